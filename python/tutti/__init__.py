@@ -1,6 +1,6 @@
-"""Collective communication: schedules that are proved, timed, drawn and run.
+"""Collective communication: generate, verify, simulate, draw and run schedules.
 
-The public names, each loaded when it is first used, so that ``import tutti`` stays quick.
+Public names are imported on first use, so that ``import tutti`` is fast.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tutti import display, errors
 from tutti._core import __version__
 
-# These are functions and modules, and the functions must be there first.
+# `search` and `sweep` are functions and modules: import the functions first.
 from tutti.schedule import Schedule, ScheduleBuilder, algorithms, schedule
 from tutti.search import Found, search
 from tutti.search_by_size import thresholds
@@ -138,16 +138,16 @@ _LAZY = {
     "Uniform": "conditions",
     "summary": "results",
 }
-"""Where the names live whose modules take long to load."""
+"""Modules of names that are imported on first use."""
 
 _MODULES = {"coherence", "energy", "noc", "package", "papers", "platforms", "report", "topology"}
-"""Subpackages that need no import of their own."""
+"""Subpackages that are imported on first use."""
 
 
 def _renderers() -> display.Renderers:
-    from tutti.report import display as drawn
+    from tutti.report import display as renderers
 
-    return drawn
+    return renderers
 
 
 display.provide(_renderers)

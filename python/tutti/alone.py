@@ -1,14 +1,13 @@
-"""One collective by itself on a torus, with an endpoint before its links.
+"""Simulates a single collective on a torus with an endpoint model, and its lower bound.
 
-What a collective reaches when nothing else goes on, what bounds it, what it takes from memory.
-
->>> from tutti.endpoint import Ring, configurations
->>> from tutti.units import Time, TimePerByte
->>> rings = (Ring("local", 4, TimePerByte.parse("200 GB/s"), Time.parse("72 ns")),)
->>> alone = Alone(size=Size.parse("1 MiB"), rings=rings)
->>> run = alone.run(configurations()["ideal"])
->>> run.limit.time <= run.time
-True
+Examples:
+    >>> from tutti.endpoint import Ring, configurations
+    >>> from tutti.units import Time, TimePerByte
+    >>> rings = (Ring("local", 4, TimePerByte.parse("200 GB/s"), Time.parse("72 ns")),)
+    >>> alone = Alone(size=Size.parse("1 MiB"), rings=rings)
+    >>> run = alone.run(configurations()["ideal"])
+    >>> run.limit.time <= run.time
+    True
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ __all__ = ["Alone", "AloneResult", "Limit"]
 
 @dataclass(frozen=True)
 class Limit:
-    """What a collective cannot be faster than, counted and not simulated.
+    """The lower bound of a collective's time, computed without simulation.
 
     Attributes:
-        time: The largest of its parts.
-        latency: The way of its shortest chunk, when nothing waits.
-        servers: Work of each server of the endpoint.
-        links: Work of each link of an NPU: two for each ring, one each way round.
+        time: The largest of the parts.
+        latency: The latency of the shortest chunk without contention.
+        servers: The work of each server of the endpoint.
+        links: The work of each link of an NPU: two per ring, one per direction.
     """
 
     time: Time
@@ -45,16 +44,16 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Alone:
-    """A collective by itself on a torus.
+    """A single collective on a torus.
 
     Attributes:
         size: Bytes of each NPU.
-        rings: The torus, the ring inside a package first.
-        collective: Its name.
-        npu: Every NPU.
-        efficiency: The part of what links carry that is data.
-        chunk: The most bytes of it that go through it as one.
-        message: The most bytes that software handles, or a DMA moves, as one.
+        rings: The rings of the torus, starting with the ring inside a package.
+        collective: The name of the collective.
+        npu: The parameters of all NPUs.
+        efficiency: The fraction of link bandwidth that carries data.
+        chunk: The largest chunk of the collective, in bytes.
+        message: The largest message of software or DMA, in bytes.
     """
 
     size: Size
@@ -66,11 +65,11 @@ class Alone:
     message: Size = field(default_factory=lambda: Size.parse("8 KiB"))
 
     def run(self, configuration: Configuration) -> AloneResult:
-        """Simulates it with one configuration of endpoints.
+        """Simulates the collective with an endpoint configuration.
 
         Raises:
-            EndpointError: The endpoint cannot be, or its scratchpad holds no chunk.
-            TopologyError: The torus cannot be.
+            EndpointError: The endpoint is invalid, or its scratchpad is smaller than a chunk.
+            TopologyError: The torus is invalid.
             SimulationError: The collective has no plan on a torus.
         """
         fabric, endpoint, carriage = self._parts(configuration)
@@ -79,7 +78,7 @@ class Alone:
         return AloneResult(alone=self, record=record, limit=self.limit(configuration))
 
     def limit(self, configuration: Configuration) -> Limit:
-        """What it cannot be faster than.
+        """Returns the lower bound of the time of the collective.
 
         Raises:
             EndpointError: As :meth:`run`.
@@ -113,12 +112,12 @@ class Alone:
 
 @dataclass(frozen=True, kw_only=True)
 class AloneResult:
-    """What a collective by itself came to.
+    """The result of a single collective.
 
     Attributes:
-        alone: What was run.
-        record: What the core recorded.
-        limit: What it cannot be faster than.
+        alone: The simulated collective.
+        record: The record of the core.
+        limit: The lower bound.
     """
 
     alone: Alone
@@ -127,27 +126,27 @@ class AloneResult:
 
     @property
     def time(self) -> Time:
-        """From its issue to its end."""
+        """The time from issue to completion."""
         return Time(ps=self.record.end_ps)
 
     @property
     def sent(self) -> int:
-        """Bytes that an NPU put on its links."""
+        """Bytes that an NPU sends on its links."""
         return sum(row[3] for row in self.record.links())
 
     @property
     def read(self) -> int:
-        """Bytes that it read from the memory of an NPU."""
+        """Bytes that the endpoint reads from the memory of an NPU."""
         return next((row[3] for row in self.record.servers() if row[0] == "memory"), 0)
 
     @property
     def rate(self) -> float:
-        """Bytes a second that an NPU sent."""
+        """Bytes per second that an NPU sends."""
         return self.sent / self.record.end_ps * 1e12
 
     @property
     def stalls(self) -> dict[str, Time]:
-        """How long chunks and pieces waited in all, by cause; servers by name."""
+        """Total stall times of chunks and messages, by cause; servers by name."""
         causes = {cause: Time(ps=waited) for cause, waited, _ in self.record.stalls()}
         servers = {name: Time(ps=waited) for name, _, waited, _, _ in self.record.servers()}
         return causes | servers

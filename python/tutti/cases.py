@@ -1,4 +1,4 @@
-"""Single measurements: what the core runs, and what results say of it."""
+"""Single measurements: the inputs of the core, and the figures in results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ FlowFields = tuple[int, int, int, int, int, int]
 
 
 class CaseBuilder:
-    """Builds cases on one platform under one set of conditions, for many schedules, sizes, seeds.
+    """Builds cases on one platform and under one set of conditions, for several schedules and
+    sizes.
 
     The core's platform and background traffic are built once and shared by all cases.
     """
@@ -45,15 +46,15 @@ class CaseBuilder:
         """Builds what all cases share.
 
         Raises:
-            ConfigError: the platform is something else, such as its name.
-            LayoutError: there is no such datatype.
-            NoiseError: the background load does not fit the platform's links.
+            ConfigError: The platform is not a `Platform`.
+            LayoutError: The datatype is unknown.
+            NoiseError: The background load does not match the platform's links.
         """
         from tutti.datatypes import DATATYPES
 
         check_platform(platform)
         if datatype not in DATATYPES:
-            message = f"there is no datatype `{datatype}`: expected one of {', '.join(DATATYPES)}"
+            message = f"unknown datatype `{datatype}`: expected one of {', '.join(DATATYPES)}"
             raise LayoutError(message, kind="unknown_datatype", fields={"datatype": datatype})
         self._conditions = conditions
         self._case = functools.partial(
@@ -69,12 +70,12 @@ class CaseBuilder:
         )
 
     def case(self, schedule: Schedule, *, size: Size, seed: int = 0) -> _core.Case:
-        """Returns everything that a run depends on, for the core.
+        """Returns the inputs of a run, for the core.
 
         Raises:
-            ConfigError: the schedule is something else, such as its name.
-            LayoutError: the size does not suit the datatype or the collective.
-            NoiseError: the conditions do not fit the schedule's ranks.
+            ConfigError: The schedule is not a `Schedule`.
+            LayoutError: The size does not match the datatype or the collective.
+            NoiseError: The conditions do not match the schedule's ranks.
         """
         _check_schedule(schedule)
         conditions = self._conditions
@@ -91,11 +92,11 @@ def make_case(
     conditions: Conditions | None = None,
     seed: int = 0,
 ) -> _core.Case:
-    """Builds a single case: see :class:`CaseBuilder`.
+    """Builds a single case; see :class:`CaseBuilder`.
 
     Raises:
-        ConfigError: the schedule or the platform is something else, such as its name.
-        LayoutError: the size does not suit the datatype or the collective.
+        ConfigError: The schedule or the platform has the wrong type.
+        LayoutError: The size does not match the datatype or the collective.
     """
     _check_schedule(schedule)
     builder = CaseBuilder(platform, datatype=datatype, conditions=conditions)
@@ -103,46 +104,46 @@ def make_case(
 
 
 def _flows(platform: Platform, conditions: Conditions | None) -> list[FlowFields]:
-    """The core's background flows.
+    """Returns the core's background flows.
 
     Raises:
-        ConfigError: there are flows, and messages do not share links on the platform.
+        ConfigError: There are flows, and the platform has no packets.
     """
     flows = conditions.background.flows if conditions else []
     if flows and platform.packets is None:
-        message = "flows of others need a network in which messages meet"
-        hint = "give the platform packets, or a load instead, which needs only links"
+        message = "background flows need a platform with packets"
+        hint = "give the platform packets, or use a background load, which needs only links"
         raise ConfigError(message, kind="invalid", hint=hint)
     return [flow.core for flow in flows]
 
 
 def _check_schedule(schedule: object) -> None:
-    """Says what to write where a name was given for the schedule itself."""
+    """Rejects anything but a schedule, such as its name."""
     if not isinstance(schedule, Schedule):
-        hint = "lay it out first: tutti.schedule(name, ranks=...)"
-        raise ConfigError(f"{schedule!r} is no schedule", kind="invalid", hint=hint)
+        hint = "generate it first: tutti.schedule(name, ranks=...)"
+        raise ConfigError(f"{schedule!r} is not a schedule", kind="invalid", hint=hint)
 
 
 def check_platform(platform: object) -> None:
-    """Says what to write where a name was given for the platform itself.
+    """Rejects anything but a platform, such as its name.
 
     Raises:
-        ConfigError: it is no platform.
+        ConfigError: The value is not a `Platform`.
     """
     from tutti.platform import Platform
 
     if not isinstance(platform, Platform):
-        hint = "tutti.Platform(...), or tutti.platforms.platform(name) for one that tutti knows"
-        raise ConfigError(f"{platform!r} is no platform", kind="invalid", hint=hint)
+        hint = "use tutti.Platform(...), or tutti.platforms.platform(name) for a bundled platform"
+        raise ConfigError(f"{platform!r} is not a platform", kind="invalid", hint=hint)
 
 
 def unequal_parts(
     schedule: Schedule, platform: Platform, *, sizes: Sequence[Size], datatype: str
 ) -> LayoutError | None:
-    """Why a schedule that needs equal parts cannot be laid out for one of the sizes, if so.
+    """Returns why a schedule that needs equal parts cannot use one of the sizes; None if it can.
 
     Raises:
-        LayoutError: a size does not suit the datatype or the collective, whatever the schedule.
+        LayoutError: A size does not match the datatype or the collective of any schedule.
     """
     if not schedule.moves_chunks:
         return None
@@ -166,23 +167,23 @@ def run_all(
     """Runs cases in threads.
 
     Args:
-        cases: What to run.
-        finished: Called with the index of each case that gave a result, and its figures.
-        threads: How many to use; 0 is one per core. No result depends on it.
+        cases: The cases.
+        finished: Called with the index and the figures of each case that gave a result.
+        threads: The number of threads; 0 uses one per core. Results do not depend on it.
 
     Raises:
-        SimulationError: A run gives no result: that of the first such case, after all have run.
+        SimulationError: A run gives no result; raised for the first such case, after all have run.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
     failed: dict[int, Exception] = {}
 
-    def heard(index: int, result: Figures | Exception) -> None:
+    def received(index: int, result: Figures | Exception) -> None:
         if isinstance(result, Exception):
             failed[index] = result
         else:
             finished(index, result)
 
-    _core.simulate_many(cases, heard, threads=threads)
+    _core.simulate_many(cases, received, threads=threads)
     if failed:
         raise failed[min(failed)]
 
@@ -190,7 +191,7 @@ def run_all(
 def measured(
     cases: Sequence[_core.Case], threads: int, done: Callable[[int, int], object] | None
 ) -> Iterator[Figures]:
-    """The figures of each case, in order; `done` is called with (finished, total)."""
+    """Returns the figures of each case, in order; calls `done` with (finished, total)."""
     found: dict[int, Figures] = {}
 
     def finished(index: int, figures: Figures) -> None:
@@ -205,13 +206,13 @@ def measured(
 def figures_of(
     case: _core.Case, laid_out: Schedule, size: Size, figures: Figures
 ) -> dict[str, Any]:
-    """What was measured, and of what, under the names of :data:`tutti.results.MEASUREMENTS`.
+    """Returns the figures of a case, named as in :data:`tutti.results.MEASUREMENTS`.
 
     Args:
-        case: what ran.
-        laid_out: its schedule.
-        size: its size.
-        figures: completion time in ps, messages handed to the network, and bytes in these.
+        case: The case.
+        laid_out: Its schedule.
+        size: Its size.
+        figures: Completion time in ps, number of messages, and bytes in them.
     """
     time, messages, message_bytes = figures
     bound_ps = case.bound().at_least_ps

@@ -1,11 +1,12 @@
-"""What a run meets besides its schedule and its network: noise, arrival skew, slow ranks, traffic.
+"""Conditions of a run: noise, arrival skew, slow ranks and background traffic.
 
-Everything random is drawn from a seed, by rank and step: the same seed gives the same bits,
-whatever the order or the thread. Measured values come from files through the `read` of a class.
+Random values depend on the seed, the rank and the step only, so that a seed reproduces all bits on
+any number of threads. The `read` methods read measured values from files.
 
->>> rare = Mixture(parts=[Part(chance=0.01, distribution=Exponential(mean="10 us"))])
->>> str(Noise(step=rare).step)
-'mixture(0.01 exponential(10 us))'
+Examples:
+    >>> rare = Mixture(parts=[Part(chance=0.01, distribution=Exponential(mean="10 us"))])
+    >>> str(Noise(step=rare).step)
+    'mixture(0.01 exponential(10 us))'
 """
 
 from __future__ import annotations
@@ -66,19 +67,19 @@ __all__ = [
 Rank = Annotated[int, Strict(), Field(ge=0)]
 
 Aligned = Annotated[
-    bool, Strict(), Field(description="Whether all ranks have them at the same time.")
+    bool, Strict(), Field(description="Whether all ranks have detours at the same time.")
 ]
 
 _MOST_SEEDS = 1 << 63
-"""Seeds stand in results as whole numbers of 64 bits with a sign."""
+"""Results store seeds as signed 64-bit integers."""
 
 
 class Periodic(OfKind):
-    """A detour in every period, as the ticks of an operating system are."""
+    """Periodic detours, such as the timer ticks of an operating system."""
 
     kind: Literal["periodic"] = "periodic"
-    period: Annotated[Time, Field(description="From one detour's start to the next one's.")]
-    duration: Annotated[Time, Field(description="How long each takes the processor away.")]
+    period: Annotated[Time, Field(description="Time between the starts of consecutive detours.")]
+    duration: Annotated[Time, Field(description="Duration of each detour.")]
     aligned: Aligned = False
 
     @property
@@ -86,17 +87,17 @@ class Periodic(OfKind):
         """The core's detours.
 
         Raises:
-            NoiseError: they leave no time to work.
+            NoiseError: The detours leave no time to work.
         """
         return _core.Detours.trace(self.period.ps, [(0, self.duration.ps)], self.aligned)
 
 
 class Poisson(OfKind):
-    """Detours at random times: interrupts, or bursts of traffic that block a node's link."""
+    """Detours at random times, such as interrupts or bursts that block a node's link."""
 
     kind: Literal["poisson"] = "poisson"
-    interval: Annotated[Time, Field(description="From one start to the next, in the mean.")]
-    duration: Annotated[Distribution, Field(description="How long each lasts.")]
+    interval: Annotated[Time, Field(description="Mean time between starts.")]
+    duration: Annotated[Distribution, Field(description="Duration of each detour.")]
     aligned: Aligned = False
 
     @property
@@ -104,23 +105,23 @@ class Poisson(OfKind):
         """The core's detours.
 
         Raises:
-            NoiseError: they leave no time to work, or the durations are no distribution.
+            NoiseError: The detours leave no time to work, or the distribution is invalid.
         """
         return _core.Detours.random(self.interval.ps, str(self.duration), self.aligned)
 
 
 class Trace(Measured):
-    """Detours as they were recorded, played over and over from a random place for each rank."""
+    """Recorded detours, repeated from a random offset for each rank."""
 
     kind: Literal["trace"] = "trace"
     detours: list[tuple[Time, Time]] = Field(
-        default_factory=list, description="Each as [start, duration]."
+        default_factory=list, description="Detours, each as [start, duration]."
     )
     cycle: Annotated[
         Time | None,
-        Field(description="When it starts again; else where its last detour ends."),
+        Field(description="Length of the cycle; the end of the last detour if absent."),
     ] = None
-    unit: Annotated[str, Field(repr=False, description="Of the file's numbers.")] = "ns"
+    unit: Annotated[str, Field(repr=False, description="Unit of the numbers in the file.")] = "ns"
     aligned: Aligned = False
 
     @model_validator(mode="after")
@@ -129,16 +130,16 @@ class Trace(Measured):
 
     @classmethod
     def read(cls, path: str | Path, *, unit: str = "ns", aligned: bool = False) -> Self:
-        """Reads a trace in the form of Netgauge and LogGOPSim: see `tutti.recordings.detours`.
+        """Reads a trace in the format of Netgauge and LogGOPSim; see `tutti.recordings.detours`.
 
         Raises:
-            ConfigError: the file cannot be used; the message gives the line.
+            ConfigError: The file is invalid; the message gives the line.
         """
         return cls(file=str(path), unit=unit, aligned=aligned)
 
     @property
     def length(self) -> Time:
-        """How long the cycle is."""
+        """The length of the cycle."""
         end = max(start.ps + duration.ps for start, duration in self.detours)
         return self.cycle or Time(ps=end)
 
@@ -147,40 +148,42 @@ class Trace(Measured):
         """The core's detours.
 
         Raises:
-            NoiseError: they leave no time to work, or one starts after the cycle's end.
+            NoiseError: The detours leave no time to work, or one starts after the end of the cycle.
         """
         detours = [(start.ps, duration.ps) for start, duration in self.detours]
         return _core.Detours.trace(self.length.ps, detours, self.aligned)
 
 
 class Noise(Parameters):
-    """Time that is lost at random, for example to the operating system."""
+    """Random delays, for example from the operating system."""
 
     step: Annotated[
-        Distribution | None, Field(description="Lost by a rank at the start of a step.")
+        Distribution | None, Field(description="Delay of a rank at the start of a step.")
     ] = None
-    message: Annotated[Distribution | None, Field(description="Added to a message's way.")] = None
+    message: Annotated[
+        Distribution | None, Field(description="Additional latency of a message.")
+    ] = None
     detours: Annotated[
         Annotated[Periodic | Poisson | Trace, Field(discriminator="kind")] | None,
-        Field(description="Times in which a rank's processor does something else."),
+        Field(description="Times in which a rank's processor is taken by other work."),
     ] = None
 
 
 class Flow(Parameters):
-    """Messages of others between the NPUs of two ranks."""
+    """Background messages between the NPUs of two ranks."""
 
-    source: Annotated[Rank, Field(description="The rank on whose NPU they start.")]
-    destination: Annotated[Rank, Field(description="The rank on whose NPU they end.")]
-    size: Annotated[Size, Field(description="Of each.")]
-    start: Annotated[Time, Field(description="When the first is sent.")] = Time(ps=0)
-    period: Annotated[Time, Field(description="From one to the next.")] = Time(ps=0)
-    count: Annotated[int, Strict(), Field(ge=1, lt=1 << 63, description="How many there are.")] = 1
+    source: Annotated[Rank, Field(description="The rank of the source NPU.")]
+    destination: Annotated[Rank, Field(description="The rank of the destination NPU.")]
+    size: Annotated[Size, Field(description="Size of each message.")]
+    start: Annotated[Time, Field(description="Time of the first message.")] = Time(ps=0)
+    period: Annotated[Time, Field(description="Time between messages.")] = Time(ps=0)
+    count: Annotated[int, Strict(), Field(ge=1, lt=1 << 63, description="Number of messages.")] = 1
 
     @model_validator(mode="after")
     def _moves(self) -> Self:
         if self.source == self.destination:
             message = f"a flow from rank {self.source} to itself"
-            raise ConfigError(message, kind="invalid", hint="name two ranks")
+            raise ConfigError(message, kind="invalid", hint="name two different ranks")
         if self.count > 1 and self.period.ps == 0:
             message = f"a flow of {self.count} messages without a period"
             raise ConfigError(message, kind="invalid", hint="give `period`, or one larger message")
@@ -188,64 +191,62 @@ class Flow(Parameters):
 
     @property
     def core(self) -> tuple[int, int, int, int, int, int]:
-        """As the core takes it: ranks, bytes, times in ps, count."""
+        """The flow for the core: ranks, bytes, times in ps, count."""
         times = self.start.ps, self.period.ps
         return (self.source, self.destination, self.size.bytes, *times, self.count)
 
 
 class Background(Parameters):
-    """Traffic of others on the links of the platform's topology.
+    """Background traffic on the links of the platform's topology.
 
-    Where it takes a load of links, a message waits at each link of its route as in an M/M/1 queue.
+    With a load, a message waits at each link of its route as in an M/M/1 queue.
     """
 
     load: Annotated[
         Share | list[Share] | None,
         Field(
-            description="The share of a link's rate that it takes, from 0 to below 1: one for all "
-            "links, or one for each kind of link, fastest first and then by latency.",
+            description="Utilisation of links by background traffic, from 0 to below 1: one for "
+            "all links, or one per link class, by descending rate, then by latency.",
         ),
     ] = None
-    burst: Annotated[Size, Field(description="How long a burst of it is in the mean.")] = Size(
-        bytes=4096
-    )
+    burst: Annotated[Size, Field(description="Mean size of a burst.")] = Size(bytes=4096)
     flows: list[Flow] = Field(
         default_factory=list,
-        description="Instead, or besides, for networks in which messages meet: messages.",
+        description="Background messages, for networks with packets; may be combined with a load.",
     )
     file: Annotated[
         str | None,
         Field(
             repr=False,
-            description="More flows, from a CSV, Parquet or plain text file.",
+            description="A CSV, Parquet or text file with further flows.",
         ),
     ] = None
 
     @model_validator(mode="after")
     def _with_file(self, info: ValidationInfo) -> Self:
         if self.file is not None:
-            flows = self.flows + read_file(self.file, "flows", info, made_of=Flow)
+            flows = self.flows + read_file(self.file, "flows", info, build=Flow)
             self.__dict__ |= {"flows": flows, "file": None}
         return self
 
     _cores: dict[str, _core.LinkLoad] = PrivateAttr(default_factory=dict)
 
     def __copy__(self) -> Self:
-        """A copy may be changed, so it keeps nothing that was made of the original."""
+        """Returns a copy without cached values, as copies may be changed."""
         copied = super().__copy__()
         copied._cores = {}
         return copied
 
     def core(self, routes: Routes | None) -> _core.LinkLoad | None:
-        """The core's load on the links of these routes.
+        """Returns the core's load on the links of the routes.
 
         Raises:
-            NoiseError: there are no links, or the loads do not fit them.
+            NoiseError: There are no links, or the number of loads does not match them.
         """
         if self.load is None:
             return None
         if routes is None:
-            message = "a load needs links, and the platform has no topology"
+            message = "a background load needs links, but the platform has no topology"
             raise NoiseError(message, kind="no_links")
         key = str(id(routes.core))
         if key not in self._cores:
@@ -255,40 +256,46 @@ class Background(Parameters):
 
 
 class Conditions(Parameters):
-    """What gets in the way of a run; nothing, unless it is given."""
+    """Noise, arrival skew, slow ranks and background traffic of a run; by default none."""
 
-    noise: Noise = Field(default_factory=Noise, description="Time that is lost at random.")
+    noise: Noise = Field(default_factory=Noise, description="Random delays.")
     arrival: Annotated[
         Distribution | PerRank | None,
-        Field(discriminator="kind", description="How late each rank enters the collective."),
+        Field(
+            discriminator="kind", description="Delay of each rank before it enters the collective."
+        ),
     ] = None
     speed: dict[Rank, Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]] = Field(
         default_factory=dict,
-        description="Ranks that work faster (above 1) or slower (below 1) than the others.",
+        description="Relative speed of the local work of ranks; above 1 is faster.",
     )
-    background: Background = Field(default_factory=Background, description="Traffic of others.")
+    background: Background = Field(default_factory=Background, description="Background traffic.")
     wait_for_sends: Annotated[
         bool,
         Strict(),
         Field(
-            description="Whether a rank ends a step only once all that it sent in it has arrived, "
-            "as one that waits for its puts does; else once it has handed them over.",
+            description="Whether a step ends only when all its messages have arrived, as if the "
+            "rank waits for puts; otherwise it ends when they are handed to the network.",
         ),
     ] = False
 
     _cores: dict[int, _core.Conditions] = PrivateAttr(default_factory=dict)
 
     def __copy__(self) -> Self:
-        """A copy may be changed, so it keeps nothing that was made of the original."""
+        """Returns a copy without cached values, as copies may be changed."""
         copied = super().__copy__()
         copied._cores = {}
         return copied
 
     def core(self, *, ranks: int, seed: int) -> _core.Conditions:
-        """The core's conditions for a run on that many ranks.
+        """Returns the core's conditions for a run.
+
+        Args:
+            ranks: The number of ranks.
+            seed: The random seed.
 
         Raises:
-            NoiseError: a distribution that cannot be, the speed of a rank that there is not, or
+            NoiseError: A distribution is invalid, a rank with a speed does not exist, or there are
                 too few arrivals.
         """
         check_seed(seed)
@@ -296,7 +303,7 @@ class Conditions(Parameters):
         if beyond:
             message = f"rank {beyond[0]} has a speed, but the ranks are 0 to {ranks - 1}"
             raise NoiseError(message, kind="speed", fields={"rank": beyond[0]})
-        # Recorded distributions are long: they are read once, not for every repetition.
+        # Recorded distributions are long: convert them once, not for every repetition.
         if 0 not in self._cores:
             self._cores[0] = self._unseeded()
         recorded = isinstance(self.arrival, PerRank)
@@ -316,16 +323,16 @@ class Conditions(Parameters):
 
 
 def check_seed(seed: int) -> None:
-    """Refuses seeds that results have no numbers for.
+    """Rejects seeds that results cannot store.
 
     Raises:
-        ConfigError: it is negative or too large.
+        ConfigError: The seed is negative or too large.
     """
     if not 0 <= seed < _MOST_SEEDS:
-        message = f"seed {seed!r} is refused: expected a whole number from 0 to 2^63 - 1"
+        message = f"seed {seed!r} is out of range: expected an integer from 0 to 2^63 - 1"
         raise ConfigError(message, kind="invalid", fields={"seed": seed})
 
 
 def _text(distribution: Fixed | Any | None) -> str:  # noqa: ANN401 - any distribution
-    """A distribution as the core reads it."""
+    """Returns a distribution in the notation of the core."""
     return "none" if distribution is None else str(distribution)

@@ -1,4 +1,4 @@
-"""The datatypes of a payload's elements: a name, and a size that payloads are multiples of."""
+"""Datatypes of elements: names and sizes."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ NCCL_NAMES: dict[str, str] = {
     "f8e4m3": "float8_e4m3",
     "f8e5m2": "float8_e5m2",
 }
-"""What nccl-tests calls them where the names differ."""
+"""Datatypes by their names in nccl-tests, where these differ."""

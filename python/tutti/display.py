@@ -1,6 +1,6 @@
-"""Drawings of objects whose classes lie below the report layer, which provides them.
+"""Access to drawings for classes below the report layer.
 
-`tutti` itself tells where they are, so that a class can be drawn without importing a drawing.
+`tutti` registers the drawing functions, so that a class can be drawn without importing them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Renderers", "provide", "renderers"]
 
 
 class Renderers(Protocol):
-    """What draws: `tutti.report.display`."""
+    """The drawing functions of `tutti.report.display`."""
 
     def draw_topology(
         self, path: str | Path, topology: Topology, names: bool | None = None
@@ -37,22 +37,22 @@ class Renderers(Protocol):
         """Draws a configuration of bypass links to a file."""
 
     def run_html(self, run: Run) -> str:
-        """Returns what a notebook shows of a run."""
+        """Returns the HTML of a run for notebooks."""
 
     def schedule_html(self, schedule: Schedule) -> str:
-        """Returns what a notebook shows of a schedule."""
+        """Returns the HTML of a schedule for notebooks."""
 
 
 _load: Callable[[], Renderers] | None = None
 
 
 def provide(load: Callable[[], Renderers]) -> None:
-    """Tells what loads the renderers when something is drawn for the first time."""
+    """Registers the function that loads the renderers on first use."""
     global _load  # noqa: PLW0603 - one for the process
     _load = load
 
 
 def renderers() -> Renderers:
-    """Returns the renderers that were provided."""
+    """Returns the registered renderers."""
     assert _load is not None  # noqa: S101 - `import tutti` provides them
     return _load()

@@ -1,4 +1,4 @@
-"""Distributions of times, and times that were measured."""
+"""Distributions of times, and recorded times."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ Share = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 def _with_kind(schema: dict[str, Any]) -> None:
-    """Makes `kind` required in JSON Schemas: files name it, as nothing else tells tables apart."""
+    """Makes `kind` required in JSON Schemas, as it distinguishes the tables."""
     del schema["properties"]["kind"]["default"]
     schema["required"] = ["kind", *schema.get("required", ())]
 
 
 class OfKind(Parameters):
-    """One of several classes that `kind` tells apart."""
+    """A class that `kind` distinguishes from others."""
 
     model_config = ConfigDict(json_schema_extra=_with_kind)
 
 
 class Measured(OfKind):
-    """Values that may stand in a file, which is read when they are checked."""
+    """Values that may be read from a file, when they are validated."""
 
     file: Annotated[
         str | None,
         Field(
             repr=False,
-            description="Instead, a CSV, Parquet or plain text file with them.",
+            description="A CSV, Parquet or text file that holds the values.",
         ),
     ] = None
 
     def _read(self, values: str, reader: str, info: ValidationInfo, **options: str | None) -> Self:
-        """Fills in the values of the file, as a function of `tutti.recordings` reads them.
+        """Sets the values from the file, read by a function of `tutti.recordings`.
 
         Raises:
-            ConfigError: values are given twice or not at all, or the file cannot be used.
+            ConfigError: Values are given twice or not at all, or the file is invalid.
         """
         if bool(getattr(self, values)) == (self.file is not None):
             raise ConfigError(f"expected either `{values}` or `file`", kind="invalid")
         if self.file is not None:
-            # Recorded values are equal wherever they stood.
+            # Values compare equal whether they come from a file or not.
             fields = type(self).model_fields
             self.__dict__ |= {name: fields[name].default for name in ("file", *options)} | {
                 values: read_file(self.file, reader, info, **options)
@@ -54,17 +54,17 @@ class Measured(OfKind):
         return self
 
 
-def read_file(file: str, reader: str, info: ValidationInfo, **options: Any) -> Any:  # noqa: ANN401 - what the reader returns
-    """Reads a recording; its path starts from the folder of a configuration file, if one names it.
+def read_file(file: str, reader: str, info: ValidationInfo, **options: Any) -> Any:  # noqa: ANN401 - the result of the reader
+    """Reads a recording; relative paths start from the folder of the configuration file.
 
     Args:
         file: The path.
-        reader: A function of `tutti.recordings`.
-        info: Whose context has the folder.
-        options: Of the reader.
+        reader: The name of a function of `tutti.recordings`.
+        info: Validation info, whose context holds the folder.
+        options: Options of the reader.
 
     Raises:
-        ConfigError: the file cannot be used.
+        ConfigError: The file is invalid.
     """
     from tutti import recordings
 
@@ -76,13 +76,13 @@ Unit = Annotated[
     str | None,
     Field(
         repr=False,
-        description="Of the file's numbers, if its header does not say it.",
+        description="Unit of the numbers in the file, if its header has none.",
     ),
 ]
 
 
 class Fixed(OfKind):
-    """The same time, always."""
+    """A constant time."""
 
     kind: Literal["fixed"] = "fixed"
     time: Annotated[Time, Field(description="The time.")]
@@ -92,7 +92,7 @@ class Fixed(OfKind):
 
 
 class Uniform(OfKind):
-    """Any time between two, all equally likely."""
+    """A uniform distribution between two times."""
 
     kind: Literal["uniform"] = "uniform"
     low: Annotated[Time, Field(description="The shortest time.")] = Time(ps=0)
@@ -103,7 +103,7 @@ class Uniform(OfKind):
 
 
 class Exponential(OfKind):
-    """Mostly short times and a few long ones."""
+    """An exponential distribution."""
 
     kind: Literal["exponential"] = "exponential"
     mean: Annotated[Time, Field(description="The mean time.")]
@@ -113,21 +113,21 @@ class Exponential(OfKind):
 
 
 class Normal(OfKind):
-    """Times around a mean; of the normal distribution only what is not negative is drawn."""
+    """A normal distribution, truncated at zero."""
 
     kind: Literal["normal"] = "normal"
-    mean: Annotated[Time, Field(description="The mean, before negative times are left out.")]
-    deviation: Annotated[Time, Field(description="The standard deviation, likewise.")]
+    mean: Annotated[Time, Field(description="The mean, before truncation.")]
+    deviation: Annotated[Time, Field(description="The standard deviation, before truncation.")]
 
     def __str__(self) -> str:
         return f"normal({self.mean}, {self.deviation})"
 
 
 class Lognormal(OfKind):
-    """Times whose logarithm is normal: skewed, with a long tail."""
+    """A lognormal distribution: skewed, with a long tail."""
 
     kind: Literal["lognormal"] = "lognormal"
-    median: Annotated[Time, Field(description="Half of the times are longer.")]
+    median: Annotated[Time, Field(description="The median time.")]
     sigma: Annotated[
         float,
         Strict(),
@@ -141,18 +141,22 @@ class Lognormal(OfKind):
 
 
 class Pareto(OfKind):
-    """A heavy tail: a time is longer than t with chance (least / t) ** shape."""
+    """A Pareto distribution with P(time > t) = (least / t) ** shape: a heavy tail."""
 
     kind: Literal["pareto"] = "pareto"
     least: Annotated[Time, Field(description="The shortest time.")]
     shape: Annotated[
         float,
         Strict(),
-        Field(gt=0, allow_inf_nan=False, description="How fast the tail falls off."),
+        Field(
+            gt=0,
+            allow_inf_nan=False,
+            description="The shape parameter; larger values have a lighter tail.",
+        ),
     ]
     most: Annotated[
         Time | None,
-        Field(description="Longer times are not drawn; without it the tail has no end."),
+        Field(description="The longest time; unlimited if absent."),
     ] = None
 
     def __str__(self) -> str:
@@ -161,13 +165,13 @@ class Pareto(OfKind):
 
 
 class Recorded(Measured):
-    """Times that were measured, one drawn at random each time."""
+    """Measured times, of which each draw selects one at random."""
 
     kind: Literal["recorded"] = "recorded"
     times: list[Time] = Field(default_factory=list, description="The measured times.")
     column: Annotated[
         str | None,
-        Field(repr=False, description="Of the file's columns, this one."),
+        Field(repr=False, description="The column of the file."),
     ] = None
     unit: Unit = None
 
@@ -177,10 +181,10 @@ class Recorded(Measured):
 
     @classmethod
     def read(cls, path: str | Path, *, column: str | None = None, unit: str | None = None) -> Self:
-        """Reads durations from a file: see `tutti.recordings.durations`.
+        """Reads durations from a file; see `tutti.recordings.durations`.
 
         Raises:
-            ConfigError: the file cannot be used; the message gives the line.
+            ConfigError: The file is invalid; the message gives the line.
         """
         return cls(file=str(path), column=column, unit=unit)
 
@@ -189,20 +193,20 @@ class Recorded(Measured):
 
 
 class Part(Parameters):
-    """A part of a mixture: how likely it is, and what it draws."""
+    """A component of a mixture."""
 
-    chance: Annotated[Share, Field(description="How likely it is.")]
-    distribution: Annotated[Distribution, Field(description="What it draws.")]
+    chance: Annotated[Share, Field(description="The probability of the component.")]
+    distribution: Annotated[Distribution, Field(description="The distribution of the component.")]
 
 
 class Mixture(OfKind):
-    """One of several distributions, each with its chance; nothing with the chance that is left.
+    """A mixture of distributions by probability; the remaining probability is zero time.
 
-    A single part of a small chance is a rare event.
+    A single component of low probability is a rare event.
     """
 
     kind: Literal["mixture"] = "mixture"
-    parts: Annotated[list[Part], Field(min_length=1, description="The parts.")]
+    parts: Annotated[list[Part], Field(min_length=1, description="The components.")]
 
     def __str__(self) -> str:
         parts = (f"{part.chance!r} {part.distribution}" for part in self.parts)
@@ -218,16 +222,16 @@ Part.model_rebuild()
 
 
 class PerRank(Measured):
-    """How late each rank comes, as it was measured: a list of times by rank, or several such lists.
+    """Measured arrival times of each rank: one list by rank, or several.
 
-    Of several lists, the run with seed s takes the list s modulo their number: repetitions take one
-    after the other.
+    With several lists, the run with seed s uses the list s modulo their number, so repetitions use
+    consecutive lists.
     """
 
     kind: Literal["per_rank"] = "per_rank"
     times: list[Annotated[list[Time], Field(min_length=1)]] = Field(
         default_factory=list,
-        description="By rank; several such lists are taken in turn by the repetitions.",
+        description="Times by rank; repetitions cycle through several such lists.",
     )
     unit: Unit = None
 
@@ -244,21 +248,21 @@ class PerRank(Measured):
 
     @classmethod
     def read(cls, path: str | Path, *, unit: str | None = None) -> Self:
-        """Reads arrivals from a file: see `tutti.recordings.arrivals`.
+        """Reads arrivals from a file; see `tutti.recordings.arrivals`.
 
         Raises:
-            ConfigError: the file cannot be used; the message gives the line.
+            ConfigError: The file is invalid; the message gives the line.
         """
         return cls(file=str(path), unit=unit)
 
     def of(self, *, ranks: int, seed: int) -> list[int]:
-        """The times of a run, in picoseconds.
+        """Returns the arrival times of a run, in picoseconds.
 
         Raises:
-            NoiseError: there are fewer times than ranks.
+            NoiseError: There are fewer times than ranks.
         """
         chosen = self.times[seed % len(self.times)]
         if len(chosen) < ranks:
-            message = f"arrivals are given for {len(chosen)} ranks, and {ranks} take part"
+            message = f"arrivals are given for {len(chosen)} ranks, but the run has {ranks}"
             raise NoiseError(message, kind="too_few_arrivals", fields={"ranks": ranks})
         return [time.ps for time in chosen[:ranks]]

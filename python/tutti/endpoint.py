@@ -1,7 +1,8 @@
-"""Endpoints: what stands between an NPU and its links, and what it takes from computing.
+"""Endpoint models between an NPU and its links, and the resources that they use.
 
-The configurations of Rashidi et al. 2021, section VI, are in :func:`configurations`; each parameter
-of theirs has its default and its source here (``docs/models/endpoint.md``: how sure that is).
+:func:`configurations` returns the configurations of Rashidi et al. 2021, section VI. Parameters of
+that paper have their defaults and sources here; ``docs/models/endpoint.md`` states the confidence
+in them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Kind = Literal["ideal", "baseline", "ace"]
 Handover = Literal["ahead", "at_end"]
 FsmDivision = Literal["by_time", "evenly"]
 Efficiency = Annotated[
-    float, Field(gt=0, le=1, description="The part of what links carry that is data.")
+    float, Field(gt=0, le=1, description="Fraction of link bandwidth that carries data.")
 ]
 
 
@@ -34,21 +35,23 @@ Efficiency = Annotated[
 class Ring(InFiles):
     """A ring of a torus."""
 
-    name: Annotated[str, Field(min_length=1, description="What it is called.")]
-    nodes: Annotated[Positive, Field(description="NPUs on it.")]
-    rate: Annotated[TimePerByte, Field(description="Of a link, in one direction.")]
-    latency: Annotated[Time, Field(description="Of a link, from the end of a packet to its end.")]
+    name: Annotated[str, Field(min_length=1, description="The name.")]
+    nodes: Annotated[Positive, Field(description="NPUs of the ring.")]
+    rate: Annotated[TimePerByte, Field(description="Bandwidth of a link, in one direction.")]
+    latency: Annotated[
+        Time, Field(description="Latency of a link, from the end of a packet to its arrival.")
+    ]
 
 
 def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.Torus:
-    """A torus of these rings, the one inside a package first.
+    """Returns a torus of rings, the ring inside a package first.
 
     Args:
         rings: The rings.
-        efficiency: The part of what links carry that is data and not headers.
+        efficiency: The fraction of link bandwidth that carries data, not headers.
 
     Raises:
-        TopologyError: There are fewer than two NPUs, or a link takes no time.
+        TopologyError: There are fewer than two NPUs, or a link has no latency.
     """
     return _core.Torus(
         [(ring.nodes, _scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
@@ -56,8 +59,10 @@ def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.Torus:
 
 
 def carriage(chunk: Size, message: Size, **otherwise: object) -> dict[str, object]:
-    """How the core carries collectives out: in chunks and messages, the newest first, one NPU that
-    stands for all and nothing watched over time, where `otherwise` does not say something else.
+    """Returns the core's settings for executing collectives.
+
+    By default the newest collective is served first, one NPU represents all, and utilisation over
+    time is not recorded; `otherwise` replaces settings.
     """
     usual: dict[str, object] = {
         "chunk": chunk.bytes,
@@ -72,35 +77,39 @@ def carriage(chunk: Size, message: Size, **otherwise: object) -> dict[str, objec
 
 @dataclass(frozen=True)
 class Npu(InFiles):
-    """An NPU; the defaults are those of Rashidi et al. 2021, table of system parameters."""
+    """An NPU; the defaults are the system parameters of Rashidi et al. 2021."""
 
-    arithmetic: Annotated[OpRate, Field(description="All its SMs together.")] = OpRate.parse(
-        "120 TFLOP/s"
+    arithmetic: Annotated[OpRate, Field(description="Throughput of all SMs together.")] = (
+        OpRate.parse("120 TFLOP/s")
     )
-    sms: Annotated[Positive, Field(description="How many SMs it has.")] = 80
-    memory: Annotated[TimePerByte, Field(description="Bandwidth of its memory.")] = (
-        TimePerByte.parse("900 GB/s")
+    sms: Annotated[Positive, Field(description="Number of SMs.")] = 80
+    memory: Annotated[TimePerByte, Field(description="Memory bandwidth.")] = TimePerByte.parse(
+        "900 GB/s"
     )
-    clock: Annotated[
-        Frequency, Field(description="Clock of the NPU and of the endpoint beside it.")
-    ] = Frequency.parse("1245 MHz")
+    clock: Annotated[Frequency, Field(description="Clock of the NPU and of its endpoint.")] = (
+        Frequency.parse("1245 MHz")
+    )
     per_sm: Annotated[
         TimePerByte,
-        Field(description="What one SM reads and writes when it communicates (64 B a cycle)."),
+        Field(description="Memory bandwidth of an SM that communicates (64 B per cycle)."),
     ] = TimePerByte.parse("80 GB/s")
     bus: Annotated[
         TimePerByte,
-        Field(description="Between the NPU and its links, each direction by itself."),
+        Field(description="Bandwidth between the NPU and its links, per direction."),
     ] = TimePerByte.parse("500 GB/s")
 
     def without(self, sms: int, memory: TimePerByte | None) -> tuple[int, TimePerByte]:
-        """What is left to compute: operations a second, and bandwidth of memory.
+        """Returns the operations per second and the memory bandwidth left to compute.
+
+        Args:
+            sms: SMs used for communication.
+            memory: Memory bandwidth used for communication; None for none.
 
         Raises:
-            EndpointError: Nothing is left.
+            EndpointError: Communication uses all resources.
         """
         if sms >= self.sms:
-            message = f"{sms} of {self.sms} SMs communicate: nothing is left to compute"
+            message = f"{sms} of {self.sms} SMs communicate: expected fewer"
             raise EndpointError(message, kind="nothing_left")
         left = self.arithmetic.per_second * (self.sms - sms) // self.sms
         return left, self.memory if memory is None else _less(self.memory, memory)
@@ -108,26 +117,26 @@ class Npu(InFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class AceSettings(InFiles):
-    """ACE; the defaults are those of Rashidi et al. 2021.
+    """Settings of ACE; the defaults are those of Rashidi et al. 2021.
 
     Attributes:
-        width: Of buses inside ACE, in bytes; banks and ALUs handle as many a cycle.
-        charge_writes: Whether results that go back take from the bandwidth of what is read.
+        width: Width of buses inside ACE, in bytes; banks and ALUs process as many per cycle.
+        charge_writes: Whether writes of results reduce the bandwidth of reads.
     """
 
-    sram: Annotated[Size, Field(description="The scratchpad.")] = Size.parse("4 MiB")
+    sram: Annotated[Size, Field(description="Size of the scratchpad.")] = Size.parse("4 MiB")
     shares: Annotated[
         Annotated[tuple[Positive, ...], Strict(strict=False)] | None,
         Field(
-            description="Its division among the phases and what is done; by rate x chunk if left "
-            "out.",
+            description="Partition of the scratchpad: the shares of the phases, then of finished "
+            "chunks; by default by rate x chunk.",
         ),
     ] = None
     handover: Annotated[
         Handover,
         Field(
-            description="When a chunk takes room in the partition of its next phase: when a phase "
-            "is over, or ahead of it.",
+            description="When a chunk allocates buffer space in the partition of its next phase: "
+            "at the end of a phase, or ahead.",
         ),
     ] = "at_end"
     banks: Annotated[Positive, Field(description="Banks of the scratchpad.")] = 4
@@ -136,25 +145,24 @@ class AceSettings(InFiles):
         Annotated[Positive, Tag("value")]
         | Annotated[tuple[Count, ...], Strict(strict=False), Tag("list")],
         Discriminator(kind_of),
-        Field(description="State machines in all, or those of each phase."),
+        Field(description="Number of FSMs, in total or per phase."),
     ] = 16
     division: Annotated[
         FsmDivision,
         Field(
-            description="How state machines are divided among the phases: by the time that a chunk "
-            "takes in each, or evenly.",
+            description="Assignment of FSMs to phases: by the time of a chunk in each, or evenly.",
         ),
     ] = "by_time"
-    alus: Annotated[Positive, Field(description="ALUs, each 64 B a cycle.")] = 4
-    packet: Annotated[Size, Field(description="What is read, reduced and sent as one.")] = (
-        Size.parse("256 B")
+    alus: Annotated[Positive, Field(description="Number of ALUs, of 64 B per cycle each.")] = 4
+    packet: Annotated[Size, Field(description="Unit of reads, reductions and sends.")] = Size.parse(
+        "256 B"
     )
-    port: Annotated[Positive, Field(description="Packets that wait at most for a link.")] = 16
+    port: Annotated[Positive, Field(description="Most packets that wait for a link.")] = 16
     charge_writes: bool = False
 
     @property
     def machines(self) -> tuple[str, list[int]]:
-        """How state machines are divided, and how many there are in all or of each phase."""
+        """The division of the FSMs, and their total number or the number of each phase."""
         if isinstance(self.fsms, int):
             return self.division, [self.fsms]
         return "each", list(self.fsms)
@@ -162,32 +170,31 @@ class AceSettings(InFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration(InFiles):
-    """What carries collectives, and what that leaves to compute."""
+    """An endpoint configuration: the resources of communication and of computation."""
 
-    name: Annotated[str, Field(min_length=1, description="What it is called.")]
-    kind: Annotated[Kind, Field(description="The endpoint.")]
+    name: Annotated[str, Field(min_length=1, description="The name.")]
+    kind: Annotated[Kind, Field(description="The endpoint model.")]
     memory: Annotated[
         TimePerByte | None,
         Field(
-            description="Bandwidth of memory set aside for communication; if left out, as much as "
-            "there is, and nothing taken from computing.",
+            description="Memory bandwidth reserved for communication; if absent, all of it, "
+            "without slowing computation.",
         ),
     ] = None
     sms: Annotated[
         Count,
         Field(
-            description="SMs that communicate while others compute; for the baseline at least one.",
+            description="SMs reserved for communication; at least one for the baseline.",
         ),
     ] = 0
     overlap: Annotated[
         bool,
-        Field(description="Whether gradients are on their way while the backward pass goes on."),
+        Field(description="Whether gradients are communicated during the backward pass."),
     ] = True
     background: Annotated[
         bool,
         Field(
-            description="Whether embedding tables are looked up and updated beside the loop, with "
-            "one SM and what it pulls.",
+            description="Whether one SM looks up and updates embedding tables in the background.",
         ),
     ] = False
     ace: Annotated[AceSettings, Field(description="Settings of ACE.")] = field(
@@ -196,18 +203,18 @@ class Configuration(InFiles):
     fused: Annotated[
         bool,
         Field(
-            description="Baseline: whether a last reduction and the next send are one kernel.",
+            description="Baseline: whether one kernel performs the final reduction and next send.",
         ),
     ] = True
     charge_writes: Annotated[
         bool,
-        Field(description="Baseline: whether writes take from the bandwidth of reads."),
+        Field(description="Baseline: whether writes reduce the bandwidth of reads."),
     ] = False
 
     def compute(self, npu: Npu) -> tuple[int, TimePerByte]:
-        """Operations a second and bandwidth that are left to compute.
+        """Returns the operations per second and the memory bandwidth left to compute.
 
-        Without overlap nothing is taken: computing and communicating take turns.
+        Without overlap both are unrestricted, as computing and communicating alternate.
         """
         if not self.overlap:
             return npu.without(0, None)
@@ -226,10 +233,17 @@ class Configuration(InFiles):
         message: Size,
         exchanges: bool = False,
     ) -> _core.Endpoint:
-        """The endpoint of an NPU on a torus; `exchanges`: there are all-to-alls among collectives.
+        """Returns the endpoint of an NPU on a torus.
+
+        Args:
+            npu: The NPU.
+            torus: The torus.
+            chunk: The largest chunk.
+            message: The largest message.
+            exchanges: Whether the collectives include an all_to_all.
 
         Raises:
-            EndpointError: It cannot be: no SM, no state machine for a phase, a small scratchpad.
+            EndpointError: No SM communicates, a phase has no FSM, or the scratchpad is too small.
         """
         if self.kind == "ideal":
             return _core.Endpoint.ideal(
@@ -281,11 +295,11 @@ class Configuration(InFiles):
 
 
 def configurations() -> dict[str, Configuration]:
-    """The five configurations of Rashidi et al. 2021, by name.
+    """Returns the five configurations of Rashidi et al. 2021, by name.
 
-    `no_overlap` communicates when the backward pass is over, with the whole NPU. `comm_opt` sets
-    aside what communication needs to come near the ideal (450 GB/s, 6 SMs); `comp_opt` as much
-    memory bandwidth as ACE needs (128 GB/s), and 2 SMs. `ideal` is never in the way.
+    `no_overlap` communicates after the backward pass, with the complete NPU. `comm_opt` reserves
+    the resources that bring communication close to the ideal (450 GB/s, 6 SMs). `comp_opt` reserves
+    the memory bandwidth that ACE needs (128 GB/s), and 2 SMs. `ideal` uses no resources.
     """
     wide, narrow = TimePerByte.parse("450 GB/s"), TimePerByte.parse("128 GB/s")
     found = (
@@ -305,7 +319,7 @@ def _scaled(rate: TimePerByte, factor: float) -> TimePerByte:
 def _less(rate: TimePerByte, taken: TimePerByte) -> TimePerByte:
     left = round(rate.core.bytes_per_second - taken.core.bytes_per_second)
     if left <= 0:
-        message = f"communication takes {taken} of {rate}: that leaves no memory to compute with"
+        message = f"communication takes {taken} of {rate}, which leaves no memory bandwidth"
         raise EndpointError(message, kind="nothing_left")
     return TimePerByte.parse(f"{left} B/s")
 

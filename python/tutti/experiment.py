@@ -1,4 +1,4 @@
-"""Experiments carried out: the plan of a file's request, and single runs of it."""
+"""Runs experiments: the plan of an experiment file, and single runs of it."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ExperimentPlan(planning.ComparisonPlan):
-    """What will be measured of an experiment, in order, and what will not."""
+    """The measurements of an experiment, in order, and the schedules left out."""
 
     experiment: Experiment
 
 
 class ExperimentPlanResult(NamedTuple):
-    """A plan, and what is wrong with the experiment, if anything is.
+    """A plan, and the algorithms and schedules that do not fit.
 
     Attributes:
-        plan: What can be measured.
-        misfits: Why an algorithm that was asked for by name fits none of the rank counts.
-        unequal: Why schedules cannot do with the parts of every size.
+        plan: The plan of the measurements that are possible.
+        misfits: The error of each named algorithm that fits none of the rank counts.
+        unequal: The errors of schedules that need equal parts.
     """
 
     plan: ExperimentPlan
@@ -58,7 +58,7 @@ class ExperimentPlanResult(NamedTuple):
 
 
 def parts(experiment: Experiment) -> int:
-    """How many parts `plan` has, for progress."""
+    """Returns the number of parts of `plan`, for progress reports."""
     is_searched = not experiment.algorithms and experiment.collective == "all_reduce"
     searched = len(experiment.sizes) if is_searched else 0
     return len(experiment.ranks) * (searched + 1)
@@ -68,12 +68,12 @@ def plan(experiment: Experiment, *, done: Callable[[int], object] | None = None)
     """Generates the schedules of an experiment.
 
     Args:
-        experiment: What is asked.
-        done: Called after each part with 1; there are as many as `parts` says.
+        experiment: The experiment.
+        done: Called with 1 after each of the `parts`.
 
     Raises:
-        ConfigError: An algorithm that was asked for by name fits none of the rank counts.
-        LayoutError: No algorithm can do with the parts of every size.
+        ConfigError: A named algorithm fits none of the rank counts.
+        LayoutError: No algorithm supports the parts of every size.
     """
     tried = try_plan(experiment, done=done)
     if tried.misfits:
@@ -86,21 +86,21 @@ def plan(experiment: Experiment, *, done: Callable[[int], object] | None = None)
 def try_plan(
     experiment: Experiment, *, done: Callable[[int], object] | None = None
 ) -> ExperimentPlanResult:
-    """Generates the schedules of an experiment, as far as they fit; see `plan`."""
+    """Generates the schedules of an experiment that fit; see `plan`."""
     tried = planning.try_plan(_request(experiment), done=done)
     named = experiment.algorithms or ()
     misfits = {
         named[place]: _misfit(experiment, place, error)
         for place, error in sorted(tried.misfits.items())
     }
-    made = plan_of(experiment, tried.plan.cases, tried.plan.left_out)
-    return ExperimentPlanResult(made, misfits, tried.unequal)
+    found = plan_of(experiment, tried.plan.cases, tried.plan.left_out)
+    return ExperimentPlanResult(found, misfits, tried.unequal)
 
 
 def plan_of(
     experiment: Experiment, cases: Sequence[TimedSchedule], left_out: Sequence[LeftOut] = ()
 ) -> ExperimentPlan:
-    """The measurements of an experiment with these schedules."""
+    """Returns the plan of an experiment with the given schedules."""
     return ExperimentPlan(_request(experiment), tuple(cases), tuple(left_out), experiment)
 
 
@@ -137,10 +137,10 @@ def _some(values: Sequence[int]) -> str:
 
 
 def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
-    """The schedule of a notation, or in a file, for an experiment on that many ranks.
+    """Returns the schedule of a notation or file for an experiment on `ranks` ranks.
 
     Raises:
-        AlgorithmError: It does not fit.
+        AlgorithmError: The algorithm does not fit.
     """
     return planning.lay_out(
         notation,
@@ -152,11 +152,11 @@ def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
 
 
 def run_once(experiment: Experiment, laid_out: Schedule, size: Size, *, verify: bool = True) -> Run:
-    """One run of an experiment with its first seed, to be looked at closely.
+    """Runs an experiment once with its first seed, for detailed analysis.
 
     Raises:
-        VerificationError: The schedule does not do what it is meant to do.
-        SimulationError: The run cannot finish; the message says who waits for whom.
+        VerificationError: The schedule is not correct.
+        SimulationError: The run cannot finish; the message names the waiting ranks.
     """
     return simulate(
         laid_out,

@@ -1,8 +1,8 @@
-"""Why one schedule is faster than another, from the parts of their closed forms.
+"""Explains why a schedule is faster than another, from the parts of their closed forms.
 
-A schedule's critical path is a list of stages; what a network model makes of them is its time.
-Three numbers of it say most: how many stages there are (each waits for a message), how many
-messages a rank sends one after the other, and how many bytes they hold.
+The critical path of a schedule is a list of stages, whose times the network model determines. Three
+counts summarise it: the stages (each waits for a message), the messages that a rank sends
+sequentially, and their bytes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["Parts", "parts", "why"]
 
 
 _MOST_RANKS = 4096
-"""Of schedules without a closed form, whose steps are counted rank by rank."""
+"""Most ranks of a schedule whose steps are counted rank by rank."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a schedule asks of the network: on its critical path, or else per rank on average.
+    """The demands of a schedule on the network: on its critical path, or per rank on average.
 
     Attributes:
-        stages: Times that the critical path waits for others; None where there is no closed form.
-        steps: The most steps that a rank takes; None where that was not counted.
-        messages: Messages that a rank sends one after the other.
-        bytes: Bytes in them.
+        stages: Stages of the critical path that wait for messages; None without a closed form.
+        steps: The largest number of steps of a rank; None if not counted.
+        messages: Messages that a rank sends sequentially.
+        bytes: Bytes in these messages.
     """
 
     stages: int | None
@@ -43,12 +43,12 @@ class Parts:
 def parts(
     laid_out: Schedule, size: int, *, measured: tuple[int, int] | None = None
 ) -> Parts | None:
-    """The parts of a schedule's closed form; where it has none, the measured averages.
+    """Returns the parts of a schedule's closed form, or else the measured averages.
 
     Args:
         laid_out: The schedule.
-        size: On how many bytes.
-        measured: All messages of a run and all bytes in them.
+        size: The payload, in bytes.
+        measured: All messages of a run, and all bytes in them.
     """
     ranks = laid_out.ranks
     steps = None
@@ -68,25 +68,25 @@ def parts(
 
 
 def _critical_path(laid_out: Schedule) -> list[_core.Stage] | None:
-    if laid_out.core.notation is None:  # by hand, or on a graph
+    if laid_out.core.notation is None:  # built by hand, or for a graph
         return None
-    asked = laid_out.name, laid_out.collective, laid_out.ranks
+    identity = laid_out.name, laid_out.collective, laid_out.ranks
     try:
-        return _core.critical_path(*asked, root=laid_out.root or 0)
-    except AlgorithmError:  # a schedule by hand
+        return _core.critical_path(*identity, root=laid_out.root or 0)
+    except AlgorithmError:  # built by hand
         return None
 
 
 def why(
     faster: Parts | None, slower: Parts | None, *, gap_ps: float = 0, ps_per_byte: float = 1
 ) -> str:
-    """What the faster one does less of than the slower, in a few words; empty when nothing.
+    """Returns a short text on what the faster schedule saves; empty if nothing is saved.
 
     Args:
         faster: The parts of the faster schedule.
-        slower: Those of the slower.
-        gap_ps: How much faster it is; bytes are a reason only where they explain a fifth of it.
-        ps_per_byte: What a byte costs in the model.
+        slower: The parts of the slower schedule.
+        gap_ps: The difference in time; bytes count as a reason only if they explain a fifth of it.
+        ps_per_byte: The time per byte of the model.
     """
     if faster is None or slower is None:
         return ""
@@ -106,7 +106,7 @@ def why(
 
 
 def _size(size: float) -> str:
-    """About that many bytes, in a fitting binary unit."""
+    """Returns a size rounded to three digits, in a binary unit."""
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if size >= 999.5 * (1 << power) / 1024:
             return f"{size / (1 << power):.3g} {unit}"

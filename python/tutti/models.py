@@ -1,6 +1,6 @@
-"""Formulas of the network models in real numbers: for choosing parameters and drawing figures.
+"""Formulas of the network models in real numbers, for choosing parameters and for figures.
 
-Simulations never use them; they count whole picoseconds.
+Simulations do not use them; simulations count integer picoseconds.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ __all__ = ["b_opt", "time_of_uniform_stages"]
 
 
 def b_opt(alpha_p: str | Time, alpha_r: str | Time) -> float | None:
-    """How many messages should overlap in each stage of a small all_reduce.
+    """Returns the optimal number of overlapping messages in each stage of a small all_reduce.
 
     Equation (5) of Ruefenacht et al. 2017, with Lambert's W:
-    exp(W((alpha_p - alpha_r) / (e alpha_r)) + 1) - 1. None where alpha_r is zero: then one stage is
-    best.
+    exp(W((alpha_p - alpha_r) / (e alpha_r)) + 1) - 1. None if alpha_r is zero, as then one stage is
+    optimal.
 
-    >>> round(b_opt("1 us", "0.25 us"), 2)
-    3.97
+    Examples:
+        >>> round(b_opt("1 us", "0.25 us"), 2)
+        3.97
 
     Raises:
-        UnitError: A time cannot be read.
+        UnitError: A time cannot be parsed.
     """
     return _core.b_opt(_ps(alpha_p), _ps(alpha_r))
 
@@ -34,17 +35,18 @@ def b_opt(alpha_p: str | Time, alpha_r: str | Time) -> float | None:
 def time_of_uniform_stages(
     alpha_p: str | Time, alpha_r: str | Time, b: float, ranks: float
 ) -> float:
-    """Time in picoseconds of a small all_reduce whose stages all send b messages.
+    """Returns the time of a small all_reduce whose stages each send b messages, in ps.
 
-    Equation (4) of Ruefenacht et al. 2017: (alpha_p + b alpha_r) log_(b + 1) N; exact where N is a
-    power of b + 1, a continuation elsewhere.
+    Equation (4) of Ruefenacht et al. 2017: (alpha_p + b alpha_r) log_(b + 1) N; exact if N is a
+    power of b + 1, interpolated otherwise.
 
-    >>> time_of_uniform_stages("1 us", "0.25 us", b=3, ranks=16) / 1e6
-    3.5
+    Examples:
+        >>> time_of_uniform_stages("1 us", "0.25 us", b=3, ranks=16) / 1e6
+        3.5
 
     Raises:
-        UnitError: A time cannot be read.
-        ModelError: b is not positive, or there is less than one rank.
+        UnitError: A time cannot be parsed.
+        ModelError: b is not positive, or `ranks` is less than 1.
     """
     return _core.time_of_uniform_stages(_ps(alpha_p), _ps(alpha_r), b, ranks)
 

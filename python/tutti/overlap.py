@@ -5,12 +5,13 @@ input gradient. All-reduces go one at a time beside computing, the oldest first.
 that follows waits for the gradients: of all layers, or each layer's for its own. For networks whose
 all-reduces are simulated by themselves; :mod:`tutti.training` simulates both together on tori.
 
->>> from tutti.units import TimePerByte
->>> from tutti.workload import recorded
->>> link = TimePerByte.parse("68 GB/s")
->>> step = Overlap(recorded("resnet50")).run(link.of)
->>> str(step.iteration), str(step.compute), str(step.exposed)
-('1.889429322 ms', '1.095314 ms', '794.115322 us')
+Examples:
+    >>> from tutti.units import TimePerByte
+    >>> from tutti.workload import recorded
+    >>> link = TimePerByte.parse("68 GB/s")
+    >>> step = Overlap(recorded("resnet50")).run(link.of)
+    >>> str(step.iteration), str(step.compute), str(step.exposed)
+    ('1.889429322 ms', '1.095314 ms', '794.115322 us')
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the classes that carry numbers share: how they are checked and report a mistake."""
+"""The base class of parameter classes: validation and errors."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ __all__ = ["Parameters"]
 
 
 class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models their hash
-    """Named values: frozen, unknown names refused.
+    """A frozen class of named values; unknown names are errors.
 
-    Quantities are given as text with a unit. Fields of other types are marked strict one by one:
-    a strict model would tell type checkers that quantities cannot be text.
+    Quantities are given as text with a unit. Other fields are marked strict one by one, as type
+    checkers would reject text for quantities of a strict model.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     refused_as: ClassVar[type[TuttiError]] = ConfigError
-    """The error of a value that is refused."""
+    """The error of an invalid value."""
 
     def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each field checks its own
-        """Checks the values.
+        """Validates the values.
 
         Raises:
-            ConfigError: a name that is unknown or missing, or a value that is refused.
+            ConfigError: A name is unknown or missing, or a value is invalid.
         """
         try:
             super().__init__(**values)
@@ -41,7 +41,7 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
             errors = error.errors(include_url=False)
             raise of_another_file(errors) or _explained(type(self), errors[0]) from None
 
-    # Within tables, pydantic checks the fields itself, so that errors have complete key paths.
+    # Within tables, pydantic validates the fields, so that errors have complete key paths.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def texts(self, declared: type[Parameters]) -> dict[str, str]:
@@ -51,7 +51,7 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
         return {name: _text(value) for name, value in values if value is not None}
 
     def __eq__(self, other: object) -> bool:
-        """Whether all values are equal, whatever has been made of them meanwhile."""
+        """Returns whether all values are equal, regardless of cached values."""
         if type(other) is not type(self):
             return NotImplemented
         names = type(self).model_fields
@@ -63,7 +63,7 @@ def _text(value: object) -> str:
 
 
 def _owner(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
-    """Returns the model of the table at a path, which has the kinds of tables too."""
+    """Returns the model of the table at a path, which may contain the kinds of tables."""
     here = [model]
     for part in path:
         fields = [one.model_fields.get(str(part)) for one in here]
@@ -75,7 +75,7 @@ def _owner(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]
 
 
 def _explained(model: type[Parameters], error: ErrorDetails) -> TuttiError:
-    """The first finding, with the names that would have been accepted."""
+    """Returns the error of the first finding, with the accepted names."""
     key = ".".join(str(part) for part in error["loc"])
     cause = error.get("ctx", {}).get("error")
     hint = None

@@ -1,12 +1,13 @@
-"""A schedule whose phases each have a machine of their own, as networks that are configured do.
+"""Runs a schedule whose phases use different platforms, such as reconfigurable networks.
 
-Everybody has ended a phase before the network is switched and the next one begins.
+All ranks end a phase before the network is switched and the next phase starts.
 
->>> from tutti import Platform, Postal, schedule
->>> machine = Platform(name="demo", model=Postal(alpha="1 us"))
->>> ring = schedule("ring", ranks=4)
->>> simulate_phases(ring, [machine], size="1 KiB").completion_ps == 6_000_000
-True
+Examples:
+    >>> from tutti import Platform, Postal, schedule
+    >>> machine = Platform(name="demo", model=Postal(alpha="1 us"))
+    >>> ring = schedule("ring", ranks=4)
+    >>> simulate_phases(ring, [machine], size="1 KiB").completion_ps == 6_000_000
+    True
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ _NO_TIME = Time(ps=0)
 
 @dataclass(frozen=True, kw_only=True)
 class PhasedRun:
-    """What the phases of a schedule came to, one after the other.
+    """The result of a schedule whose phases run sequentially.
 
     Attributes:
-        runs: a run for each phase, each from the entry of its first rank.
-        switch: what each change to another machine took.
-        switches: how many changes there were.
+        runs: One run per phase, each from the entry of its first rank.
+        switch: The time of each switch to another platform.
+        switches: The number of switches.
     """
 
     runs: tuple[Run, ...]
@@ -48,22 +49,22 @@ class PhasedRun:
 
     @cached_property
     def completion_ps(self) -> int:
-        """From the first rank's entry to the last rank's end."""
+        """The time from the first rank's entry to the last rank's end, in ps."""
         return sum(run.completion_ps for run in self.runs) + self.switches * self.switch.ps
 
     @property
     def time(self) -> Time:
-        """The same."""
+        """The completion time."""
         return Time(ps=self.completion_ps)
 
     @property
     def size(self) -> Size:
-        """On how much data."""
+        """The size of the payload."""
         return self.runs[0].size
 
     @property
     def not_verified(self) -> str | None:
-        """Why the schedule was not verified before it ran; None where it was."""
+        """The reason why the schedule was not verified before the run; None if it was verified."""
         return self.runs[0].not_verified
 
     @property
@@ -81,29 +82,29 @@ def simulate_phases(
     switch: Time = _NO_TIME,
     verify: bool = True,
 ) -> PhasedRun:
-    """Runs each phase of a schedule on its machine.
+    """Runs each phase of a schedule on its platform.
 
     Args:
-        schedule: what to run.
-        platforms: a machine for each of its phases; the same one again is not switched. One machine
-            alone serves all phases, and nobody waits between them.
-        size: on how much data, as :func:`tutti.simulate` takes it.
-        datatype: of the elements.
-        switch: what it takes from the last rank's end until the next phase begins on another
-            machine.
-        verify: whether to verify the schedule first, with all of its phases.
+        schedule: The schedule.
+        platforms: One platform per phase; consecutive phases on the same platform need no switch. A
+            single platform runs all phases, without waiting between them.
+        size: The payload, as in :func:`tutti.simulate`.
+        datatype: The datatype of the elements.
+        switch: The time from the last rank's end to the start of the next phase on another
+            platform.
+        verify: Whether to verify the schedule first, with all phases.
 
     Raises:
-        ConfigError: there are neither one machine nor as many as phases.
-        TuttiError: as :func:`tutti.simulate`.
+        ConfigError: The number of platforms is neither one nor the number of phases.
+        TuttiError: As :func:`tutti.simulate`.
     """
     phases = schedule.phases
     if len(platforms) == 1:
         run = simulate(schedule, platforms[0], size=size, datatype=datatype, verify=verify)
         return PhasedRun(runs=(run,), switch=switch, switches=0)
     if len(platforms) != phases:
-        message = f"{schedule.name} has {phases} phases, and there are {len(platforms)} machines"
-        hint = "give one for all phases, or one for each"
+        message = f"{schedule.name} has {phases} phases, but {len(platforms)} platforms are given"
+        hint = "give one platform for all phases, or one per phase"
         raise ConfigError(message, kind="invalid", hint=hint)
     runs = tuple(
         simulate(schedule.phase(number), platform, size=size, datatype=datatype, verify=verify)

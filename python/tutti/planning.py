@@ -1,9 +1,9 @@
-"""Planning: which schedules are timed, which are left out and why, and what is verified first.
+"""Plans comparisons: the schedules that are timed, and those left out, with reasons.
 
-:func:`tutti.compare`, the command line and sweeps plan here. The same request therefore times the
-same schedules, verified by the same rule, wherever it comes from. :func:`try_plan` generates the
-schedules, :func:`tutti.proving.prove` verifies them, and :func:`measure` times them and adds each
-measurement to :class:`Rows` as soon as it is finished, so that an interruption loses none.
+:func:`tutti.compare`, the command line and sweeps share this module, so that equal requests time
+the same verified schedules. :func:`try_plan` generates the schedules, :func:`tutti.proving.prove`
+verifies them, and :func:`measure` times them. Each finished measurement is added to :class:`Rows`,
+so that an interruption loses none.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TimedSchedule:
-    """A schedule to be measured at all sizes.
+    """A schedule that is measured at all sizes.
 
     Attributes:
-        algorithm: The family's name.
+        algorithm: The name of the algorithm family.
         schedule: The schedule.
-        messages: About how many messages one run of it sends; None where that is not known before.
-        notation: What generates it: an algorithm with its argument, or a file.
+        messages: The approximate number of messages of a run; None if unknown.
+        notation: An algorithm with its argument, or a file.
     """
 
     algorithm: str
@@ -64,12 +64,12 @@ class TimedSchedule:
 
     @property
     def work(self) -> int:
-        """Its share of the whole, for progress."""
+        """The relative cost of a run, for progress reports."""
         return self.messages or self.schedule.ranks
 
 
 class MeasurementPoint(NamedTuple):
-    """One measurement."""
+    """A measurement."""
 
     case: TimedSchedule
     size: Size
@@ -87,22 +87,22 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is to be measured.
+    """A request for measurements.
 
     Attributes:
-        platform: The machine.
-        collective: What is performed.
+        platform: The platform.
+        collective: The collective.
         ranks: Rank counts.
-        sizes: Payloads.
-        algorithms: Notations, schedule files and schedules; None for every algorithm that claims
-            the collective and rank count, and the search's best.
+        sizes: Payload sizes.
+        algorithms: Notations, schedule files and schedules. None selects every algorithm that
+            supports the collective and the rank count, and the best schedule of the search.
         root: The root of a rooted collective.
-        datatype: Of the elements.
+        datatype: The datatype of the elements.
         conditions: Noise, arrival skew and slow ranks.
-        repetitions: How often each measurement is made, repetition k with seed + k.
-        seed: Of the first repetition.
-        messages_limit: Schedules of more messages are left out.
-        config_hash: Names the request in results.
+        repetitions: Repetitions of each measurement; repetition k uses seed + k.
+        seed: The seed of the first repetition.
+        messages_limit: Most messages of a schedule; larger ones are left out.
+        config_hash: The hash of the request in results.
     """
 
     platform: Platform
@@ -119,10 +119,10 @@ class Request:
     config_hash: str = ""
 
     def case(self, algorithm: str | Schedule, ranks: int) -> TimedSchedule:
-        """The schedule of an algorithm for one rank count.
+        """Returns the schedule of an algorithm for a rank count.
 
         Raises:
-            AlgorithmError: It does not fit.
+            AlgorithmError: The algorithm does not fit.
         """
         laid_out = lay_out(
             algorithm,
@@ -143,7 +143,7 @@ class Request:
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """What will be measured, in order, and what will not."""
+    """The measurements of a request, in order, and the schedules left out."""
 
     request: Request
     cases: tuple[TimedSchedule, ...]
@@ -151,18 +151,18 @@ class ComparisonPlan:
 
     @cached_property
     def points(self) -> list[MeasurementPoint]:
-        """Every measurement, in order."""
+        """All measurements, in order."""
         repetitions = range(self.request.repetitions)
         chosen = itertools.product(self.cases, self.request.sizes, repetitions)
         return [MeasurementPoint(*point) for point in chosen]
 
     @property
     def work(self) -> int:
-        """About how many messages there will be."""
+        """The approximate number of messages of all measurements."""
         return sum(point.case.work for point in self.points)
 
     def schedule(self, name: str, ranks: int) -> Schedule:
-        """One of the schedules that are measured, by the name that results give it."""
+        """Returns a measured schedule, by its name in results."""
         return self._schedules[name, ranks]
 
     @cached_property
@@ -170,7 +170,7 @@ class ComparisonPlan:
         return {(case.schedule.name, case.schedule.ranks): case.schedule for case in self.cases}
 
     def labels(self, point: MeasurementPoint) -> dict[str, Any]:
-        """What results say of a measurement besides what it came to."""
+        """Returns the columns of results that identify a measurement."""
         request = self.request
         return {
             "datatype": request.datatype,
@@ -183,18 +183,18 @@ class ComparisonPlan:
 
     @cached_property
     def core_cases(self) -> list[_core.Case]:
-        """Every measurement as the core runs it, in order.
+        """The core's inputs of all measurements, in order.
 
         Raises:
-            LayoutError: A size does not suit a schedule.
+            LayoutError: A size does not match a schedule.
         """
         return [self.core_case(point) for point in self.points]
 
     def core_case(self, point: MeasurementPoint) -> _core.Case:
-        """A measurement as the core runs it.
+        """Returns the core's inputs of a measurement.
 
         Raises:
-            LayoutError: The size does not suit the schedule.
+            LayoutError: The size does not match the schedule.
         """
         seed = self.request.seed + point.repetition
         return self._builder.case(point.case.schedule, size=point.size, seed=seed)
@@ -208,12 +208,12 @@ class ComparisonPlan:
 
 
 class PlanResult(NamedTuple):
-    """A plan, and what is wrong with the request, if anything is.
+    """A plan, and the algorithms and schedules that do not fit.
 
     Attributes:
-        plan: What can be measured.
-        misfits: Why an algorithm that was named fits none of the rank counts, by its place.
-        unequal: Why schedules cannot do with the parts of every size.
+        plan: The plan of the measurements that are possible.
+        misfits: The error of each named algorithm that fits none of the rank counts, by position.
+        unequal: The errors of schedules that need equal parts.
     """
 
     plan: ComparisonPlan
@@ -221,11 +221,11 @@ class PlanResult(NamedTuple):
     unequal: list[LayoutError]
 
     def checked(self) -> ComparisonPlan:
-        """The plan, where nothing is wrong.
+        """Returns the plan if everything fits.
 
         Raises:
-            AlgorithmError: An algorithm that was named fits none of the rank counts.
-            LayoutError: No algorithm can do with the parts of every size.
+            AlgorithmError: A named algorithm fits none of the rank counts.
+            LayoutError: No algorithm supports the parts of every size.
         """
         for place in sorted(self.misfits):
             raise self.misfits[place]
@@ -235,11 +235,11 @@ class PlanResult(NamedTuple):
 
 
 def try_plan(request: Request, *, done: Callable[[int], object] | None = None) -> PlanResult:
-    """Generates the schedules of a request, as far as they fit.
+    """Generates the schedules of a request that fit.
 
     Args:
-        request: What is asked.
-        done: Called with 1 after each rank count, and after each size that is searched.
+        request: The request.
+        done: Called with 1 after each rank count, and after each searched size.
     """
     planner = _Planner(request)
     for ranks in request.ranks:
@@ -254,7 +254,7 @@ def try_plan(request: Request, *, done: Callable[[int], object] | None = None) -
 
 
 class _Planner:
-    """The cases of a request so far, and what does not fit."""
+    """Collects the cases of a request, and what does not fit."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -267,7 +267,7 @@ class _Planner:
         self._names: set[tuple[int, str]] = set()
 
     def add(self, place: int, algorithm: str | Schedule, ranks: int) -> None:
-        """Adds the schedule of an algorithm, or why there is none."""
+        """Adds the schedule of an algorithm, or the reason why it does not fit."""
         try:
             case = self._request.case(algorithm, ranks)
         except AlgorithmError as error:
@@ -277,7 +277,7 @@ class _Planner:
         self._fitting.add(place)
         key = (ranks, _identity(algorithm, case))
         if key in self._known:
-            return  # two arguments that choose the same schedule
+            return  # two arguments that select the same schedule
         self._known.add(key)
         self._refuse_same_name(case, ranks)
         reason = self._why_not(case)
@@ -287,16 +287,16 @@ class _Planner:
             self._cases[key] = case
 
     def _refuse_same_name(self, case: TimedSchedule, ranks: int) -> None:
-        """Rows of a result are told apart by name: two schedules of one name would be merged."""
+        """Rejects two schedules of the same name, as names identify rows of results."""
         name = case.schedule.name
         if (ranks, name) in self._names:
-            message = f"two schedules for {ranks} ranks are named `{name}`"
-            hint = "change the line `name` of the schedule file"
+            message = f"two schedules for {ranks} ranks have the name `{name}`"
+            hint = "change the line `name` of a schedule file"
             raise ConfigError(message, kind="invalid", hint=hint)
         self._names.add((ranks, name))
 
     def _why_not(self, case: TimedSchedule) -> str:
-        """Why a schedule that fits is not measured; empty if it is."""
+        """Returns why a schedule that fits is not measured; empty if it is measured."""
         request = self._request
         if request.algorithms is None:
             sizes, datatype = request.sizes, request.datatype
@@ -310,7 +310,7 @@ class _Planner:
         return f"about {case.messages:,} messages, above the limit of {limit:,} (limits.messages)"
 
     def tried(self) -> PlanResult:
-        """What became of the request."""
+        """Returns the plan and what does not fit."""
         misfits = {
             place: error for place, error in self._refusals.items() if place not in self._fitting
         }
@@ -320,7 +320,7 @@ class _Planner:
 
 
 def _everything(request: Request, ranks: int, done: Callable[[int], object] | None) -> list[str]:
-    """Every algorithm, and for an all_reduce what the search finds best at each size."""
+    """Returns every algorithm and, for an all_reduce, the best of the search at each size."""
     collective, platform = request.collective, request.platform
     named = candidates(collective, ranks, root=request.root, routes=platform.routes)
     return named + winners(platform, collective, ranks, request.sizes, done=done)
@@ -331,9 +331,9 @@ def _called(algorithm: str | Schedule) -> str:
 
 
 def _identity(algorithm: str | Schedule, case: TimedSchedule) -> object:
-    """What is equal for two algorithms that choose the same schedule for a rank count.
+    """Returns a key that is equal for algorithms that select the same schedule.
 
-    Schedules that people write may share a name; those that tutti generates do not.
+    Schedules that users write may share a name; generated schedules do not.
     """
     if isinstance(algorithm, Schedule):
         return id(algorithm)
@@ -349,10 +349,10 @@ def _is_file(notation: str) -> bool:
 def lay_out(
     algorithm: str | Schedule, *, collective: str, ranks: int, root: int, routes: Routes | None
 ) -> Schedule:
-    """The schedule of a notation, in a file, or that is given, for one rank count.
+    """Returns the schedule of a notation, a file or a given schedule for a rank count.
 
     Raises:
-        AlgorithmError: It does not fit.
+        AlgorithmError: The algorithm does not fit.
     """
     if isinstance(algorithm, str) and not _is_file(algorithm):
         return schedule(algorithm, collective=collective, ranks=ranks, root=root, topology=routes)
@@ -375,7 +375,7 @@ def _read(file: str) -> Schedule:
 
 
 class Rows:
-    """The measurements of a plan that are finished, in whatever order they were."""
+    """The finished measurements of a plan."""
 
     def __init__(self, plan: ComparisonPlan) -> None:
         self.plan = plan
@@ -384,16 +384,16 @@ class Rows:
 
     @property
     def count(self) -> int:
-        """How many are finished."""
+        """The number of finished measurements."""
         return len(self._finished)
 
     def add(self, index: int, figures: Figures) -> None:
-        """Keeps one: completion time in ps, messages, and bytes in all messages."""
+        """Stores a measurement: completion time in ps, messages, and bytes in all messages."""
         self._finished[index] = figures
         self.messages += figures[1]
 
     def frame(self) -> pl.DataFrame:
-        """A row per finished measurement, in the order of the plan."""
+        """Returns a row per finished measurement, in the order of the plan."""
         from tutti.results import measurement_frame
 
         return measurement_frame(self._row(index) for index in sorted(self._finished))
@@ -402,7 +402,7 @@ class Rows:
         point = self.plan.points[index]
         case, laid_out = self.plan.core_cases[index], point.case.schedule
         figures = figures_of(case, laid_out, point.size, self._finished[index])
-        return self.plan.labels(point) | figures | {"verified": laid_out.whole.is_verified}
+        return self.plan.labels(point) | figures | {"verified": laid_out.base.is_verified}
 
 
 def measure(
@@ -412,16 +412,16 @@ def measure(
     done: Callable[[int], object] | None = None,
     threads: int = 0,
 ) -> None:
-    """Makes every measurement of a plan and adds it to `rows` as soon as it is finished.
+    """Runs every measurement of a plan and adds it to `rows` when it finishes.
 
     Args:
-        plan: What to measure.
-        rows: Where measurements go; those finished before an interruption stay there.
-        done: Called after each with its share of `plan.work`.
-        threads: How many to use; 0 is one per core. Results do not depend on it.
+        plan: The plan.
+        rows: Receives the measurements; finished ones remain after an interruption.
+        done: Called after each measurement with its share of `plan.work`.
+        threads: The number of threads; 0 uses one per core. Results do not depend on it.
 
     Raises:
-        SimulationError: A run cannot finish; the message says who waits for whom.
+        SimulationError: A run cannot finish; the message names the waiting ranks.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
 

@@ -1,16 +1,16 @@
-"""Platforms: a machine as a network model with its parameters, and what local work costs on it.
+"""Platforms: a machine as a network model with parameters, and the costs of local work.
 
-The classes carry the parameters of the core's models under the field's names; the core checks them
-together, and alone computes with them.
+The classes hold the parameters of the core's models; the core checks and uses them.
 
->>> machine = Platform(
-...     name="demo",
-...     model=PipeliningPostal(
-...         alpha_p="1.34 us", alpha_r="0.34 us", beta="0.1 ns/B", gamma="0.05 ns/B"
-...     ),
-... )
->>> machine.model.kind
-'pipelining_postal'
+Examples:
+    >>> machine = Platform(
+    ...     name="demo",
+    ...     model=PipeliningPostal(
+    ...         alpha_p="1.34 us", alpha_r="0.34 us", beta="0.1 ns/B", gamma="0.05 ns/B"
+    ...     ),
+    ... )
+    >>> machine.model.kind
+    'pipelining_postal'
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tutti.energy import Technology
 from tutti.errors import ConfigError
 from tutti.noc.settings import Deadlock, NarrowLinks, Router
 from tutti.noc.smart.mesh import SmartMesh
-from tutti.package import Package  # noqa: TC001 - pydantic looks at it
+from tutti.package import Package  # noqa: TC001 - pydantic resolves it
 from tutti.parameters import Parameters
 from tutti.topology import Routes
 from tutti.units import Size, Time
@@ -65,10 +65,10 @@ Count = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]
 
 
 class Packets(PacketParameters):
-    """Messages cut into packets that queue for the links of the platform's topology.
+    """Packets that queue for the links of the platform's topology.
 
     Attributes:
-        package: the routers behind the links, for energy and area; it changes no time.
+        package: The routers behind the links, for energy and area; times do not depend on it.
     """
 
     package: Package | None = None
@@ -78,63 +78,61 @@ class Packets(PacketParameters):
         """The core's packets.
 
         Raises:
-            ModelError: packets that are empty, or that fit in no buffer.
+            ModelError: Packets are empty, or exceed the buffer.
         """
         return _core.Packets(self.texts(PacketParameters))
 
 
 class Flits(Parameters):
-    """Messages cut into packets of flits, which pass the platform's topology cycle by cycle.
+    """Packets of flits that pass the platform's topology cycle by cycle.
 
-    Every switch and router of the topology is a router, and so is every NPU, unless it hangs on one
-    switch or router by one link each way: see `tutti.noc.Network`.
+    Every switch and router of the topology is a router. An NPU is a router, too, unless a single
+    link in each direction connects it to a switch or router; see `tutti.noc.Network`.
 
     Attributes:
-        cycle: the length of a clock cycle.
-        flit: the size of a flit.
-        packet: the most flits of a packet, its header included.
-        header: flits of a packet that carry nothing of a message.
-        routing: which route packets take; the rule of the platform's routes if it is absent.
-        router: the routers.
-        narrow_links: what becomes of links that need more than a cycle for a flit.
-        deadlock: what becomes of a routing that can deadlock; `warn` has the command line say so.
-        technology: what events cost in energy; it changes no time.
+        cycle: The clock period.
+        flit: The size of a flit.
+        packet: The most flits of a packet, including its header.
+        header: Flits of a packet that carry no payload.
+        routing: The routing; that of the platform's routes if absent.
+        router: The parameters of the routers.
+        narrow_links: The treatment of links that need several cycles per flit.
+        deadlock: The treatment of a routing that can deadlock; `warn` prints a remark.
+        technology: Energy of events; times do not depend on it.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    cycle: Annotated[Time, Field(description="The length of a clock cycle.")] = Time(ps=1000)
+    cycle: Annotated[Time, Field(description="The clock period.")] = Time(ps=1000)
     flit: Annotated[Size, Field(description="The size of a flit.")] = Size(bytes=16)
     packet: Annotated[
-        Count, Field(description="The most flits of a packet, its header included.")
+        Count, Field(description="The most flits of a packet, including its header.")
     ] = 4
-    header: Annotated[
-        Count, Field(description="Flits of a packet that carry nothing of a message.")
-    ] = 0
+    header: Annotated[Count, Field(description="Flits of a packet that carry no payload.")] = 0
     routing: Annotated[
         Annotated[str, Strict()] | None,
         Field(
-            description="Which route packets take, as `name` or `name:argument`; "
-            "docs/models/flit.md lists them. If absent, the topology's."
+            description="The routing, as `name` or `name:argument`; docs/models/flit.md lists "
+            "them. If absent, that of the topology."
         ),
     ] = None
-    router: Annotated[Router, Field(description="The routers.")] = Router()
+    router: Annotated[Router, Field(description="The parameters of all routers.")] = Router()
     narrow_links: NarrowLinks = "refuse"
     deadlock: Deadlock = "warn"
     technology: Technology | None = None
 
     def network(self, routes: Routes) -> Network:
-        """The network of routers on the topology of these routes.
+        """Returns the network of routers on the topology of the routes.
 
         Raises:
-            ConfigError: neither these flits nor the routes name a routing.
+            ConfigError: Neither the flits nor the routes name a routing.
         """
         from tutti.noc.network import Network
 
         routing = self.routing or routes.rule
         if routing is None:
-            message = "flits need a routing by name, and the routes were written down one by one"
-            raise ConfigError(message, kind="invalid", hint='such as routing="shortest_path"')
+            message = "flits need a routing by name, but the routes are explicit"
+            raise ConfigError(message, kind="invalid", hint='for example routing="shortest_path"')
         return Network(
             topology=routes.topology,
             routing=routing,
@@ -151,29 +149,29 @@ class Flits(Parameters):
 
 
 class MeshFlits(Parameters):
-    """Messages cut into flits of a mesh whose routers may fork and combine them; rank i is node i.
+    """Flits of a mesh whose routers support multicast and reduction; rank i is at node i.
 
-    Where routers fork, a multicast of a schedule is one flit to all its receivers for each `flit`
-    of its bytes; where they combine, a combine is one reduction of a flit for each. All other
-    messages are packets from node to node. See docs/models/smart.md.
+    With multicast, a multicast of a schedule sends one flit to all receivers per `flit` of its
+    bytes. With reduction, a combine is one reduction per flit. All other messages are packets
+    between nodes. See docs/models/smart.md.
 
     Attributes:
-        mesh: the mesh. Schedules carry sums, so where routers combine they need a `reducer`: they
-            have one unless `mesh` says otherwise.
+        mesh: The mesh. Routers that combine need a `reducer`; they have one unless `mesh` disables
+            it.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     mesh: SmartMesh
-    cycle: Annotated[Time, Field(description="The length of a clock cycle.")] = Time(ps=1000)
-    flit: Annotated[Size, Field(description="What a flit carries of a message.")] = Size(bytes=16)
+    cycle: Annotated[Time, Field(description="The clock period.")] = Time(ps=1000)
+    flit: Annotated[Size, Field(description="Payload of a flit.")] = Size(bytes=16)
     packet: Annotated[
-        Count, Field(description="The most flits of a packet to one node; a VC must hold it.")
+        Count, Field(description="The most flits of a unicast packet, at most the depth of a VC.")
     ] = 1
 
     @property
     def carrying(self) -> SmartMesh:
-        """The mesh, with a reducer where it needs one and nothing else is said."""
+        """The mesh, with a reducer if required and not set."""
         combines = self.mesh.settings["fan_in"] != "unicasts"
         if combines and self.mesh.reducer is None:
             return replace(self.mesh, reducer=True)
@@ -181,10 +179,10 @@ class MeshFlits(Parameters):
 
     @property
     def core(self) -> _core.MeshFlits:
-        """The core's mesh, and how messages are cut for it.
+        """The core's mesh and flit parameters.
 
         Raises:
-            NocError: messages cannot be cut so, or the mesh cannot combine what schedules carry.
+            NocError: The flit parameters are invalid, or the mesh cannot combine contributions.
         """
         return _core.MeshFlits(
             self.carrying.core, cycle_ps=self.cycle.ps, flit=self.flit.bytes, packet=self.packet
@@ -195,16 +193,15 @@ class Platform(Parameters):
     """A machine.
 
     Attributes:
-        name: its name in results.
-        model: how long messages and local work take.
-        routes: the ways through a topology whose first NPUs host the ranks: every message takes
-            the latency of each link on its way longer, and its bytes as long as the slowest link
-            takes where that is longer than in the model. Without routes all ranks are equally far.
-        packets: how messages meet on the links of that topology; without it, none is in another's
-            way.
-        flits: how messages meet, instead: in routers, cycle by cycle.
-        mesh: how messages meet, instead of on routes: on a mesh whose flits make several hops in a
-            cycle, and whose routers may fork and combine.
+        name: The name in results.
+        model: The network model and the costs of local work.
+        routes: Routes through a topology whose first NPUs host the ranks. The latency of each link
+            of its route delays a message. Its bytes take the time of the slowest link, if that
+            exceeds the time of the model. Without routes all ranks are at equal distance.
+        packets: Contention in queues of packets at links. Without packets, messages do not contend.
+        flits: Contention in routers, flit by flit, instead of `packets`.
+        mesh: Contention on a mesh with several hops per cycle, multicast and reduction, instead of
+            `routes`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -221,33 +218,34 @@ class Platform(Parameters):
     )
 
     def __copy__(self) -> Self:
-        """A copy may be changed, so it keeps nothing that was made of the original."""
+        """Returns a copy without cached values, as copies may be changed."""
         copied = super().__copy__()
         copied._made = {}
         return copied
 
     @property
     def network(self) -> str:
-        """What results call the network: the model's kind, and how messages meet, if they do."""
-        met = {"packet": self.packets, "flit": self.flits, "mesh": self.mesh}
-        return "+".join([self.model.kind, *(name for name, one in met.items() if one is not None)])
+        """The name of the network in results: the kind of model, and that of contention."""
+        networks = {"packet": self.packets, "flit": self.flits, "mesh": self.mesh}
+        kinds = (name for name, one in networks.items() if one is not None)
+        return "+".join([self.model.kind, *kinds])
 
     @property
     def routers(self) -> _core.FlitNetwork | None:
-        """The core's network of routers, where messages pass one.
+        """The core's network of routers; None without flits.
 
         Raises:
-            NocError: there can be no such routers on the topology.
+            NocError: The routers do not match the topology.
         """
         made = self._flits()
         return made[1] if made else None
 
     @property
     def core_flits(self) -> _core.Flits | None:
-        """The core's flits, where messages are cut into some.
+        """The core's flits; None without flits.
 
         Raises:
-            NocError: there can be no such routers on the topology, or no such packets.
+            NocError: The routers do not match the topology, or the packets are invalid.
         """
         made = self._flits()
         return made[2] if made else None
@@ -255,7 +253,7 @@ class Platform(Parameters):
     def _flits(self) -> tuple[Routes, _core.FlitNetwork, _core.Flits] | None:
         if self.flits is None or self.routes is None:
             return None
-        # The search for cyclic dependencies is slow: many runs share one network.
+        # The search for cyclic dependencies takes long, so runs share the network.
         key = id(self.routes)
         if key not in self._made:
             network = self.flits.network(self.routes).core([None])
@@ -264,17 +262,17 @@ class Platform(Parameters):
         return self._made[key]
 
     def checked(self) -> Self:
-        """The same, after the core has looked at its routers.
+        """Returns the platform after the core has checked its routers.
 
         Raises:
-            NocError: there can be no such routers on the topology, or no such packets.
+            NocError: The routers do not match the topology, or the packets are invalid.
         """
         self._flits()
         return self
 
     @property
     def remarks(self) -> list[str]:
-        """What a person should know before anything is run."""
+        """Remarks to print before a run."""
         if self.flits is None or self.routes is None:
             return []
         return self.flits.network(self.routes).remarks([None], self.flits.packet)
@@ -287,31 +285,29 @@ class Platform(Parameters):
             return self._flits_fit()
         if self.packets is None:
             if self.routes is not None and self.routes.choice is not None:
-                message = (
-                    f"routing is {self.routes.choice!r}, a choice of packets, and there are none"
-                )
-                raise ConfigError(message, kind="invalid", hint="give `packets` too")
+                message = f"routing {self.routes.choice!r} depends on queues of packets"
+                raise ConfigError(message, kind="invalid", hint="give `packets`, too")
             return self
         if self.routes is None:
-            message = "packets queue for links, and the platform has none"
-            raise ConfigError(message, kind="invalid", hint="give `routes` too")
+            message = "packets queue for links, but the platform has no links"
+            raise ConfigError(message, kind="invalid", hint="give `routes`, too")
         self.packets.core  # noqa: B018 - the core checks sizes together
         return self
 
     def _mesh_fits(self, mesh: MeshFlits) -> Platform:
         if self.routes or self.packets or self.flits:
-            message = "a mesh is a network of its own, and the platform has another one"
-            hint = "leave out `routes`, `packets` and `flits`"
+            message = "the platform has both a mesh and another network"
+            hint = "remove `routes`, `packets` and `flits`"
             raise ConfigError(message, kind="invalid", hint=hint)
-        mesh.core  # noqa: B018 - the core checks how messages are cut
+        mesh.core  # noqa: B018 - the core checks the flit parameters
         return self
 
     def _flits_fit(self) -> Platform:
         problem, hint = "", ""
         if self.routes is None:
-            problem, hint = "flits pass a topology, and the platform has none", "give `routes` too"
+            problem, hint = "flits need a topology, but the platform has none", "give `routes`, too"
         elif self.packets is not None:
-            problem, hint = "messages are cut into packets or into flits", "leave one of them out"
+            problem, hint = "the platform has both `packets` and `flits`", "remove one of them"
         if problem:
             raise ConfigError(problem, kind="invalid", hint=hint)
         return self

@@ -1,4 +1,4 @@
-"""Verification before timing: one rule for the command line, Python and sweeps."""
+"""Verifies schedules before they are timed: one rule for the command line, Python and sweeps."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ __all__ = [
 ]
 
 MOST_VERIFIED = 20_000_000
-"""Messages; a schedule of more is not verified, as that takes longer than people wait."""
+"""Most messages of a schedule that is verified; larger schedules take too long."""
 
 TOO_LARGE = "it is too large"
-"""Why a schedule of more than :data:`MOST_VERIFIED` messages is not verified."""
+"""The reason for a schedule of more than :data:`MOST_VERIFIED` messages."""
 
 SKIPPED = "verification was skipped"
-"""Why no schedule is verified under ``verify=False`` or ``--no-verify``."""
+"""The reason for ``verify=False`` or ``--no-verify``."""
 
 _MOST_REMARKS = 12
-"""Remarks of one kind; the rest are counted."""
+"""Most remarks of a kind; further ones are counted."""
 
 
 class Unverified(NamedTuple):
@@ -47,31 +47,30 @@ class Unverified(NamedTuple):
 
 
 def verify(laid_out: Schedule, *, skip: bool = False) -> str | None:
-    """Verifies a schedule before it is timed; every entry that times one calls this.
+    """Verifies a schedule before it is timed; all functions that time schedules call this.
 
-    A part of a schedule, or a schedule that is repeated, is verified as a whole and once. What was
-    verified before is not verified again.
+    A phase or a repetition is verified as part of its complete schedule. Results are cached.
 
     Args:
         laid_out: The schedule.
-        skip: Whether to leave it unverified.
+        skip: Whether to leave the schedule unverified.
 
     Returns:
-        None where it is verified; else why not: :data:`TOO_LARGE` or :data:`SKIPPED`.
+        None for a verified schedule, else the reason: :data:`TOO_LARGE` or :data:`SKIPPED`.
 
     Raises:
-        VerificationError: It does not do what it is meant to do.
+        VerificationError: The schedule is not correct.
     """
-    whole = laid_out.whole
-    if whole.is_verified:
+    complete = laid_out.base
+    if complete.is_verified:
         return None
     if skip:
         return SKIPPED
-    messages = messages_of(whole)
+    messages = messages_of(complete)
     if messages is not None and messages > MOST_VERIFIED:
         return TOO_LARGE
     try:
-        whole.verify()
+        complete.verify()
     except VerificationError as error:
         if error.kind == "too_large":
             return TOO_LARGE
@@ -80,7 +79,7 @@ def verify(laid_out: Schedule, *, skip: bool = False) -> str | None:
 
 
 def messages_of(laid_out: Schedule) -> int | None:
-    """About how many messages a schedule sends; None where that is not known before."""
+    """Returns the approximate number of messages of a schedule; None if it is unknown."""
     if laid_out.core.notation is None:
         return None
     return _messages(laid_out.name, laid_out.collective, laid_out.ranks, laid_out.root or 0)
@@ -98,18 +97,18 @@ def prove(
     skip: bool = False,
     done: Callable[[TimedSchedule], object] | None = None,
 ) -> list[Unverified]:
-    """Verifies every schedule of a plan before anything is timed, each once.
+    """Verifies every schedule of a plan, each once.
 
     Args:
-        plan: What is to be verified.
-        skip: Whether to leave all unverified.
-        done: Called after each.
+        plan: The plan.
+        skip: Whether to leave all schedules unverified.
+        done: Called after each schedule.
 
     Returns:
         The schedules that were not verified.
 
     Raises:
-        VerificationError: A schedule does not do what it is meant to do; the message names it.
+        VerificationError: A schedule is not correct; the message names it.
     """
     unverified = []
     for case in plan.cases:
@@ -128,7 +127,7 @@ def prove(
 
 
 def remarks(plan: ComparisonPlan, unverified: Sequence[Unverified]) -> list[str]:
-    """What a plan leaves out and what is not verified, with the reasons, a line each."""
+    """Returns a line for each schedule that is left out or not verified, with the reason."""
     if unverified and all(one.reason == SKIPPED for one in unverified):
         first = [f"no schedule is verified: {SKIPPED}"]
     else:
@@ -144,7 +143,7 @@ def remarks(plan: ComparisonPlan, unverified: Sequence[Unverified]) -> list[str]
 
 
 def capped(lines: list[str], what: str) -> list[str]:
-    """The first remarks of one kind, and how many more there are."""
+    """Returns the first remarks of a kind, and the number of further ones."""
     if len(lines) <= _MOST_REMARKS:
         return lines
     return [*lines[:_MOST_REMARKS], f"and {len(lines) - _MOST_REMARKS:,} more {what}"]

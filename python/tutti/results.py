@@ -1,7 +1,7 @@
-"""Results as tidy frames: their columns, where they come from, and how they are written.
+"""Results as tidy frames: columns, provenance and files.
 
-One row is one measurement. Times are whole picoseconds, sizes bytes; every row says which model,
-platform, version and commit produced it and which configuration asked for it.
+One row is one measurement. Times are integer picoseconds, sizes are bytes. Every row names the
+model, platform, version, commit and configuration that produced it.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ MEASUREMENTS: dict[str, type[pl.DataType]] = {
 }
 """The columns of a comparison.
 
-``bound_ps`` is what no schedule can be faster than (docs/models/lower-bounds.md), ``of_limit`` the
-fraction of it that a schedule reaches: 1 means that none can be better. ``verified`` states whether
-the schedule was verified before it was timed.
+``bound_ps`` is the lower bound of all schedules (docs/models/lower-bounds.md). ``of_limit`` is the
+lower bound divided by the time: 1 is optimal. ``verified`` states whether the schedule was verified
+before it was timed.
 """
 
 READ: dict[str, str] = {
@@ -81,15 +81,15 @@ READ: dict[str, str] = {
     "time_ps": "positive?",
     **dict.fromkeys(("algbw_bytes_per_s", "busbw_bytes_per_s"), "number?"),
 }
-"""What drawings need of the columns of a file; kinds are those of `files.reader.check_frame`."""
+"""Columns of a file that drawings require, with kinds of `files.reader.check_frame`."""
 
 READ_IF_THERE: dict[str, str] = dict.fromkeys(
     ("messages", "message_bytes", "closed_form_ps", "bound_ps"), "count?"
 )
-"""What they take where it is there."""
+"""Columns of a file that drawings use if present."""
 
 SWEPT = "sweep."
-"""What the names of the columns of a sweep's keys start with."""
+"""Prefix of the columns of swept keys."""
 
 FOUND: dict[str, type[pl.DataType]] = {
     "place": pl.Int64,
@@ -102,9 +102,12 @@ FOUND: dict[str, type[pl.DataType]] = {
     "family": pl.String,
     "verified": pl.Boolean,
 }
-"""The columns of a search. `above_best` is a share: 0.05 is 5 % longer than the best. `bound_ps` is
-the lower bound of the kinds of the `family` that were searched, not of all schedules. `method` says
-how a time was found, and all but `estimate` are exact. Of the schedules the best is `verified`."""
+"""The columns of a search.
+
+`above_best` is a fraction: 0.05 is 5 % longer than the best. `bound_ps` is the lower bound of the
+searched kinds of the `family`, not of all schedules. `method` states how the time was computed; all
+methods but `estimate` are exact. Only the best schedule is `verified`.
+"""
 
 THRESHOLDS: dict[str, type[pl.DataType]] = {
     "from_bytes": pl.Int64,
@@ -117,37 +120,39 @@ THRESHOLDS: dict[str, type[pl.DataType]] = {
     "family": pl.String,
     "verified": pl.Boolean,
 }
-"""The columns of thresholds: the first and the last size at which a schedule is the best of its
-`family`, what it takes there, and how much longer that is than the lower bound of the family: 0
-where it is proved to be the best of the family."""
+"""The columns of thresholds.
 
-_NOBODY = 2**32 - 1
-"""What the core writes for the peer of a span that has none."""
+A schedule is the best of its `family` from the first to the last size of its row, with the times at
+both. `gap` is the excess over the lower bound of the family: 0 if proved optimal.
+"""
+
+_NO_PEER = 2**32 - 1
+"""The core's peer of a span without a peer."""
 
 
 def measurement_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """A frame of measurements with the columns of :data:`MEASUREMENTS`, one row each.
+    """Returns a frame of measurements with the columns of :data:`MEASUREMENTS`, one row each.
 
-    Commit and version are filled in where a row lacks them.
+    Adds commit and version to rows that lack them.
     """
     origin = {"commit": commit(), "version": _core.__version__}
     return pl.DataFrame([origin | dict(row) for row in rows], schema=MEASUREMENTS, orient="row")
 
 
 def summary(measurements: pl.DataFrame) -> pl.DataFrame:
-    """What the repetitions of each measurement come to: least, quartiles, median and most.
+    """Summarises the repetitions of each measurement: least, quartiles, median and most.
 
     Args:
-        measurements: a frame of `tutti.compare`, or one with a column ``time_ps``; columns beside
-            those that tell repetitions apart say which rows belong together.
+        measurements: A frame of `tutti.compare`, or one with a column ``time_ps``. Rows that are
+            equal in all columns except times, rates and seeds are repetitions.
 
     Returns:
-        A row for each measurement, in order of their first rows: its columns, repetitions,
-        least_ps, lower_quartile_ps, median_ps, upper_quartile_ps and most_ps. Each time is one that
-        was measured: of two in the middle, the median is the shorter.
+        A row per measurement, in order of first rows: its columns, repetitions, least_ps,
+        lower_quartile_ps, median_ps, upper_quartile_ps and most_ps. Each time was measured: of two
+        middle times, the median is the shorter.
 
     Raises:
-        ReportError: there is no column of times.
+        ReportError: The column ``time_ps`` is missing.
     """
     if "time_ps" not in measurements.columns:
         raise ReportError("the measurements have no column time_ps", kind="frame")
@@ -161,7 +166,7 @@ def summary(measurements: pl.DataFrame) -> pl.DataFrame:
 
 
 def spread(times: pl.Expr) -> tuple[pl.Expr, ...]:
-    """Least, quartiles and most of repetitions: each a time that was measured."""
+    """Returns least, quartiles and most of repetitions; each is a measured time."""
     return (
         times.min().alias("least_ps"),
         times.quantile(0.25, "lower").cast(pl.Int64).alias("lower_quartile_ps"),
@@ -171,18 +176,18 @@ def spread(times: pl.Expr) -> tuple[pl.Expr, ...]:
 
 
 def rank_frame(run: _core.Run) -> pl.DataFrame:
-    """When each rank entered and left: columns rank, start_ps, finish_ps."""
+    """Returns when each rank entered and left: columns rank, start_ps, finish_ps."""
     start, finish = _wide(run.start_ps), _wide(run.finish_ps)
     ranks = pl.int_range(len(start), eager=True)
     return pl.DataFrame({"rank": ranks, "start_ps": start, "finish_ps": finish})
 
 
 def timeline_frame(run: _core.Run, schedule: Schedule) -> pl.DataFrame:
-    """What every rank did when, by rank and time; empty for a run without a record.
+    """Returns the activities of every rank, by rank and time; empty for a run without a record.
 
     Columns: rank, step, name (of the step), kind (send, wait, recv, reduce, copy, compute, sleep or
-    noise), start_ps, end_ps, peer (null where there is none, as of a multicast that the network
-    forks: one send), bytes.
+    noise), start_ps, end_ps, peer, bytes. The peer is null for local work and for a multicast that
+    the network forks.
     """
     columns = run.spans() or dict.fromkeys(
         ("rank", "step", "activity", "peer", "start_ps", "end_ps", "bytes"), b""
@@ -193,7 +198,7 @@ def timeline_frame(run: _core.Run, schedule: Schedule) -> pl.DataFrame:
         narrow
         | {"kind": kinds.gather(_narrow(columns["activity"]))}
         | {key: _wide(columns[key]) for key in ("start_ps", "end_ps", "bytes")}
-    ).with_columns(peer=pl.when(pl.col("peer") != _NOBODY).then("peer"))
+    ).with_columns(peer=pl.when(pl.col("peer") != _NO_PEER).then("peer"))
     steps = frame.select("rank", "step").unique(maintain_order=True)
     names = [schedule.step_name(rank, step) for rank, step in steps.iter_rows()]
     named = steps.with_columns(name=pl.Series(names, dtype=pl.String))
@@ -202,11 +207,11 @@ def timeline_frame(run: _core.Run, schedule: Schedule) -> pl.DataFrame:
 
 
 def messages_frame(run: _core.Run) -> pl.DataFrame:
-    """Every message, by source, destination and index; empty for a run without a record.
+    """Returns every message, by source, destination and index; empty for a run without a record.
 
     Columns: source, destination, index (among the messages from this source to this destination),
-    bytes, sent_ps, arrival_ps, received_ps. Of a message that the network forks there is a row for
-    each receiver, of what it combines one for each sender.
+    bytes, sent_ps, arrival_ps, received_ps. A message that the network forks has a row per
+    receiver; one that it combines has a row per sender.
     """
     narrow = ("source", "destination", "index")
     wide = ("bytes", "sent_ps", "arrival_ps", "received_ps")
@@ -217,11 +222,10 @@ def messages_frame(run: _core.Run) -> pl.DataFrame:
 
 
 def link_frame(run: _core.Run, platform: Platform) -> pl.DataFrame:
-    """What each link of the platform's topology carried; empty where messages do not meet.
+    """Returns the traffic of each link of the topology; empty for platforms without contention.
 
-    Columns: link (its index), source, target (names of vertices), packets (or flits, where routers
-    pass flits), bytes (headers included), busy_ps (how long they held it), utilisation (of the
-    completion time).
+    Columns: link (its index), source, target (names of vertices), packets (or flits), bytes
+    (including headers), busy_ps, utilisation (fraction of the completion time).
     """
     columns = run.link_use()
     links = platform.routes.topology.links if columns and platform.routes else ()
@@ -241,7 +245,7 @@ def write(frame: pl.DataFrame, path: str | Path) -> Path:
     """Writes a frame as Parquet or CSV, by the suffix of ``path``.
 
     Raises:
-        ConfigError: another suffix, or a file that cannot be written.
+        ConfigError: The suffix is unknown, or the file cannot be written.
     """
     path = Path(path)
     if path.suffix not in {".parquet", ".csv"}:
@@ -259,38 +263,38 @@ def write(frame: pl.DataFrame, path: str | Path) -> Path:
     return path
 
 
-def config_hash(asked: Mapping[str, Any]) -> str:
-    """Names what was asked, as 16 hexadecimal digits: equal for equal questions.
+def config_hash(inputs: Mapping[str, Any]) -> str:
+    """Returns a hash of inputs, as 16 hexadecimal digits.
 
     Args:
-        asked: anything that JSON can hold; values that it cannot stand as their text.
+        inputs: JSON values; others are converted to text.
     """
-    text = json.dumps(asked, sort_keys=True, separators=(",", ":"), default=str)
+    text = json.dumps(inputs, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @functools.cache
 def commit() -> str | None:
-    """The commit of the working tree that tutti runs from, with ``-dirty`` where files differ.
+    """Returns the commit of the working tree of tutti, with ``-dirty`` for modified files.
 
-    None for an installed package, or without git.
+    Returns None for an installed package, or without git.
     """
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return None
-    return said.stdout.strip()
+    return done.stdout.strip()
 
 
 def _narrow(column: bytes) -> pl.Series:
-    """A column of 32-bit integers."""
+    """Returns a column of 32-bit integers."""
     return pl.Series(np.frombuffer(column, dtype="<u4")).cast(pl.Int64)
 
 
 def _wide(column: bytes) -> pl.Series:
-    """A column of 64-bit integers."""
+    """Returns a column of 64-bit integers."""
     return pl.Series(np.frombuffer(column, dtype="<u8")).cast(pl.Int64)

@@ -1,4 +1,4 @@
-"""A simulated collective: its figures, its timeline, what its links did, and what that costs."""
+"""A simulated collective: figures, timeline, links and energy."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ __all__ = ["Run"]
 
 
 class Run:
-    """One simulated collective.
+    """A simulated collective.
 
     Attributes:
-        schedule: what ran.
-        platform: where.
-        size: on how much data, by the collective's convention.
-        datatype: of the elements.
-        completion_ps: from the first rank's entry to the last rank's end.
-        finish_skew_ps: from the first rank's end to the last rank's.
-        messages: how many ranks handed to the network; one that it forks is one.
-        message_bytes: bytes in these.
-        delivered: how many ranks took: one at each receiver of one that was forked, one where the
-            network combined several. As many as `messages` where it does neither.
-        delivered_bytes: bytes in these.
-        closed_form_ps: completion time by the algorithm's closed form; None where it has none.
-        bound: what no schedule can be faster than on this platform, and its parts; nothing for
-            one phase of a schedule.
-        not_verified: why the schedule was not verified before it ran; None where it was.
+        schedule: The schedule.
+        platform: The platform.
+        size: The payload, by the collective's convention.
+        datatype: The datatype of the elements.
+        completion_ps: The time from the first rank's entry to the last rank's end.
+        finish_skew_ps: The time from the first rank's end to the last rank's end.
+        messages: The number of messages sent; a forked message counts once.
+        message_bytes: Bytes in these messages.
+        delivered: The number of messages received: one per receiver of a forked message, one for
+            several that the network combined. Equals `messages` without multicast and reduction.
+        delivered_bytes: Bytes in these messages.
+        closed_form_ps: The completion time of the algorithm's closed form, or None.
+        bound: The lower bound on this platform, and its parts; empty for a phase of a schedule.
+        not_verified: The reason why the schedule was not verified before the run; None if it was
+            verified.
     """
 
     def __init__(
@@ -83,17 +83,17 @@ class Run:
     @property
     def busbw(self) -> float:
         """Bus bandwidth in bytes per second: comparable with a link's rate (nccl-tests)."""
-        asked = self.schedule.collective, self.schedule.ranks
-        return _core.busbw(*asked, self.size.bytes, self.completion_ps)
+        collective, ranks = self.schedule.collective, self.schedule.ranks
+        return _core.busbw(collective, ranks, self.size.bytes, self.completion_ps)
 
     @property
     def of_limit(self) -> float:
-        """The lower bound over the completion time: 1 when no schedule can be faster."""
+        """The lower bound divided by the completion time; 1 is optimal."""
         return self.bound.at_least_ps / self.completion_ps
 
     @property
     def finish_ps(self) -> list[int]:
-        """When each rank had done its last op."""
+        """The time of each rank's last op."""
         return self.frame["finish_ps"].to_list()
 
     @cached_property
@@ -105,7 +105,7 @@ class Run:
 
     @cached_property
     def timeline(self) -> pl.DataFrame:
-        """What every rank did when: see :func:`tutti.results.timeline_frame`."""
+        """The activities of every rank: see :func:`tutti.results.timeline_frame`."""
         from tutti.results import timeline_frame
 
         return timeline_frame(self._recorded, self.schedule)
@@ -119,26 +119,26 @@ class Run:
 
     @cached_property
     def links(self) -> pl.DataFrame:
-        """What each link carried: see :func:`tutti.results.link_frame`."""
+        """The traffic of each link: see :func:`tutti.results.link_frame`."""
         from tutti.results import link_frame
 
         return link_frame(self._run, self.platform)
 
     @cached_property
     def channels(self) -> pl.DataFrame:
-        """What each channel of a network of routers did: see `tutti.noc.NocRun.channels`.
+        """The traffic of each channel of a router network: see `tutti.noc.NocRun.channels`.
 
         Raises:
-            EnergyError: no flits pass routers.
+            EnergyError: The platform has no flits.
         """
         return self._powered.channels
 
     @cached_property
     def events(self) -> Events:
-        """What happened in the routers, counted.
+        """Counts of the events in routers.
 
         Raises:
-            EnergyError: no flits pass routers.
+            EnergyError: The platform has no flits.
         """
         from tutti.noc.events import events_of
 
@@ -146,47 +146,47 @@ class Run:
 
     @cached_property
     def mesh_counts(self) -> dict[str, Any]:
-        """What happened in a mesh whose routers may fork and combine; docs/models/smart.md.
+        """Counts of the events in a mesh with multicast and reduction; see docs/models/smart.md.
 
-        Among it `injected` and `ejected` flits, `link_hops` that these made over links, `bypasses`
-        of routers, answers `merged` into others, `requests` for paths, and `beyond`: reductions of
-        a flit begun although as many as the tables have entries for were under way.
+        They include `injected` and `ejected` flits, their `link_hops`, `bypasses` of routers,
+        responses `merged` into others, path `requests`, and `beyond`: reductions that started
+        although the tables were full.
 
         Raises:
-            EnergyError: the platform has no such mesh.
+            EnergyError: The platform has no such mesh.
         """
         used = self._run.mesh_use()
         if used is None:
-            raise EnergyError("the platform has no mesh that counts what happens", kind="no_flits")
+            raise EnergyError("the platform has no mesh", kind="no_flits")
         counts, beyond = used
         return {**counts, "beyond": beyond}
 
     def energy(self, technology: Technology | None = None) -> EnergyReport:
-        """What the routers and links cost: by events, and by leakage until the last rank's end.
+        """Returns the energy of routers and links: of events, and of leakage until the last rank's
+        end.
 
-        Where packets queue for links it is told by the bytes that these carried
-        (`tutti.package`).
+        With packets, the energy follows from the bytes that links carried (`tutti.package`).
 
         Args:
-            technology: what they are; that of the platform's flits or package if it is left out.
+            technology: The technology; that of the platform's flits or package by default.
 
         Raises:
-            EnergyError: no technology is named, neither flits nor packets pass routers, or a link
-                has no length.
+            EnergyError: The technology is missing, the platform has neither flits nor packets, or a
+                link has no length.
         """
         if self.platform.packets is not None:
             return self._package(technology).energy_of(self)
         return self._powered.energy(self._technology(technology))
 
     def area(self, technology: Technology | None = None) -> AreaReport:
-        """What the routers and links take up.
+        """Returns the area of routers and links.
 
         Args:
-            technology: what they are; that of the platform's flits or package if it is left out.
+            technology: The technology; that of the platform's flits or package by default.
 
         Raises:
-            EnergyError: no technology is named, neither flits nor packets pass routers, or a link
-                has no length.
+            EnergyError: The technology is missing, the platform has neither flits nor packets, or a
+                link has no length.
         """
         if self.platform.packets is not None and self.platform.routes is not None:
             return self._package(technology).area_of(self.platform.routes.topology)
@@ -197,7 +197,7 @@ class Run:
 
         known = self.platform.packets.package if self.platform.packets else None
         if known is None and technology is None:
-            message = "nothing says what routers and links of the package cost"
+            message = "the technology of the package is missing"
             raise EnergyError(message, kind="no_technology")
         known = known or Package()
         return known.model_copy(update={"technology": technology}) if technology else known
@@ -205,7 +205,7 @@ class Run:
     def _technology(self, given: Technology | None) -> Technology:
         known = given or (self.platform.flits.technology if self.platform.flits else None)
         if known is None:
-            message = "nothing says what events cost"
+            message = "the technology of the routers and links is missing"
             raise EnergyError(message, kind="no_technology")
         return known
 
@@ -216,7 +216,7 @@ class Run:
         used, made = self._run.flit_use(), self.platform.routers
         flits, routes = self.platform.flits, self.platform.routes
         if used is None or made is None or flits is None or routes is None:
-            message = "events of routers and links are counted where flits pass them"
+            message = "events of routers and links require a platform with flits"
             raise EnergyError(message, kind="no_flits")
         sent, vc_grants = used
         cycle = flits.cycle.ps
@@ -226,7 +226,7 @@ class Run:
 
     @cached_property
     def _recorded(self) -> _core.Run:
-        """The same run with its record, which costs memory: made only when somebody looks."""
+        """The same run with a record, which is created on first use because of its size."""
         return _core.simulate(self._case, record=True)
 
     def __repr__(self) -> str:
@@ -236,5 +236,5 @@ class Run:
         return f"<Run of {name}, {self.size}: {time}{proof}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the figures, and the timeline of a run that is not too large."""
+        """The HTML for notebooks: figures, and the timeline of a small run."""
         return display.renderers().run_html(self)

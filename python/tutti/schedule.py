@@ -1,23 +1,24 @@
-"""Schedules: what every rank does, in which order, on which part of the payload.
+"""Schedules: the ops of every rank, their order, and the chunks of the payload that they use.
 
-A schedule is free of sizes: chunks are equal fractions of the payload. Its steps are laid out when
-they are asked for, so a schedule of a million ranks costs nothing until someone walks it.
+A schedule is independent of sizes: chunks are equal fractions of the payload. Steps are generated
+on access, so that a schedule of a million ranks takes no memory.
 
->>> ring = schedule("ring", collective="all_reduce", ranks=4)
->>> ring.steps(0)
-6
->>> ring.ops(0, 0)[0]
-send data[3] to 1
+Examples:
+    >>> ring = schedule("ring", collective="all_reduce", ranks=4)
+    >>> ring.steps(0)
+    6
+    >>> ring.ops(0, 0)[0]
+    send data[3] to 1
 
-A schedule of one's own is written rank by rank; a rank's ops gather into steps by themselves:
+    A custom schedule is written rank by rank; the builder groups the ops of a rank into steps:
 
->>> builder = ScheduleBuilder("all_reduce", ranks=2)
->>> for rank in range(2):
-...     builder.rank(rank).send(1 - rank).recv(1 - rank, slot=1).reduce(0, [0, 1])
-<RankProgram of rank 0>
-<RankProgram of rank 1>
->>> builder.build()
-<Schedule explicit: all_reduce on 2 ranks>
+    >>> builder = ScheduleBuilder("all_reduce", ranks=2)
+    >>> for rank in range(2):
+    ...     builder.rank(rank).send(1 - rank).recv(1 - rank, slot=1).reduce(0, [0, 1])
+    <RankProgram of rank 0>
+    <RankProgram of rank 1>
+    >>> builder.build()
+    <Schedule explicit: all_reduce on 2 ranks>
 """
 
 from __future__ import annotations
@@ -44,30 +45,30 @@ __all__ = [
 ]
 
 _MOST_RANKS = 2**32 - 1
-"""The ids of ranks have 32 bits."""
+"""Rank ids have 32 bits."""
 Op = _core.Op
 Verification = _core.Verification
 
 
 class Schedule:
-    """A collective algorithm laid out for a number of ranks: a stream of steps per rank."""
+    """A collective algorithm for a number of ranks: a sequence of steps per rank."""
 
-    __slots__ = ("_core", "_proof", "_whole")
+    __slots__ = ("_base", "_core", "_proof")
 
-    def __init__(self, core: _core.Schedule, whole: Schedule | None = None) -> None:
-        """Wraps what the core laid out; use :func:`schedule` or a builder."""
+    def __init__(self, core: _core.Schedule, base: Schedule | None = None) -> None:
+        """Wraps a schedule of the core; use :func:`schedule` or a builder."""
         self._core = core
-        self._whole = whole
+        self._base = base
         self._proof: Verification | None = None
 
     @property
     def name(self) -> str:
-        """How it was asked for, in the notation ``name[:argument]``."""
+        """The notation ``name[:argument]`` of the schedule."""
         return self._core.name
 
     @property
     def collective(self) -> str:
-        """The collective it performs, such as ``all_reduce``."""
+        """The collective that the schedule performs, such as ``all_reduce``."""
         return self._core.collective
 
     @property
@@ -77,61 +78,62 @@ class Schedule:
 
     @property
     def ranks(self) -> int:
-        """How many ranks take part."""
+        """The number of ranks."""
         return self._core.ranks
 
     @property
     def chunks(self) -> int:
-        """How many equal chunks the payload is divided into."""
+        """The number of equal chunks of the payload."""
         return self._core.chunks
 
     @property
     def slots(self) -> int:
-        """How many slots a rank needs: the data slot, then scratch."""
+        """The number of slots of a rank: the data slot, then scratch."""
         return self._core.slots
 
     @property
     def result(self) -> int:
-        """The slot that holds the result afterwards."""
+        """The slot that holds the result."""
         return self._core.result
 
     @property
     def moves_chunks(self) -> bool:
-        """Whether chunks change places: then a size has to divide into equal ones."""
+        """Whether chunks change position, which requires sizes that divide into equal chunks."""
         return self._core.moves_chunks
 
     def steps(self, rank: int) -> int:
-        """How many steps ``rank`` takes.
+        """Returns the number of steps of ``rank``.
 
         Raises:
-            ScheduleError: there is no such rank.
+            ScheduleError: The rank does not exist.
         """
         return self._core.steps(rank)
 
     def ops(self, rank: int, step: int) -> list[Op]:
-        """The ops of one step: sends, then receives, then local ops, in order.
+        """Returns the ops of a step: sends, then receives, then local ops, in order.
 
         Raises:
-            ScheduleError: there is no such rank or step.
+            ScheduleError: The rank or the step does not exist.
         """
         return self._core.ops(rank, step)
 
     def step_name(self, rank: int, step: int) -> str:
-        """A short name for the step, for drawings and traces.
+        """Returns a short name of a step, for drawings and traces.
 
         Raises:
-            ScheduleError: there is no such rank or step.
+            ScheduleError: The rank or the step does not exist.
         """
         return self._core.step_name(rank, step)
 
     def verify(self) -> Verification:
-        """Proves that it does what it is meant to do, whatever the timing.
+        """Verifies the schedule for any timing.
 
-        Every contribution arrives, each exactly once; sends and receives match; no rank waits for
-        ever. The result states the buffering needed and which bits are reproducible. It is cached.
+        Every contribution arrives exactly once, sends and receives match, and no rank waits
+        forever. The result states the required buffering and which bits are reproducible. It is
+        cached.
 
         Raises:
-            VerificationError: it does not; the message says where and why.
+            VerificationError: The schedule is not correct; the message states place and cause.
         """
         if self._proof is None:
             self._proof = self._core.verify()
@@ -139,24 +141,24 @@ class Schedule:
 
     @property
     def is_verified(self) -> bool:
-        """Whether :meth:`verify` has proved it."""
+        """Whether :meth:`verify` has succeeded."""
         return self._proof is not None
 
     @property
-    def whole(self) -> Schedule:
-        """The schedule whose proof holds for this one: itself, unless it is a phase or repeated."""
-        return self if self._whole is None else self._whole
+    def base(self) -> Schedule:
+        """The schedule that is verified for this one: itself, unless it is a phase or repeated."""
+        return self if self._base is None else self._base
 
     @property
     def phases(self) -> int:
-        """How many phases it has, between which the network may be set up anew; mostly one."""
+        """The number of phases, between which the network may be reconfigured; usually one."""
         return self._core.phases
 
     def phase(self, index: int) -> Schedule:
-        """One of its phases by itself, counted from 0.
+        """Returns a phase as a schedule; phases count from 0.
 
-        It can be simulated and drawn. Where there are others it cannot be verified alone, but as
-        :attr:`whole`, and has no lower bound.
+        A phase can be simulated and drawn. If there are several, a phase can be verified only as
+        part of :attr:`base`, and has no lower bound.
 
         Examples:
             >>> rings = schedule("mirrored_ring:4x4", ranks=16)
@@ -164,23 +166,23 @@ class Schedule:
             [3, 6, 3]
 
         Raises:
-            ScheduleError: there is no such phase.
+            ScheduleError: The phase does not exist.
         """
-        return Schedule(self._core.phase(index), whole=self.whole)
+        return Schedule(self._core.phase(index), base=self.base)
 
     def repeated(self, count: int) -> Schedule:
-        """The same so many times in a row, as benchmarks run it.
+        """Returns the schedule repeated `count` times without a barrier, as in benchmarks.
 
-        A rank begins again as soon as it has ended. The result cannot be verified as one
-        collective, as each time works on what the last one left; :attr:`whole` can.
+        The repetitions cannot be verified as a collective, as each works on the result of the
+        previous one; :attr:`base` can be.
 
         Raises:
-            ScheduleError: no time at all, or its result is in another slot than its data.
+            ScheduleError: `count` is zero, or the result is in another slot than the data.
         """
-        return Schedule(self._core.repeated(count), whole=self.whole)
+        return Schedule(self._core.repeated(count), base=self.base)
 
     def to_text(self) -> str:
-        """The text form: every op on its line, readable by people and by :meth:`from_text`."""
+        """Returns the text form, with one op per line, which :meth:`from_text` reads."""
         return self._core.to_text()
 
     @classmethod
@@ -188,7 +190,7 @@ class Schedule:
         """Reads the text form.
 
         Raises:
-            TextError: the text is no schedule; the message names the line.
+            TextError: The text is not a schedule; the message names the line.
         """
         return cls(_core.Schedule.from_text(text))
 
@@ -201,17 +203,17 @@ class Schedule:
         return f"<Schedule {self.name}: {self.collective} on {self.ranks} ranks>"
 
     def _repr_html_(self) -> str:
-        """The ops of the first ranks and steps as a table, for notebooks."""
+        """The HTML for notebooks: a table of the ops of the first ranks and steps."""
         return display.renderers().schedule_html(self)
 
 
 class ScheduleBuilder:
-    """Builds a schedule of one's own, op by op.
+    """Builds a custom schedule, op by op.
 
-    A rank's ops gather into steps: within a step sends come first, then receives, then local ops;
-    an op that would have to go back in that order starts a new step, and so does a receive into
-    what the step sends. A multicast or contribution is a send, a combine a receive and a fold. What
-    looks sequential is therefore sequential, and a send followed by a receive is an exchange.
+    The ops of a rank are grouped into steps. In a step sends precede receives, and these precede
+    local ops. An op that violates this order starts a new step, and so does a receive into chunks
+    that the step sends. A multicast or contribution is a send, a combine is a receive and a
+    reduction. A send followed by a receive is therefore an exchange.
     """
 
     __slots__ = ("_core", "_ranks")
@@ -226,48 +228,48 @@ class ScheduleBuilder:
         name: str = "explicit",
         result: int = 0,
     ) -> None:
-        """Starts an empty schedule.
+        """Creates an empty schedule.
 
         Args:
-            collective: what it is meant to do, such as ``"all_reduce"``.
-            ranks: how many ranks take part.
-            chunks: how many equal chunks the payload is divided into.
-            root: the root of a rooted collective.
-            name: its name in results.
-            result: the slot that holds the result afterwards.
+            collective: The collective to perform, such as ``"all_reduce"``.
+            ranks: The number of ranks.
+            chunks: The number of equal chunks of the payload.
+            root: The root of a rooted collective.
+            name: The name in results.
+            result: The slot that holds the result.
 
         Raises:
-            AlgorithmError: there is no such collective.
+            AlgorithmError: The collective is unknown.
         """
         self._core = _core.ScheduleBuilder(name, collective, ranks, chunks, root=root)
         self._core.result(result)
         self._ranks = ranks
 
     def rank(self, rank: int) -> RankProgram:
-        """The program of one rank, to which ops are added.
+        """Returns the program of a rank, to which ops are added.
 
         Raises:
-            ScheduleError: there is no such rank.
+            ScheduleError: The rank does not exist.
         """
         if not 0 <= rank < self._ranks:
-            message = f"there is no rank {rank}: the schedule has ranks 0 to {self._ranks - 1}"
+            message = f"rank {rank} does not exist: the schedule has ranks 0 to {self._ranks - 1}"
             raise ScheduleError(message, kind="no_such_rank", fields={"rank": rank})
         return RankProgram(self._core, rank)
 
     def build(self) -> Schedule:
-        """The schedule; it is not verified yet.
+        """Returns the schedule, which is not verified yet.
 
         Raises:
-            ScheduleError: the first mistake that was made on the way.
+            ScheduleError: An op is invalid; raised for the first one.
         """
         return Schedule(self._core.build())
 
 
 class RankProgram:
-    """The program of one rank; every call adds an op at its end and returns the program.
+    """The program of a rank; every method appends an op and returns the program.
 
-    Chunks are given as ``chunk=2`` for one or ``chunks=(0, 4)`` for the run 0, 1, 2, 3; chunk 0
-    otherwise. Slot 0 holds the rank's own data, the others are scratch.
+    ``chunk=2`` selects one chunk, ``chunks=(0, 4)`` the chunks 0, 1, 2, 3; the default is chunk 0.
+    Slot 0 holds the rank's data, the others are scratch.
     """
 
     __slots__ = ("_core", "_rank")
@@ -309,7 +311,7 @@ class RankProgram:
         chunks: tuple[int, int] | None = None,
         slot: int = 0,
     ) -> Self:
-        """Sends chunks of ``slot`` to each of the ranks ``to``; a network that can forks them."""
+        """Sends chunks of ``slot`` to all ranks ``to``, as one message if the network forks it."""
         self._core.multicast(self._rank, to, slot, _run(chunk, chunks))
         return self
 
@@ -321,7 +323,7 @@ class RankProgram:
         chunks: tuple[int, int] | None = None,
         slot: int = 0,
     ) -> Self:
-        """Sends chunks of ``slot`` to rank ``to``, which combines them with those of others."""
+        """Sends chunks of ``slot`` to rank ``to``, which combines them with other contributions."""
         self._core.contribute(self._rank, to, slot, _run(chunk, chunks))
         return self
 
@@ -333,9 +335,10 @@ class RankProgram:
         chunk: int | None = None,
         chunks: tuple[int, int] | None = None,
     ) -> Self:
-        """Receives what others contribute and folds it into the slot ``into``.
+        """Receives contributions and reduces them into the slot ``into``.
 
-        Each operand is a slot and the rank received into it, None for what it holds already.
+        Each operand is a slot and the rank received into it, or None for data that the slot already
+        holds.
         """
         self._core.combine(self._rank, into, operands, _run(chunk, chunks))
         return self
@@ -348,7 +351,7 @@ class RankProgram:
         chunk: int | None = None,
         chunks: tuple[int, int] | None = None,
     ) -> Self:
-        """Folds the slots ``operands``, left to right, into the slot ``into``."""
+        """Reduces the slots ``operands``, left to right, into the slot ``into``."""
         self._core.reduce(self._rank, into, operands, _run(chunk, chunks))
         return self
 
@@ -361,16 +364,16 @@ class RankProgram:
         chunks: tuple[int, int] | None = None,
         to: int | None = None,
     ) -> Self:
-        """Copies chunks of ``slot`` to ``into``, from chunk ``to`` on (the same chunks if None)."""
+        """Copies chunks of ``slot`` to ``into``, starting at chunk ``to``; by default in place."""
         run = _run(chunk, chunks)
         self._core.copy(self._rank, slot, run, into, run[0] if to is None else to)
         return self
 
     def compute(self, duration: str | Time) -> Self:
-        """Does the application's own work, such as ``"1.5 us"`` of it.
+        """Performs work of the application, such as ``"1.5 us"``.
 
         Raises:
-            UnitError: the duration cannot be read.
+            UnitError: The duration cannot be parsed.
         """
         from tutti.units import Time
 
@@ -378,10 +381,10 @@ class RankProgram:
         return self
 
     def sleep(self, duration: str | Time) -> Self:
-        """Waits.
+        """Waits for a duration.
 
         Raises:
-            UnitError: the duration cannot be read.
+            UnitError: The duration cannot be parsed.
         """
         from tutti.units import Time
 
@@ -389,7 +392,7 @@ class RankProgram:
         return self
 
     def step(self, name: str = "") -> Self:
-        """Starts a new step, under a name for drawings."""
+        """Starts a new step, with a name for drawings."""
         self._core.step(self._rank, name)
         return self
 
@@ -398,14 +401,14 @@ class RankProgram:
 
 
 def _run(chunk: int | None, chunks: tuple[int, int] | None) -> tuple[int, int]:
-    """A run of chunks from either way to give it."""
+    """Returns a range of chunks from either parameter."""
     if chunk is not None and chunks is not None:
         message = f"both chunk={chunk} and chunks={chunks} are given: expected one of them"
         raise ScheduleError(message, kind="no_such_chunks")
     if chunks is None:
         chunks = (chunk or 0, (chunk or 0) + 1)
     if chunks[0] < 0 or chunks[1] >= 1 << 32:
-        message = f"there are no chunks {chunks[0]} to {chunks[1]}: they count from 0"
+        message = f"chunks {chunks[0]} to {chunks[1]} do not exist: chunks count from 0"
         raise ScheduleError(message, kind="no_such_chunks")
     return chunks
 
@@ -418,54 +421,54 @@ def schedule(
     root: int = 0,
     topology: Topology | Routes | None = None,
 ) -> Schedule:
-    """Lays out an algorithm.
-
-    >>> schedule("multi_tree:torus:4x4", ranks=16, collective="all_gather").chunks
-    16
+    """Returns the schedule of an algorithm.
 
     Args:
-        algorithm: its notation, ``name[:argument]``, such as ``"recursive_multiplying:a8,a4"``.
-        ranks: how many ranks take part; at least two.
-        collective: what it is to perform.
-        root: the root of a rooted collective.
-        topology: the graph for an algorithm that is made for one and does not name it, by its
-            shortest paths or by the routes that are given; its first NPUs are the ranks. Other
-            algorithms do not look at it.
+        algorithm: The notation ``name[:argument]``, such as ``"recursive_multiplying:a8,a4"``.
+        ranks: The number of ranks; at least two.
+        collective: The collective to perform.
+        root: The root of a rooted collective.
+        topology: The graph of an algorithm for graphs whose notation names none, with shortest
+            paths or the given routes. Its first NPUs are the ranks. Other algorithms ignore it.
+
+    Examples:
+        >>> schedule("multi_tree:torus:4x4", ranks=16, collective="all_gather").chunks
+        16
 
     Raises:
-        AlgorithmError: the name, the argument, the collective or the rank count does not fit.
+        AlgorithmError: The name, the argument, the collective or the rank count does not fit.
     """
     check_ranks(ranks)
     if root < 0 or root > _MOST_RANKS:
         message = f"root {root} is not one of the ranks 0 to {ranks - 1}"
         raise AlgorithmError(message, kind="wrong_root")
-    met = None
+    routes = None
     if topology is not None:
         from tutti.topology import Topology
 
-        met = (topology.routes() if isinstance(topology, Topology) else topology).core
-    return Schedule(_core.build_schedule(algorithm, collective, ranks, root=root, routes=met))
+        routes = (topology.routes() if isinstance(topology, Topology) else topology).core
+    return Schedule(_core.build_schedule(algorithm, collective, ranks, root=root, routes=routes))
 
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
-    # Ratios of alpha_p to alpha_r; bytes count like alpha_r, so long messages want pairs.
+    # Ratios of alpha_p to alpha_r; bytes count like alpha_r, so long messages favour pairs.
     "recursive_multiplying": ("", "ratio=1", "ratio=2", "ratio=8", "ratio=16"),
 }
-"""What follows the colon when all algorithms are asked for; for others only the default."""
+"""Arguments of algorithms in `candidates`; other algorithms use only the default."""
 
 _MOST_ON_GRAPHS = 256
-"""Ranks; beyond it those that are made for a graph take longer to lay out than people wait."""
+"""Most ranks of algorithms for graphs in `candidates`, as generating more takes too long."""
 
 
 def candidates(
     collective: str, ranks: int, *, root: int = 0, routes: Routes | None = None
 ) -> list[str]:
-    """The notations that are tried when all algorithms are asked for.
+    """Returns the notations of all algorithms for a collective and rank count.
 
-    Some may choose the same schedule. Those made for a graph are tried where there is one.
+    Some may select the same schedule. Algorithms for graphs are included if `routes` is given.
 
     Raises:
-        AlgorithmError: no number of ranks that there can be.
+        AlgorithmError: The rank count is out of range.
     """
     check_ranks(ranks)
     found = []
@@ -481,19 +484,19 @@ def candidates(
 
 
 def check_ranks(ranks: int) -> None:
-    """Refuses rank counts that the core has no numbers for.
+    """Rejects rank counts that the core cannot represent.
 
     Raises:
-        AlgorithmError: fewer than no ranks, or more than ids can count.
+        AlgorithmError: The rank count is negative, or exceeds the largest rank id.
     """
     if ranks < 0:
         message = f"a collective needs at least 2 ranks, not {ranks}"
         raise AlgorithmError(message, kind="too_few_ranks")
     if ranks > _MOST_RANKS:
-        message = f"{ranks} ranks are more than ids can count: expected at most {_MOST_RANKS}"
+        message = f"{ranks} ranks are too many: expected at most {_MOST_RANKS}"
         raise AlgorithmError(message, kind="too_many_ranks")
 
 
 def algorithms() -> list[_core.Algorithm]:
-    """Every algorithm there is, with its summary, source, collectives and rank counts."""
+    """Returns all algorithms, with summary, source, collectives and rank counts."""
     return _core.algorithms()

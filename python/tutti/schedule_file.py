@@ -1,4 +1,4 @@
-"""Files with a schedule in its text form."""
+"""Schedule files in text form."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["SCHEDULE_SUFFIX", "read_schedule"]
 
 SCHEDULE_SUFFIX = ".schedule"
-"""Ending that tells the name of a schedule file from that of an algorithm."""
+"""Suffix that distinguishes schedule files from algorithms."""
 
 
 def read_schedule(path: Path) -> Schedule:
-    """Reads a schedule in its text form.
+    """Reads a schedule file.
 
     Raises:
-        ConfigError: The file is missing, no regular file, too large, not UTF-8 or no schedule.
+        ConfigError: The file is missing, not a regular file, too large, not UTF-8 or not a
+            schedule.
     """
     text = read_text(path, limits.Bytes.SCHEDULE, "a schedule in text form")
     try:

@@ -1,14 +1,15 @@
-"""Which schedule of recursive multiplying is fastest on a machine, out of all of that family.
+"""Searches the fastest schedule of recursive multiplying on a platform.
 
-Where all ranks are equally far apart, the time of a schedule is known without a run: by its closed
-form, or from one rank of each class of ranks that behave alike. The search then ends with a proof
-that none of the family is faster, or with a bound. On a topology the order of stages counts too:
-the search chooses candidates from what each stage costs there, and runs them.
+If all ranks are at equal distance, the time of a schedule follows from its closed form, or from one
+rank of each class of equivalent ranks. The search then proves that no schedule of the family is
+faster, or returns a bound. On a topology the order of stages matters, too: the search selects
+candidates by the cost of their stages, and simulates them.
 
->>> from tutti.platforms import platform
->>> found = search(platform("cray_xc30"), ranks=13, size="8 B")
->>> found.schedule.name, found.proved
-('recursive_multiplying:m4g3a3,n4g3a3', True)
+Examples:
+    >>> from tutti.platforms import platform
+    >>> found = search(platform("cray_xc30"), ranks=13, size="8 B")
+    >>> found.schedule.name, found.proved
+    ('recursive_multiplying:m4g3a3,n4g3a3', True)
 """
 
 from __future__ import annotations
@@ -34,25 +35,24 @@ if TYPE_CHECKING:
 __all__ = ["FAMILY", "KINDS", "MOST_SCHEDULES", "Found", "search", "winners"]
 
 FAMILY = "recursive_multiplying"
-"""The algorithm whose schedules are searched; schedules of others are not."""
+"""The searched algorithm."""
 
 KINDS = ("factored", "split", "merged")
-"""What schedules there are: `a3,a2`, `c6m2,a2,a2,e6m2`, `m1g2a3,n1g3a2`."""
+"""Kinds of schedules, such as `a3,a2`, `c6m2,a2,a2,e6m2` and `m1g2a3,n1g3a2`."""
 
 MOST_SCHEDULES = 200_000
-"""An exhaustive search of more takes longer than people wait."""
+"""Most schedules of an exhaustive search."""
 
 _MESSAGES = 20_000_000
-"""That the search looks at on a flat network: about half a second."""
+"""Messages that the search evaluates without a topology, in about half a second."""
 _QUICK = 2_000_000
-"""The same, where the search is only one candidate among others."""
+"""Messages that the search evaluates for `winners`."""
 _MOST_SIMULATED = 50_000_000
-"""Messages that are run on a topology, of all schedules if that is enough for them, else of
-candidates: a few seconds."""
+"""Messages that are simulated on a topology, of all schedules or else of candidates, in seconds."""
 _EXHAUSTIVE = 40
-"""How many times as many of all schedules, if that is asked for: a few minutes."""
+"""Factor of `_MOST_SIMULATED` for exhaustive searches, which take minutes."""
 _MOST_RANKS = 2**24
-"""Of a schedule."""
+"""Most ranks of a schedule."""
 _LATEST_PS = 2**63 - 1
 _Any = TypeVar("_Any")
 
@@ -66,20 +66,20 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """What a search of one family of schedules found.
+    """The result of a search of one family of schedules.
 
     Attributes:
-        platform: the machine.
-        ranks: for how many ranks.
-        size: for which size.
-        family: the algorithm whose schedules were searched: :data:`FAMILY`.
-        kinds: which kinds of its schedules.
-        frame: a row for each schedule, best first, with the columns of
-            :data:`tutti.results.FOUND`. The best of each kind is always there.
-        bound_ps: the lower bound of these kinds of the family; other algorithms may take less.
-        scored: schedules whose time was found out.
-        exhaustive: whether these were all of these kinds.
-        not_verified: why the best schedule was not verified; None where it was.
+        platform: The platform.
+        ranks: The number of ranks.
+        size: The size.
+        family: The searched algorithm: :data:`FAMILY`.
+        kinds: The searched kinds of schedules.
+        frame: A row per schedule, best first, with the columns of :data:`tutti.results.FOUND`. It
+            always includes the best schedule of each kind.
+        bound_ps: The lower bound of these kinds of the family; other algorithms may be faster.
+        scored: The number of schedules with a computed time.
+        exhaustive: Whether these are all schedules of these kinds.
+        not_verified: The reason why the best schedule was not verified; None if it was verified.
     """
 
     platform: Platform
@@ -95,12 +95,12 @@ class Found:
 
     @functools.cached_property
     def schedule(self) -> Schedule:
-        """The best schedule that was found."""
+        """The best schedule found."""
         return schedule(self.frame["schedule"][0], ranks=self.ranks)
 
     @property
     def time_ps(self) -> int:
-        """How long it takes."""
+        """The time of the best schedule."""
         return int(self.frame["time_ps"][0])
 
     @property
@@ -111,7 +111,7 @@ class Found:
 
     @property
     def gap(self) -> float:
-        """By which share the best of the family can be faster at most: 0 where that is proved."""
+        """The largest possible improvement within the family, as a fraction; 0 if optimal."""
         return 0.0 if self.proved else self.time_ps / self.bound_ps - 1
 
     def __repr__(self) -> str:
@@ -133,33 +133,31 @@ def search(
     done: Callable[[int, int], object] | None = None,
     verify: bool = True,
 ) -> Found:
-    """Finds the fastest schedules of recursive multiplying for an all_reduce on a machine.
+    """Finds the fastest schedules of recursive multiplying for an all_reduce.
 
-    Schedules of other algorithms are not searched: :func:`tutti.compare` puts the best of this
-    family next to them.
+    The search covers only this family; :func:`tutti.compare` includes its best schedule in
+    comparisons with other algorithms.
 
     Args:
-        platform: the machine; its ranks are undisturbed.
-        ranks: how many ranks take part; at least two.
-        size: of one rank's buffer, such as ``"64 KiB"``.
-        datatype: of the elements; the size is a multiple of theirs.
-        kinds: which of :data:`KINDS` to consider.
-        top: how many schedules to keep. Where all ranks are equally far apart, those that differ in
-            the order of their stages only count as one.
-        exhaustive: score every schedule there is, up to :data:`MOST_SCHEDULES` of them, and keep
-            them all.
-        threads: how many to run candidates in; 0 is one per core. No result depends on it.
-        done: called with (finished, total) as candidates are run.
-        verify: whether to verify the best schedule, by the rule of :func:`tutti.simulate`; those
-            that are not the best are not verified.
+        platform: The platform; the search assumes no disturbances.
+        ranks: The number of ranks; at least two.
+        size: The size of one rank's buffer, such as ``"64 KiB"``.
+        datatype: The datatype of the elements, whose size divides `size`.
+        kinds: The kinds of :data:`KINDS` to search.
+        top: The number of schedules to return. If all ranks are at equal distance, schedules that
+            differ only in the order of stages count once.
+        exhaustive: Score and return all schedules, up to :data:`MOST_SCHEDULES`.
+        threads: The number of threads; 0 uses one per core. Results do not depend on it.
+        done: Called with (finished, total) while candidates run.
+        verify: Whether to verify the best schedule, by the rule of :func:`tutti.simulate`.
 
     Raises:
-        UnitError: the size cannot be read.
-        AlgorithmError: no such number of ranks, or no such kind.
-        LayoutError: the size does not suit the datatype.
-        VerificationError: the best schedule does not do what it is meant to do.
-        ConfigError: more schedules than an exhaustive search can score, or no number to keep.
-        SimulationError: every schedule takes longer than there is time.
+        UnitError: The size cannot be parsed.
+        AlgorithmError: The rank count or a kind is invalid.
+        LayoutError: The size does not match the datatype.
+        VerificationError: The best schedule is not correct.
+        ConfigError: There are too many schedules for an exhaustive search, or `top` is below 1.
+        SimulationError: Every schedule exceeds the range of time.
     """
     from tutti.units import Size
 
@@ -167,8 +165,8 @@ def search(
     check_ranks(ranks)
     _check_kinds(kinds)
     if top < 1:
-        raise ConfigError(f"top = {top} keeps nothing: expected at least 1", kind="invalid")
-    # Refuses sizes and rank counts that do not fit, before anything takes long.
+        raise ConfigError(f"top = {top}: expected at least 1", kind="invalid")
+    # Reject invalid sizes and rank counts first.
     make_case(laid_out("a2", 2), platform, size=size, datatype=datatype)
     core = searcher(platform, size)
     if platform.routes is None and exhaustive:
@@ -214,11 +212,11 @@ def search(
 def _flat(
     core: _core.ScheduleSearch, ranks: int, kinds: Sequence[str], top: int
 ) -> tuple[list[_Row], int, int]:
-    """The best of all kinds and of each, their lower bound, and how many were scored."""
+    """Returns the best schedules overall and per kind, their lower bound, and the number scored."""
     found, bound, scored = core.best(ranks, kinds, keep=top, messages=_MESSAGES)
     rows = [_Row(*row) for row in found]
     if top > 1:
-        # The proof is quicker for one schedule than for several.
+        # The proof is faster for one schedule than for several.
         first, bound, more = core.best(ranks, kinds, keep=1, messages=_MESSAGES)
         scored += more
         rows = _merge(rows, [_Row(*row) for row in first])
@@ -231,7 +229,7 @@ def _flat(
 
 
 def _merge(rows: list[_Row], more: list[_Row]) -> list[_Row]:
-    """All rows by time, none twice."""
+    """Returns all rows by time, without duplicates."""
     known = {row.notation for row in rows}
     return sorted(
         rows + [row for row in more if row.notation not in known], key=lambda row: row.time_ps
@@ -239,13 +237,13 @@ def _merge(rows: list[_Row], more: list[_Row]) -> list[_Row]:
 
 
 def _top(rows: list[_Row], top: int) -> list[_Row]:
-    """The first ones, and the best of each kind."""
+    """Returns the first rows, and the best of each kind."""
     firsts = {row.kind: row for row in reversed(rows)}
     return [row for place, row in enumerate(rows) if place < top or row in firsts.values()]
 
 
 def _all(ranks: int, kinds: Sequence[str], *, most: int) -> list[_Row] | None:
-    """Every schedule, to be run; None if that takes more than so many messages."""
+    """Returns every schedule, to be run; None if the runs exceed `most` messages."""
     every = _core.schedules_of(ranks, kinds, most=MOST_SCHEDULES)
     if every is None or ranks * sum(_messages_of(notation) for notation, _ in every) > most:
         return None
@@ -253,7 +251,7 @@ def _all(ranks: int, kinds: Sequence[str], *, most: int) -> list[_Row] | None:
 
 
 def _weight(platform: Platform, size: Size) -> int:
-    """How many messages without packets a message on this machine costs as much as to run."""
+    """Returns the cost of simulating a message, relative to a platform without packets."""
     if platform.flits is not None:
         return 10 * max(1, size.bytes // platform.flits.flit.bytes)
     if platform.packets is None:
@@ -270,7 +268,7 @@ def _candidates(
     top: int,
     most: int,
 ) -> list[_Row]:
-    """What is likely to be good on a topology; as much of it as can be run is to be run."""
+    """Returns promising schedules on a topology, of which as many as affordable are to be run."""
     rows, left = [], most
     for notation, kind, estimate in core.orders(routes.core, ranks, kinds, keep=max(top, 16)):
         left -= ranks * _messages_of(notation)
@@ -280,7 +278,7 @@ def _candidates(
 
 
 def _messages_of(notation: str) -> int:
-    """About how many messages a rank sends."""
+    """Returns the approximate number of messages of a rank."""
     stages = notation.split(",")
     return sum(int(stage.replace("m", "a").rsplit("a", 1)[-1]) for stage in stages)
 
@@ -291,7 +289,7 @@ def _run(
     threads: int,
     done: Callable[[int, int], object] | None,
 ) -> list[_Row]:
-    """The schedules with the times of their runs, best first; as they are if none is to be run."""
+    """Returns the schedules with the times of their runs, best first."""
     if not cases:
         return rows
     times = (figures[0] for figures in measured(cases, threads, done))
@@ -330,25 +328,25 @@ def laid_out(notation: str, ranks: int) -> Schedule:
 def _check_kinds(kinds: Sequence[str]) -> None:
     for kind in kinds:
         if kind not in KINDS:
-            message = f"there is no kind of schedule `{kind}`: expected one of {', '.join(KINDS)}"
+            message = f"unknown kind of schedule `{kind}`: expected one of {', '.join(KINDS)}"
             raise AlgorithmError(message, kind="argument", fields={"name": kind})
 
 
 def _unless_too_many(rows: list[_Any] | None, ranks: int) -> list[_Any]:
     if rows is None:
-        message = f"{ranks} ranks have more schedules than can be scored one by one"
-        hint = "search without exhaustive: that looks where the best ones can be"
+        message = f"{ranks} ranks have too many schedules for an exhaustive search"
+        hint = "search without exhaustive"
         raise ConfigError(message, kind="invalid", hint=hint)
     return rows
 
 
 def _refuse_no_result(rows: list[_Row], ranks: int, kinds: Sequence[str]) -> None:
     if kinds and (ranks > 4 or "factored" in kinds) and (not rows or rows[0].time_ps > _LATEST_PS):
-        message = "every schedule takes longer than the range of time, 107 days"
+        message = "every schedule exceeds the range of time, 107 days"
         raise SimulationError(message, kind="time_overflow")
     if not rows:
         message = f"{ranks} ranks have no {' or '.join(kinds)} schedule"
-        hint = f"expected one or more of {', '.join(KINDS)}; 5 and more ranks have all of them"
+        hint = f"expected one or more of {', '.join(KINDS)}; 5 and more ranks have all kinds"
         raise AlgorithmError(message, kind="argument", hint=hint)
 
 
@@ -360,9 +358,9 @@ def winners(
     *,
     done: Callable[[int], object] | None = None,
 ) -> list[str]:
-    """The notations that a quick search finds best at some sizes, each once: nothing is run for it.
+    """Returns the best notations of a quick search for several sizes, without simulation.
 
-    On a topology these are the schedules with the best estimates. None but of an all_reduce. `done`
+    On a topology these have the best estimates. Collectives other than all_reduce have none. `done`
     is called with 1 after each size.
     """
     if collective != "all_reduce" or not 2 <= ranks <= _MOST_RANKS:

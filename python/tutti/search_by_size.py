@@ -1,4 +1,4 @@
-"""Which schedule of recursive multiplying is the best of its family from which size on."""
+"""Finds the best schedule of recursive multiplying for each range of sizes."""
 
 from __future__ import annotations
 
@@ -27,62 +27,63 @@ def thresholds(
     platform: Platform,
     *,
     ranks: int,
-    begin: str | Size,
+    start: str | Size,
     end: str | Size,
     datatype: str = "float32",
     kinds: Sequence[str] = KINDS,
     done: Callable[[Size], object] | None = None,
     verify: bool = True,
 ) -> pl.DataFrame:
-    """Which schedule of recursive multiplying is the best of that family from which size on.
+    """Finds the best schedule of recursive multiplying for each range of sizes.
 
-    Where all ranks are equally far apart, thresholds are exact to the element, provided that a
-    schedule that stops being the best does not become it again within the next sizes. On a topology
-    the sizes are `begin` and its doublings, and each of them is searched.
+    If all ranks are at equal distance, thresholds are exact to an element, unless a schedule
+    becomes the best again shortly after another. On a topology the sizes are `start` and its
+    doublings, each of which is searched.
 
     Args:
-        platform: the machine.
-        ranks: how many ranks take part.
-        begin: the smallest size.
-        end: the largest size.
-        datatype: of the elements; all sizes are multiples of theirs.
-        kinds: which of :data:`KINDS` to consider.
-        done: called with each size up to which it is done.
-        verify: whether to verify these schedules, each once.
+        platform: The platform.
+        ranks: The number of ranks.
+        start: The smallest size.
+        end: The largest size.
+        datatype: The datatype of the elements, whose size divides all sizes.
+        kinds: The kinds of :data:`KINDS` to search.
+        done: Called with each size up to which the search is complete.
+        verify: Whether to verify these schedules, each once.
 
     Returns:
-        A row for each schedule, from small sizes to large, with the columns of
+        A row per schedule, by ascending size, with the columns of
         :data:`tutti.results.THRESHOLDS`.
 
     Raises:
-        UnitError: a size cannot be read.
-        AlgorithmError: no such number of ranks, or no such kind.
-        LayoutError: a size does not suit the datatype.
-        ConfigError: the first size is above the last.
+        UnitError: A size cannot be parsed.
+        AlgorithmError: The rank count or a kind is invalid.
+        LayoutError: A size does not match the datatype.
+        ConfigError: The first size exceeds the last.
     """
     from tutti.datatypes import DATATYPES
     from tutti.units import Size
 
-    first, last = Size.of_any(begin), Size.of_any(end)
+    first, last = Size.of_any(start), Size.of_any(end)
     if first.bytes > last.bytes:
-        raise ConfigError(f"sizes from {first} to {last}: expected them ascending", kind="invalid")
+        message = f"sizes from {first} to {last}: expected an ascending range"
+        raise ConfigError(message, kind="invalid")
     for size in (first, last):
         make_case(laid_out("a2", 2), platform, size=size, datatype=datatype)
-    ask = functools.partial(
+    run_search = functools.partial(
         search, platform, ranks=ranks, datatype=datatype, kinds=kinds, top=1, verify=False
     )
     if platform.routes is not None:
-        joined = _joined(_doublings(ask, first, last, done))
+        joined = _joined(_doublings(run_search, first, last, done))
         return _threshold_frame(joined, ranks, verify=verify)
     unit = DATATYPES[datatype]
     rows = []
     at = first.bytes
     while at <= last.bytes:
-        found = ask(size=Size(bytes=at))
-        to = _furthest(platform, ask, found, last.bytes, unit)
+        found = run_search(size=Size(bytes=at))
+        to = _furthest(platform, run_search, found, last.bytes, unit)
         notation = found.schedule.name.split(":", 1)[1]
         time, _ = searcher(platform, Size(bytes=to)).score(notation)
-        gap = max(found.gap, ask(size=Size(bytes=to)).gap)
+        gap = max(found.gap, run_search(size=Size(bytes=to)).gap)
         name, kind = found.schedule.name, found.frame["kind"][0]
         rows.append((at, to, name, kind, found.time_ps, time, gap))
         at = to + unit
@@ -92,11 +93,11 @@ def thresholds(
 
 
 _Threshold = tuple[int, int, str, str, int, int, float]
-"""First and last size, schedule, kind, time at either, and gap."""
+"""First and last size, schedule, kind, times at both, and gap."""
 
 
 def _threshold_frame(rows: list[_Threshold], ranks: int, *, verify: bool) -> pl.DataFrame:
-    """The rows with what they say of the family, and whether each schedule is verified."""
+    """Returns the rows with the family, and whether each schedule is verified."""
     import polars as pl
 
     from tutti.results import THRESHOLDS
@@ -105,21 +106,21 @@ def _threshold_frame(rows: list[_Threshold], ranks: int, *, verify: bool) -> pl.
         name: proving.verify(schedule(name, ranks=ranks), skip=not verify) is None
         for name in dict.fromkeys(row[2] for row in rows)
     }
-    told = [(*row, FAMILY, verified[row[2]]) for row in rows]
-    return pl.DataFrame(told, schema=THRESHOLDS, orient="row")
+    complete = [(*row, FAMILY, verified[row[2]]) for row in rows]
+    return pl.DataFrame(complete, schema=THRESHOLDS, orient="row")
 
 
 def _furthest(
-    platform: Platform, ask: Callable[..., Found], found: Found, last: int, unit: int
+    platform: Platform, run_search: Callable[..., Found], found: Found, last: int, unit: int
 ) -> int:
-    """The largest size up to which a schedule stays the best."""
+    """Returns the largest size up to which a schedule remains the best."""
     from tutti.units import Size
 
     notation = found.schedule.name.split(":", 1)[1]
 
     def holds(size: int) -> bool:
         core = searcher(platform, Size(bytes=size))
-        return core.score(notation)[0] <= ask(size=Size(bytes=size)).time_ps
+        return core.score(notation)[0] <= run_search(size=Size(bytes=size)).time_ps
 
     good, step = found.size.bytes, unit
     while good + step <= last and holds(good + step):
@@ -136,7 +137,7 @@ def _furthest(
 
 
 def _doublings(
-    ask: Callable[..., Found],
+    run_search: Callable[..., Found],
     first: Size,
     last: Size,
     done: Callable[[Size], object] | None,
@@ -145,20 +146,20 @@ def _doublings(
 
     size = first.bytes
     while size <= last.bytes:
-        yield size, ask(size=Size(bytes=size))
+        yield size, run_search(size=Size(bytes=size))
         if done is not None:
             done(Size(bytes=size))
         size *= 2
 
 
 def _joined(searched: Iterator[tuple[int, Found]]) -> list[_Threshold]:
-    """Neighbouring sizes with the same best schedule, taken together."""
+    """Merges neighbouring sizes with the same best schedule."""
     rows: list[_Threshold] = []
     for size, found in searched:
         name, kind, time = found.schedule.name, found.frame["kind"][0], found.time_ps
         if rows and rows[-1][2] == name:
-            start, *_, begins, _, gap = rows[-1]
-            rows[-1] = (start, size, name, kind, begins, time, max(gap, found.gap))
+            start, *_, first_time, _, gap = rows[-1]
+            rows[-1] = (start, size, name, kind, first_time, time, max(gap, found.gap))
         else:
             rows.append((size, size, name, kind, time, time, found.gap))
     return rows

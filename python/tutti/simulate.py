@@ -1,7 +1,7 @@
-"""Simulation: one schedule on one machine, or many algorithms compared.
+"""Simulates one schedule on a platform, or compares many algorithms.
 
-Schedules are verified before they are timed. The core does the rest, without the interpreter's
-lock; the same input gives the same bits, whatever the number of threads.
+Schedules are verified before they are timed. The core runs without the GIL. Results do not depend
+on the number of threads.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ def simulate(
     seed: int = 0,
     verify: bool = True,
 ) -> Run:
-    """Runs a schedule on a machine, after verifying it.
+    """Runs a schedule on a platform, after verifying it.
 
     Args:
-        schedule: what to run.
-        platform: where.
-        size: on how much data, such as ``"64 KiB"``, by the convention of nccl-tests: for
-            all_reduce the bytes of one rank's buffer, for all_gather and its kin the total.
-        datatype: of the elements; the size is a multiple of theirs.
-        conditions: noise, arrival skew and slow ranks; nothing of that unless given.
-        seed: of everything that is random.
-        verify: whether to verify the schedule first. A schedule is verified once, however often it
-            is run, and not at all where it sends more than
-            :data:`tutti.proving.MOST_VERIFIED` messages; ``run.not_verified`` states why not.
+        schedule: The schedule.
+        platform: The platform.
+        size: The payload, such as ``"64 KiB"``, by the convention of nccl-tests: for all_reduce the
+            bytes of one rank's buffer, for all_gather and related collectives the total.
+        datatype: The datatype of the elements, whose size divides `size`.
+        conditions: Noise, arrival skew, slow ranks and background traffic; none by default.
+        seed: The random seed.
+        verify: Whether to verify the schedule first. A schedule is verified once, unless it sends
+            more than :data:`tutti.proving.MOST_VERIFIED` messages; ``run.not_verified`` states the
+            reason.
 
     Raises:
-        UnitError: the size cannot be read.
-        LayoutError: the size does not suit the datatype or the collective.
-        VerificationError: the schedule does not do what it is meant to do.
-        DeadlockError: ranks wait for messages that never come; the message names them.
-        SimulationError: the run gives no result for another reason.
+        UnitError: The size cannot be parsed.
+        LayoutError: The size does not match the datatype or the collective.
+        VerificationError: The schedule is not correct.
+        DeadlockError: Ranks wait for messages that never arrive; the message names them.
+        SimulationError: The run gives no result for another reason.
     """
     from tutti.units import Size
 
@@ -94,41 +94,37 @@ def compare(
     verify: bool = True,
     remark: Callable[[str], object] | None = None,
 ) -> pl.DataFrame:
-    """Measures algorithms against each other on one machine, after verifying their schedules.
+    """Measures algorithms on one platform, after verifying their schedules.
 
     Args:
-        platform: the machine.
-        collective: what is to be performed.
-        ranks: rank counts.
-        sizes: payloads, by the convention of nccl-tests.
-        algorithms: notations, schedule files or schedules, which have rows at their own rank count.
-            Without them, every algorithm that claims the collective and rank count, and whose
-            schedule can be laid out for every size: one that needs equal parts is left out where a
-            size has none. A notation that does not fit a rank count has no rows there.
-        root: the root of a rooted collective.
-        datatype: of the elements.
-        conditions: noise, arrival skew and slow ranks.
-        repetitions: how often each measurement is made, repetition k with ``seed + k``.
-        seed: of the first repetition.
-        threads: how many to use; 0 is one per core. No result depends on it.
-        done: called with (finished, total) after each measurement.
-        verify: whether to verify the schedules first, each once; the column ``verified`` states
-            which were.
-        remark: called with a line for each schedule that is left out or not verified, with the
-            reason. By default these are warnings of the logger ``tutti``, which Python writes to
-            stderr.
+        platform: The platform.
+        collective: The collective.
+        ranks: Rank counts.
+        sizes: Payload sizes, by the convention of nccl-tests.
+        algorithms: Notations, schedule files or schedules. By default every algorithm that supports
+            the collective, the rank count and all sizes. Algorithms have rows only for rank counts
+            that they support.
+        root: The root of a rooted collective.
+        datatype: The datatype of the elements.
+        conditions: Noise, arrival skew, slow ranks and background traffic.
+        repetitions: Repetitions of each measurement; repetition k uses ``seed + k``.
+        seed: The seed of the first repetition.
+        threads: The number of threads; 0 uses one per core. Results do not depend on it.
+        done: Called with (finished, total) after each measurement.
+        verify: Whether to verify the schedules first, each once; see the column ``verified``.
+        remark: Called with a line for each schedule that is left out or not verified, with the
+            reason. By default the logger ``tutti`` warns on stderr.
 
     Returns:
-        A row per measurement, in the order of the arguments: ranks, algorithms, sizes, repetitions.
-        Columns are those of :data:`tutti.results.MEASUREMENTS`.
+        A row per measurement, ordered by ranks, algorithms, sizes, repetitions, with the columns of
+        :data:`tutti.results.MEASUREMENTS`.
 
     Raises:
-        ConfigError: no platform but its name, no repetition, or a seed that is no whole number of
-            63 bits.
-        AlgorithmError: an algorithm that fits none of the rank counts.
-        LayoutError: a size that does not suit the datatype or the collective.
-        VerificationError: a schedule does not do what it is meant to do.
-        SimulationError: a run gives no result.
+        ConfigError: The platform is not a `Platform`, or repetitions or seed are out of range.
+        AlgorithmError: An algorithm fits none of the rank counts.
+        LayoutError: A size does not match the datatype or the collective.
+        VerificationError: A schedule is not correct.
+        SimulationError: A run gives no result.
     """
     from tutti.results import config_hash
     from tutti.units import Size
@@ -136,12 +132,12 @@ def compare(
     check_platform(platform)
     _check_repetitions(repetitions, seed)
     payloads = [Size.of_any(size) for size in sizes]
-    asked = {
+    inputs = {
         "platform": platform.model_dump(mode="json"),
         "collective": collective,
         "ranks": list(ranks),
         "sizes": [size.bytes for size in payloads],
-        "algorithms": None if algorithms is None else [_asked_as(one) for one in algorithms],
+        "algorithms": None if algorithms is None else [_identity(one) for one in algorithms],
         "root": root,
         "datatype": datatype,
         "conditions": conditions.model_dump(mode="json") if conditions else None,
@@ -159,7 +155,7 @@ def compare(
         conditions=conditions,
         repetitions=repetitions,
         seed=seed,
-        config_hash=config_hash(asked),
+        config_hash=config_hash(inputs),
     )
     plan = planning.try_plan(request).checked()
     unverified = proving.prove(plan, skip=not verify)
@@ -185,11 +181,11 @@ def _check_repetitions(repetitions: int, seed: int) -> None:
     from tutti.conditions import check_seed
 
     if repetitions < 1:
-        message = f"repetitions = {repetitions!r} is refused: expected a whole number, 1 or more"
+        message = f"repetitions = {repetitions!r} is out of range: expected an integer, 1 or more"
         raise ConfigError(message, kind="invalid", fields={"repetitions": repetitions})
     check_seed(seed)
     check_seed(seed + repetitions - 1)
 
 
-def _asked_as(algorithm: str | Schedule) -> str:
+def _identity(algorithm: str | Schedule) -> str:
     return algorithm if isinstance(algorithm, str) else f"{algorithm.name} on {algorithm.ranks}"

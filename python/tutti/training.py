@@ -1,15 +1,16 @@
-"""Training steps: what computing and communicating cost together, on a torus of NPUs.
+"""Training steps: computation and communication on a torus of NPUs.
 
->>> from tutti.endpoint import Npu, Ring, configurations
->>> from tutti.units import Time, TimePerByte
->>> from tutti.workload import build
->>> def ring(name, rate, latency):
-...     return Ring(name, 4, TimePerByte.parse(rate), Time.parse(latency))
->>> rings = (ring("local", "200 GB/s", "72 ns"), ring("vertical", "25 GB/s", "402 ns"))
->>> step = Step(model=build("resnet50"), batch=32, rings=rings)
->>> run = step.run(configurations()["ace"])
->>> run.compute + run.exposed + run.idle == run.total.ps
-True
+Examples:
+    >>> from tutti.endpoint import Npu, Ring, configurations
+    >>> from tutti.units import Time, TimePerByte
+    >>> from tutti.workload import build
+    >>> def ring(name, rate, latency):
+    ...     return Ring(name, 4, TimePerByte.parse(rate), Time.parse(latency))
+    >>> rings = (ring("local", "200 GB/s", "72 ns"), ring("vertical", "25 GB/s", "402 ns"))
+    >>> step = Step(model=build("resnet50"), batch=32, rings=rings)
+    >>> run = step.run(configurations()["ace"])
+    >>> run.compute + run.exposed + run.idle == run.total.ps
+    True
 """
 
 from __future__ import annotations
@@ -45,43 +46,36 @@ if TYPE_CHECKING:
 
 __all__ = ["Step", "TrainingResult", "alike", "frame", "watched", "write_frame"]
 
-Chunk = Annotated[
-    Size, Field(description="The most bytes of a collective that go through it as one.")
-]
-Message = Annotated[
-    Size, Field(description="The most bytes that software handles, or a DMA moves, as one.")
-]
+Chunk = Annotated[Size, Field(description="The largest chunk of a collective.")]
+Message = Annotated[Size, Field(description="The largest message of software or DMA.")]
 Order = Annotated[
     Literal["lifo", "fifo"],
-    Field(description="Which collective goes first: the newest (`lifo`) or the oldest."),
+    Field(description="Priority of collectives: the newest first (`lifo`) or the oldest."),
 ]
 Bucket = Annotated[
     Size | None,
-    Field(
-        description="Gradients wait until so many bytes have gathered; if left out, each layer's "
-        "go at once."
-    ),
+    Field(description="Size of gradient buckets; if absent, each layer has a separate collective."),
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A training step: a model on NPUs of a torus.
+    """A training step: a model on the NPUs of a torus.
 
     Attributes:
         model: The model.
-        batch: Samples of each NPU, or of those that share a model's weights.
-        rings: The torus, the ring inside a package first.
-        npu: Every NPU.
-        element: Bytes of an activation, a weight, a gradient (FP16: 2).
-        iterations: How many are simulated, one after the other; `stable`: until the last two take
-            as long, to a thousandth, or there are 64.
-        efficiency: The part of what links carry that is data.
-        parallelism: What is divided among how many NPUs.
-        compute: How long an NPU takes.
-        every_npu: Whether every NPU is simulated instead of one that stands for all.
-        window: The length of windows in which links and processors are watched; none: not at all.
-        traces: What each NPU does, in place of the model: one iteration as it was recorded.
+        batch: Samples per NPU, or per group of NPUs that share a model's weights.
+        rings: The rings of the torus, starting with the ring inside a package.
+        npu: The parameters of all NPUs.
+        element: Bytes of an activation, weight or gradient (FP16: 2).
+        iterations: The number of consecutive iterations; `stable` runs up to 64, until two differ
+            by at most a thousandth.
+        efficiency: The fraction of link bandwidth that carries data.
+        parallelism: The degrees of parallelism.
+        compute: The compute model of an NPU.
+        every_npu: Whether to simulate every NPU, instead of one that represents all.
+        window: The length of windows for utilisation over time; None records nothing.
+        traces: The recorded iteration of each NPU, in place of the model.
     """
 
     model: Model
@@ -102,13 +96,13 @@ class Step:
     traces: tuple[ChakraTrace, ...] = ()
 
     def run(self, configuration: Configuration) -> TrainingResult:
-        """Simulates the step with one configuration of endpoints.
+        """Simulates the step with an endpoint configuration.
 
         Raises:
-            EndpointError: The endpoint cannot be, or its scratchpad holds no chunk.
-            TopologyError: The torus cannot be.
-            WorkloadError: There is nothing to train.
-            TraceError: A trace cannot be carried out on the torus.
+            EndpointError: The endpoint is invalid, or its scratchpad is smaller than a chunk.
+            TopologyError: The torus is invalid.
+            WorkloadError: The workload is invalid.
+            TraceError: The torus does not support a trace.
         """
         if self.iterations == "stable" and not self.traces:
             return self._until_stable(configuration)
@@ -121,7 +115,7 @@ class Step:
             message=self.message,
             exchanges=any(kind == "all_to_all" for one in found for kind, *_ in one.tasks),
         )
-        carried = carriage(
+        settings = carriage(
             self.chunk,
             self.message,
             order=self.order,
@@ -129,7 +123,7 @@ class Step:
             window=self.window.ps if self.window else 0,
         )
         each = found if len(found) > 1 else []
-        record = _core.simulate_training(found[0], fabric, endpoint, carried, each)
+        record = _core.simulate_training(found[0], fabric, endpoint, settings, each)
         return TrainingResult(step=self, configuration=configuration, record=record)
 
     def _until_stable(self, configuration: Configuration) -> TrainingResult:
@@ -140,11 +134,11 @@ class Step:
         return result
 
     def programs(self, configuration: Configuration) -> list[_core.TrainingProgram]:
-        """What each NPU does, or one program for all where they do the same.
+        """Returns the program of each NPU, or one program if all are equal.
 
         Raises:
-            TraceError: A trace cannot be carried out on the torus.
-            WorkloadError: The model cannot be divided so.
+            TraceError: The torus does not support a trace.
+            WorkloadError: The parallelism does not divide the model.
         """
         if not self.traces:
             return [self.program(configuration)]
@@ -153,10 +147,10 @@ class Step:
         return programs(self.traces, sizes, timing=timing)
 
     def program(self, configuration: Configuration) -> _core.TrainingProgram:
-        """What every NPU does, with what the configuration leaves to compute.
+        """Returns the program of every NPU, with the resources that are left to compute.
 
         Raises:
-            WorkloadError: The model cannot be divided so.
+            WorkloadError: The parallelism does not divide the model.
         """
         part = self.divided(configuration)
         times = _Times(self, part.samples, configuration.compute(self.npu))
@@ -171,16 +165,16 @@ class Step:
         )
 
     def names(self, configuration: Configuration) -> list[str]:
-        """The layers that an NPU has, in their order; of traces, the nodes of its first NPU."""
+        """Returns the layers of an NPU in order; for traces, the nodes of the first NPU."""
         if self.traces:
             return list(dict.fromkeys(row[1] for row in self.programs(configuration)[0].tasks))
         return list(dict.fromkeys(layer.name for layer, _ in self.divided(configuration).layers))
 
     def divided(self, configuration: Configuration) -> Divided:
-        """What one NPU does of the model, and what it communicates.
+        """Returns the part of the model on one NPU, and its communication.
 
         Raises:
-            WorkloadError: The model cannot be divided so.
+            WorkloadError: The parallelism does not divide the model.
         """
         left = configuration.compute(self.npu)
 
@@ -235,7 +229,7 @@ class Step:
 
 @dataclass(frozen=True)
 class _Times:
-    """Picoseconds of passes over `samples` samples, with what is left to compute with."""
+    """Times of passes over `samples` samples, in ps, with the resources left to compute."""
 
     step: Step
     samples: int
@@ -248,12 +242,12 @@ class _Times:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingResult:
-    """What a training step came to.
+    """The result of a training step.
 
     Attributes:
-        step: What was run.
-        configuration: With which endpoints.
-        record: What the core recorded.
+        step: The step.
+        configuration: The endpoint configuration.
+        record: The record of the core.
     """
 
     step: Step
@@ -262,29 +256,29 @@ class TrainingResult:
 
     @property
     def total(self) -> Time:
-        """All iterations."""
+        """The time of all iterations."""
         return Time(ps=self.record.end_ps)
 
     @property
     def iterations(self) -> int:
-        """How many were simulated."""
+        """The number of simulated iterations."""
         return len(self.record.iterations())
 
     @property
     def period(self) -> Time:
-        """The last iteration, from the end of the one before; the only one as a whole."""
+        """The time of the last iteration, from the end of the previous one."""
         return Time(ps=self._periods[-1])
 
     @property
     def is_stable(self) -> bool:
-        """Whether the last two iterations took as long, to a thousandth."""
+        """Whether the last two iterations differ by at most a thousandth."""
         last = self._periods[-2:]
         return len(self._periods) > 2 and 1000 * abs(last[1] - last[0]) <= last[1]
 
     @property
     def _periods(self) -> list[int]:
         ends = self.record.iterations()
-        return [end - begin for begin, end in pairwise([0, *ends])]
+        return [end - start for start, end in pairwise([0, *ends])]
 
     @property
     def compute(self) -> int:
@@ -294,7 +288,7 @@ class TrainingResult:
 
     @property
     def exposed(self) -> int:
-        """Picoseconds of communication that computing does not hide."""
+        """Picoseconds of communication that computation does not hide."""
         return self.record.breakdown()[2]
 
     @property
@@ -309,7 +303,7 @@ class TrainingResult:
 
     @property
     def sent(self) -> int:
-        """Bytes that an NPU put on its links."""
+        """Bytes that an NPU sent on its links."""
         return sum(row[3] for row in self.record.links())
 
     @property
@@ -319,16 +313,17 @@ class TrainingResult:
 
     @property
     def network_rate(self) -> float:
-        """Bytes a second that an NPU sent while it communicated."""
+        """Bytes per second that an NPU sent while it communicated."""
         _, overlap, exposed, _ = self.record.breakdown()
         communicating = overlap + exposed
         return self.sent / communicating * 1e12 if communicating else 0.0
 
 
 def watched(step: Step, configuration: Configuration, windows: int = 200) -> Step:
-    """The same step, watched in about so many windows while it computes; as it is if it is watched.
+    """Returns the step with utilisation recorded in about `windows` windows of its compute time.
 
-    All configurations that are to be compared take the windows of one of them.
+    A step that has windows is returned unmodified. Configurations to be compared share the windows
+    of one of them.
     """
     if step.window is not None:
         return step
@@ -338,7 +333,7 @@ def watched(step: Step, configuration: Configuration, windows: int = 200) -> Ste
 
 
 def alike(runs: Sequence[TrainingResult]) -> list[TrainingResult]:
-    """The same runs, all with as many iterations as the longest of them."""
+    """Returns the runs with the number of iterations of the longest."""
     most = max(run.iterations for run in runs)
     return [
         run if run.iterations == most else replace(run.step, iterations=most).run(run.configuration)
@@ -347,7 +342,7 @@ def alike(runs: Sequence[TrainingResult]) -> list[TrainingResult]:
 
 
 def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
-    """A row for each run: what was run, where the time went (ps), and bytes of an NPU."""
+    """Returns a row per run: the inputs, the breakdown of time (ps), and bytes of an NPU."""
     import polars as pl
 
     rows = []

@@ -1,6 +1,6 @@
-"""What a training step came to in detail, as frames: layer by layer, over time, and by server.
+"""Frames of the results of a training step: by layer, over time, and by server.
 
-All of it is of one NPU, which stands for every other; times are whole picoseconds.
+All values belong to one NPU, which represents all; times are integer picoseconds.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["NO_LAYER", "layer_frame", "server_frame", "window_frame"]
 
 NO_LAYER = "(none)"
-"""What `layer_frame` calls what belongs to no layer."""
+"""The name of the row without a layer."""
 
 _PASSES = ("forward", "input_gradient", "weight_gradient")
 _COLUMNS = (*(f"{name}_ps" for name in _PASSES), "other_ps", "waited_ps", "carried_ps", "bytes")
 
 
 def layer_frame(run: TrainingResult) -> pl.DataFrame:
-    """A row for each layer that an NPU has, in their order, with sums over all iterations.
+    """Returns a row for each layer of an NPU, in order, with sums over all iterations.
 
-    Columns: ``configuration``, ``layer``; ``forward_ps``, ``input_gradient_ps``,
-    ``weight_gradient_ps`` and ``other_ps`` (updates, embeddings), computing; ``waited_ps``, when
-    the NPU did not compute and the next thing to compute was of this layer; ``carried_ps``, from
-    the start of its collectives to their ends; ``bytes``, what was handed to them (gradients that
-    gather are handed over by the layer whose come last). The last row, `NO_LAYER`, is what belongs
-    to no layer: embedding tables, and the wait for what was still on its way when all was
-    computed. Computing and waiting make up the whole run.
+    Columns: ``configuration``, ``layer``; the compute times ``forward_ps``, ``input_gradient_ps``,
+    ``weight_gradient_ps`` and ``other_ps`` (updates, embeddings); ``waited_ps``, the idle time of
+    the processor before a task of this layer; ``carried_ps``, the time from the start to the end of
+    its collectives; ``bytes``, their payload. The bytes of a gradient bucket belong to the layer
+    that completes it.
+
+    The last row, `NO_LAYER`, holds embedding tables, and the wait for communication after the last
+    computation. Computing and waiting add up to the complete run.
     """
     rows: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
     order = run.step.names(run.configuration)
@@ -58,10 +59,10 @@ def layer_frame(run: TrainingResult) -> pl.DataFrame:
 
 
 def window_frame(run: TrainingResult) -> pl.DataFrame:
-    """A row for each window of the step, if it has windows.
+    """Returns a row for each window of the step, if windows are recorded.
 
-    Columns: ``configuration``; ``start_ps``; ``links``, the share of the time in which a link was
-    busy, on average over the links of an NPU; ``compute``, the same of its processor.
+    Columns: ``configuration``; ``start_ps``; ``links``, the mean utilisation of the links of an
+    NPU; ``compute``, the utilisation of its processor.
     """
     schema = {
         "configuration": pl.String,
@@ -84,11 +85,11 @@ def window_frame(run: TrainingResult) -> pl.DataFrame:
 
 
 def server_frame(run: TrainingResult) -> pl.DataFrame:
-    """A row for each server of the endpoint, and for each link.
+    """Returns a row for each server of the endpoint, and for each link.
 
-    Columns: ``configuration``; ``server``; ``is_link``; ``busy_ps``; ``waited_ps``, how long pieces
-    waited for it, all together; ``bytes``; ``pieces``; ``utilisation``, the share of the time in
-    which there was something to communicate.
+    Columns: ``configuration``; ``server``; ``is_link``; ``busy_ps``; ``waited_ps``, the total
+    waiting time of packets; ``bytes``; ``pieces``; ``utilisation``, as a fraction of the time with
+    communication.
     """
     active = run.record.active_ps()
     found = [(row, False) for row in run.record.servers()]
@@ -98,8 +99,8 @@ def server_frame(run: TrainingResult) -> pl.DataFrame:
     for (name, busy, waited, size, pieces), is_link in found:
         shown = name
         if is_link:
-            _, ring, way = name.split(" ")
-            shown = f"{names[int(ring)]} {way}"
+            _, ring, direction = name.split(" ")
+            shown = f"{names[int(ring)]} {direction}"
         rows.append(
             {
                 "configuration": run.configuration.name,

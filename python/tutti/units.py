@@ -1,14 +1,15 @@
-"""Quantities with units. The core alone parses and rounds; these types carry what it read.
+"""Quantities with units, which the core parses and rounds.
 
-Time is a whole number of picoseconds, data a whole number of bytes, a time per byte an exact
-fraction. GB is 10^9 bytes, GiB 2^30; rates are per direction. Bare numbers are refused.
+Times are integer picoseconds, sizes are integer bytes, and times per byte are exact fractions. GB
+is 10^9 bytes, GiB 2^30 bytes; rates are per direction. Bare numbers are errors.
 
->>> Time.parse("1.34 us").ps
-1340000
->>> str(Size.parse("65536 B"))
-'64 KiB'
->>> TimePerByte.parse("400 GB/s").of(Size.parse("1 MB"))
-Time('2.5 us')
+Examples:
+    >>> Time.parse("1.34 us").ps
+    1340000
+    >>> str(Size.parse("65536 B"))
+    '64 KiB'
+    >>> TimePerByte.parse("400 GB/s").of(Size.parse("1 MB"))
+    Time('2.5 us')
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _MOST = 2**63 - 1
 
 
 class _Quantity(ABC):
-    """What the quantities share: being read from text, and being a field of a pydantic model."""
+    """The base class of quantities, which are parsed from text and are pydantic fields."""
 
     __slots__ = ()
 
@@ -42,10 +43,10 @@ class _Quantity(ABC):
     @classmethod
     @abstractmethod
     def parse(cls, text: str) -> Self:
-        """Reads a number with its unit.
+        """Parses a number with its unit.
 
         Raises:
-            UnitError: the text is no such quantity, or has no unit.
+            UnitError: The text is not such a quantity, or has no unit.
         """
 
     def __repr__(self) -> str:
@@ -53,17 +54,18 @@ class _Quantity(ABC):
 
     @classmethod
     def of_any(cls, value: object) -> Self:
-        """The value itself, or what its text says.
+        """Returns the value if it is a quantity, else the parsed text.
 
         Raises:
-            UnitError: a bare number, or a text that is no such quantity.
+            UnitError: The value is a bare number, or the text is not such a quantity.
         """
         if isinstance(value, cls):
             return value
         if isinstance(value, str):
             return cls.parse(value)
         message = (
-            f"`{value}` is no {cls._name}: expected text with a unit, such as {cls._examples[0]!r}"
+            f"`{value}` is not a {cls._name}: expected text with a unit, such as "
+            f"{cls._examples[0]!r}"
         )
         kind = "missing_unit" if isinstance(value, int | float) else "malformed"
         raise UnitError(message, kind=kind, fields={"text": str(value), "quantity": cls._name})
@@ -86,7 +88,7 @@ class _Quantity(ABC):
 
 
 class _Counted(_Quantity):
-    """What quantities share that count a unit in whole numbers, in the field of its name."""
+    """The base class of quantities that are an integer number of a unit."""
 
     __slots__ = ()
 
@@ -96,13 +98,13 @@ class _Counted(_Quantity):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads a number with its unit.
+        """Parses a number with its unit.
 
         Raises:
-            UnitError: the text is no such quantity, has no unit, or its value is refused.
+            UnitError: The text is not such a quantity, has no unit, or is out of range.
         """
         value = cls._read(text)
-        if value > _MOST:  # results hold 64 bits with a sign
+        if value > _MOST:  # results hold signed 64-bit integers
             message = f"`{text}` is too large for a {cls._name}"
             raise UnitError(message, kind="too_large", fields={"text": text, "quantity": cls._name})
         return cls(**{cls._unit: value})
@@ -113,9 +115,9 @@ class _Counted(_Quantity):
 
 @dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class Time(_Counted):
-    """A point or a span of time, in whole picoseconds.
+    """A point in time or a duration, in integer picoseconds.
 
-    Text is such as ``"1.34 us"``; units are ps, ns, us, ms and s. A part of a ps is refused.
+    Text is such as ``"1.34 us"``; units are ps, ns, us, ms and s. Fractions of a ps are errors.
     """
 
     _name: ClassVar[str] = "time"
@@ -128,15 +130,16 @@ class Time(_Counted):
 
     @property
     def us(self) -> float:
-        """In microseconds, for axes and tables."""
+        """The time in microseconds, for axes and tables."""
         return self.ps / 1e6
 
 
 @dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class Size(_Counted):
-    """An amount of data, in whole bytes.
+    """An amount of data, in bytes.
 
-    Text is such as ``"64 KiB"`` or ``"8 B"``, in decimal or binary units, a whole number of bytes.
+    Text is such as ``"64 KiB"`` or ``"8 B"``, in decimal or binary units. Fractions of a byte are
+    errors.
     """
 
     _name: ClassVar[str] = "size"
@@ -150,9 +153,9 @@ class Size(_Counted):
 
 @dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class Length(_Counted):
-    """A length, such as a link's, in whole micrometres.
+    """A length, such as that of a link, in integer micrometres.
 
-    Text is such as ``"12.5 mm"``; units are um, mm, cm, m and km. A part of a um is refused.
+    Text is such as ``"12.5 mm"``; units are um, mm, cm, m and km. Fractions of a um are errors.
     """
 
     _name: ClassVar[str] = "length"
@@ -166,9 +169,9 @@ class Length(_Counted):
 
 @dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class OpRate(_Counted):
-    """How fast something computes, in whole operations per second.
+    """A throughput, in integer operations per second.
 
-    Text is such as ``"120 TFLOP/s"``, not zero; a multiply-accumulate counts two operations.
+    Text is such as ``"120 TFLOP/s"``, and not zero; a multiply-accumulate counts as two operations.
     """
 
     _name: ClassVar[str] = "rate of operations"
@@ -182,9 +185,9 @@ class OpRate(_Counted):
 
 @dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class Frequency(_Counted):
-    """Cycles of a clock, a whole number in a second.
+    """A clock frequency, in integer hertz.
 
-    Text is such as ``"1245 MHz"``, not zero.
+    Text is such as ``"1245 MHz"``, and not zero.
     """
 
     _name: ClassVar[str] = "frequency"
@@ -196,12 +199,12 @@ class Frequency(_Counted):
     hertz: int
 
     def cycles(self, count: int) -> Time:
-        """The time of ``count`` cycles, rounded up to a picosecond.
+        """Returns the time of ``count`` cycles, rounded up to a picosecond.
 
         Raises:
-            UnitError: it is longer than times can be.
+            UnitError: The time exceeds the largest that can be stored.
         """
-        # The core counts to 2^64 - 1 and stops there.
+        # The core saturates at 2^64 - 1.
         ps = _core.time_of_cycles(self.hertz, count) if count <= _MOST else _MOST + 1
         if ps > _MOST:
             message = f"{count:,} cycles are too many for a time"
@@ -211,7 +214,7 @@ class Frequency(_Counted):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TimePerByte(_Quantity):
-    """Time per byte, or the rate that is its inverse: beta, gamma and G are all of this kind."""
+    """A time per byte, or its inverse, a rate: the type of beta, gamma and G."""
 
     _name: ClassVar[str] = "time per byte"
     _examples: ClassVar[list[str]] = ["0.4 ns/B", "68 GB/s"]
@@ -221,15 +224,15 @@ class TimePerByte(_Quantity):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads ``"0.4 ns/B"``, ``"68 GB/s"`` or ``"400 Gb/s"``.
+        """Parses ``"0.4 ns/B"``, ``"68 GB/s"`` or ``"400 Gb/s"``.
 
         Raises:
-            UnitError: the text is neither, or is a rate of zero.
+            UnitError: The text is neither, or the rate is zero.
         """
         return cls(_core.TimePerByte(text), text.strip())
 
     def of(self, size: Size) -> Time:
-        """The time that ``size`` takes, rounded up to a picosecond."""
+        """Returns the time of ``size`` bytes, rounded up to a picosecond."""
         return Time(ps=self.core.of(size.bytes))
 
     def __eq__(self, other: object) -> bool:

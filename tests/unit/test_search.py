@@ -133,7 +133,7 @@ def test_results_do_not_depend_on_threads() -> None:
 
 
 def test_thresholds_meet_without_gaps_and_are_exact() -> None:
-    frame = tutti.thresholds(FLAT, ranks=24, begin="8 B", end="16 KiB")
+    frame = tutti.thresholds(FLAT, ranks=24, start="8 B", end="16 KiB")
     assert dict(frame.schema) == THRESHOLDS
     assert frame["from_bytes"][0] == 8
     assert frame["to_bytes"][-1] == 16 << 10
@@ -152,7 +152,7 @@ def test_thresholds_meet_without_gaps_and_are_exact() -> None:
 def test_thresholds_on_a_topology_are_doublings() -> None:
     heard: list[str] = []
     frame = tutti.thresholds(
-        hosts(4, 4), ranks=16, begin="8 B", end="100 KiB", done=lambda size: heard.append(str(size))
+        hosts(4, 4), ranks=16, start="8 B", end="100 KiB", done=lambda size: heard.append(str(size))
     )
     assert heard[:3] == ["8 B", "16 B", "32 B"]
     assert frame["to_bytes"][-1] == 64 << 10
@@ -161,7 +161,7 @@ def test_thresholds_on_a_topology_are_doublings() -> None:
 
 def test_thresholds_say_how_far_they_are_from_what_nothing_can_beat() -> None:
     slow = hosts(64, 64)
-    frame = tutti.thresholds(slow, ranks=4096, begin="8 B", end="16 B", kinds=["factored"])
+    frame = tutti.thresholds(slow, ranks=4096, start="8 B", end="16 B", kinds=["factored"])
     gaps = [
         tutti.search(slow, ranks=4096, size=size, kinds=["factored"], top=1).gap
         for size in ("8 B", "16 B")
@@ -197,7 +197,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
     with pytest.raises(ConfigError, match="more schedules than"):
         tutti.search(FLAT, ranks=1 << 20, size="8 B", exhaustive=True)
     with pytest.raises(ConfigError, match="ascending"):
-        tutti.thresholds(FLAT, ranks=8, begin="1 KiB", end="8 B")
+        tutti.thresholds(FLAT, ranks=8, start="1 KiB", end="8 B")
     with pytest.raises(TopologyError, match="rank"):
         tutti.search(hosts(2, 2), ranks=5, size="8 B")
 

@@ -210,7 +210,7 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...], *, verify: bool)
             frame = thresholds(
                 experiment.machine(),
                 ranks=ranks,
-                begin=first,
+                start=first,
                 end=last,
                 datatype=experiment.datatype,
                 kinds=kinds,

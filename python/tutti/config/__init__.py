@@ -1,9 +1,9 @@
-"""Configuration: experiment and platform files, read and checked in one place.
+"""Reads and validates configuration files: experiments, platforms, sweeps and others.
 
-A file passes through two types: `raw` as it was written, then `Experiment`, in which everything is
-looked up, written out and cross-checked. No later stage sees the raw one. Every mistake is a
-`ConfigError`. Files of networks of routers and of training steps have tables of their own, which
-are loaded when they are asked for: most verbs need neither.
+A file passes through two types: a raw table as written, then a resolved type such as `Experiment`,
+in which names are looked up, ranges are expanded and values are cross-checked. Later stages use
+only the resolved type. Every error is a `ConfigError`. The tables of networks, meshes, kernels and
+training steps are imported on first use, as most commands need none of them.
 """
 
 from __future__ import annotations

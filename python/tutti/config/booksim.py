@@ -1,13 +1,14 @@
-"""A configuration of BookSim 2 as a network of ours: topology, routers, traffic, and how long.
+"""Converts a BookSim 2 configuration to a network: topology, routers, traffic and measurement.
 
-What a key says is taken over, or listed as not honoured where that changes no result, or refused.
-Names on the left are those of `booksim_config.cpp`, `routefunc.cpp` and `traffic.cpp`.
+Each key is converted, listed as ignored if it does not affect results, or rejected. Names on the
+left of tables are those of `booksim_config.cpp`, `routefunc.cpp` and `traffic.cpp`.
 
->>> from pathlib import Path
->>> given = parse("topology = mesh; k = 4; routing_function = dor; num_vcs = 2;")
->>> found = noc_of(given, source="four.cfg", folder=Path("."))
->>> found.noc.network.topology.name, found.noc.network.router.vcs
-('mesh:4x4', 2)
+Examples:
+    >>> from pathlib import Path
+    >>> given = parse("topology = mesh; k = 4; routing_function = dor; num_vcs = 2;")
+    >>> found = noc_of(given, source="four.cfg", folder=Path("."))
+    >>> found.noc.network.topology.name, found.noc.network.router.vcs
+    ('mesh:4x4', 2)
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 CYCLE = "1 ns"
 FLIT = "16 B"
 RATE = "16 GB/s"
-"""BookSim knows cycles and flits only; these make a flit per cycle of every channel."""
+"""BookSim counts cycles and flits; with these values a channel carries one flit per cycle."""
 
 _WITHOUT_MEANING = frozenset(
     (
@@ -81,10 +82,10 @@ _WITHOUT_MEANING = frozenset(
         "arb_type",
     )
 )
-"""Keys that say what is written, or when BookSim stops; they change no network and no traffic.
+"""Keys of the output and of BookSim's stopping rule, which affect neither network nor traffic.
 
-Nor do `alloc_iters` and `arb_type`: `IQRouter` makes its allocators without the configuration
-(iq_router.cpp:110 and 121), so that only what stands in parentheses counts: `islip(2)`.
+`alloc_iters` and `arb_type` have no effect either: `IQRouter` creates its allocators without the
+configuration (iq_router.cpp:110 and 121), so that only arguments in parentheses count: `islip(2)`.
 """
 
 _MUST_BE: dict[str, tuple[Any, ...]] = {
@@ -98,7 +99,7 @@ _MUST_BE: dict[str, tuple[Any, ...]] = {
     "vc_shuffle_requests": (0,),
     "sim_type": ("latency", "throughput"),
 }
-"""Keys of which we have no more than these values; others would change results."""
+"""Keys that support only these values; other values would change results."""
 
 _ROUTINGS: dict[str, dict[str, str]] = {
     "mesh": {
@@ -131,13 +132,13 @@ _ROUTINGS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class FromBookSim:
-    """What a configuration comes to.
+    """A converted BookSim configuration.
 
     Attributes:
         noc: The network and its traffic, as `tutti noc` runs them.
-        tables: The same as a file of ours has it; a graph stands in a file of its own.
-        remarks: What differs from what BookSim does, a sentence each.
-        not_honoured: The keys that were given and change nothing here.
+        tables: The tables of the network file; a graph is written to a separate file.
+        remarks: Differences from BookSim, one sentence each.
+        not_honoured: The given keys that have no effect in tutti.
     """
 
     noc: Noc
@@ -153,16 +154,16 @@ def noc_of(
     folder: Path,
     changes: Mapping[str, str] | None = None,
 ) -> FromBookSim:
-    """What a configuration describes.
+    """Converts a BookSim configuration.
 
     Args:
         config: The configuration.
-        source: What errors call it.
-        folder: What the name of a network's file starts from.
-        changes: What errors call the places of keys that stand somewhere else, by key.
+        source: The name of the configuration in errors.
+        folder: The base of the relative path of a network file.
+        changes: Names in errors, by key, of keys that are not from `source`.
 
     Raises:
-        ConfigError: It says what has no counterpart here, or what cannot be.
+        ConfigError: A value is invalid, or tutti has no equivalent.
     """
     given = BookSimInput(config, source, [], changes or {})
     _refuse_others(given)
@@ -179,10 +180,10 @@ def noc_of(
     try:
         noc = resolve_noc(tables, source=source, folder=folder, topology=file)
     except ConfigError as error:
-        raise _in_its_words(error, given) from None
-    unheard = sorted(config.given & _WITHOUT_MEANING)
+        raise _with_booksim_key(error, given) from None
+    ignored = sorted(config.given & _WITHOUT_MEANING)
     return FromBookSim(
-        noc=noc, tables=tables, remarks=tuple(given.remarks), not_honoured=tuple(unheard)
+        noc=noc, tables=tables, remarks=tuple(given.remarks), not_honoured=tuple(ignored)
     )
 
 
@@ -191,10 +192,10 @@ def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:
 
     Args:
         path: The file.
-        changes: Each ``KEY=VALUE``.
+        changes: Keys and values, each ``KEY=VALUE``.
 
     Raises:
-        ConfigError: The file or a change cannot be read, or has no counterpart here.
+        ConfigError: The file or a change cannot be parsed, or tutti has no equivalent.
     """
     text = read_text(
         path, limits.Bytes.CONFIG, "a configuration file of BookSim", line=limits.LOG_LINE
@@ -210,7 +211,7 @@ def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:
 
 
 def write(path: Path, found: FromBookSim) -> Path:
-    """Writes the file that `tutti noc` reads, and beside it the graph, if it is in a file.
+    """Writes the file that `tutti noc` reads, and next to it the graph of a network file.
 
     Raises:
         OSError: A file cannot be written.
@@ -242,11 +243,11 @@ _ITS_KEYS = {
     "measure.warmup": "warmup_periods",
     "measure.measure": "sample_period",
 }
-"""Keys of BookSim that become keys of ours, by these."""
+"""The key of BookSim that each key of the network file comes from."""
 
 
-def _in_its_words(error: ConfigError, given: BookSimInput) -> ConfigError:
-    """What is refused of our tables, told by the key of BookSim that it comes from."""
+def _with_booksim_key(error: ConfigError, given: BookSimInput) -> ConfigError:
+    """Returns an error of the converted tables, with the BookSim key that it comes from."""
     ours = str(error.fields.get("key", ""))
     key = _ITS_KEYS.get(ours)
     if key is None:
@@ -265,22 +266,22 @@ def _in_its_words(error: ConfigError, given: BookSimInput) -> ConfigError:
 def _refuse_others(given: BookSimInput) -> None:
     for key in given.config.unknown:
         hint = did_you_mean(key, KEYS)
-        raise mistake("is no key of BookSim", source=given.place(key), key=key, hint=hint)
+        raise mistake("is not a key of BookSim", source=given.place(key), key=key, hint=hint)
     for key, known in _MUST_BE.items():
         if getattr(given.config, key) not in known:
             raise given.refused(key, " or ".join(f"`{value}`" for value in known))
     if any(given.config.per_class("use_read_write")):
-        raise given.refused("use_read_write", "0: no reply follows a request here")
+        raise given.refused("use_read_write", "0: tutti does not simulate replies")
     if given.config.sim_type == "throughput":
-        given.remarks.append("what is accepted is measured over the same window as latency")
+        given.remarks.append("throughput is measured over the same window as latency")
     if not given.config.include_queuing:
-        given.remarks.append("`include_queuing = 0` is what stands here as network latency")
+        given.remarks.append("`include_queuing = 0` corresponds to the network latency")
 
 
 def _seed(given: BookSimInput) -> int:
     seed = given.config.seed
     if not isinstance(seed, int) or seed < 0:
-        raise given.refused("seed", "a whole number, 0 or more", hint="add seed=1")
+        raise given.refused("seed", "an integer, 0 or more", hint="add seed=1")
     return seed
 
 
@@ -288,7 +289,7 @@ def _seed(given: BookSimInput) -> int:
 
 
 def _topology(given: BookSimInput, folder: Path) -> tuple[dict[str, Any], Topology | None]:
-    """The table, and the graph itself where a file has it."""
+    """Returns the topology table, and the graph if it is read from a file."""
     config = given.config
     routings = _ROUTINGS.get(config.topology)
     if routings is None:
@@ -305,9 +306,9 @@ def _topology(given: BookSimInput, folder: Path) -> tuple[dict[str, Any], Topolo
         path = folder / config.network_file
         graph = Topology.from_anynet(path, cycle=CYCLE, rate=RATE)
         if any(one.latency.ps > 1000 for one in graph.links if "npu" in one.source):
-            given.remarks.append("nodes are as far away as the file says; BookSim 2 says 1 cycle")
+            given.remarks.append("links of nodes have the latency of the file; BookSim 2 uses 1")
         given.remarks.append(
-            "of paths equally short, ours is the one over the lowest links; BookSim's may differ"
+            "of several shortest paths, tutti takes the lowest link ids; BookSim may differ"
         )
         return {"file": f"{path.stem}.json", "routing": routing}, graph
     if config.topology == "dragonflynew":
@@ -319,12 +320,12 @@ def _topology(given: BookSimInput, folder: Path) -> tuple[dict[str, Any], Topolo
 
 
 def _family(given: BookSimInput) -> tuple[str, int]:
-    """The notation of the topology, and the cycles of its links."""
+    """Returns the notation of the topology, and the latency of its links in cycles."""
     config = given.config
     far = config.use_noc_latency == 1
     for key in ("k", "n"):
         if not 1 <= getattr(config, key) <= 1 << 20:
-            raise given.refused(key, "a whole number above 0", problem="is out of range")
+            raise given.refused(key, "an integer above 0", problem="is out of range")
     if config.n > 20:
         raise given.refused("n", "at most 20 dimensions", problem="is out of range")
     sizes = "x".join([str(config.k)] * config.n)
@@ -333,7 +334,7 @@ def _family(given: BookSimInput) -> tuple[str, int]:
             return f"mesh:{sizes}", 1
         case "torus":
             if config.k < 3:
-                expected = "3 or more: BookSim joins the two routers of a row of 2 twice"
+                expected = "3 or more: BookSim links the two routers of a row of 2 twice"
                 raise given.refused("k", expected)
             return f"torus:{sizes}", 2 if far else 1
         case "cmesh" | "flatfly":
@@ -344,22 +345,22 @@ def _family(given: BookSimInput) -> tuple[str, int]:
 
 
 def _dragonfly(given: BookSimInput) -> dict[str, Any]:
-    """BookSim's dragonfly: k NPUs on each of 2k routers of a group, links of 10 and 100 cycles.
+    """Returns BookSim's dragonfly: 2k routers per group with k NPUs, links of 10 and 100 cycles.
 
-    Its routings use as many VCs as they have classes, so that a class is one VC; as here then.
+    Its routings require one VC per VC class, as in tutti.
     """
     config = given.config
     if config.n != 1:
         raise given.refused("n", "1, as BookSim has no other `dragonflynew`")
     if not 1 <= config.k <= 1 << 10:
-        raise given.refused("k", "a whole number above 0, at most 1024", problem="is out of range")
+        raise given.refused("k", "an integer from 1 to 1024", problem="is out of range")
     needs = 3 if config.routing_function == "ugal" else 2
     if config.num_vcs != needs:
-        raise given.refused("num_vcs", f"{needs}: `{config.routing_function}` uses no others")
+        raise given.refused("num_vcs", f"{needs}, the VCs of `{config.routing_function}`")
     if config.routing_function == "ugal":
         given.remarks.append(
-            "BookSim weighs queues 1 to 2 with a threshold of 30 and goes by way of any router; "
-            "ours by hops with one of 90, and by way of any group"
+            "BookSim weighs queues 1 to 2 with a threshold of 30, and its intermediate is any "
+            "router; tutti weighs them by hops with a threshold of 90, and it is any group"
         )
     return {
         "build": f"dragonfly:p={config.k},a={2 * config.k},h={config.k},absolute",
@@ -377,7 +378,7 @@ def _concentrated(given: BookSimInput, sizes: str, *, far: bool) -> str:
         ("c", config.xr * config.yr, config.c == config.xr * config.yr),
     ):
         if not fits:
-            raise given.refused(key, f"{expected}, as the routers lie on a k x k grid here")
+            raise given.refused(key, f"{expected}, as routers form a k x k grid")
     distance = ",distance" if far else ""
     block = f"{config.xr}x{config.yr}"
     if config.topology == "flatfly":
@@ -388,11 +389,11 @@ def _concentrated(given: BookSimInput, sizes: str, *, far: bool) -> str:
     return f"cmesh:{sizes}:{block}{express}{distance}"
 
 
-# --- how long -------------------------------------------------------------------------------------
+# --- measurement ----------------------------------------------------------------------------------
 
 
 def _measure(given: BookSimInput) -> dict[str, int]:
-    """BookSim ends when three periods in a row agree; these are what is measured here."""
+    """Returns a window of three periods: BookSim stops when three consecutive periods agree."""
     config = given.config
     if config.sample_period < 1 or config.warmup_periods < 0:
         raise given.refused("sample_period", "1 cycle or more", problem="is out of range")

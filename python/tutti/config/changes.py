@@ -1,4 +1,4 @@
-"""Keys of a file that the command line changes, each as `--set KEY=VALUE`."""
+"""Changes keys of a file from the command line, each by `--set KEY=VALUE`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,20 @@ def read_changed(
     example: str,
     output: Path | None,
 ) -> tuple[dict[str, Any], str]:
-    """The tables of a file with changes, its folder for results too, and how messages call it.
+    """Reads a file and applies changes.
+
+    Args:
+        path: The file.
+        changes: Key paths and values, each ``KEY=VALUE``.
+        model: The model of the file.
+        example: Valid changes, for messages.
+        output: Replaces the folder for results of the file.
+
+    Returns:
+        The changed tables, and the name of the file in messages.
 
     Raises:
-        ConfigError: The file or a change cannot be used.
+        ConfigError: The file or a change is invalid.
     """
     tables = with_changes(read_toml(path), changes, model, example=example)
     if output is not None:
@@ -39,16 +49,16 @@ def read_changed(
 def with_changes(
     tables: dict[str, Any], changes: Sequence[str], model: type[BaseModel], *, example: str
 ) -> dict[str, Any]:
-    """The same tables with values replaced, as ``router.vcs=8`` says.
+    """Returns the tables with values replaced, for example by ``router.vcs=8``.
 
     Args:
-        tables: Of the file.
-        changes: One after the other.
-        model: What the tables describe.
-        example: Changes that make sense, for messages.
+        tables: The tables of the file.
+        changes: Key paths and values, each ``KEY=VALUE``, in order.
+        model: The model of the tables.
+        example: Valid changes, for messages.
 
     Raises:
-        ConfigError: One is no change, or leads nowhere.
+        ConfigError: A change is malformed, or its key does not exist.
     """
     for change in changes:
         tables = _changed(tables, change, model, example)
@@ -63,14 +73,14 @@ def _changed(
     path = paths.parse(key.strip())
     if not equals or path is None:
         raise mistake(
-            "is no change",
+            "is not a change",
             source="--set",
             value=shown(change),
             expected=f"KEY=VALUE, such as {example}",
         )
     if path[0] not in known:
         raise mistake(
-            f"there is no key `{path[0]}`",
+            f"unknown key `{path[0]}`",
             source="--set",
             expected=f"a path that starts with one of {', '.join(known)}",
             hint=_in_a_table(model, key.strip()) or did_you_mean(str(path[0]), known),
@@ -78,13 +88,13 @@ def _changed(
     try:
         changed: dict[str, Any] = paths.with_value(tables, path, _value(text))
     except paths.NoSuchPlaceError as error:
-        problem = f"leads nowhere: {paths.written(error.at)} {error.problem}"
+        problem = f"does not exist: {paths.written(error.at)} {error.problem}"
         raise mistake(problem, source="--set", key=key) from None
     return changed
 
 
 def _in_a_table(model: type[BaseModel], key: str) -> str:
-    """``did you mean `mesh.vcs`?`` where a table has the key, else nothing."""
+    """Returns ``did you mean `mesh.vcs`?`` if a table has the key, else ""."""
     name = key.partition(".")[0].partition("[")[0]
     for table, info in model.model_fields.items():
         if any(name in inner.model_fields for inner in models_in(info.annotation)):
@@ -93,7 +103,7 @@ def _in_a_table(model: type[BaseModel], key: str) -> str:
 
 
 def _value(text: str) -> object:
-    """A value as TOML has it; what is none, or more than one, is text."""
+    """Returns the text parsed as a TOML value, or the text itself if it is not one value."""
     try:
         tables = parse_toml(f"value = {text}", source="--set")
     except TuttiError:

@@ -1,4 +1,4 @@
-"""Files of kernels on chips with coherent caches: which kernels, which meshes, what caches."""
+"""Files of kernels on chips with coherent caches: kernels, meshes and caches."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _Names = Annotated[
 class RawCoherence(Table):
     """Kernels on a chip with coherent caches."""
 
-    title: Annotated[str, Field(default="", description="What is asked, for reports.")]
+    title: Annotated[str, Field(default="", description="Title of reports.")]
     kernel: Annotated[
         _Names,
-        Field(description="The kernel, or several; docs/models/coherence.md lists them."),
+        Field(description="The kernel or kernels; docs/models/coherence.md lists them."),
     ]
     scale: Annotated[Scale, _CASE["scale"]]
     cores: Annotated[int | None, _CASE["cores"]]
@@ -58,7 +58,7 @@ class RawCoherence(Table):
             default=None,
             min_length=1,
             max_length=100,
-            description="Designs of the mesh to compare, instead of the one in `[mesh]`.",
+            description="Mesh designs to compare, instead of the design in `[mesh]`.",
         ),
     ]
     mesh: Annotated[
@@ -73,18 +73,18 @@ class RawCoherence(Table):
         Field(
             default="out/coherence",
             min_length=1,
-            description="The folder for results, from where the command is run.",
+            description="The folder for results, relative to the working directory.",
         ),
     ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Coherence:
-    """Kernels on chips, as they can be run.
+    """Resolved kernels on chips.
 
     Attributes:
         source: The file, for messages.
-        title: What is asked.
+        title: Title of reports.
         cases: Every kernel on every mesh, kernel by kernel.
         output: The folder for results.
     """
@@ -102,16 +102,16 @@ def load_coherence(
     options: Mapping[str, Any] | None = None,
     output: Path | None = None,
 ) -> Coherence:
-    """Reads the file of kernels on a chip.
+    """Reads a file of kernels on a chip.
 
     Args:
-        path: The file; None where options say all.
-        changes: Each ``KEY=VALUE``: a key path, and what it is instead.
-        options: Keys of the file, ``chip.protocol`` for one in a table, and what they are instead.
-        output: The folder for results, instead of the file's.
+        path: The file; None if options give all keys.
+        changes: Key paths and values, each ``KEY=VALUE``.
+        options: Values by key path, such as ``chip.protocol``, that replace those of the file.
+        output: Replaces the folder for results of the file.
 
     Raises:
-        ConfigError: The file, a change or an option cannot be used.
+        ConfigError: The file, a change or an option is invalid.
     """
     example = "chip.protocol=tc or mesh.design=smart_1d"
     tables = {} if path is None else read_toml(path)
@@ -137,7 +137,7 @@ def _resolved(tables: dict[str, Any], source: str) -> Coherence:
 def _where_given(
     error: ConfigError, changes: Sequence[str], options: Mapping[str, Any]
 ) -> ConfigError:
-    """A mistake told of the option that says the value, where one does and not the file."""
+    """Returns the error with the option or change as its source, if that gave the value."""
     key = str(error.fields.get("key", ""))
     for name in options:
         if _within(key, name):
@@ -149,7 +149,7 @@ def _where_given(
 
 
 def _within(key: str, name: str) -> bool:
-    """Whether a key is that name, or within it, as an entry of a list is."""
+    """Returns whether a key path equals `name` or lies below it."""
     return key == name or key.startswith((f"{name}.", f"{name}["))
 
 
@@ -179,7 +179,7 @@ def _meshes(raw: RawCoherence, source: str) -> list[SmartMesh]:
             if error.fields.get("key") == "mesh.design":
                 known = sorted(designs())
                 raise mistake(
-                    f"there is no design of meshes `{design}`",
+                    f"unknown mesh design `{design}`",
                     source=source,
                     key=f"designs[{place}]",
                     expected=f"one of {', '.join(known)}",
@@ -208,7 +208,7 @@ def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
         hint = error.hint
         if error.kind == "unknown_kernel" and "," in kernel:
             names = ", ".join(f'"{name.strip()}"' for name in kernel.split(","))
-            hint = f"several are a list: kernel = [{names}]"
+            hint = f"give several as a list: kernel = [{names}]"
         raise mistake(error.problem, source=source, key=key, hint=hint) from None
     except NocError as error:
         hint = _NO_REDUCER if error.fields.get("what") == "hpc_max" else ""
@@ -217,8 +217,8 @@ def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
 
 
 _NO_REDUCER = (
-    "answers of `ht` tell whether somebody has a copy, for which routers that combine them have a "
-    'reducer; `chip.shared_hint = "never"` needs none'
+    "acknowledgements of `ht` report whether a core has a copy, so routers that combine them need "
+    'a reducer; `chip.shared_hint = "never"` needs no reducer'
 )
 
 _PLACES = {
@@ -227,4 +227,4 @@ _PLACES = {
     "cores": "kernel",
     "threads": "cores",
 }
-"""Which key a mistake is about, by its kind; one of the chip where it is none of these."""
+"""The key of each kind of error; other errors belong to the chip."""

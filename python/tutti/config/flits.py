@@ -1,6 +1,6 @@
-"""Platforms whose messages pass routers, flit by flit: the table `[topology.flits]`.
+"""The table `[topology.flits]` of platforms whose messages are simulated flit by flit.
 
-Keys are called as in files of networks (`tutti noc`).
+The keys have the names of network files (`tutti noc`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field
 
-from tutti.config.noc_tables import EnergyTable  # noqa: TC001 - pydantic looks at it
+from tutti.config.noc_tables import EnergyTable  # noqa: TC001 - pydantic resolves it
 from tutti.config.sourced import sourced_table, written
 from tutti.errors import TuttiError
 from tutti.files.mistakes import mistake
@@ -27,19 +27,19 @@ else:
 
 
 class FlitsTable(_Flits):
-    """Messages are cut into packets of flits, which pass the routers cycle by cycle."""
+    """Splits messages into packets of flits, which pass the routers cycle by cycle."""
 
     energy: Annotated[
         EnergyTable | None,
-        Field(default=None, description="What events cost; without it, energy is not reported."),
+        Field(default=None, description="Energy of events; if absent, energy is not reported."),
     ]
 
 
 def technology_of(table: EnergyTable | None, *, source: str, key: str) -> Technology | None:
-    """The technology that a table stands for.
+    """Returns the technology that a table describes.
 
     Raises:
-        ConfigError: There is no such technology, or a constant that cannot be.
+        ConfigError: The technology is unknown, or a constant is invalid.
     """
     from tutti.energy import Technology
 
@@ -56,26 +56,26 @@ def technology_of(table: EnergyTable | None, *, source: str, key: str) -> Techno
 
 
 def check_lengths(topology: Topology, *, source: str, key: str) -> None:
-    """Refuses links of unknown length, whose energy nobody can tell.
+    """Rejects links of unknown length, for which energy cannot be computed.
 
     Raises:
-        ConfigError: There is one.
+        ConfigError: A link has no length.
     """
     for link in topology.links:
         if link.length is None:
             raise mistake(
-                f"the length of the link from {link.source} to {link.target} is not known",
+                f"the length of the link from {link.source} to {link.target} is unknown",
                 source=source,
                 key=key,
-                expected='a `length`, such as "1 mm", where energy is to be told',
+                expected='a `length`, such as "1 mm", which the energy depends on',
             )
 
 
 def flits_of(table: FlitsTable, *, source: str, key: str) -> Flits:
-    """The flits that a table stands for.
+    """Returns the flit parameters that a table describes.
 
     Raises:
-        ConfigError: A technology that there is not.
+        ConfigError: The technology is unknown.
     """
     values = {name: written(value) for name, value in table if name != "energy"}
     technology = technology_of(table.energy, source=source, key=f"{key}.energy")

@@ -1,4 +1,4 @@
-"""The kinds of files, told apart by their keys: for whoever gives one to the wrong verb."""
+"""Distinguishes kinds of files by their keys, for files given to the wrong command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Kind(NamedTuple):
 
 
 def _kinds() -> tuple[_Kind, ...]:
-    from tutti import config  # which loads them by name: their modules use this one
+    from tutti import config  # imports the models lazily: their modules use this one
 
     return (
         _Kind(config.RawExperiment, "an experiment", "tutti run {file}, or tutti compare {file}"),
@@ -40,10 +40,10 @@ def _kinds() -> tuple[_Kind, ...]:
 def validated_file(
     model: type[M], tables: Mapping[str, Any], *, source: str, folder: Path | None = None
 ) -> M:
-    """Returns the model that a file's tables describe; `folder` is where recordings start from.
+    """Returns the model that a file's tables describe; paths of recordings start from `folder`.
 
     Raises:
-        ConfigError: The first mistake; a file of another kind is named as such.
+        ConfigError: The first error; a file of another kind is reported as such.
     """
     try:
         return validated(model, tables, source=source, folder=folder)
@@ -52,23 +52,23 @@ def validated_file(
 
 
 def _of_another_kind(
-    asked: type[BaseModel], tables: Mapping[str, Any], source: str
+    model: type[BaseModel], tables: Mapping[str, Any], source: str
 ) -> ConfigError | None:
-    """What to say of a file of another kind than was asked for; None if it does not seem to be one.
+    """Returns the error for a file of another kind than `model`, or None.
 
-    It does when another kind has more of its keys, and needs one of them.
+    A file is of another kind if that kind has more of its keys, and requires one of them.
     """
     kinds = _kinds()
-    wanted = next((kind for kind in kinds if kind.model is asked), None)
-    if wanted is None:
+    expected = next((kind for kind in kinds if kind.model is model), None)
+    if expected is None:
         return None
-    best = max(kinds, key=lambda kind: (_known(kind.model, tables), kind is wanted))
-    if best is wanted or not _required(best.model) & tables.keys():
+    best = max(kinds, key=lambda kind: (_known(kind.model, tables), kind is expected))
+    if best is expected or not _required(best.model) & tables.keys():
         return None
     return mistake(
-        f"is not {wanted.what}: this looks like {best.what}",
+        f"is not {expected.what}: this looks like {best.what}",
         source=source,
-        expected=f"{wanted.what}, with {_listed(sorted(_required(asked)))}",
+        expected=f"{expected.what}, with {_listed(sorted(_required(model)))}",
         hint=best.verb.format(file=source.split(" with ", 1)[0]),
     )
 

@@ -1,4 +1,4 @@
-"""Platforms of files as `tutti.simulate` takes them: a model, local costs, and routes."""
+"""Builds the `Platform` of `tutti.simulate` from a platform file: model, local costs and routes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
-    """A platform with one of its models.
+    """Returns a platform with one of its models.
 
     Args:
-        platform: The platform as it is written.
+        platform: The platform as written.
         model: The name of the model.
-        source: What errors call the file.
+        source: The name of the file in errors.
 
     Raises:
-        ConfigError: The model's numbers make no sense together, or there is no such topology.
+        ConfigError: The model's values contradict each other, or the topology is unknown.
     """
     from tutti.config.flits import check_lengths
     from tutti.config.package import check_package
@@ -43,8 +43,8 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     default = platform.default_model or next(iter(platform.models))
     name = platform.name if model == default else f"{platform.name}:{model}"
     try:
-        carried = next(m for m in MODELS if m.model_fields["kind"].default == chosen.kind)(**values)
-        carried.core  # noqa: B018 - the core checks numbers together
+        network = next(m for m in MODELS if m.model_fields["kind"].default == chosen.kind)(**values)
+        network.core  # noqa: B018 - the core checks the values together
     except TuttiError as error:
         key = f"platform {platform.name}: models.{model}"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
@@ -58,11 +58,11 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
         place = f"platform {platform.name}: topology.packets.package"
         check_package(packets.package, routes.topology, source=source, key=place)
     mesh = _mesh(platform, source)
-    made = Platform(
-        name=name, model=carried, routes=routes, packets=packets, flits=flits, mesh=mesh
+    found = Platform(
+        name=name, model=network, routes=routes, packets=packets, flits=flits, mesh=mesh
     )
     try:
-        return made.checked()
+        return found.checked()
     except TuttiError as error:
         path = f"{key}.{_PLACES[error.kind]}" if error.kind in _PLACES else key
         raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
@@ -99,7 +99,7 @@ _PLACES = {
     "unknown_arbiter": "router.arbiter",
     "groups": "router.arbiter",
 }
-"""Where a mistake that the core finds stands in the table, by its kind."""
+"""The key of each kind of error that the core reports."""
 
 
 def _packets(platform: RawPlatform, source: str) -> Packets | None:
@@ -127,8 +127,8 @@ def _routes(platform: RawPlatform, source: str) -> Routes | None:
         return None
     try:
         if table.build is None:
-            return _made(table)
-        return _kept(_Built(table.model_dump_json(exclude={"packets", "flits"}), table))
+            return _routes_of(table)
+        return _cached(_Built(table.model_dump_json(exclude={"packets", "flits"}), table))
     except TuttiError as error:
         key = f"platform {platform.name}: topology"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
@@ -141,12 +141,12 @@ class _Built:
 
 
 @functools.lru_cache(maxsize=8)
-def _kept(built: _Built) -> Routes:
-    """Routes of a family, which a sweep asks for again and again; a file may change meanwhile."""
-    return _made(built.table)
+def _cached(built: _Built) -> Routes:
+    """Returns the routes of a family, which sweeps request repeatedly. Files may change."""
+    return _routes_of(built.table)
 
 
-def _made(table: TopologyTable) -> Routes:
+def _routes_of(table: TopologyTable) -> Routes:
     from tutti.config.noc import topology_of
 
     topology = topology_of(table, Path())

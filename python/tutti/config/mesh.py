@@ -1,4 +1,4 @@
-"""Platforms whose messages pass a mesh of routers that may fork and combine: the table `[mesh]`."""
+"""The table `[mesh]` of platforms whose messages pass a mesh with multicast and reduction."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from tutti.platform import MeshFlits
 
 @described_by(MeshFlits, without={"mesh"})
 class MeshTable(SmartMeshTable):
-    """A mesh of several hops per cycle that messages pass, rank i at node i.
+    """A mesh with several hops per cycle that messages pass; rank i is at node i.
 
-    What is left out is as in its design, but that routers which combine have a `reducer`: schedules
-    carry sums.
+    Absent keys take the value of the design, except that combining routers have a `reducer`.
     """
 
 
 _PLACES = {"flits of a packet": "packet", "flit": "flit", "cycle": "cycle"}
 
 _NO_REDUCER = (
-    'routers that combine what schedules send have a reducer; with `fan_in = "unicasts"` ranks do '
-    "that"
+    "routers that combine contributions of a schedule need a reducer; with "
+    '`fan_in = "unicasts"` ranks combine them'
 )
 
 
 def mesh_flits(table: MeshTable, *, source: str, key: str) -> MeshFlits:
-    """The mesh that a table stands for, and how messages are cut for it.
+    """Returns the mesh that a table describes, and how messages are split into flits.
 
     Raises:
-        ConfigError: There is no such mesh, or messages cannot be cut so.
+        ConfigError: The mesh or the flit parameters are invalid.
     """
     mesh = mesh_of(table, source=source, key=key)
     names = MeshFlits.model_fields.keys() - {"mesh"}
-    made = MeshFlits(mesh=mesh, **{name: getattr(table, name) for name in names})
+    found = MeshFlits(mesh=mesh, **{name: getattr(table, name) for name in names})
     try:
-        made.core  # noqa: B018 - the core checks how messages are cut
+        found.core  # noqa: B018 - the core checks the flit parameters
     except TuttiError as error:
         what = str(error.fields.get("what", ""))
         if what in _PLACES:
@@ -45,4 +44,4 @@ def mesh_flits(table: MeshTable, *, source: str, key: str) -> MeshFlits:
             raise mistake(error.problem, source=source, key=path, hint=hint) from None
         hint = _NO_REDUCER if what == "hpc_max" and mesh.reducer is None else ""
         raise mesh_mistake(error, source=source, key=key, hint=hint) from None
-    return made
+    return found

@@ -1,4 +1,4 @@
-"""Files of networks as they can be run: a network, its traffic, and how long to measure."""
+"""Resolves network files: the network, its traffic and the measurement."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Noc:
-    """A network and its traffic, as they can be run.
+    """A resolved network and its traffic.
 
     Attributes:
         source: The file, for messages.
-        title: What is asked.
+        title: Title of reports.
         network: The network.
-        traffic: A table of each class, or a trace.
-        plan: How long to measure.
-        technology: What events cost, if that is told.
+        traffic: The traffic of each class, or a trace.
+        plan: The lengths of warm-up and measurement.
+        technology: Energy of events, if given.
         output: The folder for results.
     """
 
@@ -51,15 +51,15 @@ class Noc:
 
 
 def load_noc(path: Path, changes: Sequence[str] = (), *, output: Path | None = None) -> Noc:
-    """Reads the file of a network.
+    """Reads a network file.
 
     Args:
         path: The file.
-        changes: Each ``KEY=VALUE``: a key path, and what it is instead.
-        output: The folder for results, instead of the file's.
+        changes: Key paths and values, each ``KEY=VALUE``.
+        output: Replaces the folder for results of the file.
 
     Raises:
-        ConfigError: The file or a change cannot be used.
+        ConfigError: The file or a change is invalid.
     """
     example = "router.vcs=8 or topology.routing=valiant"
     tables, source = read_changed(path, changes, RawNoc, example=example, output=output)
@@ -69,12 +69,16 @@ def load_noc(path: Path, changes: Sequence[str] = (), *, output: Path | None = N
 def resolve_noc(
     tables: dict[str, Any], *, source: str, folder: Path, topology: Topology | None = None
 ) -> Noc:
-    """Checks the tables; `folder` is what relative paths in them start from.
+    """Validates the tables of a network file.
 
-    A `topology` that is there already stands for the one that the tables name.
+    Args:
+        tables: The tables of the file.
+        source: The file, for messages.
+        folder: The base of relative paths in the tables.
+        topology: Replaces the topology that the tables describe.
 
     Raises:
-        ConfigError: They describe no network, or no traffic on it.
+        ConfigError: The network or its traffic is invalid.
     """
     from tutti.noc import Network
 
@@ -125,7 +129,7 @@ def _traffic(raw: RawNoc, source: str, folder: Path) -> tuple[Traffic, ...] | Tr
     ]
     traces = {table.trace for table in tables}
     if traces != {None}:
-        _refuse_beside_trace(tables, names, source)
+        _refuse_keys_of_trace(tables, names, source)
         text = read_text(
             folder / str(tables[0].trace), limits.Bytes.TABLE, "a trace as CSV", line=limits.LINE
         )
@@ -144,12 +148,12 @@ def _traffic(raw: RawNoc, source: str, folder: Path) -> tuple[Traffic, ...] | Tr
     return tuple(loads)
 
 
-def _refuse_beside_trace(tables: list[TrafficTable], names: list[str], source: str) -> None:
-    """Everything that a trace says itself, and a second trace."""
+def _refuse_keys_of_trace(tables: list[TrafficTable], names: list[str], source: str) -> None:
+    """Rejects keys that a trace replaces, and a second trace."""
     for table, name in zip(tables, names, strict=True):
-        beside = sorted(table.model_fields_set - {"trace", "vcs"})
-        if beside:
-            problem = f"`{beside[0]}` stands beside `trace`, which says it"
+        replaced = sorted(table.model_fields_set - {"trace", "vcs"})
+        if replaced:
+            problem = f"`{replaced[0]}` conflicts with `trace`"
             raise mistake(problem, source=source, key=name, expected="`trace` and `vcs` only")
         if table.trace != tables[0].trace:
             problem = "names another trace than the first class, or none"
@@ -157,10 +161,10 @@ def _refuse_beside_trace(tables: list[TrafficTable], names: list[str], source: s
 
 
 def topology_of(table: NocTopology | TopologyTable, folder: Path) -> Topology:
-    """Returns the topology that a table describes; `folder` is what its file is relative to.
+    """Returns the topology that a table describes; the path of its file starts from `folder`.
 
     Raises:
-        TuttiError: There is no such family or file.
+        TuttiError: The family is unknown, or the file cannot be read.
     """
     from tutti.topology import Topology
 
@@ -203,11 +207,11 @@ _PLACES = {
     "no_grid": "topology.grid",
     "grid_size": "topology.grid",
 }
-"""Where a mistake that the core finds stands in the file, by its kind."""
+"""The key of each kind of error that the core reports."""
 
 
 def _check_ports(found: Noc) -> None:
-    """Traffic knows NPUs of one port; those of several are for schedules."""
+    """Rejects NPUs of several ports, which traffic does not support."""
     router = found.network.router
     for name in ("injection", "ejection"):
         if getattr(router, name) > 1:
@@ -222,7 +226,7 @@ def _check_ports(found: Noc) -> None:
 
 
 def _check(found: Noc) -> None:
-    """Lets the core refuse what makes no sense together."""
+    """Checks the network, its traffic and the measurement in the core."""
     from tutti.errors import NocError, TrafficError
     from tutti.noc.runs import check
 

@@ -1,4 +1,4 @@
-"""Files of networks as they are written: keys, types and units, and nothing resolved."""
+"""The tables of network files: keys, types and units, not resolved."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ VcRange = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
 class ConstantTable(Table):
-    """Another value of a constant."""
+    """A constant that replaces the value of a technology."""
 
-    value: Annotated[float, Field(description="In the unit of the constant's name.")]
-    source: Annotated[str, Field(min_length=1, description="Where it is from.")]
+    value: Annotated[float, Field(description="The value, in the unit of the constant's name.")]
+    source: Annotated[str, Field(min_length=1, description="The source of the value.")]
     low_factor: Annotated[
-        float, Field(default=1.0, description="The lower bound, as a part of the value.")
+        float, Field(default=1.0, description="The lower bound, as a factor of the value.")
     ]
     high_factor: Annotated[
-        float, Field(default=1.0, description="The upper bound, as a multiple of the value.")
+        float, Field(default=1.0, description="The upper bound, as a factor of the value.")
     ]
 
 
 class EnergyTable(Table):
-    """What routers and links cost; docs/models/energy.md lists the technologies."""
+    """Energy and area of routers and links; docs/models/energy.md lists the technologies."""
 
     router: Annotated[
         str, Field(description="The technology of the routers, such as `dsent_45nm`.")
@@ -38,43 +38,44 @@ class EnergyTable(Table):
     link: Annotated[str, Field(description="The technology of the links, such as `dsent_45nm`.")]
     constants: Annotated[
         dict[str, ConstantTable],
-        Field(default_factory=dict, description="Other values of constants, by their names."),
+        Field(default_factory=dict, description="Constants to replace, by name."),
     ]
 
 
 class LinksTable(Table):
-    """The links of one kind, in each direction."""
+    """The parameters of a link class."""
 
-    rate: Annotated[PerByteParameter, Field(description="Bytes per time, in each direction.")]
+    rate: Annotated[PerByteParameter, Field(description="Bandwidth in each direction.")]
     latency: Annotated[
         TimeParameter,
-        Field(description="From end to end; routers round it up to whole cycles, at least one."),
+        Field(description="Latency of the link; routers round it up to cycles, at least one."),
     ]
     length: Annotated[
-        Length | None, Field(default=None, description="For the energy of wires; may be left out.")
+        Length | None,
+        Field(default=None, description="Length of the link, for the energy of wires."),
     ]
 
 
 class NocTopology(Table):
-    """Routers and links: a family, or a graph from a file; and which way packets take."""
+    """Routers and links, from a family or a graph file, and the routing."""
 
     build: Annotated[str | None, Field(default=None, description="A family, such as `mesh:8x8`.")]
     file: Annotated[
         str | None,
-        Field(default=None, description="Instead, a GraphML or node-link JSON file."),
+        Field(default=None, description="A GraphML or node-link JSON file, instead of `build`."),
     ]
     links: Annotated[
         list[LinksTable],
         Field(
             default_factory=list,
-            description="For a family: its links, or one table for each class of links.",
+            description="For a family: one table for all links, or one per link class.",
         ),
     ]
     routing: Annotated[
         str,
         Field(
             default="shortest_path",
-            description="Which way packets take, as `name` or `name:argument`; "
+            description="The routing, as `name` or `name:argument`; "
             "docs/models/flit.md lists them.",
         ),
     ]
@@ -84,8 +85,8 @@ class NocTopology(Table):
         list[Positive] | None,
         Field(
             default=None,
-            description="The nodes along each dimension, for patterns along a grid; that of a mesh "
-            "or torus if left out.",
+            description="Nodes in each dimension, for patterns that use coordinates; the default "
+            "is the grid of the mesh or torus.",
         ),
     ]
 
@@ -95,7 +96,7 @@ class NocTopology(Table):
             raise refused("expected either `build` or `file`")
         if (self.build is None) == bool(self.links):
             raise refused(
-                "expected `links` for a family, and none for a file, which has its own",
+                "expected `links` for a family, and no `links` for a file, which defines them",
                 key="links",
             )
         return self
@@ -103,57 +104,60 @@ class NocTopology(Table):
 
 @described_by(Traffic)
 class TrafficTable(Table):
-    """Packets of one class: generated, or of a trace."""
+    """The packets of a traffic class: generated, or from a trace."""
 
     rate: Annotated[float | None, table_of(Traffic).model_fields["rate"]] = None
     vcs: Annotated[
         VcRange | None,
-        Field(default=None, description="The first and the last VC of the class; all if left out."),
+        Field(default=None, description="First and last VC of the class; all VCs if absent."),
     ]
     trace: Annotated[
         str | None,
         Field(
             default=None,
-            description="Instead of all but `vcs`, a CSV file: cycle, source, destination, flits.",
+            description="A CSV file of cycle, source, destination and flits; replaces all keys but "
+            "`vcs`.",
         ),
     ]
 
 
 @described_by(MeasurementPlan)
 class MeasureTable(Table):
-    """How long to run, in cycles."""
+    """Lengths of warm-up, measurement and drain, in cycles."""
 
 
 class RawNoc(Table):
-    """A network of routers, flit by flit, and the traffic on it."""
+    """A network of routers, simulated flit by flit, and its traffic."""
 
-    title: Annotated[str, Field(default="", description="What is asked, for reports.")]
-    cycle: Annotated[Time, Field(default=Time(ps=1000), description="The length of a clock cycle.")]
+    title: Annotated[str, Field(default="", description="Title of reports.")]
+    cycle: Annotated[Time, Field(default=Time(ps=1000), description="The clock period.")]
     flit: Annotated[Size, Field(default=Size(bytes=16), description="The size of a flit.")]
     seed: Annotated[
         int,
-        Field(default=1, ge=0, lt=1 << 63, description="The seed of everything that is random."),
+        Field(default=1, ge=0, lt=1 << 63, description="The random seed."),
     ]
     topology: Annotated[NocTopology, Field(description="Routers, links and routing.")]
-    router: Annotated[Router, Field(default_factory=Router, description="What routers are like.")]
+    router: Annotated[
+        Router, Field(default_factory=Router, description="The parameters of all routers.")
+    ]
     traffic: Annotated[
         Annotated[TrafficTable, Tag("table")]
         | Annotated[Annotated[list[TrafficTable], Field(min_length=1)], Tag("list")],
         Discriminator(kind_of),
-        Field(description="What is sent: a table `[traffic]`, or `[[traffic]]` for each class."),
+        Field(description="The traffic: a table `[traffic]`, or `[[traffic]]` per class."),
     ]
     measure: Annotated[
-        MeasureTable, Field(default_factory=MeasureTable, description="How long to run.")
+        MeasureTable, Field(default_factory=MeasureTable, description="Length of the run.")
     ]
     energy: Annotated[
         EnergyTable | None,
-        Field(default=None, description="What events cost; without it, energy is not told."),
+        Field(default=None, description="Energy of events; if absent, energy is not reported."),
     ]
     output: Annotated[
         str,
         Field(
             default="out/noc",
             min_length=1,
-            description="The folder for results, from where the command is run.",
+            description="The folder for results, relative to the working directory.",
         ),
     ]

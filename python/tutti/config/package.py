@@ -1,4 +1,4 @@
-"""The routers of a package, where packets queue: the table `[topology.packets.package]`."""
+"""The table `[topology.packets.package]`: the routers of a package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tutti.errors import TuttiError
 from tutti.files.described import described_by
 from tutti.files.mistakes import mistake
 from tutti.package import Package
-from tutti.units import Length  # noqa: TC001 - pydantic looks at it
+from tutti.units import Length  # noqa: TC001 - pydantic resolves it
 
 if TYPE_CHECKING:
     from tutti.topology import Topology
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @described_by(Package, without={"technology"})
 class PackageTable(EnergyTable):
-    """Equal routers, one on each chiplet; docs/models/energy.md says what they cost."""
+    """Identical routers, one per chiplet; docs/models/energy.md documents their energy and area."""
 
     router: Annotated[
         str, Field(default="aries_45nm", description="The technology of the routers.")
@@ -32,17 +32,17 @@ class PackageTable(EnergyTable):
         Length | None,
         Field(
             default=None,
-            description="From chiplet to chiplet of a square grid, along which links go; if left "
-            "out, links have their `length`.",
+            description="Distance between chiplets of a square grid, from which lengths of links "
+            "follow; if absent, links use `length`.",
         ),
     ]
 
 
 def package_of(table: PackageTable, *, source: str, key: str) -> Package:
-    """The package that a table stands for.
+    """Returns the package that a table describes.
 
     Raises:
-        ConfigError: There is no such technology, or a value that cannot be.
+        ConfigError: The technology is unknown, or a value is invalid.
     """
     technology = technology_of(table, source=source, key=key)
     names = Package.model_fields.keys() & PackageTable.model_fields.keys()
@@ -51,7 +51,7 @@ def package_of(table: PackageTable, *, source: str, key: str) -> Package:
 
 
 def check_package(package: Package, topology: Topology, *, source: str, key: str) -> None:
-    """Refuses what energy and area cannot be told of.
+    """Rejects topologies whose energy and area cannot be computed.
 
     Raises:
         ConfigError: A link has no length, or lies off the grid.

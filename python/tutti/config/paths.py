@@ -1,7 +1,7 @@
-"""Key paths: where in the tables of a file a value stands, as errors write it.
+"""Key paths: the place of a value in the tables of a file.
 
-``platform.models.minimum.alpha_p`` goes down tables, ``platform.topology.links[0].rate`` also into
-a list.
+Examples are ``platform.models.minimum.alpha_p`` and, with a list,
+``platform.topology.links[0].rate``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Path = tuple[str | int, ...]
 
 
 class NoSuchPlaceError(LookupError):
-    """A path that leads nowhere: `at` is how far it went, `found` what stands there."""
+    """Raised for a path that does not exist; `at` is its longest existing part."""
 
     def __init__(self, problem: str, at: Path) -> None:
-        """Keeps both parts."""
+        """Stores problem and place."""
         super().__init__(problem)
         self.problem = problem
         self.at = at
@@ -28,7 +28,7 @@ class NoSuchPlaceError(LookupError):
 
 @functools.lru_cache(maxsize=1024)
 def parse(text: str) -> Path | None:
-    """The parts of a key path; None for what is none."""
+    """Returns the parts of a key path; None for other text."""
     parts: list[str | int] = []
     for piece in text.split("."):
         found = _PART.fullmatch(piece)
@@ -40,7 +40,7 @@ def parse(text: str) -> Path | None:
 
 
 def written(path: Path) -> str:
-    """A path as it is written in files and errors."""
+    """Returns a path as written in files and errors."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -51,12 +51,12 @@ def written(path: Path) -> str:
 
 
 def with_value(tables: Any, path: Path, value: object, *, at: Path = ()) -> Any:  # noqa: ANN401
-    """The same tables with one value put at a path; what is on the way is copied, never changed.
+    """Returns the tables with a value set at a path; tables along the path are copied.
 
-    Tables that are missing on the way are made.
+    Missing tables along the path are created.
 
     Raises:
-        NoSuchPlaceError: Something else than a table or a list stands on the way, or a list is too
+        NoSuchPlaceError: A value along the path is neither a table nor a list, or a list is too
             short.
     """
     if len(at) == len(path):
@@ -65,16 +65,16 @@ def with_value(tables: Any, path: Path, value: object, *, at: Path = ()) -> Any:
     here = (*at, part)
     if isinstance(part, int):
         if not isinstance(tables, list):
-            problem = "is no list"
+            problem = "is not a list"
             raise NoSuchPlaceError(problem, at)
         if part >= len(tables):
-            problem = f"has {len(tables)} values, and none at {part}: counting starts from 0"
+            problem = f"has {len(tables)} values, and no index {part}; indices start at 0"
             raise NoSuchPlaceError(problem, at)
         changed = list(tables)
         changed[part] = with_value(tables[part], path, value, at=here)
         return changed
     if not isinstance(tables, Mapping):
-        problem = "is no table"
+        problem = "is not a table"
         raise NoSuchPlaceError(problem, at)
     inner = tables.get(part, {})
     return {**tables, part: with_value(inner, path, value, at=here)}

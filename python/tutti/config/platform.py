@@ -1,8 +1,8 @@
-"""Platform files: a machine as numbers, each with the source it comes from.
+"""Platform files: the parameters of a machine, and their sources.
 
-A number stands either by itself (`alpha_p = "1.34 us"`) or with its source
-(`alpha_p = { value = "1.34 us", source = "...", inferred = false }`). The platforms that tutti
-brings along give a source for each; a test demands it.
+A parameter is either a value (`alpha_p = "1.34 us"`) or a value with its source
+(`alpha_p = { value = "1.34 us", source = "...", inferred = false }`). The bundled platforms give a
+source for each parameter; a test checks this.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, model_validator
 from tutti.config.flits import FlitsTable
 from tutti.config.mesh import MeshTable
 from tutti.config.noc_tables import LinksTable
-from tutti.config.package import PackageTable  # noqa: TC001 - pydantic looks at it
+from tutti.config.package import PackageTable  # noqa: TC001 - pydantic resolves it
 from tutti.config.sourced import Sourced, sourced_table, written
 from tutti.declared.groups import LocalCosts, PacketParameters
 from tutti.declared.models import MODELS
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from tutti.declared.base import NetworkModel
 
 
-_SUMMARY = (str, Field(default="", description="What these numbers stand for."))
+_SUMMARY = (
+    str,
+    Field(default="", description="The machine or measurement that the values describe."),
+)
 
 if TYPE_CHECKING:
     Compute: TypeAlias = LocalCosts
@@ -44,24 +47,24 @@ else:
     _tables = [
         sourced_table(model, without=LocalCosts.model_fields, summary=_SUMMARY) for model in MODELS
     ]
-    Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - made here
+    Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - built at run time
 
 
 class PacketsTable(_Packets):
-    """Messages are cut into packets, and these queue for the links of the topology."""
+    """Splits messages into packets, which queue for the links of the topology."""
 
     package: Annotated[
         PackageTable | None,
-        Field(default=None, description="The routers; without it, energy is not told."),
+        Field(default=None, description="The routers; if absent, energy is not reported."),
     ]
 
 
 class TopologyTable(Table):
-    """How the ranks are linked: a family with its links, or a graph from a file.
+    """The network between the ranks: a family with its links, or a graph from a file.
 
-    Every message then takes the latency of each link on its way longer, and its bytes as long as
-    the slowest link takes where that is longer than in the model. Without `packets` or `flits`, no
-    message is in another's way.
+    The latency of each link of its route delays a message. Its bytes take the time of the slowest
+    link, if that exceeds the time of the model. Without `packets` or `flits`, messages do not
+    contend for links.
     """
 
     build: Annotated[
@@ -70,13 +73,13 @@ class TopologyTable(Table):
     ]
     file: Annotated[
         str | None,
-        Field(default=None, description="Instead, a GraphML or node-link JSON file."),
+        Field(default=None, description="A GraphML or node-link JSON file, instead of `build`."),
     ]
     links: Annotated[
         list[LinksTable],
         Field(
             default_factory=list,
-            description="For a family: its links, or one table for each level of a hierarchy.",
+            description="For a family: one table for all links, or one per level of a hierarchy.",
         ),
     ]
     routing: Annotated[
@@ -90,7 +93,7 @@ class TopologyTable(Table):
             "valiant",
             "ugal",
         ],
-        Field(default="shortest_path", description="Which way messages take."),
+        Field(default="shortest_path", description="The routing of messages."),
     ]
     routing_seed: Annotated[
         int | None,
@@ -98,7 +101,7 @@ class TopologyTable(Table):
             default=None,
             ge=0,
             lt=1 << 64,
-            description="For `ecmp`: what its draws depend on besides the pair; 0 if left out.",
+            description="For `ecmp`: the random seed; 0 if absent.",
         ),
     ]
     paths: Annotated[
@@ -111,11 +114,13 @@ class TopologyTable(Table):
     ]
     packets: Annotated[
         PacketsTable | None,
-        Field(default=None, description="How messages meet: in queues for links."),
+        Field(default=None, description="Contention in queues of packets at links."),
     ]
     flits: Annotated[
         FlitsTable | None,
-        Field(default=None, description="How messages meet, instead: in routers, cycle by cycle."),
+        Field(
+            default=None, description="Contention in routers, flit by flit, instead of `packets`."
+        ),
     ]
 
     @model_validator(mode="after")
@@ -123,7 +128,9 @@ class TopologyTable(Table):
         if (self.build is None) == (self.file is None):
             raise refused("expected either `build` or `file`")
         if (self.build is None) == bool(self.links):
-            raise refused("expected `links` for a family, and none for a file, which has its own")
+            raise refused(
+                "expected `links` for a family, and no `links` for a file, which defines them"
+            )
         if self.packets is not None and self.flits is not None:
             raise refused("expected either `packets` or `flits`")
         if self.paths and self.routing != "shortest_path":
@@ -131,38 +138,42 @@ class TopologyTable(Table):
                 "routing is `{routing}`, which selects every path: expected no `paths`",
                 routing=self.routing,
             )
-        met = self.packets or self.flits
-        if met is None and self.routing in CHOICES:
+        contention = self.packets or self.flits
+        if contention is None and self.routing in CHOICES:
             raise refused(
-                "routing is `{routing}`, which packets choose by: expected a `packets` table",
+                "routing is `{routing}`, which depends on queues: expected a `packets` table",
                 routing=self.routing,
             )
         return self
 
 
 class RawPlatform(Table):
-    """A machine: one or more models of its network, and what work costs on a rank."""
+    """A machine: one or more network models, and the costs of local work."""
 
-    name: Annotated[str, Field(min_length=1, description="Its name in results.")]
-    summary: Annotated[str, Field(default="", description="What it is, in a sentence.")]
-    source: Annotated[str, Field(default="", description="Where it is described.")]
+    name: Annotated[str, Field(min_length=1, description="Name in results.")]
+    summary: Annotated[str, Field(default="", description="Description in one sentence.")]
+    source: Annotated[
+        str, Field(default="", description="The publication that describes the machine.")
+    ]
     default_model: Annotated[
         str | None,
-        Field(default=None, description="The model that is used when none is asked for."),
+        Field(default=None, description="The model for experiments that name no model."),
     ]
-    models: Annotated[
-        dict[str, Model], Field(min_length=1, description="Models of its network, by name.")
-    ]
+    models: Annotated[dict[str, Model], Field(min_length=1, description="Network models by name.")]
     compute: Annotated[
-        Compute, Field(default_factory=Compute, description="What work on a rank costs.")
+        Compute, Field(default_factory=Compute, description="Costs of local work on a rank.")
     ]
     topology: Annotated[
         TopologyTable | None,
-        Field(default=None, description="How ranks are linked; without it all are equally far."),
+        Field(
+            default=None, description="The topology; if absent, all ranks are at equal distance."
+        ),
     ]
     mesh: Annotated[
         MeshTable | None,
-        Field(default=None, description="Instead, a mesh whose routers may fork and combine."),
+        Field(
+            default=None, description="A mesh with multicast and reduction, instead of `topology`."
+        ),
     ]
 
     @model_validator(mode="after")
@@ -175,8 +186,7 @@ class RawPlatform(Table):
     def _default_exists(self) -> RawPlatform:
         if self.default_model is None and len(self.models) > 1:
             raise refused(
-                "has {count} models and names no default: "
-                "expected `default_model` to be one of {names}",
+                "has {count} models and no default: expected `default_model` to be one of {names}",
                 count=len(self.models),
                 names=", ".join(self.models),
             )
@@ -190,10 +200,10 @@ class RawPlatform(Table):
 
 
 def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
-    """Every number that is written in a platform.
+    """Yields every parameter of a platform file.
 
     Yields:
-        Its key path, value, source (empty if not given), and whether it is inferred.
+        Key path, value, source (empty if not given), and whether the value is inferred.
     """
     tables: list[tuple[str, BaseModel]] = [
         (f"models.{name}", model) for name, model in platform.models.items()

@@ -1,4 +1,4 @@
-"""The platforms that tutti brings along, and the search for a platform by name or path."""
+"""Bundled platforms, and the lookup of platforms by name or path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def platform_names() -> list[str]:
-    """The names of the platforms that tutti brings along, in alphabetical order."""
+    """Returns the names of the bundled platforms, in alphabetical order."""
     return list(_names())
 
 
@@ -29,7 +29,7 @@ def _names() -> tuple[str, ...]:
 
 
 def platform_text(name: str) -> str:
-    """The file of one of the platforms that tutti brings along."""
+    """Returns the file of a bundled platform."""
     return (files("tutti") / "platforms" / f"{name}.toml").read_text(encoding="utf-8")
 
 
@@ -37,13 +37,13 @@ def load_platform(path: Path) -> RawPlatform:
     """Reads a platform file.
 
     Raises:
-        ConfigError: The file cannot be used.
+        ConfigError: The file is invalid.
     """
     return anchored(validated_file(RawPlatform, read_toml(path), source=str(path)), path.parent)
 
 
 def anchored(platform: RawPlatform, folder: Path) -> RawPlatform:
-    """The same platform with its topology's file as it can be opened: paths start from `folder`."""
+    """Returns the platform with the path of its topology file relative to `folder` resolved."""
     topology = platform.topology
     if topology is None or topology.file is None:
         return platform
@@ -52,10 +52,15 @@ def anchored(platform: RawPlatform, folder: Path) -> RawPlatform:
 
 
 def platform_of(written: str | RawPlatform, *, folder: Path, source: str) -> RawPlatform:
-    """The platform of an experiment, by name or written out; relative paths start from `folder`.
+    """Returns the platform of an experiment, given by name, path or table.
+
+    Args:
+        written: The name, the path or the table.
+        folder: The base of relative paths.
+        source: The file that names the platform, for messages.
 
     Raises:
-        ConfigError: There is none of that name, or its file cannot be used.
+        ConfigError: The name is unknown, or the platform file is invalid.
     """
     if isinstance(written, str):
         return find_platform(written, folder=folder, source=source)
@@ -63,10 +68,10 @@ def platform_of(written: str | RawPlatform, *, folder: Path, source: str) -> Raw
 
 
 def find_platform(name: str, *, folder: Path, source: str = "platform") -> RawPlatform:
-    """The platform of that name, or in that file; a path starts from `folder` and ends in `.toml`.
+    """Returns a platform by name or path; a path starts from `folder` and ends in `.toml`.
 
     Raises:
-        ConfigError: There is none, or its file cannot be used.
+        ConfigError: The name is unknown, or the platform file is invalid.
     """
     if _is_path(name):
         return load_platform(folder / name)
@@ -75,13 +80,12 @@ def find_platform(name: str, *, folder: Path, source: str = "platform") -> RawPl
 
 
 def platform_tables(name: str, *, folder: Path, source: str = "platform") -> dict[str, Any]:
-    """The tables of the platform of that name, or in that file, for values of it to be replaced.
+    """Returns the tables of a platform by name or path, so that a sweep can replace values.
 
-    Its topology's file starts from the platform's folder, written as it can be opened. Whoever gets
-    the tables replaces values in a copy.
+    The path of the topology file is resolved. The tables are shared: change a copy.
 
     Raises:
-        ConfigError: There is none, or its file cannot be read.
+        ConfigError: The name is unknown, or the file cannot be read.
     """
     if not _is_path(name):
         _check_name(name, source)
@@ -100,7 +104,7 @@ def _is_path(name: str) -> bool:
 
 @functools.cache
 def _known(name: str) -> RawPlatform:
-    """One that tutti brings along: read once, as its file does not change."""
+    """Returns a bundled platform, which is read once."""
     return validated_file(RawPlatform, _known_tables(name), source=f"{name}.toml")
 
 
@@ -114,7 +118,7 @@ def _check_name(name: str, source: str) -> None:
     if name in known:
         return
     raise mistake(
-        f"there is no platform `{name}`",
+        f"unknown platform `{name}`",
         source=source,
         key="platform" if source != "platform" else "",
         expected=f"one of {', '.join(known)}, or a path that ends in .toml",

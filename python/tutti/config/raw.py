@@ -1,6 +1,6 @@
-"""Experiment files as they are written: keys, types and units, and nothing resolved.
+"""The tables of experiment files: keys, types and units, not resolved.
 
-Unknown keys are refused. `tutti.config.resolve` turns a raw experiment into one that can be run.
+Unknown keys are errors. `tutti.config.resolve` turns the tables into an `Experiment`.
 """
 
 from __future__ import annotations
@@ -20,28 +20,24 @@ RankCount = Annotated[int, Field(ge=2, le=RANKS)]
 
 
 class RankRange(Table):
-    """Rank counts from `from` to `to`, each `factor` times the one before."""
+    """A geometric range of rank counts."""
 
-    start: Annotated[RankCount, Field(alias="from", description="The first number of ranks.")]
-    to: Annotated[RankCount, Field(description="No number of ranks is larger than this.")]
-    factor: Annotated[
-        int, Field(default=2, ge=2, description="Each number is this many times the one before.")
-    ]
+    start: Annotated[RankCount, Field(alias="from", description="The smallest rank count.")]
+    to: Annotated[RankCount, Field(description="Upper limit of the rank counts.")]
+    factor: Annotated[int, Field(default=2, ge=2, description="Ratio of consecutive rank counts.")]
 
 
 class SizeRange(Table):
-    """Sizes from `from` to `to`, each `factor` times the one before."""
+    """A geometric range of sizes."""
 
-    start: Annotated[Size, Field(alias="from", description="The first size.")]
-    to: Annotated[Size, Field(description="No size is larger than this.")]
-    factor: Annotated[
-        int, Field(default=2, ge=2, description="Each size is this many times the one before.")
-    ]
+    start: Annotated[Size, Field(alias="from", description="The smallest size.")]
+    to: Annotated[Size, Field(description="Upper limit of the sizes.")]
+    factor: Annotated[int, Field(default=2, ge=2, description="Ratio of consecutive sizes.")]
 
 
 _RanksItem = Annotated[
     Annotated[RankCount, Tag("value")] | Annotated[RankRange, Tag("table")],
-    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is no rank count"),
+    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is not a rank count"),
 ]
 Ranks = Annotated[
     Annotated[RankCount, Tag("value")]
@@ -51,7 +47,7 @@ Ranks = Annotated[
 ]
 _SizesItem = Annotated[
     Annotated[Size, Tag("value")] | Annotated[SizeRange, Tag("table")],
-    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is no size"),
+    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is not a size"),
 ]
 Sizes = Annotated[
     Annotated[Size, Tag("value")]
@@ -70,71 +66,71 @@ PlatformChoice = Annotated[
 ]
 
 _CONDITIONS = Conditions.model_fields
-"""Experiments have the same keys, with the same defaults and descriptions."""
+"""Experiments share keys, defaults and descriptions with `Conditions`."""
 
 
 class Limits(Table):
-    """What is left out because it would take too long; whatever is left out is listed."""
+    """Limits of the cost of measurements; results list the measurements omitted."""
 
     messages: Annotated[
         int | None,
         Field(
             default=None,
             ge=1,
-            description="Measurements of more messages than this are left out, and listed as such.",
+            description="Most messages of a measurement; larger ones are omitted and listed.",
         ),
     ]
 
 
 class RawExperiment(Table):
-    """One question: which collective, on which machine, how large, and by which algorithms."""
+    """An experiment: a collective on a platform, its algorithms, rank counts and sizes."""
 
-    title: Annotated[str, Field(default="", description="What is asked, for reports.")]
+    title: Annotated[str, Field(default="", description="Title of reports.")]
     platform: Annotated[
         PlatformChoice,
-        Field(description="The machine: a known name, a path to a file, or a table of its own."),
+        Field(description="The platform: a name, the path of a file, or a table."),
     ]
     model: Annotated[
         str | None,
-        Field(default=None, description="Which of the platform's models; without it, its default."),
+        Field(default=None, description="The platform's model; its default model if absent."),
     ]
     collective: Annotated[str, Field(description="The collective, such as `all_reduce`.")]
     root: Annotated[
         int,
-        Field(default=0, ge=0, description="The root of a rooted collective such as broadcast."),
+        Field(default=0, ge=0, description="The root of a rooted collective, such as broadcast."),
     ]
     algorithms: Annotated[
         Algorithms,
         Field(
             default="all",
-            description='A list of algorithms as `name` or `name:argument`, or `"all"`.',
+            description='Algorithms, as `name` or `name:argument`, or `"all"`.',
         ),
     ]
     ranks: Annotated[
         Ranks,
-        Field(description="Numbers of ranks: one, a list, or a range `{from, to, factor}`."),
+        Field(description="Rank counts: a number, a list, or a range `{from, to, factor}`."),
     ]
     sizes: Annotated[
         Sizes,
         Field(
-            description="Sizes with units: one, a list, or a range `{from, to, factor}`. "
-            "As in nccl-tests, the size of all_reduce is that of one rank's buffer, that of "
-            "all_gather and reduce_scatter the total."
+            description="Sizes: one, a list, or a range `{from, to, factor}`. As in nccl-tests, "
+            "the size of all_reduce is that of one rank's buffer; the size of all_gather and "
+            "reduce_scatter is the total."
         ),
     ]
-    datatype: Annotated[str, Field(default="float32", description="The datatype of an element.")]
+    datatype: Annotated[str, Field(default="float32", description="The datatype of the elements.")]
     repetitions: Annotated[
         int,
         Field(
             default=1,
             ge=1,
             le=1_000_000,
-            description="How often each measurement is repeated, each time with the next seed.",
+            description="Repetitions of each measurement, with consecutive seeds.",
         ),
     ]
     seed: Annotated[
         int,
-        Field(default=1, ge=0, lt=1 << 63, description="The seed of everything that is random."),
+        Field(default=1, ge=0, lt=1 << 63, description="The random seed of the first repetition."),
     ]
     noise: Annotated[Noise, _CONDITIONS["noise"]]
     arrival: Annotated[Distribution | PerRank | None, _CONDITIONS["arrival"]]
@@ -143,18 +139,19 @@ class RawExperiment(Table):
         dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]],
         Field(
             default_factory=dict,
-            description='Ranks whose local work runs at another speed: `{ "3" = 0.5 }` is half.',
+            description="Relative speed of the local work of ranks: "
+            '`{ "3" = 0.5 }` halves that of rank 3.',
         ),
     ]
     wait_for_sends: Annotated[bool, _CONDITIONS["wait_for_sends"]]
     limits: Annotated[
-        Limits, Field(default_factory=Limits, description="What is too expensive to run.")
+        Limits, Field(default_factory=Limits, description="Limits of the cost of measurements.")
     ]
     output: Annotated[
         str,
         Field(
             default="out",
             min_length=1,
-            description="The folder for results, from where the command is run.",
+            description="The folder for results, relative to the working directory.",
         ),
     ]

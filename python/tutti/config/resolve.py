@@ -1,4 +1,4 @@
-"""Experiments as they can be run: names looked up, ranges written out, everything cross-checked."""
+"""Resolves experiment files: looks up names, expands ranges and cross-checks values."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ if TYPE_CHECKING:
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 _MOST_VALUES = 10_000
-"""Of a list of sizes or rank counts."""
+"""Most values of a list of sizes or rank counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """An experiment that can be run.
+    """A resolved experiment.
 
     Attributes:
         source: The file, for messages.
-        title: What is asked.
-        platform: The machine.
+        title: Title of reports.
+        platform: The platform.
         model: The name of one of its models.
-        collective: Its name.
-        root: The root, where there is one.
+        collective: The name of the collective.
+        root: The root of a rooted collective, else 0.
         algorithms: Notations, or None for every algorithm that performs the collective.
-        ranks: Rank counts, ascending, each once.
-        sizes: Sizes, ascending, each once.
+        ranks: Rank counts, ascending, without duplicates.
+        sizes: Sizes, ascending, without duplicates.
         datatype: The name of the datatype.
-        repetitions: How often each measurement is made.
+        repetitions: Repetitions of each measurement.
         seed: The seed of the first repetition.
-        noise: Lost time per step and per message.
-        arrival: How late each rank enters.
-        background: Traffic of others.
-        speed: Ranks with a speed other than 1.
-        wait_for_sends: Whether a step ends only once all that was sent in it has arrived.
-        messages_limit: Measurements of more messages are left out, and listed.
+        noise: Random delays per step and per message.
+        arrival: Delay of each rank before it enters the collective.
+        background: Background traffic.
+        speed: Relative speed of ranks, where it is not 1.
+        wait_for_sends: Whether a step ends only when all its messages have arrived.
+        messages_limit: Most messages of a measurement; larger ones are omitted and listed.
         output: The folder for results.
     """
 
@@ -83,16 +83,15 @@ class Experiment:
     wait_for_sends: bool = False
     messages_limit: int | None = None
     output: Path = Path("out")
-    _of_question: dict[str, Any] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )
-    """What was made of all but the platform; experiments that differ in nothing else share it."""
+    _shared: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Cached values that do not depend on the platform; `on` shares them."""
 
     def machine(self) -> Platform:
-        """The platform with the model that was chosen, for `tutti.simulate`.
+        """Returns the platform with the chosen model, for `tutti.simulate`.
 
         Raises:
-            ConfigError: Its numbers make no sense together, or there is no such topology.
+            ConfigError: The values of the platform contradict each other, or its topology is
+                unknown.
         """
         return self._machine
 
@@ -101,42 +100,42 @@ class Experiment:
         return machine(self.platform, self.model, source=self.source)
 
     def conditions(self) -> Conditions:
-        """What gets in the way of a run, for `tutti.simulate`."""
-        if "conditions" not in self._of_question:
-            self._of_question["conditions"] = Conditions(
+        """Returns noise, arrival, speed and background traffic, for `tutti.simulate`."""
+        if "conditions" not in self._shared:
+            self._shared["conditions"] = Conditions(
                 noise=self.noise,
                 arrival=self.arrival,
                 speed=self.speed,
                 background=self.background,
                 wait_for_sends=self.wait_for_sends,
             )
-        found: Conditions = self._of_question["conditions"]
+        found: Conditions = self._shared["conditions"]
         return found
 
     def check_conditions(self, routes: Routes | None) -> None:
-        """Lets the core refuse conditions that make no sense together, or on those routes.
+        """Checks the conditions and their compatibility with the routes.
 
         Raises:
-            ConfigError: It did; the message names the table.
+            ConfigError: The conditions are invalid; the message names the table.
         """
-        checked = self._of_question.setdefault("checked", [])
+        checked = self._shared.setdefault("checked", [])
         if not any(known is routes for known in checked):
             _check_conditions(self.conditions(), self.ranks, routes, self.source)
             checked[:] = [routes]
 
     def on(self, platform: RawPlatform, model: str, *, source: str) -> Experiment:
-        """The same question on another machine.
+        """Returns the same experiment on another platform.
 
         Raises:
-            ConfigError: Its numbers make no sense together, or it is too small.
+            ConfigError: The values of the platform contradict each other, or it is too small.
         """
         moved = replace(self, platform=platform, model=model, source=source)
-        object.__setattr__(moved, "_of_question", self._of_question)
+        object.__setattr__(moved, "_shared", self._shared)
         _check_with_the_core(moved)
         return moved
 
     def facts(self) -> dict[str, Any]:
-        """The machine for reports: its numbers, and where each comes from."""
+        """Returns the parameters of the platform and their sources, for reports."""
         prefix = f"models.{self.model}."
         known = {
             key.removeprefix(prefix): {
@@ -162,19 +161,19 @@ class Experiment:
 
     @property
     def ps_per_byte(self) -> float:
-        """What a byte of a message costs in the model; zero where it knows no sizes."""
+        """The time per byte of the model, in ps; 0 for a model without sizes."""
         model = self.platform.models[self.model]
         cost = getattr(model, "beta", None) or getattr(model, "G", None)
         return written(cost).core.ps_per_byte if cost is not None else 0.0
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """What was asked, for hashes: equal for equal questions, whatever the file looks like."""
-        return self._asked_of_machine() | self._asked_of_question()
+    def inputs(self) -> dict[str, Any]:
+        """The inputs that determine results, for hashes; independent of how the file is written."""
+        return self._platform_inputs() | self._inputs_without_platform()
 
-    def _asked_of_machine(self) -> dict[str, Any]:
+    def _platform_inputs(self) -> dict[str, Any]:
         routes = self.machine().routes
-        # The graph is in the fingerprint, wherever it comes from; all else counts as it stands.
+        # The fingerprint covers the graph, whether built or read.
         graph = {"topology": {"build", "file", "links"}}
         return {
             "platform": self.platform.model_dump(mode="json", exclude=graph),
@@ -182,7 +181,7 @@ class Experiment:
             "model": self.model,
         }
 
-    def _asked_of_question(self) -> dict[str, Any]:
+    def _inputs_without_platform(self) -> dict[str, Any]:
         return {
             "collective": self.collective,
             "root": self.root,
@@ -201,17 +200,17 @@ class Experiment:
         }
 
     @cached_property
-    def asked_as_json(self) -> dict[str, str]:
-        """What was asked, each key's value as JSON."""
-        if "json" not in self._of_question:
-            self._of_question["json"] = _as_json(self._asked_of_question())
-        of_question: dict[str, str] = self._of_question["json"]
-        return _as_json(self._asked_of_machine()) | of_question
+    def inputs_as_json(self) -> dict[str, str]:
+        """The values of `inputs` as JSON, by key."""
+        if "json" not in self._shared:
+            self._shared["json"] = _as_json(self._inputs_without_platform())
+        shared: dict[str, str] = self._shared["json"]
+        return _as_json(self._platform_inputs()) | shared
 
     @cached_property
     def config_hash(self) -> str:
-        """Names what was asked, as 16 hexadecimal digits."""
-        texts = self.asked_as_json
+        """A hash of `inputs`, as 16 hexadecimal digits."""
+        texts = self.inputs_as_json
         text = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
         return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()[:16]
 
@@ -225,10 +224,10 @@ def load_experiment(path: Path, overrides: dict[str, Any] | None = None) -> Expe
 
     Args:
         path: The file.
-        overrides: Keys that the command line gives, as they would stand in the file.
+        overrides: Values of the command line that replace keys of the file.
 
     Raises:
-        ConfigError: The file cannot be used.
+        ConfigError: The file is invalid.
     """
     tables = read_toml(path)
     tables.update(overrides or {})
@@ -236,13 +235,13 @@ def load_experiment(path: Path, overrides: dict[str, Any] | None = None) -> Expe
 
 
 def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
-    """Checks the tables of an experiment; `folder` is what relative paths in it start from.
+    """Validates the tables of an experiment; relative paths in them start from `folder`.
 
     Raises:
-        ConfigError: The tables are no experiment.
+        ConfigError: The tables are not a valid experiment.
     """
     if "sweep" in tables and "experiment" in tables:
-        problem = "is a sweep, and one experiment is wanted"
+        problem = "is a sweep, not a single experiment"
         raise mistake(problem, source=source, hint="tutti sweep FILE")
     raw = validated_file(as_written.RawExperiment, tables, source=source, folder=folder)
     platform = platform_of(raw.platform, folder=folder, source=source)
@@ -250,11 +249,11 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
     ranks = _ranks(raw.ranks, source)
     if not 0 <= raw.root < ranks[0]:
         raise mistake(
-            "is no rank of every run",
+            "is not a rank of every run",
             source=source,
             key="root",
             value=str(raw.root),
-            expected=f"one of 0 to {ranks[0] - 1}, as the smallest run has {ranks[0]} ranks",
+            expected=f"0 to {ranks[0] - 1}, as the smallest run has {ranks[0]} ranks",
         )
     experiment = Experiment(
         source=source,
@@ -282,17 +281,17 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
 
 
 def _check_with_the_core(experiment: Experiment) -> None:
-    """Lets the core refuse numbers that make no sense together."""
+    """Checks the platform, the rank counts and the conditions together."""
     routes = experiment.machine().routes
     most = experiment.ranks[-1]
     if routes is not None and most > routes.topology.ranks:
         raise mistake(
-            f"{most} ranks find no place in the platform's topology",
+            f"{most} ranks exceed the platform's topology",
             source=experiment.source,
             key="ranks",
-            expected=f"at most {routes.topology.ranks}, as {routes.topology.name} has",
-            hint="fewer ranks, a topology of more (`build` in the platform's `[topology]`), or "
-            "another platform: `tutti platforms`",
+            expected=f"at most {routes.topology.ranks}, the NPUs of {routes.topology.name}",
+            hint="use fewer ranks, a larger topology (`build` in the platform's `[topology]`), or "
+            "another platform (`tutti platforms`)",
         )
     experiment.check_conditions(routes)
 
@@ -300,7 +299,7 @@ def _check_with_the_core(experiment: Experiment) -> None:
 def _check_conditions(
     conditions: Conditions, ranks: Sequence[int], routes: Routes | None, source: str
 ) -> None:
-    """Lets the core refuse conditions that make no sense together; the error names the table."""
+    """Checks conditions in the core; errors name the table."""
     key = "noise"
     try:
         conditions.core(ranks=ranks[0], seed=0)
@@ -316,7 +315,7 @@ def _check_conditions(
 
 
 def content(notation: str) -> str:
-    """What an algorithm stands for in the hash: a file's schedule, wherever the file is."""
+    """Returns the text that represents an algorithm in hashes; for a file, its schedule."""
     if notation.endswith(SCHEDULE_SUFFIX):
         return read_schedule(Path(notation)).to_text()
     return notation
@@ -326,7 +325,7 @@ def _known(value: str, known: list[str], *, key: str, what: str, source: str) ->
     if value in known:
         return value
     raise mistake(
-        f"there is no {what} `{value}`",
+        f"unknown {what} `{value}`",
         source=source,
         key=key,
         expected=f"one of {', '.join(known)}",
@@ -342,15 +341,15 @@ def _datatype(name: str, source: str) -> str:
     return _known(name, list(DATATYPES), key="datatype", what="datatype", source=source)
 
 
-def chosen_model(platform: RawPlatform, asked: str | None, *, source: str) -> str:
-    """The name of the model that is asked for, or of the platform's default.
+def chosen_model(platform: RawPlatform, requested: str | None, *, source: str) -> str:
+    """Returns the name of the requested model, or of the platform's default model.
 
     Raises:
         ConfigError: The platform has no model of that name.
     """
     names = list(platform.models)
-    name = asked or platform.default_model or names[0]
-    what = f"model of platform {platform.name} called"
+    name = requested or platform.default_model or names[0]
+    what = f"model of platform {platform.name}:"
     return _known(name, names, key="model", what=what, source=source)
 
 
@@ -363,9 +362,9 @@ def _algorithms(
     for position, notation in enumerate([written] if isinstance(written, str) else written):
         key = f"algorithms[{position}]" if isinstance(written, list) else "algorithms"
         if notation in notations:
-            raise mistake("stands twice", source=source, key=key, value=shown(notation))
+            raise mistake("appears twice", source=source, key=key, value=shown(notation))
         if notation.endswith(SCHEDULE_SUFFIX):
-            notation = str(folder / notation)  # noqa: PLW2901 - as it can be opened
+            notation = str(folder / notation)  # noqa: PLW2901 - resolved path
             read_schedule(Path(notation))
         else:
             _check_algorithm(notation, collective, key, source)
@@ -378,7 +377,8 @@ def _check_algorithm(notation: str, collective: str, key: str, source: str) -> N
     performing = [name for name, entry in entries.items() if collective in entry.collectives]
     name = notation.split(":", 1)[0].strip()
     if name == "all":
-        raise mistake('"all" stands alone', source=source, key=key, expected='algorithms = "all"')
+        problem = '"all" cannot be part of a list'
+        raise mistake(problem, source=source, key=key, expected='algorithms = "all"')
     _known(name, list(entries), key=key, what="algorithm", source=source)
     if name not in performing:
         raise mistake(
@@ -423,21 +423,20 @@ def _sizes(
                 f"{Size(bytes=lower)} or {Size(bytes=upper)}" if lower else f"{Size(bytes=upper)}"
             )
             raise mistake(
-                f"{Size(bytes=size)} is no whole number of {datatype} elements",
+                f"{Size(bytes=size)} is not a multiple of the size of {datatype}",
                 source=source,
                 key="sizes",
                 expected=f"a multiple of {element} B",
                 hint=f"{near}; sizes are never rounded",
             )
         if (collective == "barrier") != (size == 0):
-            why = "carries no data" if collective == "barrier" else "moves nothing with no data"
-            wanted = '"0 B"' if collective == "barrier" else "a size above zero"
+            barrier = collective == "barrier"
             raise mistake(
-                f"a {collective} {why}",
+                "a barrier has no payload" if barrier else f"the payload of {collective} is empty",
                 source=source,
                 key="sizes",
                 value=f'"{Size(bytes=size)}"',
-                expected=wanted,
+                expected='"0 B"' if barrier else "a size above zero",
             )
     return tuple(Size(bytes=size) for size in _bounded(sorted(values), "sizes", source))
 
@@ -445,7 +444,7 @@ def _sizes(
 def _range(start: int, to: int, factor: int, *, key: str, source: str) -> list[int]:
     if start > to:
         raise mistake(
-            "the range is empty: `from` is larger than `to`",
+            "the range is empty: `from` exceeds `to`",
             source=source,
             key=key,
             value=f"from {start} to {to}",
@@ -453,7 +452,7 @@ def _range(start: int, to: int, factor: int, *, key: str, source: str) -> list[i
         )
     if start == 0:
         raise mistake(
-            "a range that starts at zero never grows",
+            "a geometric range cannot start at zero",
             source=source,
             key=f"{key}.from",
             expected="a start above zero",
@@ -481,7 +480,7 @@ def _speed(written: dict[str, float], fewest: int, source: str) -> dict[int, flo
     for key, value in written.items():
         if not (key.isascii() and key.isdigit() and len(key) < 9 and int(key) < fewest):
             raise mistake(
-                "is no rank of every run",
+                "is not a rank of every run",
                 source=source,
                 key=f"speed.{key}",
                 expected=f"a rank from 0 to {fewest - 1}, as the smallest run has {fewest} ranks",

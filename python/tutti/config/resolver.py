@@ -1,6 +1,6 @@
-"""Experiments that have most of their tables in common, as the points of a sweep have.
+"""Resolves experiments that share most of their tables, such as the points of a sweep.
 
-Reading one takes a quarter of a millisecond, most of it for what stands in the others too.
+Resolving an experiment takes a quarter of a millisecond, mostly for tables that points share.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ if TYPE_CHECKING:
     from tutti.config.resolve import Experiment
 
 _MOST_KNOWN = 1_000
-"""Experiments that are remembered."""
+"""Most experiments in the cache."""
 
 
 class Resolver:
-    """Resolves experiments; where one asks what another did, only its machine is read.
+    """Resolves experiments; if only the platform differs from a known one, reads only that.
 
-    Two ask the same when all tables but the platform are the same objects, so nothing may change
-    one. A file that experiments name is then read once.
+    Tables are compared by identity, so callers must not modify them. A file that several
+    experiments name is read once.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Nothing is known yet; relative paths start from the folder."""
+        """Creates an empty cache; relative paths start from `folder`."""
         self._folder = folder
         self._known: dict[tuple[tuple[str, int], ...], tuple[dict[str, Any], Experiment]] = {}
 
     def resolve(self, tables: dict[str, Any], *, source: str) -> Experiment:
-        """What :func:`tutti.config.resolve.resolve` makes of the tables.
+        """Returns the experiment that :func:`tutti.config.resolve.resolve` returns.
 
         Raises:
-            ConfigError: The tables are no experiment.
+            ConfigError: The tables are not a valid experiment.
         """
         question = tuple((key, id(value)) for key, value in tables.items() if key != "platform")
         if question in self._known and "platform" in tables:
             try:
-                return self._on_its_machine(self._known[question][1], tables, source)
+                return self._with_platform(self._known[question][1], tables, source)
             except ConfigError:
-                pass  # read as a whole, it is said where in the tables the mistake is
+                pass  # `resolve` reports the key of the error
         experiment = resolve(tables, source=source, folder=self._folder)
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
-        self._known[question] = (tables, experiment)  # the tables, so that ids stay theirs
+        self._known[question] = (tables, experiment)  # holding the tables keeps their ids unique
         return experiment
 
-    def _on_its_machine(self, known: Experiment, tables: dict[str, Any], source: str) -> Experiment:
+    def _with_platform(self, known: Experiment, tables: dict[str, Any], source: str) -> Experiment:
         written = tables["platform"]
         if not isinstance(written, str):
             written = validated_file(RawPlatform, written, source=source)

@@ -1,4 +1,4 @@
-"""Files of meshes whose flits make several hops in a cycle: the mesh, its traffic, for how long."""
+"""Files of meshes with several hops per cycle: the mesh, its traffic and the measurement."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 @described_by(SmartMesh)
 class SmartMeshTable(Table):
-    """A mesh whose flits make several hops in a cycle; what is left out is as in its design."""
+    """A mesh with several hops per cycle; absent keys take the value of the design."""
 
 
 _PLACES = {"unknown_design": "design", "fan_out": "fan_out"}
-"""Which key a mistake is about, by its kind; what the mistake names itself where it is neither."""
+"""The key of each kind of error; other errors name their key."""
 
 
 def mesh_of(table: SmartMeshTable, *, source: str, key: str) -> SmartMesh:
-    """The mesh that a table stands for.
+    """Returns the mesh that a table describes.
 
     Args:
-        table: It.
+        table: The table.
         source: The file, for messages.
-        key: Where the table stands in it.
+        key: The key of the table.
 
     Raises:
-        ConfigError: There is no such mesh.
+        ConfigError: The mesh is invalid.
     """
     given = dict(table)
     try:
@@ -52,25 +52,25 @@ def mesh_of(table: SmartMeshTable, *, source: str, key: str) -> SmartMesh:
 
 
 def mesh_mistake(error: TuttiError, *, source: str, key: str, hint: str = "") -> ConfigError:
-    """What is wrong with a mesh, told of the key that it is about.
+    """Returns the error of a mesh, with the key that causes it.
 
     Args:
-        error: As the core tells it.
+        error: The error of the core.
         source: The file, for messages.
-        key: Where the mesh's table stands in it; what is about no key of it is told of this.
-        hint: What to try, where it is more than the error itself says.
+        key: The key of the mesh's table, used for errors without a key.
+        hint: Replaces the hint of the error.
     """
     what = _PLACES.get(error.kind) or str(error.fields.get("what", ""))
     hint = hint or error.hint
     if what not in SmartMeshTable.model_fields:
         return mistake(error.problem, source=source, key=key, hint=hint)
-    problem = str(error.fields.get("problem", error.problem))  # which begins with no key
+    problem = str(error.fields.get("problem", error.problem))  # without the key
     return mistake(problem, source=source, key=f"{key}.{what}", hint=hint)
 
 
 @described_by(Traffic)
 class SmartTrafficTable(Table):
-    """Messages of one kind."""
+    """The messages of one kind."""
 
     kind: TrafficKind
     rate: Annotated[float | None, table_of(Traffic).model_fields["rate"]] = None
@@ -78,44 +78,45 @@ class SmartTrafficTable(Table):
 
 @described_by(ReplicationPlan, without={"seed"})
 class SmartMeasureTable(Table):
-    """How long to run, in cycles, and how often."""
+    """Lengths of warm-up, measurement and drain, in cycles, and the number of runs."""
 
 
 class RawSmart(Table):
-    """A mesh whose flits make several hops in a cycle, and the traffic on it."""
+    """A mesh with several hops per cycle, and its traffic."""
 
-    title: Annotated[str, Field(default="", description="What is asked, for reports.")]
+    title: Annotated[str, Field(default="", description="Title of reports.")]
     seed: Annotated[int, table_of(ReplicationPlan).model_fields["seed"]]
     mesh: Annotated[SmartMeshTable, Field(description="The mesh.")]
     traffic: Annotated[
         Annotated[SmartTrafficTable, Tag("table")]
         | Annotated[Annotated[list[SmartTrafficTable], Field(min_length=1)], Tag("list")],
         Discriminator(kind_of),
-        Field(description="What is sent: a table `[traffic]`, or `[[traffic]]` for each kind."),
+        Field(description="The traffic: a table `[traffic]`, or `[[traffic]]` per kind."),
     ]
     measure: Annotated[
-        SmartMeasureTable, Field(default_factory=SmartMeasureTable, description="How long to run.")
+        SmartMeasureTable,
+        Field(default_factory=SmartMeasureTable, description="Length of the run."),
     ]
     output: Annotated[
         str,
         Field(
             default="out/noc",
             min_length=1,
-            description="The folder for results, from where the command is run.",
+            description="The folder for results, relative to the working directory.",
         ),
     ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Smart:
-    """A mesh and its traffic, as they can be run.
+    """A resolved mesh and its traffic.
 
     Attributes:
         source: The file, for messages.
-        title: What is asked.
+        title: Title of reports.
         mesh: The mesh.
-        traffic: Of each kind.
-        plan: How long to measure.
+        traffic: The traffic of each kind.
+        plan: The lengths of warm-up, measurement and drain.
         output: The folder for results.
     """
 
@@ -128,7 +129,7 @@ class Smart:
 
 
 def is_smart(path: Path) -> bool:
-    """Whether a file describes such a mesh: whether it has a table `[mesh]`.
+    """Returns whether a file describes a mesh: whether it has a table `[mesh]`.
 
     Raises:
         ConfigError: The file cannot be read.
@@ -137,15 +138,15 @@ def is_smart(path: Path) -> bool:
 
 
 def load_smart(path: Path, changes: Sequence[str] = (), *, output: Path | None = None) -> Smart:
-    """Reads the file of a mesh.
+    """Reads a mesh file.
 
     Args:
         path: The file.
-        changes: Each ``KEY=VALUE``: a key path, and what it is instead.
-        output: The folder for results, instead of the file's.
+        changes: Key paths and values, each ``KEY=VALUE``.
+        output: Replaces the folder for results of the file.
 
     Raises:
-        ConfigError: The file or a change cannot be used.
+        ConfigError: The file or a change is invalid.
     """
     example = "mesh.design=sfo_complete or traffic.rate=0.005"
     tables, source = read_changed(path, changes, RawSmart, example=example, output=output)
@@ -173,8 +174,8 @@ def _traffic(table: SmartTrafficTable, source: str, key: str) -> Traffic:
                       expected=f"{UNITS[table.kind]}, such as 0.005")  # fmt: skip
     for name, kinds in _ONLY.items():
         if name in table.model_fields_set and table.kind not in kinds:
-            problem = f"`{name}` says nothing of a {table.kind}"
-            expected = f"only where kind is {' or '.join(kinds)}"
+            problem = f"`{name}` does not apply to a {table.kind}"
+            expected = f"`{name}` only if kind is {' or '.join(kinds)}"
             raise mistake(problem, source=source, key=f"{key}.{name}", expected=expected)
     return Traffic(**dict(table))
 
@@ -185,7 +186,7 @@ _ONLY = {
     "pattern": ("unicast",),
     "packet": ("unicast",),
 }
-"""Keys of traffic, and the kinds that they are for."""
+"""Keys that apply only to some kinds of traffic."""
 
 _TRAFFIC_PLACES = {
     "chance": "rate",
@@ -199,11 +200,11 @@ _TRAFFIC_PLACES = {
     "bad_packet": "message_class",
     "malformed": "",
 }
-"""Which key of traffic a mistake is about, by its kind; `pattern` where it is none of these."""
+"""The key of each kind of error; `pattern` for other kinds."""
 
 
 def _check(found: Smart, names: list[str]) -> None:
-    """Lets the core refuse what makes no sense together, kind by kind, then all at once."""
+    """Checks mesh and traffic in the core, first each kind of traffic, then all together."""
     from tutti.noc.smart import check
 
     for traffic, name in zip(found.traffic, names, strict=True):
@@ -217,8 +218,8 @@ def _check(found: Smart, names: list[str]) -> None:
             key = f"{name}.{place}" if place else name
             problem, hint = error.problem, error.hint
             if error.kind == "buffer_smaller_than_packet":
-                problem = f"no VC holds a packet of {error.packet} flits"
-                hint = f"raise `mesh.depth`, the flits of a VC, which is {error.buffer}"
+                problem = f"a packet of {error.packet} flits exceeds the depth of a VC"
+                hint = f"raise `mesh.depth`, which is {error.buffer} flits"
             raise mistake(problem, source=found.source, key=key, hint=hint) from None
     try:
         check(found.mesh, found.traffic, found.plan)

@@ -1,6 +1,6 @@
-"""Numbers of configuration files that may say where they come from.
+"""Parameters of configuration files that may state their source.
 
-A number stands either by itself (`alpha_p = "1.34 us"`) or with its source
+A parameter is either a value (`alpha_p = "1.34 us"`) or a value with its source
 (`alpha_p = { value = "1.34 us", source = "...", inferred = false }`).
 """
 
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 
 class Sourced(Table):
-    """What a number carries beside its value."""
+    """The source of a value."""
 
-    source: Annotated[str, Field(min_length=1, description="Where the number comes from.")]
+    source: Annotated[str, Field(min_length=1, description="The source of the value.")]
     inferred: Annotated[
-        bool, Field(default=False, description="Whether it was derived or assumed, not measured.")
+        bool, Field(default=False, description="Whether the value is derived or assumed.")
     ]
 
 
 class SourcedTime(Sourced):
-    """A time and where it comes from."""
+    """A time with its source."""
 
     value: Annotated[Time, Field(description="The time.")]
 
 
 class SourcedTimePerByte(Sourced):
-    """A time per byte, or a rate, and where it comes from."""
+    """A time per byte, or a rate, with its source."""
 
     value: Annotated[TimePerByte, Field(description="The time per byte, or the rate.")]
 
 
 class SourcedSize(Sourced):
-    """A size and where it comes from."""
+    """A size with its source."""
 
     value: Annotated[Size, Field(description="The size.")]
 
@@ -55,7 +55,7 @@ Count = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
 class SourcedCount(Sourced):
-    """A count and where it comes from."""
+    """A count with its source."""
 
     value: Annotated[Count, Field(description="The count.")]
 
@@ -92,21 +92,21 @@ def sourced_table(
     without: Collection[str] = (),
     **more: Any,  # noqa: ANN401 - the fields of any table
 ) -> type[Table]:
-    """Returns the table of a file for a class: its parameters, each with its source if it has one.
+    """Returns the table of a class in files, whose parameters may state their sources.
 
     Args:
         declared: The class.
         without: Fields that the table lacks.
-        more: Further fields, each with its type and its `Field`.
+        more: Further fields, each with type and `Field`.
     """
     doc = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[0]
     title = f"{declared.__name__}Table"
-    made: type[Table] = create_model(title, __base__=Table, __doc__=doc, **more)
-    return described_by(declared, without=without, typed=_sourced)(made)
+    base: type[Table] = create_model(title, __base__=Table, __doc__=doc, **more)
+    return described_by(declared, without=without, typed=_sourced)(base)
 
 
 def _sourced(info: FieldInfo) -> tuple[Any, FieldInfo]:
-    """The key of a field: its type, and its default as a file has it."""
+    """Returns the type of a field, and its default as written in a file."""
     default: dict[str, Any] = {"default": info.default}
     if isinstance(info.default, Time | TimePerByte | Size):
         default = {"default": str(info.default)}
@@ -117,14 +117,14 @@ def _sourced(info: FieldInfo) -> tuple[Any, FieldInfo]:
 
 
 def _with_source(kind: Any) -> Any:  # noqa: ANN401 - the annotation of any field
-    """The same, where a quantity or a count may also be a table with its source."""
+    """Returns the annotation with quantities and counts that may also be tables with a source."""
     if get_origin(kind) is types.UnionType:
-        return Union[tuple(_with_source(one) for one in get_args(kind))]  # noqa: UP007 - made here
+        return Union[tuple(_with_source(one) for one in get_args(kind))]  # noqa: UP007 - built at run time
     return _WITH_SOURCE.get(kind, kind)
 
 
-def written(parameter: Any) -> Any:  # noqa: ANN401 - whatever the parameter measures
-    """The value of a parameter, with or without its source."""
+def written(parameter: Any) -> Any:  # noqa: ANN401 - any quantity
+    """Returns the value of a parameter, without its source."""
     if isinstance(parameter, SourcedTime | SourcedTimePerByte | SourcedSize | SourcedCount):
         return parameter.value
     return parameter

@@ -1,9 +1,9 @@
-"""Sweep files: an experiment, and the keys of it that take several values.
+"""Sweep files: an experiment, and the keys that take several values.
 
-Every point of a sweep is an experiment like any other, read and checked by the same code; an error
-in one names the point. `[sweep.grid]` combines each value with each, `[sweep.zip]` walks lists of
-one length side by side, `[[sweep.cases]]` lists cases one by one; a file that has several of the
-three combines them as a grid does.
+Every point of a sweep is an experiment, validated by the same code; errors name the point.
+`[sweep.grid]` combines all values of all keys, `[sweep.zip]` combines the values at equal positions
+of lists of equal length, and `[[sweep.cases]]` lists cases. Several of the three are combined as in
+a grid.
 """
 
 from __future__ import annotations
@@ -32,70 +32,72 @@ if TYPE_CHECKING:
     from tutti.config.resolve import Experiment
 
 _MOST_POINTS = 100_000
-"""Each is read and checked before the first one runs."""
+"""All points are validated before the first one runs."""
 
 _LONGEST_LABEL = 100
 
-_HINT = "`tutti schema sweep` says what stands in one"
+_HINT = "`tutti schema sweep` prints the keys of sweep files"
 
-_NOT_SWEPT = {"title": "it is not part of the question", "output": "a sweep has one output"}
+_NOT_SWEPT = {"title": "it does not affect results", "output": "a sweep has one output folder"}
 
 Values = Annotated[list[Any], Field(min_length=1)]
 
 
 class SweptKeys(Table):
-    """Which keys take which values; a key is a path in quotes, as `"platform.compute.gamma"`."""
+    """Keys and their values; a key is a quoted path, such as `"platform.compute.gamma"`."""
 
     grid: Annotated[
         dict[str, Values],
-        Field(default_factory=dict, description="A list for each key: every combination."),
+        Field(
+            default_factory=dict, description="Lists of values by key; all combinations are run."
+        ),
     ]
     zip: Annotated[
         dict[str, Values],
         Field(
             default_factory=dict,
-            description="Lists of one length: first values together, second values together, ...",
+            description="Lists of equal length by key; values at equal positions are combined.",
         ),
     ]
     cases: Annotated[
         list[Annotated[dict[str, Any], Field(min_length=1)]],
-        Field(default_factory=list, description="Cases one by one, each with its keys."),
+        Field(default_factory=list, description="A list of cases, each with values by key."),
     ]
 
 
 class RawSweep(Table):
-    """An experiment asked many times over, with other values each time."""
+    """An experiment that is run for several values of its keys."""
 
-    title: Annotated[str, Field(default="", description="What is asked, for reports.")]
+    title: Annotated[str, Field(default="", description="Title of reports.")]
     experiment: Annotated[
         Annotated[str, Tag("value")] | Annotated[dict[str, Any], Tag("table")],
         Discriminator(kind_of),
         Field(
-            description="The path to an experiment file, or its keys as a table; those that are "
-            "swept may be left out. Paths in it, and among the values, start from its file's "
-            "folder."
+            description="The path of an experiment file, or a table of its keys. Swept keys may be "
+            "absent. Relative paths in the experiment, and among the swept values, start from the "
+            "folder of its file."
         ),
     ]
-    sweep: Annotated[SweptKeys, Field(description="The keys that take several values.")]
+    sweep: Annotated[SweptKeys, Field(description="The swept keys.")]
     output: Annotated[
         str,
         Field(
             default="out/sweep",
             min_length=1,
-            description="The folder for results, from where the command is run.",
+            description="The folder for results, relative to the working directory.",
         ),
     ]
 
 
 @dataclass(frozen=True)
 class Template:
-    """What makes an experiment of the values of a point; it travels to workers.
+    """Builds the experiment of a point from its values; workers receive a copy.
 
     Attributes:
         base: The keys that all points share.
         source: The file, for messages.
-        folder: What relative paths start from.
-        total: How many points there are.
+        folder: The base of relative paths.
+        total: The number of points.
     """
 
     base: Mapping[str, Any]
@@ -104,18 +106,18 @@ class Template:
     total: int
 
     def experiment(self, number: int, values: Mapping[str, Any]) -> Experiment:
-        """The experiment of a point.
+        """Returns the experiment of a point.
 
         Args:
-            number: Which point it is, counted from 1.
-            values: By key path.
+            number: The number of the point, from 1.
+            values: The values of the point, by key path.
 
         Raises:
-            ConfigError: It is no experiment; the message names the point.
+            ConfigError: The experiment is invalid; the message names the point.
         """
         source = f"{self.source}, {point_label(number, self.total, values)}"
         tables: dict[str, Any] = dict(self.base)
-        # A whole platform before its parts.
+        # Set the platform before its keys.
         for key in sorted(values, key=len):
             tables = self._put(tables, key, values[key], source)
         return self._resolver.resolve(tables, source=source)
@@ -131,10 +133,10 @@ class Template:
             changed: dict[str, Any] = paths.with_value(tables, path, value)
         except paths.NoSuchPlaceError as error:
             raise mistake(
-                f"leads nowhere: {paths.written(error.at)} {error.problem}",
+                f"does not exist: {paths.written(error.at)} {error.problem}",
                 source=source,
                 key=key,
-                expected="the path to a key of the experiment",
+                expected="the path of a key of the experiment",
             ) from None
         return changed
 
@@ -152,20 +154,20 @@ class Template:
         return Resolver(Path(self.folder))
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"base", "source", "folder", "total"}
-        return {name: value for name, value in self.__dict__.items() if name in own}
+        names = {"base", "source", "folder", "total"}
+        return {name: value for name, value in self.__dict__.items() if name in names}
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep whose every point has been checked.
+    """A resolved sweep.
 
     Attributes:
         source: The file, for messages.
-        title: What is asked.
-        keys: The key paths that are swept.
-        points: The values of each point, by key path; numbers of points count from 1.
-        template: What makes an experiment of them.
+        title: Title of reports.
+        keys: The swept key paths.
+        points: The values of each point, by key path.
+        template: Builds the experiment of a point.
         output: The folder for results.
     """
 
@@ -177,42 +179,42 @@ class Sweep:
     output: Path = field(default=Path("out/sweep"))
 
     def experiments(self) -> Iterator[Experiment]:
-        """The experiment of each point, in order.
+        """Yields the experiment of each point, in order.
 
         Raises:
-            ConfigError: One of them is none; the message names the point.
+            ConfigError: An experiment is invalid; the message names the point.
         """
         for number, values in enumerate(self.points, 1):
             yield self.template.experiment(number, values)
 
     def label(self, point: int) -> str:
-        """What errors call a point; they count from 0 here, as in `points`."""
+        """Returns the name of a point in errors; `point` is an index of `points`."""
         return point_label(point + 1, len(self.points), self.points[point])
 
 
 def load_sweep(path: Path, overrides: Mapping[str, Any] | None = None) -> Sweep:
-    """Reads a sweep file; its points are checked when their experiments are made.
+    """Reads a sweep file; its points are validated when their experiments are built.
 
     Args:
         path: The file.
-        overrides: Keys that the command line gives, as they would stand in the file.
+        overrides: Values of the command line that replace keys of the file.
 
     Raises:
-        ConfigError: The file cannot be used.
+        ConfigError: The file is invalid.
     """
     tables = read_toml(path, "a sweep file (TOML)", hint=_HINT) | dict(overrides or {})
     return resolve_sweep(tables, source=str(path), folder=path.parent)
 
 
 def resolve_sweep(tables: Mapping[str, Any], *, source: str, folder: Path) -> Sweep:
-    """Reads the tables of a sweep; `folder` is what relative paths in it start from.
+    """Validates the tables of a sweep; relative paths in them start from `folder`.
 
     Raises:
-        ConfigError: The tables are no sweep.
+        ConfigError: The tables are not a valid sweep.
     """
     if "collective" in tables and "experiment" not in tables:
-        problem = "is an experiment, and no sweep: it does not say which keys take several values"
-        hint = f'in a file of its own: experiment = "{Path(source).name}", and a table [sweep.grid]'
+        problem = "is an experiment, not a sweep: it does not list the swept keys"
+        hint = f'create a sweep file: experiment = "{Path(source).name}", and a table [sweep.grid]'
         raise mistake(problem, source=source, hint=hint)
     raw = validated_file(RawSweep, tables, source=source)
     base, where = raw.experiment, source
@@ -233,31 +235,31 @@ def resolve_sweep(tables: Mapping[str, Any], *, source: str, folder: Path) -> Sw
 
 
 def point_label(number: int, total: int, values: Mapping[str, Any]) -> str:
-    """What errors call a point, such as ``point 3 of 12 (ranks = 4, sizes = "8 B")``."""
+    """Returns the name of a point, such as ``point 3 of 12 (ranks = 4, sizes = "8 B")``."""
     text = ", ".join(f"{key} = {shown(value)}" for key, value in values.items())
     text = text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 3] + "..."
     return f"point {number:,} of {total:,} ({text})"
 
 
 def _keys(swept: SweptKeys, source: str) -> tuple[str, ...]:
-    """Every key that is swept, each checked and swept in one place only."""
+    """Returns the swept keys, after checking that each appears in one table only."""
     in_cases = dict.fromkeys(key for case in swept.cases for key in case)
     known: dict[str, str] = {}
     for place, keys in (("cases", in_cases), ("zip", swept.zip), ("grid", swept.grid)):
         for key in keys:
             _check_key(key, f"sweep.{place}", source)
             if key in known:
-                problem = f"`{key}` is swept in sweep.{known[key]} too"
+                problem = f"`{key}` is also swept in sweep.{known[key]}"
                 expected = "each key in one of grid, zip and cases"
                 raise mistake(problem, source=source, key=f"sweep.{place}", expected=expected)
             known[key] = place
     if not known:
         raise mistake(
-            "sweeps nothing",
+            "has no swept keys",
             source=source,
             key="sweep",
             expected="at least one of grid, zip and cases",
-            hint="such as [sweep.grid] with a line ranks = [4, 8, 16]",
+            hint="for example [sweep.grid] with a line ranks = [4, 8, 16]",
         )
     return tuple(known)
 
@@ -266,11 +268,11 @@ def _check_key(key: str, place: str, source: str) -> None:
     path = paths.parse(key)
     if path is None:
         raise mistake(
-            "is no key path",
+            "is not a key path",
             source=source,
             key=place,
             value=shown(key),
-            expected='names with dots between them, such as "platform.compute.gamma"',
+            expected='names separated by dots, such as "platform.compute.gamma"',
         )
     known = [info.alias or name for name, info in RawExperiment.model_fields.items()]
     first = str(path[0])
@@ -289,16 +291,16 @@ def _check_key(key: str, place: str, source: str) -> None:
 
 
 def _points(swept: SweptKeys, source: str) -> Iterator[Mapping[str, Any]]:
-    """The values of each point: cases outermost, then zip, then grid, its last key innermost."""
+    """Yields the values of each point: cases outermost, then zip, then grid, last key innermost."""
     lengths = {key: len(values) for key, values in swept.zip.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+        listed = ", ".join(f"{key} has {length}" for key, length in lengths.items())
         raise mistake(
-            f"the lists differ in length: {told}",
+            f"the lists differ in length: {listed}",
             source=source,
             key="sweep.zip",
-            expected="lists of one length",
-            hint="[sweep.grid] combines each value with each",
+            expected="lists of equal length",
+            hint="[sweep.grid] runs all combinations",
         )
     zipped = min(lengths.values(), default=1)
     grid = math.prod(len(values) for values in swept.grid.values())
@@ -312,9 +314,9 @@ def _points(swept: SweptKeys, source: str) -> Iterator[Mapping[str, Any]]:
         )
     cases: Sequence[Mapping[str, Any]] = swept.cases or [{}]
     for case, index in itertools.product(cases, range(zipped)):
-        beside = {key: values[index] for key, values in swept.zip.items()}
+        paired = {key: values[index] for key, values in swept.zip.items()}
         for chosen in itertools.product(*swept.grid.values()):
-            yield {**case, **beside, **dict(zip(swept.grid, chosen, strict=True))}
+            yield {**case, **paired, **dict(zip(swept.grid, chosen, strict=True))}
 
 
 def _refuse_twice(points: Sequence[Mapping[str, Any]], source: str) -> None:
@@ -324,7 +326,7 @@ def _refuse_twice(points: Sequence[Mapping[str, Any]], source: str) -> None:
         if text in seen:
             label = point_label(number, len(points), values)
             raise mistake(
-                f"{label} is point {seen[text]:,} again",
+                f"{label} duplicates point {seen[text]:,}",
                 source=source,
                 key="sweep",
                 expected="each point once",
@@ -333,7 +335,7 @@ def _refuse_twice(points: Sequence[Mapping[str, Any]], source: str) -> None:
 
 
 def _refuse_unknown_model(tables: Mapping[str, Any], path: paths.Path, source: str) -> None:
-    """A misspelt model would become a new one, of which everything else is missing."""
+    """Rejects an unknown model, which would otherwise become a new, incomplete model."""
     platform = tables.get("platform")
     models = platform.get("models") if isinstance(platform, dict) else None
     if len(path) > 3 and isinstance(models, dict) and path[2] not in models:

@@ -1,4 +1,4 @@
-"""Files of training steps as they can be run."""
+"""Resolves files of training steps."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """A training step and its configurations, as they can be run.
+    """A resolved training step and its configurations.
 
     Attributes:
         source: The file, for messages.
-        title: What is asked.
+        title: Title of reports.
         step: The step.
-        configurations: What it is run with, one after the other.
+        configurations: The endpoint configurations, run sequentially.
         output: The folder for results.
     """
 
@@ -51,11 +51,11 @@ def load_training(
 
     Args:
         path: The file.
-        changes: Each ``KEY=VALUE``: a key path, and what it is instead.
-        output: The folder for results, instead of the file's.
+        changes: Key paths and values, each ``KEY=VALUE``.
+        output: Replaces the folder for results of the file.
 
     Raises:
-        ConfigError: The file or a change cannot be used.
+        ConfigError: The file or a change is invalid.
     """
     example = "batch=64 or torus.rings[0].nodes=8"
     tables, source = read_changed(path, changes, RawTraining, example=example, output=output)
@@ -63,10 +63,10 @@ def load_training(
 
 
 def resolve_training(tables: dict[str, Any], *, source: str) -> Training:
-    """Checks the tables.
+    """Validates the tables of a training step.
 
     Raises:
-        ConfigError: They describe no training step.
+        ConfigError: The tables are not a valid training step.
     """
     raw = validated_file(RawTraining, tables, source=source)
     return Training(
@@ -84,7 +84,10 @@ def _step(raw: RawTraining, source: str) -> Step:
     names = [ring.name for ring in raw.torus.rings]
     if len(set(names)) < len(names):
         raise mistake(
-            "has two rings of one name", source=source, key="torus.rings", value=", ".join(names)
+            "has two rings of the same name",
+            source=source,
+            key="torus.rings",
+            value=", ".join(names),
         )
     traces = _traces(raw, source)
     step = Step(
@@ -108,7 +111,7 @@ def _step(raw: RawTraining, source: str) -> Step:
 
 
 def _hint(error: TuttiError) -> str:
-    """The error's own hint, and for a file that is not there, where it is looked for."""
+    """Returns the hint of an error, with the base of relative paths for a missing file."""
     if "there is no such file" in error.problem:
         return "; ".join(part for part in (error.hint, _RELATIVE) if part)
     if error.hint.startswith("files are "):
@@ -130,7 +133,7 @@ def _traces(raw: RawTraining, source: str) -> tuple[ChakraTrace, ...]:
 
 
 def _traced(raw: RawTraining, traces: tuple[ChakraTrace, ...]) -> Model:
-    """A model without layers: what is done stands in the traces."""
+    """Returns a model without layers, as the traces define the work."""
     from tutti.workload import Model
 
     return Model(name=raw.model, source=traces[0].source, layers=(), samples="traces")
@@ -175,7 +178,7 @@ def _compute(raw: RawTraining, source: str) -> ComputeModel:
 
 
 def _check_division(step: Step, source: str) -> None:
-    """What cannot be divided is told before anything runs."""
+    """Checks the parallelism before the simulation starts."""
     if step.traces:
         return
     rings = [(ring.name, ring.nodes) for ring in step.rings]
@@ -197,7 +200,7 @@ def _configurations(raw: RawTraining, source: str) -> tuple[Configuration, ...]:
             found.append(known[given])
         else:
             raise mistake(
-                "no configuration has that name",
+                "unknown configuration",
                 source=source,
                 key=key,
                 value=shown(given),
@@ -205,7 +208,5 @@ def _configurations(raw: RawTraining, source: str) -> tuple[Configuration, ...]:
                 hint=did_you_mean(given, known),
             )
         if [one.name for one in found].count(found[-1].name) > 1:
-            raise mistake(
-                "has the name of another", source=source, key=key, value=shown(found[-1].name)
-            )
+            raise mistake("duplicates a name", source=source, key=key, value=shown(found[-1].name))
     return tuple(found)

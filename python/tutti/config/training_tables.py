@@ -1,4 +1,4 @@
-"""Files of training steps as they are written: keys, types and units, and nothing resolved."""
+"""The tables of files of training steps: keys, types and units, not resolved."""
 
 from __future__ import annotations
 
@@ -17,45 +17,50 @@ from tutti.workload.compute import Dataflow
 
 
 class TorusTable(Table):
-    """The torus on whose rings the NPUs stand."""
+    """The torus that connects the NPUs."""
 
     rings: Annotated[
         list[Ring],
-        Field(min_length=1, max_length=8, description="The ring inside a package first."),
+        Field(
+            min_length=1,
+            max_length=8,
+            description="The rings, starting with the ring inside a package.",
+        ),
     ]
     efficiency: Efficiency = Step.efficiency
 
 
 class RooflineTable(Table):
-    """Operations or bytes of memory, whichever take longer."""
+    """The longer of the times of arithmetic and of memory accesses."""
 
-    model: Annotated[Literal["roofline"], Field(description="How time is told.")]
+    model: Annotated[Literal["roofline"], Field(description="The compute model.")]
 
 
 @described_by(Chiplet)
 @described_by(Systolic)
 class SystolicTable(Table):
-    """A systolic array, as SCALE-Sim counts its cycles; memory is never late."""
+    """A systolic array with SCALE-Sim's cycle counts and ideal memory."""
 
-    model: Annotated[Literal["systolic"], Field(description="How time is told.")]
+    model: Annotated[Literal["systolic"], Field(description="The compute model.")]
     dataflow: Annotated[Dataflow, table_of(Systolic).model_fields["dataflow"]] = "weight_stationary"
     clock: Annotated[
-        Frequency | None, Field(default=None, description="Its clock; the NPU's if left out.")
+        Frequency | None,
+        Field(default=None, description="Clock of the array; the NPU's if absent."),
     ]
     elements: Annotated[
-        Positive, Field(default=1, description="How many such arrays an NPU, or a chiplet, has.")
+        Positive, Field(default=1, description="Number of arrays of an NPU or chiplet.")
     ]
 
 
 class MeasuredTable(Table):
-    """Times that were measured, of each pass of each layer."""
+    """Measured times of each pass of each layer."""
 
-    model: Annotated[Literal["measured"], Field(description="How time is told.")]
+    model: Annotated[Literal["measured"], Field(description="The compute model.")]
     file: Annotated[
         str,
         Field(
-            description="A CSV file with the columns layer, forward, input_gradient and "
-            "weight_gradient, its times with units.",
+            description="A CSV file with columns layer, forward, input_gradient and "
+            "weight_gradient; times have units.",
         ),
     ]
 
@@ -65,7 +70,7 @@ ComputeTable = Annotated[RooflineTable | SystolicTable | MeasuredTable, Discrimi
 
 _Configuration = Annotated[
     Annotated[str, Tag("value")] | Annotated[Configuration, Tag("table")],
-    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is no configuration"),
+    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is not a configuration"),
 ]
 
 
@@ -74,55 +79,53 @@ def _word_or_number(value: object) -> str:
 
 
 class RawTraining(Table):
-    """A training step, and the configurations that it is run with."""
+    """A training step, and its endpoint configurations."""
 
-    title: Annotated[str, Field(default="", description="What is asked.")]
+    title: Annotated[str, Field(default="", description="Title of reports.")]
     output: Annotated[str, Field(default="out/training", description="The folder for results.")]
     model: Annotated[
         str,
         Field(
-            description="As `name` or `name:argument`; `tutti train list` shows all. "
-            "`scalesim:FILE` reads a topology of SCALE-Sim, `chakra:PREFIX` the traces "
-            "PREFIX.RANK.et, which say what each NPU does."
+            description="The model, as `name` or `name:argument`; `tutti train list` lists them. "
+            "`scalesim:FILE` reads a SCALE-Sim topology, `chakra:PREFIX` the Chakra traces "
+            "PREFIX.RANK.et."
         ),
     ]
     batch: Annotated[
         Positive,
-        Field(
-            default=1, description="Samples of each NPU, or of those that hold a model together."
-        ),
+        Field(default=1, description="Samples per NPU, or per group of NPUs that share a model."),
     ]
     precision: Annotated[
         Literal["fp16", "bf16", "fp32"],
-        Field(default="fp16", description="Of activations, weights and gradients."),
+        Field(default="fp16", description="Datatype of activations, weights and gradients."),
     ]
     iterations: Annotated[
         Annotated[Literal["stable"], Tag("word")] | Annotated[Positive, Tag("number")],
         Discriminator(_word_or_number),
         Field(
             default=2,
-            description="How many, one after the other; `stable`: until the last two take as long.",
+            description="Number of consecutive steps; `stable`: until two take the same time.",
         ),
     ]
-    torus: Annotated[TorusTable, Field(description="The network.")]
-    npu: Annotated[Npu, Field(default_factory=Npu, description="Every NPU.")]
+    torus: Annotated[TorusTable, Field(description="The torus between the NPUs.")]
+    npu: Annotated[Npu, Field(default_factory=Npu, description="The parameters of all NPUs.")]
     compute: Annotated[
         ComputeTable,
         Field(
             default_factory=lambda: RooflineTable(model="roofline"),
-            description="How long an NPU computes.",
+            description="The compute model of an NPU.",
         ),
     ]
     parallelism: Annotated[
         Parallelism,
-        Field(default_factory=Parallelism, description="What is divided among NPUs."),
+        Field(default_factory=Parallelism, description="The degrees of parallelism."),
     ]
     configurations: Annotated[
         list[_Configuration],
         Field(
             default_factory=lambda: ["no_overlap", "comm_opt", "comp_opt", "ace", "ideal"],
             min_length=1,
-            description="Names of those of Rashidi et al. 2021, or tables.",
+            description="Endpoint configurations: names from Rashidi et al. 2021, or tables.",
         ),
     ]
     chunk: Chunk = Step.chunk

@@ -1,8 +1,8 @@
 """Every error that tutti raises, and the exit codes of the command line.
 
-A user's mistake is always a :class:`TuttiError`: its message says what is wrong, where, and what
-was expected; a hint follows, and the anchor of its entry in ``docs/reference/errors.md``, which is
-made from the tables in this folder. What the message names is also there as attributes.
+A user's mistake is always a :class:`TuttiError`. Its message states what is wrong, where, and what
+was expected. A hint follows, and the anchor of its entry in ``docs/reference/errors.md``, which is
+generated from the tables in this folder. The values that the message names are also attributes.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ __all__ = [
 
 
 def all_errors() -> list[type[TuttiError]]:
-    """Every class of error, in the order of the files."""
+    """Returns every error class, in the order of the files."""
     return [
         value
         for file in (base, inputs, noc, coherence, runs, training, mpi, tuning)

@@ -1,4 +1,4 @@
-"""What all errors have in common, and the exit codes of the command line."""
+"""The base class of all errors, and the exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class ExitCode(enum.IntEnum):
-    """What the command line returns; 0 only on success."""
+    """Exit codes of the command line; 0 only on success."""
 
     OK = 0
     UNPROVED = 1
@@ -18,28 +18,27 @@ class ExitCode(enum.IntEnum):
 
     @property
     def meaning(self) -> str:
-        """What it says, for the reference."""
+        """The meaning of the code, for the reference page."""
         return _MEANINGS[self]
 
 
 _MEANINGS = {
     ExitCode.OK: "success",
-    ExitCode.UNPROVED: "what was to be proved could not be inspected, or not all of it",
-    ExitCode.MISTAKE: "the user's mistake: one message, nothing done",
+    ExitCode.UNPROVED: "not everything could be verified",
+    ExitCode.MISTAKE: "invalid input: one message, and no side effects",
     ExitCode.FAILED: (
-        "a schedule that cannot be proved, a simulation that cannot finish, or a network that "
-        "saturates or deadlocks"
+        "verification failed, the simulation cannot finish, or the network saturates or deadlocks"
     ),
     ExitCode.INTERNAL: (
         "an internal error of tutti: please report it, with the file that the message names; "
-        "`TUTTI_TRACEBACK=1` prints what is in it"
+        "`TUTTI_TRACEBACK=1` prints its traceback"
     ),
-    ExitCode.INTERRUPTED: "Ctrl-C: what was finished until then is kept",
+    ExitCode.INTERRUPTED: "Ctrl-C: finished results are stored",
 }
 
 
 class Kind(NamedTuple):
-    """One entry of the reference: when an error of this kind is raised, and what helps."""
+    """An entry of the reference: when an error of this kind is raised, and what helps."""
 
     when: str
     hint: str = ""
@@ -48,11 +47,11 @@ class Kind(NamedTuple):
 _WORD = 200
 _LINE = 1_000
 _MESSAGE = 4_000
-"""Characters of a word, a line and a message: a value may be a whole file."""
+"""Most characters of a word, a line and a message: a value may be an entire file."""
 
 
 def capped(text: str) -> str:
-    """A message in which words, lines and the whole are of a length that a person reads."""
+    """Returns the message with words, lines and total length limited."""
     if len(text) <= _WORD:
         return text
     lines = []
@@ -66,18 +65,18 @@ def capped(text: str) -> str:
 
 
 def _shortened(text: str, most: int) -> str:
-    """Beginning and end, where it is too long."""
+    """Returns the text, or its start and end if it is too long."""
     return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"
 
 
 class TuttiError(Exception):
-    """The root of all errors of tutti.
+    """The base class of all errors of tutti.
 
     Attributes:
-        kind: what went wrong, as one of the keys of ``kinds``.
-        problem: the message without hint and anchor.
-        hint: what to try; empty where the message says it all.
-        fields: the values that the message names; each is also an attribute.
+        kind: A key of ``kinds``, which names the problem.
+        problem: The message without hint and anchor.
+        hint: What to try; empty if the message suffices.
+        fields: The values that the message names; each is also an attribute.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.MISTAKE
@@ -91,7 +90,7 @@ class TuttiError(Exception):
         hint: str | None = None,
         fields: dict[str, Any] | None = None,
     ) -> None:
-        """Keeps the message's parts; ``hint`` replaces the one of the kind."""
+        """Stores the parts of the message; ``hint`` replaces the hint of the kind."""
         super().__init__(problem)
         self.problem = problem
         self.kind = kind
@@ -103,12 +102,12 @@ class TuttiError(Exception):
 
     @property
     def anchor(self) -> str:
-        """Where the reference explains it."""
+        """The file and anchor of the reference that explain the error."""
         return f"docs/reference/errors.md#{type(self).__name__.lower()}-{self.kind}"
 
     @property
     def _meant(self) -> str:
-        """The name that is close to the one that is not known."""
+        """A hint at the known name that is closest to the unknown one."""
         name, known = self.fields.get("name"), self.fields.get("known")
         if not isinstance(name, str) or not isinstance(known, str):
             return ""
@@ -119,7 +118,7 @@ class TuttiError(Exception):
 
     @property
     def pointer(self) -> str:
-        """What was given and a mark below its character where it goes wrong; empty if unknown."""
+        """The argument with a caret below the character at fault; empty if unknown."""
         argument, at = self.fields.get("argument"), self.fields.get("at")
         if not isinstance(argument, str) or not isinstance(at, int) or not argument.isprintable():
             return ""

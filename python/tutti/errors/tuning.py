@@ -1,4 +1,4 @@
-"""Errors of calibration and tuning: measurements that do not tell, and what cannot be expressed."""
+"""Errors of calibration and tuning: insufficient measurements and unsupported rules."""
 
 from __future__ import annotations
 
@@ -10,58 +10,60 @@ __all__ = ["CalibrationError", "ProofError", "TuningError"]
 
 
 class CalibrationError(TuttiError, ValueError):
-    """A calibration that measurements do not allow."""
+    """Raised for measurements that do not permit a calibration."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "unknown_model": Kind("No model that can be fitted has that name."),
+        "unknown_model": Kind("The model is unknown, or cannot be fitted."),
         "no_points": Kind(
-            "Measurements of which a model says nothing.",
-            "`--live` measures what every model needs; files need ping-pongs (osu_latency), bursts "
-            "(osu_bw) or collectives with their --algorithm",
+            "The measurements contain no point that the model predicts.",
+            "`--live` measures what every model needs; files need ping-pongs (osu_latency), "
+            "bursts (osu_bw) or collectives with their --algorithm",
         ),
         "untold": Kind(
-            "Measurements that leave a parameter open.", "measure what is missing, or ask for less"
+            "The measurements do not determine a parameter.",
+            "measure what is missing, or fit fewer parameters",
         ),
         "out_of_range": Kind(
-            "Measurements that fit no machine.", "are times in us, and sizes in bytes?"
+            "The measurements do not fit any machine.",
+            "are times in us, and sizes in bytes?",
         ),
-        "probe": Kind("The measuring program failed, or wrote something else than samples."),
+        "probe": Kind("The measuring program failed, or its output is not samples."),
     }
 
 
 class TuningError(TuttiError, ValueError):
-    """A tuning that cannot be made, written or proved."""
+    """Raised for a tuning that cannot be computed, written or verified."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "asked": Kind("What is to be tuned does not exist, or does not go together."),
-        "unknown_target": Kind("No library with rules of that name is known."),
+        "asked": Kind("The requested tuning is invalid, or its settings contradict each other."),
+        "unknown_target": Kind("The target library is unknown."),
         "nothing": Kind(
-            "A library that has none of the schedules that are to be chosen from.",
-            "the plan file of libtutti_mpi can express all of them",
+            "The library supports none of the candidate schedules.",
+            "the plan file of libtutti_mpi supports all of them",
         ),
         "bits": Kind(
-            "A schedule whose ranks get different bits, for a type that is not exact.",
+            "The ranks' results of the schedule differ in bits, for a datatype that is not exact.",
             "choose another schedule, or tune for integers alone: -d int32",
         ),
         "other_mpi": Kind(
-            "Measurements on one MPI, and a file for another, of which no model speaks either.",
+            "The measurements belong to another MPI than the rules, and no model covers it.",
             "measure on that MPI (--mpicc), or give a model's machine: --by both --platform NAME",
         ),
         "csel": Kind(
-            "A file of MPICH's selections that is not its whole tree.",
-            "take maint/tuning/coll/mpir/generic.json from the sources of your MPICH's version",
+            "The file of MPICH's selections does not hold the complete tree.",
+            "take maint/tuning/coll/mpir/generic.json from the sources of your MPICH version",
         ),
-        "cannot_prove": Kind("An MPI that does not let itself be watched."),
+        "cannot_prove": Kind("The MPI does not allow its messages to be observed."),
     }
 
 
 class ProofError(TuttiError):
-    """A run in which the library did not do what its rules say."""
+    """Raised for a run in which the library did not follow its rules."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
     kinds: ClassVar[dict[str, Kind]] = {
         "other_messages": Kind(
-            "Other messages between ranks than the schedule has.",
+            "The messages between ranks differ from those of the schedule.",
             "did the library find the file? `--keep` leaves what it wrote",
         ),
         "failed": Kind("The run ended with an error."),

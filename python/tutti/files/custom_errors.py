@@ -1,4 +1,4 @@
-"""Our own types of pydantic's errors, which `tutti.files.validate` reports in their own words."""
+"""Custom pydantic error types, whose messages `tutti.files.validate` reports unmodified."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from typing import LiteralString
 
 CHOICE: Final = "choice"
-"""A value that is none of what is accepted."""
+"""A value of none of the accepted types."""
 REFUSED: Final = "refused"
-"""A table that is wrong as a whole; the text says what was expected, too."""
+"""A table whose keys contradict each other; the text states the expectation, too."""
 
 
 def refused(problem: LiteralString, **context: object) -> PydanticCustomError:
-    """Makes the error of a validator that knows what is wrong with a table.
+    """Returns the error of a validator that rejects a table.
 
     Args:
-        problem: With names of the context in braces.
-        context: Values for them; `key` names the one of the table's keys that is wrong.
+        problem: The message, with names of `context` in braces.
+        context: Values of these names; `key` names the invalid key of the table.
 
     Returns:
         An error of type `REFUSED`, to be raised.

@@ -1,8 +1,8 @@
-"""Tables of files that describe classes: one declaration of each parameter for both.
+"""Tables of files that describe classes: each parameter is declared once for both.
 
 A field of a pydantic class, and a field of a dataclass that is `Annotated` with a pydantic `Field`,
-is a key of the table, with the same type, range, default and description. Other fields of a
-dataclass are not in files.
+is a key of the table, with the same type, range, default and description. Other fields of
+dataclasses are not in files.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def described_by(
     """Adds the keys of a class to a table of files.
 
     Args:
-        described: The class. Fields that the table has itself stay as they are.
+        described: The class. Fields that the table declares itself are not changed.
         without: Fields that are not in the table.
-        typed: Returns the type and the `Field` of a key, for a pydantic class; those of the class
-            if left out.
+        typed: Returns the type and the `Field` of a key, for a pydantic class; by default those of
+            the class.
     """
 
     def with_keys(table: type[T]) -> type[T]:
@@ -62,8 +62,8 @@ def described_by(
             if issubclass(described, BaseModel)
             else {one.name: (kind, _default(one)) for one, kind in _annotated(described)}
         )
-        own = {*without, *table.model_fields}
-        keys = {name: key for name, key in all_keys.items() if name not in own}
+        excluded = {*without, *table.model_fields}
+        keys = {name: key for name, key in all_keys.items() if name not in excluded}
         return create_model(
             table.__name__,
             __base__=table,
@@ -77,7 +77,7 @@ def described_by(
 
 @cache
 def bounds_of(described: type[Any]) -> Mapping[str, tuple[int, int]]:
-    """Returns the least and the largest value of each whole number, or of those in a list."""
+    """Returns the least and the largest value of each integer or list of integers, by field."""
     found = {}
     for one, annotation in _annotated(described):
         least = most = None
@@ -94,7 +94,7 @@ def bounds_of(described: type[Any]) -> Mapping[str, tuple[int, int]]:
 
 
 def beyond_bounds(described: object) -> Iterator[tuple[str, object, int, int]]:
-    """Yields the fields that are not in their bounds: name, value, least and largest value."""
+    """Yields the fields outside their bounds: name, value, least and largest value."""
     for name, (least, most) in bounds_of(type(described)).items():  # type: ignore[arg-type] # as below
         value = getattr(described, name)
         for one in value if isinstance(value, tuple | list) else (value,):
@@ -132,7 +132,7 @@ def _default(one: DataclassField[Any]) -> Any:  # noqa: ANN401 - of the field's 
 
 
 class InFiles:
-    """A dataclass that files have as a table: a model of files may use it as a type."""
+    """A dataclass that is a table of files: pydantic models may use it as a type."""
 
     __slots__ = ()
 
@@ -145,9 +145,9 @@ class InFiles:
     def __get_pydantic_core_schema__(
         cls, _source: type[Any], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        def made(value: object, validated: core_schema.ValidatorFunctionWrapHandler) -> object:
+        def built(value: object, validated: core_schema.ValidatorFunctionWrapHandler) -> object:
             return value if isinstance(value, cls) else cls(**dict(validated(value)))
 
         return core_schema.no_info_wrap_validator_function(
-            made, handler.generate_schema(cls.table())
+            built, handler.generate_schema(cls.table())
         )

@@ -1,4 +1,4 @@
-"""Limits on all files that are read, declared here alone; `tutti.files.reader` enforces them."""
+"""Limits of all files that are read; `tutti.files.reader` enforces them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ LOG_LINE: Final = 1 << 12
 FIELD: Final = 1 << 12
 """Characters of a field of a table, and of a word of text workloads."""
 DIGITS: Final = 20
-"""Digits of a whole number: 2^64 has 20."""
+"""Digits of an integer: 2^64 has 20."""
 DEPTH: Final = 64
-"""Levels of tables and lists within each other."""
+"""Levels of nested tables and lists."""
 RANKS: Final = 1 << 24
-"""As many as the core's ids count."""
+"""The number of rank ids of the core."""
 MOST: Final = 2**63 - 1
-"""The largest whole number: results are columns of 64 bits with a sign."""
+"""The largest integer: results are columns of signed 64-bit integers."""
 
 
 class Bytes:
-    """The largest file of each kind, in bytes; larger ones are refused before they are read."""
+    """The largest file of each kind, in bytes; larger files are rejected before they are read."""
 
     NETWORK: Final = 1 << 16
     """Networks of ASTRA-sim (YAML), which have four keys."""
     CONFIG: Final = 1 << 20
     """No configuration that a person wrote is larger."""
     SCHEDULE: Final = 64 << 20
-    """Schedules in text form; algorithms stream theirs and need no file."""
+    """Schedules in text form."""
     LOG: Final = 64 << 20
     """Output of benchmarks: nccl-tests writes one line per size."""
     TABLE: Final = 256 << 20

@@ -1,4 +1,4 @@
-"""The one error that a configuration can end in: where, what, what was expected, and a hint."""
+"""Builds the `ConfigError` of an invalid configuration: place, problem, expectation and hint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LONGEST_VALUE = 60
-"""Values are shown, but not a whole file's worth of them."""
+"""Most characters of a value in a message."""
 _LARGEST_SHOWN = 10**50
 
 
@@ -24,14 +24,14 @@ def mistake(
     expected: str = "",
     hint: str = "",
 ) -> ConfigError:
-    """A `ConfigError` of one form.
+    """Returns a `ConfigError` whose message names place, problem, value and expectation.
 
     Args:
         problem: What is wrong, as one sentence without its place.
-        source: The file or command line option it stands in.
-        key: The path to the key, such as ``models.minimum.alpha_p``; empty for the whole file.
-        value: The value as it was written, shortened; empty when there is none.
-        expected: What would have been accepted.
+        source: The file or command line option that holds the value.
+        key: The path to the key, such as ``models.minimum.alpha_p``; empty for the complete file.
+        value: The value as written, shortened; may be empty.
+        expected: What is accepted.
         hint: What to try next.
     """
     place = ": ".join(part for part in (source, key) if part)
@@ -55,19 +55,19 @@ def mistake(
 
 
 def moved(error: ConfigError, *, source: str, key: str) -> ConfigError:
-    """The same mistake, told of another place.
+    """Returns the same error for another place.
 
     Args:
-        error: Made by `mistake`.
-        source: Instead of its file or option.
-        key: Instead of its key.
+        error: An error that `mistake` returned.
+        source: The file or option to name instead.
+        key: The key to name instead.
     """
-    said = {name: error.fields[name] for name in ("problem", "value", "expected")}
-    return mistake(**said, source=source, key=key, hint=error.hint)
+    parts = {name: error.fields[name] for name in ("problem", "value", "expected")}
+    return mistake(**parts, source=source, key=key, hint=error.hint)
 
 
 def shown(value: object) -> str:
-    """A value as a person would recognise it in their file, shortened."""
+    """Returns a value as written in a file, shortened."""
     if isinstance(value, int) and abs(value) > _LARGEST_SHOWN:
         return f"a number of {value.bit_length():,} bits"
     text = f'"{value[:_LONGEST_VALUE]}"' if isinstance(value, str) else repr(value)
@@ -76,6 +76,6 @@ def shown(value: object) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``did you mean `ranks`?`` when a known word is close, else nothing."""
+    """Returns ``did you mean `ranks`?`` if a known word is close, else ""."""
     close = meant(word, known)
     return f"did you mean `{close}`?" if close else ""

@@ -1,8 +1,8 @@
-"""Files as they stand on disk, up to the tables, rows and columns in them.
+"""Reads files into tables, rows and columns.
 
-Every reader of the project starts here. A file that is missing, a folder, too large, not UTF-8, not
-of its format, or beyond the limits of `tutti.files.limits` ends in a `ConfigError`. What the
-tables mean is checked next, by `tutti.files.validate` and a schema.
+All files are read here. A file that is missing, a folder, too large, not UTF-8, malformed, or
+beyond the limits of `tutti.files.limits` raises a `ConfigError`. `tutti.files.validate` then checks
+the tables against a schema.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def read_toml(path: Path, expected: str = "a TOML file", *, hint: str = "") -> d
 
     Args:
         path: The file.
-        expected: What errors say it should be.
-        hint: What a person may do where there is no such file, nor one with a name that is close.
+        expected: What the file should be, for errors.
+        hint: What to do if no file has this or a similar name.
 
     Raises:
-        ConfigError: The file is missing, no regular file, too large, not UTF-8 or not TOML.
+        ConfigError: The file is missing, not a regular file, too large, not UTF-8 or not TOML.
     """
     return parse_toml(read_text(path, limits.Bytes.CONFIG, expected, hint=hint), source=str(path))
 
@@ -52,7 +52,7 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
         ConfigError: The text is not TOML; the message gives line and column.
     """
     expected = 'lines such as `collective = "all_reduce"`'
-    hint = "text needs quotes, and each key stands once"
+    hint = "text needs quotes, and each key may appear once"
     found: dict[str, Any] = _parsed(
         tomllib.loads, text, "TOML", source, expected=expected, hint=hint
     )
@@ -60,10 +60,10 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
 
 
 def read_json(path: Path, expected: str, most: int = limits.Bytes.CONFIG) -> dict[str, Any]:
-    """Reads a JSON object; `expected` says in errors what the file should be.
+    """Reads a JSON object; `expected` states in errors what the file should be.
 
     Raises:
-        ConfigError: The file cannot be read, or is no JSON object.
+        ConfigError: The file cannot be read, or is not a JSON object.
     """
     return parse_json(read_text(path, most, expected), source=str(path), expected=expected)
 
@@ -72,17 +72,17 @@ def parse_json(text: str, *, source: str, expected: str) -> dict[str, Any]:
     """Reads a JSON object from text, as `read_json` does.
 
     Raises:
-        ConfigError: The text is no JSON object.
+        ConfigError: The text is not a JSON object.
     """
     found = _parsed(json.loads, text, "JSON", source, expected=expected)
     return _table(found, source, expected)
 
 
 def read_yaml(path: Path, expected: str) -> dict[str, Any]:
-    """Reads a YAML mapping; `expected` says in errors what the file should be.
+    """Reads a YAML mapping; `expected` states in errors what the file should be.
 
     Raises:
-        ConfigError: The file cannot be read, or is no YAML mapping.
+        ConfigError: The file cannot be read, or is not a YAML mapping.
     """
     import yaml
 
@@ -92,7 +92,7 @@ def read_yaml(path: Path, expected: str) -> dict[str, Any]:
 
 
 def read_rows(path: Path, expected: str) -> Iterator[tuple[int, list[str]]]:
-    """Reads the rows of a CSV file: the line where each starts, and its cells without blanks.
+    """Yields the rows of a CSV file: the number of the first line, and the cells, stripped.
 
     Raises:
         ConfigError: The file cannot be read, or a line or a field is too long.
@@ -114,12 +114,12 @@ def read_rows(path: Path, expected: str) -> Iterator[tuple[int, list[str]]]:
 def read_frame(
     path: Path, expected: str, types: Mapping[str, type[pl.DataType]] | None = None
 ) -> pl.DataFrame:
-    """Reads a Parquet or, by its suffix, a CSV file; `check_frame` checks its columns.
+    """Reads a Parquet or CSV file, by its suffix; `check_frame` checks its columns.
 
     Args:
         path: The file.
-        expected: What errors say it should be.
-        types: Of columns of a CSV file; those of others follow from their cells.
+        expected: What the file should be, for errors.
+        types: Types of columns of a CSV file; other types are inferred.
 
     Returns:
         The frame.
@@ -135,7 +135,7 @@ def read_frame(
             if path.suffix == ".csv":
                 return pl.read_csv(io.BytesIO(data), schema_overrides=types)
             return pl.read_parquet(io.BytesIO(data))
-    except pl.exceptions.PanicException:  # of Parquet whose pages contradict its footer
+    except pl.exceptions.PanicException:  # Parquet pages contradict the footer
         reason = "the file is damaged"
     except (pl.exceptions.PolarsError, OSError, UnicodeError, ValueError) as error:
         reason = _one_line(error)
@@ -144,39 +144,39 @@ def read_frame(
 
 @contextmanager
 def _without_stderr() -> Iterator[None]:
-    """Discards what libraries write to stderr: Polars reports its panics there, too."""
+    """Discards the stderr of libraries: Polars reports its panics there, too."""
     try:
-        kept = os.dup(2)
-    except OSError:  # there is none
+        saved = os.dup(2)
+    except OSError:  # stderr is closed
         yield
         return
     try:
-        with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - no path of a person's
+        with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - not a user's path
             os.dup2(nothing.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)
 
 
 def check_frame(
     frame: pl.DataFrame, columns: Mapping[str, str], *, source: str, expected: str
 ) -> pl.DataFrame:
-    """Checks the columns that a reader computes with, before it does.
+    """Checks the columns that a reader uses.
 
     Args:
-        frame: With these columns, and others.
-        columns: The kind of each: `count` and `positive` are whole numbers from 0 and from 1 to
-            2^62, `number` is finite and 0 or more, `text` is text, `flag` is
-            true or false. A `?` behind it allows nulls.
-        source: What errors call the frame.
-        expected: What errors say that it should be.
+        frame: A frame with these columns, and others.
+        columns: The kind of each: `count` and `positive` are integers from 0 and from 1 to 2^62,
+            `number` is finite and 0 or more, `text` is text, `flag` is true or false. A trailing
+            `?` allows nulls.
+        source: The name of the frame in errors.
+        expected: What the frame should be, for errors.
 
     Returns:
-        The frame, with these columns of one type each.
+        The frame, with one type for each of these columns.
 
     Raises:
-        ConfigError: A column is missing, or of another kind: with the first row where it is.
+        ConfigError: A column is missing, or has an invalid value: the error names the first row.
     """
     import polars as pl
 
@@ -191,10 +191,10 @@ def check_frame(
 
 
 _MOST_COUNT = 1 << 62
-"""A median is a double for a while, and that nearest to 2^63 - 1 is beyond it."""
+"""Medians are doubles; the double closest to 2^63 - 1 exceeds the range of results."""
 _COLUMN_KINDS = {
-    "count": "whole numbers from 0 to 2^62",
-    "positive": "whole numbers from 1 to 2^62",
+    "count": "integers from 0 to 2^62",
+    "positive": "integers from 1 to 2^62",
     "number": "finite numbers from 0",
     "text": "text",
     "flag": "true or false",
@@ -220,7 +220,7 @@ def _checked_column(column: pl.Series, kind: str, source: str, expected: str) ->
 
 
 def _of_kind(column: pl.Series, kind: str) -> pl.Series | None:
-    """The values that are of a kind, the others null; None where the column is of another type."""
+    """Returns the column with values not of the kind set to null; None for another column type."""
     import polars as pl
 
     types = {"text": pl.String, "flag": pl.Boolean, "number": pl.Float64}
@@ -243,17 +243,18 @@ def _of_kind(column: pl.Series, kind: str) -> pl.Series | None:
 def read_text(
     path: Path, most: int, expected: str, *, hint: str = "", line: int | None = None
 ) -> str:
-    """Reads a text file; `expected` says in errors what it should be.
+    """Reads a text file.
 
     Args:
         path: The file.
-        most: Bytes that it has at most.
-        expected: What errors say it should be.
-        hint: What a person may do where there is no such file, nor one with a name that is close.
-        line: Characters that a line has at most; without it, as many as the file.
+        most: The largest size, in bytes.
+        expected: What the file should be, for errors.
+        hint: What to do if no file has this or a similar name.
+        line: Most characters of a line; by default unlimited.
 
     Raises:
-        ConfigError: The file is missing, no regular file, too large, not UTF-8, or a line too long.
+        ConfigError: The file is missing, not a regular file, too large, not UTF-8, or a line is too
+            long.
     """
     source = str(path)
     text = decoded(read_bytes(path, most, expected, hint=hint), source=source, expected=expected)
@@ -263,10 +264,10 @@ def read_text(
 
 
 def decoded(data: bytes, *, source: str, expected: str) -> str:
-    """The text of a file, without a byte order mark.
+    """Returns the text of a file, without a byte order mark.
 
     Raises:
-        ConfigError: It is not UTF-8; the message gives line and column.
+        ConfigError: The data are not UTF-8; the message gives line and column.
     """
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
@@ -285,7 +286,7 @@ def check_lines(text: str, most: int, *, source: str) -> None:
     """Checks that no line is longer than `most` characters.
 
     Raises:
-        ConfigError: One is.
+        ConfigError: A line is longer.
     """
     if len(text) > most:
         for number, line in enumerate(text.splitlines(), start=1):
@@ -294,10 +295,10 @@ def check_lines(text: str, most: int, *, source: str) -> None:
 
 
 def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes:
-    """Reads a file of at most so many bytes; `expected` says in errors what it should be.
+    """Reads a file of at most `most` bytes; `expected` states in errors what it should be.
 
     Raises:
-        ConfigError: The file is missing, no regular file or too large.
+        ConfigError: The file is missing, not a regular file or too large.
     """
     source = str(path)
     try:
@@ -317,8 +318,8 @@ def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes
     return data
 
 
-def whole(text: str, most: int = limits.MOST) -> int | None:
-    """The whole number from 0 to `most` that a text is; None where it is none."""
+def parse_count(text: str, most: int = limits.MOST) -> int | None:
+    """Returns the integer from 0 to `most` that a text represents; None for other text."""
     if len(text) > limits.DIGITS or not (text.isascii() and text.isdecimal()):
         return None
     value = int(text)
@@ -333,8 +334,8 @@ def _parsed(
     *,
     expected: str,
     hint: str = "",
-) -> Any:  # noqa: ANN401 - what stands in the text
-    """What a parser makes of a text, within the limits."""
+) -> Any:  # noqa: ANN401 - any value
+    """Returns the parsed text, after checking the limits."""
     try:
         found = parse(text)
         _check_tree(found, source, most=len(text))
@@ -342,7 +343,7 @@ def _parsed(
         raise _too_deep(source) from None
     except TuttiError:
         raise
-    # ValueError: all decoders, and numbers of more digits than Python reads. YAML has its own.
+    # Decoders raise ValueError, also for numbers of too many digits; YAML has separate errors.
     except Exception as error:
         if not isinstance(error, ValueError) and type(error).__module__.partition(".")[0] != "yaml":
             raise
@@ -352,9 +353,9 @@ def _parsed(
 
 
 def _check_tree(tree: object, source: str, *, most: int) -> None:
-    """Refuses levels without end, numbers of more than 64 bits, and aliases that multiply.
+    """Rejects deep nesting, numbers of more than 64 bits, and YAML aliases that multiply.
 
-    Those of YAML may: of all that is not repeated there are at most as many values as characters.
+    Without repeated aliases, a text has at most as many values as characters.
     """
     level: list[tuple[str, object]] = [("", tree)]
     for _ in range(limits.DEPTH):
@@ -373,7 +374,7 @@ def _inside(key: str, value: object, source: str) -> Iterator[tuple[str, object]
     elif isinstance(value, list):
         yield from ((f"{key}[{place}]", one) for place, one in enumerate(value))
     elif isinstance(value, int) and not -limits.MOST <= value <= limits.MOST:
-        expected = f"a whole number of at most {limits.MOST}"
+        expected = f"an integer of at most {limits.MOST}"
         problem = "the number is too large"
         raise mistake(problem, source=source, key=key, value=shown(value), expected=expected)
     elif isinstance(value, float) and not math.isfinite(value):
@@ -383,7 +384,7 @@ def _inside(key: str, value: object, source: str) -> Iterator[tuple[str, object]
 
 def _table(found: object, source: str, expected: str) -> dict[str, Any]:
     if not isinstance(found, dict):
-        raise mistake("is no table of keys and values", source=source, expected=expected)
+        raise mistake("is not a table of keys and values", source=source, expected=expected)
     return {str(key): value for key, value in found.items()}
 
 
@@ -406,7 +407,7 @@ def _too_long(source: str, line: int, what: str, value: str, most: int) -> Confi
 
 
 def missing(path: Path, expected: str, *, hint: str = "") -> ConfigError:
-    """The error that a file ends in which is not there; `hint` where no name is close."""
+    """Returns the error of a missing file; `hint` is used if no file has a similar name."""
     hint = near(path) or hint
     return mistake("there is no such file", source=str(path), expected=expected, hint=hint)
 
@@ -418,7 +419,7 @@ def _refuse_unreadable(path: Path, status: os.stat_result, most: int, expected: 
         hint = f"it holds {', '.join(inside)}: name one of them" if inside else ""
         raise mistake("is a folder", source=source, expected=expected, hint=hint)
     if not stat.S_ISREG(status.st_mode):
-        raise mistake("is no regular file", source=source, expected=expected)
+        raise mistake("is not a regular file", source=source, expected=expected)
     if status.st_size > most:
         raise _too_large(source, status.st_size, most, expected)
 

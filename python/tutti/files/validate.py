@@ -1,7 +1,7 @@
-"""Tables checked against a model; what pydantic finds becomes one `ConfigError`.
+"""Validates tables against a pydantic model, and reports its errors as one `ConfigError`.
 
-Pydantic's errors are known by their `type` and `ctx`, and what was expected by the model itself.
-Its English is neither read nor shown.
+Pydantic's errors are identified by `type` and `ctx`; its messages are not used. Expectations come
+from the model.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 
 _TAGS = frozenset({"value", "table", "list"})
-"""Which form of a value was written; pydantic puts it into the path, where it helps nobody."""
+"""Tags of union members, which pydantic adds to the path of an error."""
 
 
 def validated(
     model: type[M], tables: Mapping[str, Any], *, source: str, folder: Path | None = None
 ) -> M:
-    """The model that the tables describe.
+    """Returns the model that the tables describe.
 
     Args:
-        model: It.
-        tables: Of the file.
+        model: The class of the model.
+        tables: The tables of the file.
         source: The file, for messages.
-        folder: What paths of recordings in the tables start from; none: the current folder.
+        folder: Base of the relative paths of recordings; by default the current folder.
 
     Raises:
-        ConfigError: The first thing that is wrong, and how many more there are.
+        ConfigError: The first error, and the number of further errors.
     """
     try:
         return model.model_validate(tables, context={"folder": folder})
@@ -65,10 +65,10 @@ def _first(
     missing = first["type"] in {"missing", "union_tag_not_found"}
     given = first["input"]
     tag = _tag(_models_at(model, loc)) if first["type"] == "union_tag_invalid" else ""
-    if tag and isinstance(given, Mapping):  # not the whole table, but its kind
+    if tag and isinstance(given, Mapping):  # show the kind only, not the entire table
         loc, given = [*loc, tag], given.get(tag)
     key = first.get("ctx", {}).get("key")
-    if isinstance(key, str) and isinstance(given, Mapping):  # one of the table's keys
+    if isinstance(key, str) and isinstance(given, Mapping):  # a key of the table
         missing = key not in given
         loc, given = [*loc, key], given.get(key)
     value = "" if missing or first["type"] == "extra_forbidden" else shown(given)
@@ -79,36 +79,36 @@ def _first(
 
 _PROBLEMS = {
     "missing": "`{key}` is missing",
-    "int_type": "is no whole number",
-    "int_from_float": "is no whole number",
-    "float_type": "is no number",
+    "int_type": "is not an integer",
+    "int_from_float": "is not an integer",
+    "float_type": "is not a number",
     "finite_number": "is not finite",
     "greater_than": "should be greater than {gt}",
     "greater_than_equal": "should be greater than or equal to {ge}",
     "less_than": "should be less than {lt}",
     "less_than_equal": "should be less than or equal to {le}",
-    "string_type": "is no text",
+    "string_type": "is not text",
     "string_too_short": "is empty",
     "too_short": "is empty",
     "too_long": "has more than {max_length} values",
-    "model_type": "is no table",
-    "model_attributes_type": "is no table",
-    "dict_type": "is no table",
-    "list_type": "is no list",
-    "tuple_type": "is no list",
+    "model_type": "is not a table",
+    "model_attributes_type": "is not a table",
+    "dict_type": "is not a table",
+    "list_type": "is not a list",
+    "tuple_type": "is not a list",
     "bool_type": "is neither true nor false",
     "value_error": "{error}",
 }
-"""What is wrong, by the type of pydantic's error, with values of its context."""
+"""Problems by the type of pydantic's error, with names of its context in braces."""
 
 
-def _explained(  # noqa: PLR0911 - a form for each kind of error
+def _explained(  # noqa: PLR0911 - one return per type of error
     error: ErrorDetails,
     loc: Sequence[int | str],
     model: type[BaseModel],
     tables: Mapping[str, Any],
 ) -> tuple[str, str, str]:
-    """What is wrong, what was expected, and a hint."""
+    """Returns problem, expectation and hint."""
     context, kind, given = error.get("ctx", {}), error["type"], error["input"]
     key = str(loc[-1]) if loc else ""
     owner = _owner(model, loc[:-1], tables)
@@ -128,17 +128,17 @@ def _explained(  # noqa: PLR0911 - a form for each kind of error
     refusal = context.get("error")
     if isinstance(refusal, TuttiError):
         return refusal.problem, "", refusal.hint
-    hint = "text stands in quotes" if kind == "string_type" else ""
+    hint = "text needs quotes" if kind == "string_type" else ""
     if kind in {"list_type", "tuple_type"} and isinstance(given, str):
         each = ", ".join(f'"{name.strip()}"' for name in given.split(","))
-        hint = f"a list stands in brackets: {key} = [{each}]"
+        hint = f"a list needs brackets: {key} = [{each}]"
     if both := range_of(owner, key, kind):
         return "is out of range", both, hint
     return problem_of(error, key), _description(owner, key), hint
 
 
 def range_of(model: type[BaseModel] | None, name: str, kind: str = "less_than_equal") -> str:
-    """Returns the range of a field with two bounds; empty for errors of other kinds."""
+    """Returns the range of a field with two bounds; empty for errors of other types."""
     fields = model.model_fields if model else {}
     if kind not in {"greater_than_equal", "less_than_equal"} or name not in fields:
         return ""
@@ -149,12 +149,12 @@ def range_of(model: type[BaseModel] | None, name: str, kind: str = "less_than_eq
 
 
 def _unknown(what: str, word: str, known: list[str]) -> tuple[str, str, str]:
-    problem = f"there is no {what} `{word}`" if word else f"`{what}` is missing"
+    problem = f"unknown {what} `{word}`" if word else f"`{what}` is missing"
     return problem, _one_of(known), did_you_mean(word, known)
 
 
 def problem_of(error: ErrorDetails, key: str) -> str:
-    """Returns what is wrong, in words that no release of pydantic changes."""
+    """Returns the problem in words that do not depend on the version of pydantic."""
     if error["type"] == CHOICE:
         return error["msg"]
     numbers = {
@@ -165,7 +165,7 @@ def problem_of(error: ErrorDetails, key: str) -> str:
 
 
 def _tag(members: Sequence[type[BaseModel]]) -> str:
-    """The key that says which of several tables is meant; empty where it is none of theirs."""
+    """Returns the key that distinguishes several tables, or "" without one."""
     for name in members[0].model_fields if members else ():
         if all(len(_words(_field(member, name))) == 1 for member in members):
             return name
@@ -173,14 +173,14 @@ def _tag(members: Sequence[type[BaseModel]]) -> str:
 
 
 def _words(annotation: object) -> list[str]:
-    """The words that a type allows, if it allows certain ones."""
+    """Returns the words of the `Literal` types in an annotation."""
     if get_origin(annotation) is Literal:
         return [str(word) for word in get_args(annotation)]
     return [word for inner in get_args(annotation) for word in _words(inner)]
 
 
 def _without_tags(loc: Sequence[int | str], tables: object) -> list[int | str]:
-    """The path as it is written in the file: what is no key of the tables is pydantic's own."""
+    """Returns the path as written in the file, without the tags that pydantic adds."""
     path: list[int | str] = []
     here: Any = tables
     for position, part in enumerate(loc):
@@ -209,7 +209,7 @@ def _path(loc: Sequence[int | str]) -> str:
 def _owner(
     model: type[BaseModel], path: Sequence[int | str], tables: Mapping[str, Any]
 ) -> type[BaseModel] | None:
-    """The model of the table at `path`."""
+    """Returns the model of the table at `path`."""
     value: Any = tables
     for part in path:
         value = value[part]
@@ -218,7 +218,7 @@ def _owner(
 
 
 def _models_at(model: type[BaseModel], path: Sequence[int | str]) -> list[type[BaseModel]]:
-    """The models that the value at `path` may have."""
+    """Returns the models that the value at `path` may have."""
     here = [model]
     for part in path:
         if isinstance(part, str):
@@ -242,16 +242,16 @@ def _field(owner: type[BaseModel], key: str) -> object:
 
 
 def models_in(annotation: object) -> list[type[BaseModel]]:
-    """Returns every model that a type mentions."""
+    """Returns every model that an annotation contains."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    if isinstance(annotation, type) and hasattr(annotation, "table"):  # a dataclass in files
+    if isinstance(annotation, type) and hasattr(annotation, "table"):  # a subclass of `InFiles`
         return [annotation.table()]
     return [model for argument in get_args(annotation) for model in models_in(argument)]
 
 
 def of_another_file(errors: Sequence[ErrorDetails]) -> ConfigError | None:
-    """Returns the error of a file that a validator reads: it names that file and the line."""
+    """Returns the first error of a file that a validator read; it names that file and the line."""
     causes = (error.get("ctx", {}).get("error") for error in errors)
     return next((e for e in causes if isinstance(e, ConfigError) and "source" in e.fields), None)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tutti import _core
 from tutti.files import limits
 from tutti.files.mistakes import mistake, shown
-from tutti.files.reader import read_text, whole
+from tutti.files.reader import parse_count, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +110,7 @@ def _layer(words: list[str], key: str, source: str, dimensions: int) -> dict[str
 
 
 def _number(text: str, key: str, source: str) -> int:
-    number = whole(text, _MOST)
+    number = parse_count(text, _MOST)
     if number is None:
         problem, expected = "is no whole number", f"0 to {_MOST}"
         raise mistake(problem, source=source, key=key, value=shown(text), expected=expected)
@@ -118,7 +118,9 @@ def _number(text: str, key: str, source: str) -> int:
 
 
 def _embedding(layer: dict[str, Any], policy: list[str], source: str) -> dict[str, Any]:
-    bottom = next((int(word) for word in policy[1:] if whole(word, 1 << 31) is not None), None)
+    bottom = next(
+        (int(word) for word in policy[1:] if parse_count(word, 1 << 31) is not None), None
+    )
     exchanged = layer["after_forward"]
     if bottom is None or not exchanged or exchanged[0][0] != "all_to_all":
         problem = "a DLRM needs the number of its last bottom layer, and ALLTOALL in its first line"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tutti.files.mistakes import mistake, shown
-from tutti.files.reader import read_rows, whole
+from tutti.files.reader import parse_count, read_rows
 from tutti.workload.model import Gemm, Model, ModelLayer
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _convolution(name: str, numbers: Sequence[int], place: str) -> tuple[Gemm, i
 
 
 def _number(text: str, place: str) -> int:
-    number = whole(text, _MOST)
+    number = parse_count(text, _MOST)
     if not number:
         problem, expected = "is no whole number", f"1 to {_MOST}"
         raise mistake(problem, source=place, value=shown(text), expected=expected)

@@ -25,7 +25,7 @@ class Questions:
 
     def __init__(self, experiment: Experiment) -> None:
         """Hashes what all of them share."""
-        texts = experiment.asked_as_json.items()
+        texts = experiment.inputs_as_json.items()
         shared = sorted(f"{key}:{text}" for key, text in texts if key not in _ITS_OWN)
         self._shared = _digest(FORMAT, simulator(), *shared)
         self._what = [experiment.collective, experiment.root]

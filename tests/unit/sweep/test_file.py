@@ -253,13 +253,13 @@ def test_a_point_is_read_after_others_as_it_is_read_alone(name: str) -> None:
     ):
         alone = dataclasses.replace(swept.template).experiment(number, values)
         assert found == alone
-        assert found.asked == alone.asked
+        assert found.inputs == alone.inputs
         for one, other in (
             (found.conditions(), alone.conditions()),
             (found.machine(), alone.machine()),
         ):
             assert one.model_dump(mode="json") == other.model_dump(mode="json")
-        text = json.dumps(alone.asked, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(alone.inputs, sort_keys=True, separators=(",", ":"))
         assert found.config_hash == hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -290,7 +290,7 @@ def test_everything_in_an_experiment_is_part_of_what_is_asked() -> None:
     """A key that were forgotten here would let the cache answer another question."""
     (experiment,) = read({"grid": {"seed": [1]}}).experiments()
     named = {one.name for one in dataclasses.fields(experiment) if one.compare}
-    assert named - {"source", "title", "output"} == experiment.asked.keys() - {"routes"}
+    assert named - {"source", "title", "output"} == experiment.inputs.keys() - {"routes"}
 
 
 def test_everything_in_a_topology_is_part_of_what_is_asked() -> None:
@@ -299,7 +299,7 @@ def test_everything_in_a_topology_is_part_of_what_is_asked() -> None:
     postal = {"kind": "postal", "alpha": "1 us"}
     platform = {"name": "p", "models": {"m": postal}, "topology": torus}
     (experiment,) = read({"grid": {"seed": [1]}}, platform=platform).experiments()
-    asked = experiment.asked["platform"]["topology"].keys() | {"build", "file", "links"}
+    asked = experiment.inputs["platform"]["topology"].keys() | {"build", "file", "links"}
     assert asked == TopologyTable.model_fields.keys()
     routings = {"platform.topology.routing": ["shortest_path", "dimension_order"]}
     builds = {"platform.topology.build": ["torus:2x2", "torus:4"]}

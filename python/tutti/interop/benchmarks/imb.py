@@ -90,9 +90,13 @@ def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
         elif section is None or not line.strip():
             continue
         elif found := _PROCESSES.match(line):
-            section = section._replace(ranks=given.whole(found[1], number, "#processes", RANKS))
+            section = section._replace(
+                ranks=given.parse_count(found[1], number, "#processes", RANKS)
+            )
         elif found := _GROUPS.match(line):
-            section = section._replace(ranks=given.whole(found[2], number, "processes", RANKS))
+            section = section._replace(
+                ranks=given.parse_count(found[2], number, "processes", RANKS)
+            )
         elif "#repetitions" in line:
             section = section._replace(columns=_columns(line, number, given))
         elif line.lstrip().startswith("#"):
@@ -124,7 +128,7 @@ def _row(
     if "time_us" not in found and "Mbytes/sec" in by_name:
         found["bytes_per_s"] = given.number(by_name["Mbytes/sec"], line, "Mbytes/sec") * 1e6
     operation, ranks = section.operation, section.ranks
-    size = given.whole(by_name.get("#bytes", "0"), line, "#bytes")
+    size = given.parse_count(by_name.get("#bytes", "0"), line, "#bytes")
     datatype = datatypes[-1 if operation in _REDUCTIONS else 0] if datatypes else None
     return row(
         given,
@@ -136,6 +140,6 @@ def _row(
         ranks=ranks,
         size_bytes=given.size(size, line, operation, ranks),
         datatype=datatype,
-        iterations=given.whole(by_name["#repetitions"], line, "#repetitions"),
+        iterations=given.parse_count(by_name["#repetitions"], line, "#repetitions"),
         **found,
     )

@@ -141,7 +141,7 @@ def _rows(
         "benchmark": benchmark,
         "operation": operation,
         "ranks": ranks,
-        "size_bytes": given.whole(cells[0], line, "size"),
+        "size_bytes": given.parse_count(cells[0], line, "size"),
         "datatype": cells[names.index("type")],
     }
     starts = [(halves[0], True)] if short else list(zip(halves, (False, True), strict=False))

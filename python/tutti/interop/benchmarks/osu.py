@@ -138,10 +138,10 @@ def _row(cells: list[str], line: int, block: _Block, given: BenchmarkInput) -> d
         elif base in _BANDWIDTHS:
             found["bytes_per_s"] = given.number(cell, line, name) * 1e6
         elif name == "Iterations":
-            found["iterations"] = given.whole(cell, line, name)
+            found["iterations"] = given.parse_count(cell, line, name)
         elif name == "Validation":
             found["wrong"] = 0 if cell == "Pass" else 1
-    size = given.whole(by_name.get("Size", "0"), line, "Size")
+    size = given.parse_count(by_name.get("Size", "0"), line, "Size")
     return row(
         given,
         line,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import polars as pl
 
 from tutti.files.mistakes import mistake, shown
-from tutti.files.reader import whole
+from tutti.files.reader import parse_count
 from tutti.mpi.sizes import DEALT_OUT
 
 if TYPE_CHECKING:
@@ -102,9 +102,9 @@ class BenchmarkInput:
             )
         return dict(zip(columns, cells, strict=True))
 
-    def whole(self, cell: str, line: int, what: str, most: int = _MOST) -> int:
+    def parse_count(self, cell: str, line: int, what: str, most: int = _MOST) -> int:
         """A cell that holds a whole number from 0."""
-        number = whole(cell, most)
+        number = parse_count(cell, most)
         if number is None:
             expected = f"0 to {most}"
             self.refuse(line, f"{what} is no whole number", value=cell, expected=expected)
