@@ -121,7 +121,7 @@ fn answers_to_a_corner_of_five_by_five_go_as_drawn() {
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     both(&settings, &[(0, reduction(25, 4))], |outcome| {
         assert_eq!(took(outcome, 0), 4);
-        assert_eq!(outcome.arrivals[0].answers.unwrap().count, 24);
+        assert_eq!(outcome.arrivals[0].responses.unwrap().count, 24);
         assert_eq!((outcome.counts.link_hops, outcome.counts.merged), (24, 23));
     });
 }
@@ -142,8 +142,8 @@ fn an_answer_is_dropped_where_the_nic_has_not_answered() {
     };
     both(&settings, &[(0, deed)], |outcome| {
         assert_eq!(took(outcome, 0), 10 + 4);
-        let answers = outcome.arrivals[0].answers.unwrap();
-        assert_eq!((answers.count, answers.value), (24, (1 << 25) - 1 - (1 << 4)));
+        let responses = outcome.arrivals[0].responses.unwrap();
+        assert_eq!((responses.count, responses.value), (24, (1 << 25) - 1 - (1 << 4)));
         assert_eq!(outcome.counts.link_hops, 24);
     });
 }
@@ -156,7 +156,7 @@ fn of_few_members_only_their_ways_count() {
     let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Max, held: None };
     both(&settings, &[(0, deed)], |outcome| {
         assert_eq!(outcome.arrivals.len(), 1);
-        assert_eq!(outcome.arrivals[0].answers.unwrap().value, 1 << 14);
+        assert_eq!(outcome.arrivals[0].responses.unwrap().value, 1 << 14);
         assert_eq!((took(outcome, 0), outcome.counts.link_hops), (3 + 2, 4 + 2));
     });
 }
@@ -224,8 +224,8 @@ fn two_answers_that_meet_are_one() {
     let members = vec![(0, 0), (2, 0)];
     let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Or, held: None };
     both(&settings, &[(0, deed)], |outcome| {
-        let answers = outcome.arrivals[0].answers.unwrap();
-        assert_eq!((answers.count, answers.value), (2, 0b101));
+        let responses = outcome.arrivals[0].responses.unwrap();
+        assert_eq!((responses.count, responses.value), (2, 0b101));
         assert_eq!((took(outcome, 0), outcome.counts.merged), (4, 1));
     });
 }

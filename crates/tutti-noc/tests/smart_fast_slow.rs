@@ -124,8 +124,8 @@ fn expected(deeds: &[(u64, Deed)]) -> u64 {
 }
 
 fn arrived(outcome: &Outcome) -> u64 {
-    let of = |answers: tutti_noc::smart::Answers| u64::from(answers.count);
-    outcome.arrivals.iter().map(|arrival| arrival.answers.map_or(1, of)).sum()
+    let of = |responses: tutti_noc::smart::Responses| u64::from(responses.count);
+    outcome.arrivals.iter().map(|arrival| arrival.responses.map_or(1, of)).sum()
 }
 
 fn agree(case: &Case) {

@@ -249,9 +249,9 @@ fn a_reduction_by_tables_takes_four_cycles_and_crosses_each_link_of_its_tree_onc
         let deeds = || (0..64).map(|node| reduction(64, node)).collect();
         alone(&settings, deeds, |_, arrivals, last| {
             assert_eq!(arrivals.len(), 1);
-            let answers = arrivals[0].answers.unwrap();
-            assert_eq!((answers.count, answers.last), (63, true));
-            assert_eq!(answers.value, !(1 << arrivals[0].node));
+            let responses = arrivals[0].responses.unwrap();
+            assert_eq!((responses.count, responses.last), (63, true));
+            assert_eq!(responses.value, !(1 << arrivals[0].node));
             assert_eq!(last, 2 * dimension);
         });
         for (engine, mut fabric) in engines(&settings) {

@@ -79,10 +79,10 @@ fn stages_of_a_broadcast_that_share_their_vcs_deadlock() {
 fn is_caught(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)]) -> bool {
     let flows = deeds.iter().filter(|(_, deed)| matches!(deed, Deed::Reduce { .. })).count();
     let outcome = catch_unwind(AssertUnwindSafe(|| run(fabric, deeds, 50_000)));
-    let is_last = |answers: &tutti_noc::smart::Answers| answers.last;
+    let is_last = |responses: &tutti_noc::smart::Responses| responses.last;
     outcome.map_or(true, |outcome| {
-        let answers = outcome.arrivals.iter().filter_map(|arrival| arrival.answers);
-        outcome.unfinished || answers.filter(is_last).count() != flows
+        let responses = outcome.arrivals.iter().filter_map(|arrival| arrival.responses);
+        outcome.unfinished || responses.filter(is_last).count() != flows
     })
 }
 
@@ -125,9 +125,13 @@ fn answers_in_any_order_make_one_of_all() {
                     Deed::Reduce { to, members, class: 0, combine: Combine::Sum, held: None };
                 for (engine, mut fabric) in engines(&settings) {
                     let outcome = run(&mut *fabric, &[(0, deed.clone())], 1000);
-                    let answers = outcome.arrivals[0].answers.unwrap();
+                    let responses = outcome.arrivals[0].responses.unwrap();
                     assert_eq!(outcome.arrivals.len(), 1, "{engine}");
-                    assert_eq!((answers.count, answers.value), (11, 0xfff ^ (1 << to)), "{engine}");
+                    assert_eq!(
+                        (responses.count, responses.value),
+                        (11, 0xfff ^ (1 << to)),
+                        "{engine}"
+                    );
                     assert_eq!(outcome.counts.link_hops, 11, "{engine}");
                 }
             }
@@ -256,11 +260,11 @@ fn what_cannot_be_sent_is_refused_with_why() {
             refused(many(&[]), 0, 1),
             "a multicast of node 0 has no members: expected a node other than itself"
         );
-        answers_are_refused(&mut *fabric);
+        invalid_responses_are_refused(&mut *fabric);
     }
 }
 
-fn answers_are_refused(fabric: &mut dyn Fabric) {
+fn invalid_responses_are_refused(fabric: &mut dyn Fabric) {
     let flow = Flow {
         created: 0,
         destination: 3,
@@ -276,18 +280,18 @@ fn answers_are_refused(fabric: &mut dyn Fabric) {
         "a reduction of node 3 has no members: expected a node other than itself"
     );
     let flow = fabric.open(flow).unwrap();
-    let answer = |source| Message {
+    let response = |source| Message {
         created: 0,
         source,
-        cast: Cast::Answer(flow, 0),
+        cast: Cast::Response(flow, 0),
         class: 0,
         flits: 1,
         tag: 0,
     };
-    fabric.send(answer(1)).unwrap();
+    fabric.send(response(1)).unwrap();
     for source in [1, 5] {
         assert_eq!(
-            fabric.send(answer(source)).expect_err("not asked").to_string(),
+            fabric.send(response(source)).expect_err("not asked").to_string(),
             format!("a packet of class 0: node {source} answers twice, or is not asked")
         );
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::counts::Counts;
 use super::fabric::Fabric;
 use super::flows::Flows;
-use super::message::{Answers, Arrival, Cast, Flow, FlowId, Message};
+use super::message::{Arrival, Cast, Flow, FlowId, Message, Responses};
 use super::settings::Settings;
 use crate::FlitError;
 
@@ -45,12 +45,12 @@ impl FullyConnected {
     }
 
     fn put(&mut self, node: u32, message: &Message, created: u64, tag: u64, at: u64) {
-        let answers = match message.cast {
-            Cast::Answer(flow, value) => Some(Answers { flow, count: 1, value, last: false }),
+        let responses = match message.cast {
+            Cast::Response(flow, value) => Some(Responses { flow, count: 1, value, last: false }),
             _ => None,
         };
         let Message { source, class, .. } = *message;
-        let arrival = Arrival { arrived: at, node, source, created, class, tag, answers };
+        let arrival = Arrival { arrived: at, node, source, created, class, tag, responses };
         let queue = &mut self.arriving[node as usize];
         let place = queue.partition_point(|&(other, _)| other <= at);
         queue.insert(place, (at, arrival));
@@ -87,7 +87,7 @@ impl Fabric for FullyConnected {
                     self.put(node, &message, message.created, message.tag, at);
                 }
             }
-            &Cast::Answer(flow, _) => {
+            &Cast::Response(flow, _) => {
                 let flow = self.flows.get(flow);
                 let (node, created, tag) = (flow.destination, flow.created, flow.tag);
                 self.put(node, &message, created, tag, at);
@@ -101,8 +101,8 @@ impl Fabric for FullyConnected {
             while queue.front().is_some_and(|&(at, _)| at <= self.now) {
                 let (_, mut arrival) = queue.pop_front().expect("there is one in front");
                 arrival.arrived = self.now;
-                if let Some(answers) = &mut arrival.answers {
-                    answers.last = self.flows.arrived(answers.flow, answers.count);
+                if let Some(responses) = &mut arrival.responses {
+                    responses.last = self.flows.arrived(responses.flow, responses.count);
                 }
                 arrivals.push(arrival);
                 self.under_way -= 1;

@@ -61,16 +61,16 @@ counters! {
     /// Links along which these went: each is heard for HPC_max hops, or to the edge.
     request_hops,
     /// Requests for paths of answers with an id.
-    answer_requests,
+    response_requests,
     /// Links along which these went.
-    answer_request_hops,
+    response_request_hops,
     /// Answers that can be combined and came to a router, or passed it: each is a look into its table, or for
     /// its flow among what is buffered.
     table_reads,
     /// Answers that were dropped or merged into another.
     merged,
     /// Answers that can be combined, written into a buffer.
-    answers_buffered,
+    responses_buffered,
     /// Entries of tables of reductions in use, summed over routers and cycles.
     table_entries,
     /// Distinct flows with an answer buffered that can be combined, summed over routers and cycles.

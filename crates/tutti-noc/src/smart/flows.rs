@@ -103,7 +103,7 @@ impl Flows {
             &Cast::One(node) => self.node("a packet", node),
             Cast::Many(_) if !class.multicasts => bad("no multicasts travel in it".to_owned()),
             Cast::Many(members) => self.members("a multicast", message.source, members),
-            &Cast::Answer(id, _) => {
+            &Cast::Response(id, _) => {
                 let open = self.open.get_mut(id.0 as usize).and_then(Option::as_mut);
                 let Some(open) = open else {
                     return bad(format!("there is no reduction {}", id.0));

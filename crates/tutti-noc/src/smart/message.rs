@@ -145,7 +145,7 @@ impl Combine {
     }
 }
 
-/// A reduction: each member sends one answer ([`Cast::Answer`]) to the destination.
+/// A reduction: each member sends one answer ([`Cast::Response`]) to the destination.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// The cycle from which its latency counts.
@@ -173,7 +173,7 @@ pub enum Cast {
     /// To each of these.
     Many(NodeSet),
     /// To the destination of a flow, as the sender's answer with a value.
-    Answer(FlowId, u64),
+    Response(FlowId, u64),
 }
 
 /// A packet to be sent.
@@ -209,12 +209,12 @@ pub struct Arrival {
     /// As in its message, or in its flow.
     pub tag: u64,
     /// Of answers, how many these are, and their value.
-    pub answers: Option<Answers>,
+    pub responses: Option<Responses>,
 }
 
 /// Answers of a flow that have arrived together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Answers {
+pub struct Responses {
     /// Whose.
     pub flow: FlowId,
     /// How many were combined into this one.

@@ -24,6 +24,6 @@ pub use counts::Counts;
 pub use designs::{Design, DesignKind, design, designs};
 pub use fabric::Fabric;
 pub use mesh::Mesh;
-pub use message::{Answers, Arrival, Cast, Combine, Flow, FlowId, Message, NodeSet};
+pub use message::{Arrival, Cast, Combine, Flow, FlowId, Message, NodeSet, Responses};
 pub use record::{Event, EventKind, Stop};
 pub use settings::{Class, FanIn, FanOut, Fault, Priority, REDUCER_HOPS, Settings, Tree};

@@ -14,13 +14,13 @@ pub enum Stop {
     Farther,
     /// The next router had no room.
     #[named("stopped:no_room")]
-    NoRoom,
+    NoBuffer,
     /// Earlier flits of its packet were here.
     #[named("stopped:order")]
     Order,
     /// The router waited for other answers of the flow.
     #[named("stopped:answers")]
-    Answers,
+    Responses,
     /// The ports were kept for a preset path.
     #[named("stopped:preset")]
     Preset,

@@ -118,7 +118,7 @@ impl Outcome {
 
 enum Due {
     Deed(u64, Deed),
-    Answer(FlowId, u32, u8),
+    Response(FlowId, u32, u8),
     Release(FlowId),
 }
 
@@ -138,16 +138,16 @@ pub fn run(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)], limit: u64) -> Outcom
         for one in due.remove(&now).unwrap_or_default() {
             match one {
                 Due::Deed(tag, deed) => begin(fabric, tag, deed, &mut due, &mut held),
-                Due::Answer(flow, from, class) => answer(fabric, flow, from, class),
+                Due::Response(flow, from, class) => response(fabric, flow, from, class),
                 Due::Release(flow) => fabric.release(flow),
             }
         }
         let before = arrivals.len();
         fabric.step(&mut arrivals);
-        for answers in arrivals[before..].iter().filter_map(|arrival| arrival.answers) {
-            if let Some(delay) = held.get(&answers.flow).copied().filter(|_| answers.last) {
-                held.remove(&answers.flow);
-                due.entry(now + 1 + delay).or_default().push(Due::Release(answers.flow));
+        for responses in arrivals[before..].iter().filter_map(|arrival| arrival.responses) {
+            if let Some(delay) = held.get(&responses.flow).copied().filter(|_| responses.last) {
+                held.remove(&responses.flow);
+                due.entry(now + 1 + delay).or_default().push(Due::Release(responses.flow));
             }
         }
     }
@@ -186,9 +186,9 @@ fn begin(
             }
             for (node, delay) in members {
                 if delay == 0 {
-                    answer(fabric, flow, node, class);
+                    response(fabric, flow, node, class);
                 } else {
-                    due.entry(created + delay).or_default().push(Due::Answer(flow, node, class));
+                    due.entry(created + delay).or_default().push(Due::Response(flow, node, class));
                 }
             }
         }
@@ -200,8 +200,8 @@ pub fn value_of(node: u32) -> u64 {
     1 << (node % 64)
 }
 
-fn answer(fabric: &mut dyn Fabric, flow: FlowId, source: u32, class: u8) {
-    let cast = Cast::Answer(flow, value_of(source));
+fn response(fabric: &mut dyn Fabric, flow: FlowId, source: u32, class: u8) {
+    let cast = Cast::Response(flow, value_of(source));
     let created = fabric.now();
     fabric.send(Message { created, source, cast, class, flits: 1, tag: 0 }).unwrap();
 }

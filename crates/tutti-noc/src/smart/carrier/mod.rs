@@ -227,7 +227,7 @@ impl<'a> FabricCarrier<'a> {
                 let before = self.beyond;
                 let Some(flow) = self.flow(reduction, job, *beyond) else { return false };
                 *beyond &= self.beyond == before;
-                (Cast::Answer(flow, 1), 1)
+                (Cast::Response(flow, 1), 1)
             }
         };
         let message = Message {
@@ -283,16 +283,20 @@ impl<'a> FabricCarrier<'a> {
     }
 
     fn arrived(&mut self, arrival: &Arrival) {
-        let &Arrival { arrived, node, tag, answers, .. } = arrival;
+        let &Arrival { arrived, node, tag, responses, .. } = arrival;
         let at = self.endpoints.time_of(arrived);
         let Some(mut under) = self.under.remove(&tag) else { return };
         let bytes = self.endpoints.carried(under.bytes, u64::from(under.packet));
         let there = self.endpoints.take(node, at, at, bytes);
-        if let Some(answers) = answers {
-            debug_assert_eq!(answers.value, u64::from(answers.count), "every answer is worth one");
-            self.begun -= u32::from(answers.last);
+        if let Some(responses) = responses {
+            debug_assert_eq!(
+                responses.value,
+                u64::from(responses.count),
+                "every answer is worth one"
+            );
+            self.begun -= u32::from(responses.last);
         }
-        let last = answers.is_none_or(|answers| answers.last);
+        let last = responses.is_none_or(|responses| responses.last);
         let (over, mut done) = under.takes(node, there, last);
         if !over {
             self.under.insert(tag, under);

@@ -141,7 +141,7 @@ impl Measurement {
     /// first arbitration. By Little's law, with those that merged into it as one.
     #[must_use]
     pub fn stay(&self) -> f64 {
-        real(self.counts.buffered_flows) / real(self.counts.answers_buffered)
+        real(self.counts.buffered_flows) / real(self.counts.responses_buffered)
     }
 
     fn per_router(&self, sum: u64) -> f64 {

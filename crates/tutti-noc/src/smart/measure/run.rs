@@ -186,8 +186,8 @@ impl MeshRun<'_> {
             let [load, place] = [arrival.tag >> 32, arrival.tag & u64::from(u32::MAX)];
             let (load, place) = (usize::try_from(load), u32::try_from(place));
             let (Ok(load), Ok(place)) = (load, place) else { continue };
-            let parts = match (&self.generators[load].load.kind, arrival.answers) {
-                (_, Some(answers)) => Some(u64::from(answers.count)),
+            let parts = match (&self.generators[load].load.kind, arrival.responses) {
+                (_, Some(responses)) => Some(u64::from(responses.count)),
                 (Kind::Unicast { .. }, None) => None,
                 (_, None) => Some(1),
             };
@@ -234,7 +234,9 @@ pub(super) fn give(
                 held: false,
                 tag,
             })?;
-            members.iter().try_for_each(|node| fabric.send(packet(node, Cast::Answer(flow, 0), 1)))
+            members
+                .iter()
+                .try_for_each(|node| fabric.send(packet(node, Cast::Response(flow, 0), 1)))
         }
     }
 }

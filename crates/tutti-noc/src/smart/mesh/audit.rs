@@ -74,7 +74,7 @@ impl Mesh {
     /// Looks at all that must hold at the end of a cycle.
     pub(super) fn check_invariants(&mut self) {
         self.audit.ends(self.now);
-        let (mut answers, mut holders) = (self.tables.dropped(), self.waiting);
+        let (mut responses, mut holders) = (self.tables.dropped(), self.waiting);
         for input in 0..self.vcs.inputs.len() {
             let Input { ready, taken, .. } = self.vcs.inputs[input];
             assert!(ready & !taken == 0, "a VC of input {input} was not given");
@@ -87,24 +87,25 @@ impl Mesh {
                     continue;
                 }
                 holders += 1;
-                let is_answer = matches!(self.packets.get(vc.packet).kind, Kind::Answer(_));
-                if is_answer && vc.come > vc.left {
-                    answers += u64::from(self.vcs.sum(place).0);
+                let is_response = matches!(self.packets.get(vc.packet).kind, Kind::Response(_));
+                if is_response && vc.come > vc.left {
+                    responses += u64::from(self.vcs.sum(place).0);
                 }
                 let local = port_of(input) == LOCAL;
                 assert!(local || self.on_mesh(input), "a VC of a port that is not there");
             }
         }
         let flying = self.landings.iter();
-        answers += flying.map(|place| self.answers_of(place)).sum::<u64>();
-        let late = self.late.iter().filter_map(|arrival| arrival.answers);
-        let late = late.filter(|answers| self.tables.combines(answers.flow));
-        answers += late.map(|answers| u64::from(answers.count)).sum::<u64>();
+        responses += flying.map(|place| self.responses_of(place)).sum::<u64>();
+        let late = self.late.iter().filter_map(|arrival| arrival.responses);
+        let late = late.filter(|responses| self.tables.combines(responses.flow));
+        responses += late.map(|responses| u64::from(responses.count)).sum::<u64>();
         for queue in &self.queues {
-            let is_answer = |&&slot: &&u32| matches!(self.packets.get(slot).kind, Kind::Answer(_));
-            answers += queue.iter().filter(is_answer).count() as u64;
+            let is_response =
+                |&&slot: &&u32| matches!(self.packets.get(slot).kind, Kind::Response(_));
+            responses += queue.iter().filter(is_response).count() as u64;
         }
-        assert_eq!(answers, self.flows.under_way(|id: FlowId| self.tables.combines(id)));
+        assert_eq!(responses, self.flows.under_way(|id: FlowId| self.tables.combines(id)));
         assert_eq!(holders, self.packets.holders(), "a packet is held by nobody, or by two");
     }
 
@@ -139,9 +140,9 @@ impl Mesh {
     }
 
     /// The answers that will land at a VC.
-    fn answers_of(&self, place: VcId) -> u64 {
+    fn responses_of(&self, place: VcId) -> u64 {
         let slot = self.vcs.at(place).packet;
-        let is_answer = matches!(self.packets.get(slot).kind, Kind::Answer(_));
-        if is_answer { u64::from(self.vcs.sum(place).0) } else { 0 }
+        let is_response = matches!(self.packets.get(slot).kind, Kind::Response(_));
+        if is_response { u64::from(self.vcs.sum(place).0) } else { 0 }
     }
 }

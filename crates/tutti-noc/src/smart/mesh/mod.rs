@@ -3,7 +3,6 @@
 //! The reference model of the same semantics is [`super::oracle`]; tests hold the two together arrival by arrival.
 
 mod allocate;
-mod answers;
 #[cfg(debug_assertions)]
 mod audit;
 mod geometry;
@@ -12,6 +11,7 @@ mod land;
 mod paths;
 mod preset;
 mod state;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod vcs;
@@ -21,15 +21,15 @@ use std::collections::VecDeque;
 use super::counts::Counts;
 use super::fabric::Fabric;
 use super::flows::Flows;
-use super::message::{Answers, Arrival, Cast, Flow, FlowId, Message};
+use super::message::{Arrival, Cast, Flow, FlowId, Message, Responses};
 use super::record::{Event, EventKind};
 use super::settings::{FanIn, Settings};
 use crate::{FlitError, Watchdog};
 use allocate::Grant;
-use answers::Tables;
 use geometry::{Geometry, PORTS, router_of};
 use land::Landings;
 use state::{Packets, index};
+use tables::Tables;
 use vcs::{SEVERAL, VcId, Vcs};
 
 /// A mesh of routers with multi-hop links.
@@ -159,19 +159,19 @@ impl Mesh {
             created: packet.created,
             class: packet.class,
             tag: packet.tag,
-            answers: None,
+            responses: None,
         };
         match packet.kind {
             state::Kind::One => {}
             state::Kind::Many => {
                 assert!(packet.members.remove(router), "node {router} gets a multicast twice");
             }
-            state::Kind::Answer(flow) | state::Kind::Single(flow) => {
+            state::Kind::Response(flow) | state::Kind::Single(flow) => {
                 let (count, value) = self.vcs.sum(place);
-                if packet.kind == state::Kind::Answer(flow) {
+                if packet.kind == state::Kind::Response(flow) {
                     self.tables.leaves(flow, router);
                 }
-                arrival.answers = Some(Answers { flow, count, value, last: false });
+                arrival.responses = Some(Responses { flow, count, value, last: false });
             }
         }
         self.note(router, vc.packet, EventKind::Arrived);
@@ -185,11 +185,11 @@ impl Mesh {
     /// Counts the answers that arrive, and ends their flow if they are its last: not before, lest its id or
     /// its entry be another's when they do.
     fn arrived(&mut self, mut arrival: Arrival) -> Arrival {
-        if let Some(answers) = &mut arrival.answers {
-            let held = self.flows.get(answers.flow).held;
-            answers.last = self.flows.arrived(answers.flow, answers.count);
-            if answers.last && !held {
-                self.tables.close(answers.flow);
+        if let Some(responses) = &mut arrival.responses {
+            let held = self.flows.get(responses.flow).held;
+            responses.last = self.flows.arrived(responses.flow, responses.count);
+            if responses.last && !held {
+                self.tables.close(responses.flow);
             }
         }
         arrival

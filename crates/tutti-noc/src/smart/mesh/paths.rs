@@ -6,7 +6,7 @@ use super::super::settings::{FanIn, Fault, Priority, Tree};
 use super::Mesh;
 use super::allocate::Grant;
 use super::geometry::{EAST, LOCAL, NORTH, TO_NIC, input_of, opposite, port_of, router_of};
-use super::vcs::{ANSWER, CHANGES, ON_TREE, RouteState, SEVERAL, VcId, low_bit};
+use super::vcs::{CHANGES, ON_TREE, RESPONSE, RouteState, SEVERAL, VcId, low_bit};
 
 /// No request.
 const NONE: u32 = u32::MAX;
@@ -142,7 +142,7 @@ impl Mesh {
     #[inline]
     fn reach(&mut self, request: &mut Request, output: usize) {
         let reach = self.settings.hops_per_cycle;
-        if request.route.is(ANSWER) {
+        if request.route.is(RESPONSE) {
             request.flow = self.packets.flow(request.slot);
         }
         if reach == 1 {
@@ -161,7 +161,7 @@ impl Mesh {
     /// What an answer stands for, and its value.
     #[inline]
     fn sum_of(&self, request: &Request, grant: &Grant) -> (u32, u64) {
-        if request.route.is(ANSWER) { self.vcs.sum(grant.place) } else { (1, 0) }
+        if request.route.is(RESPONSE) { self.vcs.sum(grant.place) } else { (1, 0) }
     }
 
     /// Finds who has each output: the one from farthest away.
@@ -223,7 +223,7 @@ impl Mesh {
             return Some(Stop::Preset);
         }
         if request.flow.is_some_and(|flow| !self.tables.lets_pass(flow, router)) {
-            return Some(Stop::Answers);
+            return Some(Stop::Responses);
         }
         if let Some(place) = self.own_vc(request, router, output) {
             let vc = self.vcs.at(place);
@@ -232,7 +232,7 @@ impl Mesh {
             }
         }
         let takes = self.takes(router, output, request.pool, request.slot);
-        (!takes).then_some(Stop::NoRoom)
+        (!takes).then_some(Stop::NoBuffer)
     }
 
     /// The VC that a packet of several flits has at a router on its path.
@@ -342,8 +342,8 @@ impl Mesh {
         let loses = self.settings.fault == Some(Fault::LostMerge);
         if self.settings.fan_in == FanIn::Complete {
             match self.tables.comes(flow, router, sum.0, sum.1) {
-                super::answers::Fate::Kept(_, _) if loses => {}
-                super::answers::Fate::Kept(count, value) => *sum = (count, value),
+                super::tables::Fate::Kept(_, _) if loses => {}
+                super::tables::Fate::Kept(count, value) => *sum = (count, value),
                 fate => unreachable!("an answer passed that was {fate:?}"),
             }
             return;
@@ -396,7 +396,7 @@ impl Mesh {
             let mask = 1 << self.geometry.towards(router, to).0;
             (mask, self.vcs.give(input, pool, slot, request.route))
         };
-        if request.route.is(ANSWER) {
+        if request.route.is(RESPONSE) {
             self.vcs.set_sum(place, sum);
         }
         self.schedule(self.crossing(), place, mask);
@@ -445,7 +445,7 @@ impl Mesh {
             return;
         }
         let ejected = outputs & TO_NIC != 0;
-        if vc.is(ANSWER)
+        if vc.is(RESPONSE)
             && !ejected
             && let Some(flow) = self.packets.flow(vc.packet)
         {
@@ -476,9 +476,9 @@ fn arrives_at(router: u32, direction: usize) -> u32 {
     input_of(router, opposite(direction))
 }
 
-fn count_request(counts: &mut super::Counts, heard: u64, is_answer: bool) {
-    let (requests, hops) = if is_answer {
-        (&mut counts.answer_requests, &mut counts.answer_request_hops)
+fn count_request(counts: &mut super::Counts, heard: u64, is_response: bool) {
+    let (requests, hops) = if is_response {
+        (&mut counts.response_requests, &mut counts.response_request_hops)
     } else {
         (&mut counts.requests, &mut counts.request_hops)
     };

@@ -11,7 +11,7 @@ pub(super) enum Kind {
     One,
     Many,
     /// An answer that may be combined with others of its flow.
-    Answer(FlowId),
+    Response(FlowId),
     /// An answer that may not.
     Single(FlowId),
 }
@@ -88,7 +88,7 @@ impl Packets {
     #[inline]
     pub(super) fn flow(&self, packet: u32) -> Option<FlowId> {
         match self.get(packet).kind {
-            Kind::Answer(flow) => Some(flow),
+            Kind::Response(flow) => Some(flow),
             _ => None,
         }
     }

@@ -20,7 +20,7 @@ pub(super) const SEVERAL: u8 = 1;
 /// It is a multicast that has come to its tree.
 pub(super) const ON_TREE: u8 = 2;
 /// It is an answer.
-pub(super) const ANSWER: u8 = 4;
+pub(super) const RESPONSE: u8 = 4;
 /// It is a multicast that has not reached its tree.
 pub(super) const TO_TREE: u8 = 8;
 /// Of what is none of these, what a router has to know is the same along its route.
@@ -35,7 +35,7 @@ pub(super) fn pool_of(class: u8, stage: u8) -> u8 {
 /// What routers have to know of a packet in a VC, looked up once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RouteState {
-    /// Of [`SEVERAL`], [`ON_TREE`], [`ANSWER`] and [`TO_TREE`].
+    /// Of [`SEVERAL`], [`ON_TREE`], [`RESPONSE`] and [`TO_TREE`].
     pub(super) flags: u8,
     /// Outputs along which it needs a VC of the first of two pools; along others of the second.
     pub(super) straight: u8,

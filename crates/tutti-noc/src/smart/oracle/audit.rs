@@ -64,7 +64,7 @@ impl Audit {
             if waiting.is_empty() {
                 self.waiting.remove(&flit.packet);
             }
-        } else if let Cargo::Unicast { to } | Cargo::Answer { to, .. } = flit.cargo {
+        } else if let Cargo::Unicast { to } | Cargo::Response { to, .. } = flit.cargo {
             assert_eq!(to, node, "a packet comes to its destination");
         }
     }
@@ -76,7 +76,7 @@ impl Audit {
     }
 
     /// An answer is sent.
-    pub(super) fn answer(&mut self, flow: FlowId) {
+    pub(super) fn response(&mut self, flow: FlowId) {
         self.flows.get_mut(&flow).expect("it is open").sent += 1;
     }
 
@@ -119,7 +119,7 @@ impl Mesh {
             self.audit.passes(at, router, input, flit);
             self.audit.crosses(at, router, output);
         }
-        if let Cargo::Answer { flow, .. } = flit.cargo {
+        if let Cargo::Response { flow, .. } = flit.cargo {
             let links = u32::try_from(route.len()).expect("lines are short");
             self.audit.flows.get_mut(&flow).expect("it is open").links += links;
         }

@@ -133,7 +133,7 @@ impl Grid {
     /// The one node a flit at a router is routed to; nobody for one that is on a tree.
     pub(super) fn heads_for(&self, flit: &Flit, node: u32) -> Option<u32> {
         match &flit.cargo {
-            Cargo::Unicast { to } | Cargo::Answer { to, .. } => Some(*to),
+            Cargo::Unicast { to } | Cargo::Response { to, .. } => Some(*to),
             Cargo::Multicast { .. } if self.is_to_corner(flit, node) => {
                 Some(self.corner_tree(flit.source).corner)
             }

@@ -38,7 +38,7 @@ impl Mesh {
             }
         } else {
             self.counts.buffer_writes += 1;
-            self.counts.answers_buffered += u64::from(combines);
+            self.counts.responses_buffered += u64::from(combines);
             self.input_mut(router, input).put(flit);
         }
     }

@@ -5,7 +5,6 @@
 //! be held against each other: they deliver the same packets in the same cycles. What must hold in any
 //! cycle is asserted in each.
 
-mod answers;
 mod audit;
 mod grid;
 mod landing;
@@ -14,20 +13,21 @@ mod parts;
 mod paths;
 mod preset;
 mod switch;
+mod tables;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use self::answers::{Entry, Table};
 use self::audit::Audit;
 use self::grid::{Grid, Port};
 use self::nic::Nic;
 use self::parts::{Cargo, Flit, Input, Landing, Rule};
+use self::tables::{Entry, Table};
 use super::counts::Counts;
 use super::fabric::Fabric;
 use super::flows::Flows;
-use super::message::{Answers, Arrival, Cast, Combine, Flow, FlowId, Message};
+use super::message::{Arrival, Cast, Combine, Flow, FlowId, Message, Responses};
 use super::settings::{FanIn, Fault, Settings};
 use crate::{FlitError, Watchdog};
 
@@ -137,9 +137,9 @@ impl Mesh {
         if !flit.tail {
             return;
         }
-        let answers = match flit.cargo {
-            Cargo::Answer { flow, count, value, .. } => {
-                Some(Answers { flow, count, value, last: false })
+        let responses = match flit.cargo {
+            Cargo::Response { flow, count, value, .. } => {
+                Some(Responses { flow, count, value, last: false })
             }
             _ => None,
         };
@@ -150,7 +150,7 @@ impl Mesh {
             created: flit.created,
             class: flit.class,
             tag: flit.tag,
-            answers,
+            responses,
         });
     }
 
@@ -162,11 +162,11 @@ impl Mesh {
         self.taken = later;
         due.sort_by_key(|arrival| arrival.node);
         for arrival in &mut due {
-            if let Some(answers) = &mut arrival.answers {
-                answers.last = self.flows.arrived(answers.flow, answers.count);
-                self.audit.arrive(answers.flow, answers.count);
-                if answers.last {
-                    self.flow_is_over(answers.flow);
+            if let Some(responses) = &mut arrival.responses {
+                responses.last = self.flows.arrived(responses.flow, responses.count);
+                self.audit.arrive(responses.flow, responses.count);
+                if responses.last {
+                    self.flow_is_over(responses.flow);
                 }
             }
         }

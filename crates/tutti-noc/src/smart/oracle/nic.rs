@@ -33,12 +33,12 @@ impl Mesh {
         let cargo = match &message.cast {
             &Cast::One(to) => Cargo::Unicast { to },
             Cast::Many(members) => Cargo::Multicast { members: members.clone() },
-            &Cast::Answer(flow, value) => {
+            &Cast::Response(flow, value) => {
                 let rule = self.rule(flow);
-                self.audit.answer(flow);
+                self.audit.response(flow);
                 let flow_of = self.flows.get(flow);
                 (created, tag) = (flow_of.created, flow_of.tag);
-                Cargo::Answer { flow, to: flow_of.destination, count: 1, value, rule }
+                Cargo::Response { flow, to: flow_of.destination, count: 1, value, rule }
             }
         };
         let packet = self.serial;

@@ -14,7 +14,7 @@ pub(super) enum Cargo {
     Multicast {
         members: NodeSet,
     },
-    Answer {
+    Response {
         flow: FlowId,
         to: u32,
         /// How many answers were combined into it, itself included.
@@ -66,7 +66,7 @@ impl Flit {
     /// The flow of an answer that routers merge or keep tables for.
     pub(super) fn combines(&self, wanted: Rule) -> Option<FlowId> {
         match self.cargo {
-            Cargo::Answer { flow, rule, .. } if rule == wanted => Some(flow),
+            Cargo::Response { flow, rule, .. } if rule == wanted => Some(flow),
             _ => None,
         }
     }

@@ -67,8 +67,8 @@ impl Mesh {
 
     fn count_request(&mut self, flit: &Flit, heard: u64) {
         if flit.combines(Rule::Table).or(flit.combines(Rule::Merge)).is_some() {
-            self.counts.answer_requests += 1;
-            self.counts.answer_request_hops += heard;
+            self.counts.response_requests += 1;
+            self.counts.response_request_hops += heard;
         } else {
             self.counts.requests += 1;
             self.counts.request_hops += heard;

@@ -210,7 +210,7 @@ impl Mesh {
 
 fn operand_of(flit: &Flit) -> Option<(u32, u64)> {
     match flit.cargo {
-        Cargo::Answer { count, value, .. } => Some((count, value)),
+        Cargo::Response { count, value, .. } => Some((count, value)),
         _ => None,
     }
 }
@@ -222,7 +222,7 @@ fn operand(flit: &Flit) -> (u32, u64) {
 
 fn operand_mut(flit: &mut Flit) -> (&mut u32, &mut u64) {
     match &mut flit.cargo {
-        Cargo::Answer { count, value, .. } => (count, value),
+        Cargo::Response { count, value, .. } => (count, value),
         _ => unreachable!("it is an answer"),
     }
 }

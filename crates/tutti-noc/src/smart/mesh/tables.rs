@@ -101,7 +101,7 @@ impl Tables {
             self.used += 1;
             table.directions.clear();
             table.directions.resize(self.nodes, 0);
-            expect_answers(&mut table.directions, flow, geometry, self.fault);
+            expect_responses(&mut table.directions, flow, geometry, self.fault);
             self.waiting += table.directions.iter().filter(|&&count| count > 0).count() as u64;
         }
         combines
@@ -195,7 +195,7 @@ impl Tables {
 }
 
 /// Counts the directions that answers come from at each router (section IV-A.1).
-fn expect_answers(directions: &mut [u8], flow: &Flow, geometry: &Geometry, fault: Option<Fault>) {
+fn expect_responses(directions: &mut [u8], flow: &Flow, geometry: &Geometry, fault: Option<Fault>) {
     let mut sends = vec![false; directions.len()];
     for member in flow.members.iter() {
         directions[member as usize] += 1;
