@@ -24,7 +24,7 @@ pub struct Throttled {
     /// Cycles that a credit takes all the way round.
     pub round_trip: u64,
     /// Flits that a class has room for there.
-    pub room: u64,
+    pub slots: u64,
     /// Flits that fill the link in a round trip.
     pub needs: u64,
     /// Flits per VC of that class with which it could be busy.
@@ -39,7 +39,7 @@ pub struct Throttled {
 pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<Throttled> {
     let fewest = settings.classes.iter().map(|vcs| vcs.count()).min()?;
     let vcs = if longest > settings.buffer { 1 } else { fewest };
-    let room = u64::from(vcs) * u64::from(settings.buffer);
+    let slots = u64::from(vcs) * u64::from(settings.buffer);
     let cycle = wiring.cycle().ps();
     // A VC sends a flit each time that it has asked for the switch.
     let each = if vcs == 1 { cycle * u64::from(settings.switch_delay) } else { cycle };
@@ -50,12 +50,12 @@ pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<T
         let round_trip = round_trip(settings, channel);
         let flit_time = channel.parameters.flit_time.ps().max(each);
         let needs = (round_trip * cycle).div_ceil(flit_time);
-        (needs > room).then_some((needs, round_trip, channel))
+        (needs > slots).then_some((needs, round_trip, channel))
     });
     let links: Vec<_> = links.collect();
     let most = links.iter().map(|link| link.0).max()?;
     let &(needs, round_trip, channel) = links.iter().find(|link| link.0 == most)?;
     let (from, to) = (wiring.name(channel.from), wiring.name(channel.to));
     let buffer = needs.div_ceil(u64::from(vcs));
-    Some(Throttled { from, to, round_trip, room, needs, buffer, links: links.len() })
+    Some(Throttled { from, to, round_trip, slots, needs, buffer, links: links.len() })
 }
