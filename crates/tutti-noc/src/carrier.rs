@@ -301,8 +301,8 @@ impl Messages<'_> {
     /// Cuts the next packet of a message.
     fn cut(&mut self, npu: u32, number: u64) -> Order {
         let mut message = self.all[&number];
-        let room = u64::from(self.packing.packet - self.packing.header);
-        let carried = message.uncut.min(room);
+        let payload = u64::from(self.packing.packet - self.packing.header);
+        let carried = message.uncut.min(payload);
         let created = message.start;
         message.uncut -= carried;
         message.missing += 1;

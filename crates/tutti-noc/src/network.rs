@@ -20,11 +20,11 @@ enum Size {
 }
 
 macro_rules! each {
-    ($self:expr, $network:ident => $answer:expr) => {
+    ($self:expr, $network:ident => $value:expr) => {
         match $self {
-            Size::One($network) => $answer,
-            Size::Four($network) => $answer,
-            Size::Most($network) => $answer,
+            Size::One($network) => $value,
+            Size::Four($network) => $value,
+            Size::Most($network) => $value,
         }
     };
 }
@@ -100,8 +100,8 @@ impl Network {
 
     /// Packets that have been taken from the source and have not arrived.
     #[must_use]
-    pub fn under_way(&self) -> usize {
-        each!(&self.0, network => network.under_way())
+    pub fn in_flight(&self) -> usize {
+        each!(&self.0, network => network.in_flight())
     }
 
     /// Flits sent over each channel of the wiring.

@@ -104,12 +104,12 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
 /// Number of VCs, buffers, classes, and what is asked of VCs before they are given.
 fn basic() -> impl Strategy<Value = Settings> {
     (4..6_u32, 1..6_u32, 1..3_usize, any::<[bool; 3]>(), any::<u64>()).prop_map(
-        |(vcs, buffer, classes, [tail, full, whole], seed)| {
+        |(vcs, buffer, classes, [tail, full, cut_through], seed)| {
             let mut settings = Settings { seed, ..Settings::new(vcs, buffer) };
             settings.classes = vec![VcRange { first: 0, last: vcs - 1 }; classes];
             settings.wait_for_tail_credit = tail;
             settings.busy_when_full = full;
-            settings.cut_through = whole;
+            settings.cut_through = cut_through;
             settings
         },
     )

@@ -25,7 +25,7 @@ fn wiring(notation: &str, flit: u64) -> Arc<Wiring> {
 }
 
 #[test]
-fn the_quick_answer_is_that_of_all_vcs() {
+fn the_quick_verdict_is_that_of_all_vcs() {
     let mut cycles = 0;
     for notation in [
         "ring:3",
@@ -200,7 +200,7 @@ fn a_flit_wider_than_a_link_is_refused_by_the_link() {
     let narrow = wiring("ring:3", 40).check_widths(Bytes(40)).unwrap_err();
     let FlitError::TooWide { carries, .. } = &narrow else { panic!("{narrow}") };
     assert_eq!(*carries, Bytes(16));
-    let said =
+    let expected =
         "a flit of 40 B is wider than what npu0 > npu1 carries in a cycle of 1 ns, which is 16 B";
-    assert_eq!(narrow.to_string(), said);
+    assert_eq!(narrow.to_string(), expected);
 }

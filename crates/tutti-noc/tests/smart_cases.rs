@@ -116,7 +116,7 @@ fn classes_take_turns_at_the_nic() {
 }
 
 #[test]
-fn answers_to_a_corner_of_five_by_five_go_as_drawn() {
+fn responses_to_a_corner_of_five_by_five_follow_the_figure() {
     // Figure 4: all but 40 answer at once. Leaves of the rows go to column 4 in one cycle, that to 40.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     both(&settings, &[(0, reduction(25, 4))], |outcome| {
@@ -127,7 +127,7 @@ fn answers_to_a_corner_of_five_by_five_go_as_drawn() {
 }
 
 #[test]
-fn an_answer_is_dropped_where_the_nic_has_not_answered() {
+fn a_response_is_dropped_where_the_nic_has_not_responded() {
     // Figure 4(d), row 3: that of 03 stops at 33, whose own comes ten cycles later and goes on for both.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     let late = 3 + 5 * 3;
@@ -149,7 +149,7 @@ fn an_answer_is_dropped_where_the_nic_has_not_answered() {
 }
 
 #[test]
-fn of_few_members_only_their_ways_count() {
+fn only_paths_of_members_count() {
     // 6 > 4 > ... : the answers of 10 and 14 meet at 14 on their way to 4, in a mesh of 5 by 5.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     let members = vec![(10, 0), (14, 3)];
@@ -176,7 +176,7 @@ fn a_flow_without_an_entry_has_plain_unicasts() {
 }
 
 #[test]
-fn an_entry_is_free_in_the_cycle_after_the_last_answer_or_the_release() {
+fn an_entry_is_free_in_the_cycle_after_the_last_response_or_the_release() {
     let settings = Settings {
         art_entries: 4,
         fan_out: FanOut::Greedy(Tree::Private),
@@ -218,7 +218,7 @@ fn an_entry_is_free_in_the_cycle_after_the_last_answer_or_the_release() {
 }
 
 #[test]
-fn two_answers_that_meet_are_one() {
+fn responses_that_meet_are_merged() {
     // Of 0 and 2 in a row of three hop by hop: both land at 1 in cycle 1, and the second is merged.
     let settings = collective(3, 2);
     let members = vec![(0, 0), (2, 0)];
@@ -244,7 +244,7 @@ fn a_broadcast_that_is_stopped_serves_what_it_has_passed() {
 }
 
 #[test]
-fn a_slot_that_finds_no_room_is_waited_for_once_more() {
+fn a_slot_without_a_free_buffer_waits_one_more_interval() {
     // One VC before the turn: the second broadcast of a corner waits until copies of the first have left the edge.
     let settings = Settings { classes: classes(&[1], 1), credit_delay: 0, ..slotted(4) };
     both(&settings, &[(0, broadcast(64, 0)), (1, broadcast(64, 0))], |outcome| {

@@ -171,7 +171,7 @@ fn carried(arrived: &[Option<u64>]) -> f64 {
 }
 
 #[test]
-fn they_carry_as_much_where_they_are_asked_for_more() {
+fn they_carry_as_much_beyond_saturation() {
     let packets = uniform(64, 700, 4000);
     let both = |vcs| {
         let general = carried(&general("mesh:8x8", vcs, &packets, 4000));

@@ -87,7 +87,7 @@ fn is_caught(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)]) -> bool {
 }
 
 #[test]
-fn broken_rules_for_answers_are_caught() {
+fn faults_in_combining_are_caught() {
     let deeds: Vec<(u64, Deed)> =
         (0..8).map(|node| (3 * u64::from(node), reduction(64, node))).collect();
     for (fault, settings) in [
@@ -105,7 +105,7 @@ fn broken_rules_for_answers_are_caught() {
 }
 
 #[test]
-fn answers_in_any_order_make_one_of_all() {
+fn responses_in_any_order_combine() {
     // Whoever is last, and wherever: each member in turn, then each row, then all in an odd order.
     let settings = Settings { columns: 4, rows: 3, ..combining(FanIn::Complete, Priority::Bypass) };
     let orders: Vec<Box<dyn Fn(u32) -> u64>> = vec![
@@ -274,9 +274,9 @@ fn invalid_responses_are_refused(fabric: &mut dyn Fabric) {
         held: false,
         tag: 0,
     };
-    let nobody = Flow { members: NodeSet::new(), ..flow.clone() };
+    let empty = Flow { members: NodeSet::new(), ..flow.clone() };
     assert_eq!(
-        fabric.open(nobody).expect_err("nobody").to_string(),
+        fabric.open(empty).expect_err("nobody").to_string(),
         "a reduction of node 3 has no members: expected a node other than itself"
     );
     let flow = fabric.open(flow).unwrap();

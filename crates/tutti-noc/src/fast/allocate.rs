@@ -45,14 +45,14 @@ impl<const W: usize> Network<W> {
         let first_out = self.routers[router].first_out as usize * self.vcs;
         let mut rest = self.routers[router].vc_requests;
         if let Some(local) = rest.only() {
-            if let Some(out) = self.wish(router, first_in + local) {
+            if let Some(out) = self.requested_vc(router, first_in + local) {
                 self.give_vc(router, local, out);
             }
             return;
         }
         let mut requested = Bits::<W>::EMPTY;
         while let Some(local) = rest.pop() {
-            if let Some(out) = self.wish(router, first_in + local) {
+            if let Some(out) = self.requested_vc(router, first_in + local) {
                 self.scratch.requests[out].set(local);
                 requested.set(out);
             }
@@ -86,15 +86,15 @@ impl<const W: usize> Network<W> {
     /// The output VC that an input VC asks for, counted from the router's first: the next in its turn of
     /// those that are free.
     #[inline]
-    fn wish(&self, router: usize, in_vc: usize) -> Option<usize> {
+    fn requested_vc(&self, router: usize, in_vc: usize) -> Option<usize> {
         let vc = &self.in_vcs[in_vc];
         if vc.many {
-            return self.wish_among(router, in_vc);
+            return self.requested_among(router, in_vc);
         }
         let first_out = self.routers[router].first_out as usize;
         let port = vc.port as usize;
         let free = self.out_ports[first_out + port].free & vc.vcs().mask();
-        let free = self.with_room(vc, in_vc, first_out + port, free);
+        let free = self.usable(vc, in_vc, first_out + port, free);
         if free == 0 {
             return None;
         }
@@ -104,7 +104,7 @@ impl<const W: usize> Network<W> {
     }
 
     /// Of several candidates the free ones of the highest priority, the next in turn.
-    fn wish_among(&self, router: usize, in_vc: usize) -> Option<usize> {
+    fn requested_among(&self, router: usize, in_vc: usize) -> Option<usize> {
         let first_out = self.routers[router].first_out as usize;
         let outputs = self.routers[router].outputs as usize * self.vcs;
         let turn = self.in_vcs[in_vc].turn as usize;
@@ -112,7 +112,7 @@ impl<const W: usize> Network<W> {
         for candidate in &self.candidates[in_vc] {
             let port = candidate.port as usize;
             let free = self.out_ports[first_out + port].free & candidate.vcs.mask();
-            let free = self.with_room(&self.in_vcs[in_vc], in_vc, first_out + port, free);
+            let free = self.usable(&self.in_vcs[in_vc], in_vc, first_out + port, free);
             if free == 0 {
                 continue;
             }
@@ -133,7 +133,7 @@ impl<const W: usize> Network<W> {
 
     /// Of the free VCs of a port those that a packet can use now.
     #[inline]
-    pub(super) fn with_room(&self, vc: &InVc, in_vc: usize, port: usize, mut free: u64) -> u64 {
+    pub(super) fn usable(&self, vc: &InVc, in_vc: usize, port: usize, mut free: u64) -> u64 {
         if !self.settings.busy_when_full && !self.settings.cut_through {
             return free;
         }
@@ -166,7 +166,7 @@ impl<const W: usize> Network<W> {
         self.in_vcs[in_vc].stage = Stage::Active;
         let router = &mut self.routers[router];
         router.vc_requests.clear(local);
-        if self.out_vcs[out_vc].credits > 0 || self.asks_always {
+        if self.out_vcs[out_vc].credits > 0 || self.always_requests {
             router.ready.set(local);
         }
     }
@@ -281,7 +281,7 @@ impl<const W: usize> Network<W> {
         let out_vc = &mut self.out_vcs[out];
         out_vc.credits -= 1;
         out_vc.sent = out_vc.sent.wrapping_add(1);
-        let goes_on = vc.length > 0 && (out_vc.credits > 0 || self.asks_always);
+        let goes_on = vc.length > 0 && (out_vc.credits > 0 || self.always_requests);
         let port = out_vc.port as usize;
         if flit.is_tail() {
             out_vc.owner = NONE;

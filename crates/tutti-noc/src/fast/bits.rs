@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_begin_where_they_are_told_to() {
+    fn turns_start_at_the_given_position() {
         let mut bits = Bits::<2>::EMPTY;
         for number in [3, 70, 100] {
             bits.set(number);

@@ -55,7 +55,7 @@ pub(super) struct Network<const W: usize> {
     /// Whether some output port cannot send a flit in each cycle.
     slow: bool,
     /// Whether VCs ask for the switch even without a credit, since it counts when they asked.
-    asks_always: bool,
+    always_requests: bool,
     cycle: u64,
     /// The buffers of all input VCs, [`Settings::buffer`] slots each.
     slots: Vec<Flit>,
@@ -114,7 +114,7 @@ impl<const W: usize> Network<W> {
             table: table(wiring, &*routing),
             routing,
             slow: serial || layout.serial.iter().any(|port| port.flit_time > cycle),
-            asks_always: settings.switch_delay > 1 || settings.hold_switch,
+            always_requests: settings.switch_delay > 1 || settings.hold_switch,
             cycle,
             slots: vec![Flit::new(0, false, false); in_vcs * settings.buffer as usize],
             candidates: vec![Vec::new(); in_vcs],
@@ -157,7 +157,7 @@ impl<const W: usize> Network<W> {
     }
 
     /// Packets injected or being injected that have not arrived.
-    pub(super) fn under_way(&self) -> usize {
+    pub(super) fn in_flight(&self) -> usize {
         self.packets.len() - self.unused.len()
     }
 
@@ -328,7 +328,7 @@ impl<const W: usize> Network<W> {
             Stage::Idle => self.route(in_vc),
             Stage::Active
                 if vc.length == 1
-                    && (self.asks_always || self.out_vcs[vc.out as usize].credits > 0) =>
+                    && (self.always_requests || self.out_vcs[vc.out as usize].credits > 0) =>
             {
                 self.ready(in_vc);
             }

@@ -6,7 +6,7 @@ use crate::{FlitError, Settings};
 
 /// What somebody asks for, and how much it is preferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Ask {
+pub(super) struct Entry {
     /// Who of the input it is.
     pub(super) label: u32,
     /// Compared with other asks of the same input.
@@ -16,10 +16,10 @@ pub(super) struct Ask {
 }
 
 /// An ask, or none, for each input and output.
-pub(super) type Matrix = Vec<Vec<Option<Ask>>>;
+pub(super) type Matrix = Vec<Vec<Option<Entry>>>;
 
 /// A matrix in which nobody asks.
-pub(super) fn nobody(inputs: usize, outputs: usize) -> Matrix {
+pub(super) fn no_requests(inputs: usize, outputs: usize) -> Matrix {
     vec![vec![None; outputs]; inputs]
 }
 
@@ -52,24 +52,24 @@ impl Matching {
     }
 
     /// What each input is granted. Where nobody asks, nothing changes.
-    pub(super) fn allocate(&mut self, asks: &Matrix) -> Vec<Option<usize>> {
+    pub(super) fn allocate(&mut self, matrix: &Matrix) -> Vec<Option<usize>> {
         match self {
-            Matching::InputFirst(matching) => matching.allocate(asks),
-            Matching::Other(allocator) => allocate_other(allocator, asks),
+            Matching::InputFirst(matching) => matching.allocate(matrix),
+            Matching::Other(allocator) => allocate_other(allocator, matrix),
         }
     }
 }
 
-fn allocate_other(allocator: &mut Allocator, asks: &Matrix) -> Vec<Option<usize>> {
+fn allocate_other(allocator: &mut Allocator, matrix: &Matrix) -> Vec<Option<usize>> {
     let mut requests = Vec::new();
-    for (input, asks) in asks.iter().enumerate() {
-        for (output, ask) in asks.iter().enumerate() {
-            let Some(Ask { input_priority, output_priority, .. }) = *ask else { continue };
+    for (input, row) in matrix.iter().enumerate() {
+        for (output, request) in row.iter().enumerate() {
+            let Some(Entry { input_priority, output_priority, .. }) = *request else { continue };
             let (input, output) = (count(input), count(output));
             requests.push(Request { input, output, input_priority, output_priority });
         }
     }
-    let mut granted = vec![None; asks.len()];
+    let mut granted = vec![None; matrix.len()];
     if requests.is_empty() {
         return granted;
     }
@@ -94,16 +94,18 @@ impl InputFirst {
     }
 
     /// What each input is granted. A turn moves on, to the one after, only with a grant.
-    pub(super) fn allocate(&mut self, asks: &Matrix) -> Vec<Option<usize>> {
+    pub(super) fn allocate(&mut self, matrix: &Matrix) -> Vec<Option<usize>> {
         let (inputs, outputs) = (self.input_turns.len(), self.output_turns.len());
-        let choose = |(asks, &turn): (&Vec<Option<Ask>>, &usize)| {
-            first(asks.iter().map(|ask| ask.map(|ask| ask.input_priority)), turn)
+        let choose = |(row, &turn): (&Vec<Option<Entry>>, &usize)| {
+            first(row.iter().map(|request| request.map(|request| request.input_priority)), turn)
         };
-        let chosen: Vec<Option<usize>> = asks.iter().zip(&self.input_turns).map(choose).collect();
+        let chosen: Vec<Option<usize>> = matrix.iter().zip(&self.input_turns).map(choose).collect();
         let mut granted = vec![None; inputs];
         for output in 0..outputs {
-            let wishes = asks.iter().zip(&chosen).map(|(asks, &chosen)| {
-                asks[output].filter(|_| chosen == Some(output)).map(|ask| ask.output_priority)
+            let wishes = matrix.iter().zip(&chosen).map(|(row, &chosen)| {
+                row[output]
+                    .filter(|_| chosen == Some(output))
+                    .map(|request| request.output_priority)
             });
             let Some(input) = first(wishes, self.output_turns[output]) else { continue };
             granted[input] = Some(output);

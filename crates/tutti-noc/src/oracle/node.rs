@@ -146,10 +146,10 @@ impl Node {
         let head = &packets[&injecting.packet].head;
         let range = rules.routing.injects(head, rules.settings.classes[class]);
         let VcRange { first, last } = range;
-        let room = if rules.settings.cut_through { injecting.flits } else { 1 };
+        let needed = if rules.settings.cut_through { injecting.flits } else { 1 };
         let fits = |vc: &u32| {
             let vc = &self.output.vcs[*vc as usize];
-            !vc.taken && vc.credits >= room
+            !vc.taken && vc.credits >= needed
         };
         match queue.last_vc.filter(|vc| (first..=last).contains(vc)) {
             None => Some(first).filter(fits),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::matching::{Ask, Matching, Matrix, nobody};
+use super::matching::{Entry, Matching, Matrix, no_requests};
 use super::parts::{Flit, Output, Packet};
 use super::switch::Switch;
 use super::{Rules, count};
@@ -33,8 +33,8 @@ pub(super) struct InputVc {
     pub(super) candidates: Vec<Candidate>,
     /// Rounds before which it does not ask for a VC, and for the switch: it does not know yet what became
     /// of the last request.
-    asks_vc: u64,
-    pub(super) asks_switch: u64,
+    next_vc_request: u64,
+    pub(super) next_switch_request: u64,
 }
 
 /// An input port.
@@ -77,8 +77,8 @@ impl Router {
             flits: VecDeque::new(),
             state: State::Idle,
             candidates: Vec::new(),
-            asks_vc: 0,
-            asks_switch: 0,
+            next_vc_request: 0,
+            next_switch_request: 0,
         };
         let input = |&channel: &u32| Input {
             channel: channel as usize,
@@ -183,32 +183,32 @@ impl Router {
     fn allocate_vcs(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) {
         let vcs = rules.settings.vcs as usize;
         let done = rules.end_of(rules.round, rules.settings.vc_delay);
-        let mut asks = nobody(self.inputs.len() * vcs, self.outputs.len() * vcs);
+        let mut matrix = no_requests(self.inputs.len() * vcs, self.outputs.len() * vcs);
         for input in 0..self.inputs.len() {
             for vc in 0..vcs {
                 let from = &self.inputs[input].vcs[vc];
-                if from.state != State::WaitingForVc || from.asks_vc > rules.round {
+                if from.state != State::WaitingForVc || from.next_vc_request > rules.round {
                     continue;
                 }
-                self.ask_for_vcs(input, vc, rules, packets, &mut asks);
-                self.inputs[input].vcs[vc].asks_vc = done + 1;
+                self.request_vcs(input, vc, rules, packets, &mut matrix);
+                self.inputs[input].vcs[vc].next_vc_request = done + 1;
             }
         }
-        for (asker, granted) in self.vc_matching.allocate(&asks).into_iter().enumerate() {
+        for (requester, granted) in self.vc_matching.allocate(&matrix).into_iter().enumerate() {
             let Some(granted) = granted else { continue };
-            let (input, vc) = (asker / vcs, asker % vcs);
+            let (input, vc) = (requester / vcs, requester % vcs);
             let (port, out_vc) = (count(granted / vcs), count(granted % vcs));
             self.vc_grants.push_back(VcGrant { due: done, input, vc, port, out_vc });
         }
     }
 
-    fn ask_for_vcs(
+    fn request_vcs(
         &self,
         input: usize,
         vc: usize,
         rules: &Rules<'_>,
         packets: &BTreeMap<u64, Packet>,
-        asks: &mut Matrix,
+        matrix: &mut Matrix,
     ) {
         let vcs = rules.settings.vcs as usize;
         let from = &self.inputs[input].vcs[vc];
@@ -220,15 +220,15 @@ impl Router {
                 }
                 let empty = self.credits(candidate.port, out_vc) == rules.settings.buffer;
                 let last = rules.settings.prioritize_empty && !empty;
-                let ask = Ask {
+                let entry = Entry {
                     label: 0,
                     input_priority: i64::from(candidate.priority) - if last { 1 << 32 } else { 0 },
                     output_priority: packet.priority(rules.settings),
                 };
                 let place =
-                    &mut asks[input * vcs + vc][candidate.port as usize * vcs + out_vc as usize];
-                if place.is_none_or(|other| other.input_priority < ask.input_priority) {
-                    *place = Some(ask);
+                    &mut matrix[input * vcs + vc][candidate.port as usize * vcs + out_vc as usize];
+                if place.is_none_or(|other| other.input_priority < entry.input_priority) {
+                    *place = Some(entry);
                 }
             }
         }

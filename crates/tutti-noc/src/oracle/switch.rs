@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::matching::{Ask, Matching, Matrix, nobody};
+use super::matching::{Entry, Matching, Matrix, no_requests};
 use super::parts::{Flit, Packet};
 use super::router::{Router, State, VcGrant};
 use super::{Rules, count};
@@ -93,15 +93,15 @@ impl Router {
             self.inputs.len() * settings.input_speedup as usize,
             self.outputs.len() * settings.output_speedup as usize,
         );
-        let (plain, speculative) = (nobody(inputs, outputs), nobody(inputs, outputs));
+        let (plain, speculative) = (no_requests(inputs, outputs), no_requests(inputs, outputs));
         let mut requests = Requests { plain, speculative };
         for input in 0..self.inputs.len() {
             for vc in 0..settings.vcs as usize {
-                if self.inputs[input].vcs[vc].asks_switch > rules.round {
+                if self.inputs[input].vcs[vc].next_switch_request > rules.round {
                     continue;
                 }
-                if self.ask_for_switch(input, vc, rules, packets, &mut requests) {
-                    self.inputs[input].vcs[vc].asks_switch = done + 1;
+                if self.request_switch(input, vc, rules, packets, &mut requests) {
+                    self.inputs[input].vcs[vc].next_switch_request = done + 1;
                 }
             }
         }
@@ -115,7 +115,7 @@ impl Router {
     }
 
     /// Enters what a VC asks for, and says whether it has anything to ask for at all.
-    fn ask_for_switch(
+    fn request_switch(
         &self,
         input: usize,
         vc: usize,
@@ -131,7 +131,7 @@ impl Router {
                 if self.is_held_for(input, vc, rules.settings) {
                     return false;
                 }
-                if self.credits(port, out_vc) > 0 && self.has_room(port, rules) {
+                if self.credits(port, out_vc) > 0 && self.is_ready(port, rules) {
                     self.enter(input, vc, port, priority, rules.settings, &mut requests.plain);
                 }
                 true
@@ -159,7 +159,7 @@ impl Router {
             let hopeful = (candidate.vcs.first..=candidate.vcs.last).any(|out_vc| {
                 let taken = self.outputs[candidate.port as usize].vcs[out_vc as usize].taken;
                 let credit = !speculation.check_credit || self.credits(candidate.port, out_vc) > 0;
-                !taken && credit && self.has_room(candidate.port, rules)
+                !taken && credit && self.is_ready(candidate.port, rules)
             });
             if (checks && !hopeful) || self.is_busy(candidate.port, rules) {
                 continue;
@@ -196,7 +196,7 @@ impl Router {
         });
         if first {
             let (input_priority, output_priority) = (priority, priority);
-            *place = Some(Ask { label: count(vc), input_priority, output_priority });
+            *place = Some(Entry { label: count(vc), input_priority, output_priority });
         }
     }
 
@@ -217,7 +217,7 @@ impl Router {
             if let Some(output) = plain[input] {
                 matched.extend(winner(&requests.plain, input, output));
             } else if let Some(output) = speculative[input] {
-                let requested = requests.plain.iter().any(|asks| asks[output].is_some());
+                let requested = requests.plain.iter().any(|row| row[output].is_some());
                 let masked = if yields { requested } else { plain.contains(&Some(output)) };
                 if !masked {
                     matched.extend(winner(&requests.speculative, input, output));
@@ -278,7 +278,7 @@ impl Router {
                     continue;
                 };
                 if self.is_held_for(input, vc, rules.settings) {
-                    let can = self.credits(port, out_vc) > 0 && self.has_room(port, rules);
+                    let can = self.credits(port, out_vc) > 0 && self.is_ready(port, rules);
                     held.push((Passage { due: rules.round, input, vc, port }, can));
                 }
             }
@@ -310,7 +310,7 @@ impl Router {
     }
 
     /// Whether an output port takes requests: its channel is free, and there is room behind the switch.
-    fn has_room(&self, port: u32, rules: &Rules<'_>) -> bool {
+    fn is_ready(&self, port: u32, rules: &Rules<'_>) -> bool {
         let waiting = count(self.outputs[port as usize].queue.len());
         let full = rules.settings.output_buffer.is_some_and(|most| waiting >= most);
         !full && !self.is_busy(port, rules)
@@ -370,6 +370,6 @@ fn behind(priority: i64) -> i64 {
     priority - (1 << 62)
 }
 
-fn winner(asks: &Matrix, input: usize, output: usize) -> Option<(usize, usize, usize)> {
-    asks[input][output].map(|ask| (input, ask.label as usize, output))
+fn winner(matrix: &Matrix, input: usize, output: usize) -> Option<(usize, usize, usize)> {
+    matrix[input][output].map(|entry| (input, entry.label as usize, output))
 }

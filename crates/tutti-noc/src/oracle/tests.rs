@@ -118,7 +118,7 @@ fn a_packet_alone_takes_the_sum_of_all_delays() {
     }
 }
 
-/// With room for one flit behind each channel, a flit passes each round trip; with room for as many as
+/// With slots for one flit behind each channel, a flit passes each round trip; with room for as many as
 /// that takes cycles, one each cycle.
 #[test]
 fn buffers_of_a_round_trip_fill_a_link() {
@@ -142,10 +142,10 @@ fn buffers_of_a_round_trip_fill_a_link() {
             tail - head
         };
         assert_eq!(took(1, 41), 40 * round_trip, "{delays:?}, {latency}, {credit_delay}");
-        let room = u32::try_from(round_trip).unwrap();
-        assert_eq!(took(room, 100), 99 * u64::from(switch_delay));
+        let slots = u32::try_from(round_trip).unwrap();
+        assert_eq!(took(slots, 100), 99 * u64::from(switch_delay));
         if switch_delay == 1 {
-            assert!(took(room - 1, 100) > 99, "{delays:?}, {latency}, {credit_delay}");
+            assert!(took(slots - 1, 100) > 99, "{delays:?}, {latency}, {credit_delay}");
         }
     }
 }

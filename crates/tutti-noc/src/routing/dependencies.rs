@@ -72,7 +72,7 @@ fn explored(
         match explorer.course {
             Course::Destination => explorer.by_destination(class)?,
             Course::Pair => explorer.by_pair(class)?,
-            Course::Via { second } => explorer.by_way(class, second)?,
+            Course::Via { second } => explorer.via(class, second)?,
         }
     }
     Some(explorer.graph)
@@ -133,7 +133,7 @@ impl Explorer<'_> {
 
     /// First the ways to each node that packets go by way of, whatever their destination, then those on
     /// from where these end.
-    fn by_way(&mut self, class: u8, second: u8) -> Option<()> {
+    fn via(&mut self, class: u8, second: u8) -> Option<()> {
         let mut turns: Vec<Visit> = Vec::new();
         let mut turned = Visited::default();
         for node in 0..self.wiring.nodes() {

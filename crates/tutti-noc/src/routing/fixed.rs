@@ -61,9 +61,9 @@ impl Fixed {
         let hops = u32::from(head.hops);
         let link = self.link(place.router, head.source, head.destination, hops);
         let Some(link) = link.filter(|&link| self.wiring.port_of(link).is_some()) else { return };
-        let beside = self.routes.bundle(link);
-        let several = beside.len() > 1;
-        for port in beside.filter_map(|link| self.wiring.port_of(link)) {
+        let parallel = self.routes.bundle(link);
+        let several = parallel.len() > 1;
+        for port in parallel.filter_map(|link| self.wiring.port_of(link)) {
             let used = if several { (place.used)(port) } else { 0 };
             let priority = i32::try_from(used).map_or(i32::MIN, |used| -used);
             candidates.push(Candidate { port, vcs: place.vcs, priority });

@@ -8,25 +8,25 @@ use crate::settings::VcRange;
 /// one VC in a mesh, two (datelines) in a torus, taken when nothing else is free; who has taken it stays
 /// in it (Duato, "A new theory of deadlock-free adaptive routing in wormhole networks", 1993).
 ///
-/// `one_way` leaves only the first of these dimensions. It is what `min_adapt_mesh` of BookSim 2 does: its
+/// `first_dimension` leaves only the first of these dimensions. It is what `min_adapt_mesh` of BookSim 2 does: its
 /// `OutputSet` is ordered by priority, and of several ways of one priority keeps the first.
 #[derive(Clone, Debug)]
 pub struct MinimalAdaptive {
     compass: Compass,
-    one_way: bool,
+    first_dimension: bool,
 }
 
 impl MinimalAdaptive {
     /// On a mesh or torus.
     #[must_use]
     pub fn new(compass: Compass) -> MinimalAdaptive {
-        MinimalAdaptive { compass, one_way: false }
+        MinimalAdaptive { compass, first_dimension: false }
     }
 
     /// On a mesh or torus, along the first dimension that is not yet right.
     #[must_use]
-    pub fn one_way(compass: Compass) -> MinimalAdaptive {
-        MinimalAdaptive { compass, one_way: true }
+    pub fn first_dimension(compass: Compass) -> MinimalAdaptive {
+        MinimalAdaptive { compass, first_dimension: true }
     }
 
     /// How many VCs are the escape.
@@ -84,7 +84,7 @@ impl Routing for MinimalAdaptive {
                 vcs,
                 priority: 1,
             });
-            if self.one_way {
+            if self.first_dimension {
                 break;
             }
         }

@@ -171,7 +171,7 @@ impl Call<'_> {
     }
 
     /// Whether the argument is this word; refuses all others.
-    fn says(&self, word: &str) -> Result<bool, FlitError> {
+    fn has_option(&self, word: &str) -> Result<bool, FlitError> {
         match self.argument {
             None => Ok(false),
             Some(argument) if argument == word => Ok(true),
@@ -226,7 +226,7 @@ impl Call<'_> {
     }
 
     /// By way of another node.
-    fn by_way(&self, through: Through) -> Result<Arc<dyn Routing>, FlitError> {
+    fn two_phases(&self, through: Through) -> Result<Arc<dyn Routing>, FlitError> {
         Ok(Arc::new(TwoPhases::along(self.legs()?, self.wiring.nodes(), through)))
     }
 
@@ -243,11 +243,11 @@ impl Call<'_> {
 fn dimension_order(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
     match (call.compass(), call.argument) {
         (Some(torus), argument) if torus.wraps() => {
-            let balanced = argument.is_some() && call.says("balanced")?;
+            let balanced = argument.is_some() && call.has_option("balanced")?;
             Ok(Arc::new(TorusOrder::new(torus, balanced)))
         }
         (Some(mesh), argument) => {
-            let descending = argument.is_some() && call.says("yx")?;
+            let descending = argument.is_some() && call.has_option("yx")?;
             Ok(Arc::new(DimensionOrder::new(mesh, descending)))
         }
         // What has dimensions of another kind has routes of the graph along them.
@@ -258,7 +258,7 @@ fn dimension_order(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
 }
 
 fn o1_turn(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    let adaptive = call.says("adaptive")?;
+    let adaptive = call.has_option("adaptive")?;
     Ok(Arc::new(O1Turn::new(call.mesh()?, adaptive)))
 }
 
@@ -267,7 +267,7 @@ fn romm(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
 }
 
 fn valiant(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    call.by_way(Through::Any)
+    call.two_phases(Through::Any)
 }
 
 fn ugal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
@@ -275,12 +275,12 @@ fn ugal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
         None => THRESHOLD,
         Some(text) => text.parse().map_err(|_| call.malformed())?,
     };
-    call.by_way(Through::Either { threshold })
+    call.two_phases(Through::Either { threshold })
 }
 
 fn minimal_adaptive(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    if call.says("one_way")? {
-        return Ok(Arc::new(MinimalAdaptive::one_way(call.mesh_or_torus()?)));
+    if call.has_option("one_way")? {
+        return Ok(Arc::new(MinimalAdaptive::first_dimension(call.mesh_or_torus()?)));
     }
     Ok(Arc::new(MinimalAdaptive::new(call.mesh_or_torus()?)))
 }
@@ -291,7 +291,7 @@ fn minimal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
 }
 
 fn nca(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    let adaptive = call.says("adaptive")?;
+    let adaptive = call.has_option("adaptive")?;
     let tree = call.wiring.topology().and_then(|graph| graph.family()?.fat_tree());
     let nca = tree.and_then(|tree| NearestAncestor::new(call.wiring, tree, adaptive));
     Ok(Arc::new(nca.ok_or_else(|| call.unsuited("a fat tree"))?))

@@ -75,7 +75,7 @@ fn walks(wiring: &Wiring, text: &str) -> Vec<(u32, u32, Vec<u32>, Vec<VcRange>)>
 /// Between groups that are fully connected: local, global, local at most; by way of another group once
 /// more global and local.
 #[test]
-fn ways_through_a_dragonfly() {
+fn paths_through_a_dragonfly() {
     let dragonfly = wiring("dragonfly:p=1,a=4,h=1,g=5");
     let (half, third) = (6, 4);
     for (source, destination, passed, behind) in walks(&dragonfly, "minimal") {
@@ -99,7 +99,7 @@ fn ways_through_a_dragonfly() {
 
 /// With several cables between two groups, the one that is nearest to both ends.
 #[test]
-fn ways_through_a_dragonfly_of_grids_are_shortest_of_those_over_one_global_link() {
+fn paths_through_a_dragonfly_of_grids_are_the_shortest_over_one_global_link() {
     for notation in ["dragonfly:p=1,a=3x2,h=2,g=4", "dragonfly:p=1,a=4,h=2,g=3,absolute"] {
         let dragonfly = wiring(notation);
         let graph = Arc::clone(dragonfly.topology().unwrap());
@@ -180,7 +180,7 @@ fn hops_over_two_legs_are_those_of_both() {
 }
 
 #[test]
-fn packets_of_a_flow_take_each_of_its_ways() {
+fn packets_of_a_flow_take_each_of_its_routes() {
     let mesh = wiring("mesh:2x2");
     let text = "source_routed:0-3=0.1.2;0-3=1.1.2;*=dimension_order";
     let routing = parse(text, &mesh).unwrap();

@@ -20,7 +20,7 @@ pub struct FullyConnected {
     flows: Flows,
     /// What arrives at each node, by the cycle from which it may, first come first served.
     arriving: Vec<VecDeque<(u64, Arrival)>>,
-    under_way: u64,
+    in_flight: u64,
     counts: Counts,
 }
 
@@ -39,7 +39,7 @@ impl FullyConnected {
             settings: settings.clone(),
             flows: Flows::new(nodes),
             arriving: vec![VecDeque::new(); nodes as usize],
-            under_way: 0,
+            in_flight: 0,
             counts: Counts::default(),
         })
     }
@@ -54,7 +54,7 @@ impl FullyConnected {
         let queue = &mut self.arriving[node as usize];
         let place = queue.partition_point(|&(other, _)| other <= at);
         queue.insert(place, (at, arrival));
-        self.under_way += 1;
+        self.in_flight += 1;
         self.counts.ejected += u64::from(message.flits);
     }
 }
@@ -105,7 +105,7 @@ impl Fabric for FullyConnected {
                     responses.last = self.flows.arrived(responses.flow, responses.count);
                 }
                 arrivals.push(arrival);
-                self.under_way -= 1;
+                self.in_flight -= 1;
                 if self.narrow {
                     break;
                 }
@@ -116,7 +116,7 @@ impl Fabric for FullyConnected {
     }
 
     fn is_empty(&self) -> bool {
-        self.under_way == 0
+        self.in_flight == 0
     }
 
     fn skip_to(&mut self, cycle: u64) {

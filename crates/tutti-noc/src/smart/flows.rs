@@ -70,7 +70,7 @@ impl Flows {
 
     /// Answers that were sent and have not arrived, of some of the flows.
     #[cfg(debug_assertions)]
-    pub(super) fn under_way(&self, counts: impl Fn(FlowId) -> bool) -> u64 {
+    pub(super) fn in_flight(&self, counts: impl Fn(FlowId) -> bool) -> u64 {
         let flows = (0..).zip(&self.open).filter(|&(id, _)| counts(FlowId(id)));
         let sent = flows.flat_map(|(_, open)| open).map(|open| open.missing - open.silent.len());
         sent.map(u64::from).sum()

@@ -1,6 +1,6 @@
 //! Bids for the switch: of VCs that have an output VC, and of heads that speculate on one.
 
-use super::{Answer, Bid, General, LAST};
+use super::{Bid, Decision, General, LAST};
 use crate::allocator::Request;
 use crate::fast::Network;
 use crate::fast::bits::{Bits, low};
@@ -38,13 +38,13 @@ impl<const W: usize> Network<W> {
             self.in_vcs[in_vc].switch_pending = true;
             if !general.bids.iter().any(|bid| bid.local == local && !bid.speculative) {
                 let router = count(router);
-                general.switch_answers.push_back(Answer { due, router, local, granted: None });
+                general.switch_decisions.push_back(Decision { due, router, local, granted: None });
             }
         }
         general.bids.sort_unstable_by_key(|bid| bid.input);
         for bid in &general.bids {
             let (router, granted) = (count(router), Some(bid.output));
-            general.switch_answers.push_back(Answer { due, router, local: bid.local, granted });
+            general.switch_decisions.push_back(Decision { due, router, local: bid.local, granted });
         }
     }
 
@@ -104,7 +104,7 @@ impl<const W: usize> Network<W> {
         let in_vc = first_in as usize * self.vcs + local;
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         candidates.clear();
-        self.for_each_way(in_vc, |candidate| candidates.push(*candidate));
+        self.for_each_candidate(in_vc, |candidate| candidates.push(*candidate));
         let input = switch.input(local);
         let priority = self.first_priority(in_vc, &self.in_vcs[in_vc]);
         let lower = if speculation.allocator.is_none() { LAST } else { 0 };
@@ -193,8 +193,8 @@ impl<const W: usize> Network<W> {
         let yields = self.settings.speculation.is_some_and(|spec| spec.yield_to_requests);
         let is_masked = |input: u32, output: u32| {
             let taken = sure.iter().any(|grant| grant.1 == output);
-            let wanted = requested.contains(&output);
-            sure.iter().any(|grant| grant.0 == input) || if yields { wanted } else { taken }
+            let contested = requested.contains(&output);
+            sure.iter().any(|grant| grant.0 == input) || if yields { contested } else { taken }
         };
         let (sure, maybe) = (&sure, &*grants);
         bids.retain(|bid| {

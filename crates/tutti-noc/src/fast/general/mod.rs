@@ -21,7 +21,7 @@ const LAST: i64 = 1 << 62;
 
 /// What an input VC hears `due`.
 #[derive(Clone, Copy, Debug)]
-struct Answer {
+struct Decision {
     due: u64,
     router: u32,
     /// Counted from the router's first input VC.
@@ -52,8 +52,8 @@ pub(super) struct General {
     holders: Vec<Option<(usize, usize)>>,
     /// Per switch output, how many switch inputs hold it: grants of several rounds can be due in one.
     held: Vec<u32>,
-    vc_answers: VecDeque<Answer>,
-    switch_answers: VecDeque<Answer>,
+    vc_decisions: VecDeque<Decision>,
+    switch_decisions: VecDeque<Decision>,
     requests: Vec<Request>,
     grants: Vec<(u32, u32)>,
     bids: Vec<Bid>,
@@ -114,8 +114,8 @@ impl General {
             offsets: (0..inputs).map(|input| input % ins as usize).collect(),
             holders: vec![None; inputs],
             held: vec![0; out_ports * outs as usize],
-            vc_answers: VecDeque::new(),
-            switch_answers: VecDeque::new(),
+            vc_decisions: VecDeque::new(),
+            switch_decisions: VecDeque::new(),
             requests: Vec::new(),
             grants: Vec::new(),
             bids: Vec::new(),
@@ -138,7 +138,7 @@ impl General {
 
     /// Whether nobody waits for an answer.
     pub(super) fn is_idle(&self) -> bool {
-        self.routing.is_empty() && self.vc_answers.is_empty() && self.switch_answers.is_empty()
+        self.routing.is_empty() && self.vc_decisions.is_empty() && self.switch_decisions.is_empty()
     }
 
     /// A head is routed from this round on, or from the first of a cycle that has just begun.
@@ -207,11 +207,11 @@ impl<const W: usize> Network<W> {
                     word &= word - 1;
                 }
             }
-            self.answer_vcs(&mut general);
+            self.commit_vcs(&mut general);
             let passages = self.passages(&mut general);
             self.general = Some(general);
             let sooner = round + 1 < rounds && self.settings.traversal_delay > 0;
-            self.answer_switch(passages, sooner);
+            self.commit_switch(passages, sooner);
         }
     }
 
@@ -259,7 +259,7 @@ impl<const W: usize> Network<W> {
         let mut rest = vc_requests;
         while let Some(local) = rest.pop() {
             let in_vc = self.routers[router].first_in as usize * self.vcs + local;
-            self.for_each_way(in_vc, |candidate| {
+            self.for_each_candidate(in_vc, |candidate| {
                 self.request_vcs(general, router, local, candidate)
             });
         }
@@ -272,12 +272,12 @@ impl<const W: usize> Network<W> {
             let granted = granted.map(|grant| grant.1 as usize);
             self.in_vcs[self.routers[router].first_in as usize * self.vcs + local].stage =
                 Stage::Pending;
-            general.vc_answers.push_back(Answer { due, router: count(router), local, granted });
+            general.vc_decisions.push_back(Decision { due, router: count(router), local, granted });
         }
     }
 
     /// Every candidate of the first packet of a VC.
-    fn for_each_way(&self, in_vc: usize, mut what: impl FnMut(&Candidate)) {
+    fn for_each_candidate(&self, in_vc: usize, mut what: impl FnMut(&Candidate)) {
         let vc = &self.in_vcs[in_vc];
         if vc.many {
             self.candidates[in_vc].iter().for_each(what);
@@ -298,7 +298,7 @@ impl<const W: usize> Network<W> {
         let port = (self.routers[router].first_out + candidate.port) as usize;
         let vc = &self.in_vcs[in_vc];
         let mut free =
-            self.with_room(vc, in_vc, port, self.out_ports[port].free & candidate.vcs.mask());
+            self.usable(vc, in_vc, port, self.out_ports[port].free & candidate.vcs.mask());
         let output_priority = self.first_priority(in_vc, vc);
         while free != 0 {
             let bit = low(free);
@@ -321,9 +321,10 @@ impl<const W: usize> Network<W> {
         self.priority(flit.packet())
     }
 
-    fn answer_vcs(&mut self, general: &mut General) {
-        while general.vc_answers.front().is_some_and(|answer| answer.due <= general.round) {
-            let Some(Answer { router, local, granted, .. }) = general.vc_answers.pop_front() else {
+    fn commit_vcs(&mut self, general: &mut General) {
+        while general.vc_decisions.front().is_some_and(|decision| decision.due <= general.round) {
+            let Some(Decision { router, local, granted, .. }) = general.vc_decisions.pop_front()
+            else {
                 break;
             };
             let router = router as usize;
@@ -345,14 +346,16 @@ impl<const W: usize> Network<W> {
         let port = self.routers[router].first_out as usize + out / self.vcs;
         let bit = 1 << (out % self.vcs);
         let free = self.out_ports[port].free & bit;
-        self.settings.vc_delay == 1 || self.with_room(&self.in_vcs[in_vc], in_vc, port, free) != 0
+        self.settings.vc_delay == 1 || self.usable(&self.in_vcs[in_vc], in_vc, port, free) != 0
     }
 
     /// Those who are due to pass and still can, before any of them does; the others ask again.
     fn passages(&mut self, general: &mut General) -> Vec<(usize, usize)> {
         let mut passages = Vec::new();
-        while general.switch_answers.front().is_some_and(|answer| answer.due <= general.round) {
-            let Some(Answer { router, local, granted, .. }) = general.switch_answers.pop_front()
+        while general.switch_decisions.front().is_some_and(|decision| decision.due <= general.round)
+        {
+            let Some(Decision { router, local, granted, .. }) =
+                general.switch_decisions.pop_front()
             else {
                 break;
             };
@@ -372,7 +375,7 @@ impl<const W: usize> Network<W> {
     }
 
     /// Packets that hold the switch go on, or lose it; then those that have been granted it pass.
-    fn answer_switch(&mut self, passages: Vec<(usize, usize)>, sooner: bool) {
+    fn commit_switch(&mut self, passages: Vec<(usize, usize)>, sooner: bool) {
         let Some(general) = &mut self.general else { return };
         let mut holding = std::mem::take(&mut general.holding);
         for &(router, local, can) in &holding {

@@ -100,7 +100,7 @@ impl Reduction {
     }
 
     /// The reduction of a flit that one more member answers, if it has begun.
-    pub(super) fn begun(&mut self, flit: u64) -> Option<FlowId> {
+    pub(super) fn started(&mut self, flit: u64) -> Option<FlowId> {
         let (flow, silent) = self.open.get_mut(&flit)?;
         let flow = *flow;
         *silent -= 1;

@@ -98,7 +98,7 @@ pub struct FabricCarrier<'a> {
     next: u64,
     reductions: Vec<Reduction>,
     /// Reductions of a flit that have begun and are not over.
-    begun: u32,
+    active: u32,
     /// Those that were begun although tables had no entry left.
     beyond: u64,
     arrivals: Vec<Arrival>,
@@ -128,7 +128,7 @@ impl<'a> FabricCarrier<'a> {
             under: BTreeMap::new(),
             next: 0,
             reductions: Vec::new(),
-            begun: 0,
+            active: 0,
             beyond: 0,
             arrivals: Vec::new(),
             deadlock: None,
@@ -248,10 +248,10 @@ impl<'a> FabricCarrier<'a> {
 
     /// The reduction that the next flit of a contribution belongs to: one that has begun, or one more if it may.
     fn flow(&mut self, reduction: usize, job: &Job, beyond: bool) -> Option<super::FlowId> {
-        if let Some(flow) = self.reductions[reduction].begun(job.cut) {
+        if let Some(flow) = self.reductions[reduction].started(job.cut) {
             return Some(flow);
         }
-        let full = self.begun >= self.settings.art_entries;
+        let full = self.active >= self.settings.art_entries;
         if full && !beyond {
             return None;
         }
@@ -267,7 +267,7 @@ impl<'a> FabricCarrier<'a> {
             tag: job.number,
         };
         let flow = self.fabric.open(flow).expect("members were checked");
-        self.begun += 1;
+        self.active += 1;
         self.reductions[reduction].begin(job.cut, flow);
         Some(flow)
     }
@@ -294,7 +294,7 @@ impl<'a> FabricCarrier<'a> {
                 u64::from(responses.count),
                 "every answer is worth one"
             );
-            self.begun -= u32::from(responses.last);
+            self.active -= u32::from(responses.last);
         }
         let last = responses.is_none_or(|responses| responses.last);
         let (over, mut done) = under.takes(node, there, last);

@@ -153,7 +153,7 @@ impl MeshRun<'_> {
             }
             self.send(now)?;
             self.fabric.step(&mut self.arrivals);
-            self.hear();
+            self.record_arrivals();
             if self.phases.in_window(now).is_some() {
                 self.tallies.iter_mut().for_each(Tally::pass);
             }
@@ -181,7 +181,7 @@ impl MeshRun<'_> {
         Ok(())
     }
 
-    fn hear(&mut self) {
+    fn record_arrivals(&mut self) {
         for arrival in self.arrivals.drain(..) {
             let [load, place] = [arrival.tag >> 32, arrival.tag & u64::from(u32::MAX)];
             let (load, place) = (usize::try_from(load), u32::try_from(place));

@@ -85,7 +85,7 @@ fn sets_by_halves_hold_each_other_node_with_a_chance_of_a_half() {
 }
 
 #[test]
-fn corners_send_and_nobody_else() {
+fn only_corners_send() {
     let kind = Kind::Broadcast { from: Sources::Corners };
     let orders = generated(&load(kind, 0.5), 1_000, 3);
     let mut by_node = [0_u32; 64];

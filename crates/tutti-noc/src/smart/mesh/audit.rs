@@ -81,9 +81,9 @@ impl Mesh {
             let input = u32::try_from(input).expect("inputs are counted in 32 bits");
             for vc in 0..self.vcs.per_port {
                 let place = VcId { input, vc };
-                self.check_wants(place);
+                self.check_requests(place);
                 let vc = self.vcs.at(place);
-                if vc.packet == super::state::NOBODY {
+                if vc.packet == super::state::NO_PACKET {
                     continue;
                 }
                 holders += 1;
@@ -105,12 +105,12 @@ impl Mesh {
                 |&&slot: &&u32| matches!(self.packets.get(slot).kind, Kind::Response(_));
             responses += queue.iter().filter(is_response).count() as u64;
         }
-        assert_eq!(responses, self.flows.under_way(|id: FlowId| self.tables.combines(id)));
+        assert_eq!(responses, self.flows.in_flight(|id: FlowId| self.tables.combines(id)));
         assert_eq!(holders, self.packets.holders(), "a packet is held by nobody, or by two");
     }
 
     /// What allocation looks at is what can be seen from the VCs themselves.
-    fn check_wants(&self, place: VcId) {
+    fn check_requests(&self, place: VcId) {
         let (router, vc) = (router_of(place.input), self.vcs.at(place));
         let (bit, input) = (1_u64 << place.vc, &self.vcs.inputs[place.input as usize]);
         let ready = input.ready & bit != 0;
@@ -120,7 +120,7 @@ impl Mesh {
             let straight = vc.route.straight >> output & 1 == 1;
             let goes = ready && vc.mask >> output & 1 == 1 && !(preset && output != LOCAL);
             let apart = vc.pool(output) % 3 != 0 && output != LOCAL;
-            assert_eq!(input.wants[output] & bit != 0, goes && !apart, "{vc:?} at {place:?}");
+            assert_eq!(input.requests[output] & bit != 0, goes && !apart, "{vc:?} at {place:?}");
             let Some([before, after]) = turns.filter(|_| output != LOCAL) else { continue };
             assert_eq!(before[output] & bit != 0, goes && apart && straight, "{vc:?}");
             assert_eq!(after[output] & bit != 0, goes && apart && !straight, "{vc:?}");

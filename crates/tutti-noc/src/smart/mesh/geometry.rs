@@ -61,7 +61,7 @@ impl Geometry {
         let (columns, rows) = (settings.columns, settings.rows);
         let places: Vec<(u32, u32)> =
             (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y))).collect();
-        let beside = |&(x, y): &(u32, u32)| {
+        let adjacent = |&(x, y): &(u32, u32)| {
             let at =
                 |x: u32, y: u32| if x < columns && y < rows { x + columns * y } else { NOWHERE };
             [at(x + 1, y), at(x.wrapping_sub(1), y), at(x, y + 1), at(x, y.wrapping_sub(1))]
@@ -79,7 +79,7 @@ impl Geometry {
             interval,
             preset_cycles: u64::from(settings.preset_cycles()),
             reach: settings.hops_per_cycle,
-            neighbours: places.iter().map(beside).collect(),
+            neighbours: places.iter().map(adjacent).collect(),
             copies: Vec::new(),
             places,
         };

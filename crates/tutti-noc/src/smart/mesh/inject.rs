@@ -141,11 +141,11 @@ impl Mesh {
     /// Whether a flit that needs a VC of a pool must wait for one.
     #[inline]
     fn is_blocked(&self, input: u32, pool: u8, kind: Kind) -> bool {
-        if self.vcs.has_room(input, pool) {
+        if self.vcs.has_free_vc(input, pool) {
             return false;
         }
         match kind {
-            Kind::Response(flow) => self.tables.would_be_kept(flow, router_of(input)),
+            Kind::Response(flow) => self.tables.would_be_buffered(flow, router_of(input)),
             _ => true,
         }
     }

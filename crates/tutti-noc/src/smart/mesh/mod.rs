@@ -252,8 +252,8 @@ impl Fabric for Mesh {
         let classes = self.settings.classes.len();
         let queues = &self.queues[node as usize * classes..][..classes];
         let waits = |queue: &VecDeque<u32>| {
-            let begun = queue.front().is_some_and(|&slot| self.packets.get(slot).injected > 0);
-            queue.len() - usize::from(begun)
+            let started = queue.front().is_some_and(|&slot| self.packets.get(slot).injected > 0);
+            queue.len() - usize::from(started)
         };
         queues.iter().map(waits).sum()
     }

@@ -148,14 +148,14 @@ impl Mesh {
         if reach == 1 {
             return;
         }
-        let heard = self.geometry.to_edge(request.router, output).min(reach);
+        let reached = self.geometry.to_edge(request.router, output).min(reach);
         request.hops = if request.route.is(ON_TREE) {
-            heard
+            reached
         } else {
             let to = self.packets.get(request.slot).destination;
             self.geometry.towards(request.router, to).1.min(reach)
         };
-        count_request(&mut self.counts, u64::from(heard), request.flow.is_some());
+        count_request(&mut self.counts, u64::from(reached), request.flow.is_some());
     }
 
     /// What an answer stands for, and its value.
@@ -476,12 +476,12 @@ fn arrives_at(router: u32, direction: usize) -> u32 {
     input_of(router, opposite(direction))
 }
 
-fn count_request(counts: &mut super::Counts, heard: u64, is_response: bool) {
+fn count_request(counts: &mut super::Counts, reached: u64, is_response: bool) {
     let (requests, hops) = if is_response {
         (&mut counts.response_requests, &mut counts.response_request_hops)
     } else {
         (&mut counts.requests, &mut counts.request_hops)
     };
     *requests += 1;
-    *hops += heard;
+    *hops += reached;
 }

@@ -43,7 +43,7 @@ impl Mesh {
         let mut next = router;
         for _ in 0..hops {
             next = self.geometry.neighbour(next, direction);
-            if !self.vcs.has_room(input_of(next, opposite(direction)), pool) {
+            if !self.vcs.has_free_vc(input_of(next, opposite(direction)), pool) {
                 return;
             }
         }

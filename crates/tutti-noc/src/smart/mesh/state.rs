@@ -3,7 +3,7 @@
 use super::super::message::{FlowId, NodeSet};
 
 /// No packet.
-pub(super) const NOBODY: u32 = u32::MAX;
+pub(super) const NO_PACKET: u32 = u32::MAX;
 
 /// What a packet is to routers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -154,7 +154,7 @@ impl Tables {
     }
 
     /// What an answer that could come to a router would need a VC for.
-    pub(super) fn would_be_kept(&self, id: FlowId, router: u32) -> bool {
+    pub(super) fn would_be_buffered(&self, id: FlowId, router: u32) -> bool {
         let table = &self.tables[id.0 as usize];
         match self.fan_in {
             FanIn::Complete => table.directions[router as usize] == 1,

@@ -76,7 +76,7 @@ impl Audit {
     }
 
     /// An answer is sent.
-    pub(super) fn response(&mut self, flow: FlowId) {
+    pub(super) fn respond(&mut self, flow: FlowId) {
         self.flows.get_mut(&flow).expect("it is open").sent += 1;
     }
 

@@ -207,10 +207,10 @@ impl Grid {
             return Port::MESH.to_vec();
         }
         let spreads = straight_on.is_x() != self.yx;
-        let wanted = |port: &Port| {
+        let expected = |port: &Port| {
             (spreads && port.is_x() != straight_on.is_x()) || (stops && *port == straight_on)
         };
-        Port::MESH.into_iter().filter(wanted).collect()
+        Port::MESH.into_iter().filter(expected).collect()
     }
 
     fn mask_private(&self, flit: &Flit, straight_on: Port, stops: bool) -> Vec<Port> {

@@ -121,7 +121,7 @@ impl Mesh {
     }
 
     /// Whether there is room for a flit, in a stage, where an output leads to.
-    fn has_room(&self, router: u32, output: Port, flit: &Flit, stage: usize) -> bool {
+    fn has_free_vc(&self, router: u32, output: Port, flit: &Flit, stage: usize) -> bool {
         let next = self.grid.next(router, output).expect("flits stay on the mesh");
         self.input(next, output.opposite()).takes(
             self.pool(flit.class, stage),
@@ -155,7 +155,7 @@ impl Mesh {
     }
 
     /// Tells of what has arrived by now.
-    fn tell(&mut self, arrivals: &mut Vec<Arrival>) {
+    fn report(&mut self, arrivals: &mut Vec<Arrival>) {
         let now = self.now;
         let (mut due, later): (Vec<Arrival>, Vec<Arrival>) =
             self.taken.drain(..).partition(|arrival| arrival.arrived <= now);
@@ -246,7 +246,7 @@ impl Fabric for Mesh {
         self.set_paths(&grants);
         self.send_on_preset_paths();
         self.land();
-        self.tell(arrivals);
+        self.report(arrivals);
         self.tally(1);
         self.check();
         self.now += 1;

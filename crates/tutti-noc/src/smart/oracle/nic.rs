@@ -35,7 +35,7 @@ impl Mesh {
             Cast::Many(members) => Cargo::Multicast { members: members.clone() },
             &Cast::Response(flow, value) => {
                 let rule = self.rule(flow);
-                self.audit.response(flow);
+                self.audit.respond(flow);
                 let flow_of = self.flows.get(flow);
                 (created, tag) = (flow_of.created, flow_of.tag);
                 Cargo::Response { flow, to: flow_of.destination, count: 1, value, rule }

@@ -64,9 +64,9 @@ impl Flit {
     }
 
     /// The flow of an answer that routers merge or keep tables for.
-    pub(super) fn combines(&self, wanted: Rule) -> Option<FlowId> {
+    pub(super) fn combines(&self, expected: Rule) -> Option<FlowId> {
         match self.cargo {
-            Cargo::Response { flow, rule, .. } if rule == wanted => Some(flow),
+            Cargo::Response { flow, rule, .. } if rule == expected => Some(flow),
             _ => None,
         }
     }

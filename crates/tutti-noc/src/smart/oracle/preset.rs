@@ -105,9 +105,9 @@ impl Mesh {
         let flit = self.flit_of(waiting);
         let pool = self.pool(flit.class, 2);
         let input = tree.turn.opposite();
-        let has_room =
+        let has_free_vc =
             line.iter().all(|&router| self.input(router, input).takes(pool, flit.packet, self.now));
-        if has_room {
+        if has_free_vc {
             self.send_preset(waiting, &flit, tree.turn, &line, false);
         }
     }
