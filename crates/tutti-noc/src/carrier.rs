@@ -4,7 +4,7 @@
 //! route alone. A node injects its messages one after the other, in the order in which they were sent. Where an
 //! NPU is several nodes, each of them takes the next packet of the message that the fewest others are at, of
 //! equals the one sent first; and packets that come are dealt out to them in turn. A
-//! packet is injected from the first whole cycle on in which the model says that its first byte leaves. A message has
+//! packet is injected from the first complete cycle on in which the model says that its first byte leaves. A message has
 //! arrived when the last flit of it has, and never before the model says.
 //!
 //! **The ends** are those of [packets](tutti_network::packet): what a model charges a sender for bytes is how

@@ -6,7 +6,7 @@ use super::{Channel, End, Settings, Wiring};
 /// channel, if both routers grant at once: so many flits of room keep a channel of a flit per cycle busy.
 ///
 /// The flit crosses switch and channel, leaves its slot when it has the switch there, the credit crosses
-/// the channel back, counts, and the next flit asks for the switch.
+/// the channel back, counts, and the next flit requests the switch.
 #[must_use]
 pub fn round_trip(settings: &Settings, channel: &Channel) -> u64 {
     let there = settings.traversal_delay + channel.parameters.latency + 1;
@@ -41,7 +41,7 @@ pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<T
     let vcs = if longest > settings.buffer { 1 } else { fewest };
     let slots = u64::from(vcs) * u64::from(settings.buffer);
     let cycle = wiring.cycle().ps();
-    // A VC sends a flit each time that it has asked for the switch.
+    // A VC sends a flit each time that it has requested the switch.
     let each = if vcs == 1 { cycle * u64::from(settings.switch_delay) } else { cycle };
     let links = wiring.channels().iter().filter_map(|channel| {
         let (End::Router { .. }, End::Router { .. }) = (channel.from, channel.to) else {

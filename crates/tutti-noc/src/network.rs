@@ -87,7 +87,7 @@ impl Network {
     }
 
     /// Passes over cycles in which nothing would happen, up to, but not, `end` if there is one: what the
-    /// source has got since it was asked last is not seen.
+    /// source has got since it was requested last is not seen.
     pub fn rest(&mut self, end: Option<u64>) {
         each!(&mut self.0, network => network.rest(end));
     }

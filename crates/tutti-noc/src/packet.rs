@@ -30,7 +30,7 @@ pub struct Order {
     pub flits: u32,
     /// Its message class.
     pub class: u8,
-    /// Larger goes first, where allocators look at priorities.
+    /// Larger goes first, where allocators inspect priorities.
     pub priority: i64,
     /// Handed back when it has arrived.
     pub tag: u64,

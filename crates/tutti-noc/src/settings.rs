@@ -41,7 +41,7 @@ impl VcRange {
     }
 
     /// One of so many parts, the first ones one larger where that does not come out even; empty ones
-    /// are not asked for.
+    /// are not requested.
     #[inline]
     #[must_use]
     pub fn part(self, index: u32, parts: u32) -> VcRange {

@@ -21,7 +21,7 @@ pub enum End {
     Router {
         /// Which router.
         router: u32,
-        /// Which of its outputs, where the channel begins there, or inputs, where it ends there.
+        /// Which of its outputs, where the channel starts there, or inputs, where it ends there.
         port: u32,
     },
     /// A node.
@@ -70,7 +70,7 @@ pub struct Wiring {
     graph: Option<RouterGraph>,
 }
 
-/// The graph that a wiring was made of.
+/// The graph that a wiring was built from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct RouterGraph {
     topology: Arc<Topology>,
@@ -169,7 +169,7 @@ impl Wiring {
     /// neither to or from an NPU: they are nodes without a router of their own. Other NPUs are nodes of their
     /// own router, over `port` channels. Links come first among a router's ports, in the order of their ids.
     ///
-    /// A link's latency is rounded up to whole cycles, and is at least one.
+    /// A link's latency is rounded up to integer cycles, and is at least one.
     ///
     /// # Errors
     /// When the cycle is of no length, or a latency is of too many cycles.
@@ -311,13 +311,13 @@ impl Wiring {
         }
     }
 
-    /// The graph that it was made of, if it was.
+    /// The graph that it was built from, if it was.
     #[must_use]
     pub fn topology(&self) -> Option<&Arc<Topology>> {
         self.graph.as_ref().map(|graph| &graph.topology)
     }
 
-    /// The vertex a router stands at, where the wiring was made of a graph.
+    /// The vertex a router stands at, where the wiring was built from a graph.
     #[must_use]
     pub fn vertex(&self, router: u32) -> Option<VertexId> {
         self.graph.as_ref()?.vertices.get(router as usize).copied()
@@ -330,7 +330,7 @@ impl Wiring {
         (port != NONE).then_some(port)
     }
 
-    /// What an end is called: the vertex of the graph, if the wiring was made of one.
+    /// What an end is called: the vertex of the graph, if the wiring was built from one.
     #[must_use]
     pub fn name(&self, end: End) -> String {
         let (vertex, plain) = match end {
@@ -431,7 +431,7 @@ fn parameters(
     Ok(ChannelParameters { latency, credit_latency: latency, flit_time, length: link.length })
 }
 
-/// So long in whole cycles, rounded up.
+/// So long in integer cycles, rounded up.
 fn cycles(time: Time, cycle: Time) -> Result<u32, FlitError> {
     let cycles = time.ps().div_ceil(cycle.ps());
     u32::try_from(cycles)

@@ -15,7 +15,7 @@ use tutti_noc::{
 use tutti_topology::LinkParameters;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// Packets that were there from the beginning, in order of time, by (node, class).
+/// Packets that were there from the start, in order of time, by (node, class).
 #[derive(Clone)]
 struct Listed {
     classes: usize,
@@ -101,7 +101,7 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// Number of VCs, buffers, classes, and what is asked of VCs before they are given.
+/// Number of VCs, buffers, classes, and what is requested of VCs before they are given.
 fn basic() -> impl Strategy<Value = Settings> {
     (4..6_u32, 1..6_u32, 1..3_usize, any::<[bool; 3]>(), any::<u64>()).prop_map(
         |(vcs, buffer, classes, [tail, full, cut_through], seed)| {

@@ -117,7 +117,7 @@ fn classes_take_turns_at_the_nic() {
 
 #[test]
 fn responses_to_a_corner_of_five_by_five_follow_the_figure() {
-    // Figure 4: all but 40 answer at once. Leaves of the rows go to column 4 in one cycle, that to 40.
+    // Figure 4: all but 40 respond at once. Leaves of the rows go to column 4 in one cycle, that to 40.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     both(&settings, &[(0, reduction(25, 4))], |outcome| {
         assert_eq!(took(outcome, 0), 4);
@@ -150,7 +150,7 @@ fn a_response_is_dropped_where_the_nic_has_not_responded() {
 
 #[test]
 fn only_paths_of_members_count() {
-    // 6 > 4 > ... : the answers of 10 and 14 meet at 14 on their way to 4, in a mesh of 5 by 5.
+    // 6 > 4 > ... : the responses of 10 and 14 meet at 14 on their way to 4, in a mesh of 5 by 5.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     let members = vec![(10, 0), (14, 3)];
     let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Max, held: None };
@@ -194,7 +194,7 @@ fn an_entry_is_free_in_the_cycle_after_the_last_response_or_the_release() {
                 combine: Combine::Count,
                 held,
             };
-            // Three that are never over meanwhile: a member of each answers late.
+            // Three that are never over meanwhile: a member of each responds late.
             let late = |to: u32| Deed::Reduce {
                 to,
                 members: vec![(to + 1, 0), (to + 2, 100)],

@@ -19,7 +19,7 @@ use tutti_units::{Bytes, Time, TimePerByte};
 /// Packets of a flit: created, from, to.
 type Packets = Vec<(u64, u32, u32)>;
 
-/// What a packet of the flit network takes besides: over the channel from its node two cycles, through the
+/// What a packet of the flit network takes in addition: over the channel from its node two cycles, through the
 /// last router and over the channel to its node two.
 const CHANNELS: u64 = 4;
 
@@ -164,7 +164,7 @@ fn under_load_packets_wait_as_long() {
     }
 }
 
-/// Flits per node and cycle of what is asked for too much.
+/// Flits per node and cycle of what is requested too much.
 fn carried(arrived: &[Option<u64>]) -> f64 {
     let counted = arrived.iter().flatten().filter(|&&at| (1000..4000).contains(&at));
     counted.count() as f64 / (64.0 * 3000.0)

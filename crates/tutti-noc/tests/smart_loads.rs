@@ -242,10 +242,7 @@ fn what_cannot_be_sent_is_refused_with_why() {
             fabric.send(message).expect_err(engine).to_string()
         };
         let many = |nodes: &[u32]| Cast::Many(nodes.iter().copied().collect());
-        assert_eq!(
-            refused(Cast::One(8), 0, 1),
-            "there is no node 8 among 8 (0 to 7): a packet names it"
-        );
+        assert_eq!(refused(Cast::One(8), 0, 1), "a packet names node 8: expected 0 to 7");
         assert_eq!(refused(Cast::One(1), 2, 1), "a packet of class 2: there are 2 classes, 0 to 1");
         assert_eq!(
             refused(Cast::One(1), 0, 3),
@@ -253,7 +250,7 @@ fn what_cannot_be_sent_is_refused_with_why() {
         );
         assert_eq!(
             refused(many(&[1]), 0, 2),
-            "a packet of class 0: 2 flits to many or as an answer; expected one"
+            "a packet of class 0: 2 flits to many or as a response; expected one"
         );
         assert_eq!(refused(many(&[1]), 1, 1), "a packet of class 1: no multicasts travel in it");
         assert_eq!(
@@ -291,8 +288,10 @@ fn invalid_responses_are_refused(fabric: &mut dyn Fabric) {
     fabric.send(response(1)).unwrap();
     for source in [1, 5] {
         assert_eq!(
-            fabric.send(response(source)).expect_err("not asked").to_string(),
-            format!("a packet of class 0: node {source} answers twice, or is not asked")
+            fabric.send(response(source)).expect_err("not a member").to_string(),
+            format!(
+                "a packet of class 0: node {source} has responded, or is not a member of the reduction"
+            )
         );
     }
 }

@@ -8,10 +8,10 @@ use super::{AllocatorKind, ArbiterKind};
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum AllocatorError {
     /// No allocator has that name.
-    #[error("there is no allocator `{name}`: expected one of {}", AllocatorKind::NAMES.join(", "))]
+    #[error("unknown allocator `{name}`: expected one of {}", AllocatorKind::NAMES.join(", "))]
     UnknownAllocator { name: String },
     /// No arbiter has that name.
-    #[error("there is no arbiter `{text}`: expected one of {}", ArbiterKind::FORMS)]
+    #[error("unknown arbiter `{text}`: expected one of {}", ArbiterKind::FORMS)]
     UnknownArbiter { text: String },
     /// Nothing to match.
     #[error(

@@ -1,6 +1,6 @@
-//! Who of those that ask gets what: matchings of inputs to outputs.
+//! Who of those that request gets what: matchings of inputs to outputs.
 //!
-//! A router asks an allocator twice in a packet's stay: virtual channels ask for virtual channels of the
+//! A router uses an allocator twice in a packet's stay: virtual channels request virtual channels of the
 //! next router, then for passage through the switch. Every request is for one (input, output) pair, and
 //! no input and no output is granted twice. The work grows with the requests, not with the ports.
 //!
@@ -50,10 +50,10 @@ use wavefront::Wavefront;
 /// More inputs or outputs than this are refused: matrix arbiters keep state for each pair.
 const MOST_PORTS: u32 = 8192;
 
-/// An input that asks for an output. There is at most one request for a pair.
+/// An input that requests an output. There is at most one request for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who asks.
+    /// Who requests.
     pub input: u32,
     /// For what.
     pub output: u32,

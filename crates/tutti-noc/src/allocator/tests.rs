@@ -16,7 +16,7 @@ fn grants(allocator: &mut Allocator, pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
     grants
 }
 
-/// Every input asks for every output.
+/// Every input requests every output.
 fn all_pairs(inputs: u32, outputs: u32) -> Vec<(u32, u32)> {
     (0..inputs).flat_map(|i| (0..outputs).map(move |o| (i, o))).collect()
 }
@@ -30,7 +30,7 @@ fn inputs_choose_first_and_losers_stay_where_they_were() {
     // Input 0 chooses output 1; input 1 still chooses output 0.
     assert_eq!(grants(&mut first, &pairs), [(0, 1), (1, 0)]);
     // Pointers: inputs 2 and 1, outputs 2 (after input 1) and 1: input 0 wraps to output 0, which is
-    // asked by both and takes input 0, the first at or after 2.
+    // requested by both and takes input 0, the first at or after 2.
     assert_eq!(grants(&mut first, &pairs), [(0, 0)]);
 }
 
@@ -103,7 +103,7 @@ fn a_longer_path_frees_an_output() {
 
 #[test]
 fn pim_looks_on_from_a_random_place() {
-    // Inputs 0 and 1 of 4 ask for output 0. Places 2, 3 and 0 lead to input 0, place 1 to input 1: shares
+    // Inputs 0 and 1 of 4 request output 0. Places 2, 3 and 0 lead to input 0, place 1 to input 1: shares
     // 3/4 and 1/4. Of 4000, 3000 +- 27.4 (binomial); bound at five sigma.
     let mut pim = allocator(AllocatorKind::Pim, 4, 1, 1);
     let served = |_: &u32| grants(&mut pim, &[(0, 0), (1, 0)]) == [(0, 0)];
@@ -145,7 +145,7 @@ fn a_matrix_arbiter_serves_whom_it_served_longest_ago() {
 fn an_arbiter_chooses_by_priority_before_turn_and_advances_only_when_served() {
     let mut arbiters = Arbiters::new(ArbiterKind::RoundRobin, 2, 3).unwrap();
     assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(1));
-    assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(1), "nobody was served");
+    assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(1), "no contender was served");
     arbiters.serve(1, 1);
     assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(2));
     assert_eq!(arbiters.choose(0, [(0, 0), (2, 0)]), Some(0), "the other arbiter is where it was");
@@ -205,15 +205,12 @@ fn names_are_read_as_they_are_written() {
     }
     assert_eq!(
         "max_size".parse::<AllocatorKind>().unwrap_err().to_string(),
-        "there is no allocator `max_size`: expected one of separable_input_first, \
+        "unknown allocator `max_size`: expected one of separable_input_first, \
          separable_output_first, islip, wavefront, pim, maximum"
     );
     for text in ["", "tree", "matrix:2", "tree_matrix:", "tree_matrix:0", "tree_round_robin:-1"] {
         let message = text.parse::<ArbiterKind>().unwrap_err().to_string();
-        assert!(
-            message.starts_with(&format!("there is no arbiter `{text}`: expected")),
-            "{message}"
-        );
+        assert!(message.starts_with(&format!("unknown arbiter `{text}`: expected")), "{message}");
     }
 }
 

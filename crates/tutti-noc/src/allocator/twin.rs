@@ -1,4 +1,4 @@
-//! The same allocators the obvious way: a matrix of requests, every port asked in turn, every arbiter with
+//! The same allocators the obvious way: a matrix of requests, every port requested in turn, every arbiter with
 //! its pointer or its matrix of precedence as hardware has them.
 #![expect(clippy::needless_range_loop, reason = "ports are what the loops run over")]
 

@@ -24,7 +24,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A router's turn. Who gets a VC now asks for the switch in the next cycle.
+    /// A router's turn. Who gets a VC now requests the switch in the next cycle.
     #[inline]
     fn allocate(&mut self, router: usize) {
         let ready = self.routers[router].ready;
@@ -83,7 +83,7 @@ impl<const W: usize> Network<W> {
         if next == ports * self.settings.vcs { 0 } else { next }
     }
 
-    /// The output VC that an input VC asks for, counted from the router's first: the next in its turn of
+    /// The output VC that an input VC requests, counted from the router's first: the next in its turn of
     /// those that are free.
     #[inline]
     fn requested_vc(&self, router: usize, in_vc: usize) -> Option<usize> {
@@ -203,7 +203,7 @@ impl<const W: usize> Network<W> {
         self.leave(router, input * self.vcs + vc, 0);
     }
 
-    /// Each input port chooses an output port and a VC that goes there; the output ports asked for.
+    /// Each input port chooses an output port and a VC that goes there; the output ports requested.
     #[inline]
     fn choose_inputs(&mut self, router: usize, mut ready: Bits<W>) -> Bits<W> {
         let mut requested = Bits::<W>::EMPTY;

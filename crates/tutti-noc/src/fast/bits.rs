@@ -50,7 +50,7 @@ impl<const W: usize> Bits<W> {
         Some(first)
     }
 
-    /// The lowest member at or above `start`, else the lowest: the first in a turn that begins there.
+    /// The lowest member at or above `start`, else the lowest: the first in a turn that starts there.
     #[inline]
     pub(super) fn first_from(&self, start: usize) -> Option<usize> {
         let word = start / 64;

@@ -1,6 +1,6 @@
 //! The fast engine: work follows flits, not routers.
 //!
-//! Of each cycle only what happens is looked at: flits and credits that arrive (a list per cycle), nodes
+//! Of each cycle only what happens is inspected: flits and credits that arrive (a list per cycle), nodes
 //! that have something to inject, routers in which some head waits for a VC or some flit for the switch.
 //! Requests and arbiters are bits of machine words. A flit that has won the switch is entered at once
 //! where it will arrive, since nothing can stop it any more. What it must do is what [`super::oracle`]
@@ -29,7 +29,7 @@ use super::routing::{Candidate, Chance, Routing, RoutingContext};
 use super::settings::Settings;
 use super::{FlitError, Wiring};
 
-/// A packet under way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     head: Head,
@@ -54,7 +54,7 @@ pub(super) struct Network<const W: usize> {
     channels: Vec<u32>,
     /// Whether some output port cannot send a flit in each cycle.
     slow: bool,
-    /// Whether VCs ask for the switch even without a credit, since it counts when they asked.
+    /// Whether VCs request the switch even without a credit, since it counts when they requested.
     always_requests: bool,
     cycle: u64,
     /// The buffers of all input VCs, [`Settings::buffer`] slots each.
@@ -69,7 +69,7 @@ pub(super) struct Network<const W: usize> {
     arrivals: Wheel<(Flit, u32)>,
     ejections: Wheel<(Flit, u32)>,
     credits: Wheel<u32>,
-    /// Input VCs whose heads have been routed and may ask for a VC.
+    /// Input VCs whose heads have been routed and may request a VC.
     routed: Wheel<u32>,
     /// Input VCs whose first packet changed in the cycle before.
     fresh: Vec<u32>,
@@ -207,7 +207,7 @@ impl<const W: usize> Network<W> {
     }
 
     /// Cycles in which nothing would happen are passed over, up to `end`; packets that a source has got
-    /// since it was asked last are not seen.
+    /// since it was requested last are not seen.
     #[inline]
     pub(super) fn rest(&mut self, end: Option<u64>) {
         if self.arrivals.is_empty()
@@ -263,7 +263,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// An input VC has an output VC with a credit: its router looks at it if there is a flit.
+    /// An input VC has an output VC with a credit: its router inspects it if there is a flit.
     #[inline]
     fn ready(&mut self, in_vc: u32) {
         let vc = &self.in_vcs[in_vc as usize];
@@ -365,7 +365,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// The routing is asked where a head may go.
+    /// The routing is requested where a head may go.
     fn find_candidates(&mut self, in_vc: u32) {
         let depth = self.settings.buffer as usize;
         let vc = &mut self.in_vcs[in_vc as usize];
@@ -396,7 +396,7 @@ impl<const W: usize> Network<W> {
         set_candidates(vc, &mut self.candidates[in_vc as usize], candidates);
     }
 
-    /// A head begins to ask for a VC.
+    /// A head starts to request a VC.
     #[inline]
     fn request_vc(&mut self, in_vc: u32) {
         let vc = &mut self.in_vcs[in_vc as usize];

@@ -103,7 +103,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Asks the source for what is new: of all queues in the first cycle, then of those it names.
+    /// Polls the source for new packets: of all queues in the first cycle, then of those it names.
     fn begin<S: Source>(&mut self, source: &mut S, due: &mut Vec<u32>) {
         if self.nodes.started {
             let mut refilled = std::mem::take(&mut self.scratch.refilled);
@@ -115,7 +115,7 @@ impl<const W: usize> Network<W> {
             return;
         }
         self.nodes.started = true;
-        // All queues are asked now.
+        // All queues are requested now.
         source.refilled(&mut self.scratch.refilled);
         self.scratch.refilled.clear();
         for node in 0..self.nodes.open.len() {
@@ -219,7 +219,7 @@ impl<const W: usize> Network<W> {
         let mut best: Option<(usize, u32, i64)> = None;
         let mut class = self.nodes.last_class[node];
         if self.settings.hold_switch && self.nodes.queues[node * classes + class].is_open() {
-            // A packet that has begun goes on before others of its priority.
+            // A packet that has started goes on before others of its priority.
             class = (class + classes - 1) % classes;
         }
         for _ in 0..classes {

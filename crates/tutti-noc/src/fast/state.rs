@@ -70,7 +70,7 @@ pub(super) struct InVc {
     pub(super) many: bool,
     /// Whether it has a grant of the switch, or a denial, that it does not know of yet.
     pub(super) switch_pending: bool,
-    /// The output VC that its turn begins with, counted from the router's first.
+    /// The output VC that its turn starts with, counted from the router's first.
     pub(super) turn: u32,
 }
 
@@ -86,7 +86,7 @@ impl InVc {
 pub(super) struct OutVc {
     /// Free slots in the buffer behind it.
     pub(super) credits: u16,
-    /// The input VC that its turn begins with, counted from the router's first.
+    /// The input VC that its turn starts with, counted from the router's first.
     pub(super) turn: u16,
     /// The input VC whose packet has it.
     pub(super) owner: u32,
@@ -105,7 +105,7 @@ pub(super) struct InPort {
     pub(super) credit_after: u32,
     /// Whether a node injects here.
     pub(super) injected: bool,
-    /// The output port of the router that its turn begins with, and the VC of its own.
+    /// The output port of the router that its turn starts with, and the VC of its own.
     pub(super) turn: u32,
     pub(super) vc_turn: u32,
 }
@@ -125,7 +125,7 @@ pub(super) struct OutPort {
     pub(super) ejects: bool,
     /// Cycles from when a node has taken a flit to when the credit counts here.
     pub(super) credit_after: u32,
-    /// The input port of the router that its turn begins with.
+    /// The input port of the router that its turn starts with.
     pub(super) turn: u32,
 }
 
@@ -158,13 +158,13 @@ pub(super) struct Router<const W: usize> {
     pub(super) first_out: u32,
     pub(super) inputs: u32,
     pub(super) outputs: u32,
-    /// Input VCs whose packets ask for an output VC, counted from its first.
+    /// Input VCs whose packets request an output VC, counted from its first.
     pub(super) vc_requests: Bits<W>,
     /// Input VCs whose next flit has an output VC and a credit.
     pub(super) ready: Bits<W>,
 }
 
-/// Ports and VCs of a whole network: those of routers in order, then the nodes'.
+/// Ports and VCs of a complete network: those of routers in order, then the nodes'.
 pub(super) struct NetworkState<const W: usize> {
     pub(super) routers: Vec<Router<W>>,
     pub(super) in_vcs: Vec<InVc>,

@@ -166,7 +166,7 @@ impl Measurable for Run<'_> {
         Ok(deadlocked)
     }
 
-    /// Whether queues grew: nodes have a packet each, in the mean, that they have not begun to inject,
+    /// Whether queues grew: nodes have a packet each, on average, that they have not started to inject,
     /// and fewer flits were accepted than created, beyond the tolerance.
     fn is_overloaded(&self) -> bool {
         let (packets, flits) = self.generator.waiting(self.settings.phases.end());

@@ -5,7 +5,7 @@ use super::parts::{Output, Wire};
 use crate::End;
 
 impl Obvious {
-    /// Looks at every buffer and every credit.
+    /// Inspects every buffer and every credit.
     ///
     /// # Errors
     /// A buffer that is fuller than it can be, or a channel whose VC has lost or gained credits.

@@ -1,24 +1,24 @@
-//! Who of those that ask gets what, from a request matrix that is written out in full.
+//! Who of those that request gets what, from a request matrix that is written out in full.
 
 use super::count;
 use crate::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
 use crate::{FlitError, Settings};
 
-/// What somebody asks for, and how much it is preferred.
+/// What somebody requests, and how much it is preferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     /// Who of the input it is.
     pub(super) label: u32,
-    /// Compared with other asks of the same input.
+    /// Compared with other requests of the same input.
     pub(super) input_priority: i64,
-    /// Compared with other asks for the same output.
+    /// Compared with other requests for the same output.
     pub(super) output_priority: i64,
 }
 
 /// An ask, or none, for each input and output.
 pub(super) type Matrix = Vec<Vec<Option<Entry>>>;
 
-/// A matrix in which nobody asks.
+/// A matrix in which nobody requests.
 pub(super) fn no_requests(inputs: usize, outputs: usize) -> Matrix {
     vec![vec![None; outputs]; inputs]
 }
@@ -51,7 +51,7 @@ impl Matching {
         Ok(Matching::Other(allocator))
     }
 
-    /// What each input is granted. Where nobody asks, nothing changes.
+    /// What each input is granted. Where nobody requests, nothing changes.
     pub(super) fn allocate(&mut self, matrix: &Matrix) -> Vec<Option<usize>> {
         match self {
             Matching::InputFirst(matching) => matching.allocate(matrix),
@@ -116,7 +116,7 @@ impl InputFirst {
     }
 }
 
-/// Of those with the highest priority the first in a turn that begins at `turn`.
+/// Of those with the highest priority the first in a turn that starts at `turn`.
 pub(super) fn first(wishes: impl Iterator<Item = Option<i64>>, turn: usize) -> Option<usize> {
     let wishes: Vec<Option<i64>> = wishes.collect();
     let highest = wishes.iter().flatten().max()?;

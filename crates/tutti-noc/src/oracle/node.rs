@@ -21,7 +21,7 @@ pub(super) struct Queue {
     /// When the next packet is there, if that is known.
     next: Option<u64>,
     pub(super) injecting: Option<Injecting>,
-    /// The VC of the last packet that was begun.
+    /// The VC of the last packet that was started.
     last_vc: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ impl Node {
         Node { id, output, queues: vec![queue; classes], last_class: 0 }
     }
 
-    /// Asks when the next packet of a class is there.
+    /// Requests when the next packet of a class is there.
     pub(super) fn expect(&mut self, class: usize, source: &mut impl Source) {
         self.queues[class].next = source.next_at(self.id, class_of(class));
     }

@@ -1,4 +1,4 @@
-//! What nodes and routers are made of: flits, outputs with the credits of the buffers behind them, wires.
+//! What nodes and routers are built from: flits, outputs with the credits of the buffers behind them, wires.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub(super) struct Flit {
     pub(super) vc: u32,
 }
 
-/// A packet under way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) head: Head,
@@ -104,7 +104,7 @@ impl Output {
         }
     }
 
-    /// Whether the channel is busy for all of the cycle that begins now. What is free within it takes a
+    /// Whether the channel is busy for all of the cycle that starts now. What is free within it takes a
     /// flit, so that one of 1.5 cycles for a flit takes two in three cycles, not one in two.
     pub(super) fn is_busy(&self, now: u64) -> bool {
         self.free_at >= now + self.cycle
@@ -119,7 +119,7 @@ impl Output {
     }
 }
 
-/// What is under way on a channel, and when it is due.
+/// What is in flight on a channel, and when it is due.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
     pub(super) channel: Channel,

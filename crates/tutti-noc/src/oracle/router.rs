@@ -16,9 +16,9 @@ pub(super) enum State {
     Idle,
     /// It became first, and has not been routed.
     Fresh,
-    /// It is being routed, and may ask for a VC in round `until`.
+    /// It is being routed, and may request a VC in round `until`.
     Routing { until: u64 },
-    /// It asks for a VC.
+    /// It requests a VC.
     WaitingForVc,
     /// It goes out by this port and VC.
     Active { port: u32, vc: u32 },
@@ -31,7 +31,7 @@ pub(super) struct InputVc {
     pub(super) state: State,
     /// Where the first packet may go.
     pub(super) candidates: Vec<Candidate>,
-    /// Rounds before which it does not ask for a VC, and for the switch: it does not know yet what became
+    /// Rounds before which it does not request a VC, and for the switch: it does not know yet what became
     /// of the last request.
     next_vc_request: u64,
     pub(super) next_switch_request: u64,
@@ -129,7 +129,7 @@ impl Router {
         self.cross(rules);
     }
 
-    /// Heads that became first are routed, and those that have been may ask for a VC.
+    /// Heads that became first are routed, and those that have been may request a VC.
     fn route(&mut self, rules: &Rules<'_>, packets: &mut BTreeMap<u64, Packet>) {
         for input in 0..self.inputs.len() {
             for vc in 0..self.inputs[input].vcs.len() {
@@ -179,7 +179,7 @@ impl Router {
         vc.state = State::Routing { until };
     }
 
-    /// Heads that wait ask for VCs that no packet has.
+    /// Heads that wait request VCs that no packet has.
     fn allocate_vcs(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) {
         let vcs = rules.settings.vcs as usize;
         let done = rules.end_of(rules.round, rules.settings.vc_delay);

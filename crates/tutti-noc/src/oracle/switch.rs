@@ -85,7 +85,7 @@ fn switch_output(port: u32, input: usize, settings: &Settings) -> usize {
 }
 
 impl Router {
-    /// VCs with a flit that know the fate of their last request ask for the switch.
+    /// VCs with a flit that know the fate of their last request request the switch.
     pub(super) fn allocate_switch(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) {
         let settings = rules.settings;
         let done = rules.end_of(rules.round, settings.switch_delay);
@@ -114,7 +114,7 @@ impl Router {
         }
     }
 
-    /// Enters what a VC asks for, and says whether it has anything to ask for at all.
+    /// Enters what a VC requests, and says whether it has anything to request at all.
     fn request_switch(
         &self,
         input: usize,
@@ -144,7 +144,7 @@ impl Router {
         }
     }
 
-    /// A head asks for the switch though it has no VC.
+    /// A head requests the switch though it has no VC.
     fn speculate(
         &self,
         input: usize,
@@ -172,8 +172,8 @@ impl Router {
         }
     }
 
-    /// Of several VCs of a switch input that ask for the same output, the one with the highest priority
-    /// asks, then the one whose turn it is.
+    /// Of several VCs of a switch input that request the same output, the one with the highest priority
+    /// requests, then the one whose turn it is.
     fn enter(
         &self,
         input: usize,

@@ -68,7 +68,7 @@ fn network(wiring: &Wiring, sizes: &[u32], settings: &Settings) -> Obvious {
     Obvious::new(wiring, settings, routing).expect("such a network can be")
 }
 
-/// Until there is nothing left; looks at all buffers and credits after every cycle.
+/// Until there is nothing left; inspects all buffers and credits after every cycle.
 fn run(network: &mut Obvious, source: &mut Listed) {
     while !network.is_empty() || source.queues.iter().any(|queue| !queue.is_empty()) {
         network.step(source);
@@ -88,10 +88,10 @@ fn alone(settings: &Settings, links: ChannelParameters, flits: u32) -> (u64, u64
 }
 
 /// A head is in the first buffer 2 cycles after its injection: 1 on the channel and 1 to be written. It
-/// asks for a VC `routing_delay` later, has it `vc_delay` - 1 later, asks for the switch 1 later, leaves
+/// requests a VC `routing_delay` later, has it `vc_delay` - 1 later, requests the switch 1 later, leaves
 /// `switch_delay` - 1 later, is on the channel `traversal_delay` later, and in the next buffer 1 cycle and
 /// the `latency` later. So each router takes routing, VC, switch, traversal and latency. The flits of a VC
-/// leave every `switch_delay` cycles, since each asks anew.
+/// leave every `switch_delay` cycles, since each requests anew.
 #[test]
 fn a_packet_alone_takes_the_sum_of_all_delays() {
     for delays in
@@ -227,8 +227,8 @@ fn two_flows_over_a_link_get_half_each() {
     }
 }
 
-/// Two packets of four flits come to a link in the same cycle. Their flits take turns, beginning with node
-/// 0's, so that each packet takes seven cycles; with a held switch the first goes first as a whole. A head
+/// Two packets of four flits come to a link in the same cycle. Their flits take turns, start with node
+/// 0's, so that each packet takes seven cycles; with a held switch the first passes as a unit. A head
 /// alone takes 2 + (3 + 1) + 3 + 1 cycles, as above.
 #[test]
 fn a_held_switch_keeps_packets_together() {

@@ -1,12 +1,12 @@
 //! Whether a routing can deadlock: the graph of which VC waits for which.
 //!
-//! A VC of a channel depends on another if a packet that has the one may ask for the other. A routing is
+//! A VC of a channel depends on another if a packet that has the one may request the other. A routing is
 //! free of deadlock if the graph has no cycle (Dally and Seitz 1987). Where packets have
 //! several candidates, only those of the lowest priority, the escape, must be acyclic: a packet that
 //! waits can always take it (Duato 1993). A VC of the escape then depends also on those that its packet
-//! comes to ask for after other channels.
+//! comes to request after other channels.
 //!
-//! Every random choice is made every way, and credits are found in use or not at every port that a routing
+//! Every random choice is built every way, and credits are found in use or not at every port that a routing
 //! compares. Packets that go on alike are followed once: a routing says by its [`Course`] which do.
 
 use super::dependency_graph::{DependencyGraph, VcSet, Visited};
@@ -17,7 +17,7 @@ use crate::{End, Settings, Wiring};
 /// A VC of a channel.
 pub type ChannelVc = (u32, u32);
 
-/// For how many places of packets a routing is asked, before it is too much.
+/// For how many places of packets a routing is requested, before it is too much.
 const MOST_CALLS: u64 = 1 << 26;
 
 /// Credits in use at a port that has any, in units that no threshold or number of hops outweighs.
@@ -206,7 +206,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// A packet asks for the VCs of each way, and then has one of them.
+    /// A packet requests the VCs of each way, and then has one of them.
     fn take(&mut self, candidates: &[Candidate], router: u32, visit: Visit) {
         let lowest = candidates.iter().map(|candidate| candidate.priority).min();
         for candidate in candidates {

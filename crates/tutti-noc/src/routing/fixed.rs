@@ -17,15 +17,15 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Along routes of the graph that the wiring was made of.
+    /// Along routes of the graph that the wiring was built from.
     ///
     /// # Errors
-    /// When the wiring was made of no graph, or another one.
+    /// When the wiring was built from no graph, or another one.
     pub fn new(routes: Arc<Routes>, wiring: Arc<Wiring>) -> Result<Fixed, FlitError> {
         if wiring.topology().is_none_or(|made_of| **made_of != **routes.topology()) {
             return Err(FlitError::RoutingDoesNotFit {
                 routing: format!("{routes:?}"),
-                needs: "a network made of its own graph",
+                needs: "a network built from its own graph",
                 network: "this one".to_owned(),
             });
         }

@@ -35,7 +35,7 @@ struct Groups {
 }
 
 impl Groups {
-    /// The routers of a wiring that was made of a dragonfly. `None` when they are not its switches.
+    /// The routers of a wiring that was built from a dragonfly. `None` when they are not its switches.
     fn of(wiring: &Wiring, family: &Dragonfly) -> Option<Groups> {
         let count = family.groups();
         let per_group = u32::try_from(family.switches_per_group()).ok()?;
@@ -187,7 +187,7 @@ pub struct GroupLegs {
 }
 
 impl GroupLegs {
-    /// On a dragonfly. `None` when the wiring was not made of one.
+    /// On a dragonfly. `None` when the wiring was not built from one.
     #[must_use]
     pub fn new(wiring: &Wiring, family: &Dragonfly) -> Option<GroupLegs> {
         Some(GroupLegs { groups: Groups::of(wiring, family)? })
@@ -241,7 +241,7 @@ pub struct Minimal {
 }
 
 impl Minimal {
-    /// On a dragonfly. `None` when the wiring was not made of one.
+    /// On a dragonfly. `None` when the wiring was not built from one.
     #[must_use]
     pub fn new(wiring: &Wiring, family: &Dragonfly) -> Option<Minimal> {
         Some(Minimal { groups: Groups::of(wiring, family)? })

@@ -22,7 +22,7 @@ pub trait Legs: fmt::Debug + Send + Sync {
     }
 
     /// The port and VCs by which a packet goes on along its leg; `None` where its destination is. `anew`
-    /// where a leg begins.
+    /// where a leg starts.
     fn next(
         &self,
         place: &RoutingContext<'_>,

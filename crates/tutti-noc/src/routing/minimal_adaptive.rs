@@ -47,7 +47,7 @@ impl MinimalAdaptive {
             let port = dimension_order::next(&self.compass, place.router, to, false)?;
             return Some(Candidate { port, vcs: VcRange { first, last: first }, priority: 0 });
         }
-        // Who is not in the escape could enter it here: as if it began here.
+        // Who is not in the escape could enter it here: as if it started here.
         let port = torus_order::next(&self.compass, place, head, to, !in_escape, false)?;
         let vcs = torus_order::half(head, VcRange { first, last: first + 1 });
         Some(Candidate { port, vcs, priority: 0 })

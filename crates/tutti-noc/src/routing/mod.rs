@@ -1,7 +1,7 @@
 //! Which output ports, and which VCs of them, a packet may take.
 //!
-//! A routing looks at one router alone, and draws at random only by the packet's serial number, so that
-//! what it answers does not depend on the order in which routers are asked. One file per routing.
+//! A routing inspects one router alone, and draws at random only by the packet's serial number, so that
+//! what it answers does not depend on the order in which routers are requested. One file per routing.
 
 mod chance;
 mod compass;
@@ -72,7 +72,7 @@ pub struct RoutingContext<'a> {
     pub used: &'a dyn Fn(u32) -> u32,
 }
 
-/// What of a packet its candidates depend on, besides its phase and where it is. Of the VC that it has they depend
+/// What of a packet its candidates depend on, in addition to its phase and where it is. Of the VC that it has they depend
 /// only so far as that is one of this candidate or of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Course {
@@ -80,7 +80,7 @@ pub enum Course {
     Destination,
     /// On the node it goes by way of, as if it were for that node, until `second` is noted in its phase,
     /// which is in a router that depends on that node alone, if not already at its destination; from
-    /// there on, as if it began there, on its destination.
+    /// there on, as if it started there, on its destination.
     Via {
         /// What is noted in the phase.
         second: u8,
@@ -104,7 +104,7 @@ pub trait Routing: fmt::Debug + Send + Sync {
     fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>);
 
     /// The output port, for routings in which that depends on router and destination alone, and which
-    /// leave all VCs of the class open. They are asked once for each pair, where that is not too often.
+    /// leave all VCs of the class open. They are requested once for each pair, where that is not too often.
     fn fixed(&self, _router: u32, _destination: u32) -> Option<u32> {
         None
     }

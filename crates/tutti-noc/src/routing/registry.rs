@@ -110,7 +110,7 @@ pub const REGISTRY: &[Entry] = &[
 /// The threshold of UGAL in BookSim 2's flattened butterfly.
 const THRESHOLD: u32 = 2;
 
-/// Someone asks for a routing.
+/// Someone requests a routing.
 struct Call<'a> {
     text: &'a str,
     entry: &'static Entry,
@@ -119,7 +119,7 @@ struct Call<'a> {
 }
 
 /// The routing of a notation, `name` or `name:argument` as [`REGISTRY`] lists them, on a wiring that was
-/// made of a graph.
+/// built from a graph.
 ///
 /// # Errors
 /// When there is no such routing, its argument cannot be read, or the graph does not suit it.
@@ -187,7 +187,7 @@ impl Call<'_> {
 
     fn graph(&self) -> Result<Arc<Topology>, FlitError> {
         let graph = self.wiring.topology().map(Arc::clone);
-        graph.ok_or_else(|| self.unsuited("a network made of a graph"))
+        graph.ok_or_else(|| self.unsuited("a network built from a graph"))
     }
 
     /// Where routers are, if they are those of a mesh or torus.

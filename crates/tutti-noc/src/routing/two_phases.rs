@@ -45,13 +45,13 @@ impl TwoPhases {
         TwoPhases { legs, through, nodes, mesh: Some((compass, residents)) }
     }
 
-    /// On a network with legs of so many nodes; by any node where a quadrant is asked for.
+    /// On a network with legs of so many nodes; by any node where a quadrant is requested.
     #[must_use]
     pub fn along(legs: Arc<dyn Legs>, nodes: u32, through: Through) -> TwoPhases {
         TwoPhases { legs, through, nodes, mesh: None }
     }
 
-    /// A packet begins: what it goes by way of, if not straight on.
+    /// A packet starts: what it goes by way of, if not straight on.
     fn begin(&self, place: &RoutingContext<'_>, head: &mut Head) {
         head.phase = 0;
         head.intermediate = match (self.through, &self.mesh) {

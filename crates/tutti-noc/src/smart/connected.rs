@@ -10,7 +10,7 @@ use super::settings::Settings;
 use crate::FlitError;
 
 /// A fully connected fabric: every packet arrives a cycle after it was sent (its last flit, one per cycle),
-/// at all of its destinations. Answers are not combined.
+/// at all of its destinations. Responses are not combined.
 pub struct FullyConnected {
     nodes: u32,
     now: u64,

@@ -13,11 +13,11 @@ pub struct Design {
     pub name: &'static str,
     /// A sentence.
     pub summary: &'static str,
-    /// What it is made of.
+    /// What it is built from.
     pub kind: DesignKind,
 }
 
-/// What a design is made of.
+/// What a design is built from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DesignKind {
     /// A mesh: hops per cycle, multicasts, reductions.
@@ -32,12 +32,12 @@ const REACH: u32 = 8;
 const DESIGNS: &[Design] = &[
     Design {
         name: "baseline",
-        summary: "one-cycle routers; a multicast is a unicast to each, answers go alone",
+        summary: "one-cycle routers; a multicast is a unicast to each, responses go alone",
         kind: DesignKind::Mesh(1, FanOut::Unicasts, FanIn::Unicasts),
     },
     Design {
         name: "baseline_collective",
-        summary: "one-cycle routers that fork multicasts and combine answers that meet",
+        summary: "one-cycle routers that fork multicasts and combine responses that meet",
         kind: DesignKind::Mesh(1, FanOut::Greedy(Tree::Shared), FanIn::Greedy),
     },
     Design {

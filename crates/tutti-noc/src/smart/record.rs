@@ -18,7 +18,7 @@ pub enum Stop {
     /// Earlier flits of its packet were here.
     #[named("stopped:order")]
     Order,
-    /// The router waited for other answers of the flow.
+    /// The router waited for other responses of the flow.
     #[named("stopped:answers")]
     Responses,
     /// The ports were kept for a preset path.
@@ -36,7 +36,7 @@ pub enum EventKind {
         /// A bit each.
         outputs: u8,
     },
-    /// It asked for a path of so many hops.
+    /// It requested a path of so many hops.
     Requested {
         /// 0 to 3 for E, W, N, S.
         output: u8,
@@ -64,9 +64,9 @@ pub enum EventKind {
         /// 0 to 3 for E, W, N, S.
         input: u8,
     },
-    /// A copy, or an answer that others follow, was not kept.
+    /// A copy, or a response that others follow, was not kept.
     Dropped,
-    /// It became part of another answer of its flow.
+    /// It became part of another response of its flow.
     Merged,
     /// It won the ejection port.
     Arrived,

@@ -5,7 +5,7 @@
 //! processes that BookSim 2 has are defined as there, so that the two can be compared.
 //!
 //! Every draw is a pure function of (seed, what it is for, node, number): it depends neither on the order
-//! in which nodes are asked nor on what else is drawn. Message classes that shall differ have seeds that
+//! in which nodes are requested nor on what else is drawn. Message classes that shall differ have seeds that
 //! differ.
 
 mod arrivals;

@@ -84,7 +84,7 @@ impl PacketSize {
         }
     }
 
-    /// Flits per packet in the mean: a rate in flits divided by it is one in packets.
+    /// Flits per packet on average: a rate in flits divided by it is one in packets.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.sizes.mean()

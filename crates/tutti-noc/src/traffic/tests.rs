@@ -177,7 +177,7 @@ fn certain_bursts_are_certain() {
         let first = of[0];
         assert!(of.into_iter().eq(first..500));
     }
-    // Once off, always off; those that begin on have a burst first.
+    // Once off, always off; those that start on have a burst first.
     let silent = Process::on_off(0.0, None, Some(0.5), Some(1.0)).unwrap();
     let packets = at_once(silent, 40, 1_000_000, 1);
     assert!(packets.iter().any(Vec::is_empty) && packets.iter().any(|of| !of.is_empty()));
@@ -220,7 +220,7 @@ fn repeated_or_later_requests_change_nothing() {
     for process in [Process::bernoulli(0.3).unwrap(), on_off(0.2, 0.1, 0.1)] {
         let all = at_once(process, 3, 1_000, 9);
         let mut arrivals = Arrivals::new(process, 5, 9);
-        // Nodes in another order, each asked at cycles of its own, twice.
+        // Nodes in another order, each requested at cycles of its own, twice.
         for node in [2, 0, 1] {
             for from in [0, 0, 1, 7, 7, 8, 200, 201, 640] {
                 let of = &all[node as usize];
@@ -267,7 +267,7 @@ fn what_is_no_process_is_refused() {
     let message = |text, rate| Process::parse(text, rate).unwrap_err().to_string();
     assert_eq!(
         message("poisson", 0.2),
-        "there is no injection process `poisson`: expected bernoulli, on_off:ALPHA..., periodic or \
+        "unknown injection process `poisson`: expected bernoulli, on_off:ALPHA..., periodic or \
          periodic:aligned"
     );
     for (rate, written) in [(1.5, "1.5"), (-0.1, "-0.1"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")]
@@ -301,6 +301,6 @@ fn what_is_no_process_is_refused() {
     assert!(message("on_off:beta=0.25,r1=0.25", 0.5).contains("alpha would have to be -0.5"));
     assert_eq!(
         message("on_off:beta=0,r1=1", 0.5),
-        "on_off with alpha and beta of 0 stays as it began: expected one of them above 0"
+        "on_off with alpha and beta of 0 stays in its first state: expected one of them above 0"
     );
 }

@@ -28,7 +28,7 @@ const HEADER: &str = "cycle,source,destination,flits";
 impl Trace {
     /// Reads a file of comma-separated values with the header `cycle,source,destination,flits` and, where
     /// there are classes, a fifth column `class`; without it, all packets are of class 0. Empty lines and
-    /// those that begin with `#` say nothing. Lines may be in any order.
+    /// those that start with `#` say nothing. Lines may be in any order.
     ///
     /// # Errors
     /// When a line cannot be read, names a node that there is not, or a packet has no flits; says which line.
@@ -104,7 +104,7 @@ fn parse_count<T: std::str::FromStr>(
     text: &str,
     what: &str,
 ) -> Result<T, TrafficError> {
-    let problem = |_| at(number, format!("expected a whole number as {what}, not `{text}`"));
+    let problem = |_| at(number, format!("expected an integer as {what}, not `{text}`"));
     text.parse().map_err(problem)
 }
 
@@ -156,12 +156,9 @@ mod tests {
         assert_eq!(line("1,2,3"), "line 3 of the trace: expected 4 values, not the 3 of `1,2,3`");
         assert_eq!(
             line("1,2,x,1"),
-            "line 3 of the trace: expected a whole number as destination, not `x`"
+            "line 3 of the trace: expected an integer as destination, not `x`"
         );
-        assert_eq!(
-            line("-1,2,3,1"),
-            "line 3 of the trace: expected a whole number as cycle, not `-1`"
-        );
+        assert_eq!(line("-1,2,3,1"), "line 3 of the trace: expected an integer as cycle, not `-1`");
         assert_eq!(
             line("1,4,3,1"),
             "line 3 of the trace: source 4 does not exist: the last of 4 nodes is 3"

@@ -41,7 +41,7 @@ pub fn slotted(interval: u32) -> Settings {
     Settings { fan_out: FanOut::Complete { interval }, ..smart(8, 8) }
 }
 
-/// Answers that are combined.
+/// Responses that are combined.
 pub fn combining(fan_in: FanIn, priority: Priority) -> Settings {
     Settings { fan_in, priority, reducer: true, ..smart(8, 8) }
 }
@@ -65,13 +65,13 @@ pub enum Deed {
         to: NodeSet,
         class: u8,
     },
-    /// A reduction; each member answers so many cycles after it begins.
+    /// A reduction; each member responds so many cycles after it starts.
     Reduce {
         to: u32,
         members: Vec<(u32, u64)>,
         class: u8,
         combine: Combine,
-        /// Cycles after its last answer has arrived until it is released.
+        /// Cycles after its last response has arrived until it is released.
         held: Option<u64>,
     },
 }
@@ -86,7 +86,7 @@ pub fn broadcast(nodes: u32, from: u32) -> Deed {
     Deed::Multicast { from, to: NodeSet::all_but(nodes, from), class: 0 }
 }
 
-/// From all the others, which answer at once.
+/// From all the others, which respond at once.
 pub fn reduction(nodes: u32, to: u32) -> Deed {
     let members = NodeSet::all_but(nodes, to).iter().map(|node| (node, 0)).collect();
     Deed::Reduce { to, members, class: 0, combine: Combine::Sum, held: None }
@@ -195,7 +195,7 @@ fn begin(
     }
 }
 
-/// A value that tells who answered.
+/// A value that tells who responded.
 pub fn value_of(node: u32) -> u64 {
     1 << (node % 64)
 }

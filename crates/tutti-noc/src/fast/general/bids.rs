@@ -48,7 +48,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A VC that has an output VC asks for the switch, if it can use it. If it holds it already, whether
+    /// A VC that has an output VC requests the switch, if it can use it. If it holds it already, whether
     /// it can use it.
     fn bid(&mut self, general: &mut General, router: usize, local: usize) -> Option<bool> {
         let switch = self.switch();
@@ -91,7 +91,7 @@ impl<const W: usize> Network<W> {
         !self.slow || self.can_send(port)
     }
 
-    /// A head asks for the switch before it has a VC.
+    /// A head requests the switch before it has a VC.
     fn speculate(
         &mut self,
         general: &mut General,
@@ -155,7 +155,7 @@ impl<const W: usize> Network<W> {
         false
     }
 
-    /// Of several VCs of a switch input that ask for the same output one asks: the most urgent, and of
+    /// Of several VCs of a switch input that request the same output one requests: the most urgent, and of
     /// those the next in turn.
     fn add_bid(&self, general: &mut General, router: usize, bid: Bid) {
         let first = self.routers[router].first_in as usize * self.switch().ins;

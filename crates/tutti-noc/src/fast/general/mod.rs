@@ -1,7 +1,7 @@
 //! Every other allocator and pipeline: priorities, speculation, speedups, delays of several cycles,
 //! switches that are held.
 //!
-//! Here routers first ask, all of them, on the state that the cycle began with; then answers that are due
+//! Here routers first ask, all of them, on the state that the cycle started with; then answers that are due
 //! take effect: VCs first, then the switch.
 
 mod bids;
@@ -19,7 +19,7 @@ use crate::settings::{Priority, Settings};
 /// Below every priority of a packet or a candidate.
 const LAST: i64 = 1 << 62;
 
-/// What an input VC hears `due`.
+/// What an input VC receives `due`.
 #[derive(Clone, Copy, Debug)]
 struct Decision {
     due: u64,
@@ -30,7 +30,7 @@ struct Decision {
     granted: Option<usize>,
 }
 
-/// An input VC that asks for the switch.
+/// An input VC that requests the switch.
 #[derive(Clone, Copy, Debug)]
 struct Bid {
     input: usize,
@@ -40,7 +40,7 @@ struct Bid {
     speculative: bool,
 }
 
-/// Allocators, and what is under way between them and those that asked.
+/// Allocators, and what is in flight between them and those that requested.
 pub(super) struct General {
     vc: Vec<Allocator>,
     switch: Vec<Allocator>,
@@ -64,7 +64,7 @@ pub(super) struct General {
     /// Rounds in a cycle, and rounds before this one; stages and queues count in rounds.
     rounds: u64,
     round: u64,
-    /// Heads being routed: the round from which they ask for a VC.
+    /// Heads being routed: the round from which they request a VC.
     routing: VecDeque<(u64, u32)>,
     /// Per input port, the round that credits were last given in, and the cycle they leave in: a message
     /// for a round, and one message in a cycle.
@@ -75,7 +75,7 @@ pub(super) struct General {
 }
 
 impl General {
-    /// Whether settings ask for more than the usual.
+    /// Whether settings request more than the usual.
     pub(super) fn needed(settings: &Settings) -> bool {
         let usual = settings.vc_allocator == AllocatorKind::SeparableInputFirst
             && settings.switch_allocator == AllocatorKind::SeparableInputFirst
@@ -131,7 +131,7 @@ impl General {
 }
 
 impl General {
-    /// The last round of a stage of so many cycles that begins in `round`.
+    /// The last round of a stage of so many cycles that starts in `round`.
     fn end_of(&self, round: u64, cycles: u64) -> u64 {
         if cycles <= 1 { round } else { (round / self.rounds + cycles - 1) * self.rounds }
     }
@@ -141,7 +141,7 @@ impl General {
         self.routing.is_empty() && self.vc_decisions.is_empty() && self.switch_decisions.is_empty()
     }
 
-    /// A head is routed from this round on, or from the first of a cycle that has just begun.
+    /// A head is routed from this round on, or from the first of a cycle that has just started.
     pub(super) fn route_until(&mut self, now: u64, delay: u64, in_vc: u32) {
         let round = self.round.max(now * self.rounds);
         self.routing.push_back((self.end_of(round, delay) + 1, in_vc));
@@ -215,7 +215,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Heads that have become first are routed; those that have been ask for a VC.
+    /// Heads that have become first are routed; those that have been request a VC.
     fn begin_round(&mut self, round: u64) {
         if let Some(general) = &mut self.general {
             general.round = round;
@@ -238,7 +238,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A router's VCs ask for what they need.
+    /// A router's VCs request what they need.
     fn ask(&mut self, general: &mut General, router: usize) {
         let (vc_requests, ready) = (self.routers[router].vc_requests, self.routers[router].ready);
         general.fresh_grants.clear();

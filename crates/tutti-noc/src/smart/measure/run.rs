@@ -197,7 +197,7 @@ impl MeshRun<'_> {
 }
 
 impl Order {
-    /// Flits of a unicast, destinations of a multicast, answers of a reduction.
+    /// Flits of a unicast, destinations of a multicast, responses of a reduction.
     fn parts(&self, nodes: u32) -> u64 {
         u64::from(match self {
             Order::Unicast { flits, .. } => *flits,

@@ -48,7 +48,7 @@ struct Open {
     free: [u64; PORTS],
     /// The same of multicasts on private trees, before the turn and after it.
     turns: [ByOutput; 2],
-    /// By output, all VCs or none, as it is kept for preset paths.
+    /// By output, all VCs, or none while the output is reserved for preset paths.
     usable: [u64; PORTS],
 }
 
@@ -108,7 +108,8 @@ impl Mesh {
         ready != 0
     }
 
-    /// The inputs of a router that are kept for preset paths, and what is open after its outputs.
+    /// The inputs of a router that are reserved for preset paths, and the VCs that are free after
+    /// its outputs.
     #[inline]
     fn open_after(&self, router: usize, crossing: u64) -> (u8, Open) {
         let free = self.vcs.free_after(router);
@@ -148,7 +149,8 @@ impl Mesh {
             }
     }
 
-    /// Lets each output choose among the nominees: those that ask for it, a bit for each in its byte.
+    /// Lets each output choose among the nominees that request it: one bit for each in the output's
+    /// byte.
     fn choose(&mut self, router: usize, nominees: &[u8; PORTS], requesting: u64) {
         let (mut won, mut winners, mut requested) = ([0u8; PORTS], 0u8, 0u8);
         let mut left = requesting;

@@ -44,7 +44,8 @@ impl Audit {
         self.uses(router, 1 << opposite(output), 1 << output, crossing);
     }
 
-    /// A flit goes along a whole line of preset routers. What waits at an edge has an input of its own.
+    /// A flit travels along a full line of preset routers. Flits that wait at an edge have a
+    /// separate input.
     pub(super) fn sends_line(&mut self, geometry: &Geometry, input: u32, output: usize, now: u64) {
         let mut router = router_of(input);
         self.uses(router, 0, 1 << output, now);
@@ -71,7 +72,7 @@ impl Audit {
 }
 
 impl Mesh {
-    /// Looks at all that must hold at the end of a cycle.
+    /// Inspects all that must hold at the end of a cycle.
     pub(super) fn check_invariants(&mut self) {
         self.audit.ends(self.now);
         let (mut responses, mut holders) = (self.tables.dropped(), self.waiting);
@@ -106,10 +107,10 @@ impl Mesh {
             responses += queue.iter().filter(is_response).count() as u64;
         }
         assert_eq!(responses, self.flows.in_flight(|id: FlowId| self.tables.combines(id)));
-        assert_eq!(holders, self.packets.holders(), "a packet is held by nobody, or by two");
+        assert_eq!(holders, self.packets.holders(), "a packet has no holder, or two");
     }
 
-    /// What allocation looks at is what can be seen from the VCs themselves.
+    /// What allocation inspects is what can be seen from the VCs themselves.
     fn check_requests(&self, place: VcId) {
         let (router, vc) = (router_of(place.input), self.vcs.at(place));
         let (bit, input) = (1_u64 << place.vc, &self.vcs.inputs[place.input as usize]);
@@ -139,7 +140,7 @@ impl Mesh {
         self.geometry.neighbour(router_of(input), port) != NOWHERE
     }
 
-    /// The answers that will land at a VC.
+    /// The responses that will land at a VC.
     fn responses_of(&self, place: VcId) -> u64 {
         let slot = self.vcs.at(place).packet;
         let is_response = matches!(self.packets.get(slot).kind, Kind::Response(_));

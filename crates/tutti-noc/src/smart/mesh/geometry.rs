@@ -116,7 +116,7 @@ impl Geometry {
         }
     }
 
-    /// The corner that multicasts of a node begin at, of [`CORNERS`].
+    /// The corner that multicasts of a node start at, of [`CORNERS`].
     pub(super) fn corner_of(&self, node: u32) -> u8 {
         let (x, y) = self.places[node as usize];
         match (2 * x < self.columns, 2 * y < self.rows) {
@@ -191,7 +191,7 @@ impl Geometry {
         self.phase(crossing).is_some_and(|phase| phase < self.preset_cycles)
     }
 
-    /// Which inputs and outputs of a router are kept for preset paths in a crossing cycle.
+    /// The inputs and outputs of a router that are reserved for preset paths in a crossing cycle.
     #[inline]
     pub(super) fn kept(&self, router: u32, crossing: u64) -> (u8, u8) {
         match self.phase(crossing) {

@@ -226,7 +226,7 @@ impl Mesh {
         }
     }
 
-    /// An answer that is not kept becomes part of another.
+    /// A response that is not buffered is merged into another.
     pub(super) fn combine(&mut self, router: u32, slot: u32, fate: Fate, count: u32, value: u64) {
         self.counts.merged += 1;
         let Fate::Joins(place) = fate else {

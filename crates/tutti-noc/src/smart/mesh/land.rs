@@ -112,7 +112,7 @@ impl Mesh {
         self.fill(place, count, value);
     }
 
-    /// What came for a VC is not kept, and its packet held by one less.
+    /// Discards a flit that came for a VC; its packet loses a holder.
     fn forgo(&mut self, place: VcId) {
         let slot = self.vcs.at(place).packet;
         self.vcs.forgo(place, self.now);

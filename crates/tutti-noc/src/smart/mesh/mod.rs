@@ -1,4 +1,4 @@
-//! The mesh, fast: only routers with flits that can go are looked at, and paths are walked once.
+//! The mesh, fast: only routers with flits that can go are inspected, and paths are walked once.
 //!
 //! The reference model of the same semantics is [`super::oracle`]; tests hold the two together arrival by arrival.
 
@@ -40,7 +40,7 @@ pub struct Mesh {
     tables: Tables,
     packets: Packets,
     vcs: Vcs,
-    /// By node and class: packets that the NIC has not wholly injected.
+    /// By node and class: packets that the NIC has not fully injected.
     queues: Vec<VecDeque<u32>>,
     /// By node: a bit for each class with such a packet.
     classes_queued: Vec<u16>,
@@ -49,7 +49,7 @@ pub struct Mesh {
     waiting: u64,
     /// By node: the class that injects next.
     turns: Vec<u8>,
-    /// By input and by output: who goes first.
+    /// By input and by output: the arbitration pointer.
     input_turns: Vec<u8>,
     output_turns: Vec<u8>,
     landings: Landings,
@@ -112,12 +112,12 @@ impl Mesh {
         &self.settings
     }
 
-    /// Begins or ends to keep what happens.
+    /// Starts or ends to keep what happens.
     pub fn record(&mut self, on: bool) {
         self.record = on.then(Vec::new);
     }
 
-    /// What has happened since this was asked last, in order.
+    /// What has happened since this was requested last, in order.
     pub fn take_record(&mut self) -> Vec<Event> {
         self.record.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -182,7 +182,7 @@ impl Mesh {
         }
     }
 
-    /// Counts the answers that arrive, and ends their flow if they are its last: not before, lest its id or
+    /// Counts the responses that arrive, and ends their flow if they are its last: not before, lest its id or
     /// its entry be another's when they do.
     fn arrived(&mut self, mut arrival: Arrival) -> Arrival {
         if let Some(responses) = &mut arrival.responses {
@@ -215,7 +215,7 @@ impl Fabric for Mesh {
         let combines = self.settings.fan_in != FanIn::Unicasts;
         if combines && flow.combine != super::Combine::Count && !self.settings.reducer {
             let problem = format!(
-                "answers combined by {:?} need a reducer in the routers; expected `reducer = true`",
+                "responses combined by {:?} need a reducer in the routers; expected `reducer = true`",
                 flow.combine
             );
             return Err(FlitError::Clash { what: "combine", problem });
@@ -280,7 +280,7 @@ impl Fabric for Mesh {
     }
 
     fn skip_to(&mut self, cycle: u64) {
-        debug_assert!(self.is_empty() && cycle >= self.now, "packets are under way");
+        debug_assert!(self.is_empty() && cycle >= self.now, "packets are in flight");
         self.count_cycles(cycle - self.now);
         for now in self.now..cycle.min(self.now + self.vcs.horizon()) {
             self.vcs.release(now);

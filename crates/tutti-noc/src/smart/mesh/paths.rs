@@ -23,7 +23,7 @@ struct Request {
     pool: u8,
     /// What routers have to know of it.
     route: RouteState,
-    /// Of an answer that is combined.
+    /// Of a response that is combined.
     flow: Option<FlowId>,
 }
 
@@ -72,8 +72,8 @@ impl Mesh {
         self.grants = grants;
     }
 
-    /// Where those that are nearer go first, what blocks a flit is known before any moves, but for flits of its
-    /// own packet, which therefore are in their VCs until all have moved.
+    /// With priority to nearer flits, all that can block a flit is known before any flit moves,
+    /// except earlier flits of its packet: these stay in their VCs until all have moved.
     fn cross_one_by_one(&mut self, arrivals: &mut Vec<Arrival>) {
         let grants = std::mem::take(&mut self.grants);
         for (index, grant) in (0..).zip(&grants) {
@@ -138,7 +138,7 @@ impl Mesh {
         }
     }
 
-    /// How far a request is made.
+    /// How far a request reaches.
     #[inline]
     fn reach(&mut self, request: &mut Request, output: usize) {
         let reach = self.settings.hops_per_cycle;
@@ -158,7 +158,7 @@ impl Mesh {
         count_request(&mut self.counts, u64::from(reached), request.flow.is_some());
     }
 
-    /// What an answer stands for, and its value.
+    /// What a response stands for, and its value.
     #[inline]
     fn sum_of(&self, request: &Request, grant: &Grant) -> (u32, u64) {
         if request.route.is(RESPONSE) { self.vcs.sum(grant.place) } else { (1, 0) }
@@ -216,7 +216,7 @@ impl Mesh {
         has != NONE && requests[output][has as usize].router != router
     }
 
-    /// What keeps a flit from passing a router, whoever else is there.
+    /// What keeps a flit from bypassing a router, regardless of contention.
     fn obstacle(&self, request: &Request, router: u32, output: usize) -> Option<Stop> {
         let (kept_in, kept_out) = self.geometry.kept(router, self.crossing());
         if kept_in >> opposite(output) & 1 == 1 || kept_out >> output & 1 == 1 {
@@ -344,7 +344,7 @@ impl Mesh {
             match self.tables.comes(flow, router, sum.0, sum.1) {
                 super::tables::Fate::Kept(_, _) if loses => {}
                 super::tables::Fate::Kept(count, value) => *sum = (count, value),
-                fate => unreachable!("an answer passed that was {fate:?}"),
+                fate => unreachable!("a response passed that was {fate:?}"),
             }
             return;
         }
@@ -363,8 +363,9 @@ impl Mesh {
         }
     }
 
-    /// A packet of several flits has a VC wherever it passes, until its last flit has passed: another that
-    /// stops there would otherwise wait for room while the packet holds what is needed to make some.
+    /// A packet of several flits holds a VC in each router that it bypasses until its tail has
+    /// passed: another packet that stops there would otherwise wait for a VC while this packet
+    /// holds the channel.
     fn keep_route(&mut self, request: &Request, router: u32, output: usize) {
         let own = self.own_vc(request, router, output);
         let place = own

@@ -1,4 +1,4 @@
-//! VCs: what they hold, where those go on, and where there is room for them.
+//! VCs: their packets, the routes of these, and the free VCs downstream.
 
 use super::super::settings::{Fault, Settings, Tree};
 use super::geometry::{
@@ -19,11 +19,11 @@ pub(super) const FREE_WORDS: usize = STAGES as usize * (PORTS - 1);
 pub(super) const SEVERAL: u8 = 1;
 /// It is a multicast that has come to its tree.
 pub(super) const ON_TREE: u8 = 2;
-/// It is an answer.
+/// It is a response.
 pub(super) const RESPONSE: u8 = 4;
 /// It is a multicast that has not reached its tree.
 pub(super) const TO_TREE: u8 = 8;
-/// Of what is none of these, what a router has to know is the same along its route.
+/// Without any of these flags, the route state of a packet stays the same along its route.
 pub(super) const CHANGES: u8 = SEVERAL | ON_TREE | TO_TREE;
 
 /// The number of the VCs that a class has for a stage.
@@ -42,8 +42,8 @@ pub(super) struct RouteState {
     pub(super) pools: [u8; 2],
 }
 
-/// A VC. What only answers or preset paths need is kept elsewhere: those that are looked at in every cycle have to
-/// be close together.
+/// A VC. State of responses and preset paths is stored elsewhere: the fields that every cycle
+/// inspects have to be close together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vc {
     /// Whose flits it holds, or has been given to.
@@ -54,8 +54,8 @@ pub(super) struct Vc {
     /// is dropped then.
     pub(super) mask: u8,
     pub(super) route: RouteState,
-    /// Flits of the packet that have been granted the path here, have come, and have left; those that passed
-    /// are counted in all three.
+    /// Flits of the packet that were granted the path here, that came, and that left; bypassing
+    /// flits count in all three.
     pub(super) due: u16,
     pub(super) come: u16,
     pub(super) left: u16,
@@ -83,13 +83,13 @@ impl Vc {
     }
 }
 
-/// An input: a bit for each of its VCs in each word. What allocation looks at is here and nowhere else.
+/// An input: a bit for each of its VCs in each word. What allocation inspects is here and nowhere else.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Input {
     /// Those with a flit that can go.
     pub(super) ready: u64,
-    /// Those that nobody may be given.
+    /// VCs that are allocated or not yet released.
     pub(super) taken: u64,
     /// Those whose packet has a VC along its output already, as an earlier flit of it went there.
     pub(super) follows: u64,
@@ -102,7 +102,7 @@ pub(super) struct Input {
 #[derive(Clone, Copy, Debug)]
 struct Pool {
     vcs: u64,
-    /// Those that the class has for any stage.
+    /// The VCs of the class for any stage.
     of_class: u64,
 }
 
@@ -139,7 +139,7 @@ pub(super) struct Vcs {
     slots: Vec<Vc>,
     /// By VC, if paths are preset: the cycle in which its first flit came.
     since: Vec<u64>,
-    /// By VC, of answers: how many it stands for, and their value.
+    /// By VC, of responses: how many it stands for, and their value.
     sums: Vec<(u32, u64)>,
     pub(super) inputs: Vec<Input>,
     /// By input, on private trees: VCs with a multicast that has to go to an output and needs a VC before the
@@ -155,7 +155,7 @@ pub(super) struct Vcs {
     free: Vec<u64>,
     /// Whether multicasts that have come to their tree go along preset paths only.
     preset: bool,
-    /// By input: where the router before it learns of its room, see [`Vcs::free`].
+    /// By input: where the upstream router reads its free VCs, see [`Vcs::free`].
     before: Vec<u32>,
     /// By cycle modulo its length, a power of two: VCs that are free after it.
     releases: Vec<Vec<VcId>>,
@@ -173,7 +173,7 @@ impl Vcs {
             .collect();
         let private = settings.tree() == Some(Tree::Private);
         let all = pools.iter().fold(0, |all, pool: &Pool| all | pool.vcs);
-        // What is after no router learns of its room in a place that nobody looks at.
+        // Inputs without an upstream router report to an unused entry.
         let words = STAGES as usize * (PORTS - 1) * (settings.nodes() as usize + 1);
         Vcs {
             per_port: u8::try_from(shares.len()).expect("at most 64 VCs"),
@@ -209,7 +209,7 @@ impl Vcs {
         &mut self.slots[slot]
     }
 
-    /// Of an answer: how many it stands for, and their value.
+    /// Of a response: how many it stands for, and their value.
     #[inline]
     pub(super) fn sum(&self, place: VcId) -> (u32, u64) {
         self.sums[self.slot(place)]
@@ -333,7 +333,7 @@ impl Vcs {
         place
     }
 
-    /// Tells the router before an input what has room since a VC was given or released.
+    /// Updates the free VCs at the upstream router after a VC was allocated or released.
     #[inline]
     fn note_free(&mut self, place: VcId, taken: u64) {
         let Share { vcs, of_class, stage, pools } = self.shares[usize::from(place.vc)];
@@ -364,7 +364,7 @@ impl Vcs {
         self.releases_of(now + wait).push(place);
     }
 
-    /// What came for a VC was not kept: nothing ever was in it.
+    /// A flit that was to come to a VC was discarded: the VC was never occupied.
     pub(super) fn forgo(&mut self, place: VcId, now: u64) {
         self.at_mut(place).packet = NO_PACKET;
         self.releases_of(now).push(place);
@@ -419,14 +419,15 @@ fn pools(settings: &Settings) -> (Vec<Pool>, Vec<Share>) {
     (pools, shares)
 }
 
-/// Where it is known whether there is room after an output of a router: the first of its stages.
+/// The index of the free VCs downstream of an output: that of the first stage.
 #[inline]
 fn free_index(router: u32, output: usize) -> u32 {
     let output = low_bit(1 << output);
     (router * 4 + u32::from(output)) * u32::from(STAGES)
 }
 
-/// Where the router before an input learns of its room; a place of no router if nothing comes there from one.
+/// The index where the upstream router of an input reads its free VCs; an unused entry for inputs
+/// without one.
 fn before(geometry: &Geometry, router: u32, port: usize) -> u32 {
     let outside = geometry.columns * geometry.rows;
     let from = if port == LOCAL { NOWHERE } else { geometry.neighbour(router, port) };

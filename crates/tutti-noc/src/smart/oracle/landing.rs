@@ -17,7 +17,7 @@ impl Mesh {
         }
     }
 
-    /// A flit comes to a router by an input, where a VC is kept for it.
+    /// A flit comes to a router by an input, where it has a VC.
     pub(super) fn come(&mut self, router: u32, input: Port, stops: bool, mut flit: Flit) {
         self.watchdog.moved(self.now);
         flit.came = self.now;

@@ -1,9 +1,9 @@
-//! The reference model of the meshes: in each cycle every NIC, router, port and VC is looked at, and everything
+//! The reference model of the meshes: in each cycle every NIC, router, port and VC is inspected, and everything
 //! that can be found out is found out again.
 //!
 //! Slow, and written from `docs/models/smart.md` alone, which the fast meshes are written from too, so that the two can
-//! be held against each other: they deliver the same packets in the same cycles. What must hold in any
-//! cycle is asserted in each.
+//! be validated against each other: they deliver the same packets in the same cycles. Invariants of
+//! a cycle are asserted in each.
 
 mod audit;
 mod grid;
@@ -44,9 +44,9 @@ pub struct Mesh {
     routers: Vec<Router>,
     /// What crosses links.
     landings: Vec<Landing>,
-    /// What NICs have taken, and is to be told of when it has arrived.
+    /// Flits that NICs have taken and whose arrival is not reported yet.
     taken: Vec<Arrival>,
-    /// How many directions each flow's answers still come from.
+    /// How many directions each flow's responses still come from.
     tables: BTreeMap<FlowId, Table>,
     /// Which flows have a table entry.
     entries: Vec<Entry>,
@@ -59,7 +59,7 @@ pub struct Mesh {
 struct Router {
     /// By port.
     inputs: Vec<Input>,
-    /// By output: the place in the order of ports of the input that is looked at first.
+    /// By output: the place in the order of ports of the input that is inspected first.
     pointers: Vec<usize>,
 }
 
@@ -120,7 +120,7 @@ impl Mesh {
         self.now + 1 + u64::from(self.settings.sag_extra_cycle)
     }
 
-    /// Whether there is room for a flit, in a stage, where an output leads to.
+    /// Whether a flit of a stage has a free VC downstream of an output.
     fn has_free_vc(&self, router: u32, output: Port, flit: &Flit, stage: usize) -> bool {
         let next = self.grid.next(router, output).expect("flits stay on the mesh");
         self.input(next, output.opposite()).takes(
@@ -154,7 +154,7 @@ impl Mesh {
         });
     }
 
-    /// Tells of what has arrived by now.
+    /// Reports the arrivals up to the current cycle.
     fn report(&mut self, arrivals: &mut Vec<Arrival>) {
         let now = self.now;
         let (mut due, later): (Vec<Arrival>, Vec<Arrival>) =
@@ -180,7 +180,7 @@ impl Mesh {
             return Ok(());
         }
         let problem = format!(
-            "answers combined by {:?} need a reducer in the routers; expected `reducer = true`",
+            "responses combined by {:?} need a reducer in the routers; expected `reducer = true`",
             flow.combine
         );
         Err(FlitError::Clash { what: "combine", problem })

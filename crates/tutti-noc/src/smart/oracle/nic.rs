@@ -12,7 +12,7 @@ use crate::smart::message::{Cast, Message};
 pub(super) struct Nic {
     /// By class.
     queues: Vec<VecDeque<Flit>>,
-    /// The class that is looked at first.
+    /// The class that is inspected first.
     turn: usize,
 }
 
@@ -77,7 +77,7 @@ impl Mesh {
         }
     }
 
-    /// Whether an answer will be dropped or merged at once.
+    /// Whether a response will be dropped or merged at once.
     fn needs_no_vc(&self, node: u32, flit: &Flit) -> bool {
         match (flit.combines(Rule::Merge), flit.combines(Rule::Table)) {
             (Some(flow), _) => self.buffered(node, flow).is_some(),

@@ -8,7 +8,7 @@ use super::parts::{Flit, Landing, Rule};
 use super::switch::Grants;
 use crate::smart::settings::Priority;
 
-/// A flit that asks for a path.
+/// A flit that requests a path.
 #[derive(Debug)]
 struct PathRequest {
     router: u32,
@@ -22,7 +22,7 @@ struct PathRequest {
 /// What becomes of requests.
 #[derive(Default, Debug)]
 struct Paths {
-    /// The routers that each comes to; nobody if it does not leave its own.
+    /// The routers on each route; empty if the flit stays in its router.
     routes: Vec<Vec<u32>>,
     /// Nominees that do not go to their NIC although they were granted it.
     stay: BTreeSet<(u32, Port)>,
@@ -75,7 +75,7 @@ impl Mesh {
         }
     }
 
-    /// Whether nothing but others that go first keeps a flit from passing a router on its path.
+    /// Whether only others that go first keeps a flit from passing a router on its path.
     fn could_pass(&self, request: &PathRequest, router: u32) -> bool {
         let (output, input) = (request.output, request.output.opposite());
         let crossing = self.crossing();
@@ -117,7 +117,7 @@ impl Mesh {
 
     /// `priority = "bypass"`.
     fn farthest_first(&self, grants: &Grants, requests: &[PathRequest]) -> Paths {
-        // Who has an output of a router: how far away it is, and its place among those that ask.
+        // The winner of an output of a router: its distance, and its index among the requests.
         let mut has: BTreeMap<(u32, Port), (usize, usize)> = BTreeMap::new();
         for (place, request) in requests.iter().enumerate() {
             let (_, passed) = request.path.split_last().expect("paths are of one hop or more");
@@ -193,7 +193,7 @@ impl Mesh {
         }
     }
 
-    /// A flit crosses links; `when` says in which cycle, by how many routers it has come to before.
+    /// A flit crosses links; `when` maps the number of routers before a link to the cycle.
     pub(super) fn set_out(
         &mut self,
         flit: &Flit,

@@ -97,7 +97,7 @@ impl Mesh {
         flit.mask.iter().copied().filter(is_open).collect()
     }
 
-    /// Whether a flit goes to other routers by asking for it, and not along preset paths only.
+    /// Whether a flit goes to other routers by requesting it, and not along preset paths only.
     fn may_ask(&self, router: u32, flit: &Flit) -> bool {
         let multicast = matches!(flit.cargo, Cargo::Multicast { .. });
         !(multicast && self.interval().is_some()) || self.grid.is_to_corner(flit, router)

@@ -2,7 +2,7 @@
 
 use super::{Entry, TrafficError};
 
-/// Someone asks for a pattern.
+/// Someone requests a pattern.
 pub(super) struct Call<'a> {
     pub(super) text: &'a str,
     pub(super) entry: &'static Entry,

@@ -60,7 +60,7 @@ pub struct Pattern {
     rule: Rule,
 }
 
-/// What a destination is made of.
+/// What a destination is built from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rule {
     /// One destination for each node, or none.

@@ -226,7 +226,7 @@ fn every_pattern_is_listed_and_written_as_it_is_read() {
 fn what_is_no_pattern_is_refused() {
     assert_eq!(
         message("bitcomp", 8, None),
-        "there is no traffic pattern `bitcomp`: expected one of uniform, uniform_others, background, \
+        "unknown traffic pattern `bitcomp`: expected one of uniform, uniform_others, background, \
          transpose, bit_complement, bit_reverse, bit_shuffle, tornado, neighbour, bad_yarc, diagonal, \
          asymmetric, taper64, bad_dragonfly, random_permutation, permutation, destinations, hotspot, \
          one_to_many, many_to_one"
@@ -265,11 +265,11 @@ fn patterns_that_do_not_fit_the_nodes_are_refused() {
 fn patterns_that_do_not_fit_the_grid_are_refused() {
     assert_eq!(
         message("tornado", 8, None),
-        "`tornado` needs a grid of nodes: the network has none"
+        "`tornado` needs a grid of nodes, which the network lacks"
     );
-    assert_eq!(message("tornado", 8, Some(&[3, 3])), "a grid of 3x3 does not hold 8 nodes");
-    assert_eq!(message("transpose", 8, Some(&[3, 3])), "a grid of 3x3 does not hold 8 nodes");
-    assert_eq!(message("neighbour", 8, Some(&[0, 8])), "a grid of 0x8 does not hold 8 nodes");
+    assert_eq!(message("tornado", 8, Some(&[3, 3])), "a grid of 3x3 does not have 8 nodes");
+    assert_eq!(message("transpose", 8, Some(&[3, 3])), "a grid of 3x3 does not have 8 nodes");
+    assert_eq!(message("neighbour", 8, Some(&[0, 8])), "a grid of 0x8 does not have 8 nodes");
     assert_eq!(
         message("bad_yarc", 8, Some(&[4, 2])),
         "`bad_yarc` is not defined on a grid of 4x2: expected two dimensions of the same size"
