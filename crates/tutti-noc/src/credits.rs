@@ -1,9 +1,10 @@
-//! How long credits are on their way, and what that leaves of a link.
+//! Credit round trips, and the throughput that they leave a link.
 
 use super::{Channel, End, Settings, Wiring};
 
-/// Cycles from when a flit leaves a buffer to when the next can leave that takes the same slot behind the
-/// channel, if both routers grant at once: so many flits of room keep a channel of a flit per cycle busy.
+/// Cycles from when a flit leaves a buffer to when the next flit can leave for the same downstream
+/// slot, if both routers grant at once. As many flits of buffer space keep a channel of a flit per
+/// cycle busy.
 ///
 /// The flit crosses switch and channel, leaves its slot when it has the switch there, the credit crosses
 /// the channel back, counts, and the next flit requests the switch.
@@ -21,9 +22,9 @@ pub struct Throttled {
     pub from: String,
     /// What it leads to.
     pub to: String,
-    /// Cycles that a credit takes all the way round.
+    /// Cycles of a credit round trip.
     pub round_trip: u64,
-    /// Flits that a class has room for there.
+    /// Flits of buffer space that a class has there.
     pub slots: u64,
     /// Flits that fill the link in a round trip.
     pub needs: u64,

@@ -26,7 +26,7 @@ impl fmt::Display for Held {
             write!(f, "VC {vc} of ")?;
         }
         if self.from == self.to {
-            // An NPU and its own router have one name.
+            // An NPU and its dedicated router have one name.
             write!(f, "{} into its router", self.from)?;
         } else {
             write!(f, "{} > {}", self.from, self.to)?;

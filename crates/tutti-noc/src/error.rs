@@ -82,7 +82,7 @@ pub enum FlitError {
     /// No design of a mesh has that name.
     #[error("unknown design `{name}`: expected one of {known}")]
     UnknownDesign { name: String, known: String },
-    /// A multicast or a reduction among nobody.
+    /// A multicast or a reduction without members.
     #[error("{what} of node {node} has no members: expected a node other than itself")]
     NoMembers { what: &'static str, node: u32 },
     /// A member that is not there.

@@ -128,7 +128,7 @@ impl Network {
         each!(&self.0, network => network.occupancy())
     }
 
-    /// Counts, of the flits that are first in their VC now, why they stand.
+    /// Counts, for the flits that are first in their VC now, why they are stalled.
     pub fn count_stalls(&self, stalls: &mut Stalls) {
         each!(&self.0, network => network.count_stalls(stalls));
     }

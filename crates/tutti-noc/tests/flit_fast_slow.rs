@@ -262,7 +262,7 @@ proptest! {
     }
 }
 
-/// A routing of the registry that is not held against the obvious network is found here.
+/// Finds routings of the registry that are not validated against the reference model.
 #[test]
 fn every_routing_is_among_the_cases() {
     let name = |text: &&str| text.split(':').next().unwrap().to_owned();

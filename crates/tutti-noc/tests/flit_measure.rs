@@ -1,4 +1,4 @@
-//! What is measured of VCs adds up, over VCs, over time, and beside what is measured of channels.
+//! Measurements of VCs add up, over VCs, over time, and compared with those of channels.
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
 use std::sync::Arc;

@@ -74,8 +74,8 @@ fn an_output_idles_that_was_kept_for_a_flit_stopped_before() {
         assert_eq!(took(outcome, 0), 2);
         // 0 > 4 stops at router 1, but had router 3 in cycle 1: 3 > 4 goes a cycle later.
         assert_eq!(took(outcome, 2), 3);
-        // Router 2 has room again in cycle 5, router 4, where the other was, in cycle 7: a stop at 3, and
-        // it is out in 9.
+        // Router 2 has a free buffer again in cycle 5, router 4, where the other was, in cycle 7: a
+        // stop at 3, and it is out in 9.
         assert_eq!(took(outcome, 1), 8);
     });
 }
@@ -150,7 +150,7 @@ fn a_response_is_dropped_where_the_nic_has_not_responded() {
 
 #[test]
 fn only_paths_of_members_count() {
-    // 6 > 4 > ... : the responses of 10 and 14 meet at 14 on their way to 4, in a mesh of 5 by 5.
+    // 6 > 4 > ... : the responses of 10 and 14 meet at 14, on the route to 4, in a mesh of 5 by 5.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     let members = vec![(10, 0), (14, 3)];
     let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Max, held: None };
@@ -186,7 +186,7 @@ fn an_entry_is_free_in_the_cycle_after_the_last_response_or_the_release() {
         // What is over in cycle 4 is free in 5; what is released 6 cycles later, in 11, is free for all that
         // is done after that in the cycle: here, in the next.
         let free = if held.is_some() { 12 } else { 5 };
-        for begins in [free - 1, free] {
+        for start in [free - 1, free] {
             let one = |to, held| Deed::Reduce {
                 to,
                 members: NodeSet::all_but(64, to).iter().map(|node| (node, 0)).collect(),
@@ -207,11 +207,11 @@ fn an_entry_is_free_in_the_cycle_after_the_last_response_or_the_release() {
                 (0, late(20)),
                 (0, late(30)),
                 (0, late(40)),
-                (begins, one(50, None)),
+                (start, one(50, None)),
             ];
             both(&settings, &deeds, |outcome| {
                 let arrived = outcome.arrivals.iter().filter(|arrival| arrival.tag == 4).count();
-                assert_eq!(arrived, if begins < free { 63 } else { 1 }, "{held:?} {begins}");
+                assert_eq!(arrived, if start < free { 63 } else { 1 }, "{held:?} {start}");
             });
         }
     }
@@ -273,9 +273,9 @@ fn longer_edges_have_longer_slots() {
 fn messages_to_many_are_unicasts_where_routers_know_no_multicasts() {
     both(&smart(4, 2), &[(0, broadcast(8, 0))], |outcome| {
         assert_eq!((outcome.arrivals.len(), outcome.counts.injected), (7, 7));
-        // One after the other, the lowest first. That to 1 goes to its NIC when the one to 3, sent in cycle
-        // 2, would come by, which therefore stops at router 1; and so does that to 7 for that to 5, which
-        // turns there.
+        // Sequentially, the lowest first. The flit to 1 goes to its NIC when the one to 3, sent in
+        // cycle 2, would bypass, which therefore stops at router 1; and so does the flit to 7 for
+        // the one to 5, which turns there.
         let latencies: Vec<u64> = outcome.latencies(0).into_values().collect();
         assert_eq!(latencies, [2, 1 + 2, 2 + 4, 3 + 2, 4 + 4, 5 + 4, 6 + 6]);
     });

@@ -1,4 +1,4 @@
-//! What it takes when nothing is in the way: every design, to the cycle.
+//! Zero-load latency of every design, to the cycle.
 
 mod common;
 
@@ -209,7 +209,7 @@ fn a_broadcast_in_slots_goes_to_its_corner_first() {
                     cycles(&settings, distance(&settings, node, corner(&settings, node)));
                 let alone = to_corner + slotted_latency(6, phase + to_corner);
                 let last = outcome.last(0);
-                // Who is kept waiting on the way misses the next slots at the most.
+                // A flit that is stalled on its route misses the next slots at most.
                 assert!(
                     last == alone || last == alone + 6,
                     "{engine} {node} {phase}: {last} {alone}"

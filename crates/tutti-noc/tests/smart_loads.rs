@@ -106,7 +106,7 @@ fn faults_in_combining_are_caught() {
 
 #[test]
 fn responses_in_any_order_combine() {
-    // Whoever is last, and wherever: each member in turn, then each row, then all in an odd order.
+    // Any member may be last: each member in turn, then each row, then all in an odd order.
     let settings = Settings { columns: 4, rows: 3, ..combining(FanIn::Complete, Priority::Bypass) };
     let orders: Vec<Box<dyn Fn(u32) -> u64>> = vec![
         Box::new(|node| u64::from(node / 4) * 3),

@@ -1,7 +1,7 @@
-//! Arbiters: each chooses one of those that contend for one thing, and remembers whom it chose.
+//! Arbiters: each grants one of its contenders, and remembers the grant.
 //!
-//! Every kind here boils down to an order of its contenders that changes when one is served, so an
-//! arbitration costs as much as there are contenders that request, whatever the number of those that could.
+//! Each arbiter is an order of its contenders that changes when one is served, so the cost of an
+//! arbitration grows with the number of requests, not with the number of contenders.
 
 use std::cmp::Reverse;
 
@@ -60,7 +60,8 @@ impl Arbiters {
         Ok(Arbiters { contenders, state })
     }
 
-    /// Whom an arbiter chooses of those that contend, given with their priorities; it is not served yet.
+    /// The contender that an arbiter chooses, from contenders with their priorities; it is not
+    /// served yet.
     pub fn choose(
         &self,
         arbiter: u32,

@@ -26,7 +26,7 @@ pub enum AllocatorError {
     /// An allocator that would grant nothing.
     #[error("{kind} with 0 iterations grants nothing: expected at least one")]
     NoIterations { kind: AllocatorKind },
-    /// A tree arbiter whose groups are not of the same size.
+    /// The contenders of a tree arbiter do not divide into equal groups.
     #[error(
         "{arbiter} cannot choose among {contenders}: expected a number of groups that divides it"
     )]

@@ -1,4 +1,4 @@
-//! Who of those that request gets what: matchings of inputs to outputs.
+//! Allocators: matchings of requesting inputs to outputs.
 //!
 //! A router uses an allocator twice in a packet's stay: virtual channels request virtual channels of the
 //! next router, then for passage through the switch. Every request is for one (input, output) pair, and
@@ -14,7 +14,7 @@
 //! - `islip`: outputs grant, inputs accept, round-robin and without priorities, for so many iterations;
 //!   pointers move on only for what the first iteration grants (McKeown, "The iSLIP scheduling algorithm
 //!   for input-queued switches", 1999).
-//! - `pim`: as `islip`, but pointers are drawn anew each time (Anderson et al., "High-speed switch
+//! - `pim`: as `islip`, but pointers are drawn again each time (Anderson et al., "High-speed switch
 //!   scheduling for local-area networks", 1993).
 //! - `wavefront`: along the diagonals of the request matrix, from one that advances with every
 //!   allocation. Higher output priorities go first, then higher input priorities (Tamir and Chi,

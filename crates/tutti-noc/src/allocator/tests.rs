@@ -326,8 +326,9 @@ proptest! {
         }
     }
 
-    /// A port that waits at an arbiter is passed by each of the others at most once, and passes at most all
-    /// ports of the other side before it comes back: inputs x outputs allocations bound the wait of a pair.
+    /// Each other port passes a waiting port at most once at an arbiter. It passes at most all
+    /// ports of the other side before it comes back. So inputs x outputs allocations bound the wait
+    /// of a pair.
     #[test]
     fn a_persistent_requester_is_served(case in case()) {
         let Case { kind, arbiter, ports: [inputs, outputs], iterations, sets } = case;

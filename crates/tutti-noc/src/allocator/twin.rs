@@ -1,5 +1,5 @@
-//! The same allocators the obvious way: a matrix of requests, every port requested in turn, every arbiter with
-//! its pointer or its matrix of precedence as hardware has them.
+//! Reference versions of the allocators: a matrix of requests, every port visited in turn, every
+//! arbiter with its pointer or its precedence matrix as in hardware.
 #![expect(clippy::needless_range_loop, reason = "ports are what the loops run over")]
 
 use super::{AllocatorKind, ArbiterKind, Request};
@@ -267,8 +267,8 @@ impl Plain {
         self.turn = (self.turn + 1) % self.inputs;
     }
 
-    /// The pairs that a shortest augmenting path would add, level by level: all paths of one length are
-    /// kept, extended in order, and the first that ends at a free output is taken.
+    /// The pairs that a shortest augmenting path would add. The search extends all paths of one
+    /// length in order; the first path that ends at a free output wins.
     fn augmenting_path(&self, matrix: &Matrix) -> Option<Vec<(usize, usize)>> {
         let mut seen = vec![false; self.outputs];
         let mut level: Vec<(usize, Vec<(usize, usize)>)> = (0..self.inputs)

@@ -83,8 +83,8 @@ impl<const W: usize> Network<W> {
         if next == ports * self.settings.vcs { 0 } else { next }
     }
 
-    /// The output VC that an input VC requests, counted from the router's first: the next in its turn of
-    /// those that are free.
+    /// The output VC that an input VC requests, counted from the router's first: the next free one
+    /// in its turn.
     #[inline]
     fn requested_vc(&self, router: usize, in_vc: usize) -> Option<usize> {
         let vc = &self.in_vcs[in_vc];
@@ -131,7 +131,7 @@ impl<const W: usize> Network<W> {
         best.map(|(_, _, out)| out)
     }
 
-    /// Of the free VCs of a port those that a packet can use now.
+    /// The free VCs of a port that a packet can use now.
     #[inline]
     pub(super) fn usable(&self, vc: &InVc, in_vc: usize, port: usize, mut free: u64) -> u64 {
         if !self.settings.busy_when_full && !self.settings.cut_through {
@@ -233,8 +233,8 @@ impl<const W: usize> Network<W> {
         (self.out_vcs[out].port - self.routers[router].first_out) as usize
     }
 
-    /// Of the VCs of an input port: the output port whose turn it is, and of those that go there the VC
-    /// whose turn it is.
+    /// The output port whose turn it is at an input port, and the VC whose turn it is among the VCs
+    /// that request this port.
     fn choose_output(&self, router: usize, input: usize, vcs: u64) -> Option<(usize, usize)> {
         let (first_in, first_out) =
             (self.routers[router].first_in as usize, self.routers[router].first_out as usize);
@@ -304,7 +304,7 @@ impl<const W: usize> Network<W> {
         !flit.is_tail()
     }
 
-    /// A flit is on its way behind an output port.
+    /// A flit is in flight behind an output port.
     #[inline]
     fn send(&mut self, flit: Flit, out: usize, port: usize, sooner: u64) {
         let mut arrives = self.now - sooner + u64::from(self.out_ports[port].after);

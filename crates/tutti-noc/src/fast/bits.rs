@@ -66,7 +66,7 @@ impl<const W: usize> Bits<W> {
         self.first()
     }
 
-    /// The members from `start` on, `count` numbers wide, at most 64; taken out.
+    /// Removes and returns the members from `start` on, `count` numbers wide, at most 64.
     #[inline]
     pub(super) fn take_window(&mut self, start: usize, count: usize) -> u64 {
         let (word, shift) = (start / 64, start % 64);

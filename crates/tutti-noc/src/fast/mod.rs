@@ -191,7 +191,7 @@ impl<const W: usize> Network<W> {
         self.in_vcs.iter().map(|vc| u32::from(vc.length)).collect()
     }
 
-    /// Why the first flits stand.
+    /// Why the first flits are stalled.
     pub(super) fn count_stalls(&self, stalls: &mut Stalls) {
         for vc in self.in_vcs.iter().filter(|vc| vc.length > 0) {
             stalls.busy += 1;

@@ -202,7 +202,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A packet has been injected wholly.
+    /// The tail of a packet has been injected.
     fn finish<S: Source>(&mut self, node: usize, class: usize, index: usize, source: &mut S) {
         self.nodes.queues[index].packet = NONE;
         self.nodes.open[node] -= 1;

@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use crate::{End, Settings, VcRange, Wiring};
 
-/// Nobody, nothing.
+/// No packet, no port.
 pub(super) const NONE: u32 = u32::MAX;
 /// Owns an output VC of a node while a packet is being injected.
 pub(super) const INJECTING: u32 = u32::MAX - 1;
@@ -37,7 +37,7 @@ impl Flit {
 /// What the first packet of a VC is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// There is none.
+    /// No flit is in the VC.
     Idle,
     /// It is being routed.
     Routing,
@@ -105,7 +105,7 @@ pub(super) struct InPort {
     pub(super) credit_after: u32,
     /// Whether a node injects here.
     pub(super) injected: bool,
-    /// The output port of the router that its turn starts with, and the VC of its own.
+    /// The output port of the router that its turn starts with, and the VC of the turn.
     pub(super) turn: u32,
     pub(super) vc_turn: u32,
 }
@@ -129,7 +129,7 @@ pub(super) struct OutPort {
     pub(super) turn: u32,
 }
 
-/// When an output port can send again: for those slower than a flit per cycle, and for those that have
+/// When an output port can send again: for ports slower than a flit per cycle, and for ports with
 /// more than one switch output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Serial {

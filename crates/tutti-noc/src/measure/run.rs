@@ -107,7 +107,7 @@ fn check(settings: &MeasurementPlan) -> Result<(), FlitError> {
         return wrong("sample", settings.sample, "at most 2^31 cycles, or 0 for never");
     }
     if settings.keep_vcs && !(1..=MOST_SAMPLED).contains(&settings.sample) {
-        return wrong("sample", settings.sample, "1 to 65535 cycles, so that VCs can be kept");
+        return wrong("sample", settings.sample, "1 to 65535 cycles, so that VCs can be recorded");
     }
     Watchdog::check(settings.patience)
 }

@@ -1,10 +1,10 @@
-//! Who of those that request gets what, from a request matrix that is written out in full.
+//! Allocation from a full request matrix.
 
 use super::count;
 use crate::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
 use crate::{FlitError, Settings};
 
-/// What somebody requests, and how much it is preferred.
+/// A request, and its priorities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     /// Who of the input it is.
@@ -18,17 +18,17 @@ pub(super) struct Entry {
 /// An ask, or none, for each input and output.
 pub(super) type Matrix = Vec<Vec<Option<Entry>>>;
 
-/// A matrix in which nobody requests.
+/// A matrix without requests.
 pub(super) fn no_requests(inputs: usize, outputs: usize) -> Matrix {
     vec![vec![None; outputs]; inputs]
 }
 
-/// A way to match inputs to outputs.
+/// A matching of inputs to outputs.
 #[derive(Clone, Debug)]
 pub(super) enum Matching {
     /// The usual one.
     InputFirst(InputFirst),
-    /// Any other: the allocators have twins of their own.
+    /// Any other: the allocators have separate reference versions.
     Other(Allocator),
 }
 
@@ -51,7 +51,7 @@ impl Matching {
         Ok(Matching::Other(allocator))
     }
 
-    /// What each input is granted. Where nobody requests, nothing changes.
+    /// What each input is granted. Without requests, nothing changes.
     pub(super) fn allocate(&mut self, matrix: &Matrix) -> Vec<Option<usize>> {
         match self {
             Matching::InputFirst(matching) => matching.allocate(matrix),

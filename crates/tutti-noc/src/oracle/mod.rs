@@ -1,8 +1,9 @@
-//! The flit network the obvious way: in each cycle every channel, every node, every router, every port
-//! and every VC is inspected.
+//! The reference model of the flit network: in each cycle every channel, every node, every router,
+//! every port and every VC is inspected.
 //!
-//! Slow, and shares nothing with the fast network but its parameters, so that the two can be held against
-//! each other: they deliver the same packets in the same cycles. The routers are the input-queued routers
+//! Slow, and shares only its parameters with the fast network, so that the two can be validated
+//! against each other: they deliver the same packets in the same cycles. The routers are the
+//! input-queued routers
 //! of BookSim 2 (N. Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator",
 //! ISPASS 2013), and recorded runs of that are reproduced to the cycle.
 //!
@@ -43,7 +44,7 @@ pub struct Obvious {
     now: u64,
 }
 
-/// What holds for everybody, and when.
+/// The settings and the time, for all parts.
 struct Rules<'a> {
     settings: &'a Settings,
     routing: &'a dyn Routing,
@@ -103,7 +104,8 @@ impl Obvious {
         self.packets.is_empty()
     }
 
-    /// Flits sent on each channel of the wiring, with those that have left their buffers for it.
+    /// Flits sent on each channel of the wiring, including flits that have left their buffers for
+    /// it.
     #[must_use]
     pub fn sent(&self) -> Vec<u64> {
         self.sent_by_vc().chunks(self.settings.vcs as usize).map(|vcs| vcs.iter().sum()).collect()

@@ -103,8 +103,8 @@ impl Node {
         Some((flit, class))
     }
 
-    /// The class that injects, and its VC: of those that can the one with the highest priority, then the
-    /// next in turn. With a held switch a packet goes on before others of its priority.
+    /// The class that injects, and its VC: the ready class with the highest priority, then the next
+    /// in turn. With a held switch a packet goes on before others of its priority.
     fn choose(&self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) -> Option<(usize, u32)> {
         let mut order: Vec<usize> = (1..=self.queues.len())
             .map(|step| (self.last_class + step) % self.queues.len())
@@ -130,8 +130,8 @@ impl Node {
         self.queues[class].injecting.is_some_and(|injecting| injecting.left < injecting.flits)
     }
 
-    /// Where the next flit of a class can go: the packet's VC, or for a head the next in turn that no
-    /// packet has and that has room. After a packet with other VCs only the first is tried.
+    /// Where the next flit of a class can go: the packet's VC, or for a head the next free VC in
+    /// turn with enough buffer space. After a packet with other VCs only the first is tried.
     fn vc_for(
         &self,
         class: usize,

@@ -26,7 +26,7 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    /// How much it is preferred: within bounds that leave room below for those that speculate.
+    /// Its priority, in a range that leaves lower values for speculative requests.
     pub(super) fn priority(&self, settings: &Settings) -> i64 {
         match settings.priority {
             Priority::None => 0,
@@ -96,7 +96,7 @@ impl Output {
     /// A flit is bound to go out: a credit is used, and the last one gives its VC back.
     pub(super) fn use_credit(&mut self, flit: &Flit, settings: &Settings) {
         let vc = &mut self.vcs[flit.vc as usize];
-        assert!(vc.taken && vc.credits > 0, "a flit goes out to a VC of its own that has room");
+        assert!(vc.taken && vc.credits > 0, "a flit leaves for an allocated VC with a credit");
         vc.credits -= 1;
         if flit.tail {
             vc.tail_sent = true;

@@ -12,7 +12,7 @@ use crate::{End, FlitError, Settings, Wiring};
 /// What the packet that is first in a VC does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// There is none.
+    /// No flit is in the VC.
     Idle,
     /// It became first, and has not been routed.
     Fresh,
@@ -129,7 +129,7 @@ impl Router {
         self.cross(rules);
     }
 
-    /// Heads that became first are routed, and those that have been may request a VC.
+    /// Heads that became first are routed, and routed heads may request a VC.
     fn route(&mut self, rules: &Rules<'_>, packets: &mut BTreeMap<u64, Packet>) {
         for input in 0..self.inputs.len() {
             for vc in 0..self.inputs[input].vcs.len() {
@@ -234,7 +234,7 @@ impl Router {
         }
     }
 
-    /// Whether a packet can be given a VC: no other has it, and there is as much room as is needed.
+    /// Whether a packet can be given a VC: it is free, and has enough buffer space.
     fn may_have(&self, port: u32, vc: u32, packet: &Packet, rules: &Rules<'_>) -> bool {
         let full = rules.settings.busy_when_full && self.credits(port, vc) == 0;
         let small = rules.settings.cut_through && self.credits(port, vc) < packet.order.flits;
@@ -245,7 +245,7 @@ impl Router {
         self.outputs[port as usize].vcs[vc as usize].credits
     }
 
-    /// VCs that are given now: granted a while ago, if they are still to be had.
+    /// VCs that are allocated now: granted some cycles ago, and still available.
     fn vcs_due(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) -> Vec<VcGrant> {
         let mut due = Vec::new();
         let mut given = BTreeSet::new();

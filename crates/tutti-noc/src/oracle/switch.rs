@@ -1,4 +1,4 @@
-//! Who gets through the switch, and on the way out.
+//! Switch allocation and traversal.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -30,7 +30,7 @@ pub(super) struct Crossing {
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
     matching: Matching,
-    /// For those that speculate, if they have one of their own.
+    /// For speculative requests, if they have a separate allocator.
     speculative: Option<Matching>,
     /// Per switch input, the VC whose turn it is.
     turns: Vec<usize>,
@@ -114,7 +114,7 @@ impl Router {
         }
     }
 
-    /// Enters what a VC requests, and says whether it has anything to request at all.
+    /// Enters the request of a VC; returns whether it has one.
     fn request_switch(
         &self,
         input: usize,
@@ -200,7 +200,7 @@ impl Router {
         }
     }
 
-    /// Switch inputs, VCs of theirs and the switch outputs they get. Those that speculate come second.
+    /// Switch inputs, their VCs and the switch outputs granted. Speculative requests come second.
     fn match_switch(
         &mut self,
         requests: &Requests,
@@ -227,8 +227,9 @@ impl Router {
         matched
     }
 
-    /// Passages that are taken now: granted a while ago, if there is still a credit and no held passage in
-    /// the way; for a head that speculated, if it gets a VC of that port with a credit.
+    /// Switch traversals that start now: granted some cycles ago, if there is still a credit and no
+    /// held passage blocks them; for a speculative head, if it gets a VC of that port with a
+    /// credit.
     pub(super) fn passages_due(&mut self, rules: &Rules<'_>, vcs: &[VcGrant]) -> Vec<Passage> {
         let mut due = Vec::new();
         while self.switch.passages.front().is_some_and(|passage| passage.due <= rules.round) {
@@ -251,7 +252,7 @@ impl Router {
         due
     }
 
-    /// Flits leave their buffers. With a held switch those that follow in the same packet keep the passage.
+    /// Flits leave their buffers. With a held switch, later flits of the packet keep the passage.
     pub(super) fn pass(
         &mut self,
         rules: &Rules<'_>,
@@ -286,8 +287,8 @@ impl Router {
         held
     }
 
-    /// Held passages are taken; one is given up when it is not, and after a packet's last flit or while
-    /// there is no other.
+    /// Held passages are used; one is released when it is not used, after a packet's tail, or while
+    /// no flit follows.
     pub(super) fn pass_held(
         &mut self,
         rules: &Rules<'_>,
@@ -309,7 +310,8 @@ impl Router {
         held.is_some_and(|(_, for_vc)| for_vc == vc)
     }
 
-    /// Whether an output port takes requests: its channel is free, and there is room behind the switch.
+    /// Whether an output port takes requests: its channel is free, and the queue behind the switch
+    /// is not full.
     fn is_ready(&self, port: u32, rules: &Rules<'_>) -> bool {
         let waiting = count(self.outputs[port as usize].queue.len());
         let full = rules.settings.output_buffer.is_some_and(|most| waiting >= most);

@@ -1,4 +1,4 @@
-//! Random choices of routings: drawn, or made every way.
+//! Random choices of routings: drawn, or enumerated.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,11 +11,11 @@ use tutti_units::random::{random_bits, scale, split_words};
 pub enum Chance<'a> {
     /// They are drawn, with this seed.
     Seed(u64),
-    /// They are built one way after the other.
+    /// They are enumerated.
     Chosen(&'a Choices),
 }
 
-/// Choices that are built every way: the first way of each to start with, another after each [`advance`].
+/// Enumerated choices: the first option of each at the start, another after each [`advance`].
 ///
 /// [`advance`]: Choices::advance
 #[derive(Clone, Default, Debug)]
@@ -42,7 +42,7 @@ impl Choices {
         0
     }
 
-    /// The next way; false where all have been made, and then it starts again.
+    /// The next combination; false where all have been visited, and then it starts again.
     pub fn advance(&mut self) -> bool {
         self.drawn.set(0);
         let made = self.made.get_mut();

@@ -10,7 +10,7 @@ use crate::{FlitError, Wiring};
 use tutti_topology::Routes;
 use tutti_units::ids::{LinkId, RankId};
 
-/// A way for every pair of nodes: those of a static routing of the graph, a table or paths.
+/// A path for every pair of nodes, from a static routing of the graph, a table or a list.
 pub struct Fixed {
     routes: Arc<Routes>,
     wiring: Arc<Wiring>,
@@ -25,18 +25,18 @@ impl Fixed {
         if wiring.topology().is_none_or(|made_of| **made_of != **routes.topology()) {
             return Err(FlitError::RoutingDoesNotFit {
                 routing: format!("{routes:?}"),
-                needs: "a network built from its own graph",
+                needs: "a network built from the graph of the routes",
                 network: "this one".to_owned(),
             });
         }
         Ok(Fixed { routes, wiring })
     }
 
-    /// The link on the way from a node to another, at a router that is not yet the last.
+    /// The link on the path from a node to another, at a router that is not yet the last.
     fn link(&self, router: u32, source: u32, destination: u32, hops: u32) -> Option<LinkId> {
         let at = self.wiring.vertex(router)?;
         let (from, to) = (RankId(self.wiring.npu(source)), RankId(self.wiring.npu(destination)));
-        // A node without a router of its own has crossed a link to be here.
+        // A node without a dedicated router has crossed a link to be here.
         let crossed = hops + u32::from(self.wiring.is_leaf(source));
         Some(self.routes.next_link(from, to, at, crossed as usize))
     }
@@ -50,8 +50,8 @@ impl Fixed {
         link.and_then(|link| self.wiring.port_of(link)).unwrap_or(ejects)
     }
 
-    /// Pushes every link side by side with the one on a packet's way; none where there is no way, which no
-    /// packet goes.
+    /// Pushes every link parallel to the one on a packet's path; none where there is no path, since
+    /// no packet takes it.
     fn bundle(&self, place: &RoutingContext<'_>, head: &Head, candidates: &mut Vec<Candidate>) {
         let (home, ejects) = self.wiring.home(head.destination);
         if home == place.router {

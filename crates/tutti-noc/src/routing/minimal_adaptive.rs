@@ -1,15 +1,17 @@
-//! Any minimal way, with an escape.
+//! Any minimal path, with an escape.
 
 use super::{Candidate, Compass, Routing, RoutingContext, dimension_order, torus_order};
 use crate::packet::Head;
 use crate::settings::VcRange;
 
-/// Along any dimension that is not yet right. The lowest VCs of a class are the escape: dimension order,
-/// one VC in a mesh, two (datelines) in a torus, taken when nothing else is free; who has taken it stays
-/// in it (Duato, "A new theory of deadlock-free adaptive routing in wormhole networks", 1993).
+/// Along any dimension that is not yet right. The lowest VCs of a class are the escape: dimension
+/// order, one VC in a mesh, two (datelines) in a torus. A packet takes it when no other VC is free,
+/// and stays in it (Duato, "A new theory of deadlock-free adaptive routing in wormhole networks",
+/// 1993).
 ///
-/// `first_dimension` leaves only the first of these dimensions. It is what `min_adapt_mesh` of BookSim 2 does: its
-/// `OutputSet` is ordered by priority, and of several ways of one priority keeps the first.
+/// `first_dimension` leaves only the first of these dimensions, as `min_adapt_mesh` of BookSim 2
+/// does: its `OutputSet` is ordered by priority, and keeps the first of several ports of one
+/// priority.
 #[derive(Clone, Debug)]
 pub struct MinimalAdaptive {
     compass: Compass,
@@ -34,7 +36,7 @@ impl MinimalAdaptive {
         if self.compass.wraps() { 2 } else { 1 }
     }
 
-    /// The dimension-order way, on the escape; `None` at the destination.
+    /// The dimension-order route, on the escape; `None` at the destination.
     fn escape(
         &self,
         place: &RoutingContext<'_>,

@@ -5,9 +5,9 @@ use crate::packet::Head;
 use crate::{End, Wiring};
 use tutti_topology::FatTree;
 
-/// Up to a nearest common ancestor of source and destination, over a link drawn in each router for each
-/// packet, and down the one way there is. `adaptive` draws two links and takes the one with fewer credits in
-/// use. Up before down is free of deadlock.
+/// Up to a nearest common ancestor of source and destination, over a link drawn in each router for
+/// each packet, and down the only path. `adaptive` draws two links and takes the one with fewer
+/// credits in use. Up before down is deadlock-free.
 #[derive(Clone, Debug)]
 pub struct NearestAncestor {
     adaptive: bool,

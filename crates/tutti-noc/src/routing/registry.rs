@@ -39,27 +39,27 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "romm",
         argument: "",
-        summary: "in a mesh, by way of a random node between source and destination, on two VCs or more",
+        summary: "in a mesh, over a random node between source and destination, on two VCs or more",
         build: romm,
     },
     Entry {
         name: "valiant",
         argument: "",
-        summary: "by way of a random node: in a mesh or flattened butterfly on two VCs or more, in a dragonfly \
+        summary: "over a random node: in a mesh or flattened butterfly on two VCs or more, in a dragonfly \
                   on three, in a torus on four",
         build: valiant,
     },
     Entry {
         name: "ugal",
         argument: "[THRESHOLD]",
-        summary: "straight on, or by way of a random node where credits in use times hops say so (UGAL-L); VCs \
-                  as for valiant",
+        summary: "the shortest path, or a path over a random node if credits in use times hops are fewer (UGAL-L); \
+                  VCs as for valiant",
         build: ugal,
     },
     Entry {
         name: "minimal_adaptive",
         argument: "[one_way]",
-        summary: "any minimal way with free VCs, dimension order as escape; one VC more than that takes",
+        summary: "any minimal path with free VCs, dimension order as escape; one VC more than the escape has",
         build: minimal_adaptive,
     },
     Entry {
@@ -210,7 +210,7 @@ impl Call<'_> {
         family.ok_or_else(|| self.unsuited("a dragonfly"))
     }
 
-    /// The ways over another node.
+    /// The paths over another node.
     fn legs(&self) -> Result<Arc<dyn Legs>, FlitError> {
         if let Some(compass) = self.compass() {
             return Ok(Arc::new(GridLegs::new(compass, self.wiring.nodes())));
@@ -225,7 +225,7 @@ impl Call<'_> {
         groups.map_or_else(|| Err(self.unsuited(needs)), |legs| Ok(Arc::new(legs) as Arc<dyn Legs>))
     }
 
-    /// By way of another node.
+    /// Over another node.
     fn two_phases(&self, through: Through) -> Result<Arc<dyn Routing>, FlitError> {
         Ok(Arc::new(TwoPhases::along(self.legs()?, self.wiring.nodes(), through)))
     }

@@ -1,4 +1,4 @@
-//! Links of their own between all nodes: what a mesh is measured against.
+//! Dedicated links between all nodes: the ideal that a mesh is compared with.
 
 use std::collections::VecDeque;
 

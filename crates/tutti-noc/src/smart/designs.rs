@@ -22,7 +22,7 @@ pub struct Design {
 pub enum DesignKind {
     /// A mesh: hops per cycle, multicasts, reductions.
     Mesh(u32, FanOut, FanIn),
-    /// Links of their own between all nodes; whether a NIC takes one packet per cycle only.
+    /// Dedicated links between all nodes; whether a NIC takes one packet per cycle only.
     FullyConnected(bool),
 }
 
@@ -57,7 +57,7 @@ const DESIGNS: &[Design] = &[
     },
     Design {
         name: "sfo_complete",
-        summary: "broadcasts in slots of their own, two cycles in six, along the trees of the corners",
+        summary: "broadcasts in reserved slots, two cycles in six, along the trees of the corners",
         kind: DesignKind::Mesh(REACH, FanOut::Complete { interval: 6 }, FanIn::Complete),
     },
     Design {
@@ -81,7 +81,7 @@ pub fn designs() -> &'static [Design] {
 /// The design of a name.
 ///
 /// # Errors
-/// When there is none.
+/// When no design has that name.
 pub fn design(name: &str) -> Result<Design, FlitError> {
     let found = DESIGNS.iter().find(|design| design.name == name).copied();
     found.ok_or_else(|| {

@@ -106,7 +106,7 @@ impl Flows {
             &Cast::Response(id, _) => {
                 let open = self.open.get_mut(id.0 as usize).and_then(Option::as_mut);
                 let Some(open) = open else {
-                    return bad(format!("there is no reduction {}", id.0));
+                    return bad(format!("reduction {} does not exist", id.0));
                 };
                 if open.flow.class != message.class {
                     let class = open.flow.class;

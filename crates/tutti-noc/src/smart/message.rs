@@ -3,14 +3,15 @@
 /// A set of nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeSet {
-    /// The nodes below 64, a bit each: the only ones of most meshes, so sets of them take no memory of their own.
+    /// The nodes below 64, a bit each: the only ones of most meshes, so their sets need no
+    /// allocation.
     low: u64,
     /// Further ones, 64 in each word.
     high: Box<[u64]>,
 }
 
 impl NodeSet {
-    /// Nobody.
+    /// The empty set.
     #[must_use]
     pub fn new() -> NodeSet {
         NodeSet::default()
@@ -86,7 +87,7 @@ impl NodeSet {
         words.last().map(|(index, word): (u32, u64)| 64 * index + word.ilog2())
     }
 
-    /// Whether nobody is in it.
+    /// Whether the set is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -158,8 +159,8 @@ pub struct Flow {
     pub class: u8,
     /// How values become one.
     pub combine: Combine,
-    /// Whether its table entry is kept after the last response has arrived until [`super::Fabric::release`], as
-    /// when the root of the broadcast is not the destination.
+    /// Whether its table entry is held after the last response has arrived until
+    /// [`super::Fabric::release`], as when the root of the broadcast is not the destination.
     pub held: bool,
     /// Handed back with what arrives.
     pub tag: u64,
@@ -168,7 +169,7 @@ pub struct Flow {
 /// Where a packet goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cast {
-    /// To one node; to its own node too, which takes a turn at the ejection port.
+    /// To one node; also to the sending node, through its ejection port.
     One(u32),
     /// To each of these.
     Many(NodeSet),
@@ -200,7 +201,7 @@ pub struct Arrival {
     pub arrived: u64,
     /// The node it has come to.
     pub node: u32,
-    /// The node that sent it; of combined responses, one of those that did.
+    /// The node that sent it; of combined responses, one of their senders.
     pub source: u32,
     /// The cycle from which its latency counts: of its message, or of its flow.
     pub created: u64,

@@ -2,7 +2,7 @@
 //! and SMART-FanIn, and the meshes they are compared with.
 //!
 //! T. Krishna and L.-S. Peh, "Single-Cycle Collective Communication Over A Shared Network Fabric", NOCS
-//! 2014. What happens in a cycle, and who goes first, is written down in `docs/models/smart.md`.
+//! 2014. The events of a cycle and the arbitration are defined in `docs/models/smart.md`.
 
 mod carrier;
 mod connected;

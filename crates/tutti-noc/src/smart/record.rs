@@ -1,4 +1,4 @@
-//! What happens to flits, event by event, for those who want to watch.
+//! The events of flits.
 
 /// Why a flit stopped where it did.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
@@ -12,7 +12,7 @@ pub enum Stop {
     /// A flit from farther away went first, or was expected to.
     #[named("stopped:farther")]
     Farther,
-    /// The next router had no room.
+    /// The next router had no free buffer.
     #[named("stopped:no_room")]
     NoBuffer,
     /// Earlier flits of its packet were here.
@@ -21,7 +21,7 @@ pub enum Stop {
     /// The router waited for other responses of the flow.
     #[named("stopped:answers")]
     Responses,
-    /// The ports were kept for a preset path.
+    /// The ports were reserved for a preset path.
     #[named("stopped:preset")]
     Preset,
 }
@@ -64,7 +64,7 @@ pub enum EventKind {
         /// 0 to 3 for E, W, N, S.
         input: u8,
     },
-    /// A copy, or a response that others follow, was not kept.
+    /// A copy, or a response that others follow, was dropped.
     Dropped,
     /// It became part of another response of its flow.
     Merged,

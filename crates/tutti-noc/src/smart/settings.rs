@@ -33,8 +33,8 @@ pub enum FanOut {
     /// A copy is retained at every router passed, as far as the flit gets (section III-C). With one hop per
     /// cycle this is forking at every hop.
     Greedy(Tree),
-    /// All of an edge, then all rows or columns, in cycles kept free for it (section III-B): one broadcast
-    /// from each corner every `interval` cycles. The tree is the private one.
+    /// All of an edge, then all rows or columns, in cycles reserved for it (section III-B): one
+    /// broadcast from each corner every `interval` cycles. The tree is the private one.
     Complete {
         /// Cycles from one broadcast slot to the next (BI).
         interval: u32,
@@ -47,8 +47,8 @@ pub enum FanIn {
     /// Nothing: each is a unicast.
     #[default]
     Unicasts,
-    /// Those of a flow that meet in a router become one; with [`Priority::Bypass`] one that passes takes
-    /// along those that are buffered where it passes (section IV-B).
+    /// Responses of a flow that meet in a router are merged; with [`Priority::Bypass`] a bypassing
+    /// response takes along the responses buffered where it passes (section IV-B).
     Greedy,
     /// Routers know how many directions responses come from, drop all but the last, and so one arrives
     /// (section IV-A).
@@ -72,14 +72,14 @@ pub struct Class {
 pub enum Fault {
     /// The three stages of a broadcast share their VCs.
     SharedVcs,
-    /// Routers expect a response from their own NIC only.
+    /// Routers expect a response from the local NIC only.
     WrongDirections,
     /// What a bypassing response takes along is lost.
     LostMerge,
 }
 
-/// All settings of a mesh. Delays are in cycles. Sections are those of Krishna and Peh, "Single-Cycle
-/// Collective Communication Over A Shared Network Fabric", NOCS 2014, unless something else is said.
+/// All settings of a mesh. Delays are in cycles. Sections refer to Krishna and Peh, "Single-Cycle
+/// Collective Communication Over A Shared Network Fabric", NOCS 2014, unless stated otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Routers in a row, 2 to 64; x grows to the east.
@@ -88,7 +88,7 @@ pub struct Settings {
     pub rows: u32,
     /// Hops that a flit can make in a cycle (HPC_max), 1 or more; 1 is the mesh of one-cycle routers.
     pub hops_per_cycle: u32,
-    /// Who goes first.
+    /// Arbitration between local and bypassing flits.
     pub priority: Priority,
     /// Whether packets go along y before x; broadcast trees of [`Tree::Shared`] too.
     pub yx: bool,

@@ -25,7 +25,7 @@ enum Law {
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// Its next packet; `NEVER` when there is none.
+    /// Its next packet; `NEVER` if it sends no more.
     next: u64,
     /// Draws so far; packets so far where they are periodic.
     drawn: u64,

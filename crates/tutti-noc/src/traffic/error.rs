@@ -14,7 +14,7 @@ pub enum TrafficError {
     /// A number of nodes for which the pattern is not defined.
     #[error("`{pattern}` is not defined for {nodes} nodes: expected {expected}")]
     Nodes { pattern: String, nodes: u32, expected: &'static str },
-    /// A pattern along dimensions where there are none.
+    /// A pattern along dimensions on a network without a grid.
     #[error("`{pattern}` needs a grid of nodes, which the network lacks")]
     NoGrid { pattern: String },
     /// A grid that the pattern is not defined on.
@@ -32,10 +32,10 @@ pub enum TrafficError {
     /// A list with too few or too many entries.
     #[error("`{pattern}` gives {given} {what}: expected {expected}")]
     Count { pattern: String, what: &'static str, given: usize, expected: u32 },
-    /// Weights of which none is more than zero.
+    /// Weights that are all zero.
     #[error("`{text}` gives every weight as 0: expected at least one above")]
     NoWeight { text: String },
-    /// Nobody left to send to.
+    /// No destination is left.
     #[error("`{pattern}` leaves no node to send to")]
     NoDestination { pattern: String },
     /// No process has that name.
@@ -44,7 +44,7 @@ pub enum TrafficError {
          periodic:aligned"
     )]
     UnknownProcess { text: String },
-    /// A rate or chance that is none.
+    /// A rate or probability out of range.
     #[error("{what} of {value} is refused: expected a number from 0 to 1")]
     Chance { what: &'static str, value: String },
     /// Not two of the three parameters of bursts.

@@ -14,7 +14,7 @@ pub(super) fn chi_square(counts: &[u32], chances: &[f64]) -> (f64, f64) {
             assert_eq!(count, 0, "what cannot be was drawn");
             continue;
         }
-        assert!(expected > 5.0, "too few draws to tell");
+        assert!(expected > 5.0, "too few draws for a test");
         sum += (f64::from(count) - expected).powi(2) / expected;
         free += 1.0;
     }
@@ -28,7 +28,7 @@ fn chi_square_of_two(one: &[u32], two: &[u32]) -> (f64, f64) {
         sum += (f64::from(one) - f64::from(two)).powi(2) / f64::from(one + two);
         free += 1.0;
     }
-    assert!(free > 1.0, "too few classes to tell");
+    assert!(free > 1.0, "too few classes for a test");
     (sum, free + 5.0 * libm::sqrt(2.0 * free))
 }
 
@@ -79,8 +79,8 @@ fn gaps(packets: &[Vec<u64>], most: usize) -> Vec<u32> {
     counts
 }
 
-/// How often so many packets came in windows of 20 cycles, 100 cycles apart so that what one burst does to
-/// one says little about the next.
+/// The distribution of packets in windows of 20 cycles, 100 cycles apart so that the windows are
+/// nearly independent.
 fn windows(packets: &[Vec<u64>], cycles: u64) -> Vec<u32> {
     let mut counts = vec![0; 21];
     for of in packets {
@@ -177,7 +177,7 @@ fn certain_bursts_are_certain() {
         let first = of[0];
         assert!(of.into_iter().eq(first..500));
     }
-    // Once off, always off; those that start on have a burst first.
+    // Once off, always off; nodes that start on have a burst first.
     let silent = Process::on_off(0.0, None, Some(0.5), Some(1.0)).unwrap();
     let packets = at_once(silent, 40, 1_000_000, 1);
     assert!(packets.iter().any(Vec::is_empty) && packets.iter().any(|of| !of.is_empty()));
@@ -220,7 +220,7 @@ fn repeated_or_later_requests_change_nothing() {
     for process in [Process::bernoulli(0.3).unwrap(), on_off(0.2, 0.1, 0.1)] {
         let all = at_once(process, 3, 1_000, 9);
         let mut arrivals = Arrivals::new(process, 5, 9);
-        // Nodes in another order, each requested at cycles of its own, twice.
+        // Nodes in another order, each polled at different cycles, twice.
         for node in [2, 0, 1] {
             for from in [0, 0, 1, 7, 7, 8, 200, 201, 640] {
                 let of = &all[node as usize];

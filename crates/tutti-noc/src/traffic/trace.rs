@@ -26,12 +26,13 @@ pub struct Trace {
 const HEADER: &str = "cycle,source,destination,flits";
 
 impl Trace {
-    /// Reads a file of comma-separated values with the header `cycle,source,destination,flits` and, where
-    /// there are classes, a fifth column `class`; without it, all packets are of class 0. Empty lines and
-    /// those that start with `#` say nothing. Lines may be in any order.
+    /// Reads a file of comma-separated values with the header `cycle,source,destination,flits` and,
+    /// for message classes, a fifth column `class`; without it, all packets are of class 0. Empty
+    /// lines and lines that start with `#` are ignored. Lines may be in any order.
     ///
     /// # Errors
-    /// When a line cannot be read, names a node that there is not, or a packet has no flits; says which line.
+    /// When a line cannot be read, names an unknown node, or has a packet without flits; the error
+    /// names the line.
     pub fn parse(text: &str, nodes: u32) -> Result<Trace, TrafficError> {
         let lines = (1..).zip(text.lines().map(str::trim));
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

@@ -195,7 +195,7 @@ fn begin(
     }
 }
 
-/// A value that tells who responded.
+/// A value that identifies the sender of a response.
 pub fn value_of(node: u32) -> u64 {
     1 << (node % 64)
 }

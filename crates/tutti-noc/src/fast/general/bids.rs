@@ -208,7 +208,7 @@ impl<const W: usize> Network<W> {
         self.settle(general, router);
     }
 
-    /// Turns move on for those that won; those that speculated and have no VC there win nothing.
+    /// Pointers advance for winners; a speculative winner without a VC there wins nothing.
     fn settle(&mut self, general: &mut General, router: usize) {
         let switch = self.switch();
         let Router { first_in, first_out, .. } = self.routers[router];

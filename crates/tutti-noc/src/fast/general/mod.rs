@@ -1,8 +1,8 @@
 //! Every other allocator and pipeline: priorities, speculation, speedups, delays of several cycles,
 //! switches that are held.
 //!
-//! Here routers first ask, all of them, on the state that the cycle started with; then answers that are due
-//! take effect: VCs first, then the switch.
+//! Here all routers first send requests, on the state at the start of the cycle. Then the grants
+//! that are due take effect: VCs first, then the switch.
 
 mod bids;
 
@@ -40,7 +40,7 @@ struct Bid {
     speculative: bool,
 }
 
-/// Allocators, and what is in flight between them and those that requested.
+/// Allocators, and the allocations in flight.
 pub(super) struct General {
     vc: Vec<Allocator>,
     switch: Vec<Allocator>,
@@ -57,9 +57,9 @@ pub(super) struct General {
     requests: Vec<Request>,
     grants: Vec<(u32, u32)>,
     bids: Vec<Bid>,
-    /// VCs granted in the turn of this router, for those that speculate.
+    /// VCs granted in the turn of this router, for speculative requests.
     fresh_grants: Vec<(u32, u32)>,
-    /// Router and input VC of those that hold the switch, and whether they can use it now.
+    /// Router and input VC of the packets that hold the switch, and whether they can use it now.
     holding: Vec<(usize, usize, bool)>,
     /// Rounds in a cycle, and rounds before this one; stages and queues count in rounds.
     rounds: u64,
@@ -136,7 +136,7 @@ impl General {
         if cycles <= 1 { round } else { (round / self.rounds + cycles - 1) * self.rounds }
     }
 
-    /// Whether nobody waits for an answer.
+    /// Whether no allocation is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.routing.is_empty() && self.vc_decisions.is_empty() && self.switch_decisions.is_empty()
     }
@@ -147,7 +147,7 @@ impl General {
         self.routing.push_back((self.end_of(round, delay) + 1, in_vc));
     }
 
-    /// A VC holds a switch input and output from now on, and whoever held that input does no more.
+    /// A VC holds a switch input and output from now on; a previous holder of that input loses it.
     fn hold(&mut self, input: usize, local: usize, output: usize) {
         self.let_go(input);
         self.holders[input] = Some((local, output));
@@ -215,7 +215,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Heads that have become first are routed; those that have been request a VC.
+    /// Heads that have become first are routed; routed heads request a VC.
     fn begin_round(&mut self, round: u64) {
         if let Some(general) = &mut self.general {
             general.round = round;
@@ -341,7 +341,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Whether an output VC granted some cycles ago is still to be had.
+    /// Whether an output VC granted some cycles ago is still available.
     fn is_still_free(&self, router: usize, in_vc: usize, out: usize) -> bool {
         let port = self.routers[router].first_out as usize + out / self.vcs;
         let bit = 1 << (out % self.vcs);
@@ -349,7 +349,8 @@ impl<const W: usize> Network<W> {
         self.settings.vc_delay == 1 || self.usable(&self.in_vcs[in_vc], in_vc, port, free) != 0
     }
 
-    /// Those who are due to pass and still can, before any of them does; the others ask again.
+    /// The input VCs that are due to pass and still can, before any of them does; the others
+    /// request again.
     fn passages(&mut self, general: &mut General) -> Vec<(usize, usize)> {
         let mut passages = Vec::new();
         while general.switch_decisions.front().is_some_and(|decision| decision.due <= general.round)
@@ -374,7 +375,7 @@ impl<const W: usize> Network<W> {
         passages
     }
 
-    /// Packets that hold the switch go on, or lose it; then those that have been granted it pass.
+    /// Packets that hold the switch go on, or lose it; then packets with a grant pass.
     fn commit_switch(&mut self, passages: Vec<(usize, usize)>, sooner: bool) {
         let Some(general) = &mut self.general else { return };
         let mut holding = std::mem::take(&mut general.holding);

@@ -1,11 +1,12 @@
 //! Messages of schedules over a fabric whose routers may fork and combine.
 //!
-//! Rank i is node i. A message is cut into packets of flits that carry so many bytes each; where routers know of
-//! multicasts, one to several ranks is a multicast of a flit for each of these, and where they know of responses, a
-//! combine is a reduction of a flit for each: every member responds with its part, routers add what meets, and the
-//! destination's NIC adds what still comes apart, and its own, as flits come in. Folding so costs no time
-//! in addition to that of the flits: the adder is in the path, which limits hops per cycle
-//! ([`REDUCER_HOPS`](super::REDUCER_HOPS)), or at the port of a NIC, which takes a flit per cycle.
+//! Rank i is node i. A message is cut into packets of flits that carry so many bytes each. With
+//! multicasts in routers, a message to several ranks is a multicast for each of its flits. With
+//! combining in routers, a combine is a reduction for each of its flits. Every member responds with
+//! its part, routers add responses that meet, and the destination's NIC adds the rest and its part
+//! as flits arrive. Adding takes no extra time: the adder is in the path, which limits hops per
+//! cycle ([`REDUCER_HOPS`](super::REDUCER_HOPS)), or at the port of a NIC, which takes a flit per
+//! cycle.
 //!
 //! **A NIC** has the messages of a step take turns, a packet at a time, before those of the next step, and hands a packet
 //! to the fabric when the previous one is injected. The first packet is injected from the first
@@ -14,10 +15,11 @@
 //! part, never before the endpoint model allows; a multicast arrives at each receiver separately, a
 //! combine with its last response.
 //!
-//! **Reductions in flight** are no more than there are entries of tables ([`Settings::art_entries`]): a NIC passes
-//! over what would be one more until one is over. (How it knows is not modelled.) As it starts none of a later step before
-//! those of an earlier one, ranks that go through combines in the same order never wait for each other's entries. When
-//! nothing else can move one more is started all the same; its responses are then unicasts, if routers have tables.
+//! **Reductions in flight** are at most as many as table entries ([`Settings::art_entries`]): a NIC
+//! skips further reductions until one is over. (How it knows is not modelled.) It starts none of a
+//! later step before those of an earlier one, so ranks that execute combines in the same order
+//! never wait for each other's entries. If nothing else can move, one more is started without an
+//! entry; its responses are then unicasts, if routers have tables.
 
 mod jobs;
 

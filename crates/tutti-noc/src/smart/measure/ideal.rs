@@ -41,7 +41,7 @@ pub fn ideal(load: &Load, columns: u32, rows: u32) -> Option<Ideal> {
         Kind::Multicast { from, to } => {
             let receives = match to {
                 Members::AnyNumber => nodes / 2.0,
-                // Those in which nobody was left are drawn again.
+                // Sets without members are drawn again.
                 Members::Half => (nodes - 1.0) / 2.0 / (1.0 - libm::exp2(1.0 - nodes)),
             };
             Some(multicast(*from, receives, columns, rows))

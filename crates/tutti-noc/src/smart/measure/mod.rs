@@ -68,7 +68,7 @@ pub enum Sources {
 pub enum Members {
     /// As many as each number from one to all others is as likely, and then any of them.
     AnyNumber,
-    /// Each with a chance of a half; if nobody then is left, drawn again.
+    /// Each node with probability one half; an empty set is drawn again.
     Half,
 }
 
@@ -137,8 +137,8 @@ impl Measurement {
         self.per_router(self.counts.buffered_flows)
     }
 
-    /// Cycles that a response stays in a router where it is buffered, on average: one if it leaves with the
-    /// first arbitration. By Little's law, with those that merged into it as one.
+    /// Mean cycles that a response stays buffered in a router: one if it leaves with the first
+    /// arbitration. By Little's law, counting merged responses as one.
     #[must_use]
     pub fn stay(&self) -> f64 {
         real(self.counts.buffered_flows) / real(self.counts.responses_buffered)

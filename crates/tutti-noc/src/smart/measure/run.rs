@@ -24,7 +24,7 @@ pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(),
         return Err(FlitError::OutOfRange { what: "measure", value: measure, expected });
     }
     if loads.is_empty() {
-        let problem = "there are none; expected one or more".to_owned();
+        let problem = "the list is empty; expected one load or more".to_owned();
         return Err(FlitError::Clash { what: "loads", problem });
     }
     for load in loads {
@@ -51,7 +51,7 @@ pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(),
     Ok(())
 }
 
-/// Runs synthetic traffic on an empty fabric of these settings, until told to stop.
+/// Runs synthetic traffic on an empty fabric of these settings, until stopped.
 ///
 /// # Errors
 /// As [`check`], and when it was stopped.

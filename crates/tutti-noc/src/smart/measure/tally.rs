@@ -4,7 +4,7 @@ use super::{Measured, Phases};
 use crate::measure::statistics::real;
 use crate::measure::window::{WindowTally, falls_short};
 
-/// A load's messages that are in flight, and what was counted of those that ended.
+/// A load's messages in flight, and the statistics of its finished messages.
 pub(super) struct Tally {
     pub(super) window: WindowTally,
     cycles: u64,

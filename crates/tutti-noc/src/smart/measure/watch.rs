@@ -1,4 +1,4 @@
-//! What happens flit by flit under synthetic traffic, for those who want to see it.
+//! The events of each flit under synthetic traffic.
 
 use super::run::{check, give};
 use super::traffic::{Order, generators};

@@ -44,7 +44,7 @@ pub struct Mesh {
     routers: Vec<Router>,
     /// What crosses links.
     landings: Vec<Landing>,
-    /// Flits that NICs have taken and whose arrival is not reported yet.
+    /// Flits that NICs have taken and that are reported on arrival.
     taken: Vec<Arrival>,
     /// How many directions each flow's responses still come from.
     tables: BTreeMap<FlowId, Table>,

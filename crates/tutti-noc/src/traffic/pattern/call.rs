@@ -1,4 +1,4 @@
-//! A pattern's notation taken apart, and what its argument says.
+//! Splits a pattern's notation and reads its argument.
 
 use super::{Entry, TrafficError};
 

@@ -302,7 +302,7 @@ fn lists_that_do_not_fit_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "4 is none of 4 nodes")]
+#[should_panic(expected = "source 4 is not below 4 nodes")]
 fn a_source_that_there_is_not_is_a_bug_of_the_network() {
     let _ = pattern("uniform", 4).destination(0, 4, 0);
 }
