@@ -90,7 +90,7 @@ _COUNTED = (
     "input_arbitrations",
     "output_arbitrations",
     "request_hops",
-    "answer_request_hops",
+    "response_request_hops",
     "table_reads",
     "cycles",
 )

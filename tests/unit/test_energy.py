@@ -197,7 +197,7 @@ NOTHING = {
     "input_arbitrations": 0,
     "output_arbitrations": 0,
     "request_hops": 0,
-    "answer_request_hops": 0,
+    "response_request_hops": 0,
     "table_reads": 0,
     "cycles": 0,
 }
@@ -259,7 +259,7 @@ def test_requests_of_answers_say_which_flow_they_are_of() -> None:
     plain = mesh_energy(NOTHING | {"request_hops": 8}, SmartMesh(design="smart_1d"))
     assert plain.dynamic.nominal * 1e12 == pytest.approx(0.91, rel=0.01)
     mesh = SmartMesh(design="smart_1d", fan_in="complete")
-    answer = mesh_energy(NOTHING | {"answer_request_hops": 8}, mesh)
+    answer = mesh_energy(NOTHING | {"response_request_hops": 8}, mesh)
     assert answer.dynamic.nominal * 1e12 == pytest.approx(2.5, rel=0.01)
     assert answer.dynamic_by_component["requests"] == answer.dynamic
 

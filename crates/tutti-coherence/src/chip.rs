@@ -409,7 +409,7 @@ impl Chip {
     /// A node answers.
     pub(super) fn answer(&mut self, node: u32, flow: FlowId, bits: u64) {
         let (created, class) = (self.now, Kind::Answers.class());
-        let cast = Cast::Answer(flow, bits);
+        let cast = Cast::Response(flow, bits);
         let sent =
             self.fabric.send(Message { created, source: node, cast, class, flits: 1, tag: 0 });
         self.accept(sent);

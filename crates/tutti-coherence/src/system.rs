@@ -11,7 +11,7 @@ use super::program::{Check, Program};
 use super::run::SystemRun;
 use super::settings::{Protocol, SystemSettings};
 use super::tc::Tc;
-use tutti_noc::smart::{Answers, Arrival, Fabric};
+use tutti_noc::smart::{Arrival, Fabric, Responses};
 
 /// What a protocol does when something happens.
 pub(super) trait Engine {
@@ -22,7 +22,7 @@ pub(super) trait Engine {
     fn arrived(&mut self, chip: &mut Chip, node: u32, packet: u32);
 
     /// Answers have come to the one who collects them.
-    fn answered(&mut self, chip: &mut Chip, node: u32, packet: u32, answers: &Answers);
+    fn answered(&mut self, chip: &mut Chip, node: u32, packet: u32, answers: &Responses);
 
     /// A cache has been looked into for a message.
     fn snoop(&mut self, chip: &mut Chip, node: u32, packet: u32);
@@ -163,7 +163,7 @@ impl System {
         let chip = &mut self.chip;
         let id = u32::try_from(arrival.tag).expect("tags are numbers of messages");
         let now = chip.now;
-        let Some(answers) = &arrival.answers else {
+        let Some(answers) = &arrival.responses else {
             let packet = chip.packets.get_mut(id);
             packet.arriving -= 1;
             if packet.arriving == 0 && packet.kind.is_broadcast() && chip.stats.counts() {

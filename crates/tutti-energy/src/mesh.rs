@@ -138,7 +138,7 @@ pub fn mesh_energy(
     let (plain, answer) = hardware.request_bits;
     let hop = costs.signal_pj_per_bit_um().times(real(hardware.tile.um()));
     report.add_dynamic(Requests, hop.times(f64::from(plain)), counts.request_hops);
-    report.add_dynamic(Requests, hop.times(f64::from(answer)), counts.answer_request_hops);
+    report.add_dynamic(Requests, hop.times(f64::from(answer)), counts.response_request_hops);
     report.add_dynamic(Tables, costs.table_read_pj(), counts.table_reads);
     let clock = costs.clock_pj_per_cycle().times(f64::from(network.routers()));
     report.add_dynamic(Clock, clock, counts.cycles);

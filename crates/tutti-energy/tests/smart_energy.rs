@@ -48,11 +48,11 @@ const STOP: Counts = {
         output_arbitrations: 0,
         requests: 0,
         request_hops: 0,
-        answer_requests: 0,
-        answer_request_hops: 0,
+        response_requests: 0,
+        response_request_hops: 0,
         table_reads: 0,
         merged: 0,
-        answers_buffered: 0,
+        responses_buffered: 0,
         table_entries: 0,
         buffered_flows: 0,
         cycles: 0,
@@ -117,7 +117,7 @@ fn requests_are_as_wide_as_what_they_say() {
     let request = Counts { request_hops: 8, ..Counts::default() };
     let report = cost(&smart(8, 8), &request);
     close(dynamic(&report, &[MeshComponent::Requests]), 0.91, 0.01);
-    let request = Counts { answer_request_hops: 8, ..Counts::default() };
+    let request = Counts { response_request_hops: 8, ..Counts::default() };
     close(dynamic(&cost(&complete, &request), &[MeshComponent::Requests]), 2.5, 0.01);
     let read = Counts { table_reads: 10, ..Counts::default() };
     close(dynamic(&cost(&complete, &read), &[MeshComponent::Tables]), 1.0, 1e-9);

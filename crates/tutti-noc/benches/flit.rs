@@ -63,10 +63,10 @@ impl Source for Load {
 }
 
 fn main() {
-    let wanted: Vec<String> =
+    let filters: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     let show = |name: &str, cycles: u64, timed: &dyn Fn() -> (f64, u64)| {
-        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part)) {
+        if !filters.is_empty() && !filters.iter().any(|part| name.contains(part)) {
             return;
         }
         for run in 1..=RUNS {

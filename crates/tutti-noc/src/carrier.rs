@@ -1,15 +1,15 @@
 //! Messages of schedules over a flit network.
 //!
-//! A message is cut into packets, these into flits; a flit of each packet, its head, may be there for the
-//! route alone. A node injects its messages one after the other, in the order in which they were sent. Where an
-//! NPU is several nodes, each of them takes the next packet of the message that the fewest others are at, of
-//! equals the one sent first; and packets that come are dealt out to them in turn. A
-//! packet is injected from the first whole cycle on in which the model says that its first byte leaves. A message has
-//! arrived when the last flit of it has, and never before the model says.
+//! A message is cut into packets, these into flits; a flit of each packet, its head, may be there
+//! for the route alone. A node injects its messages sequentially, in the order in which they were
+//! sent. Where an NPU is several nodes, each takes the next packet of the message that the fewest
+//! others inject, the oldest if equal. Arriving packets are dealt out to the nodes in turn. A
+//! packet is injected from the first full cycle in which its first byte leaves according to the
+//! endpoint model. A message arrives with its last flit, never before the model allows.
 //!
-//! **The ends** are those of [packets](tutti_network::packet): what a model charges a sender for bytes is how
-//! long its port takes to hand them over, and what it charges a receiver is a port of that rate, through which
-//! the packets of all messages pass.
+//! **The ends** are those of [packets](tutti_network::packet). A sender's charge for bytes is the
+//! time that its port takes to hand them over. A receiver's charge is a port of that rate, which
+//! the packets of all messages share.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Packing {
     /// Refuses routers that no packet fits into.
     ///
     /// # Errors
-    /// When a packet goes on only where there is room for all of it, and there never is.
+    /// When packets need buffer space for all of their flits, and the buffers are smaller.
     pub fn check(&self, settings: &Settings) -> Result<(), FlitError> {
         let (buffer, packet) = (settings.buffer, self.packet);
         if settings.cut_through && packet > buffer {
@@ -92,7 +92,7 @@ pub struct FlitCarrier<'a> {
     deadlock: Option<Deadlock>,
 }
 
-/// A message that is not wholly there.
+/// A message that has not fully arrived.
 #[derive(Clone, Copy)]
 struct Message {
     ticket: Ticket,
@@ -106,7 +106,8 @@ struct Message {
     uncut: u64,
     /// Packets that have not arrived, as far as there are any.
     missing: u64,
-    /// When the last of those that have is through the receiver's port; no sooner than the model says.
+    /// When the last of the arrived packets is through the receiver's port; no sooner than the
+    /// endpoint model allows.
     there: Time,
 }
 
@@ -202,7 +203,7 @@ fn lacks_ways(graph: &Topology) -> bool {
     graph.family().is_some_and(Family::may_be_disconnected)
 }
 
-/// Cycles that may pass between two moves of a packet that nobody is in the way of.
+/// Cycles that may pass between two moves of a packet without contention.
 fn longest_wait(wiring: &Wiring, settings: &Settings) -> u64 {
     let cycle = wiring.cycle().ps();
     let channels = wiring.channels().iter().map(|channel| {
@@ -234,8 +235,8 @@ impl Carrier for FlitCarrier<'_> {
     }
 
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
-        // What has been told of lies in the past: a message is there only when no other, still under
-        // way, can be there before it.
+        // Reported deliveries lie in the past: a message is delivered only when no message in
+        // flight can arrive before it.
         let mut watchdog = NetworkWatchdog::new(self.patience, &self.network);
         let mut cycles = 0;
         while !self.messages.all.is_empty() {
@@ -286,7 +287,8 @@ impl Messages<'_> {
         self.next += 1;
     }
 
-    /// The message that a node of an NPU turns to: the first of those that the fewest nodes are at.
+    /// The message that a node of an NPU turns to: the first among the messages with the fewest
+    /// nodes.
     fn choose(&self, npu: u32) -> Option<u64> {
         let queue = &self.queues[npu as usize];
         if self.ports == 1 {
@@ -301,8 +303,8 @@ impl Messages<'_> {
     /// Cuts the next packet of a message.
     fn cut(&mut self, npu: u32, number: u64) -> Order {
         let mut message = self.all[&number];
-        let room = u64::from(self.packing.packet - self.packing.header);
-        let carried = message.uncut.min(room);
+        let payload = u64::from(self.packing.packet - self.packing.header);
+        let carried = message.uncut.min(payload);
         let created = message.start;
         message.uncut -= carried;
         message.missing += 1;
@@ -350,7 +352,7 @@ impl Source for Messages<'_> {
     }
 
     fn take(&mut self, node: u32, class: u8) -> Order {
-        let order = self.cut[node as usize].take().expect("next_at told of a message");
+        let order = self.cut[node as usize].take().expect("next_at found a message");
         Order { class, ..order }
     }
 

@@ -1,12 +1,13 @@
-//! How long credits are on their way, and what that leaves of a link.
+//! Credit round trips, and the throughput that they leave a link.
 
 use super::{Channel, End, Settings, Wiring};
 
-/// Cycles from when a flit leaves a buffer to when the next can leave that takes the same slot behind the
-/// channel, if both routers grant at once: so many flits of room keep a channel of a flit per cycle busy.
+/// Cycles from when a flit leaves a buffer to when the next flit can leave for the same downstream
+/// slot, if both routers grant at once. As many flits of buffer space keep a channel of a flit per
+/// cycle busy.
 ///
 /// The flit crosses switch and channel, leaves its slot when it has the switch there, the credit crosses
-/// the channel back, counts, and the next flit asks for the switch.
+/// the channel back, counts, and the next flit requests the switch.
 #[must_use]
 pub fn round_trip(settings: &Settings, channel: &Channel) -> u64 {
     let there = settings.traversal_delay + channel.parameters.latency + 1;
@@ -21,10 +22,10 @@ pub struct Throttled {
     pub from: String,
     /// What it leads to.
     pub to: String,
-    /// Cycles that a credit takes all the way round.
+    /// Cycles of a credit round trip.
     pub round_trip: u64,
-    /// Flits that a class has room for there.
-    pub room: u64,
+    /// Flits of buffer space that a class has there.
+    pub slots: u64,
     /// Flits that fill the link in a round trip.
     pub needs: u64,
     /// Flits per VC of that class with which it could be busy.
@@ -39,9 +40,9 @@ pub struct Throttled {
 pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<Throttled> {
     let fewest = settings.classes.iter().map(|vcs| vcs.count()).min()?;
     let vcs = if longest > settings.buffer { 1 } else { fewest };
-    let room = u64::from(vcs) * u64::from(settings.buffer);
+    let slots = u64::from(vcs) * u64::from(settings.buffer);
     let cycle = wiring.cycle().ps();
-    // A VC sends a flit each time that it has asked for the switch.
+    // A VC sends a flit each time that it has requested the switch.
     let each = if vcs == 1 { cycle * u64::from(settings.switch_delay) } else { cycle };
     let links = wiring.channels().iter().filter_map(|channel| {
         let (End::Router { .. }, End::Router { .. }) = (channel.from, channel.to) else {
@@ -50,12 +51,12 @@ pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<T
         let round_trip = round_trip(settings, channel);
         let flit_time = channel.parameters.flit_time.ps().max(each);
         let needs = (round_trip * cycle).div_ceil(flit_time);
-        (needs > room).then_some((needs, round_trip, channel))
+        (needs > slots).then_some((needs, round_trip, channel))
     });
     let links: Vec<_> = links.collect();
     let most = links.iter().map(|link| link.0).max()?;
     let &(needs, round_trip, channel) = links.iter().find(|link| link.0 == most)?;
     let (from, to) = (wiring.name(channel.from), wiring.name(channel.to));
     let buffer = needs.div_ceil(u64::from(vcs));
-    Some(Throttled { from, to, round_trip, room, needs, buffer, links: links.len() })
+    Some(Throttled { from, to, round_trip, slots, needs, buffer, links: links.len() })
 }

@@ -26,7 +26,7 @@ impl fmt::Display for Held {
             write!(f, "VC {vc} of ")?;
         }
         if self.from == self.to {
-            // An NPU and its own router have one name.
+            // An NPU and its dedicated router have one name.
             write!(f, "{} into its router", self.from)?;
         } else {
             write!(f, "{} > {}", self.from, self.to)?;
@@ -92,10 +92,10 @@ fn named(wiring: &Wiring, channel: u32, vc: Option<u32>, reason: Option<Reason>)
 }
 
 /// A cycle of channels, for a routing in which the port depends on router and destination alone. All VCs
-/// of a channel are then alike: a packet in one of them may ask for any of the next channel.
+/// of a channel are then alike: a packet in one of them may request any of the next channel.
 fn among_channels(wiring: &Wiring, routing: &dyn Routing) -> Vec<u32> {
     let mut after = vec![Vec::new(); wiring.channels().len()];
-    // Which destination a channel was last looked at for.
+    // Which destination a channel was last inspected for.
     let mut seen = vec![u32::MAX; wiring.channels().len()];
     for destination in 0..wiring.nodes() {
         for source in 0..wiring.nodes() {

@@ -30,13 +30,13 @@ impl Endpoints<'_> {
         Endpoints { cycle, payload, ends, free, arrived, stop: None }
     }
 
-    /// Whether the run was asked to stop; checked in some cycles only.
+    /// Whether the caller has stopped the run; checked in some cycles only.
     pub(crate) fn is_stopped(&self, cycles: u64) -> bool {
         let stop = |stop: &AtomicBool| stop.load(Ordering::Relaxed);
         cycles.is_multiple_of(CHECK_INTERVAL) && self.stop.is_some_and(stop)
     }
 
-    /// The first whole cycle from a time on.
+    /// The first complete cycle from a time on.
     pub(crate) fn cycle_of(&self, time: Time) -> u64 {
         time.ps().div_ceil(self.cycle.ps())
     }

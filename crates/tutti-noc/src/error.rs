@@ -23,13 +23,13 @@ pub enum FlitError {
     #[refusal(kind = "flit_too_wide")]
     TooWide { flit: Bytes, from: String, to: String, carries: Bytes, cycle: Time },
     /// A routing whose VCs form a cyclic dependency.
-    #[error("routing `{routing}` can deadlock: packets can wait for each other round {}", dependency_cycle.join(", "))]
+    #[error("routing `{routing}` can deadlock: channels {} form a dependency cycle", dependency_cycle.join(", "))]
     CanDeadlock { routing: String, dependency_cycle: Vec<String> },
     /// A number out of its range.
     #[error("`{what}` is {value}: expected {expected}")]
     OutOfRange { what: &'static str, value: u64, expected: String },
     /// No priority has that name.
-    #[error("there is no priority `{name}`: expected none, ordered or age")]
+    #[error("unknown priority `{name}`: expected none, ordered or age")]
     UnknownPriority { name: String },
     /// A parameter that does not exist, or a value that it does not take.
     #[error(transparent)]
@@ -54,7 +54,7 @@ pub enum FlitError {
     #[error("class {class} has the VCs {first} to {last}, but there are {vcs} (0 to {}): expected a range of them", vcs - 1)]
     NoSuchVcs { class: usize, first: u32, last: u32, vcs: u32 },
     /// No routing has that name.
-    #[error("there is no routing `{name}` for flits: expected one of {known}")]
+    #[error("unknown routing `{name}` for flits: expected one of {known}")]
     UnknownRouting { name: String, known: String },
     /// What follows a routing's colon cannot be read.
     #[error("`{text}` cannot be read: expected {expected}")]
@@ -80,18 +80,18 @@ pub enum FlitError {
     #[error("no path leads from router {from} to node {node}")]
     Unreachable { from: u32, node: u32 },
     /// No design of a mesh has that name.
-    #[error("there is no design `{name}`: expected one of {known}")]
+    #[error("unknown design `{name}`: expected one of {known}")]
     UnknownDesign { name: String, known: String },
-    /// A multicast or a reduction among nobody.
+    /// A multicast or a reduction without members.
     #[error("{what} of node {node} has no members: expected a node other than itself")]
     NoMembers { what: &'static str, node: u32 },
     /// A member that is not there.
-    #[error("there is no node {node} among {nodes} (0 to {}): {what} names it", nodes - 1)]
+    #[error("{what} names node {node}: expected 0 to {}", nodes - 1)]
     NoSuchNode { what: &'static str, node: u32, nodes: u32 },
     /// A packet that its class does not take.
     #[error("a packet of class {class}: {problem}")]
     BadPacket { class: u8, problem: String },
-    /// Someone asked for it.
+    /// The caller stopped the run.
     #[error("the run was stopped")]
     #[refusal(class = "SimulationError")]
     Stopped,

@@ -6,13 +6,15 @@
 //! leaves its buffer when it has won the switch and credits show space in the buffer behind the output.
 //! [`Settings`] hold the delay of each stage and the allocators. Nodes never refuse a flit.
 //!
-//! **Validation.** The routers are those of BookSim 2 (Jiang et al., "A detailed and flexible cycle-accurate
-//! network-on-chip simulator", ISPASS 2013); its recorded runs are repeated to the cycle. [`oracle`] is a
-//! slow reference model of the same network, and [`Network`] the fast one; tests compare them flit by flit.
+//! **Validation.** The routers are those of BookSim 2 (Jiang et al., "A detailed and flexible
+//! cycle-accurate network-on-chip simulator", ISPASS 2013). Tests replay its recorded runs to the
+//! cycle. [`oracle`] is a slow reference model of the same network, and [`Network`] the fast one;
+//! tests compare them flit by flit.
 //!
-//! **Uses.** [`measure`] runs synthetic traffic ([`traffic`]) and measures latency and throughput;
-//! [`FlitCarrier`] carries the messages of schedules. [`smart`] is a second engine, for meshes of several hops
-//! per cycle: it shares the phases, statistics and traffic of a measurement, and the endpoints of a carrier.
+//! **Uses.** [`measure`] runs synthetic traffic ([`traffic`]) and measures latency and throughput.
+//! [`FlitCarrier`] carries the messages of schedules. [`smart`] is a second engine, for meshes of
+//! several hops per cycle. It shares the phases, statistics and traffic of a measurement, and the
+//! endpoints of a carrier.
 #![deny(unsafe_code)]
 
 pub mod allocator;

@@ -20,11 +20,11 @@ enum Size {
 }
 
 macro_rules! each {
-    ($self:expr, $network:ident => $answer:expr) => {
+    ($self:expr, $network:ident => $value:expr) => {
         match $self {
-            Size::One($network) => $answer,
-            Size::Four($network) => $answer,
-            Size::Most($network) => $answer,
+            Size::One($network) => $value,
+            Size::Four($network) => $value,
+            Size::Most($network) => $value,
         }
     };
 }
@@ -87,7 +87,7 @@ impl Network {
     }
 
     /// Passes over cycles in which nothing would happen, up to, but not, `end` if there is one: what the
-    /// source has got since it was asked last is not seen.
+    /// source has got since it was requested last is not seen.
     pub fn rest(&mut self, end: Option<u64>) {
         each!(&mut self.0, network => network.rest(end));
     }
@@ -100,8 +100,8 @@ impl Network {
 
     /// Packets that have been taken from the source and have not arrived.
     #[must_use]
-    pub fn under_way(&self) -> usize {
-        each!(&self.0, network => network.under_way())
+    pub fn in_flight(&self) -> usize {
+        each!(&self.0, network => network.in_flight())
     }
 
     /// Flits sent over each channel of the wiring.
@@ -128,7 +128,7 @@ impl Network {
         each!(&self.0, network => network.occupancy())
     }
 
-    /// Counts, of the flits that are first in their VC now, why they stand.
+    /// Counts, for the flits that are first in their VC now, why they are stalled.
     pub fn count_stalls(&self, stalls: &mut Stalls) {
         each!(&self.0, network => network.count_stalls(stalls));
     }

@@ -9,13 +9,13 @@ pub struct Head {
     pub source: u32,
     /// The node it goes to.
     pub destination: u32,
-    /// A node on the way, for routings that choose one.
+    /// An intermediate node, for routings that choose one.
     pub intermediate: u32,
     /// Routers it has left.
     pub hops: u16,
     /// Its message class (virtual network).
     pub class: u8,
-    /// How far on the way it is, for routings that have phases.
+    /// The phase of its route, for routings that have phases.
     pub phase: u8,
 }
 
@@ -30,7 +30,7 @@ pub struct Order {
     pub flits: u32,
     /// Its message class.
     pub class: u8,
-    /// Larger goes first, where allocators look at priorities.
+    /// Larger goes first, where allocators inspect priorities.
     pub priority: i64,
     /// Handed back when it has arrived.
     pub tag: u64,

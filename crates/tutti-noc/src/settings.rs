@@ -41,7 +41,7 @@ impl VcRange {
     }
 
     /// One of so many parts, the first ones one larger where that does not come out even; empty ones
-    /// are not asked for.
+    /// are not requested.
     #[inline]
     #[must_use]
     pub fn part(self, index: u32, parts: u32) -> VcRange {
@@ -79,9 +79,9 @@ pub enum Priority {
     /// All are alike.
     #[default]
     None,
-    /// What [`super::Order::priority`] says.
+    /// By [`super::Order::priority`].
     Ordered,
-    /// Those that were created first.
+    /// Packets created earlier first.
     Age,
 }
 
@@ -98,11 +98,12 @@ impl ParameterValue for Priority {
 tutti_units::parameters! {
     /// Routers of a network; all are identical. Delays are in cycles, buffers in flits.
     ///
-    /// A flit that is at an input at cycle t is in its buffer then. A head that is first in its VC requests
-    /// a VC of the next router at t + `routing_delay`, has it `vc_delay` - 1 cycles later, requests the
-    /// switch in the next cycle (in the same cycle with `speculation`), and leaves its buffer
-    /// `switch_delay` - 1 cycles after that request. It is on the channel `traversal_delay` cycles later,
-    /// and at the next input one cycle and the channel's latency after that.
+    /// A flit that is at an input at cycle t is in its buffer then. A head that is first in its VC
+    /// requests a VC of the next router at t + `routing_delay`, and has it `vc_delay` - 1 cycles
+    /// later. It requests the switch in the next cycle (in the same cycle with `speculation`), and
+    /// leaves its buffer `switch_delay` - 1 cycles after that request. It is on the channel
+    /// `traversal_delay` cycles later, and at the next input one cycle and the channel's latency
+    /// after that.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Settings("router" as "RouterParameters", "BookSim 2: Jiang et al. 2013", FlitError) {
         /// Virtual channels of each port.
@@ -119,7 +120,7 @@ tutti_units::parameters! {
         traversal_delay: u32 = "1" [0..=LONGEST_DELAY],
         /// Cycles until a router uses a credit that has arrived.
         credit_delay: u32 = "1" [0..=LONGEST_DELAY],
-        /// Cycles between an NPU and a dedicated router, each way.
+        /// Cycles between an NPU and a dedicated router, in each direction.
         port_latency: u32 = "1" [1..=1 << 16],
         /// Flits per cycle that an NPU sends to a dedicated router. With more than 1 here or in `ejection` it
         /// has as many ports there, for different messages where there are several; schedules only.

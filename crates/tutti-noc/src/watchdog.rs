@@ -73,7 +73,7 @@ impl NetworkWatchdog {
     /// The cycle since which nothing has moved, if the network is deadlocked.
     pub(crate) fn check(&mut self, network: &Network) -> Option<u64> {
         let (now, moves) = (network.now(), network.moves());
-        if moves != self.moves || network.under_way() == 0 {
+        if moves != self.moves || network.in_flight() == 0 {
             self.moves = moves;
             self.watchdog.idle_from = now;
         }

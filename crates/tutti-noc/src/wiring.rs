@@ -21,7 +21,7 @@ pub enum End {
     Router {
         /// Which router.
         router: u32,
-        /// Which of its outputs, where the channel begins there, or inputs, where it ends there.
+        /// Which of its outputs, where the channel starts there, or inputs, where it ends there.
         port: u32,
     },
     /// A node.
@@ -33,7 +33,7 @@ pub enum End {
 pub struct ChannelParameters {
     /// Cycles from when a flit is sent to when it is there.
     pub latency: u32,
-    /// Cycles that a credit takes the other way.
+    /// Cycles that a credit takes in the other direction.
     pub credit_latency: u32,
     /// How long it is busy with a flit.
     pub flit_time: Time,
@@ -70,11 +70,11 @@ pub struct Wiring {
     graph: Option<RouterGraph>,
 }
 
-/// The graph that a wiring was made of.
+/// The graph that a wiring was built from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct RouterGraph {
     topology: Arc<Topology>,
-    /// Per router, the vertex it stands at.
+    /// Per router, its vertex.
     vertices: Vec<VertexId>,
     /// Per vertex, its router; none at leaves.
     routers: Vec<u32>,
@@ -165,11 +165,12 @@ impl Wiring {
         id
     }
 
-    /// The network of a graph: each vertex is a router, except NPUs that have one link out and one in,
-    /// neither to or from an NPU: they are nodes without a router of their own. Other NPUs are nodes of their
-    /// own router, over `port` channels. Links come first among a router's ports, in the order of their ids.
+    /// The network of a graph: each vertex is a router, except NPUs that have one link out and one
+    /// in, neither to or from an NPU: they are nodes without a router. Each other NPU is the node
+    /// of a dedicated router, over `port` channels. Links come first among a router's ports, in the
+    /// order of their ids.
     ///
-    /// A link's latency is rounded up to whole cycles, and is at least one.
+    /// A link's latency is rounded up to integer cycles, and is at least one.
     ///
     /// # Errors
     /// When the cycle is of no length, or a latency is of too many cycles.
@@ -185,7 +186,7 @@ impl Wiring {
     /// The same where each NPU is so many nodes of its router: p x `ports` to those before (p + 1) x `ports` of NPU p.
     ///
     /// # Errors
-    /// As [`Wiring::of`], and when there are several and an NPU has no router of its own.
+    /// As [`Wiring::of`], and when there are several and an NPU has no dedicated router.
     pub fn with_ports(
         topology: Arc<Topology>,
         cycle: Time,
@@ -218,7 +219,7 @@ impl Wiring {
             if ports > 1 {
                 let name = graph.topology.vertex_name(VertexId(node));
                 let problem = format!(
-                    "{name} hangs on a router by one link each way, which limits it; expected at most 1"
+                    "{name} hangs on a router by one link per direction, which limits it; expected at most 1"
                 );
                 return Err(FlitError::Clash { what: "flits per cycle of an NPU", problem });
             }
@@ -232,8 +233,8 @@ impl Wiring {
         Ok(wiring)
     }
 
-    /// Has the ports between nodes and routers of their own take so long for a flit, each way: what limits
-    /// how much a node injects and ejects. Links of the graph keep their rates.
+    /// Sets the time of a flit on the ports between nodes and dedicated routers, by direction: what
+    /// limits how much a node injects and ejects. Links of the graph keep their rates.
     pub fn limit_ports(&mut self, injection: Time, ejection: Time) {
         for node in (0..self.nodes).filter(|&node| !self.is_leaf(node)).collect::<Vec<_>>() {
             let (into, out) = (self.injects(node), self.ejects(node));
@@ -311,26 +312,26 @@ impl Wiring {
         }
     }
 
-    /// The graph that it was made of, if it was.
+    /// The graph that it was built from, if it was.
     #[must_use]
     pub fn topology(&self) -> Option<&Arc<Topology>> {
         self.graph.as_ref().map(|graph| &graph.topology)
     }
 
-    /// The vertex a router stands at, where the wiring was made of a graph.
+    /// The vertex of a router, where the wiring was built from a graph.
     #[must_use]
     pub fn vertex(&self, router: u32) -> Option<VertexId> {
         self.graph.as_ref()?.vertices.get(router as usize).copied()
     }
 
-    /// The output port that a link of the graph is, if a router stands at either end.
+    /// The output port of a link of the graph, if it has a router at either end.
     #[must_use]
     pub fn port_of(&self, link: LinkId) -> Option<u32> {
         let port = *self.graph.as_ref()?.ports.get(link.index())?;
         (port != NONE).then_some(port)
     }
 
-    /// What an end is called: the vertex of the graph, if the wiring was made of one.
+    /// What an end is called: the vertex of the graph, if the wiring was built from one.
     #[must_use]
     pub fn name(&self, end: End) -> String {
         let (vertex, plain) = match end {
@@ -375,7 +376,7 @@ impl Wiring {
         }
     }
 
-    /// Whether a node hangs on a router by links of the graph, rather than having one of its own.
+    /// Whether a node hangs on a router by links of the graph, without a dedicated router.
     #[must_use]
     pub fn is_leaf(&self, node: u32) -> bool {
         self.graph.as_ref().is_some_and(|graph| graph.routers[self.npu(node) as usize] == NONE)
@@ -431,7 +432,7 @@ fn parameters(
     Ok(ChannelParameters { latency, credit_latency: latency, flit_time, length: link.length })
 }
 
-/// So long in whole cycles, rounded up.
+/// So long in integer cycles, rounded up.
 fn cycles(time: Time, cycle: Time) -> Result<u32, FlitError> {
     let cycles = time.ps().div_ceil(cycle.ps());
     u32::try_from(cycles)

@@ -1,5 +1,5 @@
 //! The flit network against BookSim 2: recorded runs are replayed, and every packet is injected and arrives
-//! in exactly the cycle in which it did there. `data/booksim/README.md` says how the runs were made.
+//! in exactly the cycle in which it did there. `data/booksim/README.md` describes the runs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;

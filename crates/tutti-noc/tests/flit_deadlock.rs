@@ -1,4 +1,5 @@
-//! Routings that can deadlock are found out, those that cannot are not, and what deadlocks is explained.
+//! Routings that can deadlock are found, deadlock-free ones pass, and the report explains a
+//! deadlock.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -124,7 +125,7 @@ fn shortest_paths_round_a_ring_are_a_cycle() {
         else {
             panic!("{here:?} or {there:?} is a node's");
         };
-        assert_eq!(end, begin, "each channel of the cycle begins where the one before ends");
+        assert_eq!(end, begin, "each channel of the cycle starts where the one before ends");
     }
 }
 
@@ -134,7 +135,7 @@ fn a_deadlock_is_called_one_and_explained() {
     let settings = Settings::new(1, 1);
     let mut network = Network::new(&ring, &settings, Arc::new(shortest(&ring))).unwrap();
     let load = Load {
-        // All begin at once, two hops the same way round.
+        // All start at once, two hops in the same direction.
         pattern: Pattern::parse("tornado", 5, Some(&[5])).unwrap(),
         process: Process::periodic(0.02, true).unwrap(),
         size: PacketSize::fixed(5).unwrap(),

@@ -15,7 +15,7 @@ use tutti_noc::{
 use tutti_topology::LinkParameters;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// Packets that were there from the beginning, in order of time, by (node, class).
+/// Packets that were there from the start, in order of time, by (node, class).
 #[derive(Clone)]
 struct Listed {
     classes: usize,
@@ -101,15 +101,15 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// Number of VCs, buffers, classes, and what is asked of VCs before they are given.
+/// Number of VCs, buffers, classes, and what is requested of VCs before they are given.
 fn basic() -> impl Strategy<Value = Settings> {
     (4..6_u32, 1..6_u32, 1..3_usize, any::<[bool; 3]>(), any::<u64>()).prop_map(
-        |(vcs, buffer, classes, [tail, full, whole], seed)| {
+        |(vcs, buffer, classes, [tail, full, cut_through], seed)| {
             let mut settings = Settings { seed, ..Settings::new(vcs, buffer) };
             settings.classes = vec![VcRange { first: 0, last: vcs - 1 }; classes];
             settings.wait_for_tail_credit = tail;
             settings.busy_when_full = full;
-            settings.cut_through = whole;
+            settings.cut_through = cut_through;
             settings
         },
     )
@@ -262,7 +262,7 @@ proptest! {
     }
 }
 
-/// A routing of the registry that is not held against the obvious network is found here.
+/// Finds routings of the registry that are not validated against the reference model.
 #[test]
 fn every_routing_is_among_the_cases() {
     let name = |text: &&str| text.split(':').next().unwrap().to_owned();

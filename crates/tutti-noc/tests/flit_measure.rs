@@ -1,4 +1,4 @@
-//! What is measured of VCs adds up, over VCs, over time, and beside what is measured of channels.
+//! Measurements of VCs add up, over VCs, over time, and compared with those of channels.
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn vcs_add_up_to_channels_and_looks_to_the_window() {
 }
 
 #[test]
-fn vcs_are_kept_only_when_asked_for() {
+fn vcs_are_recorded_only_on_request() {
     let found = measured(0.1, MeasurementPlan { keep_vcs: false, ..PLAN }).unwrap();
     assert!(found.series.occupancy.is_empty() && found.series.sent.is_empty());
     assert_eq!(sums(&found.sent_by_vc, VCS), found.sent);

@@ -1,5 +1,5 @@
-//! Whether a routing can deadlock: the quick answer for routings by table against the graph of all VCs, and
-//! dependency cycles by name.
+//! Whether a routing can deadlock: the quick check for table routings against the graph of all VCs,
+//! and dependency cycles by name.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn wiring(notation: &str, flit: u64) -> Arc<Wiring> {
 }
 
 #[test]
-fn the_quick_answer_is_that_of_all_vcs() {
+fn the_quick_verdict_is_that_of_all_vcs() {
     let mut cycles = 0;
     for notation in [
         "ring:3",
@@ -56,7 +56,7 @@ fn the_quick_answer_is_that_of_all_vcs() {
     assert!(cycles > 5, "only {cycles} of them can deadlock");
 }
 
-/// What packets that draw at random come to depend on: the obvious way, and only some of it.
+/// The dependencies of packets that draw at random: all of them, enumerated, and a part.
 fn met(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> BTreeSet<Pair> {
     let mut met = BTreeSet::new();
     for source in 0..wiring.nodes() {
@@ -72,7 +72,7 @@ fn met(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> BTreeSet<
     met
 }
 
-/// One of the ways of a packet, by its serial number.
+/// One of the routes of a packet, by its serial number.
 fn follow(
     wiring: &Wiring,
     settings: &Settings,
@@ -118,7 +118,7 @@ fn what_packets_meet_is_known_beforehand() {
         ("dragonfly:p=1,a=2,h=1", "minimal", true),
         ("fat_tree:k=2,n=3", "nca nca:adaptive", true),
         ("mesh:3x3", "source_routed:0-1=0.3;*=o1_turn", true),
-        // Not every node is gone by way of: that would not be on the way, or the packet would be there.
+        // Not every node is an intermediate node: some would not be on the path, or be its end.
         ("mesh:3x3", "romm ugal", false),
         ("dragonfly:p=1,a=2,h=1", "valiant ugal", false),
         ("flattened_butterfly:2x3:2x1", "valiant ugal", false),
@@ -200,7 +200,7 @@ fn a_flit_wider_than_a_link_is_refused_by_the_link() {
     let narrow = wiring("ring:3", 40).check_widths(Bytes(40)).unwrap_err();
     let FlitError::TooWide { carries, .. } = &narrow else { panic!("{narrow}") };
     assert_eq!(*carries, Bytes(16));
-    let said =
+    let expected =
         "a flit of 40 B is wider than what npu0 > npu1 carries in a cycle of 1 ns, which is 16 B";
-    assert_eq!(narrow.to_string(), said);
+    assert_eq!(narrow.to_string(), expected);
 }

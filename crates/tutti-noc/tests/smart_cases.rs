@@ -74,8 +74,8 @@ fn an_output_idles_that_was_kept_for_a_flit_stopped_before() {
         assert_eq!(took(outcome, 0), 2);
         // 0 > 4 stops at router 1, but had router 3 in cycle 1: 3 > 4 goes a cycle later.
         assert_eq!(took(outcome, 2), 3);
-        // Router 2 has room again in cycle 5, router 4, where the other was, in cycle 7: a stop at 3, and
-        // it is out in 9.
+        // Router 2 has a free buffer again in cycle 5, router 4, where the other was, in cycle 7: a
+        // stop at 3, and it is out in 9.
         assert_eq!(took(outcome, 1), 8);
     });
 }
@@ -116,18 +116,18 @@ fn classes_take_turns_at_the_nic() {
 }
 
 #[test]
-fn answers_to_a_corner_of_five_by_five_go_as_drawn() {
-    // Figure 4: all but 40 answer at once. Leaves of the rows go to column 4 in one cycle, that to 40.
+fn responses_to_a_corner_of_five_by_five_follow_the_figure() {
+    // Figure 4: all but 40 respond at once. Leaves of the rows go to column 4 in one cycle, that to 40.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     both(&settings, &[(0, reduction(25, 4))], |outcome| {
         assert_eq!(took(outcome, 0), 4);
-        assert_eq!(outcome.arrivals[0].answers.unwrap().count, 24);
+        assert_eq!(outcome.arrivals[0].responses.unwrap().count, 24);
         assert_eq!((outcome.counts.link_hops, outcome.counts.merged), (24, 23));
     });
 }
 
 #[test]
-fn an_answer_is_dropped_where_the_nic_has_not_answered() {
+fn a_response_is_dropped_where_the_nic_has_not_responded() {
     // Figure 4(d), row 3: that of 03 stops at 33, whose own comes ten cycles later and goes on for both.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     let late = 3 + 5 * 3;
@@ -142,21 +142,21 @@ fn an_answer_is_dropped_where_the_nic_has_not_answered() {
     };
     both(&settings, &[(0, deed)], |outcome| {
         assert_eq!(took(outcome, 0), 10 + 4);
-        let answers = outcome.arrivals[0].answers.unwrap();
-        assert_eq!((answers.count, answers.value), (24, (1 << 25) - 1 - (1 << 4)));
+        let responses = outcome.arrivals[0].responses.unwrap();
+        assert_eq!((responses.count, responses.value), (24, (1 << 25) - 1 - (1 << 4)));
         assert_eq!(outcome.counts.link_hops, 24);
     });
 }
 
 #[test]
-fn of_few_members_only_their_ways_count() {
-    // 6 > 4 > ... : the answers of 10 and 14 meet at 14 on their way to 4, in a mesh of 5 by 5.
+fn only_paths_of_members_count() {
+    // 6 > 4 > ... : the responses of 10 and 14 meet at 14, on the route to 4, in a mesh of 5 by 5.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     let members = vec![(10, 0), (14, 3)];
     let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Max, held: None };
     both(&settings, &[(0, deed)], |outcome| {
         assert_eq!(outcome.arrivals.len(), 1);
-        assert_eq!(outcome.arrivals[0].answers.unwrap().value, 1 << 14);
+        assert_eq!(outcome.arrivals[0].responses.unwrap().value, 1 << 14);
         assert_eq!((took(outcome, 0), outcome.counts.link_hops), (3 + 2, 4 + 2));
     });
 }
@@ -176,7 +176,7 @@ fn a_flow_without_an_entry_has_plain_unicasts() {
 }
 
 #[test]
-fn an_entry_is_free_in_the_cycle_after_the_last_answer_or_the_release() {
+fn an_entry_is_free_in_the_cycle_after_the_last_response_or_the_release() {
     let settings = Settings {
         art_entries: 4,
         fan_out: FanOut::Greedy(Tree::Private),
@@ -186,7 +186,7 @@ fn an_entry_is_free_in_the_cycle_after_the_last_answer_or_the_release() {
         // What is over in cycle 4 is free in 5; what is released 6 cycles later, in 11, is free for all that
         // is done after that in the cycle: here, in the next.
         let free = if held.is_some() { 12 } else { 5 };
-        for begins in [free - 1, free] {
+        for start in [free - 1, free] {
             let one = |to, held| Deed::Reduce {
                 to,
                 members: NodeSet::all_but(64, to).iter().map(|node| (node, 0)).collect(),
@@ -194,7 +194,7 @@ fn an_entry_is_free_in_the_cycle_after_the_last_answer_or_the_release() {
                 combine: Combine::Count,
                 held,
             };
-            // Three that are never over meanwhile: a member of each answers late.
+            // Three that are never over meanwhile: a member of each responds late.
             let late = |to: u32| Deed::Reduce {
                 to,
                 members: vec![(to + 1, 0), (to + 2, 100)],
@@ -207,25 +207,25 @@ fn an_entry_is_free_in_the_cycle_after_the_last_answer_or_the_release() {
                 (0, late(20)),
                 (0, late(30)),
                 (0, late(40)),
-                (begins, one(50, None)),
+                (start, one(50, None)),
             ];
             both(&settings, &deeds, |outcome| {
                 let arrived = outcome.arrivals.iter().filter(|arrival| arrival.tag == 4).count();
-                assert_eq!(arrived, if begins < free { 63 } else { 1 }, "{held:?} {begins}");
+                assert_eq!(arrived, if start < free { 63 } else { 1 }, "{held:?} {start}");
             });
         }
     }
 }
 
 #[test]
-fn two_answers_that_meet_are_one() {
+fn responses_that_meet_are_merged() {
     // Of 0 and 2 in a row of three hop by hop: both land at 1 in cycle 1, and the second is merged.
     let settings = collective(3, 2);
     let members = vec![(0, 0), (2, 0)];
     let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Or, held: None };
     both(&settings, &[(0, deed)], |outcome| {
-        let answers = outcome.arrivals[0].answers.unwrap();
-        assert_eq!((answers.count, answers.value), (2, 0b101));
+        let responses = outcome.arrivals[0].responses.unwrap();
+        assert_eq!((responses.count, responses.value), (2, 0b101));
         assert_eq!((took(outcome, 0), outcome.counts.merged), (4, 1));
     });
 }
@@ -244,7 +244,7 @@ fn a_broadcast_that_is_stopped_serves_what_it_has_passed() {
 }
 
 #[test]
-fn a_slot_that_finds_no_room_is_waited_for_once_more() {
+fn a_slot_without_a_free_buffer_waits_one_more_interval() {
     // One VC before the turn: the second broadcast of a corner waits until copies of the first have left the edge.
     let settings = Settings { classes: classes(&[1], 1), credit_delay: 0, ..slotted(4) };
     both(&settings, &[(0, broadcast(64, 0)), (1, broadcast(64, 0))], |outcome| {
@@ -273,9 +273,9 @@ fn longer_edges_have_longer_slots() {
 fn messages_to_many_are_unicasts_where_routers_know_no_multicasts() {
     both(&smart(4, 2), &[(0, broadcast(8, 0))], |outcome| {
         assert_eq!((outcome.arrivals.len(), outcome.counts.injected), (7, 7));
-        // One after the other, the lowest first. That to 1 goes to its NIC when the one to 3, sent in cycle
-        // 2, would come by, which therefore stops at router 1; and so does that to 7 for that to 5, which
-        // turns there.
+        // Sequentially, the lowest first. The flit to 1 goes to its NIC when the one to 3, sent in
+        // cycle 2, would bypass, which therefore stops at router 1; and so does the flit to 7 for
+        // the one to 5, which turns there.
         let latencies: Vec<u64> = outcome.latencies(0).into_values().collect();
         assert_eq!(latencies, [2, 1 + 2, 2 + 4, 3 + 2, 4 + 4, 5 + 4, 6 + 6]);
     });

@@ -1,4 +1,4 @@
-//! The fast meshes with several hops per cycle against the obvious ones: the same packets and answers
+//! The fast meshes with several hops per cycle against the obvious ones: the same packets and responses
 //! arrive in the same cycles, and as much has happened, over random settings and traffic.
 
 mod common;
@@ -113,7 +113,7 @@ fn case(across: u32, deeds: usize, within: u64) -> impl Strategy<Value = Case> {
     })
 }
 
-/// How many packets, copies and answers must arrive.
+/// How many packets, copies and responses must arrive.
 fn expected(deeds: &[(u64, Deed)]) -> u64 {
     let of = |deed: &Deed| match deed {
         Deed::Unicast { .. } => 1,
@@ -124,8 +124,8 @@ fn expected(deeds: &[(u64, Deed)]) -> u64 {
 }
 
 fn arrived(outcome: &Outcome) -> u64 {
-    let of = |answers: tutti_noc::smart::Answers| u64::from(answers.count);
-    outcome.arrivals.iter().map(|arrival| arrival.answers.map_or(1, of)).sum()
+    let of = |responses: tutti_noc::smart::Responses| u64::from(responses.count);
+    outcome.arrivals.iter().map(|arrival| arrival.responses.map_or(1, of)).sum()
 }
 
 fn agree(case: &Case) {

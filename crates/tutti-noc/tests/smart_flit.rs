@@ -1,5 +1,5 @@
-//! The mesh of one hop per cycle beside the routers of the general flit network, set up to be the same: a
-//! cycle for VC and switch at once, a cycle for switch and link, credits back as soon.
+//! The mesh of one hop per cycle against the routers of the general flit network, configured alike:
+//! a cycle for VC and switch at once, a cycle for switch and link, the same credit delay.
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
 mod common;
@@ -19,7 +19,7 @@ use tutti_units::{Bytes, Time, TimePerByte};
 /// Packets of a flit: created, from, to.
 type Packets = Vec<(u64, u32, u32)>;
 
-/// What a packet of the flit network takes besides: over the channel from its node two cycles, through the
+/// What a packet of the flit network takes in addition: over the channel from its node two cycles, through the
 /// last router and over the channel to its node two.
 const CHANNELS: u64 = 4;
 
@@ -81,8 +81,8 @@ fn general(mesh: &str, vcs: u32, packets: &Packets, end: u64) -> Vec<Option<u64>
     source.arrived
 }
 
-/// The same in the mesh. A credit comes back to the general router over a link of a cycle; here it is said
-/// in how many cycles it counts.
+/// The same in the mesh. A credit comes back to the general router over a link of a cycle; here the
+/// setting states after how many cycles it counts.
 fn special(side: u32, vcs: u32, packets: &Packets, end: u64) -> Vec<Option<u64>> {
     let settings = smart::Settings {
         credit_delay: 1,
@@ -160,28 +160,28 @@ fn under_load_packets_wait_as_long() {
         let general = latency(&packets, &general("mesh:8x8", VCS, &packets, 6000));
         let special = latency(&packets, &special(8, VCS, &packets, 6000));
         let off = special + CHANNELS as f64 - general;
-        assert!(off.abs() < 0.35, "{chance}: {special} and {CHANNELS} beside {general}");
+        assert!(off.abs() < 0.35, "{chance}: {special} and {CHANNELS} against {general}");
     }
 }
 
-/// Flits per node and cycle of what is asked for too much.
+/// Flits per node and cycle of what is requested too much.
 fn carried(arrived: &[Option<u64>]) -> f64 {
     let counted = arrived.iter().flatten().filter(|&&at| (1000..4000).contains(&at));
     counted.count() as f64 / (64.0 * 3000.0)
 }
 
 #[test]
-fn they_carry_as_much_where_they_are_asked_for_more() {
+fn they_carry_as_much_beyond_saturation() {
     let packets = uniform(64, 700, 4000);
     let both = |vcs| {
         let general = carried(&general("mesh:8x8", vcs, &packets, 4000));
         (general, carried(&special(8, vcs, &packets, 4000)))
     };
     let (general, special) = both(VCS);
-    assert!((special / general - 1.0).abs() < 0.03, "{special} beside {general}");
+    assert!((special / general - 1.0).abs() < 0.03, "{special} against {general}");
     assert!((0.35..0.5).contains(&special), "{special}");
     // With just as many VCs as a round trip of credits has cycles, the general routers carry less: there a
     // head takes a VC before it is known whether it has won the switch.
     let (general, special) = both(4);
-    assert!((1.0..1.2).contains(&(special / general)), "{special} beside {general}");
+    assert!((1.0..1.2).contains(&(special / general)), "{special} against {general}");
 }

@@ -1,4 +1,4 @@
-//! What it takes when nothing is in the way: every design, to the cycle.
+//! Zero-load latency of every design, to the cycle.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn cycles(settings: &Settings, (x, y): (u32, u32)) -> u64 {
     u64::from((x.div_ceil(reach) + y.div_ceil(reach)) * (2 + settings.sag_extra_cycle))
 }
 
-/// Does one thing after another, with nothing else under way; what each took, and what arrived.
+/// Does one thing after another, with nothing else in flight; what each took, and what arrived.
 fn alone(
     settings: &Settings,
     deeds: impl Fn() -> Vec<Deed>,
@@ -111,7 +111,7 @@ fn a_broadcast_of_the_mesh_that_forks_takes_two_cycles_per_hop_everywhere() {
             assert_eq!(arrival.arrived - arrival.created, cycles(&settings, hops));
         }
     });
-    // 28 from a corner, 22 in the mean.
+    // 28 from a corner, 22 on average.
     let lasts: u64 = (0..64).map(|node| cycles(&settings, farthest(&settings, node))).sum();
     assert_eq!(cycles(&settings, farthest(&settings, 0)), 28);
     assert_eq!(lasts, 22 * 64);
@@ -144,7 +144,7 @@ fn a_greedy_broadcast_takes_four_cycles_along_the_shared_tree() {
     }
 }
 
-/// Where the private tree of a node begins.
+/// Where the private tree of a node starts.
 fn corner(settings: &Settings, node: u32) -> u32 {
     let (x, y) = position(settings, node);
     let x = if 2 * x < settings.columns { 0 } else { settings.columns - 1 };
@@ -163,7 +163,7 @@ fn a_greedy_broadcast_goes_to_its_corner_before_it_takes_four_cycles_along_the_p
         last_of_all(&settings, |node| broadcast(64, node), last);
         sum += (0..64).map(last).sum::<u64>();
     }
-    // 7 in the mean with two cycles per dimension, half as much again with three.
+    // 7 on average with two cycles per dimension, half as much again with three.
     assert_eq!(sum, 64 * (4 * 7 + 2 * 21));
 }
 
@@ -196,7 +196,7 @@ fn a_broadcast_in_slots_waits_for_its_slot_and_takes_two_cycles_from_there() {
 
 #[test]
 fn a_broadcast_in_slots_goes_to_its_corner_first() {
-    // 7.5 in the mean over nodes and cycles of the interval: 3 to the corner, and 4.5 from there.
+    // 7.5 on average over nodes and cycles of the interval: 3 to the corner, and 4.5 from there.
     let settings = slotted(6);
     let mut sums = Vec::new();
     for (engine, mut fabric) in engines(&settings) {
@@ -209,7 +209,7 @@ fn a_broadcast_in_slots_goes_to_its_corner_first() {
                     cycles(&settings, distance(&settings, node, corner(&settings, node)));
                 let alone = to_corner + slotted_latency(6, phase + to_corner);
                 let last = outcome.last(0);
-                // Who is kept waiting on the way misses the next slots at the most.
+                // A flit that is stalled on its route misses the next slots at most.
                 assert!(
                     last == alone || last == alone + 6,
                     "{engine} {node} {phase}: {last} {alone}"
@@ -249,9 +249,9 @@ fn a_reduction_by_tables_takes_four_cycles_and_crosses_each_link_of_its_tree_onc
         let deeds = || (0..64).map(|node| reduction(64, node)).collect();
         alone(&settings, deeds, |_, arrivals, last| {
             assert_eq!(arrivals.len(), 1);
-            let answers = arrivals[0].answers.unwrap();
-            assert_eq!((answers.count, answers.last), (63, true));
-            assert_eq!(answers.value, !(1 << arrivals[0].node));
+            let responses = arrivals[0].responses.unwrap();
+            assert_eq!((responses.count, responses.last), (63, true));
+            assert_eq!(responses.value, !(1 << arrivals[0].node));
             assert_eq!(last, 2 * dimension);
         });
         for (engine, mut fabric) in engines(&settings) {

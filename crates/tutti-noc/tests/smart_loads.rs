@@ -79,15 +79,15 @@ fn stages_of_a_broadcast_that_share_their_vcs_deadlock() {
 fn is_caught(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)]) -> bool {
     let flows = deeds.iter().filter(|(_, deed)| matches!(deed, Deed::Reduce { .. })).count();
     let outcome = catch_unwind(AssertUnwindSafe(|| run(fabric, deeds, 50_000)));
-    let is_last = |answers: &tutti_noc::smart::Answers| answers.last;
+    let is_last = |responses: &tutti_noc::smart::Responses| responses.last;
     outcome.map_or(true, |outcome| {
-        let answers = outcome.arrivals.iter().filter_map(|arrival| arrival.answers);
-        outcome.unfinished || answers.filter(is_last).count() != flows
+        let responses = outcome.arrivals.iter().filter_map(|arrival| arrival.responses);
+        outcome.unfinished || responses.filter(is_last).count() != flows
     })
 }
 
 #[test]
-fn broken_rules_for_answers_are_caught() {
+fn faults_in_combining_are_caught() {
     let deeds: Vec<(u64, Deed)> =
         (0..8).map(|node| (3 * u64::from(node), reduction(64, node))).collect();
     for (fault, settings) in [
@@ -105,8 +105,8 @@ fn broken_rules_for_answers_are_caught() {
 }
 
 #[test]
-fn answers_in_any_order_make_one_of_all() {
-    // Whoever is last, and wherever: each member in turn, then each row, then all in an odd order.
+fn responses_in_any_order_combine() {
+    // Any member may be last: each member in turn, then each row, then all in an odd order.
     let settings = Settings { columns: 4, rows: 3, ..combining(FanIn::Complete, Priority::Bypass) };
     let orders: Vec<Box<dyn Fn(u32) -> u64>> = vec![
         Box::new(|node| u64::from(node / 4) * 3),
@@ -125,9 +125,13 @@ fn answers_in_any_order_make_one_of_all() {
                     Deed::Reduce { to, members, class: 0, combine: Combine::Sum, held: None };
                 for (engine, mut fabric) in engines(&settings) {
                     let outcome = run(&mut *fabric, &[(0, deed.clone())], 1000);
-                    let answers = outcome.arrivals[0].answers.unwrap();
+                    let responses = outcome.arrivals[0].responses.unwrap();
                     assert_eq!(outcome.arrivals.len(), 1, "{engine}");
-                    assert_eq!((answers.count, answers.value), (11, 0xfff ^ (1 << to)), "{engine}");
+                    assert_eq!(
+                        (responses.count, responses.value),
+                        (11, 0xfff ^ (1 << to)),
+                        "{engine}"
+                    );
                     assert_eq!(outcome.counts.link_hops, 11, "{engine}");
                 }
             }
@@ -238,10 +242,7 @@ fn what_cannot_be_sent_is_refused_with_why() {
             fabric.send(message).expect_err(engine).to_string()
         };
         let many = |nodes: &[u32]| Cast::Many(nodes.iter().copied().collect());
-        assert_eq!(
-            refused(Cast::One(8), 0, 1),
-            "there is no node 8 among 8 (0 to 7): a packet names it"
-        );
+        assert_eq!(refused(Cast::One(8), 0, 1), "a packet names node 8: expected 0 to 7");
         assert_eq!(refused(Cast::One(1), 2, 1), "a packet of class 2: there are 2 classes, 0 to 1");
         assert_eq!(
             refused(Cast::One(1), 0, 3),
@@ -249,18 +250,18 @@ fn what_cannot_be_sent_is_refused_with_why() {
         );
         assert_eq!(
             refused(many(&[1]), 0, 2),
-            "a packet of class 0: 2 flits to many or as an answer; expected one"
+            "a packet of class 0: 2 flits to many or as a response; expected one"
         );
         assert_eq!(refused(many(&[1]), 1, 1), "a packet of class 1: no multicasts travel in it");
         assert_eq!(
             refused(many(&[]), 0, 1),
             "a multicast of node 0 has no members: expected a node other than itself"
         );
-        answers_are_refused(&mut *fabric);
+        invalid_responses_are_refused(&mut *fabric);
     }
 }
 
-fn answers_are_refused(fabric: &mut dyn Fabric) {
+fn invalid_responses_are_refused(fabric: &mut dyn Fabric) {
     let flow = Flow {
         created: 0,
         destination: 3,
@@ -270,25 +271,27 @@ fn answers_are_refused(fabric: &mut dyn Fabric) {
         held: false,
         tag: 0,
     };
-    let nobody = Flow { members: NodeSet::new(), ..flow.clone() };
+    let empty = Flow { members: NodeSet::new(), ..flow.clone() };
     assert_eq!(
-        fabric.open(nobody).expect_err("nobody").to_string(),
+        fabric.open(empty).expect_err("nobody").to_string(),
         "a reduction of node 3 has no members: expected a node other than itself"
     );
     let flow = fabric.open(flow).unwrap();
-    let answer = |source| Message {
+    let response = |source| Message {
         created: 0,
         source,
-        cast: Cast::Answer(flow, 0),
+        cast: Cast::Response(flow, 0),
         class: 0,
         flits: 1,
         tag: 0,
     };
-    fabric.send(answer(1)).unwrap();
+    fabric.send(response(1)).unwrap();
     for source in [1, 5] {
         assert_eq!(
-            fabric.send(answer(source)).expect_err("not asked").to_string(),
-            format!("a packet of class 0: node {source} answers twice, or is not asked")
+            fabric.send(response(source)).expect_err("not a member").to_string(),
+            format!(
+                "a packet of class 0: node {source} has responded, or is not a member of the reduction"
+            )
         );
     }
 }

@@ -175,8 +175,8 @@ impl FlitNetwork {
     /// The link that buffers throttle most, with packets of so many flits at most; none if they do not.
     fn throttled(&self, longest: Number) -> Option<GivenThrottled> {
         let found = credits::throttled(&self.wiring, &self.settings, longest.0)?;
-        let Throttled { from, to, round_trip, room, needs, buffer, links } = found;
-        Some((from, to, round_trip, room, needs, buffer, links))
+        let Throttled { from, to, round_trip, slots, needs, buffer, links } = found;
+        Some((from, to, round_trip, slots, needs, buffer, links))
     }
 
     /// How many nodes there are.

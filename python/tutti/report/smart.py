@@ -148,8 +148,8 @@ _EVENTS = {
     "output_arbitrations": "arbitrations at outputs",
     "requests": "requests for paths",
     "request_hops": "links along which they went",
-    "answer_requests": "requests for paths of answers",
-    "answer_request_hops": "links along which these went",
+    "response_requests": "requests for paths of answers",
+    "response_request_hops": "links along which these went",
     "table_reads": "looks into tables of reductions",
     "merged": "answers dropped or merged",
 }

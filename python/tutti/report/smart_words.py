@@ -126,7 +126,7 @@ def events(run: Run) -> str:
             ("crossbar passages", sum(counts["crossings"])),
             ("bypasses among them", counts["bypasses"]),
             ("link hops", counts["link_hops"]),
-            ("requests for paths", counts["requests"] + counts["answer_requests"]),
+            ("requests for paths", counts["requests"] + counts["response_requests"]),
             ("answers merged or dropped", counts["merged"]),
         )
     )

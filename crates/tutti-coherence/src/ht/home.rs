@@ -8,7 +8,7 @@ use crate::core::Miss;
 use crate::packet::{Kind, OWNER, Packet};
 use crate::run::Parts;
 use crate::settings::{Collector, Defect, SharedHint};
-use tutti_noc::smart::{Answers, FlowId, NodeSet};
+use tutti_noc::smart::{FlowId, NodeSet, Responses};
 
 /// A request that a home has begun.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,7 @@ impl Homes {
     }
 
     /// Answers have come to a home that collects.
-    pub(super) fn answered(&mut self, chip: &mut Chip, packet: &Packet, answers: &Answers) {
+    pub(super) fn answered(&mut self, chip: &mut Chip, packet: &Packet, answers: &Responses) {
         let &Packet { requester, serial, .. } = packet;
         let active = self.active(requester, serial).expect("a request that has begun");
         active.bits |= answers.value;

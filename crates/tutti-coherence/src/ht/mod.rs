@@ -26,7 +26,7 @@ use super::settings::{Collector, Defect, SharedHint};
 use super::stats::Source;
 use super::system::Engine;
 use home::Homes;
-use tutti_noc::smart::{Answers, FlowId};
+use tutti_noc::smart::{FlowId, Responses};
 
 /// What a core has got for its miss so far.
 #[derive(Clone, Copy, Default)]
@@ -257,7 +257,7 @@ impl Engine for Ht {
         chip.packets.done(id);
     }
 
-    fn answered(&mut self, chip: &mut Chip, node: u32, id: u32, answers: &Answers) {
+    fn answered(&mut self, chip: &mut Chip, node: u32, id: u32, answers: &Responses) {
         if chip.settings.collector == Collector::Home {
             let packet = *chip.packets.get(id);
             self.homes.answered(chip, &packet, answers);

@@ -27,7 +27,7 @@ use super::packet::{Kind, Packet};
 use super::system::Engine;
 use persistent::Table;
 use tokens::Bundle;
-use tutti_noc::smart::Answers;
+use tutti_noc::smart::Responses;
 
 /// What a core has got for its miss so far, and what it has done for it.
 #[derive(Clone, Default)]
@@ -105,7 +105,7 @@ impl Engine for Tc {
         }
     }
 
-    fn answered(&mut self, _: &mut Chip, _: u32, _: u32, _: &Answers) {}
+    fn answered(&mut self, _: &mut Chip, _: u32, _: u32, _: &Responses) {}
 
     fn snoop(&mut self, chip: &mut Chip, node: u32, id: u32) {
         let mut packet = *chip.packets.get(id);

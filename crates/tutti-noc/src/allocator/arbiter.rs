@@ -1,7 +1,7 @@
-//! Arbiters: each chooses one of those that contend for one thing, and remembers whom it chose.
+//! Arbiters: each grants one of its contenders, and remembers the grant.
 //!
-//! Every kind here boils down to an order of its contenders that changes when one is served, so an
-//! arbitration costs as much as there are contenders that ask, whatever the number of those that could.
+//! Each arbiter is an order of its contenders that changes when one is served, so the cost of an
+//! arbitration grows with the number of requests, not with the number of contenders.
 
 use std::cmp::Reverse;
 
@@ -19,7 +19,7 @@ enum State {
     /// Whose turn it is, of each arbiter.
     RoundRobin(Vec<u32>),
     /// When each contender of each arbiter was last served. A priority matrix in which the winner yields
-    /// to all others is an order by that; it begins with the highest number.
+    /// to all others is an order by that; it starts with the highest number.
     Matrix { served: Vec<u64>, now: u64 },
     /// Groups of so many contenders.
     Tree { group: u32, among: Box<Arbiters>, within: Box<Arbiters> },
@@ -60,7 +60,8 @@ impl Arbiters {
         Ok(Arbiters { contenders, state })
     }
 
-    /// Whom an arbiter chooses of those that contend, given with their priorities; it is not served yet.
+    /// The contender that an arbiter chooses, from contenders with their priorities; it is not
+    /// served yet.
     pub fn choose(
         &self,
         arbiter: u32,
@@ -70,7 +71,7 @@ impl Arbiters {
         contend.into_iter().max_by_key(claim).map(|(contender, _)| contender)
     }
 
-    /// The contender has what it asked for: the arbiter moves on.
+    /// The contender has what it requested: the arbiter moves on.
     pub fn serve(&mut self, arbiter: u32, contender: u32) {
         match &mut self.state {
             State::RoundRobin(next) => {
@@ -116,7 +117,7 @@ fn place(arbiter: u32, contender: u32, contenders: u32) -> usize {
     arbiter as usize * contenders as usize + contender as usize
 }
 
-/// How many steps of a circle of `size` lie between `from` and `to`; both are below `size`.
+/// How many steps of a cycle of `size` lie between `from` and `to`; both are below `size`.
 #[inline]
 pub(super) fn cyclic(from: u32, to: u32, size: u32) -> u64 {
     u64::from(if to >= from { to - from } else { to + size - from })

@@ -8,10 +8,10 @@ use super::{AllocatorKind, ArbiterKind};
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum AllocatorError {
     /// No allocator has that name.
-    #[error("there is no allocator `{name}`: expected one of {}", AllocatorKind::NAMES.join(", "))]
+    #[error("unknown allocator `{name}`: expected one of {}", AllocatorKind::NAMES.join(", "))]
     UnknownAllocator { name: String },
     /// No arbiter has that name.
-    #[error("there is no arbiter `{text}`: expected one of {}", ArbiterKind::FORMS)]
+    #[error("unknown arbiter `{text}`: expected one of {}", ArbiterKind::FORMS)]
     UnknownArbiter { text: String },
     /// Nothing to match.
     #[error(
@@ -26,7 +26,7 @@ pub enum AllocatorError {
     /// An allocator that would grant nothing.
     #[error("{kind} with 0 iterations grants nothing: expected at least one")]
     NoIterations { kind: AllocatorKind },
-    /// A tree arbiter whose groups are not of the same size.
+    /// The contenders of a tree arbiter do not divide into equal groups.
     #[error(
         "{arbiter} cannot choose among {contenders}: expected a number of groups that divides it"
     )]

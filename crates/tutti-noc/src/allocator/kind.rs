@@ -43,7 +43,7 @@ impl ParameterValue for AllocatorKind {
     }
 }
 
-/// Who goes first among contenders of the same priority.
+/// Arbitration among contenders of the same priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArbiterKind {
     /// The first at or after the one that follows the last winner.

@@ -1,4 +1,4 @@
-//! As many grants as there can be: shortest augmenting paths until there is none.
+//! Maximum matching: shortest augmenting paths until none is left.
 
 use super::Request;
 

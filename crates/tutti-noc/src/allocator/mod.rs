@@ -1,6 +1,6 @@
-//! Who of those that ask gets what: matchings of inputs to outputs.
+//! Allocators: matchings of requesting inputs to outputs.
 //!
-//! A router asks an allocator twice in a packet's stay: virtual channels ask for virtual channels of the
+//! A router uses an allocator twice in a packet's stay: virtual channels request virtual channels of the
 //! next router, then for passage through the switch. Every request is for one (input, output) pair, and
 //! no input and no output is granted twice. The work grows with the requests, not with the ports.
 //!
@@ -14,7 +14,7 @@
 //! - `islip`: outputs grant, inputs accept, round-robin and without priorities, for so many iterations;
 //!   pointers move on only for what the first iteration grants (McKeown, "The iSLIP scheduling algorithm
 //!   for input-queued switches", 1999).
-//! - `pim`: as `islip`, but pointers are drawn anew each time (Anderson et al., "High-speed switch
+//! - `pim`: as `islip`, but pointers are drawn again each time (Anderson et al., "High-speed switch
 //!   scheduling for local-area networks", 1993).
 //! - `wavefront`: along the diagonals of the request matrix, from one that advances with every
 //!   allocation. Higher output priorities go first, then higher input priorities (Tamir and Chi,
@@ -50,10 +50,10 @@ use wavefront::Wavefront;
 /// More inputs or outputs than this are refused: matrix arbiters keep state for each pair.
 const MOST_PORTS: u32 = 8192;
 
-/// An input that asks for an output. There is at most one request for a pair.
+/// An input that requests an output. There is at most one request for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who asks.
+    /// Who requests.
     pub input: u32,
     /// For what.
     pub output: u32,

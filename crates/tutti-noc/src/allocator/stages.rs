@@ -77,7 +77,7 @@ impl Picks {
     }
 }
 
-/// Memory of the two stages, kept from one allocation to the next.
+/// Buffers of the two stages, reused by every allocation.
 #[derive(Clone, Debug)]
 pub(super) struct Stages {
     first: Picks,
@@ -101,8 +101,8 @@ impl Stages {
         }
     }
 
-    /// One round of both stages among the ports without a grant; `claim` says what makes a request win
-    /// on a side. Appends what is granted.
+    /// One round of both stages among the ports without a grant; `claim` compares the requests on a
+    /// side. Appends the grants.
     #[inline]
     pub(super) fn round(
         &mut self,

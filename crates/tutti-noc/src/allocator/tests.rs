@@ -16,7 +16,7 @@ fn grants(allocator: &mut Allocator, pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
     grants
 }
 
-/// Every input asks for every output.
+/// Every input requests every output.
 fn all_pairs(inputs: u32, outputs: u32) -> Vec<(u32, u32)> {
     (0..inputs).flat_map(|i| (0..outputs).map(move |o| (i, o))).collect()
 }
@@ -30,7 +30,7 @@ fn inputs_choose_first_and_losers_stay_where_they_were() {
     // Input 0 chooses output 1; input 1 still chooses output 0.
     assert_eq!(grants(&mut first, &pairs), [(0, 1), (1, 0)]);
     // Pointers: inputs 2 and 1, outputs 2 (after input 1) and 1: input 0 wraps to output 0, which is
-    // asked by both and takes input 0, the first at or after 2.
+    // requested by both and takes input 0, the first at or after 2.
     assert_eq!(grants(&mut first, &pairs), [(0, 0)]);
 }
 
@@ -77,7 +77,7 @@ fn islip_moves_pointers_in_its_first_iteration_only() {
 }
 
 #[test]
-fn the_front_begins_one_diagonal_further_each_time() {
+fn the_front_starts_one_diagonal_further_each_time() {
     let mut wavefront = allocator(AllocatorKind::Wavefront, 2, 3, 1);
     let pairs = all_pairs(2, 3);
     // Diagonals of a square of 3: sums 0, 1, 2 modulo 3.
@@ -89,17 +89,21 @@ fn the_front_begins_one_diagonal_further_each_time() {
 }
 
 #[test]
-fn a_longer_path_makes_room() {
+fn a_longer_path_frees_an_output() {
     let mut maximum = allocator(AllocatorKind::Maximum, 3, 3, 1);
     // Greedily (0, 0) and (1, 1) leave input 2 without; 0 -> 1, 1 -> 2, 2 -> 0 serves all.
     let pairs = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0)];
     assert_eq!(grants(&mut maximum, &pairs), [(0, 1), (1, 2), (2, 0)]);
-    assert_eq!(grants(&mut maximum, &[(0, 2), (1, 2)]), [(1, 2)], "input 1 begins the second time");
+    assert_eq!(
+        grants(&mut maximum, &[(0, 2), (1, 2)]),
+        [(1, 2)],
+        "input 1 is first the second time"
+    );
 }
 
 #[test]
 fn pim_looks_on_from_a_random_place() {
-    // Inputs 0 and 1 of 4 ask for output 0. Places 2, 3 and 0 lead to input 0, place 1 to input 1: shares
+    // Inputs 0 and 1 of 4 request output 0. Places 2, 3 and 0 lead to input 0, place 1 to input 1: shares
     // 3/4 and 1/4. Of 4000, 3000 +- 27.4 (binomial); bound at five sigma.
     let mut pim = allocator(AllocatorKind::Pim, 4, 1, 1);
     let served = |_: &u32| grants(&mut pim, &[(0, 0), (1, 0)]) == [(0, 0)];
@@ -138,10 +142,10 @@ fn a_matrix_arbiter_serves_whom_it_served_longest_ago() {
 }
 
 #[test]
-fn an_arbiter_chooses_by_priority_before_turn_and_waits_to_be_told() {
+fn an_arbiter_chooses_by_priority_before_turn_and_advances_only_when_served() {
     let mut arbiters = Arbiters::new(ArbiterKind::RoundRobin, 2, 3).unwrap();
     assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(1));
-    assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(1), "nobody was served");
+    assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(1), "no contender was served");
     arbiters.serve(1, 1);
     assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(2));
     assert_eq!(arbiters.choose(0, [(0, 0), (2, 0)]), Some(0), "the other arbiter is where it was");
@@ -201,12 +205,12 @@ fn names_are_read_as_they_are_written() {
     }
     assert_eq!(
         "max_size".parse::<AllocatorKind>().unwrap_err().to_string(),
-        "there is no allocator `max_size`: expected one of separable_input_first, \
+        "unknown allocator `max_size`: expected one of separable_input_first, \
          separable_output_first, islip, wavefront, pim, maximum"
     );
     for text in ["", "tree", "matrix:2", "tree_matrix:", "tree_matrix:0", "tree_round_robin:-1"] {
-        let says = text.parse::<ArbiterKind>().unwrap_err().to_string();
-        assert!(says.starts_with(&format!("there is no arbiter `{text}`: expected")), "{says}");
+        let message = text.parse::<ArbiterKind>().unwrap_err().to_string();
+        assert!(message.starts_with(&format!("unknown arbiter `{text}`: expected")), "{message}");
     }
 }
 
@@ -300,8 +304,8 @@ proptest! {
             shuffled.allocate(&order, &mut other);
             prop_assert_eq!(&grants, &other);
 
-            let asked = |&(i, o): &(u32, u32)| requests.iter().any(|r| (r.input, r.output) == (i, o));
-            prop_assert!(grants.iter().all(asked));
+            let requested = |&(i, o): &(u32, u32)| requests.iter().any(|r| (r.input, r.output) == (i, o));
+            prop_assert!(grants.iter().all(requested));
             prop_assert!(grants.windows(2).all(|two| two[0].0 < two[1].0), "inputs ascend");
             let mut columns: Vec<_> = grants.iter().map(|&(_, o)| o).collect();
             columns.sort_unstable();
@@ -322,10 +326,11 @@ proptest! {
         }
     }
 
-    /// A port that waits at an arbiter is passed by each of the others at most once, and passes at most all
-    /// ports of the other side before it comes back: inputs x outputs allocations bound the wait of a pair.
+    /// Each other port passes a waiting port at most once at an arbiter. It passes at most all
+    /// ports of the other side before it comes back. So inputs x outputs allocations bound the wait
+    /// of a pair.
     #[test]
-    fn whoever_keeps_asking_is_served(case in case()) {
+    fn a_persistent_requester_is_served(case in case()) {
         let Case { kind, arbiter, ports: [inputs, outputs], iterations, sets } = case;
         prop_assume!(!matches!(kind, AllocatorKind::Pim | AllocatorKind::Maximum));
         let pairs: Vec<_> = sets[0].iter().map(|r| (r.input, r.output)).collect();
@@ -344,24 +349,24 @@ proptest! {
         }
     }
 
-    /// The input that begins is never passed over, and every input begins in its turn.
+    /// The first input is always served if it has a request, and every input is first in turn.
     #[test]
     fn a_maximum_matching_serves_every_input_in_its_turn(case in case()) {
         let Case { ports: [inputs, outputs], sets, .. } = case;
         let pairs: Vec<_> = sets[0].iter().map(|r| (r.input, r.output)).collect();
         let mut maximum = allocator(AllocatorKind::Maximum, inputs, outputs, 1);
         for turn in 0..2 * inputs {
-            let begins = turn % inputs;
+            let first = turn % inputs;
             let granted = grants(&mut maximum, &pairs);
-            let asks = pairs.iter().any(|&(i, _)| i == begins);
-            prop_assert_eq!(asks, granted.iter().any(|&(i, _)| i == begins));
+            let requests = pairs.iter().any(|&(i, _)| i == first);
+            prop_assert_eq!(requests, granted.iter().any(|&(i, _)| i == first));
         }
     }
 
     #[test]
     fn arbiters_agree_with_their_twins(
         kind in 0..4_usize,
-        asks in prop::collection::vec(prop::collection::vec(prop::option::of(-1..2_i64), 6), 1..40),
+        rounds in prop::collection::vec(prop::collection::vec(prop::option::of(-1..2_i64), 6), 1..40),
     ) {
         let groups = 3;
         let kind = [
@@ -372,10 +377,10 @@ proptest! {
         ][kind];
         let mut fast = Arbiters::new(kind, 1, 6).unwrap();
         let mut plain = PlainArbiter::new(kind, 6);
-        for asks in asks {
-            let contend = (0..).zip(&asks).filter_map(|(c, ask)| ask.map(|priority| (c, priority)));
+        for requests in rounds {
+            let contend = (0..).zip(&requests).filter_map(|(c, request)| request.map(|priority| (c, priority)));
             let chosen = fast.choose(0, contend);
-            prop_assert_eq!(chosen.map(|c| c as usize), plain.choose(&asks));
+            prop_assert_eq!(chosen.map(|c| c as usize), plain.choose(&requests));
             if let Some(chosen) = chosen {
                 fast.serve(0, chosen);
                 plain.serve(6, chosen as usize);

@@ -1,5 +1,5 @@
-//! The same allocators the obvious way: a matrix of requests, every port asked in turn, every arbiter with
-//! its pointer or its matrix of precedence as hardware has them.
+//! Reference versions of the allocators: a matrix of requests, every port visited in turn, every
+//! arbiter with its pointer or its precedence matrix as in hardware.
 #![expect(clippy::needless_range_loop, reason = "ports are what the loops run over")]
 
 use super::{AllocatorKind, ArbiterKind, Request};
@@ -35,26 +35,26 @@ impl PlainArbiter {
         }
     }
 
-    pub(super) fn choose(&self, asks: &[Option<i64>]) -> Option<usize> {
-        let highest = (*asks.iter().max()?)?;
+    pub(super) fn choose(&self, requests: &[Option<i64>]) -> Option<usize> {
+        let highest = (*requests.iter().max()?)?;
         match self {
-            PlainArbiter::RoundRobin { pointer } => (0..asks.len())
-                .map(|step| (pointer + step) % asks.len())
-                .find(|&i| asks[i] == Some(highest)),
-            PlainArbiter::Matrix { beats } => (0..asks.len()).find(|&i| {
-                let beaten = |j: usize| asks[j] == Some(highest) && beats[j][i];
-                asks[i] == Some(highest) && !(0..asks.len()).any(beaten)
+            PlainArbiter::RoundRobin { pointer } => (0..requests.len())
+                .map(|step| (pointer + step) % requests.len())
+                .find(|&i| requests[i] == Some(highest)),
+            PlainArbiter::Matrix { beats } => (0..requests.len()).find(|&i| {
+                let beaten = |j: usize| requests[j] == Some(highest) && beats[j][i];
+                requests[i] == Some(highest) && !(0..requests.len()).any(beaten)
             }),
             PlainArbiter::Tree { top, groups, group } => {
                 let winners: Vec<_> = groups
                     .iter()
-                    .zip(asks.chunks(*group))
-                    .map(|(arbiter, asks)| arbiter.choose(asks))
+                    .zip(requests.chunks(*group))
+                    .map(|(arbiter, requests)| arbiter.choose(requests))
                     .collect();
                 let offers: Vec<_> = winners
                     .iter()
                     .enumerate()
-                    .map(|(g, winner)| winner.and_then(|member| asks[g * group + member]))
+                    .map(|(g, winner)| winner.and_then(|member| requests[g * group + member]))
                     .collect();
                 let chosen = top.choose(&offers)?;
                 Some(chosen * group + winners[chosen]?)
@@ -156,15 +156,16 @@ impl Plain {
     fn inputs_first(&mut self, matrix: &Matrix) {
         let choices: Vec<_> = (0..self.inputs)
             .map(|i| {
-                let asks: Vec<_> = matrix[i].iter().map(|r| r.map(|(input, _)| input)).collect();
-                self.input_arbiters[i].choose(&asks)
+                let requests: Vec<_> =
+                    matrix[i].iter().map(|r| r.map(|(input, _)| input)).collect();
+                self.input_arbiters[i].choose(&requests)
             })
             .collect();
         for output in 0..self.outputs {
-            let asks: Vec<_> = (0..self.inputs)
+            let requests: Vec<_> = (0..self.inputs)
                 .map(|i| matrix[i][output].filter(|_| choices[i] == Some(output)).map(|r| r.1))
                 .collect();
-            if let Some(input) = self.output_arbiters[output].choose(&asks) {
+            if let Some(input) = self.output_arbiters[output].choose(&requests) {
                 self.grant(input, output);
                 self.serve(input, output);
             }
@@ -174,16 +175,16 @@ impl Plain {
     fn outputs_first(&mut self, matrix: &Matrix) {
         let choices: Vec<_> = (0..self.outputs)
             .map(|o| {
-                let asks: Vec<_> =
+                let requests: Vec<_> =
                     matrix.iter().map(|row| row[o].map(|(_, output)| output)).collect();
-                self.output_arbiters[o].choose(&asks)
+                self.output_arbiters[o].choose(&requests)
             })
             .collect();
         for input in 0..self.inputs {
-            let asks: Vec<_> = (0..self.outputs)
+            let requests: Vec<_> = (0..self.outputs)
                 .map(|o| matrix[input][o].filter(|_| choices[o] == Some(input)).map(|r| r.0))
                 .collect();
-            if let Some(output) = self.input_arbiters[input].choose(&asks) {
+            if let Some(output) = self.input_arbiters[input].choose(&requests) {
                 self.grant(input, output);
                 self.serve(input, output);
             }
@@ -199,17 +200,17 @@ impl Plain {
             let free = |i: usize| self.output_of[i].is_none();
             let granted: Vec<_> = (0..self.outputs)
                 .map(|o| {
-                    let asks: Vec<_> = (0..self.inputs)
+                    let requests: Vec<_> = (0..self.inputs)
                         .map(|i| matrix[i][o].filter(|_| free(i)).map(|_| 0))
                         .collect();
-                    let choice = self.output_arbiters[o].choose(&asks);
+                    let choice = self.output_arbiters[o].choose(&requests);
                     choice.filter(|_| self.input_of[o].is_none())
                 })
                 .collect();
             for input in 0..self.inputs {
-                let asks: Vec<_> =
+                let requests: Vec<_> =
                     (0..self.outputs).map(|o| (granted[o] == Some(input)).then_some(0)).collect();
-                if let Some(output) = self.input_arbiters[input].choose(&asks) {
+                if let Some(output) = self.input_arbiters[input].choose(&requests) {
                     self.grant(input, output);
                     if iteration == 0 {
                         self.serve(input, output);
@@ -266,8 +267,8 @@ impl Plain {
         self.turn = (self.turn + 1) % self.inputs;
     }
 
-    /// The pairs that a shortest augmenting path would add, level by level: all paths of one length are
-    /// kept, extended in order, and the first that ends at a free output is taken.
+    /// The pairs that a shortest augmenting path would add. The search extends all paths of one
+    /// length in order; the first path that ends at a free output wins.
     fn augmenting_path(&self, matrix: &Matrix) -> Option<Vec<(usize, usize)>> {
         let mut seen = vec![false; self.outputs];
         let mut level: Vec<(usize, Vec<(usize, usize)>)> = (0..self.inputs)

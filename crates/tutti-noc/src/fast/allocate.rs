@@ -24,7 +24,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A router's turn. Who gets a VC now asks for the switch in the next cycle.
+    /// A router's turn. Who gets a VC now requests the switch in the next cycle.
     #[inline]
     fn allocate(&mut self, router: usize) {
         let ready = self.routers[router].ready;
@@ -45,14 +45,14 @@ impl<const W: usize> Network<W> {
         let first_out = self.routers[router].first_out as usize * self.vcs;
         let mut rest = self.routers[router].vc_requests;
         if let Some(local) = rest.only() {
-            if let Some(out) = self.wish(router, first_in + local) {
+            if let Some(out) = self.requested_vc(router, first_in + local) {
                 self.give_vc(router, local, out);
             }
             return;
         }
         let mut requested = Bits::<W>::EMPTY;
         while let Some(local) = rest.pop() {
-            if let Some(out) = self.wish(router, first_in + local) {
+            if let Some(out) = self.requested_vc(router, first_in + local) {
                 self.scratch.requests[out].set(local);
                 requested.set(out);
             }
@@ -83,18 +83,18 @@ impl<const W: usize> Network<W> {
         if next == ports * self.settings.vcs { 0 } else { next }
     }
 
-    /// The output VC that an input VC asks for, counted from the router's first: the next in its turn of
-    /// those that are free.
+    /// The output VC that an input VC requests, counted from the router's first: the next free one
+    /// in its turn.
     #[inline]
-    fn wish(&self, router: usize, in_vc: usize) -> Option<usize> {
+    fn requested_vc(&self, router: usize, in_vc: usize) -> Option<usize> {
         let vc = &self.in_vcs[in_vc];
         if vc.many {
-            return self.wish_among(router, in_vc);
+            return self.requested_among(router, in_vc);
         }
         let first_out = self.routers[router].first_out as usize;
         let port = vc.port as usize;
         let free = self.out_ports[first_out + port].free & vc.vcs().mask();
-        let free = self.with_room(vc, in_vc, first_out + port, free);
+        let free = self.usable(vc, in_vc, first_out + port, free);
         if free == 0 {
             return None;
         }
@@ -104,7 +104,7 @@ impl<const W: usize> Network<W> {
     }
 
     /// Of several candidates the free ones of the highest priority, the next in turn.
-    fn wish_among(&self, router: usize, in_vc: usize) -> Option<usize> {
+    fn requested_among(&self, router: usize, in_vc: usize) -> Option<usize> {
         let first_out = self.routers[router].first_out as usize;
         let outputs = self.routers[router].outputs as usize * self.vcs;
         let turn = self.in_vcs[in_vc].turn as usize;
@@ -112,7 +112,7 @@ impl<const W: usize> Network<W> {
         for candidate in &self.candidates[in_vc] {
             let port = candidate.port as usize;
             let free = self.out_ports[first_out + port].free & candidate.vcs.mask();
-            let free = self.with_room(&self.in_vcs[in_vc], in_vc, first_out + port, free);
+            let free = self.usable(&self.in_vcs[in_vc], in_vc, first_out + port, free);
             if free == 0 {
                 continue;
             }
@@ -131,9 +131,9 @@ impl<const W: usize> Network<W> {
         best.map(|(_, _, out)| out)
     }
 
-    /// Of the free VCs of a port those that a packet can use now.
+    /// The free VCs of a port that a packet can use now.
     #[inline]
-    pub(super) fn with_room(&self, vc: &InVc, in_vc: usize, port: usize, mut free: u64) -> u64 {
+    pub(super) fn usable(&self, vc: &InVc, in_vc: usize, port: usize, mut free: u64) -> u64 {
         if !self.settings.busy_when_full && !self.settings.cut_through {
             return free;
         }
@@ -166,7 +166,7 @@ impl<const W: usize> Network<W> {
         self.in_vcs[in_vc].stage = Stage::Active;
         let router = &mut self.routers[router];
         router.vc_requests.clear(local);
-        if self.out_vcs[out_vc].credits > 0 || self.asks_always {
+        if self.out_vcs[out_vc].credits > 0 || self.always_requests {
             router.ready.set(local);
         }
     }
@@ -203,7 +203,7 @@ impl<const W: usize> Network<W> {
         self.leave(router, input * self.vcs + vc, 0);
     }
 
-    /// Each input port chooses an output port and a VC that goes there; the output ports asked for.
+    /// Each input port chooses an output port and a VC that goes there; the output ports requested.
     #[inline]
     fn choose_inputs(&mut self, router: usize, mut ready: Bits<W>) -> Bits<W> {
         let mut requested = Bits::<W>::EMPTY;
@@ -233,8 +233,8 @@ impl<const W: usize> Network<W> {
         (self.out_vcs[out].port - self.routers[router].first_out) as usize
     }
 
-    /// Of the VCs of an input port: the output port whose turn it is, and of those that go there the VC
-    /// whose turn it is.
+    /// The output port whose turn it is at an input port, and the VC whose turn it is among the VCs
+    /// that request this port.
     fn choose_output(&self, router: usize, input: usize, vcs: u64) -> Option<(usize, usize)> {
         let (first_in, first_out) =
             (self.routers[router].first_in as usize, self.routers[router].first_out as usize);
@@ -281,7 +281,7 @@ impl<const W: usize> Network<W> {
         let out_vc = &mut self.out_vcs[out];
         out_vc.credits -= 1;
         out_vc.sent = out_vc.sent.wrapping_add(1);
-        let goes_on = vc.length > 0 && (out_vc.credits > 0 || self.asks_always);
+        let goes_on = vc.length > 0 && (out_vc.credits > 0 || self.always_requests);
         let port = out_vc.port as usize;
         if flit.is_tail() {
             out_vc.owner = NONE;
@@ -304,7 +304,7 @@ impl<const W: usize> Network<W> {
         !flit.is_tail()
     }
 
-    /// A flit is on its way behind an output port.
+    /// A flit is in flight behind an output port.
     #[inline]
     fn send(&mut self, flit: Flit, out: usize, port: usize, sooner: u64) {
         let mut arrives = self.now - sooner + u64::from(self.out_ports[port].after);

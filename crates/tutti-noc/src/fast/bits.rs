@@ -50,7 +50,7 @@ impl<const W: usize> Bits<W> {
         Some(first)
     }
 
-    /// The lowest member at or above `start`, else the lowest: the first in a turn that begins there.
+    /// The lowest member at or above `start`, else the lowest: the first in a turn that starts there.
     #[inline]
     pub(super) fn first_from(&self, start: usize) -> Option<usize> {
         let word = start / 64;
@@ -66,7 +66,7 @@ impl<const W: usize> Bits<W> {
         self.first()
     }
 
-    /// The members from `start` on, `count` numbers wide, at most 64; taken out.
+    /// Removes and returns the members from `start` on, `count` numbers wide, at most 64.
     #[inline]
     pub(super) fn take_window(&mut self, start: usize, count: usize) -> u64 {
         let (word, shift) = (start / 64, start % 64);
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_begin_where_they_are_told_to() {
+    fn turns_start_at_the_given_position() {
         let mut bits = Bits::<2>::EMPTY;
         for number in [3, 70, 100] {
             bits.set(number);

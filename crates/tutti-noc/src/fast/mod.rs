@@ -1,6 +1,6 @@
 //! The fast engine: work follows flits, not routers.
 //!
-//! Of each cycle only what happens is looked at: flits and credits that arrive (a list per cycle), nodes
+//! Of each cycle only what happens is inspected: flits and credits that arrive (a list per cycle), nodes
 //! that have something to inject, routers in which some head waits for a VC or some flit for the switch.
 //! Requests and arbiters are bits of machine words. A flit that has won the switch is entered at once
 //! where it will arrive, since nothing can stop it any more. What it must do is what [`super::oracle`]
@@ -29,7 +29,7 @@ use super::routing::{Candidate, Chance, Routing, RoutingContext};
 use super::settings::Settings;
 use super::{FlitError, Wiring};
 
-/// A packet under way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     head: Head,
@@ -54,8 +54,8 @@ pub(super) struct Network<const W: usize> {
     channels: Vec<u32>,
     /// Whether some output port cannot send a flit in each cycle.
     slow: bool,
-    /// Whether VCs ask for the switch even without a credit, since it counts when they asked.
-    asks_always: bool,
+    /// Whether VCs request the switch even without a credit, since it counts when they requested.
+    always_requests: bool,
     cycle: u64,
     /// The buffers of all input VCs, [`Settings::buffer`] slots each.
     slots: Vec<Flit>,
@@ -69,7 +69,7 @@ pub(super) struct Network<const W: usize> {
     arrivals: Wheel<(Flit, u32)>,
     ejections: Wheel<(Flit, u32)>,
     credits: Wheel<u32>,
-    /// Input VCs whose heads have been routed and may ask for a VC.
+    /// Input VCs whose heads have been routed and may request a VC.
     routed: Wheel<u32>,
     /// Input VCs whose first packet changed in the cycle before.
     fresh: Vec<u32>,
@@ -114,7 +114,7 @@ impl<const W: usize> Network<W> {
             table: table(wiring, &*routing),
             routing,
             slow: serial || layout.serial.iter().any(|port| port.flit_time > cycle),
-            asks_always: settings.switch_delay > 1 || settings.hold_switch,
+            always_requests: settings.switch_delay > 1 || settings.hold_switch,
             cycle,
             slots: vec![Flit::new(0, false, false); in_vcs * settings.buffer as usize],
             candidates: vec![Vec::new(); in_vcs],
@@ -157,7 +157,7 @@ impl<const W: usize> Network<W> {
     }
 
     /// Packets injected or being injected that have not arrived.
-    pub(super) fn under_way(&self) -> usize {
+    pub(super) fn in_flight(&self) -> usize {
         self.packets.len() - self.unused.len()
     }
 
@@ -191,7 +191,7 @@ impl<const W: usize> Network<W> {
         self.in_vcs.iter().map(|vc| u32::from(vc.length)).collect()
     }
 
-    /// Why the first flits stand.
+    /// Why the first flits are stalled.
     pub(super) fn count_stalls(&self, stalls: &mut Stalls) {
         for vc in self.in_vcs.iter().filter(|vc| vc.length > 0) {
             stalls.busy += 1;
@@ -207,7 +207,7 @@ impl<const W: usize> Network<W> {
     }
 
     /// Cycles in which nothing would happen are passed over, up to `end`; packets that a source has got
-    /// since it was asked last are not seen.
+    /// since it was requested last are not seen.
     #[inline]
     pub(super) fn rest(&mut self, end: Option<u64>) {
         if self.arrivals.is_empty()
@@ -263,7 +263,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// An input VC has an output VC with a credit: its router looks at it if there is a flit.
+    /// An input VC has an output VC with a credit: its router inspects it if there is a flit.
     #[inline]
     fn ready(&mut self, in_vc: u32) {
         let vc = &self.in_vcs[in_vc as usize];
@@ -328,7 +328,7 @@ impl<const W: usize> Network<W> {
             Stage::Idle => self.route(in_vc),
             Stage::Active
                 if vc.length == 1
-                    && (self.asks_always || self.out_vcs[vc.out as usize].credits > 0) =>
+                    && (self.always_requests || self.out_vcs[vc.out as usize].credits > 0) =>
             {
                 self.ready(in_vc);
             }
@@ -365,7 +365,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// The routing is asked where a head may go.
+    /// The routing is requested where a head may go.
     fn find_candidates(&mut self, in_vc: u32) {
         let depth = self.settings.buffer as usize;
         let vc = &mut self.in_vcs[in_vc as usize];
@@ -396,7 +396,7 @@ impl<const W: usize> Network<W> {
         set_candidates(vc, &mut self.candidates[in_vc as usize], candidates);
     }
 
-    /// A head begins to ask for a VC.
+    /// A head starts to request a VC.
     #[inline]
     fn request_vc(&mut self, in_vc: u32) {
         let vc = &mut self.in_vcs[in_vc as usize];

@@ -41,7 +41,7 @@ pub(super) struct Nodes {
     /// The first output port of nodes.
     first_port: usize,
     serial: u64,
-    begun: bool,
+    started: bool,
 }
 
 impl Nodes {
@@ -61,7 +61,7 @@ impl Nodes {
             due: Calendar::new(),
             first_port: layout.out_ports.len() - nodes,
             serial: 0,
-            begun: false,
+            started: false,
         }
     }
 
@@ -73,7 +73,7 @@ impl Nodes {
 
     /// Whether no packet is being injected.
     pub(super) fn are_idle(&self) -> bool {
-        self.begun && !self.active.any()
+        self.started && !self.active.any()
     }
 
     /// The next cycle in which a packet is known to come.
@@ -103,9 +103,9 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Asks the source for what is new: of all queues in the first cycle, then of those it names.
+    /// Polls the source for new packets: of all queues in the first cycle, then of those it names.
     fn begin<S: Source>(&mut self, source: &mut S, due: &mut Vec<u32>) {
-        if self.nodes.begun {
+        if self.nodes.started {
             let mut refilled = std::mem::take(&mut self.scratch.refilled);
             source.refilled(&mut refilled);
             for (node, class) in refilled.drain(..) {
@@ -114,8 +114,8 @@ impl<const W: usize> Network<W> {
             self.scratch.refilled = refilled;
             return;
         }
-        self.nodes.begun = true;
-        // All queues are asked now.
+        self.nodes.started = true;
+        // All queues are requested now.
         source.refilled(&mut self.scratch.refilled);
         self.scratch.refilled.clear();
         for node in 0..self.nodes.open.len() {
@@ -202,7 +202,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A packet has been injected wholly.
+    /// The tail of a packet has been injected.
     fn finish<S: Source>(&mut self, node: usize, class: usize, index: usize, source: &mut S) {
         self.nodes.queues[index].packet = NONE;
         self.nodes.open[node] -= 1;
@@ -219,7 +219,7 @@ impl<const W: usize> Network<W> {
         let mut best: Option<(usize, u32, i64)> = None;
         let mut class = self.nodes.last_class[node];
         if self.settings.hold_switch && self.nodes.queues[node * classes + class].is_open() {
-            // A packet that has begun goes on before others of its priority.
+            // A packet that has started goes on before others of its priority.
             class = (class + classes - 1) % classes;
         }
         for _ in 0..classes {
@@ -246,8 +246,8 @@ impl<const W: usize> Network<W> {
         }
         let head = &self.packets[queue.packet as usize].head;
         let VcRange { first, last } = self.routing.injects(head, self.settings.classes[class]);
-        let room = if self.settings.cut_through { queue.flits } else { 1 };
-        let fits = |vc: &u32| self.out_ports[port].free >> vc & 1 != 0 && credits(*vc) >= room;
+        let needed = if self.settings.cut_through { queue.flits } else { 1 };
+        let fits = |vc: &u32| self.out_ports[port].free >> vc & 1 != 0 && credits(*vc) >= needed;
         if queue.vc < first || queue.vc > last {
             return Some(first).filter(fits);
         }

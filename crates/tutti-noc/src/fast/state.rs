@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use crate::{End, Settings, VcRange, Wiring};
 
-/// Nobody, nothing.
+/// No packet, no port.
 pub(super) const NONE: u32 = u32::MAX;
 /// Owns an output VC of a node while a packet is being injected.
 pub(super) const INJECTING: u32 = u32::MAX - 1;
@@ -37,7 +37,7 @@ impl Flit {
 /// What the first packet of a VC is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// There is none.
+    /// No flit is in the VC.
     Idle,
     /// It is being routed.
     Routing,
@@ -70,7 +70,7 @@ pub(super) struct InVc {
     pub(super) many: bool,
     /// Whether it has a grant of the switch, or a denial, that it does not know of yet.
     pub(super) switch_pending: bool,
-    /// The output VC that its turn begins with, counted from the router's first.
+    /// The output VC that its turn starts with, counted from the router's first.
     pub(super) turn: u32,
 }
 
@@ -86,7 +86,7 @@ impl InVc {
 pub(super) struct OutVc {
     /// Free slots in the buffer behind it.
     pub(super) credits: u16,
-    /// The input VC that its turn begins with, counted from the router's first.
+    /// The input VC that its turn starts with, counted from the router's first.
     pub(super) turn: u16,
     /// The input VC whose packet has it.
     pub(super) owner: u32,
@@ -105,7 +105,7 @@ pub(super) struct InPort {
     pub(super) credit_after: u32,
     /// Whether a node injects here.
     pub(super) injected: bool,
-    /// The output port of the router that its turn begins with, and the VC of its own.
+    /// The output port of the router that its turn starts with, and the VC of the turn.
     pub(super) turn: u32,
     pub(super) vc_turn: u32,
 }
@@ -125,11 +125,11 @@ pub(super) struct OutPort {
     pub(super) ejects: bool,
     /// Cycles from when a node has taken a flit to when the credit counts here.
     pub(super) credit_after: u32,
-    /// The input port of the router that its turn begins with.
+    /// The input port of the router that its turn starts with.
     pub(super) turn: u32,
 }
 
-/// When an output port can send again: for those slower than a flit per cycle, and for those that have
+/// When an output port can send again: for ports slower than a flit per cycle, and for ports with
 /// more than one switch output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Serial {
@@ -158,13 +158,13 @@ pub(super) struct Router<const W: usize> {
     pub(super) first_out: u32,
     pub(super) inputs: u32,
     pub(super) outputs: u32,
-    /// Input VCs whose packets ask for an output VC, counted from its first.
+    /// Input VCs whose packets request an output VC, counted from its first.
     pub(super) vc_requests: Bits<W>,
     /// Input VCs whose next flit has an output VC and a credit.
     pub(super) ready: Bits<W>,
 }
 
-/// Ports and VCs of a whole network: those of routers in order, then the nodes'.
+/// Ports and VCs of a complete network: those of routers in order, then the nodes'.
 pub(super) struct NetworkState<const W: usize> {
     pub(super) routers: Vec<Router<W>>,
     pub(super) in_vcs: Vec<InVc>,

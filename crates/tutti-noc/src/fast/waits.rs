@@ -31,7 +31,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// The input VC that must move before this one can: the one that has the VC it asks for, or the one
+    /// The input VC that must move before this one can: the one that has the VC it requests, or the one
     /// behind its output that gives it no credit.
     fn waits_for(&self, in_vc: usize) -> Option<(usize, Reason)> {
         let vc = &self.in_vcs[in_vc];

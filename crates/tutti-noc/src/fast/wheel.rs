@@ -53,7 +53,7 @@ impl<T> Wheel<T> {
     }
 }
 
-/// Numbers due at any time: a wheel for those that are near, a heap for the rest.
+/// Numbers due at any time: a wheel for the near future, a heap for the rest.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     near: Wheel<u32>,

@@ -61,7 +61,7 @@ impl Generator {
         Generator { supply, tallies, vc_grants: 0 }
     }
 
-    /// Visits class and flits of each packet created before `end` that its node has not begun to inject.
+    /// Visits class and flits of each packet created before `end` that its node has not started to inject.
     fn for_each_waiting(&self, end: u64, mut visit: impl FnMut(usize, u64)) {
         match &self.supply {
             Supply::Synthetic(classes) => {
@@ -79,7 +79,7 @@ impl Generator {
         }
     }
 
-    /// Packets and flits created before `end` that nodes have not begun to inject.
+    /// Packets and flits created before `end` that nodes have not started to inject.
     pub(super) fn waiting(&self, end: u64) -> (u64, u64) {
         let mut waiting = (0, 0);
         self.for_each_waiting(end, |_, flits| waiting = (waiting.0 + 1, waiting.1 + flits));

@@ -107,7 +107,7 @@ fn check(settings: &MeasurementPlan) -> Result<(), FlitError> {
         return wrong("sample", settings.sample, "at most 2^31 cycles, or 0 for never");
     }
     if settings.keep_vcs && !(1..=MOST_SAMPLED).contains(&settings.sample) {
-        return wrong("sample", settings.sample, "1 to 65535 cycles, so that VCs can be kept");
+        return wrong("sample", settings.sample, "1 to 65535 cycles, so that VCs can be recorded");
     }
     Watchdog::check(settings.patience)
 }
@@ -166,7 +166,7 @@ impl Measurable for Run<'_> {
         Ok(deadlocked)
     }
 
-    /// Whether queues grew: nodes have a packet each, in the mean, that they have not begun to inject,
+    /// Whether queues grew: nodes have a packet each, on average, that they have not started to inject,
     /// and fewer flits were accepted than created, beyond the tolerance.
     fn is_overloaded(&self) -> bool {
         let (packets, flits) = self.generator.waiting(self.settings.phases.end());

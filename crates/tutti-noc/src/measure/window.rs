@@ -3,8 +3,8 @@
 use super::phases::Phases;
 use super::statistics::{BatchSums, Histogram};
 
-/// Messages of a load that were created in the window, and the parts that arrived in it: flits of packets,
-/// deliveries of multicasts, answers of reductions.
+/// Messages of a load that were created in the window, and the parts that arrived in it: flits of
+/// packets, deliveries of multicasts, responses of reductions.
 #[derive(Clone)]
 pub(crate) struct WindowTally {
     phases: Phases,

@@ -5,7 +5,7 @@ use super::parts::{Output, Wire};
 use crate::End;
 
 impl Obvious {
-    /// Looks at every buffer and every credit.
+    /// Inspects every buffer and every credit.
     ///
     /// # Errors
     /// A buffer that is fuller than it can be, or a channel whose VC has lost or gained credits.
@@ -45,7 +45,7 @@ impl Obvious {
         }
     }
 
-    /// Flits on the way to that buffer, and credits on the way back.
+    /// Flits in flight to that buffer, and credits in flight back.
     fn owed(&self, wire: &Wire, output: &Output, vc: u32) -> usize {
         let of_vc = |vcs: &Vec<u32>| vcs.iter().filter(|&&other| other == vc).count();
         let mut owed = wire.flits.iter().filter(|(_, flit)| flit.vc == vc).count();

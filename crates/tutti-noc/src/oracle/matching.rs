@@ -1,34 +1,34 @@
-//! Who of those that ask gets what, from a request matrix that is written out in full.
+//! Allocation from a full request matrix.
 
 use super::count;
 use crate::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
 use crate::{FlitError, Settings};
 
-/// What somebody asks for, and how much it is preferred.
+/// A request, and its priorities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Ask {
+pub(super) struct Entry {
     /// Who of the input it is.
     pub(super) label: u32,
-    /// Compared with other asks of the same input.
+    /// Compared with other requests of the same input.
     pub(super) input_priority: i64,
-    /// Compared with other asks for the same output.
+    /// Compared with other requests for the same output.
     pub(super) output_priority: i64,
 }
 
 /// An ask, or none, for each input and output.
-pub(super) type Matrix = Vec<Vec<Option<Ask>>>;
+pub(super) type Matrix = Vec<Vec<Option<Entry>>>;
 
-/// A matrix in which nobody asks.
-pub(super) fn nobody(inputs: usize, outputs: usize) -> Matrix {
+/// A matrix without requests.
+pub(super) fn no_requests(inputs: usize, outputs: usize) -> Matrix {
     vec![vec![None; outputs]; inputs]
 }
 
-/// A way to match inputs to outputs.
+/// A matching of inputs to outputs.
 #[derive(Clone, Debug)]
 pub(super) enum Matching {
     /// The usual one.
     InputFirst(InputFirst),
-    /// Any other: the allocators have twins of their own.
+    /// Any other: the allocators have separate reference versions.
     Other(Allocator),
 }
 
@@ -51,25 +51,25 @@ impl Matching {
         Ok(Matching::Other(allocator))
     }
 
-    /// What each input is granted. Where nobody asks, nothing changes.
-    pub(super) fn allocate(&mut self, asks: &Matrix) -> Vec<Option<usize>> {
+    /// What each input is granted. Without requests, nothing changes.
+    pub(super) fn allocate(&mut self, matrix: &Matrix) -> Vec<Option<usize>> {
         match self {
-            Matching::InputFirst(matching) => matching.allocate(asks),
-            Matching::Other(allocator) => allocate_other(allocator, asks),
+            Matching::InputFirst(matching) => matching.allocate(matrix),
+            Matching::Other(allocator) => allocate_other(allocator, matrix),
         }
     }
 }
 
-fn allocate_other(allocator: &mut Allocator, asks: &Matrix) -> Vec<Option<usize>> {
+fn allocate_other(allocator: &mut Allocator, matrix: &Matrix) -> Vec<Option<usize>> {
     let mut requests = Vec::new();
-    for (input, asks) in asks.iter().enumerate() {
-        for (output, ask) in asks.iter().enumerate() {
-            let Some(Ask { input_priority, output_priority, .. }) = *ask else { continue };
+    for (input, row) in matrix.iter().enumerate() {
+        for (output, request) in row.iter().enumerate() {
+            let Some(Entry { input_priority, output_priority, .. }) = *request else { continue };
             let (input, output) = (count(input), count(output));
             requests.push(Request { input, output, input_priority, output_priority });
         }
     }
-    let mut granted = vec![None; asks.len()];
+    let mut granted = vec![None; matrix.len()];
     if requests.is_empty() {
         return granted;
     }
@@ -94,16 +94,18 @@ impl InputFirst {
     }
 
     /// What each input is granted. A turn moves on, to the one after, only with a grant.
-    pub(super) fn allocate(&mut self, asks: &Matrix) -> Vec<Option<usize>> {
+    pub(super) fn allocate(&mut self, matrix: &Matrix) -> Vec<Option<usize>> {
         let (inputs, outputs) = (self.input_turns.len(), self.output_turns.len());
-        let choose = |(asks, &turn): (&Vec<Option<Ask>>, &usize)| {
-            first(asks.iter().map(|ask| ask.map(|ask| ask.input_priority)), turn)
+        let choose = |(row, &turn): (&Vec<Option<Entry>>, &usize)| {
+            first(row.iter().map(|request| request.map(|request| request.input_priority)), turn)
         };
-        let chosen: Vec<Option<usize>> = asks.iter().zip(&self.input_turns).map(choose).collect();
+        let chosen: Vec<Option<usize>> = matrix.iter().zip(&self.input_turns).map(choose).collect();
         let mut granted = vec![None; inputs];
         for output in 0..outputs {
-            let wishes = asks.iter().zip(&chosen).map(|(asks, &chosen)| {
-                asks[output].filter(|_| chosen == Some(output)).map(|ask| ask.output_priority)
+            let wishes = matrix.iter().zip(&chosen).map(|(row, &chosen)| {
+                row[output]
+                    .filter(|_| chosen == Some(output))
+                    .map(|request| request.output_priority)
             });
             let Some(input) = first(wishes, self.output_turns[output]) else { continue };
             granted[input] = Some(output);
@@ -114,7 +116,7 @@ impl InputFirst {
     }
 }
 
-/// Of those with the highest priority the first in a turn that begins at `turn`.
+/// Of those with the highest priority the first in a turn that starts at `turn`.
 pub(super) fn first(wishes: impl Iterator<Item = Option<i64>>, turn: usize) -> Option<usize> {
     let wishes: Vec<Option<i64>> = wishes.collect();
     let highest = wishes.iter().flatten().max()?;

@@ -1,13 +1,14 @@
-//! The flit network the obvious way: in each cycle every channel, every node, every router, every port
-//! and every VC is looked at.
+//! The reference model of the flit network: in each cycle every channel, every node, every router,
+//! every port and every VC is inspected.
 //!
-//! Slow, and shares nothing with the fast network but its parameters, so that the two can be held against
-//! each other: they deliver the same packets in the same cycles. The routers are the input-queued routers
+//! Slow, and shares only its parameters with the fast network, so that the two can be validated
+//! against each other: they deliver the same packets in the same cycles. The routers are the
+//! input-queued routers
 //! of BookSim 2 (N. Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator",
 //! ISPASS 2013), and recorded runs of that are reproduced to the cycle.
 //!
 //! A cycle has rounds, as many as [`Settings::internal_speedup`]; rounds are counted through all cycles.
-//! A stage of one cycle that begins in a round is over in that round, and the next stage begins in the
+//! A stage of one cycle that starts in a round is over in that round, and the next stage starts in the
 //! round after. A stage of more cycles is over in the first round of its last cycle.
 
 mod audit;
@@ -43,19 +44,19 @@ pub struct Obvious {
     now: u64,
 }
 
-/// What holds for everybody, and when.
+/// The settings and the time, for all parts.
 struct Rules<'a> {
     settings: &'a Settings,
     routing: &'a dyn Routing,
     now: u64,
-    /// When this cycle begins.
+    /// When this cycle starts.
     picoseconds: u64,
     /// Rounds there were before this one.
     round: u64,
 }
 
 impl Rules<'_> {
-    /// The last round of a stage of so many cycles that begins in `round`.
+    /// The last round of a stage of so many cycles that starts in `round`.
     fn end_of(&self, round: u64, cycles: u32) -> u64 {
         let rounds = u64::from(self.settings.internal_speedup);
         if cycles <= 1 { round } else { (round / rounds + u64::from(cycles) - 1) * rounds }
@@ -103,7 +104,8 @@ impl Obvious {
         self.packets.is_empty()
     }
 
-    /// Flits sent on each channel of the wiring, with those that have left their buffers for it.
+    /// Flits sent on each channel of the wiring, including flits that have left their buffers for
+    /// it.
     #[must_use]
     pub fn sent(&self) -> Vec<u64> {
         self.sent_by_vc().chunks(self.settings.vcs as usize).map(|vcs| vcs.iter().sum()).collect()
@@ -231,7 +233,7 @@ impl Obvious {
         }
     }
 
-    /// Asks for packets: of every queue at first, then of those in which something is new.
+    /// Polls for packets: of every queue at first, then of those in which something is new.
     fn ask(&mut self, source: &mut impl Source) {
         let mut queues = Vec::new();
         if self.now == 0 {

@@ -21,7 +21,7 @@ pub(super) struct Queue {
     /// When the next packet is there, if that is known.
     next: Option<u64>,
     pub(super) injecting: Option<Injecting>,
-    /// The VC of the last packet that was begun.
+    /// The VC of the last packet that was started.
     last_vc: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ impl Node {
         Node { id, output, queues: vec![queue; classes], last_class: 0 }
     }
 
-    /// Asks when the next packet of a class is there.
+    /// Requests when the next packet of a class is there.
     pub(super) fn expect(&mut self, class: usize, source: &mut impl Source) {
         self.queues[class].next = source.next_at(self.id, class_of(class));
     }
@@ -103,8 +103,8 @@ impl Node {
         Some((flit, class))
     }
 
-    /// The class that injects, and its VC: of those that can the one with the highest priority, then the
-    /// next in turn. With a held switch a packet goes on before others of its priority.
+    /// The class that injects, and its VC: the ready class with the highest priority, then the next
+    /// in turn. With a held switch a packet goes on before others of its priority.
     fn choose(&self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) -> Option<(usize, u32)> {
         let mut order: Vec<usize> = (1..=self.queues.len())
             .map(|step| (self.last_class + step) % self.queues.len())
@@ -130,8 +130,8 @@ impl Node {
         self.queues[class].injecting.is_some_and(|injecting| injecting.left < injecting.flits)
     }
 
-    /// Where the next flit of a class can go: the packet's VC, or for a head the next in turn that no
-    /// packet has and that has room. After a packet with other VCs only the first is tried.
+    /// Where the next flit of a class can go: the packet's VC, or for a head the next free VC in
+    /// turn with enough buffer space. After a packet with other VCs only the first is tried.
     fn vc_for(
         &self,
         class: usize,
@@ -146,10 +146,10 @@ impl Node {
         let head = &packets[&injecting.packet].head;
         let range = rules.routing.injects(head, rules.settings.classes[class]);
         let VcRange { first, last } = range;
-        let room = if rules.settings.cut_through { injecting.flits } else { 1 };
+        let needed = if rules.settings.cut_through { injecting.flits } else { 1 };
         let fits = |vc: &u32| {
             let vc = &self.output.vcs[*vc as usize];
-            !vc.taken && vc.credits >= room
+            !vc.taken && vc.credits >= needed
         };
         match queue.last_vc.filter(|vc| (first..=last).contains(vc)) {
             None => Some(first).filter(fits),

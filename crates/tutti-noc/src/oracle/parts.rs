@@ -1,4 +1,4 @@
-//! What nodes and routers are made of: flits, outputs with the credits of the buffers behind them, wires.
+//! What nodes and routers are built from: flits, outputs with the credits of the buffers behind them, wires.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub(super) struct Flit {
     pub(super) vc: u32,
 }
 
-/// A packet under way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) head: Head,
@@ -26,7 +26,7 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    /// How much it is preferred: within bounds that leave room below for those that speculate.
+    /// Its priority, in a range that leaves lower values for speculative requests.
     pub(super) fn priority(&self, settings: &Settings) -> i64 {
         match settings.priority {
             Priority::None => 0,
@@ -96,7 +96,7 @@ impl Output {
     /// A flit is bound to go out: a credit is used, and the last one gives its VC back.
     pub(super) fn use_credit(&mut self, flit: &Flit, settings: &Settings) {
         let vc = &mut self.vcs[flit.vc as usize];
-        assert!(vc.taken && vc.credits > 0, "a flit goes out to a VC of its own that has room");
+        assert!(vc.taken && vc.credits > 0, "a flit leaves for an allocated VC with a credit");
         vc.credits -= 1;
         if flit.tail {
             vc.tail_sent = true;
@@ -104,7 +104,7 @@ impl Output {
         }
     }
 
-    /// Whether the channel is busy for all of the cycle that begins now. What is free within it takes a
+    /// Whether the channel is busy for all of the cycle that starts now. What is free within it takes a
     /// flit, so that one of 1.5 cycles for a flit takes two in three cycles, not one in two.
     pub(super) fn is_busy(&self, now: u64) -> bool {
         self.free_at >= now + self.cycle
@@ -119,7 +119,7 @@ impl Output {
     }
 }
 
-/// What is under way on a channel, and when it is due.
+/// What is in flight on a channel, and when it is due.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
     pub(super) channel: Channel,

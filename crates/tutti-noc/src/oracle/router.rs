@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::matching::{Ask, Matching, Matrix, nobody};
+use super::matching::{Entry, Matching, Matrix, no_requests};
 use super::parts::{Flit, Output, Packet};
 use super::switch::Switch;
 use super::{Rules, count};
@@ -12,13 +12,13 @@ use crate::{End, FlitError, Settings, Wiring};
 /// What the packet that is first in a VC does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// There is none.
+    /// No flit is in the VC.
     Idle,
     /// It became first, and has not been routed.
     Fresh,
-    /// It is being routed, and may ask for a VC in round `until`.
+    /// It is being routed, and may request a VC in round `until`.
     Routing { until: u64 },
-    /// It asks for a VC.
+    /// It requests a VC.
     WaitingForVc,
     /// It goes out by this port and VC.
     Active { port: u32, vc: u32 },
@@ -31,10 +31,10 @@ pub(super) struct InputVc {
     pub(super) state: State,
     /// Where the first packet may go.
     pub(super) candidates: Vec<Candidate>,
-    /// Rounds before which it does not ask for a VC, and for the switch: it does not know yet what became
+    /// Rounds before which it does not request a VC, and for the switch: it does not know yet what became
     /// of the last request.
-    asks_vc: u64,
-    pub(super) asks_switch: u64,
+    next_vc_request: u64,
+    pub(super) next_switch_request: u64,
 }
 
 /// An input port.
@@ -77,8 +77,8 @@ impl Router {
             flits: VecDeque::new(),
             state: State::Idle,
             candidates: Vec::new(),
-            asks_vc: 0,
-            asks_switch: 0,
+            next_vc_request: 0,
+            next_switch_request: 0,
         };
         let input = |&channel: &u32| Input {
             channel: channel as usize,
@@ -129,7 +129,7 @@ impl Router {
         self.cross(rules);
     }
 
-    /// Heads that became first are routed, and those that have been may ask for a VC.
+    /// Heads that became first are routed, and routed heads may request a VC.
     fn route(&mut self, rules: &Rules<'_>, packets: &mut BTreeMap<u64, Packet>) {
         for input in 0..self.inputs.len() {
             for vc in 0..self.inputs[input].vcs.len() {
@@ -179,36 +179,36 @@ impl Router {
         vc.state = State::Routing { until };
     }
 
-    /// Heads that wait ask for VCs that no packet has.
+    /// Heads that wait request VCs that no packet has.
     fn allocate_vcs(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) {
         let vcs = rules.settings.vcs as usize;
         let done = rules.end_of(rules.round, rules.settings.vc_delay);
-        let mut asks = nobody(self.inputs.len() * vcs, self.outputs.len() * vcs);
+        let mut matrix = no_requests(self.inputs.len() * vcs, self.outputs.len() * vcs);
         for input in 0..self.inputs.len() {
             for vc in 0..vcs {
                 let from = &self.inputs[input].vcs[vc];
-                if from.state != State::WaitingForVc || from.asks_vc > rules.round {
+                if from.state != State::WaitingForVc || from.next_vc_request > rules.round {
                     continue;
                 }
-                self.ask_for_vcs(input, vc, rules, packets, &mut asks);
-                self.inputs[input].vcs[vc].asks_vc = done + 1;
+                self.request_vcs(input, vc, rules, packets, &mut matrix);
+                self.inputs[input].vcs[vc].next_vc_request = done + 1;
             }
         }
-        for (asker, granted) in self.vc_matching.allocate(&asks).into_iter().enumerate() {
+        for (requester, granted) in self.vc_matching.allocate(&matrix).into_iter().enumerate() {
             let Some(granted) = granted else { continue };
-            let (input, vc) = (asker / vcs, asker % vcs);
+            let (input, vc) = (requester / vcs, requester % vcs);
             let (port, out_vc) = (count(granted / vcs), count(granted % vcs));
             self.vc_grants.push_back(VcGrant { due: done, input, vc, port, out_vc });
         }
     }
 
-    fn ask_for_vcs(
+    fn request_vcs(
         &self,
         input: usize,
         vc: usize,
         rules: &Rules<'_>,
         packets: &BTreeMap<u64, Packet>,
-        asks: &mut Matrix,
+        matrix: &mut Matrix,
     ) {
         let vcs = rules.settings.vcs as usize;
         let from = &self.inputs[input].vcs[vc];
@@ -220,21 +220,21 @@ impl Router {
                 }
                 let empty = self.credits(candidate.port, out_vc) == rules.settings.buffer;
                 let last = rules.settings.prioritize_empty && !empty;
-                let ask = Ask {
+                let entry = Entry {
                     label: 0,
                     input_priority: i64::from(candidate.priority) - if last { 1 << 32 } else { 0 },
                     output_priority: packet.priority(rules.settings),
                 };
                 let place =
-                    &mut asks[input * vcs + vc][candidate.port as usize * vcs + out_vc as usize];
-                if place.is_none_or(|other| other.input_priority < ask.input_priority) {
-                    *place = Some(ask);
+                    &mut matrix[input * vcs + vc][candidate.port as usize * vcs + out_vc as usize];
+                if place.is_none_or(|other| other.input_priority < entry.input_priority) {
+                    *place = Some(entry);
                 }
             }
         }
     }
 
-    /// Whether a packet can be given a VC: no other has it, and there is as much room as is needed.
+    /// Whether a packet can be given a VC: it is free, and has enough buffer space.
     fn may_have(&self, port: u32, vc: u32, packet: &Packet, rules: &Rules<'_>) -> bool {
         let full = rules.settings.busy_when_full && self.credits(port, vc) == 0;
         let small = rules.settings.cut_through && self.credits(port, vc) < packet.order.flits;
@@ -245,7 +245,7 @@ impl Router {
         self.outputs[port as usize].vcs[vc as usize].credits
     }
 
-    /// VCs that are given now: granted a while ago, if they are still to be had.
+    /// VCs that are allocated now: granted some cycles ago, and still available.
     fn vcs_due(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) -> Vec<VcGrant> {
         let mut due = Vec::new();
         let mut given = BTreeSet::new();

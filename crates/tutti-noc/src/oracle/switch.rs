@@ -1,9 +1,9 @@
-//! Who gets through the switch, and on the way out.
+//! Switch allocation and traversal.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::matching::{Ask, Matching, Matrix, nobody};
+use super::matching::{Entry, Matching, Matrix, no_requests};
 use super::parts::{Flit, Packet};
 use super::router::{Router, State, VcGrant};
 use super::{Rules, count};
@@ -30,7 +30,7 @@ pub(super) struct Crossing {
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
     matching: Matching,
-    /// For those that speculate, if they have one of their own.
+    /// For speculative requests, if they have a separate allocator.
     speculative: Option<Matching>,
     /// Per switch input, the VC whose turn it is.
     turns: Vec<usize>,
@@ -85,7 +85,7 @@ fn switch_output(port: u32, input: usize, settings: &Settings) -> usize {
 }
 
 impl Router {
-    /// VCs with a flit that know the fate of their last request ask for the switch.
+    /// VCs with a flit that know the fate of their last request request the switch.
     pub(super) fn allocate_switch(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) {
         let settings = rules.settings;
         let done = rules.end_of(rules.round, settings.switch_delay);
@@ -93,15 +93,15 @@ impl Router {
             self.inputs.len() * settings.input_speedup as usize,
             self.outputs.len() * settings.output_speedup as usize,
         );
-        let (plain, speculative) = (nobody(inputs, outputs), nobody(inputs, outputs));
+        let (plain, speculative) = (no_requests(inputs, outputs), no_requests(inputs, outputs));
         let mut requests = Requests { plain, speculative };
         for input in 0..self.inputs.len() {
             for vc in 0..settings.vcs as usize {
-                if self.inputs[input].vcs[vc].asks_switch > rules.round {
+                if self.inputs[input].vcs[vc].next_switch_request > rules.round {
                     continue;
                 }
-                if self.ask_for_switch(input, vc, rules, packets, &mut requests) {
-                    self.inputs[input].vcs[vc].asks_switch = done + 1;
+                if self.request_switch(input, vc, rules, packets, &mut requests) {
+                    self.inputs[input].vcs[vc].next_switch_request = done + 1;
                 }
             }
         }
@@ -114,8 +114,8 @@ impl Router {
         }
     }
 
-    /// Enters what a VC asks for, and says whether it has anything to ask for at all.
-    fn ask_for_switch(
+    /// Enters the request of a VC; returns whether it has one.
+    fn request_switch(
         &self,
         input: usize,
         vc: usize,
@@ -131,7 +131,7 @@ impl Router {
                 if self.is_held_for(input, vc, rules.settings) {
                     return false;
                 }
-                if self.credits(port, out_vc) > 0 && self.has_room(port, rules) {
+                if self.credits(port, out_vc) > 0 && self.is_ready(port, rules) {
                     self.enter(input, vc, port, priority, rules.settings, &mut requests.plain);
                 }
                 true
@@ -144,7 +144,7 @@ impl Router {
         }
     }
 
-    /// A head asks for the switch though it has no VC.
+    /// A head requests the switch though it has no VC.
     fn speculate(
         &self,
         input: usize,
@@ -159,7 +159,7 @@ impl Router {
             let hopeful = (candidate.vcs.first..=candidate.vcs.last).any(|out_vc| {
                 let taken = self.outputs[candidate.port as usize].vcs[out_vc as usize].taken;
                 let credit = !speculation.check_credit || self.credits(candidate.port, out_vc) > 0;
-                !taken && credit && self.has_room(candidate.port, rules)
+                !taken && credit && self.is_ready(candidate.port, rules)
             });
             if (checks && !hopeful) || self.is_busy(candidate.port, rules) {
                 continue;
@@ -172,8 +172,8 @@ impl Router {
         }
     }
 
-    /// Of several VCs of a switch input that ask for the same output, the one with the highest priority
-    /// asks, then the one whose turn it is.
+    /// Of several VCs of a switch input that request the same output, the one with the highest priority
+    /// requests, then the one whose turn it is.
     fn enter(
         &self,
         input: usize,
@@ -196,11 +196,11 @@ impl Router {
         });
         if first {
             let (input_priority, output_priority) = (priority, priority);
-            *place = Some(Ask { label: count(vc), input_priority, output_priority });
+            *place = Some(Entry { label: count(vc), input_priority, output_priority });
         }
     }
 
-    /// Switch inputs, VCs of theirs and the switch outputs they get. Those that speculate come second.
+    /// Switch inputs, their VCs and the switch outputs granted. Speculative requests come second.
     fn match_switch(
         &mut self,
         requests: &Requests,
@@ -217,7 +217,7 @@ impl Router {
             if let Some(output) = plain[input] {
                 matched.extend(winner(&requests.plain, input, output));
             } else if let Some(output) = speculative[input] {
-                let requested = requests.plain.iter().any(|asks| asks[output].is_some());
+                let requested = requests.plain.iter().any(|row| row[output].is_some());
                 let masked = if yields { requested } else { plain.contains(&Some(output)) };
                 if !masked {
                     matched.extend(winner(&requests.speculative, input, output));
@@ -227,8 +227,9 @@ impl Router {
         matched
     }
 
-    /// Passages that are taken now: granted a while ago, if there is still a credit and no held passage in
-    /// the way; for a head that speculated, if it gets a VC of that port with a credit.
+    /// Switch traversals that start now: granted some cycles ago, if there is still a credit and no
+    /// held passage blocks them; for a speculative head, if it gets a VC of that port with a
+    /// credit.
     pub(super) fn passages_due(&mut self, rules: &Rules<'_>, vcs: &[VcGrant]) -> Vec<Passage> {
         let mut due = Vec::new();
         while self.switch.passages.front().is_some_and(|passage| passage.due <= rules.round) {
@@ -251,7 +252,7 @@ impl Router {
         due
     }
 
-    /// Flits leave their buffers. With a held switch those that follow in the same packet keep the passage.
+    /// Flits leave their buffers. With a held switch, later flits of the packet keep the passage.
     pub(super) fn pass(
         &mut self,
         rules: &Rules<'_>,
@@ -278,7 +279,7 @@ impl Router {
                     continue;
                 };
                 if self.is_held_for(input, vc, rules.settings) {
-                    let can = self.credits(port, out_vc) > 0 && self.has_room(port, rules);
+                    let can = self.credits(port, out_vc) > 0 && self.is_ready(port, rules);
                     held.push((Passage { due: rules.round, input, vc, port }, can));
                 }
             }
@@ -286,8 +287,8 @@ impl Router {
         held
     }
 
-    /// Held passages are taken; one is given up when it is not, and after a packet's last flit or while
-    /// there is no other.
+    /// Held passages are used; one is released when it is not used, after a packet's tail, or while
+    /// no flit follows.
     pub(super) fn pass_held(
         &mut self,
         rules: &Rules<'_>,
@@ -309,8 +310,9 @@ impl Router {
         held.is_some_and(|(_, for_vc)| for_vc == vc)
     }
 
-    /// Whether an output port takes requests: its channel is free, and there is room behind the switch.
-    fn has_room(&self, port: u32, rules: &Rules<'_>) -> bool {
+    /// Whether an output port takes requests: its channel is free, and the queue behind the switch
+    /// is not full.
+    fn is_ready(&self, port: u32, rules: &Rules<'_>) -> bool {
         let waiting = count(self.outputs[port as usize].queue.len());
         let full = rules.settings.output_buffer.is_some_and(|most| waiting >= most);
         !full && !self.is_busy(port, rules)
@@ -370,6 +372,6 @@ fn behind(priority: i64) -> i64 {
     priority - (1 << 62)
 }
 
-fn winner(asks: &Matrix, input: usize, output: usize) -> Option<(usize, usize, usize)> {
-    asks[input][output].map(|ask| (input, ask.label as usize, output))
+fn winner(matrix: &Matrix, input: usize, output: usize) -> Option<(usize, usize, usize)> {
+    matrix[input][output].map(|entry| (input, entry.label as usize, output))
 }

@@ -1,4 +1,5 @@
-//! By hand: what one packet takes, what credits allow, who shares what; and nothing is lost on the way.
+//! Cases by hand: the latency of one packet, the throughput that credits allow, arbitration; no
+//! flit is lost.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -68,7 +69,7 @@ fn network(wiring: &Wiring, sizes: &[u32], settings: &Settings) -> Obvious {
     Obvious::new(wiring, settings, routing).expect("such a network can be")
 }
 
-/// Until there is nothing left; looks at all buffers and credits after every cycle.
+/// Until there is nothing left; inspects all buffers and credits after every cycle.
 fn run(network: &mut Obvious, source: &mut Listed) {
     while !network.is_empty() || source.queues.iter().any(|queue| !queue.is_empty()) {
         network.step(source);
@@ -88,10 +89,10 @@ fn alone(settings: &Settings, links: ChannelParameters, flits: u32) -> (u64, u64
 }
 
 /// A head is in the first buffer 2 cycles after its injection: 1 on the channel and 1 to be written. It
-/// asks for a VC `routing_delay` later, has it `vc_delay` - 1 later, asks for the switch 1 later, leaves
+/// requests a VC `routing_delay` later, has it `vc_delay` - 1 later, requests the switch 1 later, leaves
 /// `switch_delay` - 1 later, is on the channel `traversal_delay` later, and in the next buffer 1 cycle and
-/// the `latency` later. So each router takes routing, VC, switch, traversal and latency. The flits of a VC
-/// leave every `switch_delay` cycles, since each asks anew.
+/// the `latency` later. So each router takes routing, VC, switch, traversal and latency. The flits
+/// of a VC leave every `switch_delay` cycles, since each sends a new request.
 #[test]
 fn a_packet_alone_takes_the_sum_of_all_delays() {
     for delays in
@@ -118,8 +119,8 @@ fn a_packet_alone_takes_the_sum_of_all_delays() {
     }
 }
 
-/// With room for one flit behind each channel, a flit passes each round trip; with room for as many as
-/// that takes cycles, one each cycle.
+/// With slots for one flit behind each channel, a flit passes each round trip; with as many slots
+/// as that takes cycles, one each cycle.
 #[test]
 fn buffers_of_a_round_trip_fill_a_link() {
     for (delays, latency, credit_delay) in
@@ -142,10 +143,10 @@ fn buffers_of_a_round_trip_fill_a_link() {
             tail - head
         };
         assert_eq!(took(1, 41), 40 * round_trip, "{delays:?}, {latency}, {credit_delay}");
-        let room = u32::try_from(round_trip).unwrap();
-        assert_eq!(took(room, 100), 99 * u64::from(switch_delay));
+        let slots = u32::try_from(round_trip).unwrap();
+        assert_eq!(took(slots, 100), 99 * u64::from(switch_delay));
         if switch_delay == 1 {
-            assert!(took(room - 1, 100) > 99, "{delays:?}, {latency}, {credit_delay}");
+            assert!(took(slots - 1, 100) > 99, "{delays:?}, {latency}, {credit_delay}");
         }
     }
 }
@@ -176,9 +177,10 @@ fn two_rounds_in_a_cycle_save_one() {
     assert_eq!(alone(&settings, channel(1, 1), 1), (head, head));
 }
 
-/// The credit of a flit that leaves at 0 over a channel of 3 cycles is used again at 9: 1 in the switch,
-/// 4 to the next buffer, which it leaves at once, 4 back with the delay until it counts. Of B credits a
-/// flit leaves each cycle, then the next B 9 cycles after those.
+/// The credit of a flit that leaves at 0 over a channel of 3 cycles is used again at 9. It takes 1
+/// cycle in the switch, 4 to the next buffer, which the flit leaves at once, and 4 back with the
+/// delay until it counts. With B credits, a flit leaves in each of B cycles. The next B leave 9
+/// cycles after these.
 #[test]
 fn credits_limit_what_a_vc_sends() {
     let head = 2 + 4 * (3 + 3) + 3 + 1;
@@ -227,8 +229,8 @@ fn two_flows_over_a_link_get_half_each() {
     }
 }
 
-/// Two packets of four flits come to a link in the same cycle. Their flits take turns, beginning with node
-/// 0's, so that each packet takes seven cycles; with a held switch the first goes first as a whole. A head
+/// Two packets of four flits come to a link in the same cycle. Their flits take turns, start with node
+/// 0's, so that each packet takes seven cycles; with a held switch the first passes as a unit. A head
 /// alone takes 2 + (3 + 1) + 3 + 1 cycles, as above.
 #[test]
 fn a_held_switch_keeps_packets_together() {

@@ -1,4 +1,4 @@
-//! Random choices of routings: drawn, or made every way.
+//! Random choices of routings: drawn, or enumerated.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,18 +11,18 @@ use tutti_units::random::{random_bits, scale, split_words};
 pub enum Chance<'a> {
     /// They are drawn, with this seed.
     Seed(u64),
-    /// They are made one way after the other.
+    /// They are enumerated.
     Chosen(&'a Choices),
 }
 
-/// Choices that are made every way: the first way of each to begin with, another after each [`advance`].
+/// Enumerated choices: the first option of each at the start, another after each [`advance`].
 ///
 /// [`advance`]: Choices::advance
 #[derive(Clone, Default, Debug)]
 pub struct Choices {
     /// What was chosen, and of how many.
     made: RefCell<Vec<(u64, u64)>>,
-    /// How many have been asked for since the last advance.
+    /// How many have been requested since the last advance.
     drawn: Cell<usize>,
 }
 
@@ -42,7 +42,7 @@ impl Choices {
         0
     }
 
-    /// The next way; false where all have been made, and then it begins again.
+    /// The next combination; false where all have been visited, and then it starts again.
     pub fn advance(&mut self) -> bool {
         self.drawn.set(0);
         let made = self.made.get_mut();

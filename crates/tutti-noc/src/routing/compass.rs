@@ -1,4 +1,4 @@
-//! Which port leads which way, where routers stand on a grid.
+//! The ports of routers on a grid, by dimension and direction.
 
 use crate::{End, Wiring};
 
@@ -20,7 +20,7 @@ pub struct Compass {
 }
 
 impl Compass {
-    /// Routers of a wiring that stand on a grid in the order of their numbers, the first dimension
+    /// Routers of a wiring that form a grid in the order of their numbers, the first dimension
     /// fastest. `None` when they do not.
     #[must_use]
     pub fn of(wiring: &Wiring, sizes: &[u32], wraps: bool) -> Option<Compass> {

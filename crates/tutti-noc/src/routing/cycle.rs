@@ -1,7 +1,7 @@
 //! A cycle in a directed graph, for channel dependencies and for VCs that wait for each other.
 //!
 //! The graph is a list of successors per vertex: dependencies are no links of a `Topology`, and deadlock
-//! checks build them anew.
+//! checks rebuild them.
 
 /// How far the search has come with a vertex.
 #[derive(Clone, Copy, PartialEq)]

@@ -1,13 +1,14 @@
 //! Whether a routing can deadlock: the graph of which VC waits for which.
 //!
-//! A VC of a channel depends on another if a packet that has the one may ask for the other. A routing is
-//! free of deadlock if the graph has no cycle (Dally and Seitz 1987). Where packets have
-//! several candidates, only those of the lowest priority, the escape, must be acyclic: a packet that
-//! waits can always take it (Duato 1993). A VC of the escape then depends also on those that its packet
-//! comes to ask for after other channels.
+//! A VC of a channel depends on another if a packet that has the one may request the other. A routing is
+//! deadlock-free if the graph has no cycle (Dally and Seitz 1987). Where packets have several
+//! candidates, only the candidates of the lowest priority, the escape, must be acyclic: a packet
+//! that waits can always take it (Duato 1993). A VC of the escape then also depends on the escape
+//! VCs that its packet requests after other channels.
 //!
-//! Every random choice is made every way, and credits are found in use or not at every port that a routing
-//! compares. Packets that go on alike are followed once: a routing says by its [`Course`] which do.
+//! Every random choice is enumerated, and credits are found in use or not at every port that a
+//! routing compares. Packets with identical routes are followed once: a routing marks them by its
+//! [`Course`].
 
 use super::dependency_graph::{DependencyGraph, VcSet, Visited};
 use super::{Candidate, Chance, Choices, Course, Routing, RoutingContext};
@@ -17,7 +18,7 @@ use crate::{End, Settings, Wiring};
 /// A VC of a channel.
 pub type ChannelVc = (u32, u32);
 
-/// For how many places of packets a routing is asked, before it is too much.
+/// For how many places of packets a routing is requested, before it is too much.
 const MOST_CALLS: u64 = 1 << 26;
 
 /// Credits in use at a port that has any, in units that no threshold or number of hops outweighs.
@@ -72,7 +73,7 @@ fn explored(
         match explorer.course {
             Course::Destination => explorer.by_destination(class)?,
             Course::Pair => explorer.by_pair(class)?,
-            Course::Via { second } => explorer.by_way(class, second)?,
+            Course::Via { second } => explorer.via(class, second)?,
         }
     }
     Some(explorer.graph)
@@ -93,7 +94,7 @@ struct Explorer<'a> {
     calls: u64,
 }
 
-/// A packet that has a VC of a channel: one of those of a way, which are alike.
+/// A packet that has a VC of a channel: one of the equivalent VCs of a candidate.
 #[derive(Clone, Copy)]
 struct Visit {
     vc_set: VcSet,
@@ -131,9 +132,9 @@ impl Explorer<'_> {
         Some(())
     }
 
-    /// First the ways to each node that packets go by way of, whatever their destination, then those on
-    /// from where these end.
-    fn by_way(&mut self, class: u8, second: u8) -> Option<()> {
+    /// First the paths to each intermediate node, whatever the destination, then the paths from
+    /// there.
+    fn via(&mut self, class: u8, second: u8) -> Option<()> {
         let mut turns: Vec<Visit> = Vec::new();
         let mut turned = Visited::default();
         for node in 0..self.wiring.nodes() {
@@ -206,7 +207,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// A packet asks for the VCs of each way, and then has one of them.
+    /// A packet requests the VCs of each candidate, and then holds one of them.
     fn take(&mut self, candidates: &[Candidate], router: u32, visit: Visit) {
         let lowest = candidates.iter().map(|candidate| candidate.priority).min();
         for candidate in candidates {

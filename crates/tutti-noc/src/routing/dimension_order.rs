@@ -3,7 +3,7 @@
 use super::{Candidate, Compass, Routing, RoutingContext};
 use crate::packet::Head;
 
-/// Along the first dimension that is not yet right, in a mesh: X, then Y. Or the other way round.
+/// Along the first dimension that is not yet right, in a mesh: X, then Y. Or in the reverse order.
 #[derive(Clone, Debug)]
 pub struct DimensionOrder {
     compass: Compass,

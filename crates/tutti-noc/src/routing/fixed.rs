@@ -10,33 +10,33 @@ use crate::{FlitError, Wiring};
 use tutti_topology::Routes;
 use tutti_units::ids::{LinkId, RankId};
 
-/// A way for every pair of nodes: those of a static routing of the graph, a table or paths.
+/// A path for every pair of nodes, from a static routing of the graph, a table or a list.
 pub struct Fixed {
     routes: Arc<Routes>,
     wiring: Arc<Wiring>,
 }
 
 impl Fixed {
-    /// Along routes of the graph that the wiring was made of.
+    /// Along routes of the graph that the wiring was built from.
     ///
     /// # Errors
-    /// When the wiring was made of no graph, or another one.
+    /// When the wiring was built from no graph, or another one.
     pub fn new(routes: Arc<Routes>, wiring: Arc<Wiring>) -> Result<Fixed, FlitError> {
         if wiring.topology().is_none_or(|made_of| **made_of != **routes.topology()) {
             return Err(FlitError::RoutingDoesNotFit {
                 routing: format!("{routes:?}"),
-                needs: "a network made of its own graph",
+                needs: "a network built from the graph of the routes",
                 network: "this one".to_owned(),
             });
         }
         Ok(Fixed { routes, wiring })
     }
 
-    /// The link on the way from a node to another, at a router that is not yet the last.
+    /// The link on the path from a node to another, at a router that is not yet the last.
     fn link(&self, router: u32, source: u32, destination: u32, hops: u32) -> Option<LinkId> {
         let at = self.wiring.vertex(router)?;
         let (from, to) = (RankId(self.wiring.npu(source)), RankId(self.wiring.npu(destination)));
-        // A node without a router of its own has crossed a link to be here.
+        // A node without a dedicated router has crossed a link to be here.
         let crossed = hops + u32::from(self.wiring.is_leaf(source));
         Some(self.routes.next_link(from, to, at, crossed as usize))
     }
@@ -50,8 +50,8 @@ impl Fixed {
         link.and_then(|link| self.wiring.port_of(link)).unwrap_or(ejects)
     }
 
-    /// Pushes every link side by side with the one on a packet's way; none where there is no way, which no
-    /// packet goes.
+    /// Pushes every link parallel to the one on a packet's path; none where there is no path, since
+    /// no packet takes it.
     fn bundle(&self, place: &RoutingContext<'_>, head: &Head, candidates: &mut Vec<Candidate>) {
         let (home, ejects) = self.wiring.home(head.destination);
         if home == place.router {
@@ -61,9 +61,9 @@ impl Fixed {
         let hops = u32::from(head.hops);
         let link = self.link(place.router, head.source, head.destination, hops);
         let Some(link) = link.filter(|&link| self.wiring.port_of(link).is_some()) else { return };
-        let beside = self.routes.bundle(link);
-        let several = beside.len() > 1;
-        for port in beside.filter_map(|link| self.wiring.port_of(link)) {
+        let parallel = self.routes.bundle(link);
+        let several = parallel.len() > 1;
+        for port in parallel.filter_map(|link| self.wiring.port_of(link)) {
             let used = if several { (place.used)(port) } else { 0 };
             let priority = i32::try_from(used).map_or(i32::MIN, |used| -used);
             candidates.push(Candidate { port, vcs: place.vcs, priority });

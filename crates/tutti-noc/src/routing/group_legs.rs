@@ -15,7 +15,7 @@ struct Global {
     far: u32,
 }
 
-/// Where groups are, and the ways in and between them.
+/// The groups, and the paths in and between them.
 ///
 /// Of several channels to a group a packet takes one with the fewest hops, and of those one by the number
 /// of the node that it goes to. Within a group it goes in dimension order, over one hop where every two
@@ -35,7 +35,7 @@ struct Groups {
 }
 
 impl Groups {
-    /// The routers of a wiring that was made of a dragonfly. `None` when they are not its switches.
+    /// The routers of a wiring that was built from a dragonfly. `None` when they are not its switches.
     fn of(wiring: &Wiring, family: &Dragonfly) -> Option<Groups> {
         let count = family.groups();
         let per_group = u32::try_from(family.switches_per_group()).ok()?;
@@ -130,8 +130,8 @@ impl Groups {
         cables[node as usize % cables.len()]
     }
 
-    /// The channel to the group of a node, the shortest way to its router, or, if it is to be `entered`
-    /// only, to the group.
+    /// The channel to the group of a node, on the shortest path to its router, or, if it is to be
+    /// `entered` only, to the group.
     fn leaving(&self, router: u32, node: u32, entered: bool) -> Global {
         let to = self.homes[node as usize].0;
         let hops = |global: &Global| {
@@ -187,7 +187,7 @@ pub struct GroupLegs {
 }
 
 impl GroupLegs {
-    /// On a dragonfly. `None` when the wiring was not made of one.
+    /// On a dragonfly. `None` when the wiring was not built from one.
     #[must_use]
     pub fn new(wiring: &Wiring, family: &Dragonfly) -> Option<GroupLegs> {
         Some(GroupLegs { groups: Groups::of(wiring, family)? })
@@ -199,7 +199,7 @@ impl Legs for GroupLegs {
         self.groups.homes[node as usize]
     }
 
-    /// In the group of the node to go by way of, or in that of the destination.
+    /// In the group of the intermediate node, or in that of the destination.
     fn is_over(&self, router: u32, head: &Head) -> bool {
         [head.intermediate, head.destination]
             .iter()
@@ -241,7 +241,7 @@ pub struct Minimal {
 }
 
 impl Minimal {
-    /// On a dragonfly. `None` when the wiring was not made of one.
+    /// On a dragonfly. `None` when the wiring was not built from one.
     #[must_use]
     pub fn new(wiring: &Wiring, family: &Dragonfly) -> Option<Minimal> {
         Some(Minimal { groups: Groups::of(wiring, family)? })

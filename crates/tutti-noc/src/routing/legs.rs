@@ -1,4 +1,4 @@
-//! Legs: how routings that go by way of another node get there and on, network by network.
+//! Legs: the two parts of routes over an intermediate node, network by network.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use crate::settings::VcRange;
 /// Noted in the phase of a packet that is on its second leg, to its destination.
 pub(super) const SECOND: u8 = 2;
 
-/// Two legs, to the node that a packet goes by way of and from there to its destination, on VCs of their
-/// own each, so that packets form no cyclic dependency.
+/// Two legs, to the intermediate node of a packet and from there to its destination, each on
+/// separate VCs, so that packets form no cyclic dependency.
 pub trait Legs: fmt::Debug + Send + Sync {
     /// A node's router, and the port that leads from there to the node.
     fn home(&self, node: u32) -> (u32, u32);
@@ -22,7 +22,7 @@ pub trait Legs: fmt::Debug + Send + Sync {
     }
 
     /// The port and VCs by which a packet goes on along its leg; `None` where its destination is. `anew`
-    /// where a leg begins.
+    /// where a leg starts.
     fn next(
         &self,
         place: &RoutingContext<'_>,
@@ -30,7 +30,7 @@ pub trait Legs: fmt::Debug + Send + Sync {
         anew: bool,
     ) -> Option<(u32, VcRange)>;
 
-    /// A node to go by way of, where the choice is between that and straight on.
+    /// An intermediate node, where the alternative is the shortest path.
     fn via(&self, place: &RoutingContext<'_>, head: &Head) -> u32;
 
     /// Routers from one to a node's.

@@ -1,32 +1,34 @@
-//! Any minimal way, with an escape.
+//! Any minimal path, with an escape.
 
 use super::{Candidate, Compass, Routing, RoutingContext, dimension_order, torus_order};
 use crate::packet::Head;
 use crate::settings::VcRange;
 
-/// Along any dimension that is not yet right. The lowest VCs of a class are the escape: dimension order,
-/// one VC in a mesh, two (datelines) in a torus, taken when nothing else is free; who has taken it stays
-/// in it (Duato, "A new theory of deadlock-free adaptive routing in wormhole networks", 1993).
+/// Along any dimension that is not yet right. The lowest VCs of a class are the escape: dimension
+/// order, one VC in a mesh, two (datelines) in a torus. A packet takes it when no other VC is free,
+/// and stays in it (Duato, "A new theory of deadlock-free adaptive routing in wormhole networks",
+/// 1993).
 ///
-/// `one_way` leaves only the first of these dimensions. It is what `min_adapt_mesh` of BookSim 2 does: its
-/// `OutputSet` is ordered by priority, and of several ways of one priority keeps the first.
+/// `first_dimension` leaves only the first of these dimensions, as `min_adapt_mesh` of BookSim 2
+/// does: its `OutputSet` is ordered by priority, and keeps the first of several ports of one
+/// priority.
 #[derive(Clone, Debug)]
 pub struct MinimalAdaptive {
     compass: Compass,
-    one_way: bool,
+    first_dimension: bool,
 }
 
 impl MinimalAdaptive {
     /// On a mesh or torus.
     #[must_use]
     pub fn new(compass: Compass) -> MinimalAdaptive {
-        MinimalAdaptive { compass, one_way: false }
+        MinimalAdaptive { compass, first_dimension: false }
     }
 
     /// On a mesh or torus, along the first dimension that is not yet right.
     #[must_use]
-    pub fn one_way(compass: Compass) -> MinimalAdaptive {
-        MinimalAdaptive { compass, one_way: true }
+    pub fn first_dimension(compass: Compass) -> MinimalAdaptive {
+        MinimalAdaptive { compass, first_dimension: true }
     }
 
     /// How many VCs are the escape.
@@ -34,7 +36,7 @@ impl MinimalAdaptive {
         if self.compass.wraps() { 2 } else { 1 }
     }
 
-    /// The dimension-order way, on the escape; `None` at the destination.
+    /// The dimension-order route, on the escape; `None` at the destination.
     fn escape(
         &self,
         place: &RoutingContext<'_>,
@@ -47,7 +49,7 @@ impl MinimalAdaptive {
             let port = dimension_order::next(&self.compass, place.router, to, false)?;
             return Some(Candidate { port, vcs: VcRange { first, last: first }, priority: 0 });
         }
-        // Who is not in the escape could enter it here: as if it began here.
+        // Who is not in the escape could enter it here: as if it started here.
         let port = torus_order::next(&self.compass, place, head, to, !in_escape, false)?;
         let vcs = torus_order::half(head, VcRange { first, last: first + 1 });
         Some(Candidate { port, vcs, priority: 0 })
@@ -84,7 +86,7 @@ impl Routing for MinimalAdaptive {
                 vcs,
                 priority: 1,
             });
-            if self.one_way {
+            if self.first_dimension {
                 break;
             }
         }

@@ -1,7 +1,7 @@
 //! Which output ports, and which VCs of them, a packet may take.
 //!
-//! A routing looks at one router alone, and draws at random only by the packet's serial number, so that
-//! what it answers does not depend on the order in which routers are asked. One file per routing.
+//! A routing inspects one router alone, and draws at random only by the packet's serial number, so
+//! that its result does not depend on the order of the routers. One file per routing.
 
 mod chance;
 mod compass;
@@ -68,24 +68,25 @@ pub struct RoutingContext<'a> {
     pub vcs: VcRange,
     /// For random choices.
     pub chance: Chance<'a>,
-    /// Credits in use of an output port: flits in the buffers behind it, or on the way there or back.
+    /// Credits in use of an output port: flits in the buffers behind it, and flits and credits in
+    /// flight.
     pub used: &'a dyn Fn(u32) -> u32,
 }
 
-/// What of a packet its candidates depend on, besides its phase and where it is. Of the VC that it has they depend
-/// only so far as that is one of this candidate or of that.
+/// The fields of a packet that its candidates depend on, in addition to its phase and its router.
+/// They depend on its VC only by the candidate that the VC belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Course {
     /// On its destination.
     Destination,
-    /// On the node it goes by way of, as if it were for that node, until `second` is noted in its phase,
-    /// which is in a router that depends on that node alone, if not already at its destination; from
-    /// there on, as if it began there, on its destination.
+    /// On its intermediate node, as if that were the destination, until the routing notes `second`
+    /// in its phase. It does so in a router that depends on that node alone, if not already at the
+    /// destination. From there on, on its destination, as if it started there.
     Via {
         /// What is noted in the phase.
         second: u8,
     },
-    /// On its source too, and on what it goes by way of.
+    /// On its source too, and on its intermediate node.
     Pair,
 }
 
@@ -104,7 +105,7 @@ pub trait Routing: fmt::Debug + Send + Sync {
     fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>);
 
     /// The output port, for routings in which that depends on router and destination alone, and which
-    /// leave all VCs of the class open. They are asked once for each pair, where that is not too often.
+    /// leave all VCs of the class open. They are requested once for each pair, where that is not too often.
     fn fixed(&self, _router: u32, _destination: u32) -> Option<u32> {
         None
     }

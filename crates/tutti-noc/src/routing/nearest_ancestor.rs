@@ -5,9 +5,9 @@ use crate::packet::Head;
 use crate::{End, Wiring};
 use tutti_topology::FatTree;
 
-/// Up to a nearest common ancestor of source and destination, over a link drawn in each router for each
-/// packet, and down the one way there is. `adaptive` draws two links and takes the one with fewer credits in
-/// use. Up before down is free of deadlock.
+/// Up to a nearest common ancestor of source and destination, over a link drawn in each router for
+/// each packet, and down the only path. `adaptive` draws two links and takes the one with fewer
+/// credits in use. Up before down is deadlock-free.
 #[derive(Clone, Debug)]
 pub struct NearestAncestor {
     adaptive: bool,
@@ -26,7 +26,7 @@ struct Ports {
 }
 
 impl NearestAncestor {
-    /// On a wiring that was made of a fat tree. `None` when it was not.
+    /// On a wiring that was built from a fat tree. `None` when it was not.
     #[must_use]
     pub fn new(wiring: &Wiring, tree: &FatTree, adaptive: bool) -> Option<NearestAncestor> {
         let place = |router| Some(tree.place(wiring.vertex(router)?));
@@ -81,7 +81,7 @@ impl Routing for NearestAncestor {
             let one = NearestAncestor::one(&here.up, place, head, Draw::Port);
             let other = || NearestAncestor::one(&here.up, place, head, Draw::OtherPort);
             let better = |&port: &u32| (place.used)(port) < (place.used)(one);
-            // Where every first link is looked at, a second adds none.
+            // Where every first link is inspected, a second adds none.
             let compares = self.adaptive && matches!(place.chance, Chance::Seed(_));
             compares.then(other).filter(better).unwrap_or(one)
         };

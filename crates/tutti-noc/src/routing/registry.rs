@@ -39,27 +39,27 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "romm",
         argument: "",
-        summary: "in a mesh, by way of a random node between source and destination, on two VCs or more",
+        summary: "in a mesh, over a random node between source and destination, on two VCs or more",
         build: romm,
     },
     Entry {
         name: "valiant",
         argument: "",
-        summary: "by way of a random node: in a mesh or flattened butterfly on two VCs or more, in a dragonfly \
+        summary: "over a random node: in a mesh or flattened butterfly on two VCs or more, in a dragonfly \
                   on three, in a torus on four",
         build: valiant,
     },
     Entry {
         name: "ugal",
         argument: "[THRESHOLD]",
-        summary: "straight on, or by way of a random node where credits in use times hops say so (UGAL-L); VCs \
-                  as for valiant",
+        summary: "the shortest path, or a path over a random node if credits in use times hops are fewer (UGAL-L); \
+                  VCs as for valiant",
         build: ugal,
     },
     Entry {
         name: "minimal_adaptive",
         argument: "[one_way]",
-        summary: "any minimal way with free VCs, dimension order as escape; one VC more than that takes",
+        summary: "any minimal path with free VCs, dimension order as escape; one VC more than the escape has",
         build: minimal_adaptive,
     },
     Entry {
@@ -110,7 +110,7 @@ pub const REGISTRY: &[Entry] = &[
 /// The threshold of UGAL in BookSim 2's flattened butterfly.
 const THRESHOLD: u32 = 2;
 
-/// Someone asks for a routing.
+/// Someone requests a routing.
 struct Call<'a> {
     text: &'a str,
     entry: &'static Entry,
@@ -119,7 +119,7 @@ struct Call<'a> {
 }
 
 /// The routing of a notation, `name` or `name:argument` as [`REGISTRY`] lists them, on a wiring that was
-/// made of a graph.
+/// built from a graph.
 ///
 /// # Errors
 /// When there is no such routing, its argument cannot be read, or the graph does not suit it.
@@ -171,7 +171,7 @@ impl Call<'_> {
     }
 
     /// Whether the argument is this word; refuses all others.
-    fn says(&self, word: &str) -> Result<bool, FlitError> {
+    fn has_option(&self, word: &str) -> Result<bool, FlitError> {
         match self.argument {
             None => Ok(false),
             Some(argument) if argument == word => Ok(true),
@@ -187,7 +187,7 @@ impl Call<'_> {
 
     fn graph(&self) -> Result<Arc<Topology>, FlitError> {
         let graph = self.wiring.topology().map(Arc::clone);
-        graph.ok_or_else(|| self.unsuited("a network made of a graph"))
+        graph.ok_or_else(|| self.unsuited("a network built from a graph"))
     }
 
     /// Where routers are, if they are those of a mesh or torus.
@@ -210,7 +210,7 @@ impl Call<'_> {
         family.ok_or_else(|| self.unsuited("a dragonfly"))
     }
 
-    /// The ways over another node.
+    /// The paths over another node.
     fn legs(&self) -> Result<Arc<dyn Legs>, FlitError> {
         if let Some(compass) = self.compass() {
             return Ok(Arc::new(GridLegs::new(compass, self.wiring.nodes())));
@@ -225,8 +225,8 @@ impl Call<'_> {
         groups.map_or_else(|| Err(self.unsuited(needs)), |legs| Ok(Arc::new(legs) as Arc<dyn Legs>))
     }
 
-    /// By way of another node.
-    fn by_way(&self, through: Through) -> Result<Arc<dyn Routing>, FlitError> {
+    /// Over another node.
+    fn two_phases(&self, through: Through) -> Result<Arc<dyn Routing>, FlitError> {
         Ok(Arc::new(TwoPhases::along(self.legs()?, self.wiring.nodes(), through)))
     }
 
@@ -243,11 +243,11 @@ impl Call<'_> {
 fn dimension_order(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
     match (call.compass(), call.argument) {
         (Some(torus), argument) if torus.wraps() => {
-            let balanced = argument.is_some() && call.says("balanced")?;
+            let balanced = argument.is_some() && call.has_option("balanced")?;
             Ok(Arc::new(TorusOrder::new(torus, balanced)))
         }
         (Some(mesh), argument) => {
-            let descending = argument.is_some() && call.says("yx")?;
+            let descending = argument.is_some() && call.has_option("yx")?;
             Ok(Arc::new(DimensionOrder::new(mesh, descending)))
         }
         // What has dimensions of another kind has routes of the graph along them.
@@ -258,7 +258,7 @@ fn dimension_order(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
 }
 
 fn o1_turn(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    let adaptive = call.says("adaptive")?;
+    let adaptive = call.has_option("adaptive")?;
     Ok(Arc::new(O1Turn::new(call.mesh()?, adaptive)))
 }
 
@@ -267,7 +267,7 @@ fn romm(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
 }
 
 fn valiant(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    call.by_way(Through::Any)
+    call.two_phases(Through::Any)
 }
 
 fn ugal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
@@ -275,12 +275,12 @@ fn ugal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
         None => THRESHOLD,
         Some(text) => text.parse().map_err(|_| call.malformed())?,
     };
-    call.by_way(Through::Either { threshold })
+    call.two_phases(Through::Either { threshold })
 }
 
 fn minimal_adaptive(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    if call.says("one_way")? {
-        return Ok(Arc::new(MinimalAdaptive::one_way(call.mesh_or_torus()?)));
+    if call.has_option("one_way")? {
+        return Ok(Arc::new(MinimalAdaptive::first_dimension(call.mesh_or_torus()?)));
     }
     Ok(Arc::new(MinimalAdaptive::new(call.mesh_or_torus()?)))
 }
@@ -291,7 +291,7 @@ fn minimal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
 }
 
 fn nca(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    let adaptive = call.says("adaptive")?;
+    let adaptive = call.has_option("adaptive")?;
     let tree = call.wiring.topology().and_then(|graph| graph.family()?.fat_tree());
     let nca = tree.and_then(|tree| NearestAncestor::new(call.wiring, tree, adaptive));
     Ok(Arc::new(nca.ok_or_else(|| call.unsuited("a fat tree"))?))

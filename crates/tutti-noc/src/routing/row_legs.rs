@@ -18,8 +18,8 @@ pub struct RowLegs {
 }
 
 impl RowLegs {
-    /// Routers of a wiring that stand in rows in the order of their numbers, the first dimension fastest.
-    /// `None` when they do not, or some two of a row are not joined.
+    /// Routers of a wiring that form rows in the order of their numbers, the first dimension
+    /// fastest. `None` when they do not, or some two of a row are not joined.
     #[must_use]
     pub fn new(wiring: &Wiring, sizes: &[u32]) -> Option<RowLegs> {
         let count: u64 = sizes.iter().map(|&size| u64::from(size)).product();
@@ -49,7 +49,7 @@ impl RowLegs {
         (0..wiring.routers()).all(joined).then_some(legs)
     }
 
-    /// Where a router stands along a dimension.
+    /// The coordinate of a router along a dimension.
     fn at(&self, router: u32, dimension: usize) -> u32 {
         let stride: u32 = self.sizes[..dimension].iter().product();
         router / stride % self.sizes[dimension]

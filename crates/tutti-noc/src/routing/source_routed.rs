@@ -1,4 +1,4 @@
-//! Flows whose packets carry their way: a list of output ports, made at the source.
+//! Flows whose packets carry their route: a list of output ports, set at the source.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::packet::Head;
 use crate::settings::VcRange;
 use crate::{End, FlitError, Wiring};
 
-/// Packets of a pair of nodes, and the output port of each router on their way.
+/// Packets of a pair of nodes, and the output port of each router on their route.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// The node that sends them.
@@ -19,8 +19,8 @@ pub struct Flow {
     pub ports: Vec<u32>,
 }
 
-/// Each packet goes the way of its flow; of several flows of a pair one is drawn for each packet. Packets
-/// of other pairs go by another routing.
+/// Each packet takes the route of its flow; of several flows of a pair one is drawn for each
+/// packet. Packets of other pairs use another routing.
 #[derive(Clone, Debug)]
 pub struct SourceRouted {
     nodes: u32,
@@ -52,8 +52,8 @@ impl SourceRouted {
         match made.missing() {
             Some((from, to)) if made.others.is_none() => {
                 let problem =
-                    "there is none, and no other routing; expected a flow of every pair, \
-                               or `*=ROUTING` for those that have none"
+                    "it is missing, and so is another routing; expected a flow of every pair, \
+                               or `*=ROUTING` for the other pairs"
                         .to_owned();
                 Err(FlitError::Flow { from, to, problem })
             }
@@ -76,7 +76,7 @@ impl SourceRouted {
 fn check(wiring: &Wiring, source: u32, destination: u32, ports: &[u32]) -> Result<(), String> {
     let nodes = wiring.nodes();
     if let Some(node) = [source, destination].into_iter().find(|&node| node >= nodes) {
-        return Err(format!("there is no node {node}; expected at most {}", nodes - 1));
+        return Err(format!("node {node} does not exist; expected at most {}", nodes - 1));
     }
     let End::Router { router: mut at, .. } = wiring.channels()[wiring.injects(source) as usize].to
     else {

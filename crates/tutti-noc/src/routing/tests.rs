@@ -1,4 +1,4 @@
-//! Ways, walked by hand: how long they are, where they lead over, and what UGAL weighs.
+//! Paths, walked by hand: their lengths, the routers on them, and the choices of UGAL.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,10 +72,10 @@ fn walks(wiring: &Wiring, text: &str) -> Vec<(u32, u32, Vec<u32>, Vec<VcRange>)>
     all
 }
 
-/// Between groups that are fully connected: local, global, local at most; by way of another group once
+/// Between groups that are fully connected: local, global, local at most; over another group once
 /// more global and local.
 #[test]
-fn ways_through_a_dragonfly() {
+fn paths_through_a_dragonfly() {
     let dragonfly = wiring("dragonfly:p=1,a=4,h=1,g=5");
     let (half, third) = (6, 4);
     for (source, destination, passed, behind) in walks(&dragonfly, "minimal") {
@@ -99,7 +99,7 @@ fn ways_through_a_dragonfly() {
 
 /// With several cables between two groups, the one that is nearest to both ends.
 #[test]
-fn ways_through_a_dragonfly_of_grids_are_shortest_of_those_over_one_global_link() {
+fn paths_through_a_dragonfly_of_grids_are_the_shortest_over_one_global_link() {
     for notation in ["dragonfly:p=1,a=3x2,h=2,g=4", "dragonfly:p=1,a=4,h=2,g=3,absolute"] {
         let dragonfly = wiring(notation);
         let graph = Arc::clone(dragonfly.topology().unwrap());
@@ -139,7 +139,7 @@ fn nca_turns_at_every_lowest_common_ancestor() {
     }
 }
 
-/// In a row of four routers: straight on is one hop, the way by another router two.
+/// In a row of four routers: the shortest path is one hop, the path over another router two.
 #[test]
 fn ugal_weighs_credits_in_use_times_hops() {
     let row = wiring("flattened_butterfly:4:1");
@@ -164,7 +164,7 @@ fn ugal_weighs_credits_in_use_times_hops() {
                 assert_eq!(behind.last(), Some(&upper), "the second leg is on the upper half");
             }
         }
-        // Half of the packets draw router 1 or 2 to go by way of.
+        // Half of the packets draw router 1 or 2 as the intermediate node.
         assert!(detours > 5 * (14 - most as usize), "{threshold}: {detours}");
     }
 }
@@ -180,7 +180,7 @@ fn hops_over_two_legs_are_those_of_both() {
 }
 
 #[test]
-fn packets_of_a_flow_take_each_of_its_ways() {
+fn packets_of_a_flow_take_each_of_its_routes() {
     let mesh = wiring("mesh:2x2");
     let text = "source_routed:0-3=0.1.2;0-3=1.1.2;*=dimension_order";
     let routing = parse(text, &mesh).unwrap();
@@ -199,7 +199,7 @@ fn flows_that_lead_nowhere_are_refused() {
         ("0-3=0.9", "router 1 has no output port 9; expected at most 2"),
         ("0-3=0.2", "port 2 of router 1 leads to node 1"),
         ("0-3=0.1.2.0", "ports follow 2, which leads to its node"),
-        ("0-4=0", "there is no node 4; expected at most 3"),
+        ("0-4=0", "node 4 does not exist; expected at most 3"),
     ] {
         let refused = parse(&format!("source_routed:{flow};*=dimension_order"), &mesh);
         let to = u32::from(flow.as_bytes()[2] - b'0');
@@ -207,7 +207,7 @@ fn flows_that_lead_nowhere_are_refused() {
         assert_eq!(refused.err(), Some(FlitError::Flow { from: 0, to, problem }), "{flow}");
     }
     let missing = parse("source_routed:0-0=2", &mesh).err().unwrap().to_string();
-    assert!(missing.starts_with("the flow from node 0 to node 1: there is none"), "{missing}");
+    assert!(missing.starts_with("the flow from node 0 to node 1: it is missing"), "{missing}");
     for text in ["source_routed", "source_routed:0-1", "source_routed:*=source_routed:0-0=2"] {
         let refused = parse(text, &mesh).err();
         assert!(matches!(refused, Some(FlitError::RoutingArgument { .. })), "{refused:?}");

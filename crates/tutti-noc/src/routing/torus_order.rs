@@ -4,14 +4,14 @@ use super::{Candidate, Compass, Draw, Routing, RoutingContext, toss};
 use crate::packet::Head;
 use crate::settings::VcRange;
 
-/// Along one dimension after the other, the shorter way round its ring; where both are equally short, a
-/// coin decides.
+/// Dimension order, in the shorter direction round each ring; a coin decides where both are equally
+/// short.
 ///
-/// The VCs of a class are halved: packets that go over the end of a row use one half in that row, the
-/// others the other, so that packets form no cyclic dependency in a ring (Dally and Seitz,
-/// "Deadlock-free message routing in multiprocessor interconnection networks", 1987). `balanced` lets
-/// packets that cross neither the end nor the middle of a row use either half, by a coin, as the Cray T3D
-/// did.
+/// The VCs of a class are halved: packets that cross the end of a row use one half in that row, the
+/// others the other. So packets form no cyclic dependency in a ring (Dally and Seitz,
+/// "Deadlock-free message routing in multiprocessor interconnection networks", 1987). `balanced`
+/// lets packets that cross neither the end nor the middle of a row use either half, by a coin, as
+/// the Cray T3D did.
 #[derive(Clone, Debug)]
 pub struct TorusOrder {
     compass: Compass,

@@ -1,4 +1,4 @@
-//! By way of another node: Valiant, ROMM and UGAL.
+//! Over another node: Valiant, ROMM and UGAL.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::legs::{GridLegs, Legs, SECOND, any};
 use super::{Candidate, Compass, Course, Draw, Routing, RoutingContext, draw};
 use crate::packet::Head;
 
-/// Which nodes a packet may go by way of.
+/// The candidates for the intermediate node of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Through {
     /// Any (Valiant, "A scheme for fast parallel communication", 1982).
@@ -14,16 +14,17 @@ pub enum Through {
     /// Those on a shortest path, in a mesh (Nesson and Johnsson, "ROMM routing on mesh and torus networks",
     /// 1995).
     Quadrant,
-    /// Any, or straight on (UGAL-L; Singh, "Load-balanced routing in interconnection networks", 2005):
-    /// straight on if the credits in use of the first port, times the hops, are not more than those of the
-    /// way by the node by more than a threshold. Chosen once, at the source.
+    /// Any, or the shortest path (UGAL-L; Singh, "Load-balanced routing in interconnection
+    /// networks", 2005). Compares the credits in use of the first port, times the hops: the
+    /// shortest path wins unless it exceeds the path over the node by more than a threshold. Chosen
+    /// once, at the source.
     Either {
         /// The threshold.
         threshold: u32,
     },
 }
 
-/// First to a node drawn at random, then to the destination, on VCs of their own.
+/// First to a node drawn at random, then to the destination, on separate VCs.
 #[derive(Clone, Debug)]
 pub struct TwoPhases {
     legs: Arc<dyn Legs>,
@@ -45,13 +46,13 @@ impl TwoPhases {
         TwoPhases { legs, through, nodes, mesh: Some((compass, residents)) }
     }
 
-    /// On a network with legs of so many nodes; by any node where a quadrant is asked for.
+    /// On a network with legs of so many nodes; by any node where a quadrant is requested.
     #[must_use]
     pub fn along(legs: Arc<dyn Legs>, nodes: u32, through: Through) -> TwoPhases {
         TwoPhases { legs, through, nodes, mesh: None }
     }
 
-    /// A packet begins: what it goes by way of, if not straight on.
+    /// A packet starts: its intermediate node, unless it takes the shortest path.
     fn begin(&self, place: &RoutingContext<'_>, head: &mut Head) {
         head.phase = 0;
         head.intermediate = match (self.through, &self.mesh) {

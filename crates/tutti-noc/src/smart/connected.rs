@@ -1,16 +1,16 @@
-//! Links of their own between all nodes: what a mesh is measured against.
+//! Dedicated links between all nodes: the ideal that a mesh is compared with.
 
 use std::collections::VecDeque;
 
 use super::counts::Counts;
 use super::fabric::Fabric;
 use super::flows::Flows;
-use super::message::{Answers, Arrival, Cast, Flow, FlowId, Message};
+use super::message::{Arrival, Cast, Flow, FlowId, Message, Responses};
 use super::settings::Settings;
 use crate::FlitError;
 
 /// A fully connected fabric: every packet arrives a cycle after it was sent (its last flit, one per cycle),
-/// at all of its destinations. Answers are not combined.
+/// at all of its destinations. Responses are not combined.
 pub struct FullyConnected {
     nodes: u32,
     now: u64,
@@ -20,7 +20,7 @@ pub struct FullyConnected {
     flows: Flows,
     /// What arrives at each node, by the cycle from which it may, first come first served.
     arriving: Vec<VecDeque<(u64, Arrival)>>,
-    under_way: u64,
+    in_flight: u64,
     counts: Counts,
 }
 
@@ -39,22 +39,22 @@ impl FullyConnected {
             settings: settings.clone(),
             flows: Flows::new(nodes),
             arriving: vec![VecDeque::new(); nodes as usize],
-            under_way: 0,
+            in_flight: 0,
             counts: Counts::default(),
         })
     }
 
     fn put(&mut self, node: u32, message: &Message, created: u64, tag: u64, at: u64) {
-        let answers = match message.cast {
-            Cast::Answer(flow, value) => Some(Answers { flow, count: 1, value, last: false }),
+        let responses = match message.cast {
+            Cast::Response(flow, value) => Some(Responses { flow, count: 1, value, last: false }),
             _ => None,
         };
         let Message { source, class, .. } = *message;
-        let arrival = Arrival { arrived: at, node, source, created, class, tag, answers };
+        let arrival = Arrival { arrived: at, node, source, created, class, tag, responses };
         let queue = &mut self.arriving[node as usize];
         let place = queue.partition_point(|&(other, _)| other <= at);
         queue.insert(place, (at, arrival));
-        self.under_way += 1;
+        self.in_flight += 1;
         self.counts.ejected += u64::from(message.flits);
     }
 }
@@ -87,7 +87,7 @@ impl Fabric for FullyConnected {
                     self.put(node, &message, message.created, message.tag, at);
                 }
             }
-            &Cast::Answer(flow, _) => {
+            &Cast::Response(flow, _) => {
                 let flow = self.flows.get(flow);
                 let (node, created, tag) = (flow.destination, flow.created, flow.tag);
                 self.put(node, &message, created, tag, at);
@@ -101,11 +101,11 @@ impl Fabric for FullyConnected {
             while queue.front().is_some_and(|&(at, _)| at <= self.now) {
                 let (_, mut arrival) = queue.pop_front().expect("there is one in front");
                 arrival.arrived = self.now;
-                if let Some(answers) = &mut arrival.answers {
-                    answers.last = self.flows.arrived(answers.flow, answers.count);
+                if let Some(responses) = &mut arrival.responses {
+                    responses.last = self.flows.arrived(responses.flow, responses.count);
                 }
                 arrivals.push(arrival);
-                self.under_way -= 1;
+                self.in_flight -= 1;
                 if self.narrow {
                     break;
                 }
@@ -116,7 +116,7 @@ impl Fabric for FullyConnected {
     }
 
     fn is_empty(&self) -> bool {
-        self.under_way == 0
+        self.in_flight == 0
     }
 
     fn skip_to(&mut self, cycle: u64) {

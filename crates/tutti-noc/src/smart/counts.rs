@@ -4,7 +4,7 @@
 /// is an array.
 macro_rules! counters {
     ($($(#[$doc_before:meta])* $before:ident,)* [] $($(#[$doc_after:meta])* $after:ident,)*) => {
-        /// Numbers of events since the beginning.
+        /// Numbers of events since the start.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct Counts {
             $($(#[$doc_before])* pub $before: u64,)*
@@ -56,24 +56,24 @@ counters! {
     input_arbitrations,
     /// Arbitrations at outputs: one for each output port and cycle in which it was open to a nominee.
     output_arbitrations,
-    /// Requests for paths (SSRs), of packets other than answers with an id.
+    /// Requests for paths (SSRs), of packets other than responses with an id.
     requests,
-    /// Links along which these went: each is heard for HPC_max hops, or to the edge.
+    /// Links that these requests crossed: each reaches HPC_max hops, or the edge.
     request_hops,
-    /// Requests for paths of answers with an id.
-    answer_requests,
-    /// Links along which these went.
-    answer_request_hops,
-    /// Answers that can be combined and came to a router, or passed it: each is a look into its table, or for
+    /// Requests for paths of responses with an id.
+    response_requests,
+    /// Links that these requests crossed.
+    response_request_hops,
+    /// Responses that can be combined and came to a router, or passed it: each is a look into its table, or for
     /// its flow among what is buffered.
     table_reads,
-    /// Answers that were dropped or merged into another.
+    /// Responses that were dropped or merged into another.
     merged,
-    /// Answers that can be combined, written into a buffer.
-    answers_buffered,
+    /// Responses that can be combined, written into a buffer.
+    responses_buffered,
     /// Entries of tables of reductions in use, summed over routers and cycles.
     table_entries,
-    /// Distinct flows with an answer buffered that can be combined, summed over routers and cycles.
+    /// Distinct flows with a response buffered that can be combined, summed over routers and cycles.
     buffered_flows,
     /// Cycles run, those passed over too.
     cycles,

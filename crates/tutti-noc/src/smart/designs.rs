@@ -13,16 +13,16 @@ pub struct Design {
     pub name: &'static str,
     /// A sentence.
     pub summary: &'static str,
-    /// What it is made of.
+    /// What it is built from.
     pub kind: DesignKind,
 }
 
-/// What a design is made of.
+/// What a design is built from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DesignKind {
     /// A mesh: hops per cycle, multicasts, reductions.
     Mesh(u32, FanOut, FanIn),
-    /// Links of their own between all nodes; whether a NIC takes one packet per cycle only.
+    /// Dedicated links between all nodes; whether a NIC takes one packet per cycle only.
     FullyConnected(bool),
 }
 
@@ -32,12 +32,12 @@ const REACH: u32 = 8;
 const DESIGNS: &[Design] = &[
     Design {
         name: "baseline",
-        summary: "one-cycle routers; a multicast is a unicast to each, answers go alone",
+        summary: "one-cycle routers; a multicast is a unicast to each, responses go alone",
         kind: DesignKind::Mesh(1, FanOut::Unicasts, FanIn::Unicasts),
     },
     Design {
         name: "baseline_collective",
-        summary: "one-cycle routers that fork multicasts and combine answers that meet",
+        summary: "one-cycle routers that fork multicasts and combine responses that meet",
         kind: DesignKind::Mesh(1, FanOut::Greedy(Tree::Shared), FanIn::Greedy),
     },
     Design {
@@ -57,7 +57,7 @@ const DESIGNS: &[Design] = &[
     },
     Design {
         name: "sfo_complete",
-        summary: "broadcasts in slots of their own, two cycles in six, along the trees of the corners",
+        summary: "broadcasts in reserved slots, two cycles in six, along the trees of the corners",
         kind: DesignKind::Mesh(REACH, FanOut::Complete { interval: 6 }, FanIn::Complete),
     },
     Design {
@@ -81,7 +81,7 @@ pub fn designs() -> &'static [Design] {
 /// The design of a name.
 ///
 /// # Errors
-/// When there is none.
+/// When no design has that name.
 pub fn design(name: &str) -> Result<Design, FlitError> {
     let found = DESIGNS.iter().find(|design| design.name == name).copied();
     found.ok_or_else(|| {

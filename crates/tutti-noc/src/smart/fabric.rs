@@ -1,4 +1,4 @@
-//! What all designs are to those who send over them.
+//! The interface of all designs to their drivers.
 
 use super::counts::Counts;
 use super::message::{Arrival, Flow, FlowId, Message};
@@ -6,10 +6,10 @@ use crate::FlitError;
 
 /// A network on a chip, cycle by cycle.
 ///
-/// In a cycle: whoever drives it sends what there is to send ([`Fabric::send`], with
-/// [`Message::created`] at most [`Fabric::now`]), then [`Fabric::step`]s, and hears what has arrived in
-/// that cycle. What is sent in cycle t takes part in arbitration in cycle t if its NIC has nothing before
-/// it. A NIC has an infinite queue for each class and injects a flit per cycle.
+/// In a cycle the driver sends its packets ([`Fabric::send`], with [`Message::created`] at most
+/// [`Fabric::now`]), calls [`Fabric::step`], and receives the arrivals of that cycle. A packet sent
+/// in cycle t takes part in arbitration in cycle t if its NIC has no earlier packet. A NIC has an
+/// infinite queue for each class and injects a flit per cycle.
 pub trait Fabric {
     /// The cycle that the next [`Fabric::step`] runs.
     fn now(&self) -> u64;
@@ -17,23 +17,23 @@ pub trait Fabric {
     /// How many nodes.
     fn nodes(&self) -> u32;
 
-    /// Begins a reduction; answers may be sent from now on.
+    /// Starts a reduction; responses may be sent from now on.
     ///
     /// # Errors
-    /// When the flow names nodes that are not there, or nobody, or a class that is not.
+    /// When the flow has no members, or names unknown nodes or an unknown class.
     fn open(&mut self, flow: Flow) -> Result<FlowId, FlitError>;
 
-    /// Frees the table entry of a flow that was [`Flow::held`], once its last answer has arrived; such a flow is
+    /// Frees the table entry of a flow that was [`Flow::held`], once its last response has arrived; such a flow is
     /// to be released once.
     fn release(&mut self, flow: FlowId);
 
     /// Queues a packet at its source.
     ///
     /// # Errors
-    /// When it names nodes that are not there, or nobody, or does not fit its class.
+    /// When it has no destination, names unknown nodes, or does not fit its class.
     fn send(&mut self, message: Message) -> Result<(), FlitError>;
 
-    /// Packets that the NIC of a node has not begun to inject; 0 where it never keeps any.
+    /// Packets that the NIC of a node has not started to inject; 0 where it never keeps any.
     fn queued(&self, _node: u32) -> usize {
         0
     }
@@ -41,7 +41,7 @@ pub trait Fabric {
     /// Runs a cycle. What arrives in it is pushed, ordered by node.
     fn step(&mut self, arrivals: &mut Vec<Arrival>);
 
-    /// Whether nothing is queued or under way.
+    /// Whether nothing is queued or in flight.
     fn is_empty(&self) -> bool;
 
     /// Passes over cycles in which nothing happens; only when [`Fabric::is_empty`].

@@ -1,4 +1,4 @@
-//! The reductions that are under way, and what may be sent.
+//! The reductions that are in flight, and what may be sent.
 
 use super::message::{Cast, Flow, FlowId, Message, NodeSet};
 use super::settings::Settings;
@@ -15,9 +15,9 @@ pub(super) struct Flows {
 #[derive(Clone, Debug)]
 struct Open {
     flow: Flow,
-    /// Answers that have not arrived.
+    /// Responses that have not arrived.
     missing: u32,
-    /// Who has not answered.
+    /// Who has not responded.
     silent: NodeSet,
 }
 
@@ -45,11 +45,11 @@ impl Flows {
         &self.open[id.0 as usize].as_ref().expect("a flow that is not over").flow
     }
 
-    /// Counts answers that have arrived; whether they were the last, and so the flow is over. A flow that is
+    /// Counts responses that have arrived; whether they were the last, and so the flow is over. A flow that is
     /// held keeps its id.
     pub(super) fn arrived(&mut self, id: FlowId, count: u32) -> bool {
         let open = self.open[id.0 as usize].as_mut().expect("a flow that is not over");
-        open.missing = open.missing.checked_sub(count).expect("no more answers than members");
+        open.missing = open.missing.checked_sub(count).expect("no more responses than members");
         let over = open.missing == 0;
         if over && !open.flow.held {
             self.close(id);
@@ -68,9 +68,9 @@ impl Flows {
         over
     }
 
-    /// Answers that were sent and have not arrived, of some of the flows.
+    /// Responses that were sent and have not arrived, of some of the flows.
     #[cfg(debug_assertions)]
-    pub(super) fn under_way(&self, counts: impl Fn(FlowId) -> bool) -> u64 {
+    pub(super) fn in_flight(&self, counts: impl Fn(FlowId) -> bool) -> u64 {
         let flows = (0..).zip(&self.open).filter(|&(id, _)| counts(FlowId(id)));
         let sent = flows.flat_map(|(_, open)| open).map(|open| open.missing - open.silent.len());
         sent.map(u64::from).sum()
@@ -81,7 +81,7 @@ impl Flows {
         self.free.push(id.0);
     }
 
-    /// Looks at what is to be sent; notes who has answered.
+    /// Inspects what is to be sent; notes who has responded.
     pub(super) fn check(
         &mut self,
         message: &Message,
@@ -97,24 +97,26 @@ impl Flows {
         }
         if message.flits > 1 && !matches!(message.cast, Cast::One(_)) {
             let flits = message.flits;
-            return bad(format!("{flits} flits to many or as an answer; expected one"));
+            return bad(format!("{flits} flits to many or as a response; expected one"));
         }
         match &message.cast {
             &Cast::One(node) => self.node("a packet", node),
             Cast::Many(_) if !class.multicasts => bad("no multicasts travel in it".to_owned()),
             Cast::Many(members) => self.members("a multicast", message.source, members),
-            &Cast::Answer(id, _) => {
+            &Cast::Response(id, _) => {
                 let open = self.open.get_mut(id.0 as usize).and_then(Option::as_mut);
                 let Some(open) = open else {
-                    return bad(format!("there is no reduction {}", id.0));
+                    return bad(format!("reduction {} does not exist", id.0));
                 };
                 if open.flow.class != message.class {
                     let class = open.flow.class;
-                    return bad(format!("an answer of a reduction of class {class}"));
+                    return bad(format!("a response of a reduction of class {class}"));
                 }
                 if !open.silent.remove(message.source) {
                     let node = message.source;
-                    return bad(format!("node {node} answers twice, or is not asked"));
+                    return bad(format!(
+                        "node {node} has responded, or is not a member of the reduction"
+                    ));
                 }
                 Ok(())
             }

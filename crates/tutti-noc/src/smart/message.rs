@@ -1,16 +1,17 @@
-//! What a fabric carries: packets to one node, to many, and answers that are combined on their path.
+//! What a fabric carries: packets to one node, to many, and responses that are combined on their path.
 
 /// A set of nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeSet {
-    /// The nodes below 64, a bit each: the only ones of most meshes, so sets of them take no memory of their own.
+    /// The nodes below 64, a bit each: the only ones of most meshes, so their sets need no
+    /// allocation.
     low: u64,
     /// Further ones, 64 in each word.
     high: Box<[u64]>,
 }
 
 impl NodeSet {
-    /// Nobody.
+    /// The empty set.
     #[must_use]
     pub fn new() -> NodeSet {
         NodeSet::default()
@@ -86,7 +87,7 @@ impl NodeSet {
         words.last().map(|(index, word): (u32, u64)| 64 * index + word.ilog2())
     }
 
-    /// Whether nobody is in it.
+    /// Whether the set is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -111,14 +112,14 @@ impl FromIterator<u32> for NodeSet {
     }
 }
 
-/// Names a reduction that is under way.
+/// Names a reduction that is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowId(pub u32);
 
-/// How the values of answers become one.
+/// How the values of responses become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Combine {
-    /// They are counted; what they carry is not looked at. The one that needs no reducer.
+    /// They are counted; what they carry is not inspected. The one that needs no reducer.
     #[default]
     Count,
     /// Their sum, modulo 2^64.
@@ -145,21 +146,21 @@ impl Combine {
     }
 }
 
-/// A reduction: each member sends one answer ([`Cast::Answer`]) to the destination.
+/// A reduction: each member sends one response ([`Cast::Response`]) to the destination.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// The cycle from which its latency counts.
     pub created: u64,
-    /// Who gets the answers.
+    /// Who gets the responses.
     pub destination: u32,
-    /// Who answers; the destination is not among them.
+    /// Who responds; the destination is not among them.
     pub members: NodeSet,
-    /// The message class of the answers.
+    /// The message class of the responses.
     pub class: u8,
     /// How values become one.
     pub combine: Combine,
-    /// Whether its table entry is kept after the last answer has arrived until [`super::Fabric::release`], as
-    /// when the root of the broadcast is not the destination.
+    /// Whether its table entry is held after the last response has arrived until
+    /// [`super::Fabric::release`], as when the root of the broadcast is not the destination.
     pub held: bool,
     /// Handed back with what arrives.
     pub tag: u64,
@@ -168,12 +169,12 @@ pub struct Flow {
 /// Where a packet goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cast {
-    /// To one node; to its own node too, which takes a turn at the ejection port.
+    /// To one node; also to the sending node, through its ejection port.
     One(u32),
     /// To each of these.
     Many(NodeSet),
-    /// To the destination of a flow, as the sender's answer with a value.
-    Answer(FlowId, u64),
+    /// To the destination of a flow, as the sender's response with a value.
+    Response(FlowId, u64),
 }
 
 /// A packet to be sent.
@@ -187,20 +188,20 @@ pub struct Message {
     pub cast: Cast,
     /// Its message class.
     pub class: u8,
-    /// Its length; one for multicasts and answers.
+    /// Its length; one for multicasts and responses.
     pub flits: u32,
     /// Handed back when it arrives.
     pub tag: u64,
 }
 
-/// A packet that has arrived at a node, or answers of a flow.
+/// A packet that has arrived at a node, or responses of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Arrival {
     /// The cycle in which its last flit won the ejection port, and [`super::Settings::eject_cost`].
     pub arrived: u64,
     /// The node it has come to.
     pub node: u32,
-    /// The node that sent it; of combined answers, one of those that did.
+    /// The node that sent it; of combined responses, one of their senders.
     pub source: u32,
     /// The cycle from which its latency counts: of its message, or of its flow.
     pub created: u64,
@@ -208,13 +209,13 @@ pub struct Arrival {
     pub class: u8,
     /// As in its message, or in its flow.
     pub tag: u64,
-    /// Of answers, how many these are, and their value.
-    pub answers: Option<Answers>,
+    /// Of responses, how many these are, and their value.
+    pub responses: Option<Responses>,
 }
 
-/// Answers of a flow that have arrived together.
+/// Responses of a flow that have arrived together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Answers {
+pub struct Responses {
     /// Whose.
     pub flow: FlowId,
     /// How many were combined into this one.

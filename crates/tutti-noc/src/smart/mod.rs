@@ -2,7 +2,7 @@
 //! and SMART-FanIn, and the meshes they are compared with.
 //!
 //! T. Krishna and L.-S. Peh, "Single-Cycle Collective Communication Over A Shared Network Fabric", NOCS
-//! 2014. What happens in a cycle, and who goes first, is written down in `docs/models/smart.md`.
+//! 2014. The events of a cycle and the arbitration are defined in `docs/models/smart.md`.
 
 mod carrier;
 mod connected;
@@ -24,6 +24,6 @@ pub use counts::Counts;
 pub use designs::{Design, DesignKind, design, designs};
 pub use fabric::Fabric;
 pub use mesh::Mesh;
-pub use message::{Answers, Arrival, Cast, Combine, Flow, FlowId, Message, NodeSet};
+pub use message::{Arrival, Cast, Combine, Flow, FlowId, Message, NodeSet, Responses};
 pub use record::{Event, EventKind, Stop};
 pub use settings::{Class, FanIn, FanOut, Fault, Priority, REDUCER_HOPS, Settings, Tree};

@@ -1,4 +1,4 @@
-//! What happens to flits, event by event, for those who want to watch.
+//! The events of flits.
 
 /// Why a flit stopped where it did.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
@@ -12,16 +12,16 @@ pub enum Stop {
     /// A flit from farther away went first, or was expected to.
     #[named("stopped:farther")]
     Farther,
-    /// The next router had no room.
+    /// The next router had no free buffer.
     #[named("stopped:no_room")]
-    NoRoom,
+    NoBuffer,
     /// Earlier flits of its packet were here.
     #[named("stopped:order")]
     Order,
-    /// The router waited for other answers of the flow.
+    /// The router waited for other responses of the flow.
     #[named("stopped:answers")]
-    Answers,
-    /// The ports were kept for a preset path.
+    Responses,
+    /// The ports were reserved for a preset path.
     #[named("stopped:preset")]
     Preset,
 }
@@ -36,7 +36,7 @@ pub enum EventKind {
         /// A bit each.
         outputs: u8,
     },
-    /// It asked for a path of so many hops.
+    /// It requested a path of so many hops.
     Requested {
         /// 0 to 3 for E, W, N, S.
         output: u8,
@@ -64,9 +64,9 @@ pub enum EventKind {
         /// 0 to 3 for E, W, N, S.
         input: u8,
     },
-    /// A copy, or an answer that others follow, was not kept.
+    /// A copy, or a response that others follow, was dropped.
     Dropped,
-    /// It became part of another answer of its flow.
+    /// It became part of another response of its flow.
     Merged,
     /// It won the ejection port.
     Arrived,

@@ -33,24 +33,24 @@ pub enum FanOut {
     /// A copy is retained at every router passed, as far as the flit gets (section III-C). With one hop per
     /// cycle this is forking at every hop.
     Greedy(Tree),
-    /// All of an edge, then all rows or columns, in cycles kept free for it (section III-B): one broadcast
-    /// from each corner every `interval` cycles. The tree is the private one.
+    /// All of an edge, then all rows or columns, in cycles reserved for it (section III-B): one
+    /// broadcast from each corner every `interval` cycles. The tree is the private one.
     Complete {
         /// Cycles from one broadcast slot to the next (BI).
         interval: u32,
     },
 }
 
-/// What the answers of a reduction are to routers.
+/// What the responses of a reduction are to routers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FanIn {
     /// Nothing: each is a unicast.
     #[default]
     Unicasts,
-    /// Those of a flow that meet in a router become one; with [`Priority::Bypass`] one that passes takes
-    /// along those that are buffered where it passes (section IV-B).
+    /// Responses of a flow that meet in a router are merged; with [`Priority::Bypass`] a bypassing
+    /// response takes along the responses buffered where it passes (section IV-B).
     Greedy,
-    /// Routers know how many directions answers come from, drop all but the last, and so one arrives
+    /// Routers know how many directions responses come from, drop all but the last, and so one arrives
     /// (section IV-A).
     Complete,
 }
@@ -72,14 +72,14 @@ pub struct Class {
 pub enum Fault {
     /// The three stages of a broadcast share their VCs.
     SharedVcs,
-    /// Routers expect an answer from their own NIC only.
+    /// Routers expect a response from the local NIC only.
     WrongDirections,
-    /// What a bypassing answer takes along is lost.
+    /// What a bypassing response takes along is lost.
     LostMerge,
 }
 
-/// All settings of a mesh. Delays are in cycles. Sections are those of Krishna and Peh, "Single-Cycle
-/// Collective Communication Over A Shared Network Fabric", NOCS 2014, unless something else is said.
+/// All settings of a mesh. Delays are in cycles. Sections refer to Krishna and Peh, "Single-Cycle
+/// Collective Communication Over A Shared Network Fabric", NOCS 2014, unless stated otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Routers in a row, 2 to 64; x grows to the east.
@@ -88,7 +88,7 @@ pub struct Settings {
     pub rows: u32,
     /// Hops that a flit can make in a cycle (HPC_max), 1 or more; 1 is the mesh of one-cycle routers.
     pub hops_per_cycle: u32,
-    /// Who goes first.
+    /// Arbitration between local and bypassing flits.
     pub priority: Priority,
     /// Whether packets go along y before x; broadcast trees of [`Tree::Shared`] too.
     pub yx: bool,
@@ -101,21 +101,21 @@ pub struct Settings {
     /// Whether the VCs of a class are shared out to the three stages of a broadcast instead of each having
     /// as many.
     pub split_vcs: bool,
-    /// Cycles from when a VC is vacated to when the routers upstream can count on it, besides the next one.
+    /// Cycles from when a VC is vacated to when the routers upstream can count on it, in addition to the next one.
     /// 2 is natural: traversal, and the wire back.
     pub credit_delay: u32,
-    /// Cycles that setting up a path takes besides that of switch allocation: 0 as the paper's latencies
+    /// Cycles that setting up a path takes in addition to that of switch allocation: 0 as the paper's latencies
     /// have it, 1 as published implementations.
     pub sag_extra_cycle: u32,
     /// Cycles from winning the ejection port to arrival.
     pub eject_cost: u32,
     /// Entries of the aggregation reduction tables (ART) of [`FanIn::Complete`], i.e. reductions that can be
-    /// under way at once: with it one at least for each root of a tree, 4 on private trees, else each node.
+    /// in flight at once: with it one at least for each root of a tree, 4 on private trees, else each node.
     pub art_entries: u32,
     /// Whether what passes can be combined with an operand (OR, MIN, MAX, sums other than counts); then
     /// [`Settings::hops_per_cycle`] is at most [`REDUCER_HOPS`].
     pub reducer: bool,
-    /// Cycles without any move after which packets under way are called deadlocked.
+    /// Cycles without any move after which packets in flight are called deadlocked.
     pub patience: u64,
     /// What is broken on purpose, in tests.
     pub fault: Option<Fault>,
@@ -257,7 +257,7 @@ impl Settings {
             return in_range("art_entries", self.art_entries, 1, most);
         }
         let (least, roots) = match self.tree() {
-            Some(Tree::Private) => (4, "corner, where private trees begin"),
+            Some(Tree::Private) => (4, "corner, where private trees start"),
             _ => (self.nodes(), "node, as each may be a root"),
         };
         if (least..=most).contains(&self.art_entries) {

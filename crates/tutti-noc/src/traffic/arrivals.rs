@@ -1,4 +1,4 @@
-//! When packets are generated: cycle after cycle, without a look at the cycles between.
+//! When packets are generated: cycle after cycle, without visiting the cycles between.
 //!
 //! The number of cycles until something happens that has the same chance in each is geometric; it is
 //! drawn at once. What comes out has the law of a test in every cycle.
@@ -25,13 +25,13 @@ enum Law {
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// Its next packet; `NEVER` when there is none.
+    /// Its next packet; `NEVER` if it sends no more.
     next: u64,
     /// Draws so far; packets so far where they are periodic.
     drawn: u64,
     /// The first cycle after the burst that `next` is in.
     burst_end: u64,
-    /// How far into a period the node begins.
+    /// How far into a period the node starts.
     phase: f64,
 }
 
@@ -153,7 +153,7 @@ fn within_bursts(
     NEVER
 }
 
-/// The end of a burst that begins at `start`.
+/// The end of a burst that starts at `start`.
 fn burst_end(state: &mut Node, draws: &mut Draws, on: Geometric, start: u64) -> u64 {
     start.saturating_add(1).saturating_add(draws.cycles(state, on))
 }

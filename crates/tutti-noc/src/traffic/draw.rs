@@ -2,8 +2,8 @@
 
 use tutti_units::random::{random_bits, scale, split_words, unit};
 
-/// What a draw is for; the numbers are part of what a seed means and stay as they are. They keep off those
-/// of the disturbances of a run that has the same seed.
+/// The purpose of a draw; the numbers are part of the meaning of a seed and never change. They
+/// differ from the numbers of the disturbances of a run with the same seed.
 #[derive(Clone, Copy)]
 pub(crate) enum Stream {
     Destination = 0x7000_0000,
@@ -15,7 +15,7 @@ pub(crate) enum Stream {
     Permutation = 0x7000_0005,
     /// To whom a multicast goes.
     Members = 0x7000_0006,
-    /// Who gets the answers of a reduction.
+    /// The destination of a reduction.
     Root = 0x7000_0007,
 }
 

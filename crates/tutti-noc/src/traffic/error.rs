@@ -6,22 +6,22 @@
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TrafficError {
     /// No pattern has that name.
-    #[error("there is no traffic pattern `{name}`: expected one of {known}")]
+    #[error("unknown traffic pattern `{name}`: expected one of {known}")]
     UnknownPattern { name: String, known: String },
-    /// An argument that is missing, not wanted or not readable.
+    /// An argument that is missing, not requested or not readable.
     #[error("`{text}` cannot be read: expected {expected}")]
     Malformed { text: String, expected: String },
     /// A number of nodes for which the pattern is not defined.
     #[error("`{pattern}` is not defined for {nodes} nodes: expected {expected}")]
     Nodes { pattern: String, nodes: u32, expected: &'static str },
-    /// A pattern along dimensions where there are none.
-    #[error("`{pattern}` needs a grid of nodes: the network has none")]
+    /// A pattern along dimensions on a network without a grid.
+    #[error("`{pattern}` needs a grid of nodes, which the network lacks")]
     NoGrid { pattern: String },
     /// A grid that the pattern is not defined on.
     #[error("`{pattern}` is not defined on a grid of {grid}: expected {expected}")]
     Grid { pattern: String, grid: String, expected: &'static str },
     /// A grid with more or fewer places than there are nodes.
-    #[error("a grid of {grid} does not hold {nodes} nodes")]
+    #[error("a grid of {grid} does not have {nodes} nodes")]
     GridSize { grid: String, nodes: u32 },
     /// A node that there is not.
     #[error("`{pattern}` names node {node}: the last of {nodes} nodes is {}", nodes.saturating_sub(1))]
@@ -32,19 +32,19 @@ pub enum TrafficError {
     /// A list with too few or too many entries.
     #[error("`{pattern}` gives {given} {what}: expected {expected}")]
     Count { pattern: String, what: &'static str, given: usize, expected: u32 },
-    /// Weights of which none is more than zero.
+    /// Weights that are all zero.
     #[error("`{text}` gives every weight as 0: expected at least one above")]
     NoWeight { text: String },
-    /// Nobody left to send to.
+    /// No destination is left.
     #[error("`{pattern}` leaves no node to send to")]
     NoDestination { pattern: String },
     /// No process has that name.
     #[error(
-        "there is no injection process `{text}`: expected bernoulli, on_off:ALPHA..., periodic or \
+        "unknown injection process `{text}`: expected bernoulli, on_off:ALPHA..., periodic or \
          periodic:aligned"
     )]
     UnknownProcess { text: String },
-    /// A rate or chance that is none.
+    /// A rate or probability out of range.
     #[error("{what} of {value} is refused: expected a number from 0 to 1")]
     Chance { what: &'static str, value: String },
     /// Not two of the three parameters of bursts.
@@ -56,8 +56,10 @@ pub enum TrafficError {
     /// Bursts that cannot carry the rate.
     #[error("on_off cannot generate {rate} packets per cycle: {name} would have to be {value}")]
     OutOfReach { rate: String, name: &'static str, value: String },
-    /// Bursts that neither begin nor end.
-    #[error("on_off with alpha and beta of 0 stays as it began: expected one of them above 0")]
+    /// Bursts that neither start nor end.
+    #[error(
+        "on_off with alpha and beta of 0 stays in its first state: expected one of them above 0"
+    )]
     Stuck,
     /// A packet without flits.
     #[error("`{text}` has a packet of 0 flits: expected at least one")]

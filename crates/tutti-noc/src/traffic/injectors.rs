@@ -14,7 +14,7 @@ pub(crate) fn load_seed(seed: u64, load: usize) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Injectors {
     arrivals: Arrivals,
-    /// By source; [`NEVER`] of those that do not send.
+    /// By source; [`NEVER`] for sources that do not send.
     next: Vec<Created>,
 }
 

@@ -1,11 +1,11 @@
 //! Who sends packets to whom, when, and how long they are.
 //!
-//! A [`Pattern`] says where the packets of a node go, a [`Process`] when they are generated, a
-//! [`PacketSize`] how many flits they have; a [`Trace`] says all of it, packet by packet. The patterns and
+//! A [`Pattern`] gives the destinations of the packets of a node, a [`Process`] their times, a
+//! [`PacketSize`] their flits; a [`Trace`] gives all three, packet by packet. The patterns and
 //! processes that BookSim 2 has are defined as there, so that the two can be compared.
 //!
 //! Every draw is a pure function of (seed, what it is for, node, number): it depends neither on the order
-//! in which nodes are asked nor on what else is drawn. Message classes that shall differ have seeds that
+//! in which nodes are requested nor on what else is drawn. Message classes that shall differ have seeds that
 //! differ.
 
 mod arrivals;

@@ -28,7 +28,7 @@ pub enum Process {
     Periodic {
         /// Packets per cycle.
         rate: f64,
-        /// Whether all nodes do so at the same time; else each begins at a place of its own.
+        /// Whether all nodes do so at the same time; else each starts with a random offset.
         aligned: bool,
     },
 }

@@ -84,7 +84,7 @@ impl PacketSize {
         }
     }
 
-    /// Flits per packet in the mean: a rate in flits divided by it is one in packets.
+    /// Flits per packet on average: a rate in flits divided by it is one in packets.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.sizes.mean()
@@ -123,15 +123,15 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused() {
-        let says = |text| PacketSize::parse(text).unwrap_err().to_string();
+        let message = |text| PacketSize::parse(text).unwrap_err().to_string();
         for text in ["", "x", "1,", "1/", "-4", "1.5"] {
             let form = "expected sizes in flits, such as `4` or `1,5`, or with weights, `1,5/3,1`";
-            assert_eq!(says(text), format!("`{text}` cannot be read: {form}"));
+            assert_eq!(message(text), format!("`{text}` cannot be read: {form}"));
         }
-        assert_eq!(says("2,0"), "`2,0` has a packet of 0 flits: expected at least one");
-        assert_eq!(says("2,3/1"), "`2,3/1` gives 1 weights: expected 2");
+        assert_eq!(message("2,0"), "`2,0` has a packet of 0 flits: expected at least one");
+        assert_eq!(message("2,3/1"), "`2,3/1` gives 1 weights: expected 2");
         assert_eq!(
-            says("2,3/0,0"),
+            message("2,3/0,0"),
             "`2,3/0,0` gives every weight as 0: expected at least one above"
         );
         assert!(PacketSize::fixed(0).is_err() && PacketSize::weighted(&[], &[]).is_err());

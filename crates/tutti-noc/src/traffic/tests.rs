@@ -14,7 +14,7 @@ pub(super) fn chi_square(counts: &[u32], chances: &[f64]) -> (f64, f64) {
             assert_eq!(count, 0, "what cannot be was drawn");
             continue;
         }
-        assert!(expected > 5.0, "too few draws to tell");
+        assert!(expected > 5.0, "too few draws for a test");
         sum += (f64::from(count) - expected).powi(2) / expected;
         free += 1.0;
     }
@@ -28,7 +28,7 @@ fn chi_square_of_two(one: &[u32], two: &[u32]) -> (f64, f64) {
         sum += (f64::from(one) - f64::from(two)).powi(2) / f64::from(one + two);
         free += 1.0;
     }
-    assert!(free > 1.0, "too few classes to tell");
+    assert!(free > 1.0, "too few classes for a test");
     (sum, free + 5.0 * libm::sqrt(2.0 * free))
 }
 
@@ -79,8 +79,8 @@ fn gaps(packets: &[Vec<u64>], most: usize) -> Vec<u32> {
     counts
 }
 
-/// How often so many packets came in windows of 20 cycles, 100 cycles apart so that what one burst does to
-/// one says little about the next.
+/// The distribution of packets in windows of 20 cycles, 100 cycles apart so that the windows are
+/// nearly independent.
 fn windows(packets: &[Vec<u64>], cycles: u64) -> Vec<u32> {
     let mut counts = vec![0; 21];
     for of in packets {
@@ -137,7 +137,7 @@ fn bursts_at_once_have_the_law_of_a_test_in_every_cycle() {
 }
 
 #[test]
-fn rates_are_what_was_asked_for() {
+fn rates_match_the_request() {
     // Bernoulli: of 10^6 cycles x 0.07, deviation sqrt(10^6 x 0.07 x 0.93) = 255.
     let count = |process| at_once(process, 100, 10_000, 3).iter().map(Vec::len).sum::<usize>();
     assert!(count(Process::bernoulli(0.07).unwrap()).abs_diff(70_000) < 5 * 255);
@@ -177,7 +177,7 @@ fn certain_bursts_are_certain() {
         let first = of[0];
         assert!(of.into_iter().eq(first..500));
     }
-    // Once off, always off; those that begin on have a burst first.
+    // Once off, always off; nodes that start on have a burst first.
     let silent = Process::on_off(0.0, None, Some(0.5), Some(1.0)).unwrap();
     let packets = at_once(silent, 40, 1_000_000, 1);
     assert!(packets.iter().any(Vec::is_empty) && packets.iter().any(|of| !of.is_empty()));
@@ -216,11 +216,11 @@ fn periodic_packets_come_on_time() {
 }
 
 #[test]
-fn asking_again_or_later_changes_nothing() {
+fn repeated_or_later_requests_change_nothing() {
     for process in [Process::bernoulli(0.3).unwrap(), on_off(0.2, 0.1, 0.1)] {
         let all = at_once(process, 3, 1_000, 9);
         let mut arrivals = Arrivals::new(process, 5, 9);
-        // Nodes in another order, each asked at cycles of its own, twice.
+        // Nodes in another order, each polled at different cycles, twice.
         for node in [2, 0, 1] {
             for from in [0, 0, 1, 7, 7, 8, 200, 201, 640] {
                 let of = &all[node as usize];
@@ -264,21 +264,21 @@ fn processes_are_read_with_the_third_parameter_of_bursts_left_out() {
 
 #[test]
 fn what_is_no_process_is_refused() {
-    let says = |text, rate| Process::parse(text, rate).unwrap_err().to_string();
+    let message = |text, rate| Process::parse(text, rate).unwrap_err().to_string();
     assert_eq!(
-        says("poisson", 0.2),
-        "there is no injection process `poisson`: expected bernoulli, on_off:ALPHA..., periodic or \
+        message("poisson", 0.2),
+        "unknown injection process `poisson`: expected bernoulli, on_off:ALPHA..., periodic or \
          periodic:aligned"
     );
     for (rate, written) in [(1.5, "1.5"), (-0.1, "-0.1"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")]
     {
         let refused = format!("a rate of {written} is refused: expected a number from 0 to 1");
-        assert_eq!(says("bernoulli", rate), refused);
-        assert_eq!(says("periodic", rate), refused);
-        assert_eq!(says("on_off:alpha=1,beta=1", rate), refused);
+        assert_eq!(message("bernoulli", rate), refused);
+        assert_eq!(message("periodic", rate), refused);
+        assert_eq!(message("on_off:alpha=1,beta=1", rate), refused);
     }
     assert_eq!(
-        says("on_off:alpha=2,beta=1", 0.5),
+        message("on_off:alpha=2,beta=1", 0.5),
         "alpha of 2 is refused: expected a number from 0 to 1"
     );
     for (text, given) in [("on_off", 0), ("on_off:r1=1", 1), ("on_off:alpha=1,beta=1,r1=1", 3)] {
@@ -286,21 +286,21 @@ fn what_is_no_process_is_refused() {
             "on_off has {given} of alpha, beta and r1: expected two of them, the third follows from the \
              rate"
         );
-        assert_eq!(says(text, 0.5), sentence);
+        assert_eq!(message(text, 0.5), sentence);
     }
     for text in
         ["on_off:", "on_off:alpha", "on_off:gamma=1", "on_off:alpha=1,alpha=1", "on_off:r1=x"]
     {
         let form = "expected two of alpha, beta and r1, such as `on_off:alpha=0.1,r1=0.5`";
-        assert_eq!(says(text, 0.5), format!("`{text}` cannot be read: {form}"));
+        assert_eq!(message(text, 0.5), format!("`{text}` cannot be read: {form}"));
     }
     assert_eq!(
-        says("on_off:alpha=0.25,beta=0.75", 0.5),
+        message("on_off:alpha=0.25,beta=0.75", 0.5),
         "on_off cannot generate 0.5 packets per cycle: r1 would have to be 2"
     );
-    assert!(says("on_off:beta=0.25,r1=0.25", 0.5).contains("alpha would have to be -0.5"));
+    assert!(message("on_off:beta=0.25,r1=0.25", 0.5).contains("alpha would have to be -0.5"));
     assert_eq!(
-        says("on_off:beta=0,r1=1", 0.5),
-        "on_off with alpha and beta of 0 stays as it began: expected one of them above 0"
+        message("on_off:beta=0,r1=1", 0.5),
+        "on_off with alpha and beta of 0 stays in its first state: expected one of them above 0"
     );
 }

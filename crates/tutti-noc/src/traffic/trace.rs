@@ -26,12 +26,13 @@ pub struct Trace {
 const HEADER: &str = "cycle,source,destination,flits";
 
 impl Trace {
-    /// Reads a file of comma-separated values with the header `cycle,source,destination,flits` and, where
-    /// there are classes, a fifth column `class`; without it, all packets are of class 0. Empty lines and
-    /// those that begin with `#` say nothing. Lines may be in any order.
+    /// Reads a file of comma-separated values with the header `cycle,source,destination,flits` and,
+    /// for message classes, a fifth column `class`; without it, all packets are of class 0. Empty
+    /// lines and lines that start with `#` are ignored. Lines may be in any order.
     ///
     /// # Errors
-    /// When a line cannot be read, names a node that there is not, or a packet has no flits; says which line.
+    /// When a line cannot be read, names an unknown node, or has a packet without flits; the error
+    /// names the line.
     pub fn parse(text: &str, nodes: u32) -> Result<Trace, TrafficError> {
         let lines = (1..).zip(text.lines().map(str::trim));
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -80,27 +81,31 @@ fn record(number: usize, line: &str, columns: usize, nodes: u32) -> Result<Recor
         return Err(at(number, problem));
     }
     let node = |column: usize, what: &str| {
-        let node = whole(number, fields[column], what)?;
+        let node = parse_count(number, fields[column], what)?;
         let last = nodes.saturating_sub(1);
         let problem =
             || format!("{what} {node} does not exist: the last of {nodes} nodes is {last}");
         if node < nodes { Ok(node) } else { Err(at(number, problem())) }
     };
-    let flits = whole(number, fields[3], "flits")?;
+    let flits = parse_count(number, fields[3], "flits")?;
     if flits == 0 {
         return Err(at(number, "a packet has at least one flit".to_owned()));
     }
     Ok(Record {
-        cycle: whole(number, fields[0], "cycle")?,
+        cycle: parse_count(number, fields[0], "cycle")?,
         source: node(1, "source")?,
         destination: node(2, "destination")?,
         flits,
-        class: fields.get(4).map_or(Ok(0), |class| whole(number, class, "class"))?,
+        class: fields.get(4).map_or(Ok(0), |class| parse_count(number, class, "class"))?,
     })
 }
 
-fn whole<T: std::str::FromStr>(number: usize, text: &str, what: &str) -> Result<T, TrafficError> {
-    let problem = |_| at(number, format!("expected a whole number as {what}, not `{text}`"));
+fn parse_count<T: std::str::FromStr>(
+    number: usize,
+    text: &str,
+    what: &str,
+) -> Result<T, TrafficError> {
+    let problem = |_| at(number, format!("expected an integer as {what}, not `{text}`"));
     text.parse().map_err(problem)
 }
 
@@ -138,26 +143,23 @@ mod tests {
 
     #[test]
     fn a_line_that_cannot_be_read_is_named() {
-        let says = |text: &str| Trace::parse(text, 4).unwrap_err().to_string();
-        let line = |line: &str| says(&format!("cycle,source,destination,flits\n\n{line}"));
+        let message = |text: &str| Trace::parse(text, 4).unwrap_err().to_string();
+        let line = |line: &str| message(&format!("cycle,source,destination,flits\n\n{line}"));
         assert_eq!(
-            says(""),
+            message(""),
             "line 1 of the trace: expected the header `cycle,source,destination,flits`"
         );
         assert_eq!(
-            says("#\n1,2,3,4"),
+            message("#\n1,2,3,4"),
             "line 2 of the trace: expected the header `cycle,source,destination,flits` or \
              `cycle,source,destination,flits,class`, not `1,2,3,4`"
         );
         assert_eq!(line("1,2,3"), "line 3 of the trace: expected 4 values, not the 3 of `1,2,3`");
         assert_eq!(
             line("1,2,x,1"),
-            "line 3 of the trace: expected a whole number as destination, not `x`"
+            "line 3 of the trace: expected an integer as destination, not `x`"
         );
-        assert_eq!(
-            line("-1,2,3,1"),
-            "line 3 of the trace: expected a whole number as cycle, not `-1`"
-        );
+        assert_eq!(line("-1,2,3,1"), "line 3 of the trace: expected an integer as cycle, not `-1`");
         assert_eq!(
             line("1,4,3,1"),
             "line 3 of the trace: source 4 does not exist: the last of 4 nodes is 3"

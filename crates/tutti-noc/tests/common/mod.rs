@@ -41,7 +41,7 @@ pub fn slotted(interval: u32) -> Settings {
     Settings { fan_out: FanOut::Complete { interval }, ..smart(8, 8) }
 }
 
-/// Answers that are combined.
+/// Responses that are combined.
 pub fn combining(fan_in: FanIn, priority: Priority) -> Settings {
     Settings { fan_in, priority, reducer: true, ..smart(8, 8) }
 }
@@ -65,13 +65,13 @@ pub enum Deed {
         to: NodeSet,
         class: u8,
     },
-    /// A reduction; each member answers so many cycles after it begins.
+    /// A reduction; each member responds so many cycles after it starts.
     Reduce {
         to: u32,
         members: Vec<(u32, u64)>,
         class: u8,
         combine: Combine,
-        /// Cycles after its last answer has arrived until it is released.
+        /// Cycles after its last response has arrived until it is released.
         held: Option<u64>,
     },
 }
@@ -86,7 +86,7 @@ pub fn broadcast(nodes: u32, from: u32) -> Deed {
     Deed::Multicast { from, to: NodeSet::all_but(nodes, from), class: 0 }
 }
 
-/// From all the others, which answer at once.
+/// From all the others, which respond at once.
 pub fn reduction(nodes: u32, to: u32) -> Deed {
     let members = NodeSet::all_but(nodes, to).iter().map(|node| (node, 0)).collect();
     Deed::Reduce { to, members, class: 0, combine: Combine::Sum, held: None }
@@ -118,7 +118,7 @@ impl Outcome {
 
 enum Due {
     Deed(u64, Deed),
-    Answer(FlowId, u32, u8),
+    Response(FlowId, u32, u8),
     Release(FlowId),
 }
 
@@ -138,16 +138,16 @@ pub fn run(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)], limit: u64) -> Outcom
         for one in due.remove(&now).unwrap_or_default() {
             match one {
                 Due::Deed(tag, deed) => begin(fabric, tag, deed, &mut due, &mut held),
-                Due::Answer(flow, from, class) => answer(fabric, flow, from, class),
+                Due::Response(flow, from, class) => response(fabric, flow, from, class),
                 Due::Release(flow) => fabric.release(flow),
             }
         }
         let before = arrivals.len();
         fabric.step(&mut arrivals);
-        for answers in arrivals[before..].iter().filter_map(|arrival| arrival.answers) {
-            if let Some(delay) = held.get(&answers.flow).copied().filter(|_| answers.last) {
-                held.remove(&answers.flow);
-                due.entry(now + 1 + delay).or_default().push(Due::Release(answers.flow));
+        for responses in arrivals[before..].iter().filter_map(|arrival| arrival.responses) {
+            if let Some(delay) = held.get(&responses.flow).copied().filter(|_| responses.last) {
+                held.remove(&responses.flow);
+                due.entry(now + 1 + delay).or_default().push(Due::Release(responses.flow));
             }
         }
     }
@@ -186,22 +186,22 @@ fn begin(
             }
             for (node, delay) in members {
                 if delay == 0 {
-                    answer(fabric, flow, node, class);
+                    response(fabric, flow, node, class);
                 } else {
-                    due.entry(created + delay).or_default().push(Due::Answer(flow, node, class));
+                    due.entry(created + delay).or_default().push(Due::Response(flow, node, class));
                 }
             }
         }
     }
 }
 
-/// A value that tells who answered.
+/// A value that identifies the sender of a response.
 pub fn value_of(node: u32) -> u64 {
     1 << (node % 64)
 }
 
-fn answer(fabric: &mut dyn Fabric, flow: FlowId, source: u32, class: u8) {
-    let cast = Cast::Answer(flow, value_of(source));
+fn response(fabric: &mut dyn Fabric, flow: FlowId, source: u32, class: u8) {
+    let cast = Cast::Response(flow, value_of(source));
     let created = fabric.now();
     fabric.send(Message { created, source, cast, class, flits: 1, tag: 0 }).unwrap();
 }

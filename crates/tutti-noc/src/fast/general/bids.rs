@@ -1,6 +1,6 @@
 //! Bids for the switch: of VCs that have an output VC, and of heads that speculate on one.
 
-use super::{Answer, Bid, General, LAST};
+use super::{Bid, Decision, General, LAST};
 use crate::allocator::Request;
 use crate::fast::Network;
 use crate::fast::bits::{Bits, low};
@@ -38,17 +38,17 @@ impl<const W: usize> Network<W> {
             self.in_vcs[in_vc].switch_pending = true;
             if !general.bids.iter().any(|bid| bid.local == local && !bid.speculative) {
                 let router = count(router);
-                general.switch_answers.push_back(Answer { due, router, local, granted: None });
+                general.switch_decisions.push_back(Decision { due, router, local, granted: None });
             }
         }
         general.bids.sort_unstable_by_key(|bid| bid.input);
         for bid in &general.bids {
             let (router, granted) = (count(router), Some(bid.output));
-            general.switch_answers.push_back(Answer { due, router, local: bid.local, granted });
+            general.switch_decisions.push_back(Decision { due, router, local: bid.local, granted });
         }
     }
 
-    /// A VC that has an output VC asks for the switch, if it can use it. If it holds it already, whether
+    /// A VC that has an output VC requests the switch, if it can use it. If it holds it already, whether
     /// it can use it.
     fn bid(&mut self, general: &mut General, router: usize, local: usize) -> Option<bool> {
         let switch = self.switch();
@@ -91,7 +91,7 @@ impl<const W: usize> Network<W> {
         !self.slow || self.can_send(port)
     }
 
-    /// A head asks for the switch before it has a VC.
+    /// A head requests the switch before it has a VC.
     fn speculate(
         &mut self,
         general: &mut General,
@@ -104,7 +104,7 @@ impl<const W: usize> Network<W> {
         let in_vc = first_in as usize * self.vcs + local;
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         candidates.clear();
-        self.for_each_way(in_vc, |candidate| candidates.push(*candidate));
+        self.for_each_candidate(in_vc, |candidate| candidates.push(*candidate));
         let input = switch.input(local);
         let priority = self.first_priority(in_vc, &self.in_vcs[in_vc]);
         let lower = if speculation.allocator.is_none() { LAST } else { 0 };
@@ -155,7 +155,7 @@ impl<const W: usize> Network<W> {
         false
     }
 
-    /// Of several VCs of a switch input that ask for the same output one asks: the most urgent, and of
+    /// Of several VCs of a switch input that request the same output one requests: the most urgent, and of
     /// those the next in turn.
     fn add_bid(&self, general: &mut General, router: usize, bid: Bid) {
         let first = self.routers[router].first_in as usize * self.switch().ins;
@@ -193,8 +193,8 @@ impl<const W: usize> Network<W> {
         let yields = self.settings.speculation.is_some_and(|spec| spec.yield_to_requests);
         let is_masked = |input: u32, output: u32| {
             let taken = sure.iter().any(|grant| grant.1 == output);
-            let wanted = requested.contains(&output);
-            sure.iter().any(|grant| grant.0 == input) || if yields { wanted } else { taken }
+            let contested = requested.contains(&output);
+            sure.iter().any(|grant| grant.0 == input) || if yields { contested } else { taken }
         };
         let (sure, maybe) = (&sure, &*grants);
         bids.retain(|bid| {
@@ -208,7 +208,7 @@ impl<const W: usize> Network<W> {
         self.settle(general, router);
     }
 
-    /// Turns move on for those that won; those that speculated and have no VC there win nothing.
+    /// Pointers advance for winners; a speculative winner without a VC there wins nothing.
     fn settle(&mut self, general: &mut General, router: usize) {
         let switch = self.switch();
         let Router { first_in, first_out, .. } = self.routers[router];

@@ -1,8 +1,8 @@
 //! Every other allocator and pipeline: priorities, speculation, speedups, delays of several cycles,
 //! switches that are held.
 //!
-//! Here routers first ask, all of them, on the state that the cycle began with; then answers that are due
-//! take effect: VCs first, then the switch.
+//! Here all routers first send requests, on the state at the start of the cycle. Then the grants
+//! that are due take effect: VCs first, then the switch.
 
 mod bids;
 
@@ -19,9 +19,9 @@ use crate::settings::{Priority, Settings};
 /// Below every priority of a packet or a candidate.
 const LAST: i64 = 1 << 62;
 
-/// What an input VC hears `due`.
+/// What an input VC receives `due`.
 #[derive(Clone, Copy, Debug)]
-struct Answer {
+struct Decision {
     due: u64,
     router: u32,
     /// Counted from the router's first input VC.
@@ -30,7 +30,7 @@ struct Answer {
     granted: Option<usize>,
 }
 
-/// An input VC that asks for the switch.
+/// An input VC that requests the switch.
 #[derive(Clone, Copy, Debug)]
 struct Bid {
     input: usize,
@@ -40,7 +40,7 @@ struct Bid {
     speculative: bool,
 }
 
-/// Allocators, and what is under way between them and those that asked.
+/// Allocators, and the allocations in flight.
 pub(super) struct General {
     vc: Vec<Allocator>,
     switch: Vec<Allocator>,
@@ -52,19 +52,19 @@ pub(super) struct General {
     holders: Vec<Option<(usize, usize)>>,
     /// Per switch output, how many switch inputs hold it: grants of several rounds can be due in one.
     held: Vec<u32>,
-    vc_answers: VecDeque<Answer>,
-    switch_answers: VecDeque<Answer>,
+    vc_decisions: VecDeque<Decision>,
+    switch_decisions: VecDeque<Decision>,
     requests: Vec<Request>,
     grants: Vec<(u32, u32)>,
     bids: Vec<Bid>,
-    /// VCs granted in the turn of this router, for those that speculate.
+    /// VCs granted in the turn of this router, for speculative requests.
     fresh_grants: Vec<(u32, u32)>,
-    /// Router and input VC of those that hold the switch, and whether they can use it now.
+    /// Router and input VC of the packets that hold the switch, and whether they can use it now.
     holding: Vec<(usize, usize, bool)>,
     /// Rounds in a cycle, and rounds before this one; stages and queues count in rounds.
     rounds: u64,
     round: u64,
-    /// Heads being routed: the round from which they ask for a VC.
+    /// Heads being routed: the round from which they request a VC.
     routing: VecDeque<(u64, u32)>,
     /// Per input port, the round that credits were last given in, and the cycle they leave in: a message
     /// for a round, and one message in a cycle.
@@ -75,7 +75,7 @@ pub(super) struct General {
 }
 
 impl General {
-    /// Whether settings ask for more than the usual.
+    /// Whether settings request more than the usual.
     pub(super) fn needed(settings: &Settings) -> bool {
         let usual = settings.vc_allocator == AllocatorKind::SeparableInputFirst
             && settings.switch_allocator == AllocatorKind::SeparableInputFirst
@@ -114,8 +114,8 @@ impl General {
             offsets: (0..inputs).map(|input| input % ins as usize).collect(),
             holders: vec![None; inputs],
             held: vec![0; out_ports * outs as usize],
-            vc_answers: VecDeque::new(),
-            switch_answers: VecDeque::new(),
+            vc_decisions: VecDeque::new(),
+            switch_decisions: VecDeque::new(),
             requests: Vec::new(),
             grants: Vec::new(),
             bids: Vec::new(),
@@ -131,23 +131,23 @@ impl General {
 }
 
 impl General {
-    /// The last round of a stage of so many cycles that begins in `round`.
+    /// The last round of a stage of so many cycles that starts in `round`.
     fn end_of(&self, round: u64, cycles: u64) -> u64 {
         if cycles <= 1 { round } else { (round / self.rounds + cycles - 1) * self.rounds }
     }
 
-    /// Whether nobody waits for an answer.
+    /// Whether no allocation is in flight.
     pub(super) fn is_idle(&self) -> bool {
-        self.routing.is_empty() && self.vc_answers.is_empty() && self.switch_answers.is_empty()
+        self.routing.is_empty() && self.vc_decisions.is_empty() && self.switch_decisions.is_empty()
     }
 
-    /// A head is routed from this round on, or from the first of a cycle that has just begun.
+    /// A head is routed from this round on, or from the first of a cycle that has just started.
     pub(super) fn route_until(&mut self, now: u64, delay: u64, in_vc: u32) {
         let round = self.round.max(now * self.rounds);
         self.routing.push_back((self.end_of(round, delay) + 1, in_vc));
     }
 
-    /// A VC holds a switch input and output from now on, and whoever held that input does no more.
+    /// A VC holds a switch input and output from now on; a previous holder of that input loses it.
     fn hold(&mut self, input: usize, local: usize, output: usize) {
         self.let_go(input);
         self.holders[input] = Some((local, output));
@@ -207,15 +207,15 @@ impl<const W: usize> Network<W> {
                     word &= word - 1;
                 }
             }
-            self.answer_vcs(&mut general);
+            self.commit_vcs(&mut general);
             let passages = self.passages(&mut general);
             self.general = Some(general);
             let sooner = round + 1 < rounds && self.settings.traversal_delay > 0;
-            self.answer_switch(passages, sooner);
+            self.commit_switch(passages, sooner);
         }
     }
 
-    /// Heads that have become first are routed; those that have been ask for a VC.
+    /// Heads that have become first are routed; routed heads request a VC.
     fn begin_round(&mut self, round: u64) {
         if let Some(general) = &mut self.general {
             general.round = round;
@@ -238,7 +238,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A router's VCs ask for what they need.
+    /// A router's VCs request what they need.
     fn ask(&mut self, general: &mut General, router: usize) {
         let (vc_requests, ready) = (self.routers[router].vc_requests, self.routers[router].ready);
         general.fresh_grants.clear();
@@ -259,7 +259,7 @@ impl<const W: usize> Network<W> {
         let mut rest = vc_requests;
         while let Some(local) = rest.pop() {
             let in_vc = self.routers[router].first_in as usize * self.vcs + local;
-            self.for_each_way(in_vc, |candidate| {
+            self.for_each_candidate(in_vc, |candidate| {
                 self.request_vcs(general, router, local, candidate)
             });
         }
@@ -272,12 +272,12 @@ impl<const W: usize> Network<W> {
             let granted = granted.map(|grant| grant.1 as usize);
             self.in_vcs[self.routers[router].first_in as usize * self.vcs + local].stage =
                 Stage::Pending;
-            general.vc_answers.push_back(Answer { due, router: count(router), local, granted });
+            general.vc_decisions.push_back(Decision { due, router: count(router), local, granted });
         }
     }
 
     /// Every candidate of the first packet of a VC.
-    fn for_each_way(&self, in_vc: usize, mut what: impl FnMut(&Candidate)) {
+    fn for_each_candidate(&self, in_vc: usize, mut what: impl FnMut(&Candidate)) {
         let vc = &self.in_vcs[in_vc];
         if vc.many {
             self.candidates[in_vc].iter().for_each(what);
@@ -298,7 +298,7 @@ impl<const W: usize> Network<W> {
         let port = (self.routers[router].first_out + candidate.port) as usize;
         let vc = &self.in_vcs[in_vc];
         let mut free =
-            self.with_room(vc, in_vc, port, self.out_ports[port].free & candidate.vcs.mask());
+            self.usable(vc, in_vc, port, self.out_ports[port].free & candidate.vcs.mask());
         let output_priority = self.first_priority(in_vc, vc);
         while free != 0 {
             let bit = low(free);
@@ -321,9 +321,10 @@ impl<const W: usize> Network<W> {
         self.priority(flit.packet())
     }
 
-    fn answer_vcs(&mut self, general: &mut General) {
-        while general.vc_answers.front().is_some_and(|answer| answer.due <= general.round) {
-            let Some(Answer { router, local, granted, .. }) = general.vc_answers.pop_front() else {
+    fn commit_vcs(&mut self, general: &mut General) {
+        while general.vc_decisions.front().is_some_and(|decision| decision.due <= general.round) {
+            let Some(Decision { router, local, granted, .. }) = general.vc_decisions.pop_front()
+            else {
                 break;
             };
             let router = router as usize;
@@ -340,19 +341,22 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Whether an output VC granted some cycles ago is still to be had.
+    /// Whether an output VC granted some cycles ago is still available.
     fn is_still_free(&self, router: usize, in_vc: usize, out: usize) -> bool {
         let port = self.routers[router].first_out as usize + out / self.vcs;
         let bit = 1 << (out % self.vcs);
         let free = self.out_ports[port].free & bit;
-        self.settings.vc_delay == 1 || self.with_room(&self.in_vcs[in_vc], in_vc, port, free) != 0
+        self.settings.vc_delay == 1 || self.usable(&self.in_vcs[in_vc], in_vc, port, free) != 0
     }
 
-    /// Those who are due to pass and still can, before any of them does; the others ask again.
+    /// The input VCs that are due to pass and still can, before any of them does; the others
+    /// request again.
     fn passages(&mut self, general: &mut General) -> Vec<(usize, usize)> {
         let mut passages = Vec::new();
-        while general.switch_answers.front().is_some_and(|answer| answer.due <= general.round) {
-            let Some(Answer { router, local, granted, .. }) = general.switch_answers.pop_front()
+        while general.switch_decisions.front().is_some_and(|decision| decision.due <= general.round)
+        {
+            let Some(Decision { router, local, granted, .. }) =
+                general.switch_decisions.pop_front()
             else {
                 break;
             };
@@ -371,8 +375,8 @@ impl<const W: usize> Network<W> {
         passages
     }
 
-    /// Packets that hold the switch go on, or lose it; then those that have been granted it pass.
-    fn answer_switch(&mut self, passages: Vec<(usize, usize)>, sooner: bool) {
+    /// Packets that hold the switch go on, or lose it; then packets with a grant pass.
+    fn commit_switch(&mut self, passages: Vec<(usize, usize)>, sooner: bool) {
         let Some(general) = &mut self.general else { return };
         let mut holding = std::mem::take(&mut general.holding);
         for &(router, local, can) in &holding {

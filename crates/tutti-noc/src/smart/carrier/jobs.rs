@@ -32,14 +32,15 @@ pub(super) struct Job {
     pub(super) of: u64,
 }
 
-/// A message that is not wholly there.
+/// A message that has not fully arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Under {
     pub(super) bytes: Bytes,
     /// Flits of its packets, but for the last.
     pub(super) packet: u32,
-    /// Receivers to whom something is missing, by node: packets, or flits of a combine of which not all
-    /// answers have come; and when the last of those that are there has, no sooner than the model says.
+    /// The receivers that miss something, by node: packets, or flits of a combine with outstanding
+    /// responses; and the arrival time of the last part received so far, no earlier than the
+    /// endpoint model allows.
     pub(super) receivers: Vec<(u32, Ticket, u64, Time)>,
     /// Of a combine, the messages of its members.
     pub(super) members: Option<Vec<Ticket>>,
@@ -55,8 +56,8 @@ impl Under {
         *there = arrival.max(*there);
     }
 
-    /// A packet has come to a node, the last of a flit's answers if it is some; whether all has come to all, and the
-    /// messages that are wholly there now.
+    /// A packet arrives at a node: the last of a flit's responses, if it carries responses. Returns
+    /// whether all receivers are served, and the messages that are now complete.
     pub(super) fn takes(
         &mut self,
         node: u32,
@@ -82,7 +83,7 @@ impl Under {
     }
 }
 
-/// A combine, whose flits are reductions of their own.
+/// A combine. Each of its flits is a separate reduction.
 #[derive(Clone, Debug)]
 pub(super) struct Reduction {
     pub(super) destination: u32,
@@ -90,7 +91,7 @@ pub(super) struct Reduction {
     pub(super) bytes: Bytes,
     /// The tag of its flits, once a member contributes.
     pub(super) number: Option<u64>,
-    /// Flits for which some members have answered: how many are still to.
+    /// Flits for which some members have responded: how many are still to.
     open: BTreeMap<u64, (FlowId, u32)>,
 }
 
@@ -99,8 +100,8 @@ impl Reduction {
         Reduction { destination, members, bytes, number: None, open: BTreeMap::new() }
     }
 
-    /// The reduction of a flit that one more member answers, if it has begun.
-    pub(super) fn begun(&mut self, flit: u64) -> Option<FlowId> {
+    /// The reduction of a flit that one more member responds, if it has started.
+    pub(super) fn started(&mut self, flit: u64) -> Option<FlowId> {
         let (flow, silent) = self.open.get_mut(&flit)?;
         let flow = *flow;
         *silent -= 1;
@@ -110,7 +111,7 @@ impl Reduction {
         Some(flow)
     }
 
-    /// Takes note of one that begins with the answer of a member.
+    /// Takes note of one that starts with the response of a member.
     pub(super) fn begin(&mut self, flit: u64, flow: FlowId) {
         let silent = self.members.len() - 1;
         if silent > 0 {

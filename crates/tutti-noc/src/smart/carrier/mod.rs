@@ -1,21 +1,25 @@
 //! Messages of schedules over a fabric whose routers may fork and combine.
 //!
-//! Rank i is node i. A message is cut into packets of flits that carry so many bytes each; where routers know of
-//! multicasts, one to several ranks is a multicast of a flit for each of these, and where they know of answers, a
-//! combine is a reduction of a flit for each: every member answers with its part, routers add what meets, and the
-//! destination's NIC adds what still comes apart, and its own, as flits come in. Folding so costs no time
-//! besides that of the flits: the adder is in the path, which limits hops per cycle
-//! ([`REDUCER_HOPS`](super::REDUCER_HOPS)), or at the port of a NIC, which takes a flit per cycle.
+//! Rank i is node i. A message is cut into packets of flits that carry so many bytes each. With
+//! multicasts in routers, a message to several ranks is a multicast for each of its flits. With
+//! combining in routers, a combine is a reduction for each of its flits. Every member responds with
+//! its part, routers add responses that meet, and the destination's NIC adds the rest and its part
+//! as flits arrive. Adding takes no extra time: the adder is in the path, which limits hops per
+//! cycle ([`REDUCER_HOPS`](super::REDUCER_HOPS)), or at the port of a NIC, which takes a flit per
+//! cycle.
 //!
 //! **A NIC** has the messages of a step take turns, a packet at a time, before those of the next step, and hands a packet
-//! to the fabric when the one before is injected. The first packet can be injected from the first whole cycle on in which the model says that
-//! the first byte leaves; what arrives in a cycle can be answered from the next on. A message has arrived when all of
-//! it has, and never before the model says; a multicast at each receiver by itself, a combine with the last answer.
+//! to the fabric when the previous one is injected. The first packet is injected from the first
+//! full cycle in which its first byte leaves according to the endpoint model; a message that
+//! arrives in a cycle can trigger another from the next cycle on. A message arrives with its last
+//! part, never before the endpoint model allows; a multicast arrives at each receiver separately, a
+//! combine with its last response.
 //!
-//! **Reductions under way** are no more than there are entries of tables ([`Settings::art_entries`]): a NIC passes
-//! over what would be one more until one is over. (How it knows is not modelled.) As it begins none of a later step before
-//! those of an earlier one, ranks that go through combines in the same order never wait for each other's entries. When
-//! nothing else can move one more is begun all the same; its answers are then unicasts, if routers have tables.
+//! **Reductions in flight** are at most as many as table entries ([`Settings::art_entries`]): a NIC
+//! skips further reductions until one is over. (How it knows is not modelled.) It starts none of a
+//! later step before those of an earlier one, so ranks that execute combines in the same order
+//! never wait for each other's entries. If nothing else can move, one more is started without an
+//! entry; its responses are then unicasts, if routers have tables.
 
 mod jobs;
 
@@ -97,9 +101,9 @@ pub struct FabricCarrier<'a> {
     under: BTreeMap<u64, Under>,
     next: u64,
     reductions: Vec<Reduction>,
-    /// Reductions of a flit that have begun and are not over.
-    begun: u32,
-    /// Those that were begun although tables had no entry left.
+    /// Reductions of a flit that have started and are not over.
+    active: u32,
+    /// Reductions that were started although tables had no free entry.
     beyond: u64,
     arrivals: Vec<Arrival>,
     deadlock: Option<Deadlock>,
@@ -128,7 +132,7 @@ impl<'a> FabricCarrier<'a> {
             under: BTreeMap::new(),
             next: 0,
             reductions: Vec::new(),
-            begun: 0,
+            active: 0,
             beyond: 0,
             arrivals: Vec::new(),
             deadlock: None,
@@ -148,7 +152,7 @@ impl<'a> FabricCarrier<'a> {
         self.fabric.counts()
     }
 
-    /// Reductions that were begun although tables had no entry left.
+    /// Reductions that were started although tables had no entry left.
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.beyond
@@ -177,7 +181,7 @@ impl<'a> FabricCarrier<'a> {
     }
 
     /// Has every NIC that has nothing waiting hand over a packet; whether any did. `beyond` lets one reduction more
-    /// begin than there are entries.
+    /// start than there are entries.
     fn hand_over(&mut self, mut beyond: bool) -> bool {
         let mut any = false;
         for node in 0..self.fabric.nodes() {
@@ -227,7 +231,7 @@ impl<'a> FabricCarrier<'a> {
                 let before = self.beyond;
                 let Some(flow) = self.flow(reduction, job, *beyond) else { return false };
                 *beyond &= self.beyond == before;
-                (Cast::Answer(flow, 1), 1)
+                (Cast::Response(flow, 1), 1)
             }
         };
         let message = Message {
@@ -246,12 +250,12 @@ impl<'a> FabricCarrier<'a> {
         true
     }
 
-    /// The reduction that the next flit of a contribution belongs to: one that has begun, or one more if it may.
+    /// The reduction that the next flit of a contribution belongs to: one that has started, or one more if it may.
     fn flow(&mut self, reduction: usize, job: &Job, beyond: bool) -> Option<super::FlowId> {
-        if let Some(flow) = self.reductions[reduction].begun(job.cut) {
+        if let Some(flow) = self.reductions[reduction].started(job.cut) {
             return Some(flow);
         }
-        let full = self.begun >= self.settings.art_entries;
+        let full = self.active >= self.settings.art_entries;
         if full && !beyond {
             return None;
         }
@@ -267,7 +271,7 @@ impl<'a> FabricCarrier<'a> {
             tag: job.number,
         };
         let flow = self.fabric.open(flow).expect("members were checked");
-        self.begun += 1;
+        self.active += 1;
         self.reductions[reduction].begin(job.cut, flow);
         Some(flow)
     }
@@ -283,16 +287,20 @@ impl<'a> FabricCarrier<'a> {
     }
 
     fn arrived(&mut self, arrival: &Arrival) {
-        let &Arrival { arrived, node, tag, answers, .. } = arrival;
+        let &Arrival { arrived, node, tag, responses, .. } = arrival;
         let at = self.endpoints.time_of(arrived);
         let Some(mut under) = self.under.remove(&tag) else { return };
         let bytes = self.endpoints.carried(under.bytes, u64::from(under.packet));
         let there = self.endpoints.take(node, at, at, bytes);
-        if let Some(answers) = answers {
-            debug_assert_eq!(answers.value, u64::from(answers.count), "every answer is worth one");
-            self.begun -= u32::from(answers.last);
+        if let Some(responses) = responses {
+            debug_assert_eq!(
+                responses.value,
+                u64::from(responses.count),
+                "every response is worth one"
+            );
+            self.active -= u32::from(responses.last);
         }
-        let last = answers.is_none_or(|answers| answers.last);
+        let last = responses.is_none_or(|responses| responses.last);
         let (over, mut done) = under.takes(node, there, last);
         if !over {
             self.under.insert(tag, under);
@@ -300,8 +308,8 @@ impl<'a> FabricCarrier<'a> {
         done.drain(..).for_each(|(ticket, time)| self.endpoints.arrive(ticket, time));
     }
 
-    /// Goes on where nothing is under way in the fabric: to the next cycle in which something can be handed over,
-    /// or told. Whether there is one.
+    /// Continues while the fabric is empty: skips to the next cycle in which a packet or an arrival
+    /// can be handed over. Returns whether there is one.
     fn skip(&mut self) -> bool {
         let now = self.fabric.now();
         let starts =
@@ -340,8 +348,8 @@ impl Carrier for FabricCarrier<'_> {
 
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
         let mut cycles = 0;
-        // What has been told of lies in the past: a message is there only when no other, still under
-        // way, can be there before it.
+        // Reported deliveries lie in the past: a message is delivered only when no message in
+        // flight can arrive before it.
         while self.endpoints.due().is_none_or(|due| due > self.fabric.now()) {
             let handed_over = self.hand_over(false);
             if !handed_over && self.fabric.is_empty() {

@@ -1,7 +1,7 @@
 //! What no mesh can better: every message in one cycle, until a link or port is busy all the time.
 //!
 //! Links are loaded as packets along x, then y load them, a multicast loads a link of its tree once, and
-//! answers are combined wherever they meet. Sources: the bounds for unicasts and broadcasts are those of
+//! responses are combined wherever they meet. Sources: the bounds for unicasts and broadcasts are those of
 //! Park et al., "Approaching the Theoretical Limits of a Mesh NoC with a 16-Node Chip Prototype in 45nm SOI",
 //! DAC 2012, here for any size.
 
@@ -12,7 +12,7 @@ use super::{Kind, Load, Members, Sources};
 pub struct Ideal {
     /// Messages per cycle, of all sources together, at which a link or port is busy all the time.
     pub throughput: f64,
-    /// Hops of a unicast in the mean; to the node farthest from the root of another message.
+    /// Hops of a unicast on average; to the node farthest from the root of another message.
     pub hops: f64,
 }
 
@@ -41,13 +41,13 @@ pub fn ideal(load: &Load, columns: u32, rows: u32) -> Option<Ideal> {
         Kind::Multicast { from, to } => {
             let receives = match to {
                 Members::AnyNumber => nodes / 2.0,
-                // Those in which nobody was left are drawn again.
+                // Sets without members are drawn again.
                 Members::Half => (nodes - 1.0) / 2.0 / (1.0 - libm::exp2(1.0 - nodes)),
             };
             Some(multicast(*from, receives, columns, rows))
         }
         Kind::Reduction { .. } => {
-            // A NIC injects an answer for every destination but itself; links carry less: the first
+            // A NIC injects a response for every destination but itself; links carry less: the first
             // along a row one for every destination beyond it.
             let throughput = nodes / (nodes - 1.0);
             Some(Ideal { throughput, hops: mean_farthest(columns) + mean_farthest(rows) })

@@ -3,7 +3,7 @@
 //!
 //! The phases and statistics are those of [`crate::measure`]. Messages created in the window count,
 //! whenever they end; a mesh that accepts less than 97 % of the offered load is not drained. The latency of a broadcast or multicast runs from
-//! its creation to the last of its deliveries, that of a reduction from its beginning until the answers
+//! its creation to the last of its deliveries, that of a reduction from its start until the responses
 //! of all have arrived; waiting at the source is part of both. Runs with several seeds are independent;
 //! their means give confidence intervals.
 
@@ -49,7 +49,7 @@ pub enum Kind {
     /// A flit from every other node to a destination that is drawn for each, all at once; entries of
     /// tables are there as if a broadcast had made them.
     Reduction {
-        /// Independent processes that begin them; each begins one per cycle at most.
+        /// Independent processes that start them; each starts one per cycle at most.
         streams: u32,
     },
 }
@@ -68,7 +68,7 @@ pub enum Sources {
 pub enum Members {
     /// As many as each number from one to all others is as likely, and then any of them.
     AnyNumber,
-    /// Each with a chance of a half; if nobody then is left, drawn again.
+    /// Each node with probability one half; an empty set is drawn again.
     Half,
 }
 
@@ -77,7 +77,7 @@ pub enum Members {
 pub struct Load {
     /// What it is.
     pub kind: Kind,
-    /// When messages are created, by each source: a node, or a process that begins reductions.
+    /// When messages are created, by each source: a node, or a process that starts reductions.
     pub process: Process,
     /// The message class.
     pub class: u8,
@@ -105,9 +105,9 @@ pub struct Measured {
     pub messages: u64,
     /// Messages created in the window, per cycle, by all sources together.
     pub offered: f64,
-    /// Messages that ended in it, per cycle, counted by their parts: deliveries, or answers.
+    /// Messages that ended in it, per cycle, counted by their parts: deliveries, or responses.
     pub accepted: f64,
-    /// Parts of a message, in the mean: destinations of a multicast, answers of a reduction, flits.
+    /// Parts of a message, on average: destinations of a multicast, responses of a reduction, flits.
     pub parts: f64,
     /// From creation to the end; not a number if none ended.
     pub latency: f64,
@@ -115,12 +115,12 @@ pub struct Measured {
     pub latency_extremes: (u64, u64),
     /// 50, 90, 99 and 99.9 of 100 took no longer.
     pub quantiles: [u64; 4],
-    /// From creation to each delivery, in the mean.
+    /// From creation to each delivery, on average.
     pub part_latency: f64,
-    /// Packets that arrived for a message, in the mean: of a reduction, how many of its answers were not
+    /// Packets that arrived for a message, on average: of a reduction, how many of its responses were not
     /// combined with others.
     pub arrivals: f64,
-    /// Messages that had begun and not ended, in the mean over the window.
+    /// Messages that had started and not ended, on average over the window.
     pub active: f64,
 }
 
@@ -131,17 +131,17 @@ impl Measurement {
         self.per_router(self.counts.table_entries)
     }
 
-    /// Distinct flows with an answer in a buffer, per router.
+    /// Distinct flows with a response in a buffer, per router.
     #[must_use]
     pub fn buffered_flows(&self) -> f64 {
         self.per_router(self.counts.buffered_flows)
     }
 
-    /// Cycles that an answer stays in a router where it is buffered, in the mean: one if it leaves with the
-    /// first arbitration. By Little's law, with those that merged into it as one.
+    /// Mean cycles that a response stays buffered in a router: one if it leaves with the first
+    /// arbitration. By Little's law, counting merged responses as one.
     #[must_use]
     pub fn stay(&self) -> f64 {
-        real(self.counts.buffered_flows) / real(self.counts.answers_buffered)
+        real(self.counts.buffered_flows) / real(self.counts.responses_buffered)
     }
 
     fn per_router(&self, sum: u64) -> f64 {

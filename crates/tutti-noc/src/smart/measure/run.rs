@@ -24,7 +24,7 @@ pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(),
         return Err(FlitError::OutOfRange { what: "measure", value: measure, expected });
     }
     if loads.is_empty() {
-        let problem = "there are none; expected one or more".to_owned();
+        let problem = "the list is empty; expected one load or more".to_owned();
         return Err(FlitError::Clash { what: "loads", problem });
     }
     for load in loads {
@@ -51,7 +51,7 @@ pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(),
     Ok(())
 }
 
-/// Runs synthetic traffic on an empty fabric of these settings, until told to stop.
+/// Runs synthetic traffic on an empty fabric of these settings, until stopped.
 ///
 /// # Errors
 /// As [`check`], and when it was stopped.
@@ -153,7 +153,7 @@ impl MeshRun<'_> {
             }
             self.send(now)?;
             self.fabric.step(&mut self.arrivals);
-            self.hear();
+            self.record_arrivals();
             if self.phases.in_window(now).is_some() {
                 self.tallies.iter_mut().for_each(Tally::pass);
             }
@@ -181,13 +181,13 @@ impl MeshRun<'_> {
         Ok(())
     }
 
-    fn hear(&mut self) {
+    fn record_arrivals(&mut self) {
         for arrival in self.arrivals.drain(..) {
             let [load, place] = [arrival.tag >> 32, arrival.tag & u64::from(u32::MAX)];
             let (load, place) = (usize::try_from(load), u32::try_from(place));
             let (Ok(load), Ok(place)) = (load, place) else { continue };
-            let parts = match (&self.generators[load].load.kind, arrival.answers) {
-                (_, Some(answers)) => Some(u64::from(answers.count)),
+            let parts = match (&self.generators[load].load.kind, arrival.responses) {
+                (_, Some(responses)) => Some(u64::from(responses.count)),
                 (Kind::Unicast { .. }, None) => None,
                 (_, None) => Some(1),
             };
@@ -197,7 +197,7 @@ impl MeshRun<'_> {
 }
 
 impl Order {
-    /// Flits of a unicast, destinations of a multicast, answers of a reduction.
+    /// Flits of a unicast, destinations of a multicast, responses of a reduction.
     fn parts(&self, nodes: u32) -> u64 {
         u64::from(match self {
             Order::Unicast { flits, .. } => *flits,
@@ -234,7 +234,9 @@ pub(super) fn give(
                 held: false,
                 tag,
             })?;
-            members.iter().try_for_each(|node| fabric.send(packet(node, Cast::Answer(flow, 0), 1)))
+            members
+                .iter()
+                .try_for_each(|node| fabric.send(packet(node, Cast::Response(flow, 0), 1)))
         }
     }
 }

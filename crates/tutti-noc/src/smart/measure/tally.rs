@@ -4,13 +4,13 @@ use super::{Measured, Phases};
 use crate::measure::statistics::real;
 use crate::measure::window::{WindowTally, falls_short};
 
-/// A load's messages that are under way, and what was counted of those that ended.
+/// A load's messages in flight, and the statistics of its finished messages.
 pub(super) struct Tally {
     pub(super) window: WindowTally,
     cycles: u64,
     open: Vec<Open>,
     free: Vec<u32>,
-    /// Messages under way.
+    /// Messages in flight.
     pub(super) active: u64,
     active_cycles: u64,
     part_latency: u64,
@@ -18,7 +18,7 @@ pub(super) struct Tally {
     arrivals: u64,
 }
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Copy)]
 struct Open {
     created: u64,
@@ -45,7 +45,7 @@ impl Tally {
         }
     }
 
-    /// A message of so many parts begins; by which number it is known.
+    /// A message of so many parts starts; by which number it is known.
     pub(super) fn begin(&mut self, created: u64, parts: u64) -> u32 {
         self.window.create(created, parts);
         self.active += 1;
@@ -55,7 +55,7 @@ impl Tally {
             return place;
         }
         self.open.push(open);
-        u32::try_from(self.open.len() - 1).expect("fewer messages than 2^32 are under way")
+        u32::try_from(self.open.len() - 1).expect("fewer messages than 2^32 are in flight")
     }
 
     /// So many parts of a message arrived together, or all that it has.

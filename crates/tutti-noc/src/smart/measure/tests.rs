@@ -85,7 +85,7 @@ fn sets_by_halves_hold_each_other_node_with_a_chance_of_a_half() {
 }
 
 #[test]
-fn corners_send_and_nobody_else() {
+fn only_corners_send() {
     let kind = Kind::Broadcast { from: Sources::Corners };
     let orders = generated(&load(kind, 0.5), 1_000, 3);
     let mut by_node = [0_u32; 64];
@@ -133,14 +133,14 @@ fn where_all_are_connected_everything_takes_a_cycle() {
     }
     let [broadcast, multicast, reduction, unicast] = &found.loads[..] else { unreachable!() };
     assert!((broadcast.parts - 63.0).abs() < 1e-12 && (reduction.parts - 63.0).abs() < 1e-12);
-    assert!((reduction.arrivals - 63.0).abs() < 1e-12, "answers are not combined");
+    assert!((reduction.arrivals - 63.0).abs() < 1e-12, "responses are not combined");
     // 4000 cycles of 64 x 0.01: 2560 +- 50; of 0.3: 1200 +- 29; bounds at five sigma.
     assert!((broadcast.offered - 0.64).abs() < 0.063);
     assert!((reduction.offered - 0.3).abs() < 0.036);
     assert!((unicast.offered - 12.8).abs() < 0.26);
     // 160 sets of any size: 32 +- 1.44.
     assert!((multicast.parts - 32.0).abs() < 7.2, "{}", multicast.parts);
-    // What takes a cycle is under way for that one and the one it was sent in.
+    // What takes a cycle is in flight for that one and the one it was sent in.
     assert!((broadcast.active / broadcast.offered - 1.0).abs() < 1e-2, "{}", broadcast.active);
 }
 
@@ -154,7 +154,7 @@ fn a_port_that_takes_one_packet_per_cycle_saturates_where_it_must() {
     assert!(below.loads[0].latency > 1.0);
     let share = above.loads[0].accepted / above.loads[0].offered;
     assert!((share - 1.0 / 1.2).abs() < 0.03, "{share}");
-    // 63 answers at one port take 63 cycles.
+    // 63 responses at one port take 63 cycles.
     let reduction = measured(&[load(Kind::Reduction { streams: 1 }, 0.002)], true, 1);
     assert_eq!(reduction.loads[0].latency_extremes.0, 63);
 }

@@ -32,7 +32,7 @@ pub(super) enum Order {
     Unicast { source: u32, destination: u32, flits: u32 },
     /// A flit to these.
     Multicast { source: u32, members: NodeSet },
-    /// A flit from everybody else to this node.
+    /// A flit from every other node to this node.
     Reduction { destination: u32 },
 }
 
@@ -96,7 +96,7 @@ impl Generator {
         }
     }
 
-    /// So many of the others as a draw says, by the first steps of a shuffle.
+    /// A random number of the other nodes, by the first steps of a shuffle.
     fn any_number(&self, source: u32, serial: u64) -> NodeSet {
         let draw = |number: u64| {
             let number = serial.wrapping_mul(u64::from(self.nodes)).wrapping_add(number);

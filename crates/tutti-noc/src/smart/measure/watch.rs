@@ -1,4 +1,4 @@
-//! What happens flit by flit under synthetic traffic, for those who want to see it.
+//! The events of each flit under synthetic traffic.
 
 use super::run::{check, give};
 use super::traffic::{Order, generators};
@@ -17,7 +17,7 @@ pub struct Sent {
     /// Of which load.
     pub load: u32,
     /// Of which message, counted from 0: those of a reduction are of one, and unicasts that a multicast
-    /// was made of.
+    /// was built from.
     pub message: u32,
     /// By which node.
     pub source: u32,
@@ -71,7 +71,7 @@ pub fn watch(
     Ok(Watched { events: mesh.take_record(), sent })
 }
 
-/// Notes the packets that an order is made of, in the order in which the mesh counts them.
+/// Notes the packets that an order is built from, in the order in which the mesh counts them.
 fn note(
     order: &Order,
     settings: &Settings,

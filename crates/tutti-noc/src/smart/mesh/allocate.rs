@@ -10,16 +10,16 @@ const FIRST: [[u8; 1 << PORTS]; PORTS] = {
     let mut table = [[0; 1 << PORTS]; PORTS];
     let mut turn = 0;
     while turn < PORTS {
-        let mut asking = 1;
-        while asking < 1 << PORTS {
+        let mut requesting = 1;
+        while requesting < 1 << PORTS {
             let mut port = turn;
-            while asking >> port & 1 == 0 {
+            while requesting >> port & 1 == 0 {
                 port = (port + 1) % PORTS;
             }
             #[expect(clippy::cast_possible_truncation, reason = "five ports")]
             let first = port as u8;
-            table[turn][asking] = first;
-            asking += 1;
+            table[turn][requesting] = first;
+            requesting += 1;
         }
         turn += 1;
     }
@@ -45,10 +45,10 @@ const SPREAD: [u64; 1 << PORTS] = {
 #[derive(Clone, Copy)]
 struct Open {
     /// By output, VCs that have a VC there, or the NIC.
-    room: [u64; PORTS],
+    free: [u64; PORTS],
     /// The same of multicasts on private trees, before the turn and after it.
     turns: [ByOutput; 2],
-    /// By output, all VCs or none, as it is kept for preset paths.
+    /// By output, all VCs, or none while the output is reserved for preset paths.
     usable: [u64; PORTS],
 }
 
@@ -84,7 +84,7 @@ impl Mesh {
         let inputs = self.vcs.inputs[router * PORTS..].first_chunk::<PORTS>();
         let inputs = inputs.expect("each router has five");
         let mut nominees = [0; PORTS];
-        let (mut ready, mut asking, mut arbitrations) = (0, 0, 0);
+        let (mut ready, mut requesting, mut arbitrations) = (0, 0, 0);
         for port in 0..PORTS {
             let input = &inputs[port];
             ready |= input.ready;
@@ -98,35 +98,36 @@ impl Mesh {
             }
             let (vc, outputs) = nominate(&can, self.input_turns[at]);
             nominees[port] = vc;
-            asking |= SPREAD[usize::from(outputs)] << port;
+            requesting |= SPREAD[usize::from(outputs)] << port;
             arbitrations += u64::from(outputs != 0);
         }
         self.counts.input_arbitrations += arbitrations;
-        if asking != 0 {
-            self.choose(router, &nominees, asking);
+        if requesting != 0 {
+            self.choose(router, &nominees, requesting);
         }
         ready != 0
     }
 
-    /// The inputs of a router that are kept for preset paths, and what is open after its outputs.
+    /// The inputs of a router that are reserved for preset paths, and the VCs that are free after
+    /// its outputs.
     #[inline]
     fn open_after(&self, router: usize, crossing: u64) -> (u8, Open) {
-        let room = self.vcs.room_after(router);
+        let free = self.vcs.free_after(router);
         let of = |stage: usize| -> ByOutput {
-            std::array::from_fn(|output| room[output * usize::from(STAGES) + stage])
+            std::array::from_fn(|output| free[output * usize::from(STAGES) + stage])
         };
         let [east, west, north, south] = of(0);
-        let room = [east, west, north, south, u64::MAX];
+        let free = [east, west, north, south, u64::MAX];
         let turns = if self.vcs.turns.is_empty() { [[0; 4]; 2] } else { [of(1), of(2)] };
-        let open = Open { room, turns, usable: [u64::MAX; PORTS] };
+        let open = Open { free, turns, usable: [u64::MAX; PORTS] };
         if self.geometry.interval.is_none() {
             return (0, open);
         }
-        self.open_beside_preset(router, crossing, open)
+        self.open_around_preset(router, crossing, open)
     }
 
     /// The same where paths are preset.
-    fn open_beside_preset(&self, router: usize, crossing: u64, mut open: Open) -> (u8, Open) {
+    fn open_around_preset(&self, router: usize, crossing: u64, mut open: Open) -> (u8, Open) {
         let router = u32::try_from(router).expect("routers are counted in 32 bits");
         let (kept_in, kept_out) = self.geometry.kept(router, crossing);
         for (output, usable) in open.usable.iter_mut().enumerate().take(LOCAL) {
@@ -141,25 +142,26 @@ impl Mesh {
     /// Whether a flit of a packet can be given a VC after an output of a router.
     #[inline]
     pub(super) fn takes(&self, router: u32, output: usize, pool: u8, slot: u32) -> bool {
-        self.vcs.has_room_after(router, output, pool)
+        self.vcs.has_free_after(router, output, pool)
             || self.packets.get(slot).flits > 1 && {
                 let next = self.geometry.neighbour(router, output);
                 self.vcs.of_packet(input_of(next, opposite(output)), pool, slot).is_some()
             }
     }
 
-    /// Lets each output choose among the nominees: those that ask for it, a bit for each in its byte.
-    fn choose(&mut self, router: usize, nominees: &[u8; PORTS], asking: u64) {
+    /// Lets each output choose among the nominees that request it: one bit for each in the output's
+    /// byte.
+    fn choose(&mut self, router: usize, nominees: &[u8; PORTS], requesting: u64) {
         let (mut won, mut winners, mut requested) = ([0u8; PORTS], 0u8, 0u8);
-        let mut left = asking;
+        let mut left = requesting;
         while left != 0 {
             let output = left.trailing_zeros() as usize / 8;
-            let asks = left >> (8 * output) & 0xff;
-            left ^= asks << (8 * output);
+            let inputs = left >> (8 * output) & 0xff;
+            left ^= inputs << (8 * output);
             requested |= 1 << output;
             self.counts.output_arbitrations += 1;
             let turn = &mut self.output_turns[router * PORTS + output];
-            let port = FIRST[usize::from(*turn)][index(asks)];
+            let port = FIRST[usize::from(*turn)][index(inputs)];
             won[usize::from(port)] |= 1 << output;
             winners |= 1 << port;
             *turn = if usize::from(port) + 1 == PORTS { 0 } else { port + 1 };
@@ -182,8 +184,8 @@ impl Open {
     #[inline]
     fn to(&self, input: &Input) -> [u64; PORTS] {
         std::array::from_fn(|output| {
-            let open = (self.room[output] | input.follows) & self.usable[output];
-            input.wants[output] & open
+            let open = (self.free[output] | input.follows) & self.usable[output];
+            input.requests[output] & open
         })
     }
 

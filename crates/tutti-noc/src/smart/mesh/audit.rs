@@ -44,7 +44,8 @@ impl Audit {
         self.uses(router, 1 << opposite(output), 1 << output, crossing);
     }
 
-    /// A flit goes along a whole line of preset routers. What waits at an edge has an input of its own.
+    /// A flit travels along a full line of preset routers. Flits that wait at an edge have a
+    /// separate input.
     pub(super) fn sends_line(&mut self, geometry: &Geometry, input: u32, output: usize, now: u64) {
         let mut router = router_of(input);
         self.uses(router, 0, 1 << output, now);
@@ -71,45 +72,46 @@ impl Audit {
 }
 
 impl Mesh {
-    /// Looks at all that must hold at the end of a cycle.
+    /// Inspects all that must hold at the end of a cycle.
     pub(super) fn check_invariants(&mut self) {
         self.audit.ends(self.now);
-        let (mut answers, mut holders) = (self.tables.dropped(), self.waiting);
+        let (mut responses, mut holders) = (self.tables.dropped(), self.waiting);
         for input in 0..self.vcs.inputs.len() {
             let Input { ready, taken, .. } = self.vcs.inputs[input];
             assert!(ready & !taken == 0, "a VC of input {input} was not given");
             let input = u32::try_from(input).expect("inputs are counted in 32 bits");
             for vc in 0..self.vcs.per_port {
                 let place = VcId { input, vc };
-                self.check_wants(place);
+                self.check_requests(place);
                 let vc = self.vcs.at(place);
-                if vc.packet == super::state::NOBODY {
+                if vc.packet == super::state::NO_PACKET {
                     continue;
                 }
                 holders += 1;
-                let is_answer = matches!(self.packets.get(vc.packet).kind, Kind::Answer(_));
-                if is_answer && vc.come > vc.left {
-                    answers += u64::from(self.vcs.sum(place).0);
+                let is_response = matches!(self.packets.get(vc.packet).kind, Kind::Response(_));
+                if is_response && vc.come > vc.left {
+                    responses += u64::from(self.vcs.sum(place).0);
                 }
                 let local = port_of(input) == LOCAL;
                 assert!(local || self.on_mesh(input), "a VC of a port that is not there");
             }
         }
         let flying = self.landings.iter();
-        answers += flying.map(|place| self.answers_of(place)).sum::<u64>();
-        let late = self.late.iter().filter_map(|arrival| arrival.answers);
-        let late = late.filter(|answers| self.tables.combines(answers.flow));
-        answers += late.map(|answers| u64::from(answers.count)).sum::<u64>();
+        responses += flying.map(|place| self.responses_of(place)).sum::<u64>();
+        let late = self.late.iter().filter_map(|arrival| arrival.responses);
+        let late = late.filter(|responses| self.tables.combines(responses.flow));
+        responses += late.map(|responses| u64::from(responses.count)).sum::<u64>();
         for queue in &self.queues {
-            let is_answer = |&&slot: &&u32| matches!(self.packets.get(slot).kind, Kind::Answer(_));
-            answers += queue.iter().filter(is_answer).count() as u64;
+            let is_response =
+                |&&slot: &&u32| matches!(self.packets.get(slot).kind, Kind::Response(_));
+            responses += queue.iter().filter(is_response).count() as u64;
         }
-        assert_eq!(answers, self.flows.under_way(|id: FlowId| self.tables.combines(id)));
-        assert_eq!(holders, self.packets.holders(), "a packet is held by nobody, or by two");
+        assert_eq!(responses, self.flows.in_flight(|id: FlowId| self.tables.combines(id)));
+        assert_eq!(holders, self.packets.holders(), "a packet has no holder, or two");
     }
 
-    /// What allocation looks at is what can be seen from the VCs themselves.
-    fn check_wants(&self, place: VcId) {
+    /// What allocation inspects is what can be seen from the VCs themselves.
+    fn check_requests(&self, place: VcId) {
         let (router, vc) = (router_of(place.input), self.vcs.at(place));
         let (bit, input) = (1_u64 << place.vc, &self.vcs.inputs[place.input as usize]);
         let ready = input.ready & bit != 0;
@@ -119,7 +121,7 @@ impl Mesh {
             let straight = vc.route.straight >> output & 1 == 1;
             let goes = ready && vc.mask >> output & 1 == 1 && !(preset && output != LOCAL);
             let apart = vc.pool(output) % 3 != 0 && output != LOCAL;
-            assert_eq!(input.wants[output] & bit != 0, goes && !apart, "{vc:?} at {place:?}");
+            assert_eq!(input.requests[output] & bit != 0, goes && !apart, "{vc:?} at {place:?}");
             let Some([before, after]) = turns.filter(|_| output != LOCAL) else { continue };
             assert_eq!(before[output] & bit != 0, goes && apart && straight, "{vc:?}");
             assert_eq!(after[output] & bit != 0, goes && apart && !straight, "{vc:?}");
@@ -138,10 +140,10 @@ impl Mesh {
         self.geometry.neighbour(router_of(input), port) != NOWHERE
     }
 
-    /// The answers that will land at a VC.
-    fn answers_of(&self, place: VcId) -> u64 {
+    /// The responses that will land at a VC.
+    fn responses_of(&self, place: VcId) -> u64 {
         let slot = self.vcs.at(place).packet;
-        let is_answer = matches!(self.packets.get(slot).kind, Kind::Answer(_));
-        if is_answer { u64::from(self.vcs.sum(place).0) } else { 0 }
+        let is_response = matches!(self.packets.get(slot).kind, Kind::Response(_));
+        if is_response { u64::from(self.vcs.sum(place).0) } else { 0 }
     }
 }

@@ -61,7 +61,7 @@ impl Geometry {
         let (columns, rows) = (settings.columns, settings.rows);
         let places: Vec<(u32, u32)> =
             (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y))).collect();
-        let beside = |&(x, y): &(u32, u32)| {
+        let adjacent = |&(x, y): &(u32, u32)| {
             let at =
                 |x: u32, y: u32| if x < columns && y < rows { x + columns * y } else { NOWHERE };
             [at(x + 1, y), at(x.wrapping_sub(1), y), at(x, y + 1), at(x, y.wrapping_sub(1))]
@@ -79,7 +79,7 @@ impl Geometry {
             interval,
             preset_cycles: u64::from(settings.preset_cycles()),
             reach: settings.hops_per_cycle,
-            neighbours: places.iter().map(beside).collect(),
+            neighbours: places.iter().map(adjacent).collect(),
             copies: Vec::new(),
             places,
         };
@@ -116,7 +116,7 @@ impl Geometry {
         }
     }
 
-    /// The corner that multicasts of a node begin at, of [`CORNERS`].
+    /// The corner that multicasts of a node start at, of [`CORNERS`].
     pub(super) fn corner_of(&self, node: u32) -> u8 {
         let (x, y) = self.places[node as usize];
         match (2 * x < self.columns, 2 * y < self.rows) {
@@ -191,7 +191,7 @@ impl Geometry {
         self.phase(crossing).is_some_and(|phase| phase < self.preset_cycles)
     }
 
-    /// Which inputs and outputs of a router are kept for preset paths in a crossing cycle.
+    /// The inputs and outputs of a router that are reserved for preset paths in a crossing cycle.
     #[inline]
     pub(super) fn kept(&self, router: u32, crossing: u64) -> (u8, u8) {
         match self.phase(crossing) {

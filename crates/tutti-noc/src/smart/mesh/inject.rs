@@ -4,10 +4,10 @@ use super::super::message::{Cast, Message, NodeSet};
 use super::super::record::EventKind;
 use super::super::settings::Tree;
 use super::Mesh;
-use super::answers::Fate;
 use super::geometry::{Geometry, LOCAL, input_of, router_of};
 use super::state::{Kind, Packet};
-use super::vcs::{ANSWER, ON_TREE, RouteState, SEVERAL, TO_TREE, VcId, low_bit, pool_of};
+use super::tables::Fate;
+use super::vcs::{ON_TREE, RESPONSE, RouteState, SEVERAL, TO_TREE, VcId, low_bit, pool_of};
 
 impl Mesh {
     /// Puts a packet into its NIC's queue.
@@ -38,10 +38,10 @@ impl Mesh {
                     packet.destination = self.geometry.corner_node(packet.corner);
                 }
             }
-            &Cast::Answer(id, value) => {
+            &Cast::Response(id, value) => {
                 let combines = self.tables.combines(id);
                 let flow = self.flows.get(id);
-                packet.kind = if combines { Kind::Answer(id) } else { Kind::Single(id) };
+                packet.kind = if combines { Kind::Response(id) } else { Kind::Single(id) };
                 (packet.destination, packet.created) = (flow.destination, flow.created);
                 (packet.tag, packet.value) = (flow.tag, value);
             }
@@ -112,9 +112,9 @@ impl Mesh {
         self.watchdog.moved(self.now);
         self.note(router, slot, EventKind::Injected);
         let (mut count, mut value) = (1, self.packets.get(slot).value);
-        self.counts.table_reads += u64::from(matches!(kind, Kind::Answer(_)));
+        self.counts.table_reads += u64::from(matches!(kind, Kind::Response(_)));
         let fate = match kind {
-            Kind::Answer(flow) => self.tables.comes(flow, router, count, value),
+            Kind::Response(flow) => self.tables.comes(flow, router, count, value),
             _ => Fate::Kept(count, value),
         };
         match fate {
@@ -141,11 +141,11 @@ impl Mesh {
     /// Whether a flit that needs a VC of a pool must wait for one.
     #[inline]
     fn is_blocked(&self, input: u32, pool: u8, kind: Kind) -> bool {
-        if self.vcs.has_room(input, pool) {
+        if self.vcs.has_free_vc(input, pool) {
             return false;
         }
         match kind {
-            Kind::Answer(flow) => self.tables.would_be_kept(flow, router_of(input)),
+            Kind::Response(flow) => self.tables.would_be_buffered(flow, router_of(input)),
             _ => true,
         }
     }
@@ -191,7 +191,7 @@ impl Mesh {
         let alone = pool_of(packet.class, 0);
         let (straight, pools) = (0, [alone; 2]);
         match packet.kind {
-            Kind::Answer(_) | Kind::Single(_) => RouteState { flags: ANSWER, straight, pools },
+            Kind::Response(_) | Kind::Single(_) => RouteState { flags: RESPONSE, straight, pools },
             Kind::One => {
                 RouteState { flags: if packet.flits > 1 { SEVERAL } else { 0 }, straight, pools }
             }
@@ -215,18 +215,18 @@ impl Mesh {
         self.counts.buffer_writes += 1;
         self.vcs.comes(place, self.now);
         let vc = self.vcs.at(place);
-        if !vc.is(ANSWER) {
+        if !vc.is(RESPONSE) {
             return;
         }
         let slot = vc.packet;
         self.vcs.set_sum(place, (count, value));
-        if let Kind::Answer(flow) = self.packets.get(slot).kind {
+        if let Kind::Response(flow) = self.packets.get(slot).kind {
             self.tables.is_at(flow, router_of(place.input), place);
-            self.counts.answers_buffered += 1;
+            self.counts.responses_buffered += 1;
         }
     }
 
-    /// An answer that is not kept becomes part of another.
+    /// A response that is not buffered is merged into another.
     pub(super) fn combine(&mut self, router: u32, slot: u32, fate: Fate, count: u32, value: u64) {
         self.counts.merged += 1;
         let Fate::Joins(place) = fate else {
@@ -234,7 +234,7 @@ impl Mesh {
             return;
         };
         self.note(router, slot, EventKind::Merged);
-        let Kind::Answer(flow) = self.packets.get(slot).kind else { return };
+        let Kind::Response(flow) = self.packets.get(slot).kind else { return };
         let both = self.tables.joined(flow, self.vcs.sum(place), (count, value));
         self.vcs.set_sum(place, both);
     }

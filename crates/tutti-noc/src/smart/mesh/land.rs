@@ -2,10 +2,10 @@
 
 use super::super::record::EventKind;
 use super::Mesh;
-use super::answers::Fate;
 use super::geometry::router_of;
 use super::state::{Kind, index};
-use super::vcs::{ANSWER, VcId};
+use super::tables::Fate;
+use super::vcs::{RESPONSE, VcId};
 
 /// What will land, by cycle and, as no two do at an input in a cycle, by input.
 #[derive(Clone, Debug)]
@@ -88,16 +88,16 @@ impl Mesh {
             self.forgo(place);
             return;
         }
-        if vc.is(ANSWER) {
-            return self.land_answer(place, vc.packet);
+        if vc.is(RESPONSE) {
+            return self.land_response(place, vc.packet);
         }
         self.counts.buffer_writes += 1;
         self.vcs.comes(place, self.now);
     }
 
-    fn land_answer(&mut self, place: VcId, slot: u32) {
+    fn land_response(&mut self, place: VcId, slot: u32) {
         let (mut count, mut value) = self.vcs.sum(place);
-        if let Kind::Answer(flow) = self.packets.get(slot).kind {
+        if let Kind::Response(flow) = self.packets.get(slot).kind {
             let router = router_of(place.input);
             self.counts.table_reads += 1;
             match self.tables.comes(flow, router, count, value) {
@@ -112,7 +112,7 @@ impl Mesh {
         self.fill(place, count, value);
     }
 
-    /// What came for a VC is not kept, and its packet held by one less.
+    /// Discards a flit that came for a VC; its packet loses a holder.
     fn forgo(&mut self, place: VcId) {
         let slot = self.vcs.at(place).packet;
         self.vcs.forgo(place, self.now);

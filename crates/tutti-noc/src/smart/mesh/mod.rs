@@ -1,9 +1,8 @@
-//! The mesh, fast: only routers with flits that can go are looked at, and paths are walked once.
+//! The mesh, fast: only routers with flits that can go are inspected, and paths are walked once.
 //!
 //! The reference model of the same semantics is [`super::oracle`]; tests hold the two together arrival by arrival.
 
 mod allocate;
-mod answers;
 #[cfg(debug_assertions)]
 mod audit;
 mod geometry;
@@ -12,6 +11,7 @@ mod land;
 mod paths;
 mod preset;
 mod state;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod vcs;
@@ -21,15 +21,15 @@ use std::collections::VecDeque;
 use super::counts::Counts;
 use super::fabric::Fabric;
 use super::flows::Flows;
-use super::message::{Answers, Arrival, Cast, Flow, FlowId, Message};
+use super::message::{Arrival, Cast, Flow, FlowId, Message, Responses};
 use super::record::{Event, EventKind};
 use super::settings::{FanIn, Settings};
 use crate::{FlitError, Watchdog};
 use allocate::Grant;
-use answers::Tables;
 use geometry::{Geometry, PORTS, router_of};
 use land::Landings;
 use state::{Packets, index};
+use tables::Tables;
 use vcs::{SEVERAL, VcId, Vcs};
 
 /// A mesh of routers with multi-hop links.
@@ -40,7 +40,7 @@ pub struct Mesh {
     tables: Tables,
     packets: Packets,
     vcs: Vcs,
-    /// By node and class: packets that the NIC has not wholly injected.
+    /// By node and class: packets that the NIC has not fully injected.
     queues: Vec<VecDeque<u32>>,
     /// By node: a bit for each class with such a packet.
     classes_queued: Vec<u16>,
@@ -49,7 +49,7 @@ pub struct Mesh {
     waiting: u64,
     /// By node: the class that injects next.
     turns: Vec<u8>,
-    /// By input and by output: who goes first.
+    /// By input and by output: the arbitration pointer.
     input_turns: Vec<u8>,
     output_turns: Vec<u8>,
     landings: Landings,
@@ -112,12 +112,12 @@ impl Mesh {
         &self.settings
     }
 
-    /// Begins or ends to keep what happens.
+    /// Starts or ends to keep what happens.
     pub fn record(&mut self, on: bool) {
         self.record = on.then(Vec::new);
     }
 
-    /// What has happened since this was asked last, in order.
+    /// What has happened since this was requested last, in order.
     pub fn take_record(&mut self) -> Vec<Event> {
         self.record.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -159,19 +159,19 @@ impl Mesh {
             created: packet.created,
             class: packet.class,
             tag: packet.tag,
-            answers: None,
+            responses: None,
         };
         match packet.kind {
             state::Kind::One => {}
             state::Kind::Many => {
                 assert!(packet.members.remove(router), "node {router} gets a multicast twice");
             }
-            state::Kind::Answer(flow) | state::Kind::Single(flow) => {
+            state::Kind::Response(flow) | state::Kind::Single(flow) => {
                 let (count, value) = self.vcs.sum(place);
-                if packet.kind == state::Kind::Answer(flow) {
+                if packet.kind == state::Kind::Response(flow) {
                     self.tables.leaves(flow, router);
                 }
-                arrival.answers = Some(Answers { flow, count, value, last: false });
+                arrival.responses = Some(Responses { flow, count, value, last: false });
             }
         }
         self.note(router, vc.packet, EventKind::Arrived);
@@ -182,14 +182,14 @@ impl Mesh {
         }
     }
 
-    /// Counts the answers that arrive, and ends their flow if they are its last: not before, lest its id or
+    /// Counts the responses that arrive, and ends their flow if they are its last: not before, lest its id or
     /// its entry be another's when they do.
     fn arrived(&mut self, mut arrival: Arrival) -> Arrival {
-        if let Some(answers) = &mut arrival.answers {
-            let held = self.flows.get(answers.flow).held;
-            answers.last = self.flows.arrived(answers.flow, answers.count);
-            if answers.last && !held {
-                self.tables.close(answers.flow);
+        if let Some(responses) = &mut arrival.responses {
+            let held = self.flows.get(responses.flow).held;
+            responses.last = self.flows.arrived(responses.flow, responses.count);
+            if responses.last && !held {
+                self.tables.close(responses.flow);
             }
         }
         arrival
@@ -215,7 +215,7 @@ impl Fabric for Mesh {
         let combines = self.settings.fan_in != FanIn::Unicasts;
         if combines && flow.combine != super::Combine::Count && !self.settings.reducer {
             let problem = format!(
-                "answers combined by {:?} need a reducer in the routers; expected `reducer = true`",
+                "responses combined by {:?} need a reducer in the routers; expected `reducer = true`",
                 flow.combine
             );
             return Err(FlitError::Clash { what: "combine", problem });
@@ -252,8 +252,8 @@ impl Fabric for Mesh {
         let classes = self.settings.classes.len();
         let queues = &self.queues[node as usize * classes..][..classes];
         let waits = |queue: &VecDeque<u32>| {
-            let begun = queue.front().is_some_and(|&slot| self.packets.get(slot).injected > 0);
-            queue.len() - usize::from(begun)
+            let started = queue.front().is_some_and(|&slot| self.packets.get(slot).injected > 0);
+            queue.len() - usize::from(started)
         };
         queues.iter().map(waits).sum()
     }
@@ -280,7 +280,7 @@ impl Fabric for Mesh {
     }
 
     fn skip_to(&mut self, cycle: u64) {
-        debug_assert!(self.is_empty() && cycle >= self.now, "packets are under way");
+        debug_assert!(self.is_empty() && cycle >= self.now, "packets are in flight");
         self.count_cycles(cycle - self.now);
         for now in self.now..cycle.min(self.now + self.vcs.horizon()) {
             self.vcs.release(now);

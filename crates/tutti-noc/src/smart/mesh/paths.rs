@@ -6,7 +6,7 @@ use super::super::settings::{FanIn, Fault, Priority, Tree};
 use super::Mesh;
 use super::allocate::Grant;
 use super::geometry::{EAST, LOCAL, NORTH, TO_NIC, input_of, opposite, port_of, router_of};
-use super::vcs::{ANSWER, CHANGES, ON_TREE, RouteState, SEVERAL, VcId, low_bit};
+use super::vcs::{CHANGES, ON_TREE, RESPONSE, RouteState, SEVERAL, VcId, low_bit};
 
 /// No request.
 const NONE: u32 = u32::MAX;
@@ -23,7 +23,7 @@ struct Request {
     pool: u8,
     /// What routers have to know of it.
     route: RouteState,
-    /// Of an answer that is combined.
+    /// Of a response that is combined.
     flow: Option<FlowId>,
 }
 
@@ -72,8 +72,8 @@ impl Mesh {
         self.grants = grants;
     }
 
-    /// Where those that are nearer go first, what blocks a flit is known before any moves, but for flits of its
-    /// own packet, which therefore are in their VCs until all have moved.
+    /// With priority to nearer flits, all that can block a flit is known before any flit moves,
+    /// except earlier flits of its packet: these stay in their VCs until all have moved.
     fn cross_one_by_one(&mut self, arrivals: &mut Vec<Arrival>) {
         let grants = std::mem::take(&mut self.grants);
         for (index, grant) in (0..).zip(&grants) {
@@ -138,30 +138,30 @@ impl Mesh {
         }
     }
 
-    /// How far a request is made.
+    /// How far a request reaches.
     #[inline]
     fn reach(&mut self, request: &mut Request, output: usize) {
         let reach = self.settings.hops_per_cycle;
-        if request.route.is(ANSWER) {
+        if request.route.is(RESPONSE) {
             request.flow = self.packets.flow(request.slot);
         }
         if reach == 1 {
             return;
         }
-        let heard = self.geometry.to_edge(request.router, output).min(reach);
+        let reached = self.geometry.to_edge(request.router, output).min(reach);
         request.hops = if request.route.is(ON_TREE) {
-            heard
+            reached
         } else {
             let to = self.packets.get(request.slot).destination;
             self.geometry.towards(request.router, to).1.min(reach)
         };
-        count_request(&mut self.counts, u64::from(heard), request.flow.is_some());
+        count_request(&mut self.counts, u64::from(reached), request.flow.is_some());
     }
 
-    /// What an answer stands for, and its value.
+    /// What a response stands for, and its value.
     #[inline]
     fn sum_of(&self, request: &Request, grant: &Grant) -> (u32, u64) {
-        if request.route.is(ANSWER) { self.vcs.sum(grant.place) } else { (1, 0) }
+        if request.route.is(RESPONSE) { self.vcs.sum(grant.place) } else { (1, 0) }
     }
 
     /// Finds who has each output: the one from farthest away.
@@ -216,14 +216,14 @@ impl Mesh {
         has != NONE && requests[output][has as usize].router != router
     }
 
-    /// What keeps a flit from passing a router, whoever else is there.
+    /// What keeps a flit from bypassing a router, regardless of contention.
     fn obstacle(&self, request: &Request, router: u32, output: usize) -> Option<Stop> {
         let (kept_in, kept_out) = self.geometry.kept(router, self.crossing());
         if kept_in >> opposite(output) & 1 == 1 || kept_out >> output & 1 == 1 {
             return Some(Stop::Preset);
         }
         if request.flow.is_some_and(|flow| !self.tables.lets_pass(flow, router)) {
-            return Some(Stop::Answers);
+            return Some(Stop::Responses);
         }
         if let Some(place) = self.own_vc(request, router, output) {
             let vc = self.vcs.at(place);
@@ -232,7 +232,7 @@ impl Mesh {
             }
         }
         let takes = self.takes(router, output, request.pool, request.slot);
-        (!takes).then_some(Stop::NoRoom)
+        (!takes).then_some(Stop::NoBuffer)
     }
 
     /// The VC that a packet of several flits has at a router on its path.
@@ -342,9 +342,9 @@ impl Mesh {
         let loses = self.settings.fault == Some(Fault::LostMerge);
         if self.settings.fan_in == FanIn::Complete {
             match self.tables.comes(flow, router, sum.0, sum.1) {
-                super::answers::Fate::Kept(_, _) if loses => {}
-                super::answers::Fate::Kept(count, value) => *sum = (count, value),
-                fate => unreachable!("an answer passed that was {fate:?}"),
+                super::tables::Fate::Kept(_, _) if loses => {}
+                super::tables::Fate::Kept(count, value) => *sum = (count, value),
+                fate => unreachable!("a response passed that was {fate:?}"),
             }
             return;
         }
@@ -363,8 +363,9 @@ impl Mesh {
         }
     }
 
-    /// A packet of several flits has a VC wherever it passes, until its last flit has passed: another that
-    /// stops there would otherwise wait for room while the packet holds what is needed to make some.
+    /// A packet of several flits holds a VC in each router that it bypasses until its tail has
+    /// passed: another packet that stops there would otherwise wait for a VC while this packet
+    /// holds the channel.
     fn keep_route(&mut self, request: &Request, router: u32, output: usize) {
         let own = self.own_vc(request, router, output);
         let place = own
@@ -396,7 +397,7 @@ impl Mesh {
             let mask = 1 << self.geometry.towards(router, to).0;
             (mask, self.vcs.give(input, pool, slot, request.route))
         };
-        if request.route.is(ANSWER) {
+        if request.route.is(RESPONSE) {
             self.vcs.set_sum(place, sum);
         }
         self.schedule(self.crossing(), place, mask);
@@ -445,7 +446,7 @@ impl Mesh {
             return;
         }
         let ejected = outputs & TO_NIC != 0;
-        if vc.is(ANSWER)
+        if vc.is(RESPONSE)
             && !ejected
             && let Some(flow) = self.packets.flow(vc.packet)
         {
@@ -476,12 +477,12 @@ fn arrives_at(router: u32, direction: usize) -> u32 {
     input_of(router, opposite(direction))
 }
 
-fn count_request(counts: &mut super::Counts, heard: u64, is_answer: bool) {
-    let (requests, hops) = if is_answer {
-        (&mut counts.answer_requests, &mut counts.answer_request_hops)
+fn count_request(counts: &mut super::Counts, reached: u64, is_response: bool) {
+    let (requests, hops) = if is_response {
+        (&mut counts.response_requests, &mut counts.response_request_hops)
     } else {
         (&mut counts.requests, &mut counts.request_hops)
     };
     *requests += 1;
-    *hops += heard;
+    *hops += reached;
 }

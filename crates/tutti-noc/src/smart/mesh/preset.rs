@@ -33,7 +33,8 @@ impl Mesh {
         }
     }
 
-    /// Sends the multicast that came first to a router along a whole line, if there is room everywhere.
+    /// Sends the oldest multicast at a router along a full line, if every router on it has a free
+    /// VC.
     fn send_line(&mut self, router: u32, corner: u8, direction: usize, stage: u8) {
         let Some(place) = self.came_first(router, corner, direction) else { return };
         let slot = self.vcs.at(place).packet;
@@ -43,7 +44,7 @@ impl Mesh {
         let mut next = router;
         for _ in 0..hops {
             next = self.geometry.neighbour(next, direction);
-            if !self.vcs.has_room(input_of(next, opposite(direction)), pool) {
+            if !self.vcs.has_free_vc(input_of(next, opposite(direction)), pool) {
                 return;
             }
         }

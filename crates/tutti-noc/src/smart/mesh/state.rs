@@ -1,22 +1,22 @@
-//! Packets under way.
+//! Packets in flight.
 
 use super::super::message::{FlowId, NodeSet};
 
 /// No packet.
-pub(super) const NOBODY: u32 = u32::MAX;
+pub(super) const NO_PACKET: u32 = u32::MAX;
 
 /// What a packet is to routers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     One,
     Many,
-    /// An answer that may be combined with others of its flow.
-    Answer(FlowId),
-    /// An answer that may not.
+    /// A response that may be combined with others of its flow.
+    Response(FlowId),
+    /// A response that may not.
     Single(FlowId),
 }
 
-/// A packet under way. What is looked at in every hop comes first.
+/// A packet in flight. What is inspected in every hop comes first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Packet {
@@ -47,7 +47,7 @@ pub(super) fn index(number: u64) -> usize {
     index
 }
 
-/// Packets under way, by slot; slots are used again.
+/// Packets in flight, by slot; slots are used again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packets {
     slots: Vec<Packet>,
@@ -84,11 +84,11 @@ impl Packets {
         &mut self.slots[packet as usize]
     }
 
-    /// The flow of an answer that may be combined.
+    /// The flow of a response that may be combined.
     #[inline]
     pub(super) fn flow(&self, packet: u32) -> Option<FlowId> {
         match self.get(packet).kind {
-            Kind::Answer(flow) => Some(flow),
+            Kind::Response(flow) => Some(flow),
             _ => None,
         }
     }
@@ -99,7 +99,7 @@ impl Packets {
         self.slots.iter().map(|packet| u64::from(packet.holders)).sum()
     }
 
-    /// One holder less; the slot is free when there is none.
+    /// Removes a holder; a slot without holders is free.
     #[inline]
     pub(super) fn let_go(&mut self, packet: u32) {
         let holders = &mut self.slots[packet as usize].holders;

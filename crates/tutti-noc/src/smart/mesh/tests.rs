@@ -41,11 +41,11 @@ fn reduction(settings: &Settings, destination: u32) -> (u64, usize, u64) {
     };
     let id = mesh.open(flow).unwrap();
     for source in members.iter() {
-        let cast = Cast::Answer(id, 0);
+        let cast = Cast::Response(id, 0);
         mesh.send(Message { created: 0, source, cast, class: 0, flits: 1, tag: 0 }).unwrap();
     }
     let arrivals = until_empty(&mut mesh);
-    let count: u32 = arrivals.iter().map(|arrival| arrival.answers.unwrap().count).sum();
+    let count: u32 = arrivals.iter().map(|arrival| arrival.responses.unwrap().count).sum();
     assert_eq!(count, 63);
     (arrivals.last().unwrap().arrived, arrivals.len(), mesh.counts().link_hops)
 }
@@ -68,8 +68,8 @@ fn broadcasts_alone_take_what_their_hops_take() {
 #[test]
 fn reductions_alone_take_what_their_hops_take() {
     let one = settings(1, FanOut::Unicasts, FanIn::Greedy);
-    let (time, answers, _) = reduction(&one, 0);
-    assert!(time >= 28 && answers > 1);
+    let (time, responses, _) = reduction(&one, 0);
+    assert!(time >= 28 && responses > 1);
     let complete = settings(8, FanOut::Unicasts, FanIn::Complete);
     assert_eq!(reduction(&complete, 0), (4, 1, 63));
     assert_eq!(reduction(&complete, 36), (4, 1, 63));

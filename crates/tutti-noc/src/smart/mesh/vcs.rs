@@ -1,10 +1,10 @@
-//! VCs: what they hold, where those go on, and where there is room for them.
+//! VCs: their packets, the routes of these, and the free VCs downstream.
 
 use super::super::settings::{Fault, Settings, Tree};
 use super::geometry::{
     EAST, Geometry, LOCAL, NOWHERE, PORTS, TO_NIC, opposite, port_of, router_of,
 };
-use super::state::{NOBODY, index};
+use super::state::{NO_PACKET, index};
 
 /// All outputs but the NIC.
 const MESH: u8 = TO_NIC - 1;
@@ -13,17 +13,17 @@ const MESH: u8 = TO_NIC - 1;
 pub(super) const STAGES: u8 = 3;
 
 /// Outputs and stages of a router.
-pub(super) const ROOMS: usize = STAGES as usize * (PORTS - 1);
+pub(super) const FREE_WORDS: usize = STAGES as usize * (PORTS - 1);
 
 /// The packet has several flits.
 pub(super) const SEVERAL: u8 = 1;
 /// It is a multicast that has come to its tree.
 pub(super) const ON_TREE: u8 = 2;
-/// It is an answer.
-pub(super) const ANSWER: u8 = 4;
+/// It is a response.
+pub(super) const RESPONSE: u8 = 4;
 /// It is a multicast that has not reached its tree.
 pub(super) const TO_TREE: u8 = 8;
-/// Of what is none of these, what a router has to know is the same along its route.
+/// Without any of these flags, the route state of a packet stays the same along its route.
 pub(super) const CHANGES: u8 = SEVERAL | ON_TREE | TO_TREE;
 
 /// The number of the VCs that a class has for a stage.
@@ -35,15 +35,15 @@ pub(super) fn pool_of(class: u8, stage: u8) -> u8 {
 /// What routers have to know of a packet in a VC, looked up once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RouteState {
-    /// Of [`SEVERAL`], [`ON_TREE`], [`ANSWER`] and [`TO_TREE`].
+    /// Of [`SEVERAL`], [`ON_TREE`], [`RESPONSE`] and [`TO_TREE`].
     pub(super) flags: u8,
     /// Outputs along which it needs a VC of the first of two pools; along others of the second.
     pub(super) straight: u8,
     pub(super) pools: [u8; 2],
 }
 
-/// A VC. What only answers or preset paths need is kept elsewhere: those that are looked at in every cycle have to
-/// be close together.
+/// A VC. State of responses and preset paths is stored elsewhere: the fields that every cycle
+/// inspects have to be close together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vc {
     /// Whose flits it holds, or has been given to.
@@ -54,8 +54,8 @@ pub(super) struct Vc {
     /// is dropped then.
     pub(super) mask: u8,
     pub(super) route: RouteState,
-    /// Flits of the packet that have been granted the path here, have come, and have left; those that passed
-    /// are counted in all three.
+    /// Flits of the packet that were granted the path here, that came, and that left; bypassing
+    /// flits count in all three.
     pub(super) due: u16,
     pub(super) come: u16,
     pub(super) left: u16,
@@ -83,26 +83,26 @@ impl Vc {
     }
 }
 
-/// An input: a bit for each of its VCs in each word. What allocation looks at is here and nowhere else.
+/// An input: a bit for each of its VCs in each word. What allocation inspects is here and nowhere else.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Input {
     /// Those with a flit that can go.
     pub(super) ready: u64,
-    /// Those that nobody may be given.
+    /// VCs that are allocated or not yet released.
     pub(super) taken: u64,
     /// Those whose packet has a VC along its output already, as an earlier flit of it went there.
     pub(super) follows: u64,
     /// By output: those whose first flit has to go there. Of mesh outputs of multicasts that have come to a private
     /// tree see [`Vcs::turns`].
-    pub(super) wants: [u64; PORTS],
+    pub(super) requests: [u64; PORTS],
 }
 
 /// The VCs that a class has for a stage.
 #[derive(Clone, Copy, Debug)]
 struct Pool {
     vcs: u64,
-    /// Those that the class has for any stage.
+    /// The VCs of the class for any stage.
     of_class: u64,
 }
 
@@ -111,7 +111,7 @@ pub(super) type ByOutput = [u64; PORTS - 1];
 
 const NO_ROUTE: RouteState = RouteState { flags: 0, straight: 0, pools: [0; 2] };
 const EMPTY: Vc =
-    Vc { packet: NOBODY, stage: 0, mask: 0, route: NO_ROUTE, due: 0, come: 0, left: 0 };
+    Vc { packet: NO_PACKET, stage: 0, mask: 0, route: NO_ROUTE, due: 0, come: 0, left: 0 };
 
 /// Where a VC is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,7 +139,7 @@ pub(super) struct Vcs {
     slots: Vec<Vc>,
     /// By VC, if paths are preset: the cycle in which its first flit came.
     since: Vec<u64>,
-    /// By VC, of answers: how many it stands for, and their value.
+    /// By VC, of responses: how many it stands for, and their value.
     sums: Vec<(u32, u64)>,
     pub(super) inputs: Vec<Input>,
     /// By input, on private trees: VCs with a multicast that has to go to an output and needs a VC before the
@@ -152,10 +152,10 @@ pub(super) struct Vcs {
     /// By VC of a port.
     shares: Vec<Share>,
     /// By router, mesh output and stage: the VCs of those classes that have a VC to give after it.
-    room: Vec<u64>,
+    free: Vec<u64>,
     /// Whether multicasts that have come to their tree go along preset paths only.
     preset: bool,
-    /// By input: where the router before it learns of its room, see [`Vcs::room`].
+    /// By input: where the upstream router reads its free VCs, see [`Vcs::free`].
     before: Vec<u32>,
     /// By cycle modulo its length, a power of two: VCs that are free after it.
     releases: Vec<Vec<VcId>>,
@@ -173,8 +173,8 @@ impl Vcs {
             .collect();
         let private = settings.tree() == Some(Tree::Private);
         let all = pools.iter().fold(0, |all, pool: &Pool| all | pool.vcs);
-        // What is after no router learns of its room in a place that nobody looks at.
-        let rooms = STAGES as usize * (PORTS - 1) * (settings.nodes() as usize + 1);
+        // Inputs without an upstream router report to an unused entry.
+        let words = STAGES as usize * (PORTS - 1) * (settings.nodes() as usize + 1);
         Vcs {
             per_port: u8::try_from(shares.len()).expect("at most 64 VCs"),
             slots: vec![EMPTY; slots],
@@ -183,7 +183,7 @@ impl Vcs {
             inputs: vec![Input::default(); inputs],
             turns: vec![Default::default(); if private { inputs } else { 0 }],
             busy: vec![0; (settings.nodes() as usize).div_ceil(64)],
-            room: vec![all; rooms],
+            free: vec![all; words],
             preset: geometry.interval.is_some(),
             pools,
             shares,
@@ -209,7 +209,7 @@ impl Vcs {
         &mut self.slots[slot]
     }
 
-    /// Of an answer: how many it stands for, and their value.
+    /// Of a response: how many it stands for, and their value.
     #[inline]
     pub(super) fn sum(&self, place: VcId) -> (u32, u64) {
         self.sums[self.slot(place)]
@@ -242,18 +242,18 @@ impl Vcs {
         if route.is(SEVERAL) && left > 0 {
             input.follows |= 1 << place.vc;
         }
-        self.set_wants(place, mask, &route);
+        self.set_requests(place, mask, &route);
         let router = router_of(place.input) as usize;
         self.busy[router / 64] |= 1 << (router % 64);
     }
 
     /// Marks outputs that the first flit of a VC has to go to.
     #[inline]
-    fn set_wants(&mut self, place: VcId, mask: u8, route: &RouteState) {
+    fn set_requests(&mut self, place: VcId, mask: u8, route: &RouteState) {
         let bit = 1 << place.vc;
-        let wants = &mut self.inputs[place.input as usize].wants;
+        let requests = &mut self.inputs[place.input as usize].requests;
         if route.pools[0] != route.pools[1] {
-            wants[LOCAL] |= u64::from(mask >> LOCAL & 1) << place.vc;
+            requests[LOCAL] |= u64::from(mask >> LOCAL & 1) << place.vc;
             if !self.preset {
                 let [straight, other] = &mut self.turns[place.input as usize];
                 each(mask & route.straight & MESH, |output| straight[output] |= bit);
@@ -261,7 +261,7 @@ impl Vcs {
             }
             return;
         }
-        each(mask, |output| wants[output] |= bit);
+        each(mask, |output| requests[output] |= bit);
     }
 
     /// Marks outputs that the first flit of a VC has gone to; what is left of its mask.
@@ -272,7 +272,7 @@ impl Vcs {
         let Vc { mask, route: RouteState { pools: [first, second], .. }, .. } = *vc;
         let bit = !(1 << place.vc);
         let input = &mut self.inputs[place.input as usize];
-        each(outputs, |output| input.wants[output] &= bit);
+        each(outputs, |output| input.requests[output] &= bit);
         if first != second {
             let [straight, other] = &mut self.turns[place.input as usize];
             each(outputs & MESH, |output| {
@@ -285,24 +285,24 @@ impl Vcs {
 
     /// Whether a pool has a VC to give at an input.
     #[inline]
-    pub(super) fn has_room(&self, input: u32, pool: u8) -> bool {
+    pub(super) fn has_free_vc(&self, input: u32, pool: u8) -> bool {
         let Pool { vcs, .. } = self.pools[usize::from(pool)];
         self.inputs[input as usize].taken & vcs != vcs
     }
 
     /// By output and stage of a router, the VCs of those classes that have a VC to give after it.
     #[inline]
-    pub(super) fn room_after(&self, router: usize) -> &[u64; ROOMS] {
-        let room = self.room[router * ROOMS..].first_chunk();
-        room.expect("there is one for each router")
+    pub(super) fn free_after(&self, router: usize) -> &[u64; FREE_WORDS] {
+        let free = self.free[router * FREE_WORDS..].first_chunk();
+        free.expect("there is one for each router")
     }
 
     /// Whether a pool has a VC to give after an output of a router.
     #[inline]
-    pub(super) fn has_room_after(&self, router: u32, output: usize, pool: u8) -> bool {
+    pub(super) fn has_free_after(&self, router: u32, output: usize, pool: u8) -> bool {
         let Pool { of_class, .. } = self.pools[usize::from(pool)];
-        let first = room_of(router, output) as usize;
-        self.room[first + usize::from(pool % STAGES)] & of_class != 0
+        let first = free_index(router, output) as usize;
+        self.free[first + usize::from(pool % STAGES)] & of_class != 0
     }
 
     /// The VC that a packet has in a pool.
@@ -328,19 +328,19 @@ impl Vcs {
         let place = VcId { input, vc: low_bit(free) };
         *taken |= 1 << place.vc;
         let taken = *taken;
-        self.note_room(place, taken);
+        self.note_free(place, taken);
         *self.at_mut(place) = Vc { packet, stage: pool % STAGES, route, ..EMPTY };
         place
     }
 
-    /// Tells the router before an input what has room since a VC was given or released.
+    /// Updates the free VCs at the upstream router after a VC was allocated or released.
     #[inline]
-    fn note_room(&mut self, place: VcId, taken: u64) {
+    fn note_free(&mut self, place: VcId, taken: u64) {
         let Share { vcs, of_class, stage, pools } = self.shares[usize::from(place.vc)];
         let first = (self.before[place.input as usize] + u32::from(stage)) as usize;
         for stage in 0..usize::from(pools) {
-            let room = &mut self.room[first + stage];
-            *room = if taken & vcs == vcs { *room & !of_class } else { *room | of_class };
+            let free = &mut self.free[first + stage];
+            *free = if taken & vcs == vcs { *free & !of_class } else { *free | of_class };
         }
     }
 
@@ -351,22 +351,22 @@ impl Vcs {
         let input = &mut self.inputs[place.input as usize];
         let bit = !(1 << place.vc);
         (input.ready, input.follows) = (input.ready & bit, input.follows & bit);
-        each(mask, |output| input.wants[output] &= bit);
+        each(mask, |output| input.requests[output] &= bit);
     }
 
     /// A packet's last flit has left its VC, or passed it.
     #[inline]
     pub(super) fn vacate(&mut self, place: VcId, now: u64) {
         self.set_bare(place);
-        self.at_mut(place).packet = NOBODY;
+        self.at_mut(place).packet = NO_PACKET;
         let local = port_of(place.input) == LOCAL;
         let wait = if local { 0 } else { self.credit_delay };
         self.releases_of(now + wait).push(place);
     }
 
-    /// What came for a VC was not kept: nothing ever was in it.
+    /// A flit that was to come to a VC was discarded: the VC was never occupied.
     pub(super) fn forgo(&mut self, place: VcId, now: u64) {
-        self.at_mut(place).packet = NOBODY;
+        self.at_mut(place).packet = NO_PACKET;
         self.releases_of(now).push(place);
     }
 
@@ -383,7 +383,7 @@ impl Vcs {
             let taken = &mut self.inputs[place.input as usize].taken;
             *taken &= !(1 << place.vc);
             let taken = *taken;
-            self.note_room(place, taken);
+            self.note_free(place, taken);
         }
         *self.releases_of(now) = due;
     }
@@ -419,18 +419,19 @@ fn pools(settings: &Settings) -> (Vec<Pool>, Vec<Share>) {
     (pools, shares)
 }
 
-/// Where it is known whether there is room after an output of a router: the first of its stages.
+/// The index of the free VCs downstream of an output: that of the first stage.
 #[inline]
-fn room_of(router: u32, output: usize) -> u32 {
+fn free_index(router: u32, output: usize) -> u32 {
     let output = low_bit(1 << output);
     (router * 4 + u32::from(output)) * u32::from(STAGES)
 }
 
-/// Where the router before an input learns of its room; a place of no router if nothing comes there from one.
+/// The index where the upstream router of an input reads its free VCs; an unused entry for inputs
+/// without one.
 fn before(geometry: &Geometry, router: u32, port: usize) -> u32 {
-    let nobody = geometry.columns * geometry.rows;
+    let outside = geometry.columns * geometry.rows;
     let from = if port == LOCAL { NOWHERE } else { geometry.neighbour(router, port) };
-    if from == NOWHERE { room_of(nobody, EAST) } else { room_of(from, opposite(port)) }
+    if from == NOWHERE { free_index(outside, EAST) } else { free_index(from, opposite(port)) }
 }
 
 /// Does something for each output of a mask.

@@ -24,10 +24,10 @@ pub(super) struct Audit {
 #[derive(Debug)]
 struct Watched {
     members: u32,
-    /// Answers that were sent, and answers that arrived.
+    /// Responses that were sent, and responses that arrived.
     sent: u32,
     arrived: u32,
-    /// Links that its answers have crossed, and that they are to cross if tables are kept.
+    /// Links that its responses have crossed, and the links of its tree if routers have tables.
     links: u32,
     expected: Option<u32>,
 }
@@ -64,39 +64,39 @@ impl Audit {
             if waiting.is_empty() {
                 self.waiting.remove(&flit.packet);
             }
-        } else if let Cargo::Unicast { to } | Cargo::Answer { to, .. } = flit.cargo {
+        } else if let Cargo::Unicast { to } | Cargo::Response { to, .. } = flit.cargo {
             assert_eq!(to, node, "a packet comes to its destination");
         }
     }
 
-    /// A flow begins.
+    /// A flow starts.
     pub(super) fn flow(&mut self, flow: FlowId, members: u32, expected: Option<u32>) {
         let watched = Watched { members, sent: 0, arrived: 0, links: 0, expected };
         self.flows.insert(flow, watched);
     }
 
-    /// An answer is sent.
-    pub(super) fn answer(&mut self, flow: FlowId) {
+    /// A response is sent.
+    pub(super) fn respond(&mut self, flow: FlowId) {
         self.flows.get_mut(&flow).expect("it is open").sent += 1;
     }
 
-    /// Answers arrive.
+    /// Responses arrive.
     pub(super) fn arrive(&mut self, flow: FlowId, count: u32) {
         self.flows.get_mut(&flow).expect("it is open").arrived += count;
     }
 
-    /// The last answer of a flow has arrived.
+    /// The last response of a flow has arrived.
     pub(super) fn over(&mut self, flow: FlowId) {
         let watched = self.flows.remove(&flow).expect("it is open");
-        assert_eq!(watched.arrived, watched.members, "all answers of a flow arrive, each once");
+        assert_eq!(watched.arrived, watched.members, "all responses of a flow arrive, each once");
         if let Some(expected) = watched.expected {
-            assert_eq!(watched.links, expected, "answers cross each link of their tree once");
+            assert_eq!(watched.links, expected, "responses cross each link of their tree once");
         }
     }
 }
 
 impl Mesh {
-    /// A flit sets out on a path that it asked for.
+    /// A flit sets out on a path that it requested.
     pub(super) fn audit_departure(
         &mut self,
         at: u64,
@@ -114,12 +114,12 @@ impl Mesh {
         for (router, input) in steps {
             assert!(
                 !self.keeps_input(router, input, at) && !self.keeps_output(router, output, at),
-                "what is not on a preset path crosses router {router} where one is kept"
+                "a flit off the preset paths crosses router {router} in a reserved cycle"
             );
             self.audit.passes(at, router, input, flit);
             self.audit.crosses(at, router, output);
         }
-        if let Cargo::Answer { flow, .. } = flit.cargo {
+        if let Cargo::Response { flow, .. } = flit.cargo {
             let links = u32::try_from(route.len()).expect("lines are short");
             self.audit.flows.get_mut(&flow).expect("it is open").links += links;
         }
@@ -132,7 +132,7 @@ impl Mesh {
         self.audit.crosses(at, router, Port::Local);
     }
 
-    /// Looks at what there is at the end of a cycle.
+    /// Inspects what there is at the end of a cycle.
     pub(super) fn check(&mut self) {
         let now = self.now;
         self.audit.inputs.retain(|&(at, _, _), _| at > now);
@@ -140,7 +140,7 @@ impl Mesh {
         if self.is_empty() {
             assert!(self.audit.waiting.is_empty(), "every multicast comes to all of its members");
             for flow in self.audit.flows.values() {
-                assert!(flow.sent < flow.members, "answers of a flow were lost: {flow:?}");
+                assert!(flow.sent < flow.members, "responses of a flow were lost: {flow:?}");
             }
         }
     }

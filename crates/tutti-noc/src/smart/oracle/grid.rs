@@ -19,7 +19,7 @@ impl Port {
     pub(super) const ALL: [Port; 5] =
         [Port::East, Port::West, Port::North, Port::South, Port::Local];
 
-    /// Those that lead to other routers, in order.
+    /// The ports to other routers, in order.
     pub(super) const MESH: [Port; 4] = [Port::East, Port::West, Port::North, Port::South];
 
     /// The other side: where what leaves by this port arrives, and the reverse.
@@ -130,10 +130,10 @@ impl Grid {
         }
     }
 
-    /// The one node a flit at a router is routed to; nobody for one that is on a tree.
+    /// The node that a flit at a router is routed to; `None` on a tree.
     pub(super) fn heads_for(&self, flit: &Flit, node: u32) -> Option<u32> {
         match &flit.cargo {
-            Cargo::Unicast { to } | Cargo::Answer { to, .. } => Some(*to),
+            Cargo::Unicast { to } | Cargo::Response { to, .. } => Some(*to),
             Cargo::Multicast { .. } if self.is_to_corner(flit, node) => {
                 Some(self.corner_tree(flit.source).corner)
             }
@@ -141,7 +141,7 @@ impl Grid {
         }
     }
 
-    /// Whether a multicast has not come to the corner where its private tree begins.
+    /// Whether a multicast has not come to the corner where its private tree starts.
     pub(super) fn is_to_corner(&self, flit: &Flit, node: u32) -> bool {
         self.tree == Some(Tree::Private)
             && flit.stage == 0
@@ -207,10 +207,10 @@ impl Grid {
             return Port::MESH.to_vec();
         }
         let spreads = straight_on.is_x() != self.yx;
-        let wanted = |port: &Port| {
+        let expected = |port: &Port| {
             (spreads && port.is_x() != straight_on.is_x()) || (stops && *port == straight_on)
         };
-        Port::MESH.into_iter().filter(wanted).collect()
+        Port::MESH.into_iter().filter(expected).collect()
     }
 
     fn mask_private(&self, flit: &Flit, straight_on: Port, stops: bool) -> Vec<Port> {

@@ -17,7 +17,7 @@ impl Mesh {
         }
     }
 
-    /// A flit comes to a router by an input, where a VC is kept for it.
+    /// A flit comes to a router by an input, where it has a VC.
     pub(super) fn come(&mut self, router: u32, input: Port, stops: bool, mut flit: Flit) {
         self.watchdog.moved(self.now);
         flit.came = self.now;
@@ -38,7 +38,7 @@ impl Mesh {
             }
         } else {
             self.counts.buffer_writes += 1;
-            self.counts.answers_buffered += u64::from(combines);
+            self.counts.responses_buffered += u64::from(combines);
             self.input_mut(router, input).put(flit);
         }
     }

@@ -1,11 +1,10 @@
-//! The reference model of the meshes: in each cycle every NIC, router, port and VC is looked at, and everything
+//! The reference model of the meshes: in each cycle every NIC, router, port and VC is inspected, and everything
 //! that can be found out is found out again.
 //!
 //! Slow, and written from `docs/models/smart.md` alone, which the fast meshes are written from too, so that the two can
-//! be held against each other: they deliver the same packets in the same cycles. What must hold in any
-//! cycle is asserted in each.
+//! be validated against each other: they deliver the same packets in the same cycles. Invariants of
+//! a cycle are asserted in each.
 
-mod answers;
 mod audit;
 mod grid;
 mod landing;
@@ -14,20 +13,21 @@ mod parts;
 mod paths;
 mod preset;
 mod switch;
+mod tables;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use self::answers::{Entry, Table};
 use self::audit::Audit;
 use self::grid::{Grid, Port};
 use self::nic::Nic;
 use self::parts::{Cargo, Flit, Input, Landing, Rule};
+use self::tables::{Entry, Table};
 use super::counts::Counts;
 use super::fabric::Fabric;
 use super::flows::Flows;
-use super::message::{Answers, Arrival, Cast, Combine, Flow, FlowId, Message};
+use super::message::{Arrival, Cast, Combine, Flow, FlowId, Message, Responses};
 use super::settings::{FanIn, Fault, Settings};
 use crate::{FlitError, Watchdog};
 
@@ -44,9 +44,9 @@ pub struct Mesh {
     routers: Vec<Router>,
     /// What crosses links.
     landings: Vec<Landing>,
-    /// What NICs have taken, and is to be told of when it has arrived.
+    /// Flits that NICs have taken and that are reported on arrival.
     taken: Vec<Arrival>,
-    /// How many directions each flow's answers still come from.
+    /// How many directions each flow's responses still come from.
     tables: BTreeMap<FlowId, Table>,
     /// Which flows have a table entry.
     entries: Vec<Entry>,
@@ -59,7 +59,7 @@ pub struct Mesh {
 struct Router {
     /// By port.
     inputs: Vec<Input>,
-    /// By output: the place in the order of ports of the input that is looked at first.
+    /// By output: the place in the order of ports of the input that is inspected first.
     pointers: Vec<usize>,
 }
 
@@ -120,8 +120,8 @@ impl Mesh {
         self.now + 1 + u64::from(self.settings.sag_extra_cycle)
     }
 
-    /// Whether there is room for a flit, in a stage, where an output leads to.
-    fn has_room(&self, router: u32, output: Port, flit: &Flit, stage: usize) -> bool {
+    /// Whether a flit of a stage has a free VC downstream of an output.
+    fn has_free_vc(&self, router: u32, output: Port, flit: &Flit, stage: usize) -> bool {
         let next = self.grid.next(router, output).expect("flits stay on the mesh");
         self.input(next, output.opposite()).takes(
             self.pool(flit.class, stage),
@@ -137,9 +137,9 @@ impl Mesh {
         if !flit.tail {
             return;
         }
-        let answers = match flit.cargo {
-            Cargo::Answer { flow, count, value, .. } => {
-                Some(Answers { flow, count, value, last: false })
+        let responses = match flit.cargo {
+            Cargo::Response { flow, count, value, .. } => {
+                Some(Responses { flow, count, value, last: false })
             }
             _ => None,
         };
@@ -150,23 +150,23 @@ impl Mesh {
             created: flit.created,
             class: flit.class,
             tag: flit.tag,
-            answers,
+            responses,
         });
     }
 
-    /// Tells of what has arrived by now.
-    fn tell(&mut self, arrivals: &mut Vec<Arrival>) {
+    /// Reports the arrivals up to the current cycle.
+    fn report(&mut self, arrivals: &mut Vec<Arrival>) {
         let now = self.now;
         let (mut due, later): (Vec<Arrival>, Vec<Arrival>) =
             self.taken.drain(..).partition(|arrival| arrival.arrived <= now);
         self.taken = later;
         due.sort_by_key(|arrival| arrival.node);
         for arrival in &mut due {
-            if let Some(answers) = &mut arrival.answers {
-                answers.last = self.flows.arrived(answers.flow, answers.count);
-                self.audit.arrive(answers.flow, answers.count);
-                if answers.last {
-                    self.flow_is_over(answers.flow);
+            if let Some(responses) = &mut arrival.responses {
+                responses.last = self.flows.arrived(responses.flow, responses.count);
+                self.audit.arrive(responses.flow, responses.count);
+                if responses.last {
+                    self.flow_is_over(responses.flow);
                 }
             }
         }
@@ -180,7 +180,7 @@ impl Mesh {
             return Ok(());
         }
         let problem = format!(
-            "answers combined by {:?} need a reducer in the routers; expected `reducer = true`",
+            "responses combined by {:?} need a reducer in the routers; expected `reducer = true`",
             flow.combine
         );
         Err(FlitError::Clash { what: "combine", problem })
@@ -246,7 +246,7 @@ impl Fabric for Mesh {
         self.set_paths(&grants);
         self.send_on_preset_paths();
         self.land();
-        self.tell(arrivals);
+        self.report(arrivals);
         self.tally(1);
         self.check();
         self.now += 1;

@@ -12,7 +12,7 @@ use crate::smart::message::{Cast, Message};
 pub(super) struct Nic {
     /// By class.
     queues: Vec<VecDeque<Flit>>,
-    /// The class that is looked at first.
+    /// The class that is inspected first.
     turn: usize,
 }
 
@@ -33,12 +33,12 @@ impl Mesh {
         let cargo = match &message.cast {
             &Cast::One(to) => Cargo::Unicast { to },
             Cast::Many(members) => Cargo::Multicast { members: members.clone() },
-            &Cast::Answer(flow, value) => {
+            &Cast::Response(flow, value) => {
                 let rule = self.rule(flow);
-                self.audit.answer(flow);
+                self.audit.respond(flow);
                 let flow_of = self.flows.get(flow);
                 (created, tag) = (flow_of.created, flow_of.tag);
-                Cargo::Answer { flow, to: flow_of.destination, count: 1, value, rule }
+                Cargo::Response { flow, to: flow_of.destination, count: 1, value, rule }
             }
         };
         let packet = self.serial;
@@ -77,7 +77,7 @@ impl Mesh {
         }
     }
 
-    /// Whether an answer will be dropped or merged at once.
+    /// Whether a response will be dropped or merged at once.
     fn needs_no_vc(&self, node: u32, flit: &Flit) -> bool {
         match (flit.combines(Rule::Merge), flit.combines(Rule::Table)) {
             (Some(flow), _) => self.buffered(node, flow).is_some(),

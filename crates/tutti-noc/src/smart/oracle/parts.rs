@@ -14,17 +14,17 @@ pub(super) enum Cargo {
     Multicast {
         members: NodeSet,
     },
-    Answer {
+    Response {
         flow: FlowId,
         to: u32,
-        /// How many answers were combined into it, itself included.
+        /// How many responses were combined into it, itself included.
         count: u32,
         value: u64,
         rule: Rule,
     },
 }
 
-/// What routers do with an answer.
+/// What routers do with a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rule {
     /// Nothing.
@@ -63,10 +63,10 @@ impl Flit {
         self.index > 0 || !self.tail
     }
 
-    /// The flow of an answer that routers merge or keep tables for.
-    pub(super) fn combines(&self, wanted: Rule) -> Option<FlowId> {
+    /// The flow of a response that routers merge or keep tables for.
+    pub(super) fn combines(&self, expected: Rule) -> Option<FlowId> {
         match self.cargo {
-            Cargo::Answer { flow, rule, .. } if rule == wanted => Some(flow),
+            Cargo::Response { flow, rule, .. } if rule == expected => Some(flow),
             _ => None,
         }
     }
@@ -90,7 +90,7 @@ pub(super) struct Input {
     pub(super) vcs: Vec<Vc>,
     /// Cycles for which a VC that was left still is taken.
     delay: u64,
-    /// The VC that is looked at first.
+    /// The VC that is inspected first.
     pub(super) pointer: usize,
 }
 
@@ -136,22 +136,22 @@ impl Input {
 
     /// Puts a flit that has come into its packet's VC.
     pub(super) fn put(&mut self, flit: Flit) {
-        let vc = self.of(flit.packet).expect("what comes has a VC kept for it");
+        let vc = self.of(flit.packet).expect("an arriving flit has a VC");
         self.vcs[vc].flits.push_back(flit);
     }
 
-    /// Gives up the VC that was kept for a flit that came, or passed, and needs it no more.
+    /// Releases the VC of a flit that came or bypassed and has left.
     pub(super) fn give_up(&mut self, packet: u64, now: u64) {
-        let vc = self.of(packet).expect("what comes has a VC kept for it");
+        let vc = self.of(packet).expect("an arriving flit has a VC");
         assert!(self.vcs[vc].flits.is_empty(), "the last flit of a packet passes no other of it");
         self.vcs[vc].owner = None;
         self.vcs[vc].left = Some(now);
     }
 
-    /// Gives up the VC that was kept for a flit that came and was not kept: nothing ever was in it.
+    /// Releases the VC of a flit that was discarded on arrival: the VC was never occupied.
     pub(super) fn forgo(&mut self, packet: u64) {
-        let vc = self.of(packet).expect("what comes has a VC kept for it");
-        assert!(self.vcs[vc].flits.is_empty(), "what is not kept is alone");
+        let vc = self.of(packet).expect("an arriving flit has a VC");
+        assert!(self.vcs[vc].flits.is_empty(), "a discarded flit has no others in its VC");
         self.vcs[vc].owner = None;
     }
 

@@ -8,9 +8,9 @@ use super::parts::{Flit, Landing, Rule};
 use super::switch::Grants;
 use crate::smart::settings::Priority;
 
-/// A flit that asks for a path.
+/// A flit that requests a path.
 #[derive(Debug)]
-struct Ask {
+struct PathRequest {
     router: u32,
     input: Port,
     output: Port,
@@ -22,7 +22,7 @@ struct Ask {
 /// What becomes of requests.
 #[derive(Default, Debug)]
 struct Paths {
-    /// The routers that each comes to; nobody if it does not leave its own.
+    /// The routers on each route; empty if the flit stays in its router.
     routes: Vec<Vec<u32>>,
     /// Nominees that do not go to their NIC although they were granted it.
     stay: BTreeSet<(u32, Port)>,
@@ -31,24 +31,24 @@ struct Paths {
 impl Mesh {
     /// Finds out how far each flit that was granted an output goes, and sends it there.
     pub(super) fn set_paths(&mut self, grants: &Grants) {
-        let asks = self.asks(grants);
+        let requests = self.requests(grants);
         let paths = match self.settings.priority {
-            Priority::Local => self.nearest_first(grants, &asks),
-            Priority::Bypass => self.farthest_first(grants, &asks),
+            Priority::Local => self.nearest_first(grants, &requests),
+            Priority::Bypass => self.farthest_first(grants, &requests),
         };
         for (&(router, input), &vc) in &grants.nominees {
-            let is_its = |ask: &Ask| (ask.router, ask.input) == (router, input);
-            let routes = asks.iter().zip(&paths.routes).filter(|(ask, _)| is_its(ask));
+            let is_its = |request: &PathRequest| (request.router, request.input) == (router, input);
+            let routes = requests.iter().zip(&paths.routes).filter(|(request, _)| is_its(request));
             let routes: Vec<(Port, &[u32])> =
-                routes.map(|(ask, route)| (ask.output, route.as_slice())).collect();
+                routes.map(|(request, route)| (request.output, route.as_slice())).collect();
             let ejects = grants.inputs.get(&(router, Port::Local)) == Some(&input)
                 && !paths.stay.contains(&(router, input));
             self.leave(router, input, vc, &routes, ejects);
         }
     }
 
-    fn asks(&mut self, grants: &Grants) -> Vec<Ask> {
-        let mut asks = Vec::new();
+    fn requests(&mut self, grants: &Grants) -> Vec<PathRequest> {
+        let mut requests = Vec::new();
         let mesh = grants.inputs.iter().filter(|&(&(_, output), _)| output != Port::Local);
         for (&(router, output), &input) in mesh {
             let vc = grants.nominees[&(router, input)];
@@ -56,36 +56,36 @@ impl Mesh {
             let reach = self.settings.hops_per_cycle as usize;
             let hops = self.grid.remaining(&flit, router, output).min(reach);
             let line = self.grid.line(router, output);
-            let heard = u64::try_from(line.len().min(reach)).expect("lines are short");
+            let reached = u64::try_from(line.len().min(reach)).expect("lines are short");
             if reach > 1 {
-                self.count_request(&flit, heard);
+                self.count_request(&flit, reached);
             }
-            asks.push(Ask { router, input, output, flit, path: line[..hops].to_vec() });
+            requests.push(PathRequest { router, input, output, flit, path: line[..hops].to_vec() });
         }
-        asks
+        requests
     }
 
-    fn count_request(&mut self, flit: &Flit, heard: u64) {
+    fn count_request(&mut self, flit: &Flit, reached: u64) {
         if flit.combines(Rule::Table).or(flit.combines(Rule::Merge)).is_some() {
-            self.counts.answer_requests += 1;
-            self.counts.answer_request_hops += heard;
+            self.counts.response_requests += 1;
+            self.counts.response_request_hops += reached;
         } else {
             self.counts.requests += 1;
-            self.counts.request_hops += heard;
+            self.counts.request_hops += reached;
         }
     }
 
-    /// Whether nothing but others that go first keeps a flit from passing a router on its path.
-    fn could_pass(&self, ask: &Ask, router: u32) -> bool {
-        let (output, input) = (ask.output, ask.output.opposite());
+    /// Whether only others that go first keeps a flit from passing a router on its path.
+    fn could_pass(&self, request: &PathRequest, router: u32) -> bool {
+        let (output, input) = (request.output, request.output.opposite());
         let crossing = self.crossing();
-        let stage = self.grid.stage_after(&ask.flit, ask.router, output);
-        let waits_for_others = match ask.flit.combines(Rule::Table) {
+        let stage = self.grid.stage_after(&request.flit, request.router, output);
+        let waits_for_others = match request.flit.combines(Rule::Table) {
             Some(flow) => self.directions(flow, router) != 1,
             None => false,
         };
-        let behind_its_own = self.comes_before(router, input, ask.flit.packet);
-        self.has_room(router, output, &ask.flit, stage)
+        let behind_its_own = self.comes_before(router, input, request.flit.packet);
+        self.has_free_vc(router, output, &request.flit, stage)
             && !behind_its_own
             && !waits_for_others
             && !self.keeps_input(router, input, crossing)
@@ -103,29 +103,30 @@ impl Mesh {
     }
 
     /// `priority = "local"`.
-    fn nearest_first(&self, grants: &Grants, asks: &[Ask]) -> Paths {
-        let route = |ask: &Ask| {
+    fn nearest_first(&self, grants: &Grants, requests: &[PathRequest]) -> Paths {
+        let route = |request: &PathRequest| {
             let stops = |&router: &u32| {
-                !self.could_pass(ask, router)
-                    || grants.inputs.contains_key(&(router, ask.output))
-                    || grants.uses(router, ask.output.opposite())
+                !self.could_pass(request, router)
+                    || grants.inputs.contains_key(&(router, request.output))
+                    || grants.uses(router, request.output.opposite())
             };
-            first_stop(ask, stops)
+            first_stop(request, stops)
         };
-        Paths { routes: asks.iter().map(route).collect(), stay: BTreeSet::new() }
+        Paths { routes: requests.iter().map(route).collect(), stay: BTreeSet::new() }
     }
 
     /// `priority = "bypass"`.
-    fn farthest_first(&self, grants: &Grants, asks: &[Ask]) -> Paths {
-        // Who has an output of a router: how far away it is, and its place among those that ask.
+    fn farthest_first(&self, grants: &Grants, requests: &[PathRequest]) -> Paths {
+        // The winner of an output of a router: its distance, and its index among the requests.
         let mut has: BTreeMap<(u32, Port), (usize, usize)> = BTreeMap::new();
-        for (place, ask) in asks.iter().enumerate() {
-            let (_, passed) = ask.path.split_last().expect("paths are of one hop or more");
-            let passable = (1..).zip(passed).filter(|&(_, &router)| self.could_pass(ask, router));
-            for (distance, router) in std::iter::once((0, ask.router))
+        for (place, request) in requests.iter().enumerate() {
+            let (_, passed) = request.path.split_last().expect("paths are of one hop or more");
+            let passable =
+                (1..).zip(passed).filter(|&(_, &router)| self.could_pass(request, router));
+            for (distance, router) in std::iter::once((0, request.router))
                 .chain(passable.map(|(distance, &router)| (distance, router)))
             {
-                let best = has.entry((router, ask.output)).or_insert((distance, place));
+                let best = has.entry((router, request.output)).or_insert((distance, place));
                 *best = (*best).max((distance, place));
             }
         }
@@ -133,12 +134,13 @@ impl Mesh {
             has.get(&(router, input.opposite())).is_some_and(|&(distance, _)| distance > 0)
         };
         let mut paths = Paths::default();
-        for (place, ask) in asks.iter().enumerate() {
-            let has_it =
-                |router: u32| has.get(&(router, ask.output)).map(|&(_, who)| who) == Some(place);
-            let leaves = has_it(ask.router) && !taken(ask.router, ask.input);
+        for (place, request) in requests.iter().enumerate() {
+            let has_it = |router: u32| {
+                has.get(&(router, request.output)).map(|&(_, who)| who) == Some(place)
+            };
+            let leaves = has_it(request.router) && !taken(request.router, request.input);
             let route =
-                if leaves { first_stop(ask, |&router| !has_it(router)) } else { Vec::new() };
+                if leaves { first_stop(request, |&router| !has_it(router)) } else { Vec::new() };
             paths.routes.push(route);
         }
         let nominees = grants.nominees.keys().copied();
@@ -191,7 +193,7 @@ impl Mesh {
         }
     }
 
-    /// A flit crosses links; `when` says in which cycle, by how many routers it has come to before.
+    /// A flit crosses links; `when` maps the number of routers before a link to the cycle.
     pub(super) fn set_out(
         &mut self,
         flit: &Flit,
@@ -230,8 +232,8 @@ impl Mesh {
 }
 
 /// The path to the first router at which it stops, or to its end.
-fn first_stop(ask: &Ask, stops: impl Fn(&u32) -> bool) -> Vec<u32> {
-    let (_, passed) = ask.path.split_last().expect("paths are of one hop or more");
-    let hops = passed.iter().position(stops).map_or(ask.path.len(), |place| place + 1);
-    ask.path[..hops].to_vec()
+fn first_stop(request: &PathRequest, stops: impl Fn(&u32) -> bool) -> Vec<u32> {
+    let (_, passed) = request.path.split_last().expect("paths are of one hop or more");
+    let hops = passed.iter().position(stops).map_or(request.path.len(), |place| place + 1);
+    request.path[..hops].to_vec()
 }

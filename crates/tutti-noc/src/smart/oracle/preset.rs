@@ -17,7 +17,7 @@ impl Mesh {
         }
     }
 
-    /// How many cycles the slots for straights began before one, if it is one of preset paths.
+    /// How many cycles the slots for straights started before one, if it is one of preset paths.
     fn phase(&self, cycle: u64) -> Option<u64> {
         let phase = cycle % self.interval()?;
         (phase < u64::from(self.settings.preset_cycles())).then_some(phase)
@@ -28,7 +28,7 @@ impl Mesh {
         self.settings.preset_cycles() > 2
     }
 
-    /// Whether an input is kept for preset paths in a cycle.
+    /// Whether an input is reserved for preset paths in a cycle.
     pub(super) fn keeps_input(&self, router: u32, port: Port, cycle: u64) -> bool {
         let Some(phase) = self.phase(cycle) else { return false };
         if self.is_long() {
@@ -42,7 +42,7 @@ impl Mesh {
         if phase == 0 { trees.iter().any(comes_by) } else { port != Port::Local }
     }
 
-    /// Whether an output is kept for preset paths in a cycle.
+    /// Whether an output is reserved for preset paths in a cycle.
     pub(super) fn keeps_output(&self, router: u32, port: Port, cycle: u64) -> bool {
         let Some(phase) = self.phase(cycle) else { return false };
         if self.is_long() {
@@ -105,9 +105,9 @@ impl Mesh {
         let flit = self.flit_of(waiting);
         let pool = self.pool(flit.class, 2);
         let input = tree.turn.opposite();
-        let has_room =
+        let has_free_vc =
             line.iter().all(|&router| self.input(router, input).takes(pool, flit.packet, self.now));
-        if has_room {
+        if has_free_vc {
             self.send_preset(waiting, &flit, tree.turn, &line, false);
         }
     }

@@ -39,8 +39,8 @@ impl Mesh {
             let input = self.input(router, port);
             let vcs = input.vcs.len();
             let mut order = (0..vcs).map(|step| (input.pointer + step) % vcs);
-            let asks = |&vc: &usize| !self.open_to(router, port, vc).is_empty();
-            if let Some(vc) = order.find(asks) {
+            let requests = |&vc: &usize| !self.open_to(router, port, vc).is_empty();
+            if let Some(vc) = order.find(requests) {
                 grants.nominees.insert((router, port), vc);
                 self.counts.input_arbitrations += 1;
             }
@@ -51,11 +51,11 @@ impl Mesh {
         for output in Port::ALL {
             let pointer = self.routers[router as usize].pointers[output as usize];
             let mut order = (0..5).map(|step| Port::ALL[(pointer + step) % 5]);
-            let asks = |&input: &Port| {
+            let requests = |&input: &Port| {
                 let nominee = grants.nominees.get(&(router, input));
                 nominee.is_some_and(|&vc| self.open_to(router, input, vc).contains(&output))
             };
-            if let Some(input) = order.find(asks) {
+            if let Some(input) = order.find(requests) {
                 grants.inputs.insert((router, output), input);
                 self.counts.output_arbitrations += 1;
             }
@@ -89,7 +89,7 @@ impl Mesh {
                     _ => {
                         self.may_ask(router, flit) && {
                             let stage = self.grid.stage_after(flit, router, output);
-                            self.has_room(router, output, flit, stage)
+                            self.has_free_vc(router, output, flit, stage)
                         }
                     }
                 }
@@ -97,7 +97,7 @@ impl Mesh {
         flit.mask.iter().copied().filter(is_open).collect()
     }
 
-    /// Whether a flit goes to other routers by asking for it, and not along preset paths only.
+    /// Whether a flit goes to other routers by requesting it, and not along preset paths only.
     fn may_ask(&self, router: u32, flit: &Flit) -> bool {
         let multicast = matches!(flit.cargo, Cargo::Multicast { .. });
         !(multicast && self.interval().is_some()) || self.grid.is_to_corner(flit, router)

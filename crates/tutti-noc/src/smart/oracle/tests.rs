@@ -16,7 +16,7 @@ fn directions(columns: u32, rows: u32, destination: u32, members: NodeSet) -> Ve
 }
 
 #[test]
-fn answers_to_40_of_five_by_five_come_from_as_many_directions_as_figure_4_shows() {
+fn responses_to_40_of_five_by_five_arrive_from_the_directions_of_figure_4() {
     let n = directions(5, 5, 4, NodeSet::all_but(25, 4));
     let at = |x: usize, y: usize| n[x + 5 * y];
     // Two of router 40 (its neighbours), three of 41 (its NIC too), one of 00, which is a leaf.
@@ -30,7 +30,7 @@ fn answers_to_40_of_five_by_five_come_from_as_many_directions_as_figure_4_shows(
 }
 
 #[test]
-fn of_all_nodes_answers_come_as_the_closed_form_says() {
+fn responses_of_all_nodes_match_the_closed_form() {
     let mut seen = [0; 5];
     for to in 0..64 {
         let n = directions(8, 8, to, NodeSet::all_but(64, to));
@@ -57,7 +57,7 @@ fn of_all_nodes_answers_come_as_the_closed_form_says() {
 }
 
 #[test]
-fn a_router_that_no_answer_comes_through_takes_no_part() {
+fn a_router_without_responses_takes_no_part() {
     let n = directions(4, 3, 3, [0, 2].into_iter().collect());
     assert_eq!(n, [1, 1, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
 }

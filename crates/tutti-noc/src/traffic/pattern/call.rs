@@ -1,8 +1,8 @@
-//! A pattern's notation taken apart, and what its argument says.
+//! Splits a pattern's notation and reads its argument.
 
 use super::{Entry, TrafficError};
 
-/// Someone asks for a pattern.
+/// Someone requests a pattern.
 pub(super) struct Call<'a> {
     pub(super) text: &'a str,
     pub(super) entry: &'static Entry,

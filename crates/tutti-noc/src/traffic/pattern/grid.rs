@@ -5,7 +5,7 @@ use super::{Call, Entry, Pattern, Rule, TrafficError};
 pub(super) const TORNADO: Entry = Entry {
     name: "tornado",
     argument: "",
-    summary: "in every dimension the node just under half the way round",
+    summary: "in every dimension the node just under half the ring away",
     build: |call| shift(call, |side| side.div_ceil(2) - 1),
 };
 

@@ -60,7 +60,7 @@ pub struct Pattern {
     rule: Rule,
 }
 
-/// What a destination is made of.
+/// What a destination is built from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rule {
     /// One destination for each node, or none.
@@ -129,7 +129,7 @@ impl Pattern {
     #[inline]
     #[must_use]
     pub fn destination(&self, seed: u64, source: u32, serial: u64) -> Option<u32> {
-        assert!(source < self.nodes, "{source} is none of {} nodes", self.nodes);
+        assert!(source < self.nodes, "source {source} is not below {} nodes", self.nodes);
         let bits = |stream| bits(seed, stream, source, serial);
         Some(match &self.rule {
             Rule::Fixed(destinations) => return destinations[source as usize],

@@ -11,7 +11,7 @@ fn pattern(text: &str, nodes: u32) -> Pattern {
     Pattern::parse(text, nodes, None).unwrap()
 }
 
-fn says(text: &str, nodes: u32, grid: Option<&[u32]>) -> String {
+fn message(text: &str, nodes: u32, grid: Option<&[u32]>) -> String {
     Pattern::parse(text, nodes, grid).unwrap_err().to_string()
 }
 
@@ -217,7 +217,7 @@ fn every_pattern_is_listed_and_written_as_it_is_read() {
             assert!(pattern.destination(9, source, 4).is_some_and(|node| node < 64));
         }
         assert!(REGISTRY[..number].iter().all(|other| other.name != entry.name));
-        let extra = says(&format!("{}:x", entry.name), 64, Some(&[8, 8]));
+        let extra = message(&format!("{}:x", entry.name), 64, Some(&[8, 8]));
         assert!(extra.contains(&format!("expected `{}", entry.name)), "{extra}");
     }
 }
@@ -225,14 +225,14 @@ fn every_pattern_is_listed_and_written_as_it_is_read() {
 #[test]
 fn what_is_no_pattern_is_refused() {
     assert_eq!(
-        says("bitcomp", 8, None),
-        "there is no traffic pattern `bitcomp`: expected one of uniform, uniform_others, background, \
+        message("bitcomp", 8, None),
+        "unknown traffic pattern `bitcomp`: expected one of uniform, uniform_others, background, \
          transpose, bit_complement, bit_reverse, bit_shuffle, tornado, neighbour, bad_yarc, diagonal, \
          asymmetric, taper64, bad_dragonfly, random_permutation, permutation, destinations, hotspot, \
          one_to_many, many_to_one"
     );
     let unreadable = |text, form| {
-        assert_eq!(says(text, 8, None), format!("`{text}` cannot be read: expected `{form}`"));
+        assert_eq!(message(text, 8, None), format!("`{text}` cannot be read: expected `{form}`"));
     };
     unreadable("uniform:3", "uniform");
     unreadable("hotspot", "hotspot:NODE,.../WEIGHT,...");
@@ -248,7 +248,7 @@ fn what_is_no_pattern_is_refused() {
 fn patterns_that_do_not_fit_the_nodes_are_refused() {
     let undefined = |text, nodes, expected| {
         let sentence = format!("`{text}` is not defined for {nodes} nodes: expected {expected}");
-        assert_eq!(says(text, nodes, Some(&[nodes])), sentence);
+        assert_eq!(message(text, nodes, Some(&[nodes])), sentence);
     };
     undefined("uniform", 0, "at least one");
     undefined("uniform_others", 1, "at least two");
@@ -263,12 +263,15 @@ fn patterns_that_do_not_fit_the_nodes_are_refused() {
 
 #[test]
 fn patterns_that_do_not_fit_the_grid_are_refused() {
-    assert_eq!(says("tornado", 8, None), "`tornado` needs a grid of nodes: the network has none");
-    assert_eq!(says("tornado", 8, Some(&[3, 3])), "a grid of 3x3 does not hold 8 nodes");
-    assert_eq!(says("transpose", 8, Some(&[3, 3])), "a grid of 3x3 does not hold 8 nodes");
-    assert_eq!(says("neighbour", 8, Some(&[0, 8])), "a grid of 0x8 does not hold 8 nodes");
     assert_eq!(
-        says("bad_yarc", 8, Some(&[4, 2])),
+        message("tornado", 8, None),
+        "`tornado` needs a grid of nodes, which the network lacks"
+    );
+    assert_eq!(message("tornado", 8, Some(&[3, 3])), "a grid of 3x3 does not have 8 nodes");
+    assert_eq!(message("transpose", 8, Some(&[3, 3])), "a grid of 3x3 does not have 8 nodes");
+    assert_eq!(message("neighbour", 8, Some(&[0, 8])), "a grid of 0x8 does not have 8 nodes");
+    assert_eq!(
+        message("bad_yarc", 8, Some(&[4, 2])),
         "`bad_yarc` is not defined on a grid of 4x2: expected two dimensions of the same size"
     );
 }
@@ -276,27 +279,30 @@ fn patterns_that_do_not_fit_the_grid_are_refused() {
 #[test]
 fn lists_that_do_not_fit_are_refused() {
     assert_eq!(
-        says("hotspot:1,8", 8, None),
+        message("hotspot:1,8", 8, None),
         "`hotspot:1,8` names node 8: the last of 8 nodes is 7"
     );
-    assert_eq!(says("hotspot:1,2,1", 8, None), "`hotspot:1,2,1` names node 1 twice");
-    assert_eq!(says("hotspot:1,2/3", 8, None), "`hotspot:1,2/3` gives 1 weights: expected 2");
+    assert_eq!(message("hotspot:1,2,1", 8, None), "`hotspot:1,2,1` names node 1 twice");
+    assert_eq!(message("hotspot:1,2/3", 8, None), "`hotspot:1,2/3` gives 1 weights: expected 2");
     assert_eq!(
-        says("hotspot:1,2/0,0", 8, None),
+        message("hotspot:1,2/0,0", 8, None),
         "`hotspot:1,2/0,0` gives every weight as 0: expected at least one above"
     );
     assert_eq!(
-        says("permutation:1,0", 3, None),
+        message("permutation:1,0", 3, None),
         "`permutation:1,0` gives 2 destinations: expected 3"
     );
-    assert_eq!(says("permutation:1,1", 2, None), "`permutation:1,1` names node 1 twice");
-    assert_eq!(says("background:0,1", 2, None), "`background:0,1` leaves no node to send to");
-    assert_eq!(says("destinations:-,-", 2, None), "`destinations:-,-` leaves no node to send to");
-    assert_eq!(says("one_to_many:0", 1, None), "`one_to_many:0` leaves no node to send to");
+    assert_eq!(message("permutation:1,1", 2, None), "`permutation:1,1` names node 1 twice");
+    assert_eq!(message("background:0,1", 2, None), "`background:0,1` leaves no node to send to");
+    assert_eq!(
+        message("destinations:-,-", 2, None),
+        "`destinations:-,-` leaves no node to send to"
+    );
+    assert_eq!(message("one_to_many:0", 1, None), "`one_to_many:0` leaves no node to send to");
 }
 
 #[test]
-#[should_panic(expected = "4 is none of 4 nodes")]
+#[should_panic(expected = "source 4 is not below 4 nodes")]
 fn a_source_that_there_is_not_is_a_bug_of_the_network() {
     let _ = pattern("uniform", 4).destination(0, 4, 0);
 }

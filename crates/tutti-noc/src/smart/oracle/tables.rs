@@ -1,4 +1,4 @@
-//! Answers become one on their path.
+//! Responses become one on their path.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use crate::smart::settings::{FanIn, Fault};
 /// What tables know of a flow, by router.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// Directions that answers still come from.
+    /// Directions that responses still come from.
     directions: Vec<u32>,
-    /// How many answers were dropped, and what became of their values.
+    /// How many responses were dropped, and what became of their values.
     dropped: Vec<Option<(u32, u64)>>,
-    /// The links that its answers cross.
+    /// The links that its responses cross.
     links: u32,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Entry {
     flow: FlowId,
     /// Whether it must be released too.
     held: bool,
-    /// The cycle in which its last answer arrived.
+    /// The cycle in which its last response arrived.
     over: Option<u64>,
     /// The cycle in which it was released.
     released: Option<u64>,
@@ -79,7 +79,7 @@ impl Mesh {
         }
     }
 
-    /// The last answer of a flow has arrived.
+    /// The last response of a flow has arrived.
     pub(super) fn flow_is_over(&mut self, flow: FlowId) {
         self.audit.over(flow);
         if let Some(table) = self.tables.remove(&flow) {
@@ -103,12 +103,12 @@ impl Mesh {
         }
     }
 
-    /// How many directions answers of a flow still come from, at a router.
+    /// How many directions responses of a flow still come from, at a router.
     pub(super) fn directions(&self, flow: FlowId, router: u32) -> u32 {
         self.tables[&flow].directions[router as usize]
     }
 
-    /// An answer comes to a router: whether one of its flow is there, which it is merged into.
+    /// A response comes to a router: whether one of its flow is there, which it is merged into.
     pub(super) fn merge_into_buffered(&mut self, router: u32, flow: FlowId, flit: &Flit) -> bool {
         let Some((input, vc)) = self.buffered(router, flow) else { return false };
         let combine = self.flows.get(flow).combine;
@@ -121,14 +121,14 @@ impl Mesh {
         true
     }
 
-    /// Where the answer of a flow is that is buffered at a router.
+    /// Where the response of a flow is that is buffered at a router.
     pub(super) fn buffered(&self, router: u32, flow: FlowId) -> Option<(Port, usize)> {
         let mut found = None;
         for input in Port::ALL {
             for (vc, buffer) in self.input(router, input).vcs.iter().enumerate() {
                 if buffer.flits.front().is_some_and(|flit| flit.combines(Rule::Merge) == Some(flow))
                 {
-                    assert!(found.is_none(), "answers of a flow that meet are merged");
+                    assert!(found.is_none(), "responses of a flow that meet are merged");
                     found = Some((input, vc));
                 }
             }
@@ -136,7 +136,7 @@ impl Mesh {
         found
     }
 
-    /// An answer comes to a router: whether it is dropped, since others are to come; else it carries on
+    /// A response comes to a router: whether it is dropped, since others are to come; else it carries on
     /// what was dropped before.
     pub(super) fn drop_or_take_over(&mut self, router: u32, flow: FlowId, flit: &mut Flit) -> bool {
         let combine = self.flows.get(flow).combine;
@@ -157,14 +157,14 @@ impl Mesh {
         !is_last
     }
 
-    /// An answer passes a router, and takes along what is there of its flow.
+    /// A response passes a router, and takes along what is there of its flow.
     pub(super) fn take_along(&mut self, router: u32, flit: &mut Flit) {
         let before = operand_of(flit);
         let combines = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();
         self.counts.table_reads += u64::from(combines);
         if let Some(flow) = flit.combines(Rule::Table) {
             let is_dropped = self.drop_or_take_over(router, flow, flit);
-            assert!(!is_dropped, "an answer passes where it is the last to come");
+            assert!(!is_dropped, "a response passes where it is the last to come");
         }
         if let Some(flow) = flit.combines(Rule::Merge)
             && self.settings.priority == crate::smart::settings::Priority::Bypass
@@ -210,19 +210,19 @@ impl Mesh {
 
 fn operand_of(flit: &Flit) -> Option<(u32, u64)> {
     match flit.cargo {
-        Cargo::Answer { count, value, .. } => Some((count, value)),
+        Cargo::Response { count, value, .. } => Some((count, value)),
         _ => None,
     }
 }
 
-/// How many answers an answer stands for, and its value.
+/// How many responses a response stands for, and its value.
 fn operand(flit: &Flit) -> (u32, u64) {
-    operand_of(flit).expect("it is an answer")
+    operand_of(flit).expect("it is a response")
 }
 
 fn operand_mut(flit: &mut Flit) -> (&mut u32, &mut u64) {
     match &mut flit.cargo {
-        Cargo::Answer { count, value, .. } => (count, value),
-        _ => unreachable!("it is an answer"),
+        Cargo::Response { count, value, .. } => (count, value),
+        _ => unreachable!("it is a response"),
     }
 }

@@ -1,11 +1,11 @@
-//! Answers that become one on their path: tables of directions, and answers that meet.
+//! Responses that become one on their path: tables of directions, and responses that meet.
 
 use super::super::message::{Combine, Flow, FlowId};
 use super::super::settings::{FanIn, Fault, Settings};
 use super::geometry::{Geometry, LOCAL};
 use super::vcs::VcId;
 
-/// No answer is buffered.
+/// No response is buffered.
 const NONE: u32 = u32::MAX;
 
 /// A place in 32 bits.
@@ -20,7 +20,7 @@ fn unpacked(at: u32) -> VcId {
     VcId { input: at >> 6, vc }
 }
 
-/// What routers know of the flows under way.
+/// What routers know of the flows in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     fan_in: FanIn,
@@ -30,9 +30,9 @@ pub(super) struct Tables {
     used: u32,
     /// By flow.
     tables: Vec<Table>,
-    /// Routers that wait for answers, of all flows.
+    /// Routers that wait for responses, of all flows.
     pub(super) waiting: u64,
-    /// Buffered answers that can be combined.
+    /// Buffered responses that can be combined.
     pub(super) buffered: u64,
 }
 
@@ -40,18 +40,18 @@ pub(super) struct Tables {
 #[derive(Clone, Debug, Default)]
 struct Table {
     combine: Combine,
-    /// Whether its answers are combined.
+    /// Whether its responses are combined.
     combines: bool,
     destination: u32,
-    /// Directions that answers are still to come from.
+    /// Directions that responses are still to come from.
     directions: Vec<u8>,
     /// What was dropped, for the one that goes on: how many, and their value.
     dropped: Vec<Option<(u32, u64)>>,
-    /// Where an answer is buffered, [`packed`].
+    /// Where a response is buffered, [`packed`].
     at: Vec<u32>,
 }
 
-/// What becomes of an answer that comes to a router.
+/// What becomes of a response that comes to a router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     /// It is buffered, and stands for so many with this value.
@@ -76,7 +76,7 @@ impl Tables {
         }
     }
 
-    /// Begins a flow; whether its answers are combined.
+    /// Starts a flow; whether its responses are combined.
     pub(super) fn open(&mut self, id: FlowId, flow: &Flow, geometry: &Geometry) -> bool {
         let complete = self.fan_in == FanIn::Complete;
         let combines = match self.fan_in {
@@ -101,20 +101,20 @@ impl Tables {
             self.used += 1;
             table.directions.clear();
             table.directions.resize(self.nodes, 0);
-            expect_answers(&mut table.directions, flow, geometry, self.fault);
+            expect_responses(&mut table.directions, flow, geometry, self.fault);
             self.waiting += table.directions.iter().filter(|&&count| count > 0).count() as u64;
         }
         combines
     }
 
-    /// All answers of a flow have arrived, and it is not held.
+    /// All responses of a flow have arrived, and it is not held.
     pub(super) fn close(&mut self, id: FlowId) {
         let table = &mut self.tables[id.0 as usize];
         if table.combines && self.fan_in == FanIn::Complete {
             self.used -= 1;
             debug_assert!(table.directions.iter().all(|&count| count == 0), "a table is not empty");
         }
-        debug_assert!(table.dropped.iter().all(Option::is_none), "an answer was left behind");
+        debug_assert!(table.dropped.iter().all(Option::is_none), "a response was left behind");
         debug_assert!(!table.combines || table.at.iter().all(|&at| at == NONE), "one is buffered");
     }
 
@@ -122,14 +122,14 @@ impl Tables {
         self.tables[id.0 as usize].combines
     }
 
-    /// Whether a router waits for no other answer than the one that would pass.
+    /// Whether a router waits for no other response than the one that would pass.
     #[inline]
     pub(super) fn lets_pass(&self, id: FlowId, router: u32) -> bool {
         self.fan_in != FanIn::Complete
             || self.tables[id.0 as usize].directions[router as usize] == 1
     }
 
-    /// An answer comes to a router and stops there.
+    /// A response comes to a router and stops there.
     pub(super) fn comes(&mut self, id: FlowId, router: u32, count: u32, value: u64) -> Fate {
         let router = router as usize;
         let table = &mut self.tables[id.0 as usize];
@@ -138,7 +138,7 @@ impl Tables {
             return if at == NONE { Fate::Kept(count, value) } else { Fate::Joins(unpacked(at)) };
         }
         let directions = &mut table.directions[router];
-        assert!(*directions > 0, "an answer of flow {} that router {router} did not expect", id.0);
+        assert!(*directions > 0, "a response of flow {} that router {router} did not expect", id.0);
         *directions -= 1;
         let dropped = &mut table.dropped[router];
         let all = match dropped.take() {
@@ -153,8 +153,8 @@ impl Tables {
         Fate::Kept(all.0, all.1)
     }
 
-    /// What an answer that could come to a router would need a VC for.
-    pub(super) fn would_be_kept(&self, id: FlowId, router: u32) -> bool {
+    /// What a response that could come to a router would need a VC for.
+    pub(super) fn would_be_buffered(&self, id: FlowId, router: u32) -> bool {
         let table = &self.tables[id.0 as usize];
         match self.fan_in {
             FanIn::Complete => table.directions[router as usize] == 1,
@@ -162,31 +162,31 @@ impl Tables {
         }
     }
 
-    /// An answer is in a VC.
+    /// A response is in a VC.
     pub(super) fn is_at(&mut self, id: FlowId, router: u32, place: VcId) {
         self.tables[id.0 as usize].at[router as usize] = packed(place);
         self.buffered += 1;
     }
 
-    /// An answer has left its VC.
+    /// A response has left its VC.
     pub(super) fn leaves(&mut self, id: FlowId, router: u32) {
         self.tables[id.0 as usize].at[router as usize] = NONE;
         self.buffered -= 1;
     }
 
-    /// The answer that is buffered at a router.
+    /// The response that is buffered at a router.
     #[inline]
     pub(super) fn buffered_at(&self, id: FlowId, router: u32) -> Option<VcId> {
         let at = self.tables[id.0 as usize].at[router as usize];
         (at != NONE).then(|| unpacked(at))
     }
 
-    /// What two answers are together.
+    /// What two responses are together.
     pub(super) fn joined(&self, id: FlowId, one: (u32, u64), other: (u32, u64)) -> (u32, u64) {
         (one.0 + other.0, self.tables[id.0 as usize].combine.of(one.1, other.1))
     }
 
-    /// Answers that were dropped and whose flows wait for others.
+    /// Responses that were dropped and whose flows wait for others.
     #[cfg(debug_assertions)]
     pub(super) fn dropped(&self) -> u64 {
         let all = self.tables.iter().flat_map(|table| table.dropped.iter().flatten());
@@ -194,8 +194,8 @@ impl Tables {
     }
 }
 
-/// Counts the directions that answers come from at each router (section IV-A.1).
-fn expect_answers(directions: &mut [u8], flow: &Flow, geometry: &Geometry, fault: Option<Fault>) {
+/// Counts the directions that responses come from at each router (section IV-A.1).
+fn expect_responses(directions: &mut [u8], flow: &Flow, geometry: &Geometry, fault: Option<Fault>) {
     let mut sends = vec![false; directions.len()];
     for member in flow.members.iter() {
         directions[member as usize] += 1;
