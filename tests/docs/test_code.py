@@ -81,6 +81,27 @@ def commands(block: Block) -> list[tuple[int, str]]:
     return found
 
 
+def outputs(block: Block) -> dict[int, list[str]]:
+    """The output lines shown below each command of a ``console`` block, by the command's line."""
+    found: dict[int, list[str]] = {}
+    shown: list[str] = []
+    is_continued = False
+    for line, text in enumerate(block.code.splitlines(), block.line):
+        if text.startswith("$ "):
+            shown = found.setdefault(line, [])
+        elif not is_continued:
+            shown.append(text)
+        is_continued = text.endswith("\\") and (is_continued or text.startswith("$ "))
+    return found
+
+
+def missing_lines(shown: list[str], output: str) -> list[str]:
+    """The shown lines that are not in the output; measured times and `...` are not compared."""
+    printed = {" ".join(line.split()) for line in output.splitlines()}
+    expected = (" ".join(line.split()) for line in shown if not _VARIES.search(line))
+    return [line for line in expected if line and line not in printed]
+
+
 def name(path: Path) -> str:
     """A page's path in the repository."""
     return str(path.relative_to(ROOT))
@@ -98,6 +119,12 @@ SMALLER = {
     "tutti compare examples/17_in_network/experiment.toml": "--end '1 KiB'",
 }
 """What is added to commands that begin so and would take long: the last of an option counts."""
+
+MEASURED = ("tutti mpi bench", "tutti mpi exec", "tutti mpi info", "tutti calibrate", "tutti tune")
+"""Commands whose output depends on the machine."""
+
+_VARIES = re.compile(r"\.\.\.|\d s$|\d s,|\d s by| in \d")
+"""Lines that are shortened, or show how long something took."""
 
 OF_A_READER = (
     "tutti mpi info --mpicc",
@@ -152,13 +179,16 @@ def _claim(line: str) -> str | None:
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name)
 def test_commands_of_a_page_run(page: Path, folder: Path) -> None:
     for block in blocks(page.read_text("utf-8"), "sh", "console"):
+        shown = outputs(block) if block.language == "console" else {}
         for line, command in commands(block):
             if name(page) == "docs/reference/cli.md" and command.startswith(OF_A_READER):
                 continue
             meant = _EXIT_CODE.search(command)
-            code, said = _ran(command, folder)
-            told = f"{name(page)}:{line}: {command}\n{said[-4000:]}"
-            assert code == (int(meant[1]) if meant else 0), told
+            code, output = _ran(command, folder)
+            where = f"{name(page)}:{line}: {command}\n{output[-4000:]}"
+            assert code == (int(meant[1]) if meant else 0), where
+            if not command.startswith((*MEASURED, *SMALLER)):
+                assert not missing_lines(shown.get(line, []), output), where
 
 
 def test_a_command_is_a_program(folder: Path) -> None:
