@@ -98,7 +98,7 @@ def test_designs_are_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ("mesh.design=sfo_gredy", ["mesh.design: there is no design `sfo_gredy`", "did you mean"]),
+        ("mesh.design=sfo_gredy", ["mesh.design: unknown design `sfo_gredy`", "did you mean"]),
         ("mesh.fan_out=greedy", ["mesh.fan_out: there is no fan_out `greedy`"]),
         (
             "mesh.fan_out=complete:2",

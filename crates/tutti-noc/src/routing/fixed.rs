@@ -50,8 +50,8 @@ impl Fixed {
         link.and_then(|link| self.wiring.port_of(link)).unwrap_or(ejects)
     }
 
-    /// Pushes every link parallel to the one on a packet's path; none where there is no path, since
-    /// no packet takes it.
+    /// Pushes every link parallel to the one on a packet's path; none between
+    /// unconnected nodes.
     fn bundle(&self, place: &RoutingContext<'_>, head: &Head, candidates: &mut Vec<Candidate>) {
         let (home, ejects) = self.wiring.home(head.destination);
         if home == place.router {
