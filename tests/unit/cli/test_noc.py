@@ -186,7 +186,7 @@ def test_the_registries_are_listed(here: Path) -> None:
         (["run", "noc.toml", "--set", "topology.routing=romn"], "unknown routing `romn`"),
         (
             ["run", "noc.toml", "--set", "router.cut_through=true", "--set", "router.buffer=1"],
-            "router.buffer: a VC buffer of 1 flits holds no packet of 2 flits",
+            "router.buffer: a VC buffer of 1 flits is smaller than a packet of 2 flits",
         ),
         (
             ["run", "noc.toml", "--set", 'energy={router="dsent_45nm"}'],

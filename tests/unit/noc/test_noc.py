@@ -278,7 +278,7 @@ REFUSED: list[tuple[Changes, Changes, type[Exception], str]] = [
         {"router": noc.Router(cut_through=True, buffer=4)},
         {"packet": 5},
         NocError,
-        "a VC buffer of 4 flits holds no packet of 5 flits",
+        "a VC buffer of 4 flits is smaller than a packet of 5 flits",
     ),
     ({"routing": "zigzag"}, {}, NocError, "unknown routing `zigzag`"),
     ({"routing": "dimension_order:zy"}, {}, NocError, "or `dimension_order:yx`"),
