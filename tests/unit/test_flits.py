@@ -204,7 +204,7 @@ routing = "dimension_order"
         ("[topology.flits.router]\nspeculation = 3", "speculation"),
         (
             "[topology.flits.router]\ncut_through = true\nbuffer = 3",
-            "topology.flits.router.buffer: a VC buffer of 3 flits is smaller than a packet of 4 flits",
+            "topology.flits.router.buffer: a VC buffer of 3 flits is smaller than",
         ),
         ("[topology.packets]\n[topology.flits]", "either `packets` or `flits`"),
         (

@@ -1,5 +1,5 @@
-//! Along routes of the graph. Where these share links side by side, a packet may take any of them: those with the
-//! fewest credits in use are tried first.
+//! Static routes of the graph. Where these share parallel links, a packet may take any of them: the
+//! links with the fewest credits in use are tried first.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Along routes of the graph that the wiring was built from.
+    /// Static routes of the graph that the wiring was built from.
     ///
     /// # Errors
     /// When the wiring was built from no graph, or another one.
@@ -92,7 +92,7 @@ impl Routing for Fixed {
     }
 
     fn fixed(&self, router: u32, destination: u32) -> Option<u32> {
-        // Any source will do where the source makes no difference.
+        // Any source will do if routes do not depend on it.
         let depends = self.routes.tell_sources_apart() || self.routes.share_bundles();
         (!depends).then(|| self.port(router, 0, destination, 0))
     }
