@@ -92,7 +92,7 @@ impl Routing for Fixed {
     }
 
     fn fixed(&self, router: u32, destination: u32) -> Option<u32> {
-        // Any source will do if routes do not depend on it.
+        // Any source will do where the source makes no difference.
         let depends = self.routes.tell_sources_apart() || self.routes.share_bundles();
         (!depends).then(|| self.port(router, 0, destination, 0))
     }
