@@ -127,7 +127,7 @@ def test_a_technology_travels() -> None:
     [
         ({"flit": "128 B"}, "a flit of 128 B is wider than what npu0 > npu1 carries .* 64 B"),
         ({"router": {"vcs": 0}}, "`router.vcs`: 0 should be"),
-        ({"router": {"cut_through": True, "buffer": 2}}, "smaller than a packet of 4 flits"),
+        ({"router": {"cut_through": True, "buffer": 2}}, "holds no packet of 4 flits"),
         ({"packet": 2, "header": 2}, "more than the header of 2"),
         ({"cycle": "0 ns"}, "a cycle of 0 s"),
         ({"routing": "d_mod_k"}, "fat tree"),
@@ -204,7 +204,7 @@ routing = "dimension_order"
         ("[topology.flits.router]\nspeculation = 3", "speculation"),
         (
             "[topology.flits.router]\ncut_through = true\nbuffer = 3",
-            "topology.flits.router.buffer: a VC buffer of 3 flits is smaller than",
+            "topology.flits.router.buffer: a VC buffer of 3 flits holds no packet of 4 flits",
         ),
         ("[topology.packets]\n[topology.flits]", "either `packets` or `flits`"),
         (

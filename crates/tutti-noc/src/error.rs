@@ -37,7 +37,7 @@ pub enum FlitError {
     Parameter { source: ParameterError },
     /// Virtual cut-through that cannot take a packet.
     #[error(
-        "a VC buffer of {buffer} flits is smaller than a packet of {packet} flits, which virtual cut-through \
+        "a VC buffer of {buffer} flits holds no packet of {packet} flits, which virtual cut-through \
          needs: expected `buffer` to be at least {packet}"
     )]
     BufferSmallerThanPacket { buffer: u32, packet: u32 },

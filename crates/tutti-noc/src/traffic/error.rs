@@ -21,7 +21,7 @@ pub enum TrafficError {
     #[error("`{pattern}` is not defined on a grid of {grid}: expected {expected}")]
     Grid { pattern: String, grid: String, expected: &'static str },
     /// A grid with more or fewer places than there are nodes.
-    #[error("a grid of {grid} does not have {nodes} nodes")]
+    #[error("a grid of {grid} does not hold {nodes} nodes")]
     GridSize { grid: String, nodes: u32 },
     /// An unknown node.
     #[error("`{pattern}` names node {node}: the last of {nodes} nodes is {}", nodes.saturating_sub(1))]
