@@ -131,7 +131,7 @@ def test_a_technology_travels() -> None:
         ({"packet": 2, "header": 2}, "more than the header of 2"),
         ({"cycle": "0 ns"}, "a cycle of 0 s"),
         ({"routing": "d_mod_k"}, "fat tree"),
-        ({"routing": "zigzag"}, "no routing `zigzag`"),
+        ({"routing": "zigzag"}, "unknown routing `zigzag`"),
         ({"router": {"vc_allocator": "fair"}}, "fair"),
     ],
 )

@@ -52,7 +52,7 @@ impl Packing {
         Ok(Packing { flit, packet, header })
     }
 
-    /// Refuses routers that no packet fits into.
+    /// Rejects routers whose buffers are smaller than a packet.
     ///
     /// # Errors
     /// When packets need buffer space for all of their flits, and the buffers are smaller.
@@ -64,7 +64,7 @@ impl Packing {
         Ok(())
     }
 
-    /// What a flit carries of a message.
+    /// The payload of a flit.
     #[must_use]
     pub fn flit(&self) -> Bytes {
         self.flit
@@ -77,14 +77,14 @@ impl Packing {
     }
 }
 
-/// In place of a message.
+/// No message.
 const NOTHING: u64 = u64::MAX;
 
 /// Carries messages as packets of flits.
 pub struct FlitCarrier<'a> {
     network: Network,
     wiring: Arc<Wiring>,
-    /// Of a graph in which some are out of reach of others.
+    /// The graph, if some of its NPUs cannot reach others.
     gaps: Option<Distances>,
     messages: Messages<'a>,
     /// Cycles without a move after which packets in flight are deadlocked.
@@ -124,7 +124,7 @@ struct Messages<'a> {
     /// Per node, the packet that it injects next, and the message that it is or was of.
     cut: Vec<Option<Order>>,
     serves: Vec<u64>,
-    /// Per NPU, the packets that were cut for it.
+    /// Per NPU, the packets cut for it.
     dealt: Vec<u32>,
     /// Nodes without a message to send.
     idle: Vec<bool>,
@@ -165,27 +165,27 @@ impl<'a> FlitCarrier<'a> {
         FlitCarrier { network, wiring, gaps, messages, patience, deadlock: None }
     }
 
-    /// Stops early when `stop` is set: then nothing arrives any more.
+    /// Stops early when `stop` is set: then no further message arrives.
     #[must_use]
     pub fn until(mut self, stop: &'a AtomicBool) -> FlitCarrier<'a> {
         self.messages.endpoints.stop = Some(stop);
         self
     }
 
-    /// The network, for what its channels did.
+    /// The network, for statistics of its channels.
     #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// VCs that routers have given to packets which have arrived.
+    /// VCs that routers have allocated to packets which have arrived.
     #[must_use]
     pub fn vc_grants(&self) -> u64 {
         self.messages.vc_grants
     }
 
-    /// A cycle, and those after it in which nothing would happen. What arrives in a cycle to come can
-    /// make ranks send, so they are passed over up to there.
+    /// Runs a cycle, and skips the following cycles without events. An arrival in a later cycle can
+    /// make ranks send, so the skip ends there.
     fn step(&mut self) {
         self.network.step(&mut self.messages);
         self.network.rest(self.messages.endpoints.due());

@@ -1,11 +1,11 @@
-//! Why there is no such flit network, or why a run of it ended early.
+//! Errors of flit networks and of their runs.
 
 use super::allocator::{AllocatorError, AllocatorKind, ArbiterKind};
 use tutti_topology::TopologyError;
 use tutti_units::parameter::ParameterError;
 use tutti_units::{Bytes, Time};
 
-/// Why a flit network cannot be.
+/// An invalid flit network, or a run that ended early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "NocError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
@@ -41,13 +41,13 @@ pub enum FlitError {
          needs: expected `buffer` to be at least {packet}"
     )]
     BufferSmallerThanPacket { buffer: u32, packet: u32 },
-    /// An allocator that cannot be.
+    /// An invalid allocator.
     #[error(transparent)]
     Allocator {
         #[from]
         source: AllocatorError,
     },
-    /// Settings that do not go together.
+    /// Settings that conflict.
     #[error("{what}: {problem}")]
     Clash { what: &'static str, problem: String },
     /// A class without VCs.
@@ -65,7 +65,7 @@ pub enum FlitError {
         #[from]
         source: TopologyError,
     },
-    /// A routing that needs what the network is not.
+    /// A routing that does not fit the network.
     #[error("routing `{routing}` needs {needs}, which {network} is not")]
     RoutingDoesNotFit { routing: String, needs: &'static str, network: String },
     /// A routing that needs more VCs than a class has.
@@ -85,7 +85,7 @@ pub enum FlitError {
     /// A multicast or a reduction without members.
     #[error("{what} of node {node} has no members: expected a node other than itself")]
     NoMembers { what: &'static str, node: u32 },
-    /// A member that is not there.
+    /// An unknown node.
     #[error("{what} names node {node}: expected 0 to {}", nodes - 1)]
     NoSuchNode { what: &'static str, node: u32, nodes: u32 },
     /// A packet that its class does not take.

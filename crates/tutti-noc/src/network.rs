@@ -9,7 +9,7 @@ use super::routing::Routing;
 use super::settings::Settings;
 use super::{FlitError, Wiring};
 
-/// A flit network in motion. Cycle follows cycle; packets come from a [`Source`] and go back to it.
+/// A running flit network. Packets come from a [`Source`], which is notified of deliveries.
 pub struct Network(Size);
 
 /// How many words hold a bit for each VC of a router.
@@ -30,7 +30,7 @@ macro_rules! each {
 }
 
 impl Network {
-    /// The most VCs that all ports of a router on one side have together.
+    /// The limit on VCs of all ports of a router on one side.
     pub const MOST_VCS: u32 = 32 * 64;
 
     /// An empty network.
@@ -71,12 +71,12 @@ impl Network {
         Ok(Network(size))
     }
 
-    /// One cycle.
+    /// Runs one cycle.
     pub fn step<S: Source>(&mut self, source: &mut S) {
         each!(&mut self.0, network => network.step(source));
     }
 
-    /// Cycles up to, but not, `end`, for a source that gets no packets in between.
+    /// Runs cycles up to, but not including, `end`, for a source that gets no packets in between.
     pub fn run_until<S: Source>(&mut self, end: u64, source: &mut S) {
         each!(&mut self.0, network => {
             while network.now() < end {
@@ -86,13 +86,13 @@ impl Network {
         });
     }
 
-    /// Passes over cycles in which nothing would happen, up to, but not, `end` if there is one: what the
-    /// source has got since it was requested last is not seen.
+    /// Skips cycles without events, up to, but not including, `end` if given. Ignores packets that
+    /// the source got since it was last polled.
     pub fn rest(&mut self, end: Option<u64>) {
         each!(&mut self.0, network => network.rest(end));
     }
 
-    /// The cycle that comes next.
+    /// The next cycle.
     #[must_use]
     pub fn now(&self) -> u64 {
         each!(&self.0, network => network.now())
@@ -116,7 +116,7 @@ impl Network {
         each!(&self.0, network => network.sent_by_vc())
     }
 
-    /// How often a flit has been sent over a channel, of routers or nodes.
+    /// Flits sent over all channels, of routers and nodes.
     #[must_use]
     pub fn moves(&self) -> u64 {
         each!(&self.0, network => network.moves())
@@ -140,7 +140,7 @@ impl Network {
     }
 }
 
-/// An input VC that cannot go on before another does.
+/// An input VC that cannot advance before another does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiting {
     /// Its router.
@@ -149,15 +149,15 @@ pub struct Waiting {
     pub input: u32,
     /// Its number.
     pub vc: u32,
-    /// For what it waits.
+    /// What it waits for.
     pub reason: Reason,
 }
 
 /// What an input VC waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// A VC that the next one's packet has.
+    /// A VC that the packet of the next input VC holds.
     Vc,
-    /// A credit, for which the next one must lose a flit.
+    /// A credit, which the next input VC must free.
     Credit,
 }

@@ -250,9 +250,9 @@ fn what_cannot_be_sent_is_refused_with_why() {
         );
         assert_eq!(
             refused(many(&[1]), 0, 2),
-            "a packet of class 0: 2 flits to many or as a response; expected one"
+            "a packet of class 0: a multicast or response of 2 flits; expected one"
         );
-        assert_eq!(refused(many(&[1]), 1, 1), "a packet of class 1: no multicasts travel in it");
+        assert_eq!(refused(many(&[1]), 1, 1), "a packet of class 1: it takes no multicasts");
         assert_eq!(
             refused(many(&[]), 0, 1),
             "a multicast of node 0 has no members: expected a node other than itself"

@@ -183,7 +183,7 @@ def test_the_registries_are_listed(here: Path) -> None:
         (["run", "none.toml"], "there is no such file"),
         (["run", "noc.toml", "--set", "router.vcs=0"], "router.vcs: is out of range"),
         (["run", "noc.toml", "--set", "router.ejection=2"], "router.ejection: "),
-        (["run", "noc.toml", "--set", "topology.routing=romn"], "there is no routing `romn`"),
+        (["run", "noc.toml", "--set", "topology.routing=romn"], "routing `romn`"),
         (
             ["run", "noc.toml", "--set", "router.cut_through=true", "--set", "router.buffer=1"],
             "router.buffer: a VC buffer of 1 flits holds no packet of 2 flits",

@@ -103,7 +103,7 @@ def test_changes_are_values_of_toml_or_text(tmp_path: Path) -> None:
         ("vcs = 4", "buffer = 3\ncut_through = true", "router.buffer: a VC buffer of 3 flits"),
         ("vcs = 4", "vcs = 1", None),
         ("vcs = 4", 'vc_allocator = "best"', "router.vc_allocator"),
-        ("vcs = 4", 'arbiter = "best"', "router.arbiter: there is no arbiter `best`"),
+        ("vcs = 4", 'arbiter = "best"', "router.arbiter: unknown arbiter `best`"),
         ('"dimension_order"', '"d_mod_k"', "topology.routing"),
         ('"dimension_order"', '"o1_turn:x"', "topology.routing: `o1_turn:x` cannot be read"),
         ('"mesh:4x4"', '"mash:4x4"', "topology: there is no"),

@@ -16,20 +16,20 @@ pub struct Arbiters {
 
 #[derive(Clone, Debug)]
 enum State {
-    /// Whose turn it is, of each arbiter.
+    /// The pointer of each arbiter.
     RoundRobin(Vec<u32>),
-    /// When each contender of each arbiter was last served. A priority matrix in which the winner yields
-    /// to all others is an order by that; it starts with the highest number.
+    /// When each contender of each arbiter was last served. This order equals a priority matrix in
+    /// which the winner yields to all others; it starts with the highest number.
     Matrix { served: Vec<u64>, now: u64 },
-    /// Groups of so many contenders.
+    /// Groups of equal size.
     Tree { group: u32, among: Box<Arbiters>, within: Box<Arbiters> },
 }
 
-/// A place in the order of an arbiter's contenders, low first: that of the group, then within it. No two
-/// contenders of an arbiter are at the same place.
+/// The position of a contender in the order of an arbiter, low first: that of the group, then
+/// within it. Positions are unique within an arbiter.
 pub(super) type Turn = (u64, u64);
 
-/// What makes a request win: its priority, and at the same priority its turn.
+/// What arbiters compare: the priority, and at the same priority the turn.
 pub(super) type Claim = (i64, Reverse<Turn>);
 
 impl Arbiters {
@@ -71,7 +71,7 @@ impl Arbiters {
         contend.into_iter().max_by_key(claim).map(|(contender, _)| contender)
     }
 
-    /// The contender has what it requested: the arbiter moves on.
+    /// Serves a contender: the arbiter advances.
     pub fn serve(&mut self, arbiter: u32, contender: u32) {
         match &mut self.state {
             State::RoundRobin(next) => {
@@ -112,12 +112,12 @@ impl Arbiters {
     }
 }
 
-/// Where a bank keeps what belongs to a contender of an arbiter.
+/// The index of a contender of an arbiter in a bank.
 fn place(arbiter: u32, contender: u32, contenders: u32) -> usize {
     arbiter as usize * contenders as usize + contender as usize
 }
 
-/// How many steps of a cycle of `size` lie between `from` and `to`; both are below `size`.
+/// Steps on a ring of `size` from `from` to `to`; both are below `size`.
 #[inline]
 pub(super) fn cyclic(from: u32, to: u32, size: u32) -> u64 {
     u64::from(if to >= from { to - from } else { to + size - from })

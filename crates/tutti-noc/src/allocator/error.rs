@@ -1,8 +1,8 @@
-//! Why there is no such allocator.
+//! Errors of allocators.
 
 use super::{AllocatorKind, ArbiterKind};
 
-/// Why there is no such allocator.
+/// An invalid allocator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "NocError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]

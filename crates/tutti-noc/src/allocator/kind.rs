@@ -7,7 +7,7 @@ use tutti_units::parameter::{Kind, ParameterValue};
 
 use super::AllocatorError;
 
-/// How a matching is found.
+/// The matching algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, tutti_units::Named)]
 pub enum AllocatorKind {
     /// Inputs choose, then outputs.
@@ -20,7 +20,7 @@ pub enum AllocatorKind {
     Wavefront,
     /// Outputs choose, then inputs, at random, in iterations.
     Pim,
-    /// As many grants as there can be.
+    /// The largest number of grants.
     Maximum,
 }
 
@@ -52,12 +52,12 @@ pub enum ArbiterKind {
     Matrix,
     /// Round-robin within so many groups of neighbours, then round-robin among the groups.
     TreeRoundRobin {
-        /// How many.
+        /// The number of groups.
         groups: u32,
     },
     /// The longest waiting within each of so many groups of neighbours, then among the groups.
     TreeMatrix {
-        /// How many.
+        /// The number of groups.
         groups: u32,
     },
 }

@@ -1,7 +1,7 @@
 //! Allocators: matchings of requesting inputs to outputs.
 //!
-//! A router uses an allocator twice in a packet's stay: virtual channels request virtual channels of the
-//! next router, then for passage through the switch. Every request is for one (input, output) pair, and
+//! A router uses allocators in two stages: virtual channels request virtual channels of the next
+//! router, then passage through the switch. Every request is for one (input, output) pair, and
 //! no input and no output is granted twice. The work grows with the requests, not with the ports.
 //!
 //! What each [`AllocatorKind`] does with priorities and when its arbiters move on is that of BookSim 2
@@ -19,7 +19,7 @@
 //! - `wavefront`: along the diagonals of the request matrix, from one that advances with every
 //!   allocation. Higher output priorities go first, then higher input priorities (Tamir and Chi,
 //!   "Symmetric crossbar arbiters for VLSI communication switches", 1993).
-//! - `maximum`: as many grants as there can be at all, by shortest augmenting paths from an input that
+//! - `maximum`: the largest number of grants, by shortest augmenting paths from an input that
 //!   advances with every allocation; without priorities.
 
 mod arbiter;
@@ -47,31 +47,31 @@ use separable::Separable;
 use stages::Side;
 use wavefront::Wavefront;
 
-/// More inputs or outputs than this are refused: matrix arbiters keep state for each pair.
+/// The most inputs or outputs: matrix arbiters keep state for each pair.
 const MOST_PORTS: u32 = 8192;
 
 /// An input that requests an output. There is at most one request for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who requests.
+    /// The requesting input.
     pub input: u32,
-    /// For what.
+    /// The requested output.
     pub output: u32,
-    /// How urgent it is among the requests of its input; higher goes first.
+    /// Its priority among the requests of its input; higher wins.
     pub input_priority: i64,
-    /// How urgent it is among the requests for its output; higher goes first.
+    /// Its priority among the requests for its output; higher wins.
     pub output_priority: i64,
 }
 
 impl Request {
-    /// A request as urgent as any other.
+    /// A request of the default priority.
     #[must_use]
     pub fn new(input: u32, output: u32) -> Request {
         Request { input, output, input_priority: 0, output_priority: 0 }
     }
 }
 
-/// Matches inputs to outputs, again and again; fair over time.
+/// Matches inputs to outputs in every cycle; fair over time.
 #[derive(Clone, Debug)]
 pub struct Allocator(Inner);
 
@@ -119,11 +119,11 @@ impl Allocator {
         }))
     }
 
-    /// Appends what is granted, as (input, output), by ascending input; no input and no output twice. The
-    /// order of the requests makes no difference. Without any, nothing changes.
+    /// Appends the grants, as (input, output), by ascending input; no input and no output twice.
+    /// The order of the requests makes no difference. Without requests, nothing changes.
     ///
     /// # Panics
-    /// When a request is for an input or output that there is not.
+    /// When a request is for an unknown input or output.
     pub fn allocate(&mut self, requests: &[Request], grants: &mut Vec<(u32, u32)>) {
         if requests.is_empty() {
             return;

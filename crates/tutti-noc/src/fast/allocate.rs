@@ -1,14 +1,14 @@
-//! Who gets which VC and who gets the switch: the usual allocators, a few bits at a time.
+//! VC allocation and switch allocation: the usual allocators, a few bits at a time.
 //!
-//! Both allocations are separable, input first, with round-robin arbiters whose turn moves on only with
-//! a grant. Everything else there is to choose from lies in [`super::general`].
+//! Both allocations are separable, input first, with round-robin arbiters whose pointers advance
+//! only with a grant. [`super::general`] has all other allocators.
 
 use super::bits::{Bits, low, low_from};
 use super::state::{Flit, InVc, NONE, Router, Stage};
 use super::{Network, count, low_half};
 
 impl<const W: usize> Network<W> {
-    /// Every router that has something to allocate.
+    /// Allocates in every router with requests.
     pub(super) fn allocate_all(&mut self) {
         if self.general.is_some() {
             self.allocate_generally();
@@ -24,7 +24,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A router's turn. Who gets a VC now requests the switch in the next cycle.
+    /// Allocates in a router. An input VC that wins a VC now requests the switch in the next cycle.
     #[inline]
     fn allocate(&mut self, router: usize) {
         let ready = self.routers[router].ready;
@@ -66,7 +66,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A VC is granted, and the turns of both arbiters move on.
+    /// Grants a VC, and advances the pointers of both arbiters.
     #[inline]
     fn give_vc(&mut self, router: usize, local: usize, out: usize) {
         let Router { first_in, first_out, inputs, outputs, .. } = self.routers[router];
@@ -103,7 +103,7 @@ impl<const W: usize> Network<W> {
         Some(base + if turn < self.vcs { low_from(free, turn) } else { low(free) })
     }
 
-    /// Of several candidates the free ones of the highest priority, the next in turn.
+    /// Among several candidates, the free VCs of the highest priority, the next in turn.
     fn requested_among(&self, router: usize, in_vc: usize) -> Option<usize> {
         let first_out = self.routers[router].first_out as usize;
         let outputs = self.routers[router].outputs as usize * self.vcs;
@@ -153,7 +153,7 @@ impl<const W: usize> Network<W> {
         free
     }
 
-    /// A packet has its VC.
+    /// Allocates a VC to a packet.
     #[inline]
     pub(super) fn grant_vc(&mut self, router: usize, local: usize, out: usize) {
         let (first_in, first_out) = (self.routers[router].first_in, self.routers[router].first_out);
@@ -190,7 +190,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A VC of an input port passes the switch, and the turns of its arbiters move on.
+    /// A VC of an input port wins the switch, and the pointers of its arbiters advance.
     #[inline]
     fn win(&mut self, router: usize, input: usize, vc: usize, output: usize) {
         let next =
@@ -203,7 +203,8 @@ impl<const W: usize> Network<W> {
         self.leave(router, input * self.vcs + vc, 0);
     }
 
-    /// Each input port chooses an output port and a VC that goes there; the output ports requested.
+    /// Each input port chooses an output port and one of its VCs; returns the output ports
+    /// requested.
     #[inline]
     fn choose_inputs(&mut self, router: usize, mut ready: Bits<W>) -> Bits<W> {
         let mut requested = Bits::<W>::EMPTY;
@@ -226,7 +227,7 @@ impl<const W: usize> Network<W> {
         requested
     }
 
-    /// The output port of a VC that has one, counted from the router's first.
+    /// The output port of an active VC, counted from the router's first.
     #[inline]
     pub(super) fn output_of(&self, router: usize, in_vc: usize) -> usize {
         let out = self.in_vcs[in_vc].out as usize;
@@ -266,8 +267,8 @@ impl<const W: usize> Network<W> {
         self.serial[port].free_at < (self.now + 1) * self.cycle
     }
 
-    /// A flit leaves its buffer for the VC its packet has, `sooner` cycles before it would if this were
-    /// the last round of the cycle. Whether more of its packet follows.
+    /// A flit leaves its buffer for its output VC, `sooner` cycles before it would if this were the
+    /// last round of the cycle. Returns whether more flits of its packet follow.
     #[inline]
     pub(super) fn leave(&mut self, router: usize, local: usize, sooner: u64) -> bool {
         let in_port = self.routers[router].first_in as usize + self.port_of[local] as usize;

@@ -1,10 +1,10 @@
 //! The fast engine: work follows flits, not routers.
 //!
-//! Of each cycle only what happens is inspected: flits and credits that arrive (a list per cycle), nodes
-//! that have something to inject, routers in which some head waits for a VC or some flit for the switch.
-//! Requests and arbiters are bits of machine words. A flit that has won the switch is entered at once
-//! where it will arrive, since nothing can stop it any more. What it must do is what [`super::oracle`]
-//! does, cycle by cycle.
+//! A cycle visits only events: flits and credits that arrive (a list per cycle), nodes that have a
+//! flit to inject, routers in which some head waits for a VC or some flit for the switch. Requests
+//! and arbiters are bits of machine words. The arrival of a flit is scheduled as soon as it wins
+//! the switch, since nothing can stop it any more. The engine follows [`super::oracle`] cycle by
+//! cycle.
 
 mod allocate;
 mod bits;
@@ -38,7 +38,7 @@ struct Packet {
     head_arrived: u64,
 }
 
-/// A flit network in motion; W words of 64 bits hold a bit for each VC of a router.
+/// A running flit network; W words of 64 bits hold a bit for each VC of a router.
 pub(super) struct Network<const W: usize> {
     settings: Settings,
     vcs: usize,
@@ -54,7 +54,7 @@ pub(super) struct Network<const W: usize> {
     channels: Vec<u32>,
     /// Whether some output port cannot send a flit in each cycle.
     slow: bool,
-    /// Whether VCs request the switch even without a credit, since it counts when they requested.
+    /// Whether VCs request the switch even without a credit, since delays count from the request.
     always_requests: bool,
     cycle: u64,
     /// The buffers of all input VCs, [`Settings::buffer`] slots each.
@@ -79,7 +79,7 @@ pub(super) struct Network<const W: usize> {
     scratch: Scratch<W>,
 }
 
-/// Used within a router's turn; empty between.
+/// Scratch space of a router's turn; empty between turns.
 struct Scratch<const W: usize> {
     /// Per output VC or port, the inputs that request it.
     requests: Vec<Bits<W>>,
@@ -90,7 +90,7 @@ struct Scratch<const W: usize> {
 }
 
 impl<const W: usize> Network<W> {
-    /// An empty network. `wiring` and `settings` have been checked, and W words suffice.
+    /// An empty network. The caller has checked `wiring` and `settings`, and that W words suffice.
     pub(super) fn new(
         wiring: &Wiring,
         settings: &Settings,
@@ -206,8 +206,8 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Cycles in which nothing would happen are passed over, up to `end`; packets that a source has got
-    /// since it was requested last are not seen.
+    /// Skips cycles without events, up to `end`. Ignores packets that the source got since it was
+    /// last polled.
     #[inline]
     pub(super) fn rest(&mut self, end: Option<u64>) {
         if self.arrivals.is_empty()
@@ -305,7 +305,7 @@ impl<const W: usize> Network<W> {
         if self.fresh.is_empty() {
             return;
         }
-        // Routing makes no packet the first of a VC; the list's memory is used again.
+        // Routing makes no packet the first of a VC; the list's memory is reused.
         let mut fresh = std::mem::take(&mut self.fresh);
         for &in_vc in &fresh {
             self.route(in_vc);
@@ -365,7 +365,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// The routing is requested where a head may go.
+    /// Calls the routing for the candidates of a head.
     fn find_candidates(&mut self, in_vc: u32) {
         let depth = self.settings.buffer as usize;
         let vc = &mut self.in_vcs[in_vc as usize];
@@ -430,7 +430,7 @@ impl<const W: usize> Network<W> {
         self.ejections.restore(self.now, ejections);
     }
 
-    /// A packet takes a number.
+    /// Numbers a packet.
     fn admit(&mut self, packet: Packet) -> u32 {
         if let Some(id) = self.unused.pop() {
             self.packets[id as usize] = packet;
@@ -466,7 +466,7 @@ fn low_byte(vc: u32) -> u8 {
     vc as u8
 }
 
-/// Notes where a packet may go.
+/// Stores the candidates of a packet.
 #[inline]
 fn set_candidates(vc: &mut InVc, many: &mut Vec<Candidate>, candidates: &[Candidate]) {
     let candidate = candidates[0];

@@ -1,4 +1,4 @@
-//! Nodes: queues of packets, and a flit of them into the network in each cycle.
+//! Nodes: queues of packets, and injection of a flit per cycle.
 
 use super::bits::Members;
 use super::state::{Flit, INJECTING, NONE, NetworkState};
@@ -13,7 +13,7 @@ use crate::{Priority, VcRange, Wiring};
 struct Queue {
     /// The packet being injected.
     packet: u32,
-    /// Flits of it, and those of them that are still to be injected.
+    /// Its flits, and the number of them that are still to be injected.
     flits: u32,
     left: u32,
     /// The VC of the packet; of the last one, between packets.
@@ -21,7 +21,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Whether a packet of it is half in the network.
+    /// Whether a packet of it is partly injected.
     fn is_open(&self) -> bool {
         self.packet != NONE && self.left < self.flits
     }
@@ -31,12 +31,12 @@ impl Queue {
 pub(super) struct Nodes {
     queues: Vec<Queue>,
     classes: usize,
-    /// Per node, the class that a flit was last injected of.
+    /// Per node, the class of the last injected flit.
     last_class: Vec<usize>,
     /// Per node, how many of its queues have a packet.
     open: Vec<u32>,
     active: Members,
-    /// Queues whose next packet is there in a cycle to come.
+    /// Queues whose next packet is created in a later cycle.
     due: Calendar,
     /// The first output port of nodes.
     first_port: usize,
@@ -65,7 +65,7 @@ impl Nodes {
         }
     }
 
-    /// How many there are.
+    /// The number of nodes.
     #[inline]
     pub(super) fn count(&self) -> usize {
         self.open.len()
@@ -76,7 +76,7 @@ impl Nodes {
         self.started && !self.active.any()
     }
 
-    /// The next cycle in which a packet is known to come.
+    /// The next cycle in which a packet is due.
     pub(super) fn next_due(&self, now: u64) -> Option<u64> {
         self.due.next(now)
     }
@@ -115,7 +115,7 @@ impl<const W: usize> Network<W> {
             return;
         }
         self.nodes.started = true;
-        // All queues are requested now.
+        // All queues are polled now.
         source.refilled(&mut self.scratch.refilled);
         self.scratch.refilled.clear();
         for node in 0..self.nodes.open.len() {
@@ -125,7 +125,8 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Notes when the next packet of a queue is there: no sooner than `from`. The queue, if that is now.
+    /// Schedules the next packet of a queue, no sooner than `from`. Returns the queue if that is
+    /// now.
     fn expect<S: Source>(
         &mut self,
         node: usize,
@@ -142,7 +143,7 @@ impl<const W: usize> Network<W> {
         None
     }
 
-    /// The next packet of a queue is taken.
+    /// Takes the next packet of a queue.
     fn load<S: Source>(&mut self, queue: u32, source: &mut S) {
         let node = queue as usize / self.nodes.classes;
         let class = class_of(queue as usize % self.nodes.classes);
@@ -237,7 +238,7 @@ impl<const W: usize> Network<W> {
         best.map(|(class, vc, _)| (class, vc))
     }
 
-    /// Where the next flit of a queue can go.
+    /// The VC for the next flit of a queue.
     #[inline]
     fn vc_for(&self, queue: &Queue, class: usize, port: usize) -> Option<u32> {
         let credits = |vc: u32| u32::from(self.out_vcs[port * self.vcs + vc as usize].credits);
@@ -254,7 +255,7 @@ impl<const W: usize> Network<W> {
         (queue.vc + 1..=last).chain(first..=queue.vc).find(fits)
     }
 
-    /// How much a packet is preferred.
+    /// The priority of a packet.
     #[inline]
     pub(super) fn priority(&self, packet: u32) -> i64 {
         let order = &self.packets[packet as usize].order;

@@ -1,4 +1,4 @@
-//! How the state of routers lies in memory: a few flat arrays, few bytes for each VC.
+//! Memory layout of the state of routers: a few flat arrays, few bytes for each VC.
 
 use super::bits::Bits;
 use crate::{End, Settings, VcRange, Wiring};
@@ -8,7 +8,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Owns an output VC of a node while a packet is being injected.
 pub(super) const INJECTING: u32 = u32::MAX - 1;
 
-/// A flit: a packet, and whether it is its first and its last.
+/// A flit: its packet, and whether it is the head or the tail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Flit(u32);
 
@@ -34,7 +34,7 @@ impl Flit {
     }
 }
 
-/// What the first packet of a VC is about.
+/// The state of the first packet of a VC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
     /// No flit is in the VC.
@@ -43,7 +43,7 @@ pub(super) enum Stage {
     Routing,
     /// It waits for a VC of an output.
     Waiting,
-    /// It has been granted a VC, or denied one, and does not know yet.
+    /// Its VC allocation is in flight.
     Pending,
     /// It has a VC.
     Active,
@@ -52,7 +52,7 @@ pub(super) enum Stage {
 /// An input VC.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InVc {
-    /// Which slot of its buffer the first flit is in.
+    /// The slot of its buffer that holds the first flit.
     pub(super) front: u16,
     /// Flits in its buffer.
     pub(super) length: u16,
@@ -60,15 +60,15 @@ pub(super) struct InVc {
     pub(super) out: u32,
     /// Its router.
     pub(super) router: u32,
-    /// The output port that its packet goes to, if it has one candidate only.
+    /// The output port of its packet, if that has one candidate only.
     pub(super) port: u16,
-    /// The VCs of it.
+    /// The VCs of that candidate.
     pub(super) first: u8,
     pub(super) last: u8,
     pub(super) stage: Stage,
     /// Whether its packet has several candidates; they are stored elsewhere.
     pub(super) many: bool,
-    /// Whether it has a grant of the switch, or a denial, that it does not know of yet.
+    /// Whether its switch allocation is in flight.
     pub(super) switch_pending: bool,
     /// The output VC that its turn starts with, counted from the router's first.
     pub(super) turn: u32,
@@ -81,16 +81,16 @@ impl InVc {
     }
 }
 
-/// An output VC: what is known of the input VC behind it.
+/// An output VC: the state of the input VC downstream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutVc {
     /// Free slots in the buffer behind it.
     pub(super) credits: u16,
     /// The input VC that its turn starts with, counted from the router's first.
     pub(super) turn: u16,
-    /// The input VC whose packet has it.
+    /// The input VC whose packet holds it.
     pub(super) owner: u32,
-    /// The output port it is of.
+    /// Its output port.
     pub(super) port: u32,
     /// Flits sent, modulo 2^32.
     pub(super) sent: u32,
@@ -115,15 +115,15 @@ pub(super) struct InPort {
 pub(super) struct OutPort {
     /// The first input VC behind it, or the node.
     pub(super) to: u32,
-    /// Cycles from when a flit leaves its buffer to when it is there.
+    /// Cycles from when a flit leaves its buffer to its arrival there.
     pub(super) after: u32,
-    /// The VCs that no packet has.
+    /// The VCs that no packet holds.
     pub(super) free: u64,
     /// Flits sent.
     pub(super) sent: u64,
     /// Whether a node ejects here.
     pub(super) ejects: bool,
-    /// Cycles from when a node has taken a flit to when the credit counts here.
+    /// Cycles from when a node has received a flit to when the credit counts here.
     pub(super) credit_after: u32,
     /// The input port of the router that its turn starts with.
     pub(super) turn: u32,
@@ -141,7 +141,7 @@ pub(super) struct Serial {
 }
 
 impl Serial {
-    /// A flit is sent; that is felt only by what takes longer than a cycle.
+    /// A flit is sent. Matters only to ports slower than a flit per cycle.
     #[inline]
     pub(super) fn occupy(&mut self, now: u64, cycle: u64) {
         if self.flit_time > cycle {

@@ -1,11 +1,11 @@
-//! Traffic that is generated, or read from a trace, and a record of what arrives.
+//! Traffic from generators or a trace, and the record of arrivals.
 
 use super::tally::Tally;
 use super::{Load, MeasurementPlan, Traffic};
 use crate::packet::{Delivery, Order, Source};
 use crate::traffic::{Injectors, NEVER, Record, load_seed};
 
-/// Where packets come from.
+/// The source of packets.
 enum Supply {
     /// Classes of synthetic traffic.
     Synthetic(Vec<Class>),
@@ -13,7 +13,7 @@ enum Supply {
     Recorded {
         /// By node, then class, in order of time, the next one last.
         queues: Vec<Vec<Record>>,
-        /// How many classes there are.
+        /// The number of classes.
         classes: usize,
     },
 }
@@ -34,7 +34,7 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    /// Traffic of so many nodes and classes.
+    /// Traffic of the given nodes and classes.
     pub(super) fn new(
         traffic: Traffic<'_>,
         (nodes, classes): (u32, usize),
@@ -86,7 +86,7 @@ impl Generator {
         waiting
     }
 
-    /// Counts packets that were created from `start` to before `end` and never taken as created, too.
+    /// Counts packets created from `start` to before `end` that were never taken, too.
     pub(super) fn count_untaken(&mut self, start: u64, end: u64) {
         let mut flits = vec![0; self.tallies.len()];
         self.for_each_waiting(end, |class, more| flits[class] += more);
@@ -96,8 +96,8 @@ impl Generator {
         }
     }
 
-    /// Whether every packet created in the window has been taken, none being left from before its end, and has
-    /// arrived.
+    /// Whether every packet created in the window has been taken and has arrived, and none from
+    /// before its end is left.
     pub(super) fn has_all(&self, end: u64) -> bool {
         self.tallies.iter().all(|tally| tally.window.missing == 0) && !self.is_behind(end)
     }

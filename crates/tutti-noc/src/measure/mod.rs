@@ -1,9 +1,11 @@
 //! Measurement: warm up, measure, drain.
 //!
-//! Packets created in the measurement window count, whenever they arrive; the load continues until all of
-//! them have. The accepted load is counted in the window. Means come with the half-width of their 95 %
-//! confidence interval, by the method of batch means: the window is cut into batches, whose means are
-//! taken as independent (Law, "Simulation Modeling and Analysis", 5th edition, section 9.5).
+//! Packets created in the measurement window count, whenever they arrive; the load continues until
+//! all of them have. The accepted load is counted in the window. Means come with their 95 % CI
+//! half-width, by the method of batch means: the window is cut into batches, whose means are taken
+//! as independent (Law, "Simulation Modeling and Analysis", 5th edition, section 9.5).
+//!
+//! `phases`, `statistics` and `window` serve every engine, including [`crate::smart`].
 //!
 //! `phases`, `statistics` and `window` serve every engine, [`crate::smart`] too.
 
@@ -21,7 +23,7 @@ pub use statistics::{Estimate, half_width};
 use super::FlitError;
 use super::traffic::{PacketSize, Pattern, Process, Trace};
 
-/// Refuses a pattern over another number of nodes.
+/// Rejects a pattern over another number of nodes.
 ///
 /// # Errors
 /// When the numbers differ.
@@ -45,17 +47,17 @@ pub enum Traffic<'a> {
 /// Synthetic traffic of one message class.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Where packets go.
+    /// The destinations of packets.
     pub pattern: Pattern,
-    /// When they are created; in packets per node and cycle.
+    /// Their creation times; in packets per node and cycle.
     pub process: Process,
-    /// How long they are.
+    /// Their sizes.
     pub size: PacketSize,
-    /// How much they are preferred, with [`super::Priority::Ordered`].
+    /// Their priority, with [`super::Priority::Ordered`].
     pub priority: i64,
 }
 
-/// How long to run, and what to sample.
+/// The length of a run, and its samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeasurementPlan {
     /// Cycles of each phase.
@@ -70,30 +72,30 @@ pub struct MeasurementPlan {
     pub keep_vcs: bool,
 }
 
-/// What was measured of a message class, or of all.
+/// The measurements of a message class, or of all.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// Flits created in the window, per node and cycle.
     pub offered: f64,
     /// Flits that arrived in the window, per node and cycle.
     pub accepted: Estimate,
-    /// The least and the most that a node accepted.
+    /// The minimum and maximum that a node accepted.
     pub accepted_extremes: (f64, f64),
     /// From creation to the last flit's arrival, in cycles.
     pub latency: Estimate,
-    /// The least and the most.
+    /// The minimum and maximum.
     pub latency_extremes: (u64, u64),
     /// From the first flit's injection to the last one's arrival, in cycles.
     pub network_latency: Estimate,
-    /// Routers passed through.
+    /// Hops.
     pub hops: Estimate,
-    /// Packets that these are the means of.
+    /// The number of these packets.
     pub packets: u64,
     /// Latencies that 50, 90, 99 and 99.9 % of the packets do not exceed.
     pub quantiles: [u64; 4],
 }
 
-/// Why flits stalled, summed over samples.
+/// Reasons of stalls, summed over samples.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stalls {
     /// Input VCs that held flits.
@@ -120,9 +122,9 @@ pub struct Series {
 /// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measurement {
-    /// How it ended.
+    /// How the run ended.
     pub ending: Ending,
-    /// Cycles it took, warm-up and drain included.
+    /// Cycles of the run, including warm-up and drain.
     pub cycles: u64,
     /// Cycles of the window.
     pub window: u64,
@@ -144,6 +146,6 @@ pub struct Measurement {
     pub buffered_by_vc: Vec<u64>,
     /// With [`MeasurementPlan::keep_vcs`].
     pub series: Series,
-    /// Why flits stalled.
+    /// Reasons of stalls.
     pub stalls: Stalls,
 }

@@ -18,7 +18,8 @@ pub struct Phases {
 pub enum Ending {
     /// All packets of the window have arrived, and the offered load was accepted.
     Stable,
-    /// More was offered than accepted: queues grew, and latencies depend on the length of the run.
+    /// The offered load exceeded the accepted load: queues grew, and latencies depend on the length
+    /// of the run.
     Saturated,
     /// Packets were in flight and none moved.
     Deadlocked,
@@ -41,27 +42,27 @@ pub(crate) trait Measurable {
     /// Whether an overloaded network is drained as well; its latencies are then complete.
     const DRAINS_OVERLOADED: bool;
 
-    /// Advances to a cycle; whether the network deadlocked.
+    /// Advances to a cycle; returns whether the network deadlocked.
     ///
     /// # Errors
     /// When the run was stopped, or the network refuses traffic.
     fn advance(&mut self, end: u64) -> Result<bool, FlitError>;
 
-    /// Advances through the window, which starts now and ends before `end`, and counts what happens in it;
-    /// whether the network deadlocked.
+    /// Advances through the window, which starts now and ends before `end`, and measures it;
+    /// returns whether the network deadlocked.
     ///
     /// # Errors
     /// As [`Measurable::advance`].
     fn advance_window(&mut self, end: u64, deadlocked: bool) -> Result<bool, FlitError>;
 
-    /// Whether less was accepted in the window than was offered.
+    /// Whether the accepted load in the window was lower than the offered load.
     fn is_overloaded(&self) -> bool;
 
     /// Whether all packets of the window have arrived.
     fn has_drained(&mut self) -> bool;
 
-    /// Advances until all packets of the window have arrived, at most to a cycle; whether the network
-    /// deadlocked.
+    /// Advances until all packets of the window have arrived, at most to a cycle; returns whether
+    /// the network deadlocked.
     ///
     /// # Errors
     /// As [`Measurable::advance`].

@@ -1,4 +1,4 @@
-//! From an empty network to a measurement.
+//! Runs of a measurement, from an empty network.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +72,7 @@ fn check_traffic(
     }
 }
 
-/// Refuses NPUs of several nodes, which patterns do not know, and unreachable nodes.
+/// Rejects NPUs with several nodes, which patterns do not support, and unreachable nodes.
 fn check_nodes(wiring: &Wiring) -> Result<(), FlitError> {
     if wiring.ports() > 1 {
         let problem = format!("{} of them inject for each NPU; expected one", wiring.ports());
@@ -228,7 +228,8 @@ const CHECK_INTERVAL: u64 = 256;
 /// Cycles between checks whether all packets have arrived.
 const DRAIN_STEP: u64 = 64;
 
-/// The share of flits that may be missing at the end of a window by chance, or because they are in flight.
+/// The fraction of flits that may be missing at the end of a window by chance, or because they are
+/// in flight.
 const TOLERATED_PERCENT: u64 = 1;
 
 /// Samples of the buffers.

@@ -30,7 +30,7 @@ impl BatchSums {
         }
     }
 
-    /// The sum of all values, and how many there are.
+    /// The sum and the number of all values.
     pub(crate) fn total(&self) -> (u64, u64) {
         self.0.iter().fold((0, 0), |all, batch| (all.0 + batch.0, all.1 + batch.1))
     }
@@ -44,10 +44,10 @@ impl BatchSums {
     }
 }
 
-/// How many packets or messages had each latency, in cycles.
+/// The number of packets or messages by latency, in cycles.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
-    /// By latency; the last place counts all from [`LONGEST`] on.
+    /// By latency; the last entry counts all from [`LONGEST`] on.
     counts: Vec<u64>,
     extremes: (u64, u64),
 }
@@ -79,12 +79,12 @@ impl Histogram {
         self.extremes = (least.min(other.extremes.0), most.max(other.extremes.1));
     }
 
-    /// The least and the most; 0 of none.
+    /// The minimum and maximum; 0 without values.
     pub(crate) fn extremes(&self) -> (u64, u64) {
         (self.extremes.0.min(self.extremes.1), self.extremes.1)
     }
 
-    /// The latencies that 50, 90, 99 and 99.9 % do not exceed; 0 of none.
+    /// The latencies that 50, 90, 99 and 99.9 % do not exceed; 0 without values.
     pub(crate) fn quantiles(&self) -> [u64; 4] {
         let count: u64 = self.counts.iter().sum();
         [500, 900, 990, 999].map(|thousandths| {

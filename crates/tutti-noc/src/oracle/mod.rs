@@ -67,7 +67,7 @@ impl Obvious {
     /// An empty network.
     ///
     /// # Errors
-    /// When a setting is out of its range, or clashes with another, or there are no such allocators.
+    /// When a setting is out of range, or clashes with another, or an allocator is invalid.
     pub fn new(
         wiring: &Wiring,
         settings: &Settings,
@@ -177,7 +177,7 @@ impl Obvious {
         }
     }
 
-    /// Flits that are due enter buffers, or are taken by nodes, in order of the nodes.
+    /// Flits that are due enter buffers, or are ejected, in order of the nodes.
     fn receive_flits(&mut self, source: &mut impl Source) {
         let mut ejected = BTreeMap::new();
         for wire in &mut self.wires {
@@ -199,7 +199,7 @@ impl Obvious {
 
     fn eject(&mut self, node: u32, flit: Flit, source: &mut impl Source) {
         let Some(packet) = self.packets.get_mut(&flit.packet) else { return };
-        assert_eq!(packet.order.destination, node, "a flit leaves the network where it is bound");
+        assert_eq!(packet.order.destination, node, "a flit is ejected at its destination");
         if flit.head {
             packet.head_arrived = self.now;
         }
@@ -233,7 +233,7 @@ impl Obvious {
         }
     }
 
-    /// Polls for packets: of every queue at first, then of those in which something is new.
+    /// Polls for packets: all queues at first, then queues with new packets.
     fn ask(&mut self, source: &mut impl Source) {
         let mut queues = Vec::new();
         if self.now == 0 {
@@ -250,7 +250,8 @@ impl Obvious {
         }
     }
 
-    /// What has crossed the switches goes out, a flit for each output and a credit message for each input.
+    /// Sends what has crossed the switches: a flit for each output and a credit message for each
+    /// input.
     fn send(&mut self) {
         for router in &mut self.routers {
             for output in &mut router.outputs {

@@ -1,4 +1,4 @@
-//! Nodes: a queue for each class, and at most one flit of them all into the network in a cycle.
+//! Nodes: a queue for each class, and injection of at most one flit per cycle.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) struct Injecting {
 /// A node's packets of one class.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
-    /// When the next packet is there, if that is known.
+    /// When its next packet is created, if known.
     next: Option<u64>,
     pub(super) injecting: Option<Injecting>,
     /// The VC of the last packet that was started.
@@ -40,12 +40,12 @@ impl Node {
         Node { id, output, queues: vec![queue; classes], last_class: 0 }
     }
 
-    /// Requests when the next packet of a class is there.
+    /// Polls when the next packet of a class is created.
     pub(super) fn expect(&mut self, class: usize, source: &mut impl Source) {
         self.queues[class].next = source.next_at(self.id, class_of(class));
     }
 
-    /// Takes packets that are there, where a queue has none.
+    /// Takes due packets for empty queues.
     pub(super) fn load(
         &mut self,
         now: u64,
@@ -75,7 +75,7 @@ impl Node {
         }
     }
 
-    /// The flit that goes in now, if any, and its class.
+    /// The flit that is injected now, if any, and its class.
     pub(super) fn inject(
         &mut self,
         rules: &Rules<'_>,

@@ -1,4 +1,5 @@
-//! What nodes and routers are built from: flits, outputs with the credits of the buffers behind them, wires.
+//! The parts of nodes and routers: flits, outputs with the credits of the buffers downstream,
+//! channels.
 
 use std::collections::VecDeque;
 
@@ -38,11 +39,11 @@ impl Packet {
     }
 }
 
-/// What is known at an output of one VC of the buffer behind it.
+/// The state of one VC of the downstream buffer, at an output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutputVc {
     pub(super) credits: u32,
-    /// Whether a packet has it.
+    /// Whether it is allocated.
     pub(super) taken: bool,
     /// Whether the last flit of that packet has been sent.
     pub(super) tail_sent: bool,
@@ -85,7 +86,7 @@ impl Output {
         }
     }
 
-    /// A packet takes a VC.
+    /// Allocates a VC to a packet.
     pub(super) fn take(&mut self, vc: u32) {
         let vc = &mut self.vcs[vc as usize];
         assert!(!vc.taken, "a VC is given to one packet at a time");
@@ -93,7 +94,7 @@ impl Output {
         vc.tail_sent = false;
     }
 
-    /// A flit is bound to go out: a credit is used, and the last one gives its VC back.
+    /// A flit is about to leave: it uses a credit, and the tail frees its VC.
     pub(super) fn use_credit(&mut self, flit: &Flit, settings: &Settings) {
         let vc = &mut self.vcs[flit.vc as usize];
         assert!(vc.taken && vc.credits > 0, "a flit leaves for an allocated VC with a credit");
@@ -104,14 +105,15 @@ impl Output {
         }
     }
 
-    /// Whether the channel is busy for all of the cycle that starts now. What is free within it takes a
-    /// flit, so that one of 1.5 cycles for a flit takes two in three cycles, not one in two.
+    /// Whether the channel is busy for all of the cycle that starts now. A channel that becomes
+    /// free within the cycle takes a flit, so that one of 1.5 cycles per flit takes two in three
+    /// cycles, not one in two.
     pub(super) fn is_busy(&self, now: u64) -> bool {
         self.free_at >= now + self.cycle
     }
 
-    /// The channel is busy with a flit from `now` on, or from when it has sent the flits before it: if it
-    /// is slower than a flit for each cycle.
+    /// The channel is busy with a flit from `now` on, or from the end of the flits before it, if it
+    /// is slower than a flit per cycle.
     pub(super) fn occupy(&mut self, now: u64) {
         if self.slow_by > 0 {
             self.free_at = self.free_at.max(now) + self.slow_by;
@@ -119,7 +121,7 @@ impl Output {
     }
 }
 
-/// What is in flight on a channel, and when it is due.
+/// The flits and credits in flight on a channel, by arrival.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
     pub(super) channel: Channel,

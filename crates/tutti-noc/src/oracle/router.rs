@@ -1,4 +1,4 @@
-//! A router: routing, and who gets which VC of the next one.
+//! A router: routing and VC allocation.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,7 +9,7 @@ use super::{Rules, count};
 use crate::routing::{Candidate, Chance, RoutingContext};
 use crate::{End, FlitError, Settings, Wiring};
 
-/// What the packet that is first in a VC does.
+/// The state of the first packet of a VC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// No flit is in the VC.
@@ -18,9 +18,9 @@ pub(super) enum State {
     Fresh,
     /// It is being routed, and may request a VC in round `until`.
     Routing { until: u64 },
-    /// It requests a VC.
+    /// It waits for VC allocation.
     WaitingForVc,
-    /// It goes out by this port and VC.
+    /// It has this output port and VC.
     Active { port: u32, vc: u32 },
 }
 
@@ -31,8 +31,8 @@ pub(super) struct InputVc {
     pub(super) state: State,
     /// Where the first packet may go.
     pub(super) candidates: Vec<Candidate>,
-    /// Rounds before which it does not request a VC, and for the switch: it does not know yet what became
-    /// of the last request.
+    /// The first rounds in which it may request a VC, and the switch: before, the result of its
+    /// last request is unknown.
     next_vc_request: u64,
     pub(super) next_switch_request: u64,
 }
@@ -111,7 +111,7 @@ impl Router {
         }
     }
 
-    /// A round: everything is decided on what was before it.
+    /// Runs a round on the state before it.
     pub(super) fn round(&mut self, rules: &Rules<'_>, packets: &mut BTreeMap<u64, Packet>) {
         self.route(rules, packets);
         self.allocate_vcs(rules, packets);
@@ -179,7 +179,7 @@ impl Router {
         vc.state = State::Routing { until };
     }
 
-    /// Heads that wait request VCs that no packet has.
+    /// Waiting heads request free VCs.
     fn allocate_vcs(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) {
         let vcs = rules.settings.vcs as usize;
         let done = rules.end_of(rules.round, rules.settings.vc_delay);

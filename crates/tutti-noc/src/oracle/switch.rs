@@ -67,7 +67,7 @@ impl Switch {
     }
 }
 
-/// What is requested of the switch in a round.
+/// The requests for the switch in a round.
 struct Requests {
     plain: Matrix,
     speculative: Matrix,
@@ -85,7 +85,7 @@ fn switch_output(port: u32, input: usize, settings: &Settings) -> usize {
 }
 
 impl Router {
-    /// VCs with a flit that know the fate of their last request request the switch.
+    /// VCs with a flit request the switch, unless a request is in flight.
     pub(super) fn allocate_switch(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) {
         let settings = rules.settings;
         let done = rules.end_of(rules.round, settings.switch_delay);
@@ -172,8 +172,8 @@ impl Router {
         }
     }
 
-    /// Of several VCs of a switch input that request the same output, the one with the highest priority
-    /// requests, then the one whose turn it is.
+    /// Of several VCs of a switch input that request the same output, the one with the highest
+    /// priority sends the request, then the one whose turn it is.
     fn enter(
         &self,
         input: usize,
@@ -322,7 +322,7 @@ impl Router {
         self.outputs[port as usize].is_busy(rules.picoseconds)
     }
 
-    /// The first flit of a VC leaves its buffer. Whether it is its packet's last.
+    /// The first flit of a VC leaves its buffer. Returns whether it is the tail.
     fn leave(
         &mut self,
         input: usize,
@@ -367,7 +367,7 @@ impl Router {
     }
 }
 
-/// Lower than the priority of any that does not speculate.
+/// Below every non-speculative priority.
 fn behind(priority: i64) -> i64 {
     priority - (1 << 62)
 }

@@ -18,10 +18,10 @@ use crate::{End, Settings, Wiring};
 /// A VC of a channel.
 pub type ChannelVc = (u32, u32);
 
-/// For how many places of packets a routing is requested, before it is too much.
+/// The limit on routing calls of a check.
 const MOST_CALLS: u64 = 1 << 26;
 
-/// Credits in use at a port that has any, in units that no threshold or number of hops outweighs.
+/// Credits in use at a congested port, in units that no threshold or number of hops outweighs.
 const MANY: u32 = 1 << 20;
 
 /// VCs that form a cyclic dependency, each on the next and the last on the first; empty without one.
@@ -51,7 +51,7 @@ fn explored(
     settings: &Settings,
     routing: &dyn Routing,
 ) -> Option<DependencyGraph> {
-    // Packets for every node pass every router: that is known without counting.
+    // Packets for every node pass every router: no count is needed.
     if u64::from(wiring.nodes()) * u64::from(wiring.routers()) > MOST_CALLS {
         return None;
     }
@@ -68,7 +68,7 @@ fn explored(
         calls: 0,
     };
     for class in 0..settings.classes.len() {
-        // Settings of more classes are refused.
+        // Settings of more classes are rejected.
         let class = u8::try_from(class).unwrap_or(u8::MAX);
         match explorer.course {
             Course::Destination => explorer.by_destination(class)?,
@@ -84,10 +84,11 @@ struct Explorer<'a> {
     settings: &'a Settings,
     routing: &'a dyn Routing,
     course: Course,
-    /// A node at each router that nodes inject into: packets of its others go on alike.
+    /// A node at each router that nodes inject into: packets of its other nodes take the same
+    /// routes.
     starts: Vec<u32>,
     graph: DependencyGraph,
-    /// Where packets of this destination, or pair, have been.
+    /// Visited states of packets of this destination, or pair.
     seen: Visited,
     visits: Vec<Visit>,
     choices: Choices,
@@ -104,7 +105,7 @@ struct Visit {
 }
 
 impl Explorer<'_> {
-    /// Packets of all sources for a destination go on alike.
+    /// Packets of all sources for a destination take the same routes.
     fn by_destination(&mut self, class: u8) -> Option<()> {
         for destination in 0..self.wiring.nodes() {
             self.seen.clear();
@@ -171,8 +172,8 @@ impl Explorer<'_> {
         self.visits.push(Visit { vc_set, head, held: None });
     }
 
-    /// Where a packet goes on, whatever is drawn and found; the phases that it may then be in, as bits.
-    /// `injected` where a routing is to see that a packet comes from its node.
+    /// The next hops of a packet for all random choices and credits, and its phases after them, as
+    /// bits. `injected` where the routing sees that a packet comes from its node.
     fn visit(&mut self, visit: Visit, injected: bool) -> Option<u8> {
         let (channel, vcs) = self.graph.of(visit.vc_set);
         let channel = self.wiring.channels()[channel as usize];

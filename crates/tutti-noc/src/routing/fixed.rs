@@ -1,5 +1,5 @@
-//! Along routes of the graph. Where these share links side by side, a packet may take any of them: those with the
-//! fewest credits in use are tried first.
+//! Static routes of the graph. Where these share parallel links, a packet may take any of them: the
+//! links with the fewest credits in use are tried first.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Along routes of the graph that the wiring was built from.
+    /// Static routes of the graph that the wiring was built from.
     ///
     /// # Errors
     /// When the wiring was built from no graph, or another one.
@@ -50,8 +50,8 @@ impl Fixed {
         link.and_then(|link| self.wiring.port_of(link)).unwrap_or(ejects)
     }
 
-    /// Pushes every link parallel to the one on a packet's path; none where there is no path, since
-    /// no packet takes it.
+    /// Pushes every link parallel to the one on a packet's path; none between
+    /// unconnected nodes.
     fn bundle(&self, place: &RoutingContext<'_>, head: &Head, candidates: &mut Vec<Candidate>) {
         let (home, ejects) = self.wiring.home(head.destination);
         if home == place.router {

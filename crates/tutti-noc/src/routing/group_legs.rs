@@ -17,9 +17,9 @@ struct Global {
 
 /// The groups, and the paths in and between them.
 ///
-/// Of several channels to a group a packet takes one with the fewest hops, and of those one by the number
-/// of the node that it goes to. Within a group it goes in dimension order, over one hop where every two
-/// routers are joined.
+/// Of several channels to a group a packet takes one with the fewest hops, selected by the number
+/// of its destination. Within a group it uses dimension order, over one hop where every two routers
+/// are joined.
 #[derive(Clone, Debug)]
 struct Groups {
     /// Per router, its group and its number there.
@@ -66,7 +66,7 @@ impl Groups {
         Some(groups)
     }
 
-    /// Notes a channel: local ones by where they end.
+    /// Adds a channel; local ones by their destination.
     fn enter(&mut self, router: u32, port: u32, to: u32) {
         let ((group, _), (other, number)) = (self.place(router), self.place(to));
         if group == other {
@@ -78,7 +78,8 @@ impl Groups {
         }
     }
 
-    /// Ports towards routers of the group that are not next: those of the next in dimension order.
+    /// Fills in ports towards routers of the group that are not adjacent: those of the next router
+    /// in dimension order.
     fn spread(&mut self, per_group: u32) {
         let direct = self.local.clone();
         for router in 0..self.places.len() {
@@ -124,7 +125,7 @@ impl Groups {
         hops
     }
 
-    /// The port towards a router of the own group, for a packet to a node.
+    /// The port towards a router of the same group, for a packet to a node.
     fn inside(&self, router: u32, to: u32, node: u32) -> u32 {
         let cables = &self.local[self.local_index(router, self.place(to).1)];
         cables[node as usize % cables.len()]
@@ -234,7 +235,8 @@ impl Legs for GroupLegs {
     }
 }
 
-/// Straight on: over at most one global channel, on half of the VCs before it, on the others from there on.
+/// The shortest path: over at most one global channel, on half of the VCs before it, on the others
+/// from there on.
 #[derive(Clone, Debug)]
 pub struct Minimal {
     groups: Groups,

@@ -7,7 +7,7 @@ use crate::Wiring;
 use crate::packet::Head;
 use crate::settings::VcRange;
 
-/// Noted in the phase of a packet that is on its second leg, to its destination.
+/// The phase of a packet on its second leg, to its destination.
 pub(super) const SECOND: u8 = 2;
 
 /// Two legs, to the intermediate node of a packet and from there to its destination, each on
@@ -21,7 +21,7 @@ pub trait Legs: fmt::Debug + Send + Sync {
         self.home(head.intermediate).0 == router
     }
 
-    /// The port and VCs by which a packet goes on along its leg; `None` where its destination is. `anew`
+    /// The port and VCs of the next hop along a packet's leg; `None` at its destination. `anew`
     /// where a leg starts.
     fn next(
         &self,
@@ -33,24 +33,24 @@ pub trait Legs: fmt::Debug + Send + Sync {
     /// An intermediate node, where the alternative is the shortest path.
     fn via(&self, place: &RoutingContext<'_>, head: &Head) -> u32;
 
-    /// Routers from one to a node's.
+    /// Hops from a router to a node's.
     fn straight(&self, from: u32, to: u32) -> u32;
 
-    /// Routers from one over both legs.
+    /// Hops from a router over both legs.
     fn detour(&self, from: u32, via: u32, to: u32) -> u32 {
         self.straight(from, via) + self.straight(self.home(via).0, to)
     }
 
-    /// How many VCs of each class they need.
+    /// The number of VCs that each class needs.
     fn least_vcs(&self) -> u32;
 }
 
-/// Which node a packet is going to: that of its leg.
+/// The destination of a packet's current leg.
 pub(super) fn target(head: &Head) -> u32 {
     if head.phase & SECOND == 0 { head.intermediate } else { head.destination }
 }
 
-/// Any of so many nodes.
+/// Any node.
 pub(super) fn any(place: &RoutingContext<'_>, head: &Head, nodes: u32) -> u32 {
     let node = draw(place, head, Draw::Intermediate, u64::from(nodes));
     u32::try_from(node).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Which output ports, and which VCs of them, a packet may take.
+//! Routing functions: the output ports, and VCs of them, that a packet may take.
 //!
 //! A routing inspects one router alone, and draws at random only by the packet's serial number, so
 //! that its result does not depend on the order of the routers. One file per routing.
@@ -43,30 +43,30 @@ use super::packet::Head;
 use super::settings::VcRange;
 use chance::{Draw, draw, toss};
 
-/// An output port and VCs of it, for a packet to take one of.
+/// A candidate: an output port and VCs of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
     /// The output port.
     pub port: u32,
     /// VCs of the input behind it.
     pub vcs: VcRange,
-    /// Of several candidates those with the highest are tried first.
+    /// Candidates of the highest priority are tried first.
     pub priority: i32,
 }
 
-/// Where a head is, and what is seen from there.
+/// The position of a head, and the state visible there.
 pub struct RoutingContext<'a> {
     /// The router.
     pub router: u32,
-    /// The input port it came in by.
+    /// The input port of the head.
     pub input: u32,
-    /// The VC of that input that it is in.
+    /// The VC of that input that it occupies.
     pub vc: u32,
     /// Whether that port is a node's.
     pub injected: bool,
     /// The VCs of its class.
     pub vcs: VcRange,
-    /// For random choices.
+    /// The random choices.
     pub chance: Chance<'a>,
     /// Credits in use of an output port: flits in the buffers behind it, and flits and credits in
     /// flight.
@@ -83,7 +83,7 @@ pub enum Course {
     /// in its phase. It does so in a router that depends on that node alone, if not already at the
     /// destination. From there on, on its destination, as if it started there.
     Via {
-        /// What is noted in the phase.
+        /// The value of the phase on the second leg.
         second: u8,
     },
     /// On its source too, and on its intermediate node.
@@ -92,7 +92,7 @@ pub enum Course {
 
 /// A routing function.
 pub trait Routing: fmt::Debug + Send + Sync {
-    /// What errors call it.
+    /// Its name in errors.
     fn name(&self) -> &'static str;
 
     /// The VCs that a packet may be injected into, of those of its class.
@@ -104,8 +104,8 @@ pub trait Routing: fmt::Debug + Send + Sync {
     /// is first in its VC.
     fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>);
 
-    /// The output port, for routings in which that depends on router and destination alone, and which
-    /// leave all VCs of the class open. They are requested once for each pair, where that is not too often.
+    /// The output port, for routings in which it depends on router and destination alone, and which
+    /// leave all VCs of the class open. Called once for each pair, for networks of moderate size.
     fn fixed(&self, _router: u32, _destination: u32) -> Option<u32> {
         None
     }
@@ -115,7 +115,7 @@ pub trait Routing: fmt::Debug + Send + Sync {
         Course::Destination
     }
 
-    /// How many VCs of each class it needs.
+    /// The number of VCs that each class needs.
     fn least_vcs(&self) -> u32 {
         1
     }

@@ -14,21 +14,21 @@ use crate::FlitError;
 pub struct FullyConnected {
     nodes: u32,
     now: u64,
-    /// Whether a NIC takes one packet per cycle; otherwise as many as come.
+    /// Whether a NIC takes one packet per cycle; otherwise all that arrive.
     narrow: bool,
     settings: Settings,
     flows: Flows,
-    /// What arrives at each node, by the cycle from which it may, first come first served.
+    /// Packets that arrive at each node, by cycle, first come first served.
     arriving: Vec<VecDeque<(u64, Arrival)>>,
     in_flight: u64,
     counts: Counts,
 }
 
 impl FullyConnected {
-    /// Of the nodes and classes of a mesh; `narrow` lets a NIC take one packet per cycle only.
+    /// For the nodes and classes of a mesh; `narrow` lets a NIC take one packet per cycle only.
     ///
     /// # Errors
-    /// When the settings cannot be.
+    /// When the settings are invalid.
     pub fn new(settings: &Settings, narrow: bool) -> Result<FullyConnected, FlitError> {
         settings.check()?;
         let nodes = settings.nodes();

@@ -1,10 +1,10 @@
-//! What happened in a fabric, counted: the events behind energy and statistics.
+//! Event counters of a fabric, for energy and statistics.
 
-/// Lists the counters once; the struct, its differences and its names follow. `crossings` is the one that
-/// is an array.
+/// Lists the counters once, and generates the struct, differences and names. `crossings` is the
+/// only array.
 macro_rules! counters {
     ($($(#[$doc_before:meta])* $before:ident,)* [] $($(#[$doc_after:meta])* $after:ident,)*) => {
-        /// Numbers of events since the start.
+        /// Events since the start.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct Counts {
             $($(#[$doc_before])* pub $before: u64,)*
@@ -15,7 +15,7 @@ macro_rules! counters {
         }
 
         impl Counts {
-            /// The events since these were the counts.
+            /// The events since an earlier count.
             #[must_use]
             pub fn since(&self, earlier: &Counts) -> Counts {
                 let mut crossings = self.crossings;
@@ -41,14 +41,14 @@ macro_rules! counters {
 counters! {
     /// Flits that NICs have injected.
     injected,
-    /// Flits that NICs have taken.
+    /// Flits that NICs have received.
     ejected,
     /// Flits written into a buffer: injected, stopped, or retained on passing.
     buffer_writes,
     /// Flits read from a buffer: once per cycle in which it goes to outputs, however many.
     buffer_reads,
     []
-    /// Of these, passages of flits that were not latched, or of which only a copy was retained.
+    /// Passages without latching, or with only a copy retained.
     bypasses,
     /// Links crossed by flits, one hop each; to and from NICs not counted.
     link_hops,
@@ -64,17 +64,17 @@ counters! {
     response_requests,
     /// Links that these requests crossed.
     response_request_hops,
-    /// Responses that can be combined and came to a router, or passed it: each is a look into its table, or for
-    /// its flow among what is buffered.
+    /// Combinable responses that came to a router or bypassed it: each looks up its table, or its
+    /// flow among the buffered flits.
     table_reads,
     /// Responses that were dropped or merged into another.
     merged,
-    /// Responses that can be combined, written into a buffer.
+    /// Combinable responses written into a buffer.
     responses_buffered,
     /// Entries of tables of reductions in use, summed over routers and cycles.
     table_entries,
-    /// Distinct flows with a response buffered that can be combined, summed over routers and cycles.
+    /// Distinct flows with a combinable response buffered, summed over routers and cycles.
     buffered_flows,
-    /// Cycles run, those passed over too.
+    /// Cycles simulated, including skipped ones.
     cycles,
 }

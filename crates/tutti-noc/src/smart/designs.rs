@@ -1,4 +1,4 @@
-//! The designs that are compared, by name.
+//! The designs by name.
 
 use super::connected::FullyConnected;
 use super::fabric::Fabric;
@@ -6,18 +6,18 @@ use super::mesh::Mesh;
 use super::settings::{FanIn, FanOut, Settings, Tree};
 use crate::FlitError;
 
-/// A design: what it is called, and what it is.
+/// A design: its name and its settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Design {
-    /// As files and commands name it.
+    /// Its name in files and commands.
     pub name: &'static str,
-    /// A sentence.
+    /// Its summary.
     pub summary: &'static str,
-    /// What it is built from.
+    /// Its settings.
     pub kind: DesignKind,
 }
 
-/// What a design is built from.
+/// The settings of a design.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DesignKind {
     /// A mesh: hops per cycle, multicasts, reductions.
@@ -26,7 +26,7 @@ pub enum DesignKind {
     FullyConnected(bool),
 }
 
-/// The reach of a cycle that the paper's designs have (section V).
+/// The hops per cycle of the paper's designs (section V).
 const REACH: u32 = 8;
 
 const DESIGNS: &[Design] = &[
@@ -62,7 +62,7 @@ const DESIGNS: &[Design] = &[
     },
     Design {
         name: "fully_connected",
-        summary: "a link of one cycle between any two nodes, and NICs that take all that comes",
+        summary: "a link of one cycle between any two nodes, and NICs that take all packets that arrive",
         kind: DesignKind::FullyConnected(false),
     },
     Design {
@@ -91,7 +91,8 @@ pub fn design(name: &str) -> Result<Design, FlitError> {
 }
 
 impl Design {
-    /// Its settings on a mesh of a size, with one class of four VCs; of a fully connected one what its classes are.
+    /// Its settings on a mesh of a size, with one class of four VCs; for a fully connected network,
+    /// its classes.
     #[must_use]
     pub fn settings(&self, columns: u32, rows: u32) -> Settings {
         let settings = Settings::new(columns, rows);
@@ -106,7 +107,7 @@ impl Design {
     /// An empty fabric of this design, with settings that may have been changed since.
     ///
     /// # Errors
-    /// When the settings cannot be.
+    /// When the settings are invalid.
     pub fn build(&self, settings: &Settings) -> Result<Box<dyn Fabric + Send>, FlitError> {
         Ok(match self.kind {
             DesignKind::Mesh(..) => Box::new(Mesh::new(settings)?),

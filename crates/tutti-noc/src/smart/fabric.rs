@@ -14,7 +14,7 @@ pub trait Fabric {
     /// The cycle that the next [`Fabric::step`] runs.
     fn now(&self) -> u64;
 
-    /// How many nodes.
+    /// The number of nodes.
     fn nodes(&self) -> u32;
 
     /// Starts a reduction; responses may be sent from now on.
@@ -23,8 +23,8 @@ pub trait Fabric {
     /// When the flow has no members, or names unknown nodes or an unknown class.
     fn open(&mut self, flow: Flow) -> Result<FlowId, FlitError>;
 
-    /// Frees the table entry of a flow that was [`Flow::held`], once its last response has arrived; such a flow is
-    /// to be released once.
+    /// Frees the table entry of a flow that was [`Flow::held`], once its last response has arrived.
+    /// Call it once for each such flow.
     fn release(&mut self, flow: FlowId);
 
     /// Queues a packet at its source.
@@ -33,21 +33,21 @@ pub trait Fabric {
     /// When it has no destination, names unknown nodes, or does not fit its class.
     fn send(&mut self, message: Message) -> Result<(), FlitError>;
 
-    /// Packets that the NIC of a node has not started to inject; 0 where it never keeps any.
+    /// Packets that the NIC of a node has not started to inject; 0 for fabrics without queues.
     fn queued(&self, _node: u32) -> usize {
         0
     }
 
-    /// Runs a cycle. What arrives in it is pushed, ordered by node.
+    /// Runs a cycle, and pushes its arrivals, ordered by node.
     fn step(&mut self, arrivals: &mut Vec<Arrival>);
 
     /// Whether nothing is queued or in flight.
     fn is_empty(&self) -> bool;
 
-    /// Passes over cycles in which nothing happens; only when [`Fabric::is_empty`].
+    /// Skips cycles without events; only when [`Fabric::is_empty`].
     fn skip_to(&mut self, cycle: u64);
 
-    /// What has happened so far, for energy and statistics.
+    /// The event counters, for energy and statistics.
     fn counts(&self) -> &Counts;
 
     /// The first cycle after the last move, if packets are in flight and none has moved for

@@ -1,10 +1,10 @@
-//! The reductions that are in flight, and what may be sent.
+//! The reductions in flight, and the validity of packets.
 
 use super::message::{Cast, Flow, FlowId, Message, NodeSet};
 use super::settings::Settings;
 use crate::FlitError;
 
-/// Flows by id; an id is used again once its flow is over.
+/// Flows by id; an id is reused once its flow is over.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     nodes: u32,
@@ -17,7 +17,7 @@ struct Open {
     flow: Flow,
     /// Responses that have not arrived.
     missing: u32,
-    /// Who has not responded.
+    /// Members that have not responded.
     silent: NodeSet,
 }
 
@@ -26,7 +26,7 @@ impl Flows {
         Flows { nodes, open: Vec::new(), free: Vec::new() }
     }
 
-    /// Takes a flow in.
+    /// Opens a flow.
     pub(super) fn open(&mut self, flow: Flow, classes: usize) -> Result<FlowId, FlitError> {
         self.members("a reduction", flow.destination, &flow.members)?;
         class_is(flow.class, classes)?;
@@ -40,13 +40,13 @@ impl Flows {
         Ok(FlowId(id))
     }
 
-    /// A flow that is not over.
+    /// The open flow with an id.
     pub(super) fn get(&self, id: FlowId) -> &Flow {
         &self.open[id.0 as usize].as_ref().expect("a flow that is not over").flow
     }
 
-    /// Counts responses that have arrived; whether they were the last, and so the flow is over. A flow that is
-    /// held keeps its id.
+    /// Counts arrived responses; returns whether they were the last. A flow that is held keeps its
+    /// id until it is released.
     pub(super) fn arrived(&mut self, id: FlowId, count: u32) -> bool {
         let open = self.open[id.0 as usize].as_mut().expect("a flow that is not over");
         open.missing = open.missing.checked_sub(count).expect("no more responses than members");
@@ -57,7 +57,7 @@ impl Flows {
         over
     }
 
-    /// A flow is held no longer; whether it is over.
+    /// Releases a held flow; returns whether it is over.
     pub(super) fn release(&mut self, id: FlowId) -> bool {
         let open = self.open[id.0 as usize].as_mut().expect("a flow that is held");
         open.flow.held = false;
@@ -81,7 +81,7 @@ impl Flows {
         self.free.push(id.0);
     }
 
-    /// Inspects what is to be sent; notes who has responded.
+    /// Checks a packet before it is sent; records a response.
     pub(super) fn check(
         &mut self,
         message: &Message,
@@ -97,11 +97,11 @@ impl Flows {
         }
         if message.flits > 1 && !matches!(message.cast, Cast::One(_)) {
             let flits = message.flits;
-            return bad(format!("{flits} flits to many or as a response; expected one"));
+            return bad(format!("a multicast or response of {flits} flits; expected one"));
         }
         match &message.cast {
             &Cast::One(node) => self.node("a packet", node),
-            Cast::Many(_) if !class.multicasts => bad("no multicasts travel in it".to_owned()),
+            Cast::Many(_) if !class.multicasts => bad("it takes no multicasts".to_owned()),
             Cast::Many(members) => self.members("a multicast", message.source, members),
             &Cast::Response(id, _) => {
                 let open = self.open.get_mut(id.0 as usize).and_then(Option::as_mut);

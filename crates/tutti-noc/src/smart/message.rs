@@ -6,7 +6,7 @@ pub struct NodeSet {
     /// The nodes below 64, a bit each: the only ones of most meshes, so their sets need no
     /// allocation.
     low: u64,
-    /// Further ones, 64 in each word.
+    /// The other nodes, 64 in each word.
     high: Box<[u64]>,
 }
 
@@ -17,7 +17,7 @@ impl NodeSet {
         NodeSet::default()
     }
 
-    /// All of so many nodes but one.
+    /// All nodes below `nodes` but one.
     #[must_use]
     pub fn all_but(nodes: u32, node: u32) -> NodeSet {
         let end = if node + 1 == nodes { node } else { nodes };
@@ -35,7 +35,7 @@ impl NodeSet {
         std::iter::once(self.low).chain(self.high.iter().copied())
     }
 
-    /// The word of a node, which may be one that is added.
+    /// The word of a node; grows the set if necessary.
     fn word_mut(&mut self, node: u32) -> &mut u64 {
         let Some(word) = (node as usize / 64).checked_sub(1) else { return &mut self.low };
         if self.high.len() <= word {
@@ -46,7 +46,7 @@ impl NodeSet {
         &mut self.high[word]
     }
 
-    /// Adds a node; whether it was new.
+    /// Adds a node; returns whether it was new.
     pub fn insert(&mut self, node: u32) -> bool {
         let (word, bit) = (self.word_mut(node), 1 << (node % 64));
         let new = *word & bit == 0;
@@ -54,7 +54,7 @@ impl NodeSet {
         new
     }
 
-    /// Takes a node out; whether it was in.
+    /// Removes a node; returns whether it was in the set.
     pub fn remove(&mut self, node: u32) -> bool {
         let was = self.contains(node);
         if was {
@@ -63,7 +63,7 @@ impl NodeSet {
         was
     }
 
-    /// Whether a node is in it.
+    /// Whether a node is in the set.
     #[inline]
     #[must_use]
     pub fn contains(&self, node: u32) -> bool {
@@ -74,13 +74,13 @@ impl NodeSet {
         word.is_some_and(|word| word >> (node % 64) & 1 == 1)
     }
 
-    /// How many.
+    /// The number of nodes.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.words().map(u64::count_ones).sum()
     }
 
-    /// The last one.
+    /// The highest node.
     #[must_use]
     pub fn last(&self) -> Option<u32> {
         let words = (0..).zip(self.words()).filter(|&(_, word)| word != 0);
@@ -94,7 +94,7 @@ impl NodeSet {
         self.low == 0 && self.high.iter().all(|&word| word == 0)
     }
 
-    /// The nodes, the lowest first.
+    /// The nodes in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(self.words()).flat_map(|(index, word)| {
             let next = |&bits: &u64| Some(bits & (bits - 1)).filter(|&bits| bits != 0);
@@ -112,28 +112,28 @@ impl FromIterator<u32> for NodeSet {
     }
 }
 
-/// Names a reduction that is in flight.
+/// The id of a reduction in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowId(pub u32);
 
-/// How the values of responses become one.
+/// The operation that combines the values of responses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Combine {
-    /// They are counted; what they carry is not inspected. The one that needs no reducer.
+    /// Responses are counted and values ignored. The only operation that needs no reducer.
     #[default]
     Count,
     /// Their sum, modulo 2^64.
     Sum,
     /// Bitwise or.
     Or,
-    /// The least.
+    /// The minimum.
     Min,
-    /// The largest.
+    /// The maximum.
     Max,
 }
 
 impl Combine {
-    /// Two values as one.
+    /// Combines two values.
     #[must_use]
     pub fn of(self, one: u64, other: u64) -> u64 {
         match self {
@@ -151,27 +151,27 @@ impl Combine {
 pub struct Flow {
     /// The cycle from which its latency counts.
     pub created: u64,
-    /// Who gets the responses.
+    /// The node that receives the responses.
     pub destination: u32,
-    /// Who responds; the destination is not among them.
+    /// The nodes that respond, without the destination.
     pub members: NodeSet,
     /// The message class of the responses.
     pub class: u8,
-    /// How values become one.
+    /// The operation on the values.
     pub combine: Combine,
     /// Whether its table entry is held after the last response has arrived until
     /// [`super::Fabric::release`], as when the root of the broadcast is not the destination.
     pub held: bool,
-    /// Handed back with what arrives.
+    /// Returned with each arrival.
     pub tag: u64,
 }
 
-/// Where a packet goes.
+/// The destination of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cast {
     /// To one node; also to the sending node, through its ejection port.
     One(u32),
-    /// To each of these.
+    /// To each of these nodes.
     Many(NodeSet),
     /// To the destination of a flow, as the sender's response with a value.
     Response(FlowId, u64),
@@ -184,22 +184,22 @@ pub struct Message {
     pub created: u64,
     /// The node that sends it.
     pub source: u32,
-    /// Where it goes.
+    /// Its destination.
     pub cast: Cast,
     /// Its message class.
     pub class: u8,
     /// Its length; one for multicasts and responses.
     pub flits: u32,
-    /// Handed back when it arrives.
+    /// Returned with its arrival.
     pub tag: u64,
 }
 
-/// A packet that has arrived at a node, or responses of a flow.
+/// The arrival of a packet, or of responses of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Arrival {
     /// The cycle in which its last flit won the ejection port, and [`super::Settings::eject_cost`].
     pub arrived: u64,
-    /// The node it has come to.
+    /// The node that it arrived at.
     pub node: u32,
     /// The node that sent it; of combined responses, one of their senders.
     pub source: u32,
@@ -207,22 +207,22 @@ pub struct Arrival {
     pub created: u64,
     /// Its message class.
     pub class: u8,
-    /// As in its message, or in its flow.
+    /// The tag of its message, or of its flow.
     pub tag: u64,
-    /// Of responses, how many these are, and their value.
+    /// For responses, their number and value.
     pub responses: Option<Responses>,
 }
 
 /// Responses of a flow that have arrived together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Responses {
-    /// Whose.
+    /// Their flow.
     pub flow: FlowId,
     /// How many were combined into this one.
     pub count: u32,
-    /// What became of their values.
+    /// Their combined value.
     pub value: u64,
-    /// Whether these are the last of their flow; then the flow is over.
+    /// Whether they complete the flow.
     pub last: bool,
 }
 

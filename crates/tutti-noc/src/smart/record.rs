@@ -1,21 +1,21 @@
 //! The events of flits.
 
-/// Why a flit stopped where it did.
+/// Why a flit stopped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum Stop {
-    /// Its path ended: the turn, the destination, or as far as a cycle reaches.
+    /// Its path ended: the turn, the destination, or HPC_max hops.
     #[named("stopped:end")]
     End,
-    /// A flit buffered here, or its input port, went first.
+    /// A flit buffered here, or of its input port, had priority.
     #[named("stopped:local")]
     Local,
-    /// A flit from farther away went first, or was expected to.
+    /// A flit from farther away had priority, or was expected to.
     #[named("stopped:farther")]
     Farther,
     /// The next router had no free buffer.
     #[named("stopped:no_room")]
     NoBuffer,
-    /// Earlier flits of its packet were here.
+    /// Earlier flits of its packet were buffered here.
     #[named("stopped:order")]
     Order,
     /// The router waited for other responses of the flow.
@@ -26,66 +26,66 @@ pub enum Stop {
     Preset,
 }
 
-/// What happened.
+/// An event of a flit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum EventKind {
     /// A flit entered the router of its source.
     Injected,
-    /// It was granted these outputs (bits in the order E, W, N, S, L), and will leave by them.
+    /// It was granted these outputs (bits in the order E, W, N, S, L).
     Granted {
-        /// A bit each.
+        /// One bit per output.
         outputs: u8,
     },
-    /// It requested a path of so many hops.
+    /// It requested a path (SSR).
     Requested {
         /// 0 to 3 for E, W, N, S.
         output: u8,
-        /// As many.
+        /// The length of the path.
         hops: u8,
     },
-    /// It was granted to go from here by an output over so many hops.
+    /// It was granted a path along an output.
     Crossed {
         /// 0 to 3 for E, W, N, S.
         output: u8,
-        /// As many.
+        /// The length of the path.
         hops: u8,
-        /// The cycle in which it does.
+        /// The cycle in which it crosses the links.
         crossing: u64,
     },
-    /// It will stop here, having come in at this port.
+    /// It will stop here, at this input port.
     Stopped {
         /// 0 to 3 for E, W, N, S.
         input: u8,
-        /// Why.
+        /// The reason.
         why: Stop,
     },
-    /// It will pass, and a copy stay.
+    /// It will bypass, and a copy is retained.
     Retained {
         /// 0 to 3 for E, W, N, S.
         input: u8,
     },
     /// A copy, or a response that others follow, was dropped.
     Dropped,
-    /// It became part of another response of its flow.
+    /// It was merged into another response of its flow.
     Merged,
     /// It won the ejection port.
     Arrived,
-    /// The output was reserved for this flit, which had been stopped before it came here.
+    /// The output was reserved for this flit, which stopped earlier.
     Idle {
         /// 0 to 3 for E, W, N, S.
         output: u8,
     },
 }
 
-/// Something that happened to a flit.
+/// An event of a flit, with time and place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Event {
-    /// When.
+    /// Its cycle.
     pub cycle: u64,
-    /// Where.
+    /// Its router.
     pub router: u32,
-    /// To a flit of which packet: how many were sent before it.
+    /// The packet of the flit: the number of packets sent before it.
     pub packet: u64,
-    /// What.
+    /// The event.
     pub kind: EventKind,
 }

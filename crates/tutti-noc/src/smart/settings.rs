@@ -1,14 +1,14 @@
-//! What a mesh of routers with multi-hop links is like: its designs, buffers and delays.
+//! The settings of a mesh of routers with multi-hop links: its designs, buffers and delays.
 
 use crate::{FlitError, Watchdog};
 
-/// Which of two flits that want the same port goes first (section II).
+/// The arbitration between two flits that request the same port (section II).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Priority {
-    /// The one that comes from nearer: buffered here, then the next router's, and so on.
+    /// The nearer flit wins: buffered here, then at the next router, and so on.
     #[default]
     Local,
-    /// The one that comes from farther.
+    /// The farther flit wins.
     Bypass,
 }
 
@@ -24,10 +24,10 @@ pub enum Tree {
     Private,
 }
 
-/// What a multicast is to routers.
+/// How routers treat multicasts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FanOut {
-    /// Nothing: the NIC sends a unicast to each destination, one per cycle.
+    /// They do not: the NIC sends a unicast to each destination, one per cycle.
     #[default]
     Unicasts,
     /// A copy is retained at every router passed, as far as the flit gets (section III-C). With one hop per
@@ -41,17 +41,17 @@ pub enum FanOut {
     },
 }
 
-/// What the responses of a reduction are to routers.
+/// How routers treat the responses of a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FanIn {
-    /// Nothing: each is a unicast.
+    /// They do not: each response is a unicast.
     #[default]
     Unicasts,
     /// Responses of a flow that meet in a router are merged; with [`Priority::Bypass`] a bypassing
     /// response takes along the responses buffered where it passes (section IV-B).
     Greedy,
-    /// Routers know how many directions responses come from, drop all but the last, and so one arrives
-    /// (section IV-A).
+    /// Routers know from how many directions responses come. They drop all but the last, so that
+    /// one response arrives (section IV-A).
     Complete,
 }
 

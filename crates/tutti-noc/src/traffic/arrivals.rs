@@ -1,7 +1,7 @@
-//! When packets are generated: cycle after cycle, without visiting the cycles between.
+//! Arrivals: the cycles in which packets are generated, without visiting the cycles between.
 //!
-//! The number of cycles until something happens that has the same chance in each is geometric; it is
-//! drawn at once. What comes out has the law of a test in every cycle.
+//! The time to an event of constant probability per cycle is geometric; it is drawn directly. The
+//! result has the distribution of a test in every cycle.
 
 use super::Process;
 use super::draw::{Stream, bits, share};
@@ -60,11 +60,11 @@ impl Arrivals {
         Arrivals { law, seed, nodes: (0..nodes).map(begin).collect() }
     }
 
-    /// The first cycle at or after `from` in which `node` generates a packet, at most one in each cycle;
-    /// `None` when it never does again. What came before `from` is over: `from` never decreases.
+    /// The first cycle at or after `from` in which `node` generates a packet, at most one in each
+    /// cycle; `None` when it never does again. `from` never decreases.
     ///
     /// # Panics
-    /// When there is no such node.
+    /// When the node does not exist.
     #[inline]
     pub fn next(&mut self, node: u32, from: u64) -> Option<u64> {
         let state = &mut self.nodes[node as usize];
@@ -76,7 +76,7 @@ impl Arrivals {
     }
 }
 
-/// Where a node's random numbers come from.
+/// The random numbers of a node.
 struct Draws {
     seed: u64,
     node: u32,

@@ -1,6 +1,6 @@
-//! Why there is no such traffic.
+//! Errors of synthetic traffic.
 
-/// Why there is no such traffic.
+/// Invalid traffic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "TrafficError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
@@ -8,7 +8,7 @@ pub enum TrafficError {
     /// No pattern has that name.
     #[error("unknown traffic pattern `{name}`: expected one of {known}")]
     UnknownPattern { name: String, known: String },
-    /// An argument that is missing, not requested or not readable.
+    /// An argument that is missing, superfluous or not readable.
     #[error("`{text}` cannot be read: expected {expected}")]
     Malformed { text: String, expected: String },
     /// A number of nodes for which the pattern is not defined.
@@ -21,9 +21,9 @@ pub enum TrafficError {
     #[error("`{pattern}` is not defined on a grid of {grid}: expected {expected}")]
     Grid { pattern: String, grid: String, expected: &'static str },
     /// A grid with more or fewer places than there are nodes.
-    #[error("a grid of {grid} does not have {nodes} nodes")]
+    #[error("a grid of {grid} does not hold {nodes} nodes")]
     GridSize { grid: String, nodes: u32 },
-    /// A node that there is not.
+    /// An unknown node.
     #[error("`{pattern}` names node {node}: the last of {nodes} nodes is {}", nodes.saturating_sub(1))]
     UnknownNode { pattern: String, node: u32, nodes: u32 },
     /// A node that is named twice.

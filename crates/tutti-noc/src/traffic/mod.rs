@@ -1,12 +1,12 @@
-//! Who sends packets to whom, when, and how long they are.
+//! Synthetic and recorded traffic: sources, destinations, times and sizes of packets.
 //!
 //! A [`Pattern`] gives the destinations of the packets of a node, a [`Process`] their times, a
 //! [`PacketSize`] their flits; a [`Trace`] gives all three, packet by packet. The patterns and
 //! processes that BookSim 2 has are defined as there, so that the two can be compared.
 //!
-//! Every draw is a pure function of (seed, what it is for, node, number): it depends neither on the order
-//! in which nodes are requested nor on what else is drawn. Message classes that shall differ have seeds that
-//! differ.
+//! Every draw is a pure function of (seed, purpose, node, number): it depends neither on the order
+//! in which nodes are polled nor on other draws. Message classes with different traffic need
+//! different seeds.
 
 mod arrivals;
 mod draw;

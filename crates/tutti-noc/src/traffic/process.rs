@@ -1,14 +1,14 @@
-//! When packets are generated: the laws.
+//! Injection processes: when packets are generated.
 
 use super::TrafficError;
 
 /// By how much a parameter that follows from others may be above 1.
 const ROUNDING: f64 = 1e-9;
 
-/// When a node generates packets. Every node does so by itself.
+/// When a node generates packets, independently of other nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Process {
-    /// In every cycle with the same chance.
+    /// In every cycle with the same probability.
     Bernoulli {
         /// Packets per cycle.
         rate: f64,
@@ -24,7 +24,7 @@ pub enum Process {
         /// Packets per cycle while on.
         r1: f64,
     },
-    /// Every so many cycles.
+    /// At a fixed period.
     Periodic {
         /// Packets per cycle.
         rate: f64,
@@ -96,7 +96,7 @@ impl Process {
     /// `periodic:aligned`, or `on_off:` with two of `alpha=`, `beta=` and `r1=`.
     ///
     /// # Errors
-    /// When there is no such process, or it cannot have that rate.
+    /// When the process is unknown, or cannot have that rate.
     pub fn parse(text: &str, rate: f64) -> Result<Process, TrafficError> {
         let text = text.trim();
         match text.split_once(':') {

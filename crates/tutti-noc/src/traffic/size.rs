@@ -1,9 +1,9 @@
-//! How many flits packets have.
+//! Sizes of packets.
 
 use super::TrafficError;
 use super::draw::{Stream, Weighted, bits};
 
-/// How many flits a packet has.
+/// The number of flits of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketSize {
     sizes: Weighted,

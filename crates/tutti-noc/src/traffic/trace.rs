@@ -5,19 +5,19 @@ use super::TrafficError;
 /// A packet of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When it is generated.
+    /// The cycle in which it is generated.
     pub cycle: u64,
-    /// Who sends it.
+    /// Its source.
     pub source: u32,
-    /// To whom.
+    /// Its destination.
     pub destination: u32,
-    /// How long it is.
+    /// Its size.
     pub flits: u32,
     /// Its message class.
     pub class: u32,
 }
 
-/// Packets in the order in which they are generated; those of one cycle in the order of the file.
+/// Packets in the order of their cycles; packets of one cycle in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Trace {
     records: Vec<Record>,
@@ -61,7 +61,7 @@ impl Trace {
     }
 }
 
-/// How many columns the header announces.
+/// The number of columns of the header.
 fn header(number: usize, line: &str) -> Result<usize, TrafficError> {
     let names: Vec<_> = line.split(',').map(str::trim).collect();
     match names[..] {

@@ -1,4 +1,4 @@
-//! Bids for the switch: of VCs that have an output VC, and of heads that speculate on one.
+//! Requests for the switch: of VCs that have an output VC, and of speculative heads.
 
 use super::{Bid, Decision, General, LAST};
 use crate::allocator::Request;
@@ -48,8 +48,8 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A VC that has an output VC requests the switch, if it can use it. If it holds it already, whether
-    /// it can use it.
+    /// An active VC requests the switch, if it can use it. If it already holds the switch, records
+    /// whether it can use it.
     fn bid(&mut self, general: &mut General, router: usize, local: usize) -> Option<bool> {
         let switch = self.switch();
         let Router { first_in, first_out, .. } = self.routers[router];
@@ -155,8 +155,8 @@ impl<const W: usize> Network<W> {
         false
     }
 
-    /// Of several VCs of a switch input that request the same output one requests: the most urgent, and of
-    /// those the next in turn.
+    /// One of the VCs of a switch input that request the same output sends the request: the one
+    /// with the highest priority, then the next in turn.
     fn add_bid(&self, general: &mut General, router: usize, bid: Bid) {
         let first = self.routers[router].first_in as usize * self.switch().ins;
         let offset = general.offsets[first + bid.input];
@@ -176,7 +176,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Leaves only those bids that win.
+    /// Keeps only the winners.
     fn match_bids(&mut self, general: &mut General, router: usize) {
         let separate = !general.speculative.is_empty();
         let General { bids, requests, grants, switch, speculative, .. } = general;
@@ -231,7 +231,7 @@ impl<const W: usize> Network<W> {
     }
 }
 
-/// The requests of those bids that count.
+/// The requests of the bids that count.
 fn fill(requests: &mut Vec<Request>, bids: &[Bid], counts: impl Fn(&Bid) -> bool) {
     requests.clear();
     requests.extend(bids.iter().filter(|bid| counts(bid)).map(|bid| Request {

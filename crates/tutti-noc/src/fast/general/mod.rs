@@ -1,5 +1,5 @@
-//! Every other allocator and pipeline: priorities, speculation, speedups, delays of several cycles,
-//! switches that are held.
+//! All other allocators and pipelines: priorities, speculation, speedups, delays of several cycles,
+//! held switches.
 //!
 //! Here all routers first send requests, on the state at the start of the cycle. Then the grants
 //! that are due take effect: VCs first, then the switch.
@@ -19,14 +19,14 @@ use crate::settings::{Priority, Settings};
 /// Below every priority of a packet or a candidate.
 const LAST: i64 = 1 << 62;
 
-/// What an input VC receives `due`.
+/// The result of an allocation for an input VC, known when `due`.
 #[derive(Clone, Copy, Debug)]
 struct Decision {
     due: u64,
     router: u32,
     /// Counted from the router's first input VC.
     local: usize,
-    /// The output VC, or the switch output, that it has been granted; counted from the router's first.
+    /// The granted output VC or switch output; counted from the router's first.
     granted: Option<usize>,
 }
 
@@ -66,8 +66,8 @@ pub(super) struct General {
     round: u64,
     /// Heads being routed: the round from which they request a VC.
     routing: VecDeque<(u64, u32)>,
-    /// Per input port, the round that credits were last given in, and the cycle they leave in: a message
-    /// for a round, and one message in a cycle.
+    /// Per input port, the round that credits were last freed in, and the cycle they leave in: a
+    /// message for a round, and one message in a cycle.
     credits: Vec<(u64, u64)>,
     /// Per output port, the round in which flits reach the queue behind the switch, and the cycle in
     /// which they leave it; where that is bounded.
@@ -75,7 +75,7 @@ pub(super) struct General {
 }
 
 impl General {
-    /// Whether settings request more than the usual.
+    /// Whether settings require this engine.
     pub(super) fn needed(settings: &Settings) -> bool {
         let usual = settings.vc_allocator == AllocatorKind::SeparableInputFirst
             && settings.switch_allocator == AllocatorKind::SeparableInputFirst
@@ -161,7 +161,7 @@ impl General {
         }
     }
 
-    /// How long credits given now wait for those before them.
+    /// How long credits freed now wait for earlier credits.
     pub(super) fn credit_waits(&mut self, in_port: usize, now: u64) -> u64 {
         let (round, leaves) = &mut self.credits[in_port];
         if *round != self.round {
@@ -238,7 +238,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A router's VCs request what they need.
+    /// The VCs of a router send their requests.
     fn ask(&mut self, general: &mut General, router: usize) {
         let (vc_requests, ready) = (self.routers[router].vc_requests, self.routers[router].ready);
         general.fresh_grants.clear();

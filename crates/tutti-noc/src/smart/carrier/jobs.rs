@@ -1,4 +1,4 @@
-//! What a NIC has still to hand over, and what of it has not arrived.
+//! Messages that a NIC has to inject, and messages in flight.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::super::{FlowId, NodeSet};
 use tutti_network::Ticket;
 use tutti_units::{Bytes, Time};
 
-/// Where the packets of a message go.
+/// The destination of a message's packets.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// To one node.
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Part(usize),
 }
 
-/// A message of which not all has been handed over.
+/// A message that is not fully injected.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) number: u64,
@@ -27,7 +27,7 @@ pub(super) struct Job {
     pub(super) head: Time,
     /// The cycle in which its next packet can be injected.
     pub(super) start: u64,
-    /// Flits that have been handed over, and all.
+    /// Flits that have been handed over, and all flits.
     pub(super) cut: u64,
     pub(super) of: u64,
 }
@@ -47,7 +47,7 @@ pub(super) struct Under {
 }
 
 impl Under {
-    /// One more member contributes.
+    /// Adds the contribution of one more member.
     pub(super) fn join(&mut self, ticket: Ticket, arrival: Time) {
         if let Some(members) = &mut self.members {
             members.push(ticket);
@@ -91,7 +91,7 @@ pub(super) struct Reduction {
     pub(super) bytes: Bytes,
     /// The tag of its flits, once a member contributes.
     pub(super) number: Option<u64>,
-    /// Flits for which some members have responded: how many are still to.
+    /// Flits for which some members have responded, and the number of outstanding responses.
     open: BTreeMap<u64, (FlowId, u32)>,
 }
 
@@ -100,7 +100,7 @@ impl Reduction {
         Reduction { destination, members, bytes, number: None, open: BTreeMap::new() }
     }
 
-    /// The reduction of a flit that one more member responds, if it has started.
+    /// The reduction of a flit for the next responding member, if it has started.
     pub(super) fn started(&mut self, flit: u64) -> Option<FlowId> {
         let (flow, silent) = self.open.get_mut(&flit)?;
         let flow = *flow;
@@ -111,7 +111,7 @@ impl Reduction {
         Some(flow)
     }
 
-    /// Takes note of one that starts with the response of a member.
+    /// Records a reduction that starts with the response of a member.
     pub(super) fn begin(&mut self, flit: u64, flow: FlowId) {
         let silent = self.members.len() - 1;
         if silent > 0 {

@@ -51,11 +51,11 @@ pub struct Cutting {
 }
 
 impl Cutting {
-    /// Refuses what does not fit a fabric.
+    /// Rejects parameters that do not fit a fabric.
     ///
     /// # Errors
-    /// When cycles take no time, flits carry nothing, packets do not fit into the class, no multicasts travel in it
-    /// although routers fork, or routers combine but have no reducer.
+    /// When cycles take no time, flits carry no payload, packets do not fit into the class, the
+    /// class takes no multicasts although routers fork, or routers combine without a reducer.
     pub fn check(&self, settings: &Settings) -> Result<(), FlitError> {
         settings.check()?;
         let refuse = |what, value, expected: &str| {
@@ -77,7 +77,7 @@ impl Cutting {
         let clash =
             |what, problem: &str| Err(FlitError::Clash { what, problem: problem.to_owned() });
         if settings.fan_out != FanOut::Unicasts && !class.multicasts {
-            return clash("class", "no multicasts travel in it, and schedules have some");
+            return clash("class", "it takes no multicasts, and schedules have some");
         }
         if settings.fan_in != FanIn::Unicasts && !settings.reducer {
             let problem =
@@ -94,7 +94,7 @@ pub struct FabricCarrier<'a> {
     settings: Settings,
     cutting: Cutting,
     endpoints: Endpoints<'a>,
-    /// Per node and step, the messages that it has still to hand over, the next first.
+    /// Per node and step, the messages to inject, the next first.
     nics: Vec<VecDeque<VecDeque<Job>>>,
     jobs: usize,
     /// Messages that have not arrived, by number, which is the tag of their packets.
@@ -113,7 +113,7 @@ impl<'a> FabricCarrier<'a> {
     /// An empty fabric of these settings.
     ///
     /// # Errors
-    /// When the settings cannot be, or messages cannot be so cut for them.
+    /// When the settings are invalid, or messages cannot be cut for them.
     pub fn new(
         fabric: Box<dyn Fabric>,
         settings: &Settings,
@@ -139,26 +139,26 @@ impl<'a> FabricCarrier<'a> {
         })
     }
 
-    /// Stops early when `stop` is set: then nothing arrives any more.
+    /// Stops early when `stop` is set: then no further message arrives.
     #[must_use]
     pub fn until(mut self, stop: &'a AtomicBool) -> FabricCarrier<'a> {
         self.endpoints.stop = Some(stop);
         self
     }
 
-    /// What has happened in the fabric.
+    /// The event counters of the fabric.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         self.fabric.counts()
     }
 
-    /// Reductions that were started although tables had no entry left.
+    /// Reductions that were started although tables had no free entry.
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.beyond
     }
 
-    /// Puts a message into the queue of its NIC.
+    /// Appends a message to the queue of its NIC.
     fn put(&mut self, message: &Carried, kind: Kind, number: u64) {
         let Carried { source, bytes, .. } = *message;
         let head = self.endpoints.departure(message);
@@ -180,8 +180,8 @@ impl<'a> FabricCarrier<'a> {
         number
     }
 
-    /// Has every NIC that has nothing waiting hand over a packet; whether any did. `beyond` lets one reduction more
-    /// start than there are entries.
+    /// Lets every idle NIC hand over a packet; returns whether any did. `beyond` lets one reduction
+    /// start without a table entry.
     fn hand_over(&mut self, mut beyond: bool) -> bool {
         let mut any = false;
         for node in 0..self.fabric.nodes() {
@@ -201,7 +201,7 @@ impl<'a> FabricCarrier<'a> {
         any
     }
 
-    /// Has a NIC hand over a packet of the first message of a step that can go.
+    /// Lets a NIC hand over a packet of the first ready message of a step.
     fn hand_over_of(&mut self, node: u32, step: usize, beyond: &mut bool) -> bool {
         let (now, nic) = (self.fabric.now(), node as usize);
         for _ in 0..self.nics[nic][step].len() {
@@ -219,7 +219,7 @@ impl<'a> FabricCarrier<'a> {
         false
     }
 
-    /// Hands the next packet of a message over, if it can go.
+    /// Hands over the next packet of a message, if possible.
     fn send(&mut self, node: u32, job: &mut Job, beyond: &mut bool) -> bool {
         let (cast, flits) = match &job.kind {
             Kind::One(receiver) => {
@@ -250,7 +250,7 @@ impl<'a> FabricCarrier<'a> {
         true
     }
 
-    /// The reduction that the next flit of a contribution belongs to: one that has started, or one more if it may.
+    /// The reduction of the next flit of a contribution: a started one, or a new one if allowed.
     fn flow(&mut self, reduction: usize, job: &Job, beyond: bool) -> Option<super::FlowId> {
         if let Some(flow) = self.reductions[reduction].started(job.cut) {
             return Some(flow);
@@ -276,7 +276,7 @@ impl<'a> FabricCarrier<'a> {
         Some(flow)
     }
 
-    /// A cycle, and those after it in which nothing would happen.
+    /// Runs a cycle, and skips the following cycles without events.
     fn step(&mut self) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         self.fabric.step(&mut arrivals);
@@ -320,7 +320,7 @@ impl<'a> FabricCarrier<'a> {
                 self.fabric.skip_to(next.max(now));
                 true
             }
-            // All that is left waits for entries of tables.
+            // All remaining messages wait for table entries.
             None => self.jobs > 0 && self.hand_over(true),
         }
     }

@@ -24,26 +24,26 @@ use super::counts::Counts;
 use crate::measure::statistics::real;
 use crate::traffic::{PacketSize, Pattern, Process};
 
-/// What messages are.
+/// The kind of messages.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// Packets to one node.
     Unicast {
-        /// Where they go.
+        /// Their destinations.
         pattern: Pattern,
-        /// How long they are.
+        /// Their sizes.
         size: PacketSize,
     },
     /// A flit to every other node.
     Broadcast {
-        /// Who sends.
+        /// The sources.
         from: Sources,
     },
     /// A flit to some other nodes, drawn for each.
     Multicast {
-        /// Who sends.
+        /// The sources.
         from: Sources,
-        /// To how many.
+        /// The destinations.
         to: Members,
     },
     /// A flit from every other node to a destination that is drawn for each, all at once; entries of
@@ -54,7 +54,7 @@ pub enum Kind {
     },
 }
 
-/// Who sends broadcasts or multicasts.
+/// The sources of broadcasts or multicasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sources {
     /// Every node.
@@ -63,7 +63,7 @@ pub enum Sources {
     Corners,
 }
 
-/// To whom a multicast goes; never to its source.
+/// The destinations of a multicast; never its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Members {
     /// As many as each number from one to all others is as likely, and then any of them.
@@ -75,7 +75,7 @@ pub enum Members {
 /// Traffic of one kind, in one message class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// When messages are created, by each source: a node, or a process that starts reductions.
     pub process: Process,
@@ -92,13 +92,13 @@ pub struct Measurement {
     pub cycles: u64,
     /// Each load.
     pub loads: Vec<Measured>,
-    /// What happened in the window.
+    /// The event counters of the window.
     pub counts: Counts,
-    /// How many routers there are.
+    /// The number of routers.
     pub routers: u32,
 }
 
-/// What was measured of a load; times in cycles.
+/// The measurements of a load; times in cycles.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// Messages that were created in the window and have ended.
@@ -111,9 +111,9 @@ pub struct Measured {
     pub parts: f64,
     /// From creation to the end; not a number if none ended.
     pub latency: f64,
-    /// The least and the most.
+    /// The minimum and maximum.
     pub latency_extremes: (u64, u64),
-    /// 50, 90, 99 and 99.9 of 100 took no longer.
+    /// The latencies that 50, 90, 99 and 99.9 % do not exceed.
     pub quantiles: [u64; 4],
     /// From creation to each delivery, on average.
     pub part_latency: f64,

@@ -42,7 +42,7 @@ pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(),
                 }
             }
             Kind::Broadcast { .. } | Kind::Multicast { .. } if !class.multicasts => {
-                let problem = "no multicasts travel in it".to_owned();
+                let problem = "it takes no multicasts".to_owned();
                 return Err(FlitError::BadPacket { class: load.class, problem });
             }
             _ => {}

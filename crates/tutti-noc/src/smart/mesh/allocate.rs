@@ -5,7 +5,7 @@ use super::geometry::{LOCAL, PORTS, input_of, opposite};
 use super::state::index;
 use super::vcs::{ByOutput, Input, STAGES, VcId, low_bit};
 
-/// By whose turn it is and which ports ask: who is first.
+/// The winner, by the pointer of the arbiter and the requesting ports.
 const FIRST: [[u8; 1 << PORTS]; PORTS] = {
     let mut table = [[0; 1 << PORTS]; PORTS];
     let mut turn = 0;
@@ -41,10 +41,10 @@ const SPREAD: [u64; 1 << PORTS] = {
     table
 };
 
-/// What is open after the outputs of a router in a cycle.
+/// The free VCs after the outputs of a router in a cycle.
 #[derive(Clone, Copy)]
 struct Open {
-    /// By output, VCs that have a VC there, or the NIC.
+    /// By output, the VCs of an input that have a free VC there, or the NIC.
     free: [u64; PORTS],
     /// The same of multicasts on private trees, before the turn and after it.
     turns: [ByOutput; 2],
@@ -77,7 +77,7 @@ impl Mesh {
         }
     }
 
-    /// Grants the outputs of a router; whether it has any flit that can go.
+    /// Grants the outputs of a router; returns whether it has a ready flit.
     #[inline]
     fn allocate_at(&mut self, router: usize, crossing: u64) -> bool {
         let (kept_in, open) = self.open_after(router, crossing);
@@ -126,7 +126,7 @@ impl Mesh {
         self.open_around_preset(router, crossing, open)
     }
 
-    /// The same where paths are preset.
+    /// The same with preset paths.
     fn open_around_preset(&self, router: usize, crossing: u64, mut open: Open) -> (u8, Open) {
         let router = u32::try_from(router).expect("routers are counted in 32 bits");
         let (kept_in, kept_out) = self.geometry.kept(router, crossing);
@@ -139,7 +139,7 @@ impl Mesh {
         (kept_in, open)
     }
 
-    /// Whether a flit of a packet can be given a VC after an output of a router.
+    /// Whether a flit of a packet can get a VC after an output of a router.
     #[inline]
     pub(super) fn takes(&self, router: u32, output: usize, pool: u8, slot: u32) -> bool {
         self.vcs.has_free_after(router, output, pool)

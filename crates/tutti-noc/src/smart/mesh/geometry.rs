@@ -24,8 +24,8 @@ pub(super) fn opposite(port: usize) -> usize {
 /// The straight and the turn direction of the tree of each corner: 00, 40, 44, 04.
 const CORNERS: [(usize, usize); 4] = [(EAST, NORTH), (NORTH, WEST), (WEST, SOUTH), (SOUTH, EAST)];
 
-/// By the [`side`]s that a node is on along x and along y: the output towards it, along x first and along y first. A
-/// table, as who goes where cannot be foreseen by the processor's branches.
+/// By the [`side`]s of a node along x and along y: the output towards it, along x first and along y
+/// first. A table, since these branches would be mispredicted.
 const XY: [[u8; 3]; 3] = [[1, 1, 1], [3, 4, 2], [0, 0, 0]];
 const YX: [[u8; 3]; 3] = [[3, 1, 2], [3, 4, 2], [3, 0, 2]];
 
@@ -41,7 +41,7 @@ pub(super) struct Geometry {
     pub(super) columns: u32,
     pub(super) rows: u32,
     yx: bool,
-    /// By the sides that a node is on along x and along y: the output towards it.
+    /// By the sides of a node along x and along y: the output towards it.
     outputs: [[u8; 3]; 3],
     pub(super) tree: Option<Tree>,
     pub(super) interval: Option<u64>,
@@ -185,7 +185,7 @@ impl Geometry {
         self.interval.map(|interval| cycle % interval)
     }
 
-    /// Whether ejection waits in a crossing cycle.
+    /// Whether ejection is blocked in a crossing cycle.
     #[inline]
     pub(super) fn blocks_ejection(&self, crossing: u64) -> bool {
         self.phase(crossing).is_some_and(|phase| phase < self.preset_cycles)
@@ -206,7 +206,7 @@ impl Geometry {
         }
     }
 
-    /// Those of the edges, in the direction of their straights; all inputs of corners.
+    /// The ports of the edges, in the direction of their straights; all inputs of corners.
     fn kept_straight(&self, router: u32) -> (u8, u8) {
         let (mut inputs, mut outputs) = (0, 0);
         let (x, y) = self.places[router as usize];
@@ -222,13 +222,13 @@ impl Geometry {
         (inputs, outputs)
     }
 
-    /// Cycles that a router is reached later than the nearest ones, at so many hops.
+    /// Cycles by which a router is reached later than the nearest ones, at so many hops.
     pub(super) fn shift(&self, hops: u32) -> u64 {
         u64::from(hops.saturating_sub(1) / self.reach)
     }
 }
 
-/// Numbers an input among those of all routers.
+/// The number of an input among those of all routers.
 #[inline]
 pub(super) fn input_of(router: u32, port: usize) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "five ports")]

@@ -77,7 +77,7 @@ impl Mesh {
         }
     }
 
-    /// Injects a flit at a node, if one can be; whether anything was queued there.
+    /// Injects a flit at a node, if possible; returns whether a packet was queued there.
     fn inject_at(&mut self, node: usize) -> bool {
         let classes = self.settings.classes.len();
         let (queued, later) = (self.classes_queued[node], u16::MAX << self.turns[node]);
@@ -98,7 +98,7 @@ impl Mesh {
         queued != 0
     }
 
-    /// Injects the next flit of the packet at the front of its queue, if it can be.
+    /// Injects the next flit of the packet at the front of its queue, if possible.
     fn inject_flit(&mut self, router: u32, slot: u32) -> bool {
         let input = input_of(router, LOCAL);
         let packet = self.packets.get(slot);
@@ -161,7 +161,7 @@ impl Mesh {
         self.packets.let_go(slot);
     }
 
-    /// The outputs of a packet at its source, or of a multicast before its corner anywhere.
+    /// The outputs of a packet at its source, and of a multicast at any router before its corner.
     pub(super) fn first_mask(&self, router: u32, slot: u32) -> u8 {
         let packet = self.packets.get(slot);
         if packet.kind == Kind::Many {
@@ -177,7 +177,7 @@ impl Mesh {
         1 << self.geometry.towards(router, packet.destination).0
     }
 
-    /// Gives a packet a VC.
+    /// Allocates a VC to a packet.
     #[inline]
     pub(super) fn give(&mut self, input: u32, pool: u8, slot: u32) -> VcId {
         let route = self.route(router_of(input), pool, slot);
@@ -185,7 +185,7 @@ impl Mesh {
         self.vcs.give(input, pool, slot, route)
     }
 
-    /// What a router has to know of a packet that has a VC of a pool there.
+    /// The state of a packet in a VC of a pool that a router needs.
     fn route(&self, router: u32, pool: u8, slot: u32) -> RouteState {
         let packet = self.packets.get(slot);
         let alone = pool_of(packet.class, 0);
@@ -210,7 +210,7 @@ impl Mesh {
         }
     }
 
-    /// Puts a flit into a VC.
+    /// Writes a flit into a VC.
     pub(super) fn fill(&mut self, place: VcId, count: u32, value: u64) {
         self.counts.buffer_writes += 1;
         self.vcs.comes(place, self.now);

@@ -1,4 +1,4 @@
-//! Flits come to the routers where they stop, and where copies of them stay.
+//! Flits arrive at the routers where they stop, and where copies of them are retained.
 
 use super::super::record::EventKind;
 use super::Mesh;
@@ -7,7 +7,7 @@ use super::state::{Kind, index};
 use super::tables::Fate;
 use super::vcs::{RESPONSE, VcId};
 
-/// What will land, by cycle and, as no two do at an input in a cycle, by input.
+/// Flits that will land, by cycle and input; at most one lands at an input in a cycle.
 #[derive(Clone, Debug)]
 pub(super) struct Landings {
     /// By cycle modulo their number, a power of two.
@@ -18,7 +18,7 @@ pub(super) struct Landings {
 struct Cycle {
     /// A bit for each input at which a flit lands.
     inputs: Vec<u64>,
-    /// By input: the VC that it has there, which knows the rest.
+    /// By input: the VC of the flit that lands.
     vcs: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ impl Landings {
         cycle.vcs[input] = place.vc;
     }
 
-    /// A bit for each input, of 64, at which a flit lands in a cycle; then no longer.
+    /// Removes and returns the inputs, of 64, at which a flit lands in a cycle: a bit for each.
     #[inline]
     fn take(&mut self, cycle: u64, word: usize) -> u64 {
         let last = self.cycles.len() - 1;
@@ -66,7 +66,7 @@ impl Landings {
 }
 
 impl Mesh {
-    /// Lands what crosses in this cycle.
+    /// Lands the flits that cross in this cycle.
     pub(super) fn land(&mut self) {
         let words = self.vcs.inputs.len().div_ceil(64);
         for (word, first) in (0..words).zip((0..).step_by(64)) {
@@ -119,7 +119,7 @@ impl Mesh {
         self.packets.let_go(slot);
     }
 
-    /// A VC is vacated, and its packet held by one less.
+    /// A VC is vacated; its packet loses a holder.
     pub(super) fn leave(&mut self, place: VcId) {
         let slot = self.vcs.at(place).packet;
         self.vcs.vacate(place, self.now);

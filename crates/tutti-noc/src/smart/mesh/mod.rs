@@ -1,6 +1,7 @@
-//! The mesh, fast: only routers with flits that can go are inspected, and paths are walked once.
+//! The fast mesh: each cycle visits only routers with ready flits, and walks each path once.
 //!
-//! The reference model of the same semantics is [`super::oracle`]; tests hold the two together arrival by arrival.
+//! [`super::oracle`] is the reference model of the same semantics; tests compare the two arrival by
+//! arrival.
 
 mod allocate;
 #[cfg(debug_assertions)]
@@ -55,7 +56,7 @@ pub struct Mesh {
     landings: Landings,
     /// Arrivals that [`Settings::eject_cost`] delays.
     late: VecDeque<Arrival>,
-    /// What this cycle's allocation granted, and by router which inputs and outputs.
+    /// The grants of this cycle, and by router the granted inputs and outputs.
     grants: Vec<Grant>,
     granted: Vec<(u8, u8)>,
     paths: paths::Scratch,
@@ -71,7 +72,7 @@ impl Mesh {
     /// An empty mesh.
     ///
     /// # Errors
-    /// When the settings cannot be.
+    /// When the settings are invalid.
     pub fn new(settings: &Settings) -> Result<Mesh, FlitError> {
         settings.check()?;
         let geometry = Geometry::new(settings);
@@ -112,12 +113,12 @@ impl Mesh {
         &self.settings
     }
 
-    /// Starts or ends to keep what happens.
+    /// Starts or stops recording events.
     pub fn record(&mut self, on: bool) {
         self.record = on.then(Vec::new);
     }
 
-    /// What has happened since this was requested last, in order.
+    /// The events since the last call, in order.
     pub fn take_record(&mut self) -> Vec<Event> {
         self.record.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -130,12 +131,12 @@ impl Mesh {
         }
     }
 
-    /// The cycle in which flits cross that are granted their path now.
+    /// The cycle in which flits with a path granted now cross the links.
     fn crossing(&self) -> u64 {
         self.now + 1 + u64::from(self.settings.sag_extra_cycle)
     }
 
-    /// A flit will land at its VC in a cycle, and have a mask of outputs there.
+    /// A flit will land at its VC in a cycle, with a mask of outputs there.
     #[inline]
     fn schedule(&mut self, crossing: u64, place: VcId, mask: u8) {
         let vc = self.vcs.at_mut(place);
@@ -182,8 +183,8 @@ impl Mesh {
         }
     }
 
-    /// Counts the responses that arrive, and ends their flow if they are its last: not before, lest its id or
-    /// its entry be another's when they do.
+    /// Counts arriving responses, and closes their flow with the last one: not earlier, since its
+    /// id and its entry must not be reused before.
     fn arrived(&mut self, mut arrival: Arrival) -> Arrival {
         if let Some(responses) = &mut arrival.responses {
             let held = self.flows.get(responses.flow).held;

@@ -1,4 +1,4 @@
-//! Paths of several hops (SA-G): who passes where, and what of it crosses.
+//! Paths of several hops (SA-G): which flits bypass which routers, and how far they get.
 
 use super::super::message::{Arrival, FlowId};
 use super::super::record::{EventKind, Stop};
@@ -14,25 +14,25 @@ const NONE: u32 = u32::MAX;
 /// A request for a path along one output.
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    /// Of this cycle's grants.
+    /// The index of its grant in this cycle.
     grant: u32,
     router: u32,
     hops: u32,
     slot: u32,
     /// The pool of its VCs at the routers along the path.
     pool: u8,
-    /// What routers have to know of it.
+    /// Its state for routers.
     route: RouteState,
-    /// Of a response that is combined.
+    /// The flow of a combinable response.
     flow: Option<FlowId>,
 }
 
-/// What a cycle's arbitration works on.
+/// Buffers of a cycle's arbitration.
 #[derive(Clone, Debug)]
 pub(super) struct Scratch {
     /// By direction, in the order of routers.
     requests: [Vec<Request>; 4],
-    /// By router and output: the request that has it, with [`Priority::Bypass`].
+    /// By router and output: the request that won it, with [`Priority::Bypass`].
     has: Vec<[u32; 4]>,
 }
 
@@ -43,7 +43,7 @@ impl Scratch {
 }
 
 impl Mesh {
-    /// Lets granted flits go: to the NIC, and as far along their paths as they get.
+    /// Moves granted flits: to the NIC, and along their paths as far as they get.
     pub(super) fn cross(&mut self, arrivals: &mut Vec<Arrival>) {
         let several = self.settings.hops_per_cycle > 1;
         if self.grants.is_empty() {
@@ -87,7 +87,7 @@ impl Mesh {
         self.grants = grants;
     }
 
-    /// The same in the order in which it is recorded, or where those from farther away go first.
+    /// The same in the order in which it is recorded, or with priority to farther flits.
     fn cross_by_direction(&mut self, arrivals: &mut Vec<Arrival>) {
         let mut grants = std::mem::take(&mut self.grants);
         let mut requests = std::mem::take(&mut self.paths.requests);
@@ -118,7 +118,7 @@ impl Mesh {
         (self.paths.requests, self.grants) = (requests, grants);
     }
 
-    /// Does something with the request for each mesh output that a flit was granted, of one hop.
+    /// Calls a function with a one-hop request for each mesh output that a flit was granted.
     #[inline]
     fn each_request(
         &mut self,
@@ -158,13 +158,13 @@ impl Mesh {
         count_request(&mut self.counts, u64::from(reached), request.flow.is_some());
     }
 
-    /// What a response stands for, and its value.
+    /// The number of responses combined into a response, and their value.
     #[inline]
     fn sum_of(&self, request: &Request, grant: &Grant) -> (u32, u64) {
         if request.route.is(RESPONSE) { self.vcs.sum(grant.place) } else { (1, 0) }
     }
 
-    /// Finds who has each output: the one from farthest away.
+    /// Finds the winner of each output: the farthest request.
     fn reserve(&mut self, requests: &[Vec<Request>; 4]) {
         let mut has = std::mem::take(&mut self.paths.has);
         has.fill([NONE; 4]);
@@ -179,7 +179,7 @@ impl Mesh {
                     router = self.geometry.neighbour(router, output);
                 }
             };
-            // Those from farther away first: against the direction of travel.
+            // The farthest first: against the direction of travel.
             if output == EAST || output == NORTH {
                 requests.iter().enumerate().for_each(|(number, request)| one(number, request));
             } else {
@@ -193,7 +193,7 @@ impl Mesh {
         self.paths.has = has;
     }
 
-    /// Takes from grants what others from farther away have.
+    /// Removes outputs from grants that farther flits have won.
     fn take_from_local(&mut self, grants: &mut [Grant], requests: &[Vec<Request>; 4]) {
         for (output, requests) in requests.iter().enumerate() {
             for (number, request) in (0..).zip(requests) {
@@ -210,7 +210,7 @@ impl Mesh {
         }
     }
 
-    /// Whether a flit that comes by has a router's output.
+    /// Whether a bypassing flit has won a router's output.
     fn is_passed(&self, router: u32, output: usize, requests: &[Vec<Request>; 4]) -> bool {
         let has = self.paths.has[router as usize][output];
         has != NONE && requests[output][has as usize].router != router
@@ -243,7 +243,7 @@ impl Mesh {
         self.vcs.of_packet(arrives_at(router, output), request.pool, request.slot)
     }
 
-    /// What stops a flit at a router that is not the last of its path.
+    /// What stops a flit at an intermediate router of its path.
     fn stop(&self, request: &Request, number: u32, router: u32, output: usize) -> Option<Stop> {
         let (inputs, outputs) = self.granted[router as usize];
         if self.settings.priority == Priority::Local
@@ -258,7 +258,7 @@ impl Mesh {
         (self.paths.has[router as usize][output] != number).then_some(Stop::Farther)
     }
 
-    /// Reads a granted flit out of its buffer, and gives it to the NIC if that is granted.
+    /// Reads a granted flit from its buffer, and hands it to the NIC if that is granted.
     #[inline]
     fn read_out(&mut self, &Grant { place, outputs }: &Grant, arrivals: &mut Vec<Arrival>) {
         self.watchdog.moved(self.now);
@@ -274,7 +274,7 @@ impl Mesh {
         }
     }
 
-    /// Sends a flit along its path, as far as it gets.
+    /// Moves a flit along its path, as far as it gets.
     fn walk(&mut self, request: &Request, grant: &Grant, output: usize, number: u32) {
         let mut sum = self.sum_of(request, grant);
         let hops = u8::try_from(request.hops).expect("at most 63 hops");
@@ -308,7 +308,7 @@ impl Mesh {
         }
     }
 
-    /// Notes outputs that stay reserved for a flit that did not come so far.
+    /// Records outputs that stay reserved for a flit that stopped earlier.
     fn note_idle(&mut self, request: &Request, number: u32, from: u32, output: usize, hop: u32) {
         if self.record.is_none() || self.settings.priority == Priority::Local {
             return;
@@ -323,7 +323,8 @@ impl Mesh {
         }
     }
 
-    /// A flit passes a router: a copy of it may stay, and it may take others along.
+    /// A flit bypasses a router: a copy of it may be retained, and it may take buffered responses
+    /// along.
     fn pass(&mut self, request: &Request, router: u32, output: usize, sum: &mut (u32, u64)) {
         self.counts.crossings[0] += 1;
         self.counts.bypasses += 1;
@@ -377,7 +378,7 @@ impl Mesh {
         }
     }
 
-    /// Puts a flit, or a copy of it, into a VC of a router that it comes to.
+    /// Buffers a flit, or a copy of it, in a VC of a router that it comes to.
     fn put_down(
         &mut self,
         request: &Request,
@@ -392,7 +393,7 @@ impl Mesh {
             let own = self.own_vc(request, router, output);
             (mask, own.unwrap_or_else(|| self.give_on(request, input)))
         } else {
-            // The flit only moves: its packet is held as often as before.
+            // The flit only moves: the holders of its packet stay the same.
             let to = self.packets.get(slot).destination;
             let mask = 1 << self.geometry.towards(router, to).0;
             (mask, self.vcs.give(input, pool, slot, request.route))
@@ -403,7 +404,7 @@ impl Mesh {
         self.schedule(self.crossing(), place, mask);
     }
 
-    /// Gives a packet a VC farther on.
+    /// Allocates a VC of a later router to a packet.
     #[inline]
     fn give_on(&mut self, request: &Request, input: u32) -> VcId {
         if self.geometry.tree == Some(Tree::Private) {
@@ -435,7 +436,7 @@ impl Mesh {
         on | nic
     }
 
-    /// Clears what a flit was granted; its VC is vacated when nothing is left.
+    /// Clears the granted outputs of a flit; vacates its VC when none is left.
     #[inline]
     fn depart(&mut self, &Grant { place, outputs }: &Grant) {
         let vc = *self.vcs.at(place);
@@ -472,7 +473,7 @@ impl Mesh {
     }
 }
 
-/// The input at which a flit comes to a router along a direction.
+/// The input at which a flit enters a router along a direction.
 fn arrives_at(router: u32, direction: usize) -> u32 {
     input_of(router, opposite(direction))
 }

@@ -7,7 +7,7 @@ use super::state::Kind;
 use super::vcs::{VcId, low_bit, pool_of};
 
 impl Mesh {
-    /// Sends multicasts that a slot of this cycle is for.
+    /// Sends the multicasts of this cycle's slot.
     pub(super) fn send_preset(&mut self) {
         let Some(phase) = self.geometry.phase(self.now) else { return };
         if phase >= self.geometry.preset_cycles || self.packets.alive == 0 {
@@ -79,7 +79,7 @@ impl Mesh {
         self.note(router, slot, EventKind::Crossed { output, hops, crossing: self.now });
     }
 
-    /// The multicast of a corner's tree that came first and still has to go along a direction.
+    /// The oldest multicast of a corner's tree that still requests an output in a direction.
     fn came_first(&self, router: u32, corner: u8, direction: usize) -> Option<VcId> {
         let mut first: Option<(u64, VcId)> = None;
         for port in 0..PORTS {

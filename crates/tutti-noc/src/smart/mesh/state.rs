@@ -5,33 +5,33 @@ use super::super::message::{FlowId, NodeSet};
 /// No packet.
 pub(super) const NO_PACKET: u32 = u32::MAX;
 
-/// What a packet is to routers.
+/// The kind of a packet, as routers treat it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     One,
     Many,
     /// A response that may be combined with others of its flow.
     Response(FlowId),
-    /// A response that may not.
+    /// A response that is not combined.
     Single(FlowId),
 }
 
-/// A packet in flight. What is inspected in every hop comes first.
+/// A packet in flight. Fields that every hop reads come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Packet {
     pub(super) kind: Kind,
-    /// Its node; of a multicast on private trees the corner's.
+    /// Its destination; for a multicast on private trees, the corner.
     pub(super) destination: u32,
     /// VCs and NIC queues that hold it.
     pub(super) holders: u32,
-    /// Of a multicast: whom it has not reached.
+    /// For a multicast: the nodes that it has not reached.
     pub(super) members: NodeSet,
     pub(super) class: u8,
-    /// Of a multicast on private trees.
+    /// For a multicast on private trees.
     pub(super) corner: u8,
     pub(super) flits: u16,
-    /// Flits that NIC has injected.
+    /// Flits that the NIC has injected.
     pub(super) injected: u16,
     pub(super) source: u32,
     pub(super) serial: u64,
@@ -47,7 +47,7 @@ pub(super) fn index(number: u64) -> usize {
     index
 }
 
-/// Packets in flight, by slot; slots are used again.
+/// Packets in flight, by slot; slots are reused.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packets {
     slots: Vec<Packet>,
@@ -57,7 +57,7 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// Takes a packet in, held once, by its NIC's queue.
+    /// Adds a packet with one holder, its NIC's queue.
     pub(super) fn add(&mut self, mut packet: Packet) -> u32 {
         packet.serial = self.sent;
         self.sent += 1;
@@ -84,7 +84,7 @@ impl Packets {
         &mut self.slots[packet as usize]
     }
 
-    /// The flow of a response that may be combined.
+    /// The flow of a combinable response.
     #[inline]
     pub(super) fn flow(&self, packet: u32) -> Option<FlowId> {
         match self.get(packet).kind {
@@ -93,7 +93,7 @@ impl Packets {
         }
     }
 
-    /// How often packets are held, in all.
+    /// The number of holders of all packets.
     #[cfg(debug_assertions)]
     pub(super) fn holders(&self) -> u64 {
         self.slots.iter().map(|packet| u64::from(packet.holders)).sum()

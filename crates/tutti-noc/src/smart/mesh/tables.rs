@@ -1,4 +1,4 @@
-//! Responses that become one on their path: tables of directions, and responses that meet.
+//! Combining of responses: tables of directions, and responses that meet.
 
 use super::super::message::{Combine, Flow, FlowId};
 use super::super::settings::{FanIn, Fault, Settings};
@@ -8,7 +8,7 @@ use super::vcs::VcId;
 /// No response is buffered.
 const NONE: u32 = u32::MAX;
 
-/// A place in 32 bits.
+/// A VC in 32 bits.
 #[inline]
 fn packed(place: VcId) -> u32 {
     place.input << 6 | u32::from(place.vc)
@@ -20,7 +20,7 @@ fn unpacked(at: u32) -> VcId {
     VcId { input: at >> 6, vc }
 }
 
-/// What routers know of the flows in flight.
+/// The state of routers about the flows in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     fan_in: FanIn,
@@ -43,22 +43,22 @@ struct Table {
     /// Whether its responses are combined.
     combines: bool,
     destination: u32,
-    /// Directions that responses are still to come from.
+    /// Directions from which responses are outstanding.
     directions: Vec<u8>,
-    /// What was dropped, for the one that goes on: how many, and their value.
+    /// The dropped responses that the last one replaces: how many, and their value.
     dropped: Vec<Option<(u32, u64)>>,
-    /// Where a response is buffered, [`packed`].
+    /// The VC of a buffered response, [`packed`].
     at: Vec<u32>,
 }
 
-/// What becomes of a response that comes to a router.
+/// The fate of a response that comes to a router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
-    /// It is buffered, and stands for so many with this value.
+    /// It is buffered, and combines so many responses with this value.
     Kept(u32, u64),
-    /// The router waits for more.
+    /// It is dropped: the router waits for more.
     Dropped,
-    /// It joins the one that is buffered there.
+    /// It is merged into the one buffered there.
     Joins(VcId),
 }
 
@@ -76,7 +76,7 @@ impl Tables {
         }
     }
 
-    /// Starts a flow; whether its responses are combined.
+    /// Opens a flow; returns whether its responses are combined.
     pub(super) fn open(&mut self, id: FlowId, flow: &Flow, geometry: &Geometry) -> bool {
         let complete = self.fan_in == FanIn::Complete;
         let combines = match self.fan_in {
@@ -122,7 +122,7 @@ impl Tables {
         self.tables[id.0 as usize].combines
     }
 
-    /// Whether a router waits for no other response than the one that would pass.
+    /// Whether a router waits for no response other than the bypassing one.
     #[inline]
     pub(super) fn lets_pass(&self, id: FlowId, router: u32) -> bool {
         self.fan_in != FanIn::Complete
@@ -153,7 +153,7 @@ impl Tables {
         Fate::Kept(all.0, all.1)
     }
 
-    /// What a response that could come to a router would need a VC for.
+    /// Whether a response that comes to a router would need a VC.
     pub(super) fn would_be_buffered(&self, id: FlowId, router: u32) -> bool {
         let table = &self.tables[id.0 as usize];
         match self.fan_in {
@@ -162,7 +162,7 @@ impl Tables {
         }
     }
 
-    /// A response is in a VC.
+    /// A response is buffered in a VC.
     pub(super) fn is_at(&mut self, id: FlowId, router: u32, place: VcId) {
         self.tables[id.0 as usize].at[router as usize] = packed(place);
         self.buffered += 1;
@@ -181,12 +181,12 @@ impl Tables {
         (at != NONE).then(|| unpacked(at))
     }
 
-    /// What two responses are together.
+    /// The combination of two responses.
     pub(super) fn joined(&self, id: FlowId, one: (u32, u64), other: (u32, u64)) -> (u32, u64) {
         (one.0 + other.0, self.tables[id.0 as usize].combine.of(one.1, other.1))
     }
 
-    /// Responses that were dropped and whose flows wait for others.
+    /// Dropped responses of flows with outstanding responses.
     #[cfg(debug_assertions)]
     pub(super) fn dropped(&self) -> u64 {
         let all = self.tables.iter().flat_map(|table| table.dropped.iter().flatten());

@@ -9,7 +9,7 @@ use super::state::{NO_PACKET, index};
 /// All outputs but the NIC.
 const MESH: u8 = TO_NIC - 1;
 
-/// Stages of a class: what is not a multicast on private trees has the first.
+/// Stages of a class: all packets but multicasts on private trees have the first.
 pub(super) const STAGES: u8 = 3;
 
 /// Outputs and stages of a router.
@@ -26,18 +26,19 @@ pub(super) const TO_TREE: u8 = 8;
 /// Without any of these flags, the route state of a packet stays the same along its route.
 pub(super) const CHANGES: u8 = SEVERAL | ON_TREE | TO_TREE;
 
-/// The number of the VCs that a class has for a stage.
+/// The pool of a class and a stage.
 #[inline]
 pub(super) fn pool_of(class: u8, stage: u8) -> u8 {
     class * STAGES + stage
 }
 
-/// What routers have to know of a packet in a VC, looked up once.
+/// The state of a packet in a VC that routers need, computed once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RouteState {
     /// Of [`SEVERAL`], [`ON_TREE`], [`RESPONSE`] and [`TO_TREE`].
     pub(super) flags: u8,
-    /// Outputs along which it needs a VC of the first of two pools; along others of the second.
+    /// Outputs along which it needs a VC of the first of two pools; along other outputs, of the
+    /// second.
     pub(super) straight: u8,
     pub(super) pools: [u8; 2],
 }
@@ -46,12 +47,12 @@ pub(super) struct RouteState {
 /// inspects have to be close together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vc {
-    /// Whose flits it holds, or has been given to.
+    /// The packet that the VC is allocated to.
     pub(super) packet: u32,
-    /// How far on the route of a multicast its flit is: to the corner, before the turn, after it.
+    /// The stage of its flit on a private tree: to the corner, before the turn, after it.
     pub(super) stage: u8,
-    /// Outputs that its first flit still has to go to, or will have when it lands: none if it is a copy that
-    /// is dropped then.
+    /// Outputs that its first flit still has to go to, or will have when it lands: none for a copy
+    /// that is dropped on landing.
     pub(super) mask: u8,
     pub(super) route: RouteState,
     /// Flits of the packet that were granted the path here, that came, and that left; bypassing
@@ -62,7 +63,7 @@ pub(super) struct Vc {
 }
 
 impl RouteState {
-    /// Whether the packet has any of some properties.
+    /// Whether the packet has any of some flags.
     #[inline]
     pub(super) fn is(&self, flags: u8) -> bool {
         self.flags & flags != 0
@@ -70,30 +71,30 @@ impl RouteState {
 }
 
 impl Vc {
-    /// Whether its packet has any of some properties.
+    /// Whether its packet has any of some flags.
     #[inline]
     pub(super) fn is(&self, flags: u8) -> bool {
         self.route.is(flags)
     }
 
-    /// The pool that its flit needs a VC of along an output.
+    /// The pool in which its flit needs a VC along an output.
     #[inline]
     pub(super) fn pool(&self, output: usize) -> u8 {
         self.route.pools[usize::from(self.route.straight >> output & 1 == 0)]
     }
 }
 
-/// An input: a bit for each of its VCs in each word. What allocation inspects is here and nowhere else.
+/// An input: each word has a bit for each of its VCs. Allocation reads only this.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Input {
-    /// Those with a flit that can go.
+    /// VCs with a flit that can go.
     pub(super) ready: u64,
     /// VCs that are allocated or not yet released.
     pub(super) taken: u64,
-    /// Those whose packet has a VC along its output already, as an earlier flit of it went there.
+    /// VCs whose packet already has a VC along its output, since an earlier flit went there.
     pub(super) follows: u64,
-    /// By output: those whose first flit has to go there. Of mesh outputs of multicasts that have come to a private
+    /// By output: VCs whose first flit requests it. For mesh outputs of multicasts on a private
     /// tree see [`Vcs::turns`].
     pub(super) requests: [u64; PORTS],
 }
@@ -113,7 +114,7 @@ const NO_ROUTE: RouteState = RouteState { flags: 0, straight: 0, pools: [0; 2] }
 const EMPTY: Vc =
     Vc { packet: NO_PACKET, stage: 0, mask: 0, route: NO_ROUTE, due: 0, come: 0, left: 0 };
 
-/// Where a VC is.
+/// The position of a VC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct VcId {
     /// Router x ports + port.
@@ -126,7 +127,7 @@ pub(super) struct VcId {
 struct Share {
     vcs: u64,
     of_class: u64,
-    /// Of the first of these pools, and how many they are.
+    /// The first of these pools, and their number.
     stage: u8,
     pools: u8,
 }
@@ -139,25 +140,25 @@ pub(super) struct Vcs {
     slots: Vec<Vc>,
     /// By VC, if paths are preset: the cycle in which its first flit came.
     since: Vec<u64>,
-    /// By VC, of responses: how many it stands for, and their value.
+    /// By VC, for responses: how many are combined in it, and their value.
     sums: Vec<(u32, u64)>,
     pub(super) inputs: Vec<Input>,
-    /// By input, on private trees: VCs with a multicast that has to go to an output and needs a VC before the
-    /// turn there, and one after it.
+    /// By input, on private trees: VCs with a multicast that requests an output, and a VC of the
+    /// stage before or after the turn.
     pub(super) turns: Vec<[ByOutput; 2]>,
-    /// A bit for each router that may have a flit that can go.
+    /// A bit for each router that may have a ready flit.
     pub(super) busy: Vec<u64>,
     /// By class and stage.
     pools: Vec<Pool>,
     /// By VC of a port.
     shares: Vec<Share>,
-    /// By router, mesh output and stage: the VCs of those classes that have a VC to give after it.
+    /// By router, mesh output and stage: the VCs of the classes that have a free VC downstream.
     free: Vec<u64>,
-    /// Whether multicasts that have come to their tree go along preset paths only.
+    /// Whether multicasts on their tree use preset paths only.
     preset: bool,
     /// By input: where the upstream router reads its free VCs, see [`Vcs::free`].
     before: Vec<u32>,
-    /// By cycle modulo its length, a power of two: VCs that are free after it.
+    /// By cycle modulo its length, a power of two: VCs that are released after it.
     releases: Vec<Vec<VcId>>,
     credit_delay: u64,
 }
@@ -209,7 +210,7 @@ impl Vcs {
         &mut self.slots[slot]
     }
 
-    /// Of a response: how many it stands for, and their value.
+    /// For a response: how many are combined in it, and their value.
     #[inline]
     pub(super) fn sum(&self, place: VcId) -> (u32, u64) {
         self.sums[self.slot(place)]
@@ -227,7 +228,7 @@ impl Vcs {
         self.since[self.slot(place)]
     }
 
-    /// Marks that a flit comes, whose VC may have none.
+    /// Records that a flit comes to a VC.
     #[inline]
     pub(super) fn comes(&mut self, place: VcId, now: u64) {
         let slot = self.slot(place);
@@ -247,7 +248,7 @@ impl Vcs {
         self.busy[router / 64] |= 1 << (router % 64);
     }
 
-    /// Marks outputs that the first flit of a VC has to go to.
+    /// Sets the requests of the first flit of a VC.
     #[inline]
     fn set_requests(&mut self, place: VcId, mask: u8, route: &RouteState) {
         let bit = 1 << place.vc;
@@ -264,7 +265,7 @@ impl Vcs {
         each(mask, |output| requests[output] |= bit);
     }
 
-    /// Marks outputs that the first flit of a VC has gone to; what is left of its mask.
+    /// Clears the outputs that the first flit of a VC has gone to; returns the rest of its mask.
     #[inline]
     pub(super) fn went(&mut self, place: VcId, outputs: u8) -> u8 {
         let vc = self.at_mut(place);
@@ -283,21 +284,21 @@ impl Vcs {
         mask
     }
 
-    /// Whether a pool has a VC to give at an input.
+    /// Whether a pool has a free VC at an input.
     #[inline]
     pub(super) fn has_free_vc(&self, input: u32, pool: u8) -> bool {
         let Pool { vcs, .. } = self.pools[usize::from(pool)];
         self.inputs[input as usize].taken & vcs != vcs
     }
 
-    /// By output and stage of a router, the VCs of those classes that have a VC to give after it.
+    /// By output and stage of a router, the VCs of the classes that have a free VC downstream.
     #[inline]
     pub(super) fn free_after(&self, router: usize) -> &[u64; FREE_WORDS] {
         let free = self.free[router * FREE_WORDS..].first_chunk();
         free.expect("there is one for each router")
     }
 
-    /// Whether a pool has a VC to give after an output of a router.
+    /// Whether a pool has a free VC downstream of an output of a router.
     #[inline]
     pub(super) fn has_free_after(&self, router: u32, output: usize, pool: u8) -> bool {
         let Pool { of_class, .. } = self.pools[usize::from(pool)];
@@ -319,7 +320,7 @@ impl Vcs {
         None
     }
 
-    /// Gives a packet the lowest VC of a pool that is not taken.
+    /// Allocates the lowest free VC of a pool to a packet.
     #[inline]
     pub(super) fn give(&mut self, input: u32, pool: u8, packet: u32, route: RouteState) -> VcId {
         let taken = &mut self.inputs[input as usize].taken;
@@ -344,7 +345,7 @@ impl Vcs {
         }
     }
 
-    /// Marks that a VC holds no flit now.
+    /// Records that a VC holds no flit now.
     #[inline]
     pub(super) fn set_bare(&mut self, place: VcId) {
         let mask = self.at(place).mask;
@@ -354,7 +355,7 @@ impl Vcs {
         each(mask, |output| input.requests[output] &= bit);
     }
 
-    /// A packet's last flit has left its VC, or passed it.
+    /// A packet's tail has left its VC, or bypassed it.
     #[inline]
     pub(super) fn vacate(&mut self, place: VcId, now: u64) {
         self.set_bare(place);
@@ -376,7 +377,7 @@ impl Vcs {
         &mut self.releases[index(cycle) & last]
     }
 
-    /// Ends a cycle: VCs that were taken up to it are free.
+    /// Ends a cycle: releases the VCs that are due.
     pub(super) fn release(&mut self, now: u64) {
         let mut due = std::mem::take(self.releases_of(now));
         for place in due.drain(..) {
@@ -394,7 +395,7 @@ impl Vcs {
     }
 }
 
-/// By class and stage, the VCs of a port, and by VC the pool that it is of.
+/// By class and stage, the VCs of a port; and by VC, its pool.
 fn pools(settings: &Settings) -> (Vec<Pool>, Vec<Share>) {
     let (mut pools, mut shares) = (Vec::new(), Vec::new());
     let shared = settings.fault == Some(Fault::SharedVcs);
@@ -434,7 +435,7 @@ fn before(geometry: &Geometry, router: u32, port: usize) -> u32 {
     if from == NOWHERE { free_index(outside, EAST) } else { free_index(from, opposite(port)) }
 }
 
-/// Does something for each output of a mask.
+/// Calls a function with each output of a mask.
 #[inline]
 fn each(mut mask: u8, mut act: impl FnMut(usize)) {
     while mask != 0 {

@@ -1,4 +1,4 @@
-//! What must hold in every cycle.
+//! Invariants of every cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,14 @@ use super::parts::{Cargo, Flit};
 use crate::smart::fabric::Fabric;
 use crate::smart::message::{FlowId, NodeSet};
 
-/// What has been seen.
+/// The observations that the invariants need.
 #[derive(Default, Debug)]
 pub(super) struct Audit {
     /// The flit that crosses a router from an input in a cycle.
     inputs: BTreeMap<(u64, u32, Port), (u64, u32)>,
     /// The outputs, and so the links, that are crossed in a cycle.
     outputs: BTreeSet<(u64, u32, Port)>,
-    /// Who has not got a multicast, by packet.
+    /// By packet, the nodes that a multicast has not reached.
     waiting: BTreeMap<u64, NodeSet>,
     flows: BTreeMap<FlowId, Watched>,
 }
@@ -33,7 +33,7 @@ struct Watched {
 }
 
 impl Audit {
-    /// Something crosses the switch of a router from an input.
+    /// A flit crosses the switch of a router from an input.
     pub(super) fn passes(&mut self, at: u64, router: u32, input: Port, flit: &Flit) {
         let flit = (flit.packet, flit.index);
         let before = self.inputs.insert((at, router, input), flit);
@@ -43,7 +43,7 @@ impl Audit {
         );
     }
 
-    /// Something crosses an output of a router.
+    /// A flit crosses an output of a router.
     pub(super) fn crosses(&mut self, at: u64, router: u32, output: Port) {
         assert!(
             self.outputs.insert((at, router, output)),
@@ -56,11 +56,11 @@ impl Audit {
         self.waiting.insert(packet, members.clone());
     }
 
-    /// A flit goes to a NIC.
+    /// A flit is ejected to a NIC.
     pub(super) fn ejects(&mut self, node: u32, flit: &Flit) {
         if let Cargo::Multicast { .. } = flit.cargo {
             let waiting = self.waiting.get_mut(&flit.packet).expect("it was sent");
-            assert!(waiting.remove(node), "a multicast comes to node {node} twice, or unasked");
+            assert!(waiting.remove(node), "a multicast comes to node {node} twice, or in error");
             if waiting.is_empty() {
                 self.waiting.remove(&flit.packet);
             }
@@ -96,7 +96,7 @@ impl Audit {
 }
 
 impl Mesh {
-    /// A flit sets out on a path that it requested.
+    /// A flit starts on a path that it requested.
     pub(super) fn audit_departure(
         &mut self,
         at: u64,
@@ -125,14 +125,14 @@ impl Mesh {
         }
     }
 
-    /// A flit goes to its NIC.
+    /// A flit is ejected to a NIC.
     pub(super) fn audit_ejection(&mut self, at: u64, router: u32, input: Port, flit: &Flit) {
         assert!(!self.blocks_ejection(at), "NICs take nothing in slots");
         self.audit.passes(at, router, input, flit);
         self.audit.crosses(at, router, Port::Local);
     }
 
-    /// Inspects what there is at the end of a cycle.
+    /// Checks the state at the end of a cycle.
     pub(super) fn check(&mut self) {
         let now = self.now;
         self.audit.inputs.retain(|&(at, _, _), _| at > now);

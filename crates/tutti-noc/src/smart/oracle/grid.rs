@@ -15,14 +15,15 @@ pub(super) enum Port {
 }
 
 impl Port {
-    /// All of them, in order.
+    /// All ports, in order.
     pub(super) const ALL: [Port; 5] =
         [Port::East, Port::West, Port::North, Port::South, Port::Local];
 
     /// The ports to other routers, in order.
     pub(super) const MESH: [Port; 4] = [Port::East, Port::West, Port::North, Port::South];
 
-    /// The other side: where what leaves by this port arrives, and the reverse.
+    /// The opposite port: the input at which a flit arrives that left by this output, and the
+    /// reverse.
     pub(super) fn opposite(self) -> Port {
         match self {
             Port::East => Port::West,
@@ -33,7 +34,7 @@ impl Port {
         }
     }
 
-    /// Whether it is along a row.
+    /// Whether the port is along a row.
     pub(super) fn is_x(self) -> bool {
         matches!(self, Port::East | Port::West)
     }
@@ -111,14 +112,14 @@ impl Grid {
         output.unwrap_or(Port::Local)
     }
 
-    /// The routers that a packet to one node comes through, the last being that node's.
+    /// The routers on the route of a packet to one node, up to that node's.
     pub(super) fn route(&self, from: u32, to: u32) -> Vec<u32> {
         std::iter::successors(Some(from), |&node| self.next(node, self.output(node, to)))
             .skip(1)
             .collect()
     }
 
-    /// Hops that a flit has before it, at a router, along an output, in the dimension of that output.
+    /// The remaining hops of a flit at a router in the dimension of an output.
     pub(super) fn remaining(&self, flit: &Flit, node: u32, output: Port) -> usize {
         let line = self.line(node, output);
         match self.heads_for(flit, node) {
@@ -183,7 +184,7 @@ impl Grid {
         if flit.stage < 2 && output == tree.straight { 1 } else { 2 }
     }
 
-    /// The outputs that a flit still has to go to when it comes to a router by an input (`Local`: it is
+    /// The outputs that a flit requests when it comes to a router by an input (`Local`: it is
     /// injected), and stops there or leaves a copy.
     pub(super) fn mask(&self, flit: &Flit, node: u32, input: Port, stops: bool) -> Vec<Port> {
         if let Some(to) = self.heads_for(flit, node) {

@@ -1,11 +1,12 @@
-//! Flits come to routers.
+//! Flits arrive at routers.
 
 use super::Mesh;
 use super::grid::Port;
 use super::parts::{Flit, Landing, Rule};
 
 impl Mesh {
-    /// What crosses in this cycle comes to where it stops, and copies of it to where they are retained.
+    /// Flits that cross in this cycle arrive where they stop, and their copies where they are
+    /// retained.
     pub(super) fn land(&mut self) {
         let now = self.now;
         let (mut due, later): (Vec<Landing>, Vec<Landing>) =
@@ -32,7 +33,7 @@ impl Mesh {
                 _ => false,
             };
         if gone {
-            // What is dropped as it is injected was given no VC.
+            // A flit that is dropped on injection has no VC.
             if input != Port::Local {
                 self.input_mut(router, input).forgo(flit.packet);
             }

@@ -1,9 +1,9 @@
-//! The reference model of the meshes: in each cycle every NIC, router, port and VC is inspected, and everything
-//! that can be found out is found out again.
+//! The reference model of the meshes: in each cycle every NIC, router, port and VC is inspected,
+//! and everything is recomputed.
 //!
-//! Slow, and written from `docs/models/smart.md` alone, which the fast meshes are written from too, so that the two can
-//! be validated against each other: they deliver the same packets in the same cycles. Invariants of
-//! a cycle are asserted in each.
+//! Slow, and written from `docs/models/smart.md` alone, as are the fast meshes. The two are
+//! validated against each other: they deliver the same packets in the same cycles. Invariants are
+//! asserted in every cycle.
 
 mod audit;
 mod grid;
@@ -42,13 +42,13 @@ pub struct Mesh {
     serial: u64,
     nics: Vec<Nic>,
     routers: Vec<Router>,
-    /// What crosses links.
+    /// Flits that cross links.
     landings: Vec<Landing>,
     /// Flits that NICs have taken and that are reported on arrival.
     taken: Vec<Arrival>,
     /// How many directions each flow's responses still come from.
     tables: BTreeMap<FlowId, Table>,
-    /// Which flows have a table entry.
+    /// The flows with a table entry.
     entries: Vec<Entry>,
     watchdog: Watchdog,
     counts: Counts,
@@ -67,7 +67,7 @@ impl Mesh {
     /// An empty mesh.
     ///
     /// # Errors
-    /// When the settings cannot be.
+    /// When the settings are invalid.
     pub fn new(settings: &Settings) -> Result<Mesh, FlitError> {
         settings.check()?;
         let grid = Grid::new(settings);
@@ -115,7 +115,7 @@ impl Mesh {
         before + stage.min(stages(&self.settings, usize::from(class)).len() - 1)
     }
 
-    /// The cycle in which what is granted now crosses.
+    /// The cycle in which flits with a path granted now cross the links.
     fn crossing(&self) -> u64 {
         self.now + 1 + u64::from(self.settings.sag_extra_cycle)
     }
@@ -130,7 +130,7 @@ impl Mesh {
         )
     }
 
-    /// A flit goes to its NIC.
+    /// Ejects a flit at its NIC.
     fn eject(&mut self, router: u32, flit: &Flit) {
         self.counts.ejected += 1;
         self.audit.ejects(router, flit);
@@ -196,7 +196,7 @@ impl Mesh {
     }
 }
 
-/// VCs of a class by stage, the broken rule obeyed.
+/// The VCs of a class by stage, with [`Settings::fault`] applied.
 fn stages(settings: &Settings, class: usize) -> Vec<u32> {
     let stages = settings.stages(&settings.classes[class]);
     if settings.fault == Some(Fault::SharedVcs) { vec![stages.iter().sum()] } else { stages }

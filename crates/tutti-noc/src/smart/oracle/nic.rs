@@ -1,4 +1,4 @@
-//! What is to be sent: messages become flits, which NICs inject.
+//! NICs: messages become flits, which are injected.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -27,7 +27,7 @@ impl Nic {
 }
 
 impl Mesh {
-    /// Puts a message at the end of its NIC's queue.
+    /// Appends a message to its NIC's queue.
     pub(super) fn queue(&mut self, message: &Message) {
         let Message { mut created, mut tag, source, class, .. } = *message;
         let cargo = match &message.cast {
@@ -77,7 +77,7 @@ impl Mesh {
         }
     }
 
-    /// Whether a response will be dropped or merged at once.
+    /// Whether a response will be dropped or merged on injection.
     fn needs_no_vc(&self, node: u32, flit: &Flit) -> bool {
         match (flit.combines(Rule::Merge), flit.combines(Rule::Table)) {
             (Some(flow), _) => self.buffered(node, flow).is_some(),

@@ -1,11 +1,11 @@
-//! What is in a mesh: flits, and the buffers they wait in.
+//! The parts of a mesh: flits, and their buffers.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use super::grid::Port;
 use crate::smart::message::{FlowId, NodeSet};
 
-/// What a flit is for.
+/// The purpose of a flit.
 #[derive(Clone, Debug)]
 pub(super) enum Cargo {
     Unicast {
@@ -17,21 +17,21 @@ pub(super) enum Cargo {
     Response {
         flow: FlowId,
         to: u32,
-        /// How many responses were combined into it, itself included.
+        /// The number of responses combined into it, including itself.
         count: u32,
         value: u64,
         rule: Rule,
     },
 }
 
-/// What routers do with a response.
+/// How routers treat a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rule {
-    /// Nothing.
+    /// As a unicast.
     Unicast,
-    /// Merge it with those it meets.
+    /// They merge it with others that it meets.
     Merge,
-    /// Look into their tables.
+    /// They use their tables.
     Table,
 }
 
@@ -40,9 +40,9 @@ pub(super) enum Rule {
 pub(super) struct Flit {
     /// The serial number of its packet.
     pub(super) packet: u64,
-    /// Its place in the packet.
+    /// Its index in the packet.
     pub(super) index: u32,
-    /// Whether it is the last of the packet.
+    /// Whether it is the tail.
     pub(super) tail: bool,
     pub(super) source: u32,
     pub(super) class: u8,
@@ -51,19 +51,19 @@ pub(super) struct Flit {
     pub(super) cargo: Cargo,
     /// Of a multicast on a private tree: 0 to the corner, 1 before the turn, 2 after it. Else 0.
     pub(super) stage: usize,
-    /// The outputs of its router that it still has to go to.
+    /// The outputs of its router that it still requests.
     pub(super) mask: BTreeSet<Port>,
     /// The cycle in which it came to its router.
     pub(super) came: u64,
 }
 
 impl Flit {
-    /// Whether its packet has more flits than this.
+    /// Whether its packet has other flits.
     pub(super) fn is_of_several(&self) -> bool {
         self.index > 0 || !self.tail
     }
 
-    /// The flow of a response that routers merge or keep tables for.
+    /// The flow of a combinable response.
     pub(super) fn combines(&self, expected: Rule) -> Option<FlowId> {
         match self.cargo {
             Cargo::Response { flow, rule, .. } if rule == expected => Some(flow),
@@ -75,12 +75,12 @@ impl Flit {
 /// A virtual channel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vc {
-    /// The pool that it is of: those of one class and stage.
+    /// Its pool: the VCs of one class and stage.
     pool: usize,
     pub(super) flits: VecDeque<Flit>,
-    /// The packet that has it: flits of it are here, or will come.
+    /// The packet that holds it: flits of it are here, or will come.
     owner: Option<u64>,
-    /// When the last flit of the packet that had it left.
+    /// When the tail of the last packet left.
     left: Option<u64>,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Vc {
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     pub(super) vcs: Vec<Vc>,
-    /// Cycles for which a VC that was left still is taken.
+    /// Cycles until a vacated VC is free.
     delay: u64,
     /// The VC that is inspected first.
     pub(super) pointer: usize,
@@ -103,12 +103,12 @@ impl Input {
         Input { vcs: vcs.collect(), delay, pointer: 0 }
     }
 
-    /// The VC that a packet has here.
+    /// The VC of a packet here.
     fn of(&self, packet: u64) -> Option<usize> {
         self.vcs.iter().position(|vc| vc.owner == Some(packet))
     }
 
-    /// The VC of a pool that a new packet would get.
+    /// The VC of a pool that a new packet would be allocated.
     fn free(&self, pool: usize, now: u64) -> Option<usize> {
         let is_taken =
             |vc: &Vc| vc.owner.is_some() || vc.left.is_some_and(|left| now <= left + self.delay);
@@ -120,21 +120,21 @@ impl Input {
         self.has(packet) || self.free(pool, now).is_some()
     }
 
-    /// Whether a packet has a VC here.
+    /// Whether a packet holds a VC here.
     pub(super) fn has(&self, packet: u64) -> bool {
         self.of(packet).is_some()
     }
 
-    /// Takes a VC for a flit that will come, if its packet has none.
+    /// Allocates a VC for an arriving flit, if its packet has none.
     pub(super) fn claim(&mut self, pool: usize, packet: u64, now: u64) {
         if !self.has(packet) {
             let free = self.free(pool, now);
-            let free = free.unwrap_or_else(|| panic!("packet {packet} takes a VC too many"));
+            let free = free.unwrap_or_else(|| panic!("no free VC for packet {packet}"));
             self.vcs[free].owner = Some(packet);
         }
     }
 
-    /// Puts a flit that has come into its packet's VC.
+    /// Buffers an arriving flit in its packet's VC.
     pub(super) fn put(&mut self, flit: Flit) {
         let vc = self.of(flit.packet).expect("an arriving flit has a VC");
         self.vcs[vc].flits.push_back(flit);
@@ -155,7 +155,7 @@ impl Input {
         self.vcs[vc].owner = None;
     }
 
-    /// Takes the first flit of a VC out of it.
+    /// Removes the first flit of a VC.
     pub(super) fn pop(&mut self, vc: usize, now: u64) -> Flit {
         let vc = &mut self.vcs[vc];
         let flit = vc.flits.pop_front().expect("there is a flit");

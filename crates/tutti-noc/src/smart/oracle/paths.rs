@@ -1,4 +1,4 @@
-//! Paths of several hops (SA-G), and what sets out on them.
+//! Paths of several hops (SA-G), and the flits that take them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ struct PathRequest {
     input: Port,
     output: Port,
     flit: Flit,
-    /// The routers on the path, to the one where it ends at the latest.
+    /// The routers on the path, up to the farthest end.
     path: Vec<u32>,
 }
 
-/// What becomes of requests.
+/// The results of requests.
 #[derive(Default, Debug)]
 struct Paths {
     /// The routers on each route; empty if the flit stays in its router.
@@ -29,7 +29,7 @@ struct Paths {
 }
 
 impl Mesh {
-    /// Finds out how far each flit that was granted an output goes, and sends it there.
+    /// Determines how far each flit with a granted output gets, and sends it there.
     pub(super) fn set_paths(&mut self, grants: &Grants) {
         let requests = self.requests(grants);
         let paths = match self.settings.priority {
@@ -75,7 +75,7 @@ impl Mesh {
         }
     }
 
-    /// Whether only others that go first keeps a flit from passing a router on its path.
+    /// Whether a flit can bypass a router on its path without contention.
     fn could_pass(&self, request: &PathRequest, router: u32) -> bool {
         let (output, input) = (request.output, request.output.opposite());
         let crossing = self.crossing();
@@ -148,7 +148,7 @@ impl Mesh {
         paths
     }
 
-    /// A nominee leaves by the outputs that it has.
+    /// A nominee leaves by its granted outputs.
     fn leave(
         &mut self,
         router: u32,
@@ -182,7 +182,7 @@ impl Mesh {
         }
     }
 
-    /// A flit has gone by an output: it leaves its VC if that was its last.
+    /// A flit has left by an output; vacates its VC if that was its last.
     pub(super) fn uncover(&mut self, router: u32, input: Port, vc: usize, output: Port) {
         let now = self.now;
         let input = self.input_mut(router, input);

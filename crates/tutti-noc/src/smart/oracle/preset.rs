@@ -1,15 +1,15 @@
-//! Paths that are set for all in certain cycles (SFO_Complete).
+//! Paths that are preset in certain cycles (SFO_Complete).
 
 use super::Mesh;
 use super::grid::{CornerTree, Port};
 use super::parts::{Cargo, Flit};
 use crate::smart::settings::FanOut;
 
-/// A multicast that waits for its slot: the router, input and VC where it does.
+/// A multicast that waits for its slot: its router, input and VC.
 type Waiting = (u32, Port, usize);
 
 impl Mesh {
-    /// Cycles from slot to slot, if there are slots.
+    /// Cycles from slot to slot, if any.
     pub(super) fn interval(&self) -> Option<u64> {
         match self.settings.fan_out {
             FanOut::Complete { interval } => Some(u64::from(interval)),
@@ -17,7 +17,7 @@ impl Mesh {
         }
     }
 
-    /// How many cycles the slots for straights started before one, if it is one of preset paths.
+    /// Cycles since the start of the slots for straights, if the cycle has preset paths.
     fn phase(&self, cycle: u64) -> Option<u64> {
         let phase = cycle % self.interval()?;
         (phase < u64::from(self.settings.preset_cycles())).then_some(phase)
@@ -55,7 +55,7 @@ impl Mesh {
         if phase == 0 { trees.iter().any(goes_on) } else { port != Port::Local }
     }
 
-    /// Whether NICs take nothing in a cycle.
+    /// Whether ejection is blocked in a cycle.
     pub(super) fn blocks_ejection(&self, cycle: u64) -> bool {
         self.phase(cycle).is_some()
     }
@@ -65,13 +65,13 @@ impl Mesh {
         self.grid.line(tree.corner, tree.straight)
     }
 
-    /// How many cycles later a flit gets so many hops far.
+    /// The delay, in cycles, after which a flit has made so many hops.
     fn lag(&self, hops: usize) -> u64 {
         let reach = self.settings.hops_per_cycle as usize;
         u64::try_from(hops.div_ceil(reach)).expect("lines are short").saturating_sub(1)
     }
 
-    /// Multicasts that wait for the slot of this cycle set out.
+    /// Sends the multicasts that wait for the slot of this cycle.
     pub(super) fn send_on_preset_paths(&mut self) {
         let Some(phase) = self.phase(self.now) else { return };
         for tree in self.grid.corner_trees() {
@@ -142,7 +142,7 @@ impl Mesh {
         self.input(router, input).vcs[vc].flits[0].clone()
     }
 
-    /// Of the multicasts of a tree at a router that still have to go by an output, the one that came first.
+    /// The oldest multicast of a tree at a router that still requests an output.
     fn first(&self, tree: &CornerTree, router: u32, output: Port) -> Option<Waiting> {
         let mut waiting: Vec<(u64, Port, usize)> = Vec::new();
         for input in Port::ALL {

@@ -6,7 +6,7 @@ use super::Mesh;
 use super::grid::Port;
 use super::parts::{Cargo, Flit};
 
-/// What routers have granted in a cycle.
+/// The grants of routers in a cycle.
 #[derive(Default, Debug)]
 pub(super) struct Grants {
     /// The VC that an input of a router has nominated.
@@ -23,7 +23,7 @@ impl Grants {
 }
 
 impl Mesh {
-    /// Inputs nominate VCs, outputs take inputs.
+    /// Inputs nominate VCs, outputs choose among the nominees.
     pub(super) fn allocate(&mut self) -> Grants {
         let mut grants = Grants::default();
         for router in 0..self.grid.nodes() {
@@ -97,7 +97,7 @@ impl Mesh {
         flit.mask.iter().copied().filter(is_open).collect()
     }
 
-    /// Whether a flit goes to other routers by requesting it, and not along preset paths only.
+    /// Whether a flit requests paths to other routers, instead of using preset paths only.
     fn may_ask(&self, router: u32, flit: &Flit) -> bool {
         let multicast = matches!(flit.cargo, Cargo::Multicast { .. });
         !(multicast && self.interval().is_some()) || self.grid.is_to_corner(flit, router)

@@ -1,4 +1,4 @@
-//! Responses become one on their path.
+//! Combining of responses.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use super::parts::{Cargo, Flit, Rule};
 use crate::smart::message::FlowId;
 use crate::smart::settings::{FanIn, Fault};
 
-/// What tables know of a flow, by router.
+/// The table entries of a flow, by router.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// Directions that responses still come from.
+    /// Directions from which responses are outstanding.
     directions: Vec<u32>,
-    /// How many responses were dropped, and what became of their values.
+    /// The number of dropped responses, and their combined value.
     dropped: Vec<Option<(u32, u64)>>,
     /// The links that its responses cross.
     links: u32,
 }
 
-/// A place in the tables.
+/// An entry of the tables.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     flow: FlowId,
@@ -39,7 +39,7 @@ impl Entry {
 }
 
 impl Mesh {
-    /// Takes an entry for a new flow, if there is one.
+    /// Allocates an entry for a new flow, if one is free.
     pub(super) fn reserve(&mut self, flow: FlowId) {
         let now = self.now;
         let of = self.flows.get(flow);
@@ -95,7 +95,7 @@ impl Mesh {
         }
     }
 
-    /// The entry of a flow that was held is free.
+    /// Releases the entry of a held flow.
     pub(super) fn free(&mut self, flow: FlowId) {
         let is_its = |entry: &&mut Entry| entry.flow == flow && entry.released.is_none();
         if let Some(entry) = self.entries.iter_mut().find(is_its) {
@@ -103,12 +103,12 @@ impl Mesh {
         }
     }
 
-    /// How many directions responses of a flow still come from, at a router.
+    /// The number of directions from which responses of a flow are outstanding, at a router.
     pub(super) fn directions(&self, flow: FlowId, router: u32) -> u32 {
         self.tables[&flow].directions[router as usize]
     }
 
-    /// A response comes to a router: whether one of its flow is there, which it is merged into.
+    /// A response comes to a router; returns whether it is merged into a buffered one of its flow.
     pub(super) fn merge_into_buffered(&mut self, router: u32, flow: FlowId, flit: &Flit) -> bool {
         let Some((input, vc)) = self.buffered(router, flow) else { return false };
         let combine = self.flows.get(flow).combine;
@@ -121,7 +121,7 @@ impl Mesh {
         true
     }
 
-    /// Where the response of a flow is that is buffered at a router.
+    /// The position of the buffered response of a flow at a router.
     pub(super) fn buffered(&self, router: u32, flow: FlowId) -> Option<(Port, usize)> {
         let mut found = None;
         for input in Port::ALL {
@@ -136,8 +136,8 @@ impl Mesh {
         found
     }
 
-    /// A response comes to a router: whether it is dropped, since others are to come; else it carries on
-    /// what was dropped before.
+    /// A response comes to a router: it is dropped if others are outstanding, else it takes over
+    /// the dropped ones.
     pub(super) fn drop_or_take_over(&mut self, router: u32, flow: FlowId, flit: &mut Flit) -> bool {
         let combine = self.flows.get(flow).combine;
         let table = self.tables.get_mut(&flow).expect("it has an entry");
@@ -157,7 +157,7 @@ impl Mesh {
         !is_last
     }
 
-    /// A response passes a router, and takes along what is there of its flow.
+    /// A response bypasses a router, and takes along the buffered responses of its flow.
     pub(super) fn take_along(&mut self, router: u32, flit: &mut Flit) {
         let before = operand_of(flit);
         let combines = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();
@@ -187,7 +187,7 @@ impl Mesh {
         }
     }
 
-    /// Counts what is there at the end of a cycle, for so many cycles.
+    /// Counts entries and buffered flows at the end of a cycle, for so many cycles.
     pub(super) fn tally(&mut self, cycles: u64) {
         let used = |table: &Table| table.directions.iter().filter(|&&left| left > 0).count();
         let used: usize = self.tables.values().map(used).sum();
@@ -215,7 +215,7 @@ fn operand_of(flit: &Flit) -> Option<(u32, u64)> {
     }
 }
 
-/// How many responses a response stands for, and its value.
+/// The number of responses combined in a response, and their value.
 fn operand(flit: &Flit) -> (u32, u64) {
     operand_of(flit).expect("it is a response")
 }

@@ -267,9 +267,9 @@ fn patterns_that_do_not_fit_the_grid_are_refused() {
         message("tornado", 8, None),
         "`tornado` needs a grid of nodes, which the network lacks"
     );
-    assert_eq!(message("tornado", 8, Some(&[3, 3])), "a grid of 3x3 does not have 8 nodes");
-    assert_eq!(message("transpose", 8, Some(&[3, 3])), "a grid of 3x3 does not have 8 nodes");
-    assert_eq!(message("neighbour", 8, Some(&[0, 8])), "a grid of 0x8 does not have 8 nodes");
+    assert_eq!(message("tornado", 8, Some(&[3, 3])), "a grid of 3x3 does not hold 8 nodes");
+    assert_eq!(message("transpose", 8, Some(&[3, 3])), "a grid of 3x3 does not hold 8 nodes");
+    assert_eq!(message("neighbour", 8, Some(&[0, 8])), "a grid of 0x8 does not hold 8 nodes");
     assert_eq!(
         message("bad_yarc", 8, Some(&[4, 2])),
         "`bad_yarc` is not defined on a grid of 4x2: expected two dimensions of the same size"
