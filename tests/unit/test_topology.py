@@ -154,7 +154,7 @@ def test_routes_can_be_written_down() -> None:
         (a, b): [step[(a + n) % 4] for n in range((b - a) % 4)] for a in range(4) for b in range(4)
     }
     assert topology.routes_by_path(paths).pair(1, 0).hops == 3
-    with pytest.raises(TopologyError, match="npu0 there is no route to rank 3") as caught:
+    with pytest.raises(TopologyError, match="npu0 has no route to rank 3") as caught:
         topology.routes_by_next_link(entry for entry in table if entry != (0, 3, step[0]))
     assert caught.value.kind == "no_route"
     with pytest.raises(TopologyError, match="rank 0 to rank 2 ends at npu1") as caught:
