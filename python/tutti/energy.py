@@ -1,22 +1,23 @@
-"""Energy and area of a network of routers: counted events times what each costs.
+"""Energy and area of a network of routers: event counts times energy per event.
 
-The counts come from a simulation or from a formula; the constants from a technology, each with its
-source and its bounds, and any of them can be replaced.
+The counts come from a simulation or a formula, the constants from a technology. Each constant has a
+source and bounds and can be replaced.
 
->>> router = RouterHardware(ports=5, vcs=4, buffer_flits=12, flit_bits=128)
->>> mesh = NetworkHardware(
-...     router=router, routers=64, links=[LinkHardware(length="1 mm", count=224)], cycle="1 ns"
-... )
->>> hop = EventCounts(
-...     buffer_writes=1,
-...     buffer_reads=1,
-...     crossbar_traversals=[1],
-...     switch_allocations=1,
-...     link_flits=[1],
-... )
->>> report = energy(mesh, hop, Technology(router="dsent_45nm", link="dsent_45nm"))
->>> print(f"{report.dynamic.nominal * 1e12:.1f} pJ")
-14.8 pJ
+Examples:
+    >>> router = RouterHardware(ports=5, vcs=4, buffer_flits=12, flit_bits=128)
+    >>> mesh = NetworkHardware(
+    ...     router=router, routers=64, links=[LinkHardware(length="1 mm", count=224)], cycle="1 ns"
+    ... )
+    >>> hop = EventCounts(
+    ...     buffer_writes=1,
+    ...     buffer_reads=1,
+    ...     crossbar_traversals=[1],
+    ...     switch_allocations=1,
+    ...     link_flits=[1],
+    ... )
+    >>> report = energy(mesh, hop, Technology(router="dsent_45nm", link="dsent_45nm"))
+    >>> print(f"{report.dynamic.nominal * 1e12:.1f} pJ")
+    14.8 pJ
 """
 
 from __future__ import annotations
@@ -59,25 +60,25 @@ Number = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]
 
 
 class Interval(NamedTuple):
-    """A value between the bounds that its sources leave it, as if all of them erred alike."""
+    """A value with the bounds of its sources, as if all errors had the same direction."""
 
     low: float
     nominal: float
     high: float
 
     def plus(self, other: Interval) -> Interval:
-        """Both together."""
+        """Returns the sum."""
         return Interval(self.low + other.low, self.nominal + other.nominal, self.high + other.high)
 
 
 @dataclass(frozen=True, slots=True)
 class TechnologyEntry:
-    """A line of the registries of technologies.
+    """An entry of the registries of technologies.
 
     Attributes:
         part: ``router`` or ``link``.
-        name: what `Technology` calls it.
-        summary: one sentence.
+        name: The name for `Technology`.
+        summary: A summary of one sentence.
     """
 
     part: str
@@ -86,7 +87,7 @@ class TechnologyEntry:
 
 
 def technologies() -> list[TechnologyEntry]:
-    """Every technology of routers, then of links."""
+    """Returns every technology of routers, then of links."""
     return [TechnologyEntry(*entry) for entry in _core.technologies()]
 
 
@@ -95,14 +96,14 @@ class Constant:
     """A constant of a technology.
 
     Attributes:
-        name: ends in its unit.
+        name: Name with unit.
         part: ``router`` or ``link``.
-        meaning: what it costs, and for what.
-        value: in the unit of its name.
-        low_factor: the lower bound, as a part of the value.
-        high_factor: the upper bound, as a multiple of the value.
-        source: paper and table, or tool with version and configuration.
-        inferred: whether it was concluded, not read from its source.
+        meaning: What it describes.
+        value: Value.
+        low_factor: Lower bound as a factor.
+        high_factor: Upper bound as a factor.
+        source: Origin.
+        inferred: Whether the value is inferred.
     """
 
     name: str
@@ -116,15 +117,15 @@ class Constant:
 
 
 class Technology:
-    """What routers and links cost, each by one of `technologies`."""
+    """The constants of a router technology and a link technology of `technologies`."""
 
     __hash__ = None  # type: ignore[assignment] # constants are compared, not looked up
 
     def __init__(self, *, router: str, link: str) -> None:
-        """Takes the constants of two technologies.
+        """Combines two technologies.
 
         Raises:
-            EnergyError: there is no technology of that name.
+            EnergyError: A name is unknown.
         """
         self._core = _core.Technology(router, link)
 
@@ -137,17 +138,17 @@ class Technology:
         low_factor: float = 1.0,
         high_factor: float = 1.0,
     ) -> Technology:
-        """The same with another value of a constant.
+        """Returns the technology with another value of a constant.
 
         Args:
-            name: of the constant, as in `constants`.
-            value: in the unit of the name.
-            source: where it is from.
-            low_factor: the lower bound, as a part of the value.
-            high_factor: the upper bound, as a multiple of the value.
+            name: Name of the constant, as in `constants`.
+            value: Value in the unit of the name.
+            source: Origin of the value.
+            low_factor: Lower bound as a factor.
+            high_factor: Upper bound as a factor.
 
         Raises:
-            EnergyError: there is no such constant, or it cannot have this value, bounds or source.
+            EnergyError: The name is unknown, or value, bounds or source are invalid.
         """
         other = object.__new__(Technology)
         other._core = self._core.with_value(
@@ -157,29 +158,29 @@ class Technology:
 
     @property
     def router(self) -> str:
-        """The name of the routers' technology."""
+        """The name of the router technology."""
         return self._core.router
 
     @property
     def link(self) -> str:
-        """The name of the links' technology."""
+        """The name of the link technology."""
         return self._core.link
 
     @property
     def constants(self) -> dict[str, Constant]:
-        """Every constant by its name."""
+        """Every constant by name."""
         return {row[0]: Constant(*row) for row in self._core.constants()}
 
     @property
     def core(self) -> _core.Technology:
-        """The core's constants."""
+        """The constants of the core."""
         return self._core
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Technology) and self._core == other._core
 
     def __reduce__(self) -> tuple[object, ...]:
-        """For copies and other processes: the two names, and the constants that were replaced."""
+        """Supports copies and other processes: both names and the replaced constants."""
         usual = {row[0]: row for row in _core.Technology(self.router, self.link).constants()}
         other = [row for row in self._core.constants() if row != usual[row[0]]]
         return _again, (self.router, self.link, other)
@@ -189,7 +190,7 @@ class Technology:
 
 
 def _again(router: str, link: str, constants: list[tuple[Any, ...]]) -> Technology:
-    """A technology with constants replaced, as it was."""
+    """Returns a technology with replaced constants."""
     made = Technology(router=router, link=link)
     for name, _, _, value, low_factor, high_factor, source, _ in constants:
         made = made.with_value(
@@ -199,13 +200,13 @@ def _again(router: str, link: str, constants: list[tuple[Any, ...]]) -> Technolo
 
 
 class RouterHardware(Parameters):
-    """A router, as far as energy and area depend on it.
+    """A router, with the parameters that determine energy and area.
 
     Attributes:
-        ports: inputs, and as many outputs, the local ones included.
-        vcs: virtual channels of an input port.
-        buffer_flits: flits that an input port has room for, all its VCs together.
-        flit_bits: bits of a flit: the width of buffers, crossbar and links.
+        ports: Inputs, and as many outputs, including local ones.
+        vcs: VCs of an input port.
+        buffer_flits: Buffer size of an input port in flits, for all VCs.
+        flit_bits: Width of a flit, buffers, crossbar and links.
     """
 
     ports: Number
@@ -215,10 +216,10 @@ class RouterHardware(Parameters):
 
     @property
     def core(self) -> _core.RouterHardware:
-        """The core's router.
+        """The router of the core.
 
         Raises:
-            EnergyError: one of the numbers is zero.
+            EnergyError: A parameter is zero.
         """
         return _core.RouterHardware(**dict(self))
 
@@ -231,13 +232,13 @@ class LinkHardware(Parameters):
 
 
 class NetworkHardware(Parameters):
-    """Equal routers and the links between them; reports of several networks can be added.
+    """Identical routers and the links between them; reports of several networks can be added.
 
     Attributes:
-        router: what each router is.
-        routers: how many there are.
-        links: in groups of equal length.
-        cycle: the time of a clock cycle.
+        router: The router.
+        routers: Number of routers.
+        links: Links in groups of equal length.
+        cycle: Cycle time.
     """
 
     router: RouterHardware
@@ -247,10 +248,10 @@ class NetworkHardware(Parameters):
 
     @property
     def core(self) -> _core.NetworkHardware:
-        """The core's network.
+        """The network of the core.
 
         Raises:
-            EnergyError: the router lacks something, or a cycle takes no time.
+            EnergyError: A router parameter or the cycle time is zero.
         """
         return _core.NetworkHardware(
             router=self.router.core,
@@ -261,17 +262,17 @@ class NetworkHardware(Parameters):
 
 
 class EventCounts(Parameters):
-    """Counts over a window of cycles, all routers and links of a network together.
+    """Event counts of a window over all routers and links of a network.
 
     Attributes:
-        cycles: clock cycles of the window, in which everything leaks.
-        buffer_writes: flits written into input buffers.
-        buffer_reads: flits read from input buffers.
-        crossbar_traversals: flits through a crossbar to one output, to two at once, and so on.
-        vc_allocations: packets that were given a VC downstream.
-        switch_allocations: flits that were given a crossbar's output.
-        link_flits: flits that crossed a link, for each group of links of the network.
-        signal_bit_um: control signals on wires of their own: bits times micrometres.
+        cycles: Clock cycles of the window.
+        buffer_writes: Flits written.
+        buffer_reads: Flits read.
+        crossbar_traversals: Flits to one output, to two, and so on.
+        vc_allocations: Packets.
+        switch_allocations: Flits.
+        link_flits: Flits per group of links.
+        signal_bit_um: Control signals, bits times micrometres.
     """
 
     cycles: Count = 0
@@ -285,14 +286,14 @@ class EventCounts(Parameters):
 
     @property
     def core(self) -> _core.EventCounts:
-        """The core's counts."""
+        """The counts of the core."""
         return _core.EventCounts(**dict(self))
 
     def __add__(self, other: EventCounts) -> EventCounts:
-        """The events of two windows on one network.
+        """Returns the events of two windows on one network.
 
         Raises:
-            EnergyError: they count flits on different links, or a sum is too large.
+            EnergyError: The link groups differ, or a sum exceeds 64 bits.
         """
         counts = self.core.plus(other.core)
         return EventCounts(**dict(zip(type(self).model_fields, counts, strict=True)))
@@ -300,11 +301,11 @@ class EventCounts(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class EnergyReport:
-    """What a window cost, in joules, by component.
+    """The energy of a window in joules, by component.
 
     Attributes:
-        dynamic_by_component: what the events cost.
-        leakage_by_component: what leaked in the window's time.
+        dynamic_by_component: Energy of events.
+        leakage_by_component: Leakage energy of the window.
     """
 
     dynamic_by_component: Mapping[str, Interval]
@@ -312,24 +313,24 @@ class EnergyReport:
 
     @classmethod
     def of_core(cls, rows: Iterable[tuple[str, _Bounds, _Bounds]]) -> EnergyReport:
-        """The report of the core's rows: component, dynamic and leakage."""
+        """Returns the report of the core's rows: component, dynamic and leakage."""
         parts = {name: (Interval(*dynamic), Interval(*leakage)) for name, dynamic, leakage in rows}
         dynamic, leakage = ({name: part[at] for name, part in parts.items()} for at in (0, 1))
         return cls(dynamic, leakage)
 
     @property
     def dynamic(self) -> Interval:
-        """Of all components."""
+        """The dynamic energy of all components."""
         return _sum(self.dynamic_by_component.values())
 
     @property
     def leakage(self) -> Interval:
-        """Of all components."""
+        """The leakage energy of all components."""
         return _sum(self.leakage_by_component.values())
 
     @property
     def total(self) -> Interval:
-        """Everything."""
+        """The total energy."""
         return self.dynamic.plus(self.leakage)
 
     @property
@@ -346,7 +347,7 @@ class EnergyReport:
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def table(self) -> Table:
-        """The same for people, with the share of each component."""
+        """Returns a table for the terminal, with the share of each component."""
         rows = [*self.frame.iter_rows()]
         dynamic, leakage, both = self.dynamic, self.leakage, self.total
         rows.append(("total", dynamic.nominal, leakage.nominal, both.nominal, both.low, both.high))
@@ -358,7 +359,7 @@ class EnergyReport:
         return table
 
     def __add__(self, other: EnergyReport) -> EnergyReport:
-        """Two windows of a network, or two networks side by side."""
+        """Adds two windows of a network, or two networks."""
         return EnergyReport(
             _both(self.dynamic_by_component, other.dynamic_by_component),
             _both(self.leakage_by_component, other.leakage_by_component),
@@ -367,18 +368,18 @@ class EnergyReport:
 
 @dataclass(frozen=True, slots=True)
 class AreaReport:
-    """What a network takes up, in square micrometres, by component."""
+    """The area of a network in square micrometres, by component."""
 
     um2_by_component: Mapping[str, Interval]
 
     @property
     def total_um2(self) -> Interval:
-        """Everything."""
+        """The total area."""
         return _sum(self.um2_by_component.values())
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row per component: its area and the bounds of it, in square micrometres."""
+        """A row per component: area and bounds in square micrometres."""
         import polars as pl
 
         rows = [
@@ -388,7 +389,7 @@ class AreaReport:
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def table(self) -> Table:
-        """The same for people, with the share of each component."""
+        """Returns a table for the terminal, with the share of each component."""
         total = self.total_um2
         table = _table("area", "between", "share")
         for name, um2 in (*self.um2_by_component.items(), ("total", total)):
@@ -398,24 +399,24 @@ class AreaReport:
         return table
 
     def __add__(self, other: AreaReport) -> AreaReport:
-        """Two networks side by side."""
+        """Adds two networks."""
         return AreaReport(_both(self.um2_by_component, other.um2_by_component))
 
 
 def energy(network: NetworkHardware, events: EventCounts, technology: Technology) -> EnergyReport:
-    """What the events of a window on a network cost.
+    """Returns the energy of the events of a window on a network.
 
     Raises:
-        EnergyError: the events do not fit the network, or the network cannot be.
+        EnergyError: The network is invalid, or the events do not fit it.
     """
     return EnergyReport.of_core(network.core.energy(events.core, technology.core))
 
 
 def area(network: NetworkHardware, technology: Technology) -> AreaReport:
-    """What a network takes up.
+    """Returns the area of a network.
 
     Raises:
-        EnergyError: the network cannot be.
+        EnergyError: The network is invalid.
     """
     rows = network.core.area(technology.core)
     return AreaReport({name: Interval(*um2) for name, um2 in rows})
@@ -424,16 +425,16 @@ def area(network: NetworkHardware, technology: Technology) -> AreaReport:
 def costs(
     router: RouterHardware, technology: Technology, *, lengths: Iterable[str | Length] = ()
 ) -> dict[str, Interval]:
-    """What each event costs on a router, in picojoules.
+    """Returns the energy of each event on a router, in picojoules.
 
     Args:
-        router: the kind of router.
-        technology: what routers and links cost.
-        lengths: of links, whose cost is added for a flit each.
+        router: The router.
+        technology: The constants.
+        lengths: Link lengths; the energy of a flit over each is added.
 
     Raises:
-        EnergyError: the router cannot be.
-        UnitError: a length cannot be read.
+        EnergyError: The router is invalid.
+        UnitError: A length cannot be parsed.
     """
     read = [Length.parse(length) if isinstance(length, str) else length for length in lengths]
     rows = router.core.costs(technology.core, [length.um for length in read])
@@ -448,7 +449,7 @@ def _sum(intervals: Iterable[Interval]) -> Interval:
 
 
 def _both(one: Mapping[str, Interval], other: Mapping[str, Interval]) -> dict[str, Interval]:
-    """Of each component that either has."""
+    """Adds the components of both."""
     nothing = Interval(0.0, 0.0, 0.0)
     names = {**one, **other}
     return {name: one.get(name, nothing).plus(other.get(name, nothing)) for name in names}
@@ -465,7 +466,7 @@ def _table(*headings: str) -> Table:
 
 
 def _joules(joules: float) -> str:
-    """Three digits in a fitting unit."""
+    """Formats three digits in a suitable unit."""
     for scale, unit in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ")):
         if joules >= scale:
             return f"{joules / scale:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""What meshes of several hops per cycle take: the counts of their runs in joules.
+"""Energy of SMART meshes, from the event counts of their runs.
 
 The technologies and reports are those of `tutti.energy`.
 """
@@ -19,11 +19,11 @@ __all__ = ["mesh_energy"]
 
 
 class MeshSettings(Protocol):
-    """What a mesh of several hops per cycle is: a `tutti.noc.SmartMesh`."""
+    """The interface of `tutti.noc.SmartMesh` that the energy model needs."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Its settings by name, those of its design too."""
+        """The settings by name, including those of the design."""
         ...
 
 
@@ -37,30 +37,29 @@ def mesh_energy(
     cycle: str | Time = "1 ns",
     classes: Iterable[tuple[int, int, bool]] | None = None,
 ) -> EnergyReport:
-    """What the counts of a run on a mesh of several hops per cycle cost.
+    """Returns the energy of the event counts of a run on a SMART mesh.
 
-    The components are buffer writes and reads, buffers (what these leak), crossbar, allocation,
-    links, requests for paths, tables of reductions, and clock.
+    The components are buffer writes and reads, buffers (leakage), crossbar, allocation, links, path
+    requests, reduction tables and clock. The default technology is ``smart_45nm`` if flits make
+    several hops per cycle, otherwise ``dsent_45nm`` with ``dsent_45nm_spaced`` links.
 
     Args:
-        counts: by name, as a run has them.
-        mesh: what they were counted on.
-        technology: of routers and links; without it ``smart_45nm`` for both where flits make
-            several hops in a cycle, else ``dsent_45nm`` with ``dsent_45nm_spaced`` wires.
-        flit_bits: bits of a flit.
-        tile: how long a link is.
-        cycle: the time of a clock cycle.
-        classes: VCs, flits of each, and whether multicasts travel in it, of each message class;
-            without it there is one, as the mesh says.
+        counts: Counts of a run, by name.
+        mesh: The mesh.
+        technology: Constants of routers and links.
+        flit_bits: Flit width.
+        tile: Link length.
+        cycle: Cycle time.
+        classes: VCs, flits per VC and multicast flag of each message class.
 
     Raises:
-        EnergyError: the mesh has no routers, a count is missing, or a number cannot be.
-        NocError: there cannot be such classes.
-        UnitError: a length or a time cannot be read.
+        EnergyError: The mesh has no routers, a count is missing, or a number is invalid.
+        NocError: The classes are invalid.
+        UnitError: A length or a time cannot be parsed.
     """
     settings = mesh.settings
     if str(settings["design"]).startswith("fully_connected"):
-        message = "a fully connected mesh has no routers that take energy: expected another design"
+        message = "a fully connected mesh has no routers: expected another design"
         raise EnergyError(message, kind="mesh", fields={"design": settings["design"]})
     missing = [name for name in _COUNTED if name not in counts]
     if missing:

@@ -1,15 +1,16 @@
-"""Networks of a package: what it costs to carry traffic between chiplets, and what routers take up.
+"""Package networks: energy of traffic between chiplets, and area of their routers.
 
-A packet network counts bytes over links; with what its NPUs sent, that says what each router did.
-Energies are those of :mod:`tutti.energy`, counted by the bit (``docs/models/energy.md``).
+The packet simulator counts bytes over links and bytes that NPUs send, from which follow the bytes
+through each router. Energies are per bit, from :mod:`tutti.energy` (``docs/models/energy.md``).
 
->>> mesh = packages(4)["mesh"]
->>> mesh.ports, mesh.width, str(mesh.pitch)
-(5, 128, '5 mm')
->>> print(f"{mesh.area(64).total_um2.nominal / 1e6:.2f} mm2")
-8.34 mm2
->>> packages(8)["flattened_butterfly"].width  # as many pins as four links of 128 bits have
-37
+Examples:
+    >>> mesh = packages(4)["mesh"]
+    >>> mesh.ports, mesh.width, str(mesh.pitch)
+    (5, 128, '5 mm')
+    >>> print(f"{mesh.area(64).total_um2.nominal / 1e6:.2f} mm2")
+    8.34 mm2
+    >>> packages(8)["flattened_butterfly"].width  # the pin count of four links of 128 bits
+    37
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ Muxes = Literal["own", "sign", "any"]
 _Positive = Annotated[int, Strict(), Field(ge=1, lt=1 << 32)]
 
 _SIDES = 4
-"""Ports of a router besides the local one, on a grid."""
+"""Ports of a router on a grid, without the local port."""
 
 _MUX_UM2 = 1.33 * 1.4
 _LATCH_UM2 = 1.9 * 1.4
 CELLS = (
     "NanGate 45 nm open cell library: MUX2_X1 takes 1.33 x 1.4 um, DLH_X1 1.9 x 1.4 um; how the "
-    "muxes are made of them is inferred"
+    "multiplexers consist of them is inferred"
 )
 
 PUBLISHED_UM2 = {
@@ -72,15 +73,15 @@ PUBLISHED_UM2 = {
     "buffers": 98740.0,
     "bypass": 0.3e6 / 64,
 }
-"""A router of ARIES (Yin et al., ICCAD 2023, section V-D), 45 nm: 64 of them take 8.33 mm2, and
-what bypass wires add to them 0.3 mm2, or 3.6 %."""
+"""Areas of an ARIES router (Yin et al., ICCAD 2023, section V-D), 45 nm: 64 routers take 8.33 mm2,
+and their bypass wires 0.3 mm2, or 3.6 %."""
 
 
 def scaled_um2(ports: int, width: int) -> float:
-    """The published router with other ports and bits, as simple laws have it.
+    """Returns the published area scaled to other ports and bits by simple scaling.
 
-    Its crossbar grows with the square of ports and of bits, allocators with that of ports, buffers
-    with both; its own links are taken to have 128 bits (inferred).
+    The crossbar grows with the square of ports and bits, allocators with the square of ports, and
+    buffers with both. The published router is taken to have 128 bits (inferred).
     """
     p, w = ports / 5, width / 128
     allocators = PUBLISHED_UM2["switch_allocator"] + PUBLISHED_UM2["vc_allocator"]
@@ -97,14 +98,13 @@ def _usual() -> Technology:
 
 @dataclass(frozen=True, kw_only=True)
 class PackageTraffic:
-    """What a network carried.
+    """The traffic of a network, headers included.
 
     Attributes:
-        link_bytes: Over each link of a topology, headers included.
-        sent_bytes: What all NPUs put into the network, headers included.
-        time: How long that took.
-        circuit_bytes: How much of what was sent reached its NPU by a circuit, where a package has
-            circuits; none: all of it.
+        link_bytes: Bytes over each link of the topology.
+        sent_bytes: Bytes sent by all NPUs.
+        time: Duration.
+        circuit_bytes: Sent bytes that bypass the destination buffer by a circuit; all by default.
     """
 
     link_bytes: tuple[int, ...]
@@ -114,10 +114,10 @@ class PackageTraffic:
 
     @classmethod
     def of(cls, run: Run) -> PackageTraffic:
-        """What a run carried, from the first rank's entry to the last rank's end.
+        """Returns the traffic of a run, from the first rank's start to the last rank's end.
 
         Raises:
-            EnergyError: Its messages are not cut into packets.
+            EnergyError: The run has no packets.
         """
         packets = run.platform.packets
         if packets is None:
@@ -132,12 +132,11 @@ class PackageTraffic:
 
 
 class Package(Parameters):
-    """Equal routers, one on each chiplet, and the links between them.
+    """Identical routers, one per chiplet, and the links between them.
 
     Attributes:
-        pitch: From chiplet to chiplet of a square grid whose nodes count row by row: a link is as
-            long as it goes. None: links have the lengths of their topology.
-        technology: What routers and links cost.
+        pitch: Chiplet distance on a square grid, row by row; None for the topology's lengths.
+        technology: Constants of routers and links.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -155,13 +154,13 @@ class Package(Parameters):
     circuit: Annotated[
         bool,
         Strict(),
-        Field(description="Whether flits for the local port pass by a circuit, unbuffered."),
+        Field(description="Whether flits for the local port use a circuit and bypass the buffer."),
     ] = False
     muxes: Annotated[
         Muxes | None,
         Field(
-            description="Inputs of the muxes of bypass wires, for the area: wires of the `own` "
-            "axis, of the `sign` of their side, or `any`; no bypass wires if left out."
+            description="Multiplexers of bypass wires, for the area: wires of the `own` axis, of "
+            "the same `sign`, or `any`; no bypass wires by default."
         ),
     ] = None
     wires: Annotated[
@@ -169,7 +168,7 @@ class Package(Parameters):
         Strict(),
         Field(ge=1, le=63, description="Bypass wires in each direction of a row or column."),
     ] = 1
-    cycle: Annotated[Time, Field(description="The length of a clock cycle.")] = Time(ps=1000)
+    cycle: Annotated[Time, Field(description="Cycle time.")] = Time(ps=1000)
     technology: Technology = Field(default_factory=_usual)
 
     @field_serializer("technology")
@@ -178,7 +177,7 @@ class Package(Parameters):
 
     @property
     def router(self) -> RouterHardware:
-        """What each router is."""
+        """The router."""
         return RouterHardware(
             ports=self.ports,
             vcs=self.vcs,
@@ -187,31 +186,30 @@ class Package(Parameters):
         )
 
     def check(self, topology: Topology) -> None:
-        """Whether energy and area can be told on this topology.
+        """Checks that energy and area can be computed on this topology.
 
         Raises:
-            EnergyError: A router lacks something, a link has no length, or lies off the grid; or
-                some NPUs are routers and some hang on one.
+            EnergyError: A router parameter is zero, a link has no length or is off the grid, or
+                some NPUs are routers and others attach to one.
         """
         self.router.core  # noqa: B018 - the core checks it
         self._lengths(topology)
         _routers(topology)
 
     def energy(self, topology: Topology, traffic: PackageTraffic) -> EnergyReport:
-        """What traffic on links of this package cost.
+        """Returns the energy of traffic on links of this package.
 
-        Each bit pays for the links that it crosses, and for each router on its way, that of its
-        source and that of its destination included: crossbar and allocation, and a buffer, but for
-        the last router where a circuit leads to the local port. Clocks and leakage of all routers
-        go on for the whole time.
+        Each bit is charged for its links, and for crossbar, allocation and buffer of each router on
+        its path, including those of source and destination. A circuit omits the last buffer. Clock
+        and leakage of all routers are charged for the full duration.
 
         Args:
-            topology: Whose links they are.
-            traffic: What they carried.
+            topology: The topology.
+            traffic: The traffic on it.
 
         Raises:
-            EnergyError: A link has no length, or lies off the grid; the traffic is that of another
-                topology; or some NPUs are routers and some hang on one.
+            EnergyError: A link has no length or is off the grid, the traffic is of another
+                topology, or some NPUs are routers and others attach to one.
         """
         given, expected = len(traffic.link_bytes), len(topology.links)
         if given != expected:
@@ -241,11 +239,10 @@ class Package(Parameters):
         )
 
     def energy_of(self, run: Run) -> EnergyReport:
-        """What a run of packets cost.
+        """Returns the energy of a run with packets.
 
         Raises:
-            EnergyError: Its messages are not cut into packets, a link has no length, or lies off
-                the grid.
+            EnergyError: The run has no packets, or a link has no length or is off the grid.
         """
         traffic = PackageTraffic.of(run)
         routes = run.platform.routes
@@ -253,18 +250,18 @@ class Package(Parameters):
         return self.energy(routes.topology, traffic)
 
     def area_of(self, topology: Topology) -> AreaReport:
-        """What the routers of a topology take up.
+        """Returns the area of the routers of a topology.
 
         Raises:
-            EnergyError: A router lacks something, or some NPUs are routers and some hang on one.
+            EnergyError: A router parameter is zero, or only some NPUs are routers.
         """
         return self.area(len(_routers(topology)))
 
     def area(self, routers: int) -> AreaReport:
-        """What so many routers take up, and the muxes of bypass wires.
+        """Returns the area of a number of routers and of the multiplexers of bypass wires.
 
         Raises:
-            EnergyError: A router lacks something.
+            EnergyError: A router parameter is zero.
         """
         network = NetworkHardware(router=self.router, routers=routers, links=(), cycle=self.cycle)
         found = dict(area(network, self.technology).um2_by_component)
@@ -273,11 +270,11 @@ class Package(Parameters):
 
     @property
     def mux_um2(self) -> float:
-        """What bypass wires add to a router: muxes of two inputs, and latches that hold what they
-        select (`CELLS`); 0 where there are none.
+        """Returns the area that bypass wires add to a router; 0 without bypass wires.
 
-        An input chooses among its mesh link and the bypass wires that it can take, a wire among the
-        outputs that can drive it, or goes on.
+        The area consists of multiplexers with two inputs and latches that hold the selection
+        (`CELLS`). A port selects its mesh link or a bypass wire; a wire selects an output port that
+        can drive it, or its previous segment.
         """
         if self.muxes is None:
             return 0.0
@@ -289,15 +286,15 @@ class Package(Parameters):
         return muxes * _MUX_UM2 + selects * _LATCH_UM2
 
     def _joules(self, per_flit: Interval, size: int) -> Interval:
-        """So many bytes, by what a flit costs in picojoules."""
+        """Returns the energy of `size` bytes from the picojoules per flit."""
         flits = 8 * size / self.width
         return Interval(*(pj * 1e-12 * flits for pj in per_flit))
 
     def idle(self, routers: int, time: Time) -> EnergyReport:
-        """What so many routers cost in a time in which nothing passes them: clocks and leakage.
+        """Returns the clock and leakage energy of routers for a duration.
 
         Raises:
-            EnergyError: A router lacks something.
+            EnergyError: A router parameter is zero.
         """
         network = NetworkHardware(router=self.router, routers=routers, links=(), cycle=self.cycle)
         return energy(network, EventCounts(cycles=-(-time.ps // self.cycle.ps)), self.technology)
@@ -313,14 +310,14 @@ class Package(Parameters):
 
 
 def packages(side: int, technology: Technology | None = None) -> dict[str, Package]:
-    """The packages of k x k chiplets that Yin et al. 2023 compare, by the name of their network.
+    """Returns the packages of k x k chiplets that Yin et al. 2023 compare, by network.
 
-    Mesh, torus and bypass mesh have routers of 5 ports; the flattened butterfly one port for each
-    router of its row and column, its links so narrow that a router has as many pins as the others.
+    Mesh, torus and bypass mesh have routers of 5 ports. The flattened butterfly has one port for
+    each router of its row and column; its links are narrowed to the same pin count.
 
     Args:
-        side: Chiplets along a side.
-        technology: Of all of them.
+        side: Chiplets per side.
+        technology: Constants for all packages.
     """
     usual = {"technology": technology or _usual()}
     ports = max(2 * (side - 1), 1)
@@ -334,7 +331,7 @@ def packages(side: int, technology: Technology | None = None) -> dict[str, Packa
 
 
 def technologies() -> dict[str, Technology]:
-    """The usual technology of a package, and others for how much depends on it."""
+    """Returns the default technology of a package, and alternatives for sensitivity analysis."""
     return {
         "usual": _usual(),
         "simba links": Technology(router="aries_45nm", link="simba_package"),
@@ -344,14 +341,14 @@ def technologies() -> dict[str, Technology]:
 
 
 def area_table(side: int, technology: Technology | None = None) -> Table:
-    """Routers of k x k chiplets and what they take up, beside what is published."""
+    """Returns a table of router areas for k x k chiplets, next to simple scaling."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("network", no_wrap=True)
     for name in ("ports", "bits"):
         table.add_column(name, justify="right", no_wrap=True)
-    for name in ("router", "simple laws", "muxes", f"all {side * side}"):
+    for name in ("router", "simple scaling", "muxes", f"all {side * side}"):
         table.add_column(f"{name}\nmm2", justify="right", no_wrap=True)
 
     def row(name: str, package: Package, router: float, muxes: float) -> None:
@@ -370,7 +367,7 @@ def area_table(side: int, technology: Technology | None = None) -> Table:
 
 
 def cost_table(side: int, technology: Technology | None = None) -> Table:
-    """What a bit costs on each network of k x k chiplets, and its routers while they wait."""
+    """Returns a table of energy per bit and idle router power on networks of k x k chiplets."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -402,7 +399,7 @@ def _select_bits(choices: int) -> int:
 
 
 def _spans(topology: Topology) -> list[int]:
-    """Chiplets from end to end of each link, along rows and columns of a square grid."""
+    """Returns the chiplets that each link spans, along rows and columns of a square grid."""
     side = math.isqrt(topology.ranks)
     ranks = {vertex.name: vertex.rank for vertex in topology.vertices}
     spans = []
@@ -410,26 +407,26 @@ def _spans(topology: Topology) -> list[int]:
         source, target = ranks[link.source], ranks[link.target]
         if source is None or target is None or side * side != topology.ranks:
             ends = f"{link.source} to {link.target}"
-            message = f"the link from {ends} lies on no square grid of chiplets"
+            message = f"the link from {ends} is not on a square grid of chiplets"
             raise EnergyError(message, kind="off_grid")
         spans.append(abs(source // side - target // side) + abs(source % side - target % side))
     return spans
 
 
 def _passed(topology: Topology, traffic: PackageTraffic) -> tuple[int, int]:
-    """How many routers there are, and bytes through all of them together."""
+    """Returns the number of routers and the total bytes through them."""
     routers = _routers(topology)
     arrived = sum(
         size
         for link, size in zip(topology.links, traffic.link_bytes, strict=True)
         if link.target in routers
     )
-    hang = topology.vertices[0].name not in routers
-    return len(routers), arrived + (0 if hang else traffic.sent_bytes)
+    attaches = topology.vertices[0].name not in routers
+    return len(routers), arrived + (0 if attaches else traffic.sent_bytes)
 
 
 def _routers(topology: Topology) -> set[str]:
-    """The names of vertices that route: all but NPUs that hang on one by a link each way."""
+    """Returns the names of routers: all vertices except NPUs attached by one link pair."""
     kinds = {vertex.name: vertex.kind for vertex in topology.vertices}
     out: dict[str, list[str]] = {name: [] for name in kinds}
     into: dict[str, list[str]] = {name: [] for name in kinds}
@@ -437,13 +434,13 @@ def _routers(topology: Topology) -> set[str]:
         out[link.source].append(link.target)
         into[link.target].append(link.source)
 
-    def hangs(name: str) -> bool:
+    def attaches(name: str) -> bool:
         ends = out[name]
         return len(ends) == 1 and into[name] == ends and kinds[ends[0]] != "npu"
 
     npus = [name for name, kind in kinds.items() if kind == "npu"]
-    hanging = {name for name in npus if hangs(name)}
-    if hanging and len(hanging) < len(npus):
-        message = f"NPU {min(hanging)} hangs on a router, and others are routers themselves"
+    attached = {name for name in npus if attaches(name)}
+    if attached and len(attached) < len(npus):
+        message = f"NPU {min(attached)} attaches to a router, but other NPUs are routers"
         raise EnergyError(message, kind="mixed_ends")
-    return set(kinds) - hanging
+    return set(kinds) - attached

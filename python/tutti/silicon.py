@@ -1,12 +1,13 @@
-"""What an ACE takes up and draws: its area and power, added up from its components.
+"""Area and power of an ACE, summed over its components.
 
-Constants are those of public sources at 28 nm, or scaled to it, each with bounds; what the paper's
-own synthesis came to is not public.
+Constants are from public sources at 28 nm, or scaled to it, each with bounds. The synthesis results
+of the paper are not public.
 
->>> from tutti.endpoint import AceSettings, Npu
->>> found = cost(AceSettings(), Npu(), links=6, bytes_per_second=300e9)
->>> found["scratchpad"].area_mm2.nominal > found["ALUs"].area_mm2.nominal
-True
+Examples:
+    >>> from tutti.endpoint import AceSettings, Npu
+    >>> found = cost(AceSettings(), Npu(), links=6, bytes_per_second=300e9)
+    >>> found["scratchpad"].area_mm2.nominal > found["ALUs"].area_mm2.nominal
+    True
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Value:
     """A constant.
 
     Attributes:
-        interval: Its value, between bounds.
-        unit: Of what.
-        source: Where it is from.
+        interval: Value with bounds.
+        unit: Unit of the value.
+        source: Source of the value.
     """
 
     interval: Interval
@@ -46,18 +47,18 @@ _ENERGY = 28 / 45
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """Constants of a 28 nm process.
+    """Constants of a 28 nm process, each with its unit in `Value.unit`.
 
     Attributes:
-        cell: Of SRAM, um2 for a bit.
-        filling: The part of an SRAM macro that is cells.
-        sram_energy: A byte read or written in a bank of 1 MiB, pJ.
-        sram_leakage: W for a MiB.
-        adder_area: An adder of FP32, um2.
-        adder_energy: An addition in FP16, pJ.
-        gate: A NAND2, um2.
-        gates_of_fsm: Of a state machine with its queue of contexts.
-        wire_energy: A byte over a bus of a millimetre, pJ.
+        cell: SRAM cell area per bit.
+        filling: Cell fraction of SRAM macros.
+        sram_energy: Access energy.
+        sram_leakage: SRAM leakage.
+        adder_area: FP32 adder area.
+        adder_energy: FP16 addition.
+        gate: NAND2 area.
+        gates_of_fsm: FSM size.
+        wire_energy: Bus energy.
     """
 
     cell: Value = Value(
@@ -87,12 +88,12 @@ class Process:
 
 @dataclass(frozen=True)
 class Component:
-    """What a component takes.
+    """Area and power of a component.
 
     Attributes:
-        name: Which.
+        name: Name of the component.
         area_mm2: Square millimetres.
-        power_w: Watts at the rate that was asked for.
+        power_w: Watts at the given rate.
     """
 
     name: str
@@ -108,15 +109,14 @@ def cost(
     bytes_per_second: float,
     process: Process | None = None,
 ) -> dict[str, Component]:
-    """What an ACE takes, component by component, while an NPU sends so much.
+    """Returns area and power by component for an ACE at a data rate of its NPU.
 
     Args:
-        ace: Which.
-        npu: Beside which NPU.
-        links: Links of the NPU, each with a buffer in and out.
-        bytes_per_second: What the NPU sends and receives. Each byte of it is read from the
-            scratchpad and written there once, at most.
-        process: Its constants; 28 nm if left out.
+        ace: The ACE.
+        npu: The NPU.
+        links: Links of the NPU, each with an input and an output buffer.
+        bytes_per_second: Data rate of the NPU. The scratchpad reads and writes each byte once.
+        process: Process constants; 28 nm by default.
     """
     made = process or Process()
     found = (
@@ -144,7 +144,7 @@ def _one_over(value: Interval) -> Interval:
 
 
 def _bits(made: Process, size: int) -> Interval:
-    """Square millimetres of SRAM for so many bytes."""
+    """Returns the square millimetres of an SRAM of this size in bytes."""
     filled = _one_over(made.filling.interval)
     return _times(made.cell.interval, filled, 8 * size * 1e-6)
 
@@ -156,7 +156,7 @@ def _scratchpad(ace: AceSettings, made: Process, rate: float) -> Component:
 
 
 def _alus(ace: AceSettings, made: Process, rate: float) -> Component:
-    """Adders of FP32 that also add twice as many of FP16; half of what comes is reduced."""
+    """FP32 adders, each of which can add two FP16 pairs; half of the received data is reduced."""
     adders = ace.alus * ace.width // 4
     area = _times(made.adder_area.interval, adders * 1e-6)
     return Component("ALUs", area, _times(made.adder_energy.interval, rate / 2 / 2 * 1e-12))
@@ -165,20 +165,20 @@ def _alus(ace: AceSettings, made: Process, rate: float) -> Component:
 def _machines(ace: AceSettings, npu: Npu, made: Process) -> Component:
     count = ace.fsms if isinstance(ace.fsms, int) else sum(ace.fsms)
     area = _times(made.gates_of_fsm.interval, made.gate.interval, count * 1e-6)
-    # A gate that switches in a tenth of the cycles, 1 fJ each time.
+    # A gate switches in a tenth of the cycles, 1 fJ each time.
     switching = 0.1 * 1e-15 * npu.clock.hertz
     return Component("state machines", area, _times(made.gates_of_fsm.interval, count * switching))
 
 
 def _buffers(ace: AceSettings, made: Process, links: int, rate: float) -> Component:
-    """Of each link in and out, in SRAM; small ones cost a fifth of what the scratchpad does."""
+    """SRAM buffers of each link, in and out; small ones take a fifth of the scratchpad's energy."""
     size = 2 * links * ace.port * ace.packet.bytes
     used = _times(made.sram_energy.interval, 2 * 2 * rate / 5 * 1e-12)
     return Component("port buffers", _bits(made, size), used)
 
 
 def _buses(ace: AceSettings, made: Process, rate: float) -> Component:
-    """Across the scratchpad and back, as wide as it is; wires lie above what they cross."""
+    """Buses across the scratchpad and back, as wide as the scratchpad, in the metal above it."""
     side = _bits(made, ace.sram.bytes)
     length = Interval(side.low**0.5, side.nominal**0.5, side.high**0.5)
     used = _times(made.wire_energy.interval, length, 2 * rate * 1e-12)

@@ -1,4 +1,4 @@
-"""Network files of BookSim: what they mean, and what is said about those that mean nothing."""
+"""Network files of BookSim: their meaning, and errors of invalid files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_file_becomes_a_topology(tmp_path: Path) -> None:
     )
     topology = Topology.from_anynet(path, cycle="2 ns", rate="32 GB/s")
     assert (topology.name, topology.ranks, topology.facts.routers) == ("triangle", 9, 3)
-    # Nine nodes and a triangle, each way.
+    # Nine nodes and a triangle, in both directions.
     assert len(topology.links) == 2 * (9 + 3)
     assert {(str(x.rate), str(x.latency)) for x in topology.links} == {("32 GB/s", "2 ns")}
     assert [link.target for link in topology.routes().path(0, 8)] == ["router0", "router2", "npu8"]
@@ -76,17 +76,17 @@ def test_spaces_and_ends_of_lines_do_not_matter() -> None:
         ("router 0", "net: there is no node"),
         (
             "Router 0 node 0",
-            "net:1: found `Router` at the beginning of a line\nexpected: `router` or",
+            "net:1: found `Router` at the start of a line\nexpected: `router` or",
         ),
         ("router 0 node 0\nrouter", "net:2: the line ends behind `router`\nexpected: the number"),
         ("router 0 node", "net:1: the line ends behind `node`"),
-        ("router 0 node zero", "net:1: found `zero`\nexpected: the number of a node, a whole"),
+        ("router 0 node zero", "net:1: found `zero`\nexpected: the number of a node, an integer"),
         ("router 0 node -1", "net:1: found `-1`\nexpected: the number of a node"),
         ("router 0 node 0 -3", "net:1: found `-3`\nexpected: the cycles to node 0"),
         ("router 0 node 0 1.5", "net:1: found `1.5`\nexpected: the cycles to node 0"),
-        ("router 0 node 0 0", "a whole number from 1 to 2147483647"),
-        ("router 0 node 0 3 4", "net:1: found `4` beside router 0\nexpected: `router` or `node`"),
-        ("router 0 nod 0", "net:1: found `nod` beside router 0"),
+        ("router 0 node 0 0", "an integer from 1 to 2147483647"),
+        ("router 0 node 0 3 4", "net:1: found `4` after router 0\nexpected: `router` or `node`"),
+        ("router 0 nod 0", "net:1: found `nod` after router 0"),
         ("node 0 node 1", "net:1: node 0 is linked to node 1"),
         ("router 0 node 0 router 0", "net:1: router 0 is linked to itself"),
         (
@@ -95,9 +95,9 @@ def test_spaces_and_ends_of_lines_do_not_matter() -> None:
         ),
         (
             "router 0 node 0\nrouter 0 node 2",
-            "net:2: node 2 is there, but no node 1\nexpected: nodes with the numbers 0 to 1",
+            "net:2: node 2 is defined, but node 1 is not\nexpected: nodes 0 to 1",
         ),
-        ("router 0 node 0 router 7", "net:1: router 7 is there, but no router 1"),
+        ("router 0 node 0 router 7", "net:1: router 7 is defined, but router 1 is not"),
         ("router 0 node 0\nrouter 1 node 1", "net: npu0 cannot reach npu1"),
         (f"router 0 node {'9' * 5000}", "expected: the number of a node"),
     ],
@@ -109,7 +109,7 @@ def test_what_means_nothing_is_pointed_at(text: str, message: str) -> None:
     assert caught.value.hint
 
 
-def test_files_that_cannot_be_read_are_said_so(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     def refused(path: Path) -> TopologyError:
         with pytest.raises(TopologyError) as caught:
             Topology.from_anynet(path, cycle="1 ns", rate="1 GB/s")
@@ -152,7 +152,7 @@ def test_what_is_written_is_what_is_read(data: st.DataObject) -> None:
     ends = [(a, b) for a in range(routers) for b in range(routers) if a < b]
     chain = {(a, a + 1) for a in range(routers - 1)}
     cables = chain | set(data.draw(st.lists(st.sampled_from(ends), max_size=4)) if ends else [])
-    links = {way: data.draw(latency) for a, b in sorted(cables) for way in ((a, b), (b, a))}
+    links = {link: data.draw(latency) for a, b in sorted(cables) for link in ((a, b), (b, a))}
     homes = data.draw(st.lists(st.integers(0, routers - 1), min_size=1, max_size=6))
     lines = [f"router {a} router {b} {cycles}" for (a, b), cycles in links.items()]
     lines += [f"router {router} node {node}" for node, router in enumerate(homes)]

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RINGS = "mesh,0=3,0=12,1=13,2=14,3=15,4=7,8=11,12=15"
-"""The paper's hierarchical rings, both paths, on 4x4."""
+"""The paper's hierarchical rings on 4x4, in both directions."""
 
 ENDS = tutti.PipeliningPostal(alpha_p="1 ns", alpha_r="0 ns")
 
 
-def test_a_configuration_says_what_is_live() -> None:
+def test_a_configuration_lists_live_links() -> None:
     mesh = BypassMesh(side=4, wires=1, muxes="any")
     network = mesh.configure("mesh,0=>3")
     assert (network.used_segments, network.total_segments) == (51, 96)
@@ -57,7 +57,7 @@ def test_idle_ports_are_filled() -> None:
     ("links", "kind", "problem"),
     [
         ("mesh,0=>3,1=>2", "segment_taken", "segment 1 of row 0 going east, wire 0"),
-        ("0>1,0=>3/east/west", "port_taken", "output port east of node 0, which 0>1 has"),
+        ("0>1,0=>3/east/west", "port_taken", "output port east of node 0, which 0>1 uses"),
         ("mesh,5=>7", "no_port", "5=>7 has no free output port at node 5"),
         ("0=>5", "aslant", "node 0 and node 5"),
         ("0-2", "no_neighbours", "node 0 and node 2"),
@@ -101,7 +101,7 @@ def test_the_graph_is_that_of_the_live_links() -> None:
     assert tutti.topology.link_classes(long.name) == ["mesh", "bypass"]
 
 
-def test_ways_go_where_they_are_told() -> None:
+def test_explicit_paths_are_used() -> None:
     network = BypassMesh().configure("mesh,0=>1/north/north")
     topology = network.topology(rate="68 GB/s", latency="12 ns")
     routes = network.routes(topology, {(0, 5): [0, 4, 5], (2, 1): [2, 6, 5, 1]})
@@ -122,11 +122,11 @@ def test_ways_go_where_they_are_told() -> None:
     ]:
         with pytest.raises(TopologyError, match=problem):
             network.routes(topology, paths)
-    with pytest.raises(BypassError, match="no graph of this configuration"):
+    with pytest.raises(BypassError, match="not a graph of this configuration"):
         BypassMesh().configure("mesh").routes(topology)
 
 
-def test_ranks_without_a_way_are_refused_before_anything_runs() -> None:
+def test_ranks_without_a_path_are_rejected_before_anything_runs() -> None:
     network = BypassMesh(side=2).configure("0>1,1>3,3>2")
     topology = network.topology(rate="68 GB/s", latency="12 ns")
     routes = network.routes(topology)
@@ -163,7 +163,7 @@ def test_a_drawing_shows_all_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("meets", ["packets", "flits"])
-def test_a_schedule_runs_over_its_ways(meets: str) -> None:
+def test_a_schedule_runs_over_its_paths(meets: str) -> None:
     network = BypassMesh().configure(RINGS)
     topology = network.topology(rate="68 GB/s", latency="10 ns")
     routes = network.routes(topology, {(0, 3): [0, 3], (1, 3): [1, 0, 3]})

@@ -47,7 +47,7 @@ WINDOW = EventCounts(
 
 
 def test_a_report_is_the_sum_of_what_events_cost() -> None:
-    """Every count times what `costs` says of it, added up here."""
+    """The sum of every count times its value in `costs`."""
     pj = {
         name: cost.nominal for name, cost in costs(ROUTER, CHIP, lengths=["1 mm", "8 mm"]).items()
     }
@@ -167,7 +167,7 @@ def test_what_cannot_be_is_refused(kind: str, make: object) -> None:
     "values",
     [{"cycles": -1}, {"cycles": 1.5}, {"cycles": 2**64}, {"link_flits": [-1]}, {"hops": 1}],
 )
-def test_counts_are_whole_and_not_negative(values: dict[str, object]) -> None:
+def test_counts_are_non_negative_integers(values: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         EventCounts(**values)
 
@@ -212,7 +212,7 @@ STOP = NOTHING | {
 PASS = NOTHING | {"crossings": [1, 0, 0, 0, 0], "link_hops": 1}
 
 
-def test_a_hop_of_a_mesh_costs_what_dsent_says() -> None:
+def test_the_energy_of_a_mesh_hop_matches_dsent() -> None:
     """With a stop 13.8 pJ; without one 7.5 pJ, by the dearer crossbar and the faster wire."""
     baseline = mesh_energy(STOP, SmartMesh(design="baseline", vcs=12))
     assert baseline.dynamic.nominal * 1e12 == pytest.approx(13.8, rel=0.01)
@@ -232,7 +232,7 @@ def test_a_hop_of_a_mesh_costs_what_dsent_says() -> None:
     ]
 
 
-def test_the_technology_of_a_mesh_and_its_hardware_can_be_said() -> None:
+def test_technology_and_hardware_of_a_mesh_can_be_given() -> None:
     mesh = SmartMesh(design="smart_1d", vcs=12)
     usual = Technology(router="smart_45nm", link="smart_45nm")
     assert mesh_energy(STOP, mesh, usual) == mesh_energy(STOP, mesh)
@@ -264,7 +264,7 @@ def test_requests_of_answers_say_which_flow_they_are_of() -> None:
     assert answer.dynamic_by_component["requests"] == answer.dynamic
 
 
-def test_what_energy_of_a_mesh_cannot_be_told_of_is_refused() -> None:
+def test_invalid_mesh_energy_is_rejected() -> None:
     mesh = SmartMesh(design="smart_1d")
     with pytest.raises(EnergyError, match="no routers") as connected:
         mesh_energy(STOP, SmartMesh(design="fully_connected"))

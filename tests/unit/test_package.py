@@ -1,4 +1,4 @@
-"""Packages: energies counted by hand, areas beside what is published, and what is refused."""
+"""Packages: energies counted by hand, areas compared with published ones, and errors."""
 
 from __future__ import annotations
 
@@ -223,18 +223,20 @@ def test_a_link_without_bits_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "package", "said"),
+    ("graph", "package", "problem"),
     [
-        (topology("mesh:3x2"), Package(), "from npu0 to npu1 lies on no square grid"),
-        (topology("switch:4"), Package(), "lies on no square grid of chiplets"),
+        (topology("mesh:3x2"), Package(), "from npu0 to npu1 is not on a square grid"),
+        (topology("switch:4"), Package(), "is not on a square grid of chiplets"),
         (topology("mesh:2x2"), Package(pitch=None), "npu0 to npu1 is not known"),
-        (mixed(), Package(pitch=None), "NPU a hangs on a router, and others are routers"),
+        (mixed(), Package(pitch=None), "NPU a attaches to a router, but other NPUs are routers"),
     ],
 )
-def test_what_cannot_be_told_is_refused(graph: tutti.Topology, package: Package, said: str) -> None:
+def test_invalid_packages_are_rejected(
+    graph: tutti.Topology, package: Package, problem: str
+) -> None:
     idle = PackageTraffic(link_bytes=(0,) * len(graph.links), sent_bytes=0, time=NO_TIME)
     for ask in (lambda: package.check(graph), lambda: package.energy(graph, idle)):
-        with pytest.raises(EnergyError, match=said):
+        with pytest.raises(EnergyError, match=problem):
             ask()
 
 
@@ -248,7 +250,7 @@ def test_traffic_of_something_else_is_refused() -> None:
         PackageTraffic.of(run)
 
 
-def test_a_run_tells_energy_and_area() -> None:
+def test_a_run_reports_energy_and_area() -> None:
     mesh = topology("mesh:2x2")
     package = packages(2)["mesh"]
 
@@ -257,13 +259,13 @@ def test_a_run_tells_energy_and_area() -> None:
         platform = tutti.Platform(name="p", model=ENDS, routes=routes, packets=packets)
         return tutti.simulate(tutti.schedule("ring", ranks=4), platform, size="4 KiB")
 
-    told = run(tutti.Packets(package=package))
-    assert told.energy() == package.energy_of(told)
-    assert told.area() == package.area(4)
+    measured = run(tutti.Packets(package=package))
+    assert measured.energy() == package.energy_of(measured)
+    assert measured.area() == package.area(4)
     simba = Technology(router="aries_45nm", link="simba_package")
-    assert told.energy(simba).total.nominal > told.energy().total.nominal
+    assert measured.energy(simba).total.nominal > measured.energy().total.nominal
     bare = run(tutti.Packets())
-    assert bare.energy(simba) == told.energy(simba)
+    assert bare.energy(simba) == measured.energy(simba)
     with pytest.raises(EnergyError, match="nothing says what routers and links"):
         bare.energy()
 
@@ -278,8 +280,8 @@ def experiment(**package: Any) -> dict[str, Any]:
             "packets": {"package": package},
         },
     }
-    asked = {"collective": "all_reduce", "algorithms": ["ring"], "ranks": 4, "sizes": "4 KiB"}
-    return asked | {"platform": platform, "output": "out"}
+    tables = {"collective": "all_reduce", "algorithms": ["ring"], "ranks": 4, "sizes": "4 KiB"}
+    return tables | {"platform": platform, "output": "out"}
 
 
 def made(tables: dict[str, Any]) -> tutti.Platform:
@@ -287,7 +289,7 @@ def made(tables: dict[str, Any]) -> tutti.Platform:
     return machine(read.platform, "m", source="file.toml")
 
 
-def test_a_file_says_what_the_package_is() -> None:
+def test_a_file_configures_the_package() -> None:
     given = {"pitch": "4 mm", "ports": 7, "width": 85, "circuit": True, "link": "grs_package"}
     packets = made(experiment(**given, muxes="sign")).packets
     assert packets is not None
@@ -308,7 +310,7 @@ def test_a_file_says_what_the_package_is() -> None:
         ({"pitch": "5 mm", "muxes": "all"}, ("packets.package.muxes",)),
     ],
 )
-def test_mistakes_in_a_file_are_told(package: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_mistakes_in_a_file_are_reported(package: dict[str, Any], words: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError) as refused:
         made(experiment(**package))
     for word in ("file.toml", *words):

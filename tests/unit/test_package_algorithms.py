@@ -15,7 +15,7 @@ from tutti.bypass import BypassConfiguration, BypassMesh
 
 ALPHA_NS, BYTES_PER_NS = 12, 68
 ENDS = tutti.PipeliningPostal(alpha_p="1 ps", alpha_r="0 ns")
-"""Next to nothing beside the links: a model has to have some cost."""
+"""Negligible compared with the links; a model needs some cost."""
 
 
 @cache
@@ -28,7 +28,7 @@ def package(notation: str, links: int = 1) -> tutti.Platform:
 
 
 def takes(algorithm: str, size: int, *, ranks: int, links: int = 1) -> float:
-    """Nanoseconds of an all_reduce where every two ranks have a link of their own."""
+    """Nanoseconds of an all_reduce on a fully connected graph."""
     machine = package(f"fully_connected:{ranks}", links)
     run = tutti.simulate(
         tutti.schedule(algorithm, ranks=ranks), machine, size=tutti.Size(bytes=size)
@@ -55,7 +55,7 @@ RINGS = {
 @pytest.mark.parametrize("algorithm", RINGS)
 @pytest.mark.parametrize("links", [1, 2])
 def test_rings_take_their_steps(algorithm: str, links: int) -> None:
-    """Half of each part either way round is as fast as links of twice the rate."""
+    """Half of each part in either direction is as fast as links of twice the rate."""
     ranks, steps = RINGS[algorithm]
     both = f"{algorithm},bidirectional"
     for pieces in (1, 16, 100):
@@ -86,7 +86,7 @@ def wired(configuration: BypassConfiguration, packet: int) -> tutti.Platform:
 
 @pytest.mark.parametrize("pieces", [4, 64])
 def test_a_ring_on_two_links_side_by_side(pieces: int) -> None:
-    """Bandwidth first: every edge has its mesh link and the piece of wire beside it."""
+    """Bandwidth first: every edge has its mesh link and a parallel piece of bypass wire."""
     ring = tutti.schedule("ring:4x4", ranks=16)
     doubled = ",".join(f"{a}>{b},{a}=>{b}" for a, b in sorted(pairs(ring)))
     size = 16 * 2 * BYTES_PER_NS * pieces
@@ -97,7 +97,7 @@ def test_a_ring_on_two_links_side_by_side(pieces: int) -> None:
 
 
 @pytest.mark.parametrize("pieces", [4, 64])
-def test_mirrored_rings_both_ways_fill_every_wire(pieces: int) -> None:
+def test_bidirectional_mirrored_rings_fill_every_wire(pieces: int) -> None:
     """Latency and bandwidth: short edges on mesh links, long ones on wires, none shared."""
     rings = tutti.schedule("mirrored_ring:4x4,bidirectional", ranks=16)
     edges = sorted(pairs(rings))
@@ -152,7 +152,7 @@ def test_a_ring_round_a_grid_is_the_same_on_a_mesh_and_a_torus() -> None:
     ],
 )
 def test_multi_tree_needs_no_lock_step(notation: str, ranks: int, steps: int, full: bool) -> None:
-    """Where packets queue it takes no longer than if all ranks began each step together.
+    """Where packets queue it takes no longer than if all ranks started each step together.
 
     On a torus it takes as long, on a mesh less: who has nothing to wait for in a step goes on.
     """
@@ -168,9 +168,9 @@ def test_multi_tree_needs_no_lock_step(notation: str, ranks: int, steps: int, fu
 @pytest.mark.parametrize("accumulators", [1, 2, 4])
 @pytest.mark.parametrize(("side", "between"), [(4, 2), (8, 8)])
 def test_concentrated_trees_take_their_steps(side: int, accumulators: int, between: int) -> None:
-    """Two steps in the groups, of what the page says, and those of MultiTree between them.
+    """Two steps in the groups, as documented, and those of MultiTree between them.
 
-    Each step is over a link of its own, but in those between groups ranks send to both sides.
+    Each step has a dedicated link, but between groups ranks send to both sides.
     """
     ranks = side * side
     local = {1: [2, 2], 2: [4, 4], 4: [4, 8]}[accumulators]

@@ -1,12 +1,11 @@
-"""The most flows that can have links of their own, by constraint programming (CP-SAT of OR-Tools).
+"""The most flows with dedicated links, by constraint programming (CP-SAT of OR-Tools).
 
-A flow takes a way: a chain of hops from its source to its destination, each hop on links that no
-other flow uses. The solver chooses among the ways of few hops and small detours, more of them from
-round to round, and a linear relaxation over all ways there are says how many flows no choice at all
-can exceed. Where the two meet, the choice is proved best.
+A flow takes a path, and no other flow uses the links of its hops. The solver selects among paths of
+few hops and small detours, with more paths in each round. A linear relaxation over all paths bounds
+the number of flows; a selection that reaches the bound is optimal.
 
-What depends on time would differ from machine to machine: the limit is the solvers' own count of
-their work, which they call deterministic time and which is about a second for a second.
+The limit is the deterministic time of the solvers, about a second per second, so that every machine
+finds the same result.
 """
 
 from __future__ import annotations
@@ -24,105 +23,109 @@ if TYPE_CHECKING:
     from tutti.bypass.flows import Flow
     from tutti.bypass.space import Hop, Space
 
-Way = tuple[int, ...]
-"""The nodes of a way, ends included."""
+NodePath = tuple[int, ...]
+"""The nodes of a path, including both ends."""
 
 _ROUNDS = ((2, 0), (2, 2), (3, 2), (4, 2), (4, 4))
-"""Hops and segments of detour that ways of a round have at most."""
-_MOST_WAYS = 20_000
-"""In one round: more take long to search, and have found nothing better."""
+"""The most hops and segments of detour of a path, by round."""
+_MAX_PATHS = 20_000
+"""The most paths of a round. Rounds with more take long and have improved no result."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the solver has found."""
+    """A selection of dedicated paths."""
 
-    ways: dict[Flow, Way]
-    """Of the flows that have links of their own."""
+    paths: dict[Flow, NodePath]
+    """The path of each dedicated flow."""
     links: dict[Flow, int]
-    """How many of its own each of these has on every hop of its way."""
+    """The dedicated links per hop of each of these flows."""
     bound: int
-    """No choice gives links of their own to more flows, counted as often as they are asked for."""
+    """An upper bound of `dedicated` over all selections."""
 
     @property
     def dedicated(self) -> int:
-        """Flows with links of their own, counted as often as they are asked for."""
+        """The number of flows with dedicated links; repeated flows count repeatedly."""
         return sum(self.links.values())
 
 
 def choose(space: Space, flows: Sequence[Flow], *, limit: float = 20.0) -> Chosen:
-    """The choice with the most flows on links of their own, then the fewest hops.
+    """Returns the selection with the most dedicated flows, then the fewest hops.
 
     Args:
-        space: what there is room for.
-        flows: source and destination; repeated pairs ask for that many links side by side.
-        limit: in units of deterministic time, about seconds.
+        space: The resources of the mesh.
+        flows: Source and destination; repeated pairs request parallel links.
+        limit: Limit in deterministic time, about seconds.
     """
-    wanted = Counter(flows)
-    bound = most(wanted)
+    requested = Counter(flows)
+    bound = most(requested)
     best, left, relaxed = Chosen({}, {}, bound), limit, False
-    last: list[tuple[Flow, Way]] = []
+    last: list[tuple[Flow, NodePath]] = []
     for hops, detour in _ROUNDS:
-        ways = [(f, w) for f in wanted for w in ways_between(space, f, hops, detour)]
-        if len(ways) > _MOST_WAYS or left <= 0:
+        paths = [(f, w) for f in requested for w in paths_between(space, f, hops, detour)]
+        if len(paths) > _MAX_PATHS or left <= 0:
             break
-        if ways == last:
+        if paths == last:
             continue
-        last = ways
-        found, took = _pack(space, wanted, ways, best, left)
+        last = paths
+        found, took = _pack(space, requested, paths, best, left)
         left -= took
         best = found if found.dedicated > best.dedicated else best
         if best.dedicated < best.bound and not relaxed:
-            bound, relaxed = min(bound, relaxed_bound(space, wanted, limit)), True
-            best = Chosen(best.ways, best.links, bound)
+            bound, relaxed = min(bound, relaxed_bound(space, requested, limit)), True
+            best = Chosen(best.paths, best.links, bound)
         if best.dedicated >= best.bound:
             break
     return best
 
 
-def most(wanted: Counter[Flow]) -> int:
-    """A bound by counting: no node sends or receives more than it has ports."""
+def most(requested: Counter[Flow]) -> int:
+    """Returns a bound by counting: a node sends or receives on at most as many links as ports."""
     out: Counter[int] = Counter()
     into: Counter[int] = Counter()
-    for (source, destination), count in wanted.items():
+    for (source, destination), count in requested.items():
         out[source] += count
         into[destination] += count
     return min(sum(min(count, 4) for count in side.values()) for side in (out, into))
 
 
-def ways_between(space: Space, flow: Flow, hops: int, detour: int) -> Iterator[Way]:
-    """Chains of at most so many hops, so many segments longer than the shortest."""
+def paths_between(space: Space, flow: Flow, hops: int, detour: int) -> Iterator[NodePath]:
+    """Returns the paths with limited hops and segments of detour."""
     source, destination = flow
     longest = space.distance(source, destination) + detour
 
-    def onward(way: Way, length: int) -> Iterator[Way]:
-        at = way[-1]
+    def onward(path: NodePath, length: int) -> Iterator[NodePath]:
+        at = path[-1]
         if at == destination:
-            yield way
+            yield path
             return
-        left = hops - len(way)
+        left = hops - len(path)
         for to in space.leaving[at]:
             reach = length + space.distance(at, to)
-            if to in way or reach + space.distance(to, destination) > longest:
+            if to in path or reach + space.distance(to, destination) > longest:
                 continue
             if to == destination or left > 1 or (left == 1 and (to, destination) in space.hops):
-                yield from onward((*way, to), reach)
+                yield from onward((*path, to), reach)
 
     return onward((source,), 0)
 
 
 def _pack(
-    space: Space, wanted: Counter[Flow], ways: list[tuple[Flow, Way]], best: Chosen, limit: float
+    space: Space,
+    requested: Counter[Flow],
+    paths: list[tuple[Flow, NodePath]],
+    best: Chosen,
+    limit: float,
 ) -> tuple[Chosen, float]:
-    """The best choice among these ways, and the deterministic time that took."""
+    """Returns the best selection among these paths, and the deterministic time spent."""
     from ortools.sat.python import cp_model
 
     model: Any = cp_model.CpModel()
     taken: dict[Hop, list[Any]] = defaultdict(list)
     links: list[Any] = []
     of_flow: dict[Flow, list[Any]] = defaultdict(list)
-    for flow, way in ways:
-        count = wanted[flow]
+    for flow, path in paths:
+        count = requested[flow]
         chosen = model.new_bool_var("")
         link = chosen
         if count > 1:
@@ -130,10 +133,10 @@ def _pack(
             model.add(link <= count * chosen)
         links.append(link)
         of_flow[flow].append(chosen)
-        for hop in pairwise(way):
+        for hop in pairwise(path):
             taken[hop].append(link)
-        if flow in best.ways:
-            model.add_hint(link, best.links[flow] if way == best.ways[flow] else 0)
+        if flow in best.paths:
+            model.add_hint(link, best.links[flow] if path == best.paths[flow] else 0)
     for chosen in of_flow.values():
         model.add_at_most_one(chosen)
     _fit(model, space, taken)
@@ -147,16 +150,18 @@ def _pack(
     for link, value in zip(links, values, strict=True):
         model.add_hint(link, value)
     model.add(total == sum(values))
-    model.minimize(sum(link * (len(way) - 1) for link, (_, way) in zip(links, ways, strict=True)))
+    model.minimize(
+        sum(link * (len(path) - 1) for link, (_, path) in zip(links, paths, strict=True))
+    )
     shorter, more = _solved(model, links, max(limit - took, 1.0))
     values, took = shorter or values, took + more
-    chosen_ways = {f: w for (f, w), value in zip(ways, values, strict=True) if value}
-    counts = {f: value for (f, _), value in zip(ways, values, strict=True) if value}
-    return Chosen(chosen_ways, counts, best.bound), took
+    chosen_paths = {f: w for (f, w), value in zip(paths, values, strict=True) if value}
+    counts = {f: value for (f, _), value in zip(paths, values, strict=True) if value}
+    return Chosen(chosen_paths, counts, best.bound), took
 
 
 def _fit(model: Any, space: Space, taken: dict[Hop, list[Any]]) -> None:  # noqa: ANN401
-    """What `Taken.fits` counts, as constraints."""
+    """Adds the limits of `TakenHops.fits` as constraints."""
     for hops, most in limits(space):
         users = [link for hop in hops for link in taken.get(hop, ())]
         if users:
@@ -164,7 +169,7 @@ def _fit(model: Any, space: Space, taken: dict[Hop, list[Any]]) -> None:  # noqa
 
 
 def _solved(model: Any, unknowns: list[Any], limit: float) -> tuple[list[int] | None, float]:  # noqa: ANN401
-    """The unknowns' values, None where none were found in time, and the deterministic time."""
+    """Returns the values, None if none were found in time, and the deterministic time spent."""
     from ortools.sat.python import cp_model
 
     solver = cp_model.CpSolver()

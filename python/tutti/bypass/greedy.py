@@ -1,11 +1,10 @@
-"""Links of their own for as many flows as a short look finds: shortest first, as in ARIES.
+"""Dedicated links by a greedy policy: shortest flows first, as in ARIES.
 
-Where flows of one line compete for a wire, it is cut for the shorter ones ("we follow a greedy
-policy to segment the bypass links to connect any short-distanced nodes"; section IV of Yin,
-Ghazizadeh, Louri and Zheng, ICCAD 2023). Flows along one line come first, by span; then those that
-turn, by distance; among equals the order in which they are asked for decides. Each takes the first
-way that has room: the fewest hops, then the shortest, along the row before along the column. What
-finds none is left to share.
+Bypass wires are cut for short flows first ("we follow a greedy policy to segment the bypass links
+to connect any short-distanced nodes"; section IV of Yin, Ghazizadeh, Louri and Zheng, ICCAD 2023).
+Flows along one line come first, by span, then flows with a turn, by distance; ties follow the order
+of the request. Each takes the first path that fits: the fewest hops, then the shortest, row before
+column. Flows without such a path share links.
 """
 
 from __future__ import annotations
@@ -15,62 +14,62 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tutti.bypass.exact import Chosen, most, ways_between
+from tutti.bypass.exact import Chosen, most, paths_between
 from tutti.bypass.space import TakenHops
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tutti.bypass.exact import Way
+    from tutti.bypass.exact import NodePath
     from tutti.bypass.flows import Flow
     from tutti.bypass.space import Space
 
 _HOPS, _DETOUR = 3, 2
-"""What a way has at most: hops, and segments beyond the shortest."""
+"""The most hops of a path, and the most segments of detour."""
 
 
 def place(space: Space, flows: Sequence[Flow]) -> Chosen:
-    """A choice of ways with links of their own.
+    """Returns a selection of dedicated paths.
 
     Args:
-        space: what there is room for.
-        flows: source and destination; repeated pairs ask for that many links side by side.
+        space: The resources of the mesh.
+        flows: Source and destination; repeated pairs request parallel links.
     """
-    wanted = Counter(flows)
-    order = sorted(wanted, key=lambda flow: (flow not in space.hops, space.distance(*flow)))
-    return place_in_order(space, wanted, order)
+    requested = Counter(flows)
+    order = sorted(requested, key=lambda flow: (flow not in space.hops, space.distance(*flow)))
+    return place_in_order(space, requested, order)
 
 
-def place_in_order(space: Space, wanted: Counter[Flow], order: Iterable[Flow]) -> Chosen:
-    """The same with the flows in an order of one's own."""
+def place_in_order(space: Space, requested: Counter[Flow], order: Iterable[Flow]) -> Chosen:
+    """Returns the selection that places flows in the given order."""
     taken = TakenHops(space)
-    ways: dict[Flow, Way] = {}
+    paths: dict[Flow, NodePath] = {}
     links: dict[Flow, int] = {}
     for flow in order:
-        for way in short_ways(space, flow):
-            hops = hops_of(way)
+        for path in short_paths(space, flow):
+            hops = hops_of(path)
             count = 0
-            while count < wanted[flow] and taken.add(hops):
+            while count < requested[flow] and taken.add(hops):
                 count += 1
             if count:
-                ways[flow], links[flow] = way, count
+                paths[flow], links[flow] = path, count
                 break
-    return Chosen(ways, links, most(wanted))
+    return Chosen(paths, links, most(requested))
 
 
-def hops_of(way: Sequence[int]) -> list[Flow]:
-    """The hops that a way consists of."""
-    return list(pairwise(way))
+def hops_of(path: Sequence[int]) -> list[Flow]:
+    """Returns the hops of a path."""
+    return list(pairwise(path))
 
 
 @cache
-def short_ways(space: Space, flow: Flow) -> tuple[Way, ...]:
-    """The ways that a flow may take, best first."""
-    found = ways_between(space, flow, _HOPS, _DETOUR)
+def short_paths(space: Space, flow: Flow) -> tuple[NodePath, ...]:
+    """Returns the candidate paths of a flow, best first."""
+    found = paths_between(space, flow, _HOPS, _DETOUR)
 
-    def merit(way: Way) -> tuple[int, int, bool, Way]:
-        length = sum(space.distance(*hop) for hop in hops_of(way))
-        turns_late = way[1] // space.side == way[0] // space.side
-        return len(way), length, not turns_late, way
+    def merit(path: NodePath) -> tuple[int, int, bool, NodePath]:
+        length = sum(space.distance(*hop) for hop in hops_of(path))
+        turns_late = path[1] // space.side == path[0] // space.side
+        return len(path), length, not turns_late, path
 
     return tuple(sorted(found, key=merit))

@@ -1,9 +1,9 @@
-"""Better configurations than the mapping: a local search for the shortest completion time.
+"""A local search for the configuration with the shortest completion time.
 
-Flows with links of their own are a means. Which ones have them when not all can, and what is
-doubled, decides how long a collective takes; so each trial places flows in another order at a short
-look, and is run. A trial moves one flow to the front, from the most loaded links or any, and swaps
-two others; what is faster is kept. Same seed, same result.
+The number of dedicated flows is only a proxy for the completion time. Each trial therefore places
+flows greedily in another order and simulates the result. A trial moves one flow forward, from the
+most loaded links or any, and swaps two others. Trials that are faster are accepted. Equal seeds
+yield equal results.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 
 _SEARCH = "5 s"
-"""For the mapping that is the start, in the solver's own count of its work."""
+"""The time limit of the initial mapping, in deterministic time."""
 
 
 @dataclass(frozen=True)
 class Improved:
-    """What the search has found, beside where it started."""
+    """The result of the search and its starting point."""
 
     start: Mapping
     start_time: Time
-    """How long the schedule takes with the mapping of its flows."""
+    """The completion time on the initial mapping."""
     best: Mapping
     best_time: Time
     trials: int
-    """Configurations that were run, the start among them."""
+    """The number of simulated configurations, including the initial one."""
 
 
 def improve(
@@ -59,23 +59,23 @@ def improve(
     done: Callable[[int, int], None] | None = None,
     verify: bool = True,
 ) -> Improved:
-    """The configuration on which a schedule takes the least time, of those that were tried.
+    """Returns the configuration with the shortest completion time of all trials.
 
     Args:
-        mesh: what is built.
-        schedule: what runs, or one phase of it.
-        size: of its payload.
-        rate: of every link.
-        latency: of every link.
-        trials: how many configurations to run.
-        seed: of everything that is random.
-        done: told how many of how many trials are done.
-        verify: whether to verify the schedule first, once.
+        mesh: The mesh.
+        schedule: The schedule, or one phase of it.
+        size: Payload.
+        rate: Link rate.
+        latency: Link latency.
+        trials: Number of configurations.
+        seed: Random seed.
+        done: Receives completed and total trials.
+        verify: Whether to verify first.
 
     Raises:
-        VerificationError: the schedule does not do what it is meant to do.
-        BypassError: no configuration was found on which every flow has a way.
-        UnitError: a value without a unit.
+        VerificationError: The schedule is incorrect.
+        BypassError: Some flow has no path on any configuration.
+        UnitError: A value has no unit.
     """
     flows = flows_of(schedule)
 
@@ -87,7 +87,7 @@ def improve(
     order = sorted(flows, key=lambda flow: (flow not in space.hops, space.distance(*flow)))
     started = time(start)
     best, best_time = start, started
-    # The search goes from what a short look places, which may be slower than the start for a while.
+    # The search starts from the greedy placement, which may be slower than the initial mapping.
     at = completed(mesh, flows, place(space, flows), "greedy", fill=True)
     at_time = time(at)
     for trial in range(2, trials):
@@ -102,7 +102,7 @@ def improve(
         if done is not None:
             done(trial + 1, trials)
     if started is None or best_time is None:
-        message = f"some flow of {schedule.name} has no way on {mesh.notation}"
+        message = f"some flow of {schedule.name} has no path on {mesh.notation}"
         raise BypassError(message, kind="no_way")
     return Improved(start, started, best, best_time, max(trials, 2))
 
@@ -116,7 +116,7 @@ def completion(
     latency: str,
     verify: bool = True,
 ) -> Time | None:
-    """How long the schedule takes over these links and ways; None where a flow has no way."""
+    """Returns the completion time on a mapping; None if a flow has no path."""
     if mapping.unplaced:
         return None
     routes = mapping.routes(mapping.configuration.topology(rate=rate, latency=latency))
@@ -130,7 +130,7 @@ def completion(
 
 
 def _moved(order: list[Flow], best: Mapping, draws: random.Random) -> list[Flow]:
-    """One flow to the front, of those on the most loaded links at every other time, and a swap."""
+    """Moves one flow forward, half of the time from the most loaded links, and swaps two."""
     changed = list(order)
     most = best.most_loaded
     crowded = {hop for hop, load in best.loads.items() if load / best.links[hop] == most}

@@ -1,4 +1,4 @@
-"""From hops to live links: which are mesh links, which pieces, and of which wire."""
+"""Conversion of hops to live links: mesh links, or pieces of bypass wires."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def notation(taken: TakenHops) -> str:
-    """The live links as `BypassMesh.configure` reads them; ports are left to it.
+    """Returns the notation for `BypassMesh.configure`, without ports.
 
-    Between neighbours the first link is the mesh's own, every other one a piece. Pieces take wires
-    as intervals take colours: from the lowest segment on, each the lowest wire that is free.
+    Between neighbours the first link is the mesh link, every other one a piece. Pieces are assigned
+    to wires by interval colouring: in order of their first segment, each the lowest free wire.
     """
     mesh: list[str] = []
     pieces: dict[Line, list[tuple[Stretch, Hop]]] = defaultdict(list)
@@ -31,7 +31,7 @@ def notation(taken: TakenHops) -> str:
 
 
 def _wired(pieces: list[tuple[Stretch, Hop]]) -> list[tuple[Hop, int]]:
-    """The wire of each piece of a line; they come by their first segment."""
+    """Assigns wires to the pieces of a line, which are sorted by first segment."""
     ends: list[int] = []
     found = []
     for stretch, hop in pieces:

@@ -1,7 +1,7 @@
-"""Flows onto a bypass mesh: which links are live, and which way each flow goes.
+"""Mapping of flows to a bypass mesh: the live links and the path of each flow.
 
-As many flows as possible get links of their own, by search (`exact`) or at a short look (`greedy`);
-the others get what is left (`rest`).
+As many flows as possible get dedicated links, by search (`exact`) or greedily (`greedy`). The
+others share links (`rest`).
 """
 
 from __future__ import annotations
@@ -34,47 +34,47 @@ Method = Literal["auto", "exact", "greedy"]
 METHODS: tuple[Method, ...] = ("auto", "exact", "greedy")
 
 _MOST_SIDE = 8
-"""Of a mesh that `auto` searches; larger ones are mapped at a short look."""
+"""The largest side for which `auto` searches."""
 
 
 @dataclass(frozen=True)
 class Mapping:
-    """Where flows go, and the configuration that they go over."""
+    """The paths of flows and the configuration for them."""
 
     mesh: BypassMesh
     flows: tuple[Flow, ...]
-    """Source and destination of each, as they were asked for."""
+    """Source and destination of each flow, as requested."""
     paths: dict[Flow, list[int]]
-    """The nodes that each pair's messages pass, ends included."""
+    """The nodes on the path of each pair, including both ends."""
     dedicated: tuple[Flow, ...]
-    """Flows with links that no other dedicated flow goes over; a pair as often as it has them."""
+    """Flows whose links no other dedicated flow uses; a pair appears once per parallel link."""
     shared: tuple[Flow, ...]
-    """Flows that go over links which others go over, too."""
+    """Flows that share links."""
     unplaced: tuple[Flow, ...]
-    """Flows without any way."""
+    """Flows without a path."""
     lent: tuple[Flow, ...]
-    """Dedicated flows whose links shared ones go over, where these have no other way."""
+    """Dedicated flows with links that shared flows also use, for lack of another path."""
     bound: int
-    """No configuration has links of their own for more flows."""
+    """An upper bound of the number of dedicated flows."""
     method: Method
-    """`exact` or `greedy`: how the dedicated flows were found."""
+    """The method that found the dedicated flows: `exact` or `greedy`."""
     links: dict[Hop, int] = field(repr=False)
-    """How many live links lead from one node to another."""
+    """The number of live links of each hop."""
 
     @property
     def optimal(self) -> bool:
-        """Whether it is proved that no configuration has links of their own for more flows."""
+        """Whether the number of dedicated flows is proved optimal."""
         return len(self.dedicated) == self.bound
 
     @cached_property
     def configuration(self) -> BypassConfiguration:
-        """The live links, with their wires and ports."""
+        """The live links with their wires and ports."""
         taken = TakenHops(space_of(self.mesh), Counter(self.links).elements())
         return self.mesh.configure(notation(taken))
 
     @cached_property
     def loads(self) -> dict[Hop, int]:
-        """How many flows go from one node to another on the live links between them."""
+        """The number of flows on each hop."""
         loads: Counter[Hop] = Counter()
         for flow in self.flows:
             loads.update(hops_of(self.paths.get(flow, ())))
@@ -82,16 +82,16 @@ class Mapping:
 
     @property
     def most_loaded(self) -> float:
-        """The most flows per link."""
+        """The maximum number of flows per link."""
         return max((load / self.links[hop] for hop, load in self.loads.items()), default=0.0)
 
     @property
     def hops(self) -> int:
-        """Of all flows together."""
+        """The total hops of all flows."""
         return sum(len(self.paths[flow]) - 1 for flow in self.flows if flow in self.paths)
 
     def routes(self, topology: Topology) -> Routes:
-        """Routes over these ways, on what `configuration.topology` returned."""
+        """Returns routes over these paths on the result of `configuration.topology`."""
         return self.configuration.routes(topology, paths=self.paths)
 
 
@@ -103,22 +103,18 @@ def map_flows(
     *,
     fill: bool = True,
 ) -> Mapping:
-    """The configuration of a mesh with links of their own for the most flows.
+    """Returns the configuration with the most dedicated flows.
 
     Args:
-        mesh: what is built.
-        flows: source and destination of each; a pair that is there several times asks for that many
-            links side by side.
-        method: ``exact`` searches, and says how close to the best it is; ``greedy`` looks once;
-            ``auto`` searches up to 8 x 8 nodes.
-        time_limit: for a search, in the solver's own count of its work, which is about as long on
-            the clock and the same on every machine.
-        fill: whether idle wires and ports double the links in greatest demand, and then get their
-            mesh links back.
+        mesh: The mesh.
+        flows: Source and destination; repeated pairs request parallel links.
+        method: ``exact``, ``greedy``, or ``auto``, which is exact up to 8x8.
+        time_limit: Deterministic time of the search, about seconds.
+        fill: Whether to use remaining wires and ports.
 
     Raises:
-        BypassError: a flow cannot be, or there is no such method.
-        UnitError: a time without a unit.
+        BypassError: A flow or the method is invalid.
+        UnitError: A time has no unit.
     """
     _check(mesh, flows, method)
     space = space_of(mesh)
@@ -134,22 +130,22 @@ def map_flows(
 
 
 def spread_flows(mesh: BypassMesh, flows: Sequence[Flow]) -> Mapping:
-    """The mesh with wires beside the links in greatest demand; no flow has links to itself.
+    """Returns a mapping without dedicated links, which doubles the most loaded links.
 
-    Where many flows share, ports that dedicated flows hold are missed more than their links help.
+    If many flows share links, ports reserved for dedicated flows cost more than they gain.
 
     Raises:
-        BypassError: a flow cannot be.
+        BypassError: A flow is invalid.
     """
     _check(mesh, flows, "greedy")
-    nobody = exact.Chosen({}, {}, len(flows))
-    return completed(mesh, flows, nobody, "greedy", fill=True)
+    none = exact.Chosen({}, {}, len(flows))
+    return completed(mesh, flows, none, "greedy", fill=True)
 
 
 def completed(
     mesh: BypassMesh, flows: Sequence[Flow], chosen: Chosen, method: Method, *, fill: bool
 ) -> Mapping:
-    """The mapping in which these flows have links of their own, and the others whatever is left."""
+    """Returns the mapping with these dedicated flows; the others share the remaining links."""
     live = Live(space_of(mesh), flows, chosen)
     if fill:
         live.fill()
@@ -159,17 +155,17 @@ def completed(
         if left[flow]:
             left[flow] -= 1
             dedicated.append(flow)
-        elif flow in live.ways:
+        elif flow in live.paths:
             shared.append(flow)
     lent = live.lent
     return Mapping(
         mesh=mesh,
         flows=tuple(flows),
-        paths=live.ways,
+        paths=live.paths,
         dedicated=tuple(dedicated),
         shared=tuple(shared),
-        unplaced=tuple(flow for flow in flows if flow not in live.ways),
-        lent=tuple(flow for flow in chosen.ways if lent & set(hops_of(chosen.ways[flow]))),
+        unplaced=tuple(flow for flow in flows if flow not in live.paths),
+        lent=tuple(flow for flow in chosen.paths if lent & set(hops_of(chosen.paths[flow]))),
         bound=chosen.bound,
         method=method,
         links=dict(sorted(live.taken.hops.items())),
@@ -177,24 +173,24 @@ def completed(
 
 
 def space_of(mesh: BypassMesh) -> Space:
-    """What a mesh has room for."""
+    """Returns the resources of a mesh."""
     return Space(mesh.side, mesh.wires, mesh.muxes)
 
 
 def _check(mesh: BypassMesh, flows: Sequence[Flow], method: str) -> None:
     if method not in METHODS:
         known = ", ".join(METHODS)
-        message = f"there is no method `{method}`: expected one of {known}"
+        message = f"unknown method `{method}`: expected one of {known}"
         hint = did_you_mean(method, METHODS) or None
         raise BypassError(message, kind="method", hint=hint, fields={"method": method})
     for flow in flows:
         for node in flow:
             if not 0 <= node < mesh.nodes:
                 message = (
-                    f"flow {flow[0]} -> {flow[1]}: there is no node {node}: "
-                    f"{mesh.side}x{mesh.side} nodes have the numbers 0 to {mesh.nodes - 1}"
+                    f"flow {flow[0]} -> {flow[1]}: node {node} does not exist: "
+                    f"expected 0 to {mesh.nodes - 1} for {mesh.side}x{mesh.side} nodes"
                 )
                 raise BypassError(message, kind="flow", fields={"flow": flow, "node": node})
         if flow[0] == flow[1]:
-            message = f"flow {flow[0]} -> {flow[1]}: nobody sends to itself over a network"
+            message = f"flow {flow[0]} -> {flow[1]}: expected two different nodes"
             raise BypassError(message, kind="flow", fields={"flow": flow, "node": flow[0]})

@@ -1,4 +1,4 @@
-"""What is built, a mesh with bypass wires, and what is set before a run, a configuration of it."""
+"""Bypass meshes, the hardware, and configurations, the links that are live during a run."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ Muxes = Literal["own", "axis", "sign", "any"]
 
 @dataclass(frozen=True, slots=True)
 class LiveLink:
-    """A live link, in one direction."""
+    """A live link in one direction."""
 
     source: int
     destination: int
     bypass: bool
-    """Whether it is a piece of a bypass wire; otherwise it is a mesh link."""
+    """Whether the link is a piece of a bypass wire; otherwise it is a mesh link."""
     wire: int | None
-    """The wire, of its line and direction, that the piece is part of; None of a mesh link."""
+    """The wire, counted within its line and direction; None for a mesh link."""
     output: Port
-    """The port of the source by which it leaves."""
+    """The output port at the source."""
     input: Port
-    """The port of the destination at which it arrives."""
+    """The input port at the destination."""
 
     @property
     def name(self) -> str:
-        """As it is written in the notation: ``0=>3`` for a piece, ``0>1`` for a mesh link."""
+        """The notation: ``0=>3`` for a piece, ``0>1`` for a mesh link."""
         return f"{self.source}{'=>' if self.bypass else '>'}{self.destination}"
 
 
 @dataclass(frozen=True, slots=True)
 class IdlePort:
-    """A port that no live link has."""
+    """A port without a live link."""
 
     node: int
     port: Port
@@ -51,78 +51,77 @@ class IdlePort:
 
 
 class BypassMesh:
-    """A k x k mesh of routers with wires along its rows and columns that can be cut into pieces.
+    """A k x k mesh of routers with segmentable bypass wires along its rows and columns.
 
-    Node row * k + column, row 0 on top. Along each row and column lie ``wires`` bypass wires for
-    each direction, of k - 1 segments each. A router has an output and an input port on each of its
-    four sides, also at the rim; each takes its own mesh link or, as ``muxes`` says, a piece:
-    ``own`` one along the port's axis that travels as its mesh link does, ``axis`` one along the
-    port's axis, ``sign`` one that travels with the sign of its mesh link, along either axis,
-    ``any`` any.
+    Node number = row * k + column, with row 0 at the top. Each row and column has ``wires`` bypass
+    wires per direction, each of k - 1 segments. A router has an output and an input port on each
+    side, also at the edge. A port connects to its mesh link or to a piece that ``muxes`` allows:
+    ``own`` along the axis of the port in the direction of its mesh link, ``axis`` along the axis
+    of the port, ``sign`` along either axis with the sign of its mesh link, ``any`` any piece.
     """
 
     __slots__ = ("_core",)
 
     def __init__(self, side: int = 4, wires: int = 1, muxes: Muxes = "any") -> None:
-        """A mesh of ``side`` x ``side`` nodes.
+        """Creates a mesh of ``side`` x ``side`` nodes.
 
         Raises:
-            BypassError: it is too small or too large, or there are no such muxes.
+            BypassError: The side, the number of wires or the multiplexer setting is invalid.
         """
         self._core = _core.BypassMesh(side, wires, muxes)
 
     @classmethod
     def of_core(cls, core: _core.BypassMesh) -> BypassMesh:
-        """The mesh that the core knows."""
+        """Wraps a mesh of the core."""
         return cls(core.side, core.wires, core.muxes)  # type: ignore[arg-type] # the core has these
 
     @property
     def side(self) -> int:
-        """The nodes of a row, and of a column."""
+        """The number of nodes in a row, and in a column."""
         return self._core.side
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return self.side * self.side
 
     @property
     def wires(self) -> int:
-        """The bypass wires of a line in each direction."""
+        """The number of bypass wires of a line in each direction."""
         return self._core.wires
 
     @property
     def muxes(self) -> Muxes:
-        """What a port can take: ``own``, ``axis``, ``sign`` or ``any``."""
+        """The pieces that a port can select: ``own``, ``axis``, ``sign`` or ``any``."""
         return self._core.muxes  # type: ignore[return-value] # the core has these
 
     @property
     def notation(self) -> str:
-        """What stands before the links in the notation of the family, such as ``4x4,muxes=own``."""
+        """The mesh in the notation of the family, without links, such as ``4x4,muxes=own``."""
         return self._core.notation
 
     @property
     def total_segments(self) -> int:
-        """The links of the mesh and the segments of all bypass wires, each in one direction."""
+        """The number of mesh links and segments of bypass wires, each in one direction."""
         return sum(self._core.total_segments())
 
     def place(self, node: int) -> tuple[int, int]:
-        """Row and column of a node."""
+        """Returns row and column of a node."""
         return divmod(node, self.side)
 
     def configure(self, links: str | Iterable[str]) -> BypassConfiguration:
-        """Which links are live.
+        """Returns a configuration with these live links.
+
+        ``mesh`` selects every mesh link, ``0-1`` and ``0>1`` a mesh link in both directions or
+        one, ``0=3`` and ``0=>3`` a piece of a bypass wire. ``@1`` selects the wire, by default the
+        lowest that is free. ``/west/east`` selects output and input port, which are assigned by
+        default. The text may start with its mesh, as in ``bypass:4x4:mesh``.
 
         Args:
-            links: with commas between, or one by one: ``mesh`` for every mesh link, ``0-1`` and
-                ``0>1`` for a mesh link both ways and one way, ``0=3`` and ``0=>3`` for a piece of a
-                bypass wire; ``@1`` behind it names its wire (the lowest that is free unless given),
-                ``/west/east`` the ports by which it leaves and arrives (assigned unless given).
-                A text may begin with its mesh, as in ``bypass:4x4:mesh``.
+            links: One text separated by commas, or a list.
 
         Raises:
-            BypassError: a link cannot be, or two need the same segment or port; the message names
-                them and the mark below points at the part.
+            BypassError: A link is impossible, or two need the same segment or port.
         """
         text = links if isinstance(links, str) else ",".join(links)
         return BypassConfiguration(self._core.configure(text))
@@ -138,20 +137,20 @@ class BypassMesh:
 
 
 class BypassConfiguration:
-    """The live links of a mesh: pieces of a wire share no segment, a port has one link at most."""
+    """The live links of a mesh. Pieces of a wire share no segment; a port has at most one link."""
 
     def __init__(self, core: _core.BypassConfiguration) -> None:
-        """Wraps what the core checked; use `BypassMesh.configure`."""
+        """Wraps a configuration of the core; use `BypassMesh.configure`."""
         self._core = core
 
     @cached_property
     def mesh(self) -> BypassMesh:
-        """The mesh that is configured."""
+        """The mesh."""
         return BypassMesh.of_core(self._core.mesh)
 
     @cached_property
     def links(self) -> tuple[LiveLink, ...]:
-        """The live links: those of the mesh first, then by source, destination and wire."""
+        """The live links: mesh links first, then by source, destination and wire."""
         return tuple(
             LiveLink(source, destination, wire is not None, wire, output, into)  # type: ignore[arg-type] # the core has these four ports
             for source, destination, wire, output, into in self._core.links()
@@ -159,43 +158,43 @@ class BypassConfiguration:
 
     @property
     def notation(self) -> str:
-        """The text that is read as this configuration; the same for equal ones."""
+        """The notation that parses to this configuration; the same for equal ones."""
         return self._core.notation
 
     @property
     def used_segments(self) -> int:
-        """Live mesh links and the segments of all pieces."""
+        """The number of live mesh links and of segments of all pieces."""
         return sum(self._core.used_segments())
 
     @property
     def total_segments(self) -> int:
-        """All mesh links and the segments of all bypass wires."""
+        """The number of all mesh links and of segments of all bypass wires."""
         return self.mesh.total_segments
 
     @property
     def used_mesh_links(self) -> int:
-        """The mesh links that are live."""
+        """The number of live mesh links."""
         return self._core.used_segments()[0]
 
     @property
     def used_bypass_segments(self) -> int:
-        """The segments of bypass wires that are part of a piece."""
+        """The number of bypass wire segments that belong to a piece."""
         return self._core.used_segments()[1]
 
     def idle_ports(self) -> tuple[IdlePort, ...]:
-        """The ports that no link has, by node, then by side, outputs before inputs."""
+        """Returns the ports without a link, by node, then by side, outputs before inputs."""
         return tuple(
             IdlePort(node, port, "output" if is_output else "input")  # type: ignore[arg-type] # the core has these four ports
             for node, port, is_output in self._core.idle_ports()
         )
 
     def span(self, link: LiveLink) -> int:
-        """How many segments a link spans; a mesh link is one long."""
+        """Returns the number of segments that a link spans; 1 for a mesh link."""
         (row, column), (to_row, to_column) = map(self.mesh.place, (link.source, link.destination))
         return abs(row - to_row) + abs(column - to_column)
 
     def filled(self) -> BypassConfiguration:
-        """The same with every mesh link live whose ports are idle at both of its ends."""
+        """Returns this configuration with every mesh link live whose two ports are idle."""
         return BypassConfiguration(self._core.filled())
 
     def topology(
@@ -206,18 +205,17 @@ class BypassConfiguration:
         length: str | Length | None = None,
         per_span: bool = False,
     ) -> Topology:
-        """The graph of the live links; pairs of nodes without a way are refused when used.
+        """Returns the graph of the live links, which need not connect all nodes.
 
         Args:
-            rate: of every link, such as ``"68 GB/s"``.
-            latency: of every link, such as ``"12 ns"``.
-            length: of a mesh link, such as ``"5 mm"``; a piece is as many times as long as it spans
-                segments.
-            per_span: whether the latency of a piece is that of a mesh link times its span too.
+            rate: Rate of every link, such as ``"68 GB/s"``.
+            latency: Latency of every link, such as ``"12 ns"``.
+            length: Length of a mesh link; a piece is longer by its span.
+            per_span: Whether the latency of a piece scales with its span.
 
         Raises:
-            TopologyError: no link is live.
-            UnitError: a value without a unit.
+            TopologyError: No link is live.
+            UnitError: A value has no unit.
         """
         link: dict[str, object] = {"rate": rate, "latency": latency}
         if length is not None:
@@ -230,25 +228,27 @@ class BypassConfiguration:
     def routes(
         self, topology: Topology, paths: Mapping[tuple[int, int], Sequence[int]] | None = None
     ) -> Routes:
-        """Routes on a graph of this configuration.
+        """Returns routes on a graph of this configuration.
+
+        Parallel links form a bundle, of which a packet takes the link with the shortest wait.
 
         Args:
-            topology: what `topology` returned.
-            paths: for some pairs (source, destination) the nodes from one to the other, ends
-                included; all others take the shortest path. Links between the same two nodes are a
-                bundle, of which a packet takes the one with the shortest wait.
+            topology: The result of `topology`.
+            paths: Nodes of a path, by (source, destination); other pairs take the shortest path.
 
         Raises:
-            BypassError: the topology is not of this configuration.
-            TopologyError: a path does not fit.
+            BypassError: The topology is not of this configuration.
+            TopologyError: A path is invalid.
         """
         expected = sorted((link.source, link.destination) for link in self.links)
         found = [(source, target) for source, target, *_ in topology.core.links()]
         if topology.ranks != self.mesh.nodes or found != expected:
-            message = f"{topology.name} is no graph of this configuration of {self.mesh.notation}"
+            message = (
+                f"{topology.name} is not a graph of this configuration of {self.mesh.notation}"
+            )
             raise BypassError(message, kind="other_topology")
         given = [(source, target, list(path)) for (source, target), path in (paths or {}).items()]
-        # Flits know their routing by name.
+        # Flit simulations identify the routing by name.
         named = ";".join(">".join(map(str, path)) for _, _, path in sorted(given))
         rule = f"paths:{named}" if named else "shortest_path"
         return Routes(topology, _core.Routes.node_paths(topology.core, sorted(given)), rule)
@@ -260,19 +260,19 @@ class BypassConfiguration:
         paths: Mapping[tuple[int, int], Sequence[int]] | None = None,
         title: str | None = None,
     ) -> Path:
-        """Draws the mesh, its live links with their ports, and ways in colour.
+        """Draws the mesh, its live links with their ports, and highlighted paths.
 
         Args:
-            path: where to; ``.svg``, ``.png`` or ``.pdf``.
-            paths: to show, as for `routes`.
-            title: above the drawing.
+            path: Output file; ``.svg``, ``.png`` or ``.pdf``.
+            paths: Paths to highlight, as for `routes`.
+            title: Title of the drawing.
 
         Returns:
-            The path written.
+            The output file.
 
         Raises:
-            BypassError: the ending is unknown, the mesh too large to be drawn, or a way goes where
-                no link is live.
+            BypassError: The file ending is unknown, the mesh too large, or a path uses a link that
+                is not live.
         """
         return display.renderers().draw_configuration(path, self, paths, title)
 

@@ -1,13 +1,14 @@
-"""A schedule on a bypass mesh: configured once for all of it, or anew for each of its phases.
+"""A schedule on a bypass mesh: one configuration for the schedule, or one for each phase.
 
->>> from tutti.bypass import BypassMesh
->>> from tutti.schedule import schedule
->>> trees = schedule("double_binary_tree:nccl,phased", ranks=16)
->>> planned = plan(trees, BypassMesh(side=4), switched=True)
->>> [len(mapping.dedicated) for mapping in planned.mappings]
-[30, 30]
->>> str(planned.run("64 KiB", rate="68 GB/s", latency="12 ns", switch="100 ns").time)
-'4.075113 us'
+Examples:
+    >>> from tutti.bypass import BypassMesh
+    >>> from tutti.schedule import schedule
+    >>> trees = schedule("double_binary_tree:nccl,phased", ranks=16)
+    >>> planned = plan(trees, BypassMesh(side=4), switched=True)
+    >>> [len(mapping.dedicated) for mapping in planned.mappings]
+    [30, 30]
+    >>> str(planned.run("64 KiB", rate="68 GB/s", latency="12 ns", switch="100 ns").time)
+    '4.075113 us'
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ if TYPE_CHECKING:
     from tutti.topology import Routes
     from tutti.units import Length, TimePerByte
 
-__all__ = ["MappedSchedule", "asked_flows", "chunk_packets", "plan", "run_on"]
+__all__ = ["MappedSchedule", "chunk_packets", "flows_of_configurations", "plan", "run_on"]
 
 _PACKETS_OF_CHUNK = 32
-"""Into so many packets a chunk is cut: ways of several hops are pipelined by packets."""
+"""The packets per chunk; paths of several hops are pipelined by packets."""
 _FLIT, _VC = 68, 2176
-"""Bytes of a flit, the least of a packet, and of the 32 flits of a VC (Yin et al. 2023)."""
+"""Bytes of a flit, the smallest packet, and of the 32 flits of a VC (Yin et al. 2023)."""
 
 
 def chunk_packets(size: Size, schedule: Schedule) -> Packets:
-    """Packets that suit the chunks of a schedule: fine enough for pipelines, and not too many."""
+    """Returns packets small enough to pipeline the chunks of a schedule, but not too many."""
     chunk = max(1, size.bytes // schedule.chunks)
-    # An even number, so that two links side by side carry as many each.
+    # An even number, so that two parallel links carry equal shares.
     pairs = min(_PACKETS_OF_CHUNK, chunk // _FLIT) // 2
     packet = max(1, -(-chunk // max(1, 2 * pairs)))
     return Packets(size=Size(bytes=packet), buffer=Size(bytes=4 * max(packet, _VC)))
@@ -58,31 +59,31 @@ def run_on(
     datatype: str = "float32",
     verify: bool = True,
 ) -> PhasedRun:
-    """Runs a schedule between chiplets: messages take what links take.
+    """Simulates a schedule between chiplets; only links take time.
 
     Args:
-        schedule: what to run.
-        routes: for all of it, or for each of its phases; the same ones again are not switched.
-        size: the payload.
-        switch: what a change to other routes takes.
-        datatype: of the elements.
-        verify: whether to verify the schedule first.
+        schedule: The schedule.
+        routes: One for the schedule, or one for each phase; equal ones need no switch.
+        size: Payload.
+        switch: Time of a change of routes.
+        datatype: Datatype of the elements.
+        verify: Whether to verify the schedule first.
 
     Raises:
-        TuttiError: as :func:`tutti.simulate`.
+        TuttiError: As :func:`tutti.simulate`.
     """
     size = Size.of_any(size)
     packets = chunk_packets(size, schedule)
-    # Endpoints cost a picosecond, for nothing.
+    # Endpoints take a picosecond, which is negligible.
     machines = {
-        id(ways): Platform(
-            name="chiplets", model=Postal(alpha="1 ps"), routes=ways, packets=packets
+        id(route): Platform(
+            name="chiplets", model=Postal(alpha="1 ps"), routes=route, packets=packets
         )
-        for ways in routes
+        for route in routes
     }
     return simulate_phases(
         schedule,
-        [machines[id(ways)] for ways in routes],
+        [machines[id(route)] for route in routes],
         size=size,
         datatype=datatype,
         switch=Time.of_any(switch),
@@ -92,11 +93,11 @@ def run_on(
 
 @dataclass(frozen=True)
 class MappedSchedule:
-    """Where a schedule's messages go.
+    """The mapping of a schedule.
 
     Attributes:
-        schedule: What is performed.
-        mappings: One for all of it, or one for each of its phases.
+        schedule: The schedule.
+        mappings: One for the schedule, or one for each phase.
     """
 
     schedule: Schedule
@@ -110,13 +111,13 @@ class MappedSchedule:
         length: str | Length | None = None,
         per_span: bool = False,
     ) -> tuple[Routes, ...]:
-        """The ways of each mapping; equal mappings have the same.
+        """Returns the routes of each mapping; equal mappings share routes.
 
         Args:
-            rate: of every link.
-            latency: of every link.
-            length: of a mesh link.
-            per_span: whether a piece takes as many times the latency as it spans nodes.
+            rate: Rate of every link.
+            latency: Latency of every link.
+            length: Length of a mesh link.
+            per_span: Whether the latency of a piece scales with its span.
         """
         made: dict[int, Routes] = {}
         for mapping in self.mappings:
@@ -137,18 +138,18 @@ class MappedSchedule:
         datatype: str = "float32",
         verify: bool = True,
     ) -> PhasedRun:
-        """Simulates it packet by packet.
+        """Simulates the schedule with packets.
 
         Args:
-            size: the payload.
-            rate: of every link.
-            latency: of every link.
-            switch: what it takes to configure the mesh for the next phase.
-            datatype: of the elements.
-            verify: whether to verify the schedule first.
+            size: Payload.
+            rate: Rate of every link.
+            latency: Latency of every link.
+            switch: Time to configure the mesh for the next phase.
+            datatype: Datatype of the elements.
+            verify: Whether to verify the schedule first.
 
         Raises:
-            TuttiError: as :func:`tutti.simulate`.
+            TuttiError: As :func:`tutti.simulate`.
         """
         routes = self.routes(rate, latency)
         return run_on(self.schedule, routes, size, switch=switch, datatype=datatype, verify=verify)
@@ -163,37 +164,37 @@ def plan(
     method: Method = "auto",
     time_limit: str | Time = "20 s",
 ) -> MappedSchedule:
-    """Maps a schedule: most flows on links of their own, or spread where fewer then meet on one.
+    """Maps a schedule with the most dedicated flows, or spread if that lowers the link load.
 
     Args:
-        schedule: what is performed; rank r is node r.
-        mesh: where.
-        switched: whether the mesh is configured anew for each phase.
-        copies: how many links side by side each pair asks for.
-        method: as :func:`tutti.bypass.map_flows` takes it.
-        time_limit: for each search, in the solver's own count of its work.
+        schedule: The schedule; rank r is node r.
+        mesh: The mesh.
+        switched: Whether to configure the mesh again for each phase.
+        copies: Parallel links requested per pair.
+        method: As in :func:`tutti.bypass.map_flows`.
+        time_limit: Deterministic time of each search.
 
     Raises:
-        BypassError: the schedule has other ranks than the mesh has nodes, or no such method.
+        BypassError: The ranks do not match the nodes, or the method is unknown.
     """
-    asked = asked_flows(schedule, switched=switched, copies=copies)
+    requested = flows_of_configurations(schedule, switched=switched, copies=copies)
     found = {
         flows: _less_loaded(map_flows(mesh, flows, method=method, time_limit=time_limit))
-        for flows in dict.fromkeys(asked)
+        for flows in dict.fromkeys(requested)
     }
-    return MappedSchedule(schedule, tuple(found[flows] for flows in asked))
+    return MappedSchedule(schedule, tuple(found[flows] for flows in requested))
 
 
-def asked_flows(
+def flows_of_configurations(
     schedule: Schedule, *, switched: bool = False, copies: int = 1
 ) -> list[tuple[Flow, ...]]:
-    """What each configuration is for: all of a schedule, or, switched, each of its phases."""
+    """Returns the flows of each configuration: of the schedule or, switched, of each phase."""
     phases = range(schedule.phases) if switched else (None,)
     return [tuple(flows_of(schedule, phase=phase)) * copies for phase in phases]
 
 
 def _less_loaded(mapping: Mapping) -> Mapping:
-    """This, or all flows spread over the mesh, where fewer then meet on a link."""
+    """Returns the mapping, or all flows spread over the mesh if that lowers the link load."""
     if not mapping.shared and not mapping.unplaced:
         return mapping
     spread = spread_flows(mapping.mesh, mapping.flows)

@@ -1,4 +1,4 @@
-"""A mapping as a platform file, which `tutti run` and `tutti compare` take."""
+"""Platform files of mappings, for `tutti run` and `tutti compare`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def platform_text(mapping: Mapping, *, rate: str, latency: str) -> str:
-    """The file: ends that cost next to nothing, links in whose queues packets meet, and every way.
+    """Returns the file: negligible endpoint costs, packet queues at links, and every path.
 
     Raises:
-        UnitError: a value without a unit.
+        UnitError: A value has no unit.
     """
     TimePerByte.of_any(rate), Time.of_any(latency)
     network = mapping.configuration
@@ -47,10 +47,10 @@ def platform_text(mapping: Mapping, *, rate: str, latency: str) -> str:
 
 
 def write_platform(path: Path, mapping: Mapping, *, rate: str, latency: str) -> Path:
-    """Writes it.
+    """Writes the platform file.
 
     Raises:
-        UnitError: a value without a unit.
+        UnitError: A value has no unit.
     """
     path.write_text(platform_text(mapping, rate=rate, latency=latency), encoding="utf-8")
     return path

@@ -1,8 +1,8 @@
-"""How many flows can have links of their own at most: a linear relaxation.
+"""An upper bound of the number of dedicated flows, by linear relaxation.
 
-Flows may be split over any ways there are, however long, and in any fractions, so no choice of ways
-exceeds it. Flows with a common end count as one commodity, which changes nothing: what reaches the
-end can be taken apart again.
+Flows may be split over any paths in any fractions, so no selection of paths exceeds the bound.
+Flows with a common end form one commodity, which does not change the optimum, because it can be
+decomposed again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tutti.bypass.space import Hop, Space
 
 _MOST_SHARES = 100_000
-"""Unknowns: more take minutes."""
+"""The most unknowns; larger programs take minutes."""
 
 
 def limits(space: Space) -> Iterator[tuple[list[Hop], int]]:
-    """Hops of which there is room for so many together."""
+    """Yields sets of hops and the capacity that each set shares."""
     long: dict[object, list[Hop]] = defaultdict(list)
     every: dict[object, list[Hop]] = defaultdict(list)
     ports: dict[object, list[Hop]] = defaultdict(list)
@@ -43,32 +43,34 @@ def limits(space: Space) -> Iterator[tuple[list[Hop], int]]:
         yield hops, space.wires
 
 
-def relaxed_bound(space: Space, wanted: Counter[Flow], limit: float) -> int:
-    """The bound; the number of flows where the relaxation is too large or takes too long.
+def relaxed_bound(space: Space, requested: Counter[Flow], limit: float) -> int:
+    """Returns the bound, or the number of flows if the relaxation is too large or too slow.
 
     Args:
-        space: what there is room for.
-        wanted: how many links each pair asks for.
-        limit: in the solver's units of deterministic time, about seconds.
+        space: The resources of the mesh.
+        requested: Links requested by each pair.
+        limit: Limit in deterministic time, about seconds.
     """
     from ortools.linear_solver import pywraplp
 
-    turned = len({source for source, _ in wanted}) < len({end for _, end in wanted})
-    ends = sorted({flow[0] if turned else flow[1] for flow in wanted})
-    bound = sum(wanted.values())
+    turned = len({source for source, _ in requested}) < len({end for _, end in requested})
+    ends = sorted({flow[0] if turned else flow[1] for flow in requested})
+    bound = sum(requested.values())
     if len(ends) * len(space.hops) > _MOST_SHARES:
         return bound
     solver: Any = pywraplp.Solver.CreateSolver("GLOP")
-    asked = {flow: solver.NumVar(0, count, "") for flow, count in wanted.items()}
+    accepted = {flow: solver.NumVar(0, count, "") for flow, count in requested.items()}
     shares: dict[Hop, list[Any]] = {hop: [] for hop in space.hops}
     for end in ends:
-        here = {b if turned else a: x for (a, b), x in asked.items() if (a if turned else b) == end}
+        here = {
+            b if turned else a: x for (a, b), x in accepted.items() if (a if turned else b) == end
+        }
         _commodity(solver, space, here, (end, turned), shares)
     for hops, most in limits(space):
         row = solver.Constraint(-solver.infinity(), most)
         for share in (share for hop in hops for share in shares[hop]):
             row.SetCoefficient(share, 1)
-    for flow in asked.values():
+    for flow in accepted.values():
         solver.Objective().SetCoefficient(flow, 1)
     solver.Objective().SetMaximization()
     solver.SetSolverSpecificParametersAsString(f"max_deterministic_time: {limit}")
@@ -80,11 +82,11 @@ def relaxed_bound(space: Space, wanted: Counter[Flow], limit: float) -> int:
 def _commodity(
     solver: Any,  # noqa: ANN401 - has no types
     space: Space,
-    asked: dict[int, Any],
+    accepted: dict[int, Any],
     end: tuple[int, bool],
     shares: dict[Hop, list[Any]],
 ) -> None:
-    """What leaves a node is what arrives and what is asked for there, but for the common end."""
+    """Adds flow conservation at every node except the common end."""
     node, turned = end
     rows = [solver.Constraint(0, 0) for _ in range(space.nodes)]
     for hop in space.hops:
@@ -93,6 +95,6 @@ def _commodity(
             shares[hop].append(share)
             rows[hop[0]].SetCoefficient(share, -1 if turned else 1)
             rows[hop[1]].SetCoefficient(share, 1 if turned else -1)
-    for other, flow in asked.items():
+    for other, flow in accepted.items():
         rows[other].SetCoefficient(flow, -1)
     rows[node].SetBounds(-solver.infinity(), solver.infinity())

@@ -1,8 +1,8 @@
-"""What is done with what dedicated flows leave: ways for the other flows, more links, mesh links.
+"""Paths of flows without dedicated links, and use of the remaining wires and ports.
 
-Other flows go over mesh links at idle ports, spread as evenly as they can be, and only where there
-is no such way over links that a dedicated flow has to itself. Idle wires and ports then double the
-links in greatest demand, and idle ports get their mesh links back.
+Shared flows use mesh links at idle ports, spread evenly, and links of dedicated flows only if no
+other path exists. Remaining wires and ports then double the most loaded links. Finally, idle ports
+get their mesh links back.
 """
 
 from __future__ import annotations
@@ -22,56 +22,56 @@ if TYPE_CHECKING:
     from tutti.bypass.space import Hop, Space
 
 _HOP, _OTHERS, _OWNED = 4, 2, 1 << 20
-"""What a hop costs, what each flow on its links adds, and what a link costs that has an owner."""
+"""The cost of a hop, of each flow on its links, and of a link of a dedicated flow."""
 
 
 class Live:
-    """Which links are live, and the ways of all flows over them."""
+    """The live links and the paths of all flows."""
 
     def __init__(self, space: Space, flows: Sequence[Flow], chosen: Chosen) -> None:
-        """Finds ways for the flows that have no links of their own; other links are not live."""
+        """Finds paths for the shared flows; links without flows are not live."""
         self.flows = flows
         self.own: Counter[Hop] = Counter()
-        """How many links from one node to another dedicated flows have to themselves."""
+        """The links of each hop that belong to dedicated flows."""
         self.shared: Counter[Hop] = Counter()
-        """How many other flows go from one node to another."""
-        asked = Counter(flows)
-        for flow, way in chosen.ways.items():
-            for hop in hops_of(way):
+        """The number of shared flows on each hop."""
+        requested = Counter(flows)
+        for flow, path in chosen.paths.items():
+            for hop in hops_of(path):
                 self.own[hop] += chosen.links[flow]
-                if chosen.links[flow] < asked[flow]:
-                    self.shared[hop] += asked[flow] - chosen.links[flow]
+                if chosen.links[flow] < requested[flow]:
+                    self.shared[hop] += requested[flow] - chosen.links[flow]
         self.taken = TakenHops(space, self.own.elements())
-        rest = [flow for flow in dict.fromkeys(flows) if flow not in chosen.ways]
+        rest = [flow for flow in dict.fromkeys(flows) if flow not in chosen.paths]
         self._demand = Counter(hop for flow in rest for hop in hops_of(space.xy(*flow)))
         self._mesh_back()
-        self.ways = {flow: list(way) for flow, way in chosen.ways.items()}
+        self.paths = {flow: list(path) for flow, path in chosen.paths.items()}
         for flow in rest:
             cheapest = self._cheapest(flow)
             if cheapest is not None:
-                self.ways[flow] = cheapest
+                self.paths[flow] = cheapest
                 for hop in hops_of(cheapest):
-                    self.shared[hop] += asked[flow]
+                    self.shared[hop] += requested[flow]
         for hop in list(self.taken.hops):
             if not self.own[hop] and not self.shared[hop]:
                 self.taken.give(hop)
 
     def fill(self) -> None:
-        """Doubles what is in greatest demand, then gives idle ports their mesh links back."""
+        """Doubles the most loaded links, then gives idle ports their mesh links back."""
         self._relieve()
-        whole = [hops_of(way) for way in self.ways.values()]
-        while whole:  # one more link for each in every round
-            whole = [hops for hops in whole if self.taken.add(hops)]
+        pending = [hops_of(path) for path in self.paths.values()]
+        while pending:  # one more link for each in every round
+            pending = [hops for hops in pending if self.taken.add(hops)]
         self._mesh_back()
 
     @property
     def lent(self) -> set[Hop]:
-        """Where others go over links that have an owner."""
+        """The hops on which shared flows use links of dedicated flows."""
         crowded = (hop for hop in self.shared if self.own[hop])
         return {hop for hop in crowded if self.own[hop] + self.shared[hop] > self.taken.hops[hop]}
 
     def _mesh_back(self) -> None:
-        """Every mesh link whose ports are idle, those in demand first."""
+        """Adds every mesh link whose ports are idle, the most requested first."""
         space, demand = self.taken.space, self._demand
         hops = [hop for hop, stretch in space.hops.items() if stretch.span == 1]
         for hop in sorted(hops, key=lambda hop: (-demand[hop], hop)):
@@ -79,21 +79,21 @@ class Live:
                 self.taken.add([hop])
 
     def _cheapest(self, flow: Flow) -> list[int] | None:
-        """The cheapest way over live links; among equals the first by its nodes."""
+        """Returns the path of least cost over live links; ties are broken by node numbers."""
         source, destination = flow
         waiting: list[tuple[int, list[int]]] = [(0, [source])]
         done: set[int] = set()
         while waiting:
-            cost, way = heapq.heappop(waiting)
-            at = way[-1]
+            cost, path = heapq.heappop(waiting)
+            at = path[-1]
             if at == destination:
-                return way
+                return path
             if at in done:
                 continue
             done.add(at)
             for to in self.taken.space.leaving[at]:
                 if to not in done and self.taken.hops[at, to]:
-                    heapq.heappush(waiting, (cost + self._price((at, to)), [*way, to]))
+                    heapq.heappush(waiting, (cost + self._price((at, to)), [*path, to]))
         return None
 
     def _price(self, hop: Hop) -> int:
@@ -101,10 +101,10 @@ class Live:
         return _HOP + _OTHERS * self.shared[hop] + (_OWNED if is_owned else 0)
 
     def _relieve(self) -> None:
-        """More links where more flows go than there are links, the most crowded first."""
+        """Adds links where flows outnumber links, the most crowded first."""
         loads: Counter[Hop] = Counter()
         for flow in self.flows:
-            loads.update(hops_of(self.ways.get(flow, ())))
+            loads.update(hops_of(self.paths.get(flow, ())))
         crowded = [(-load / self.taken.hops[hop], hop) for hop, load in loads.items()]
         heapq.heapify(crowded)
         while crowded and crowded[0][0] < -1:

@@ -1,16 +1,16 @@
-"""What a bypass mesh has room for: hops along its lines, and which of them fit together.
+"""The resources of a bypass mesh: hops along its lines, and which of them fit together.
 
-A hop is a link from one node to another of the same row or column: between neighbours the mesh's
-own link or a bypass piece of one segment, otherwise a bypass piece. Which of them it is matters to
-nobody until wires and ports are given out, because
+A hop is a link between two nodes of one row or column: a mesh link between neighbours, or a piece
+of a bypass wire. Wires and ports are assigned later, because two conditions guarantee that they
+exist:
 
-* pieces on one wire must not overlap, and intervals of which no more than W cover a segment always
-  fit on W wires; the mesh's own link is one more wire for hops of one segment;
-* a port of a router takes its own mesh link or a bypass piece that its mux admits, so a set of hops
-  has ports whenever no group of ports is asked for more hops than it has ports.
+* Pieces on one wire must not overlap. Intervals of which at most W cover a segment always fit on W
+  wires. The mesh link is an additional wire for hops of one segment.
+* A port connects to its mesh link or to a piece that its multiplexer allows. A set of hops has
+  ports if every group of ports has at least as many ports as hops.
 
-So a set of hops fits when three counts do: pieces on each segment, hops that leave each group of
-output ports, and hops that arrive at each group of input ports.
+So a set of hops fits if three counts are within limits: pieces on each segment, hops out of each
+group of output ports, and hops into each group of input ports.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Line(NamedTuple):
 
     axis: Literal["x", "y"]
     number: int
-    """Of the row or column."""
+    """The number of the row or column."""
     sign: Literal["+", "-"]
 
 
 class Stretch(NamedTuple):
-    """Where a hop lies: on which line, from which segment on, and before which."""
+    """The position of a hop: its line, its first segment and the one after its last."""
 
     line: Line
     first: int
@@ -47,12 +47,12 @@ class Stretch(NamedTuple):
 
     @property
     def span(self) -> int:
-        """How many segments it covers."""
+        """The number of segments."""
         return self.end - self.first
 
 
 PORTS: dict[Muxes, int] = {"own": 1, "axis": 2, "sign": 2, "any": 4}
-"""How many ports a group has: those that one kind of mux lets a piece choose among."""
+"""The ports in a group, among which a multiplexer setting lets a piece choose."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Space:
 
     @property
     def nodes(self) -> int:
-        """How many there are."""
+        """The number of nodes."""
         return self.side * self.side
 
     @cached_property
     def hops(self) -> dict[Hop, Stretch]:
-        """Every hop there can be, in the order of its ends."""
+        """All possible hops, ordered by their ends."""
         side = self.side
         found: dict[Hop, Stretch] = {}
         for node in range(self.nodes):
@@ -84,29 +84,29 @@ class Space:
 
     @cached_property
     def leaving(self) -> dict[int, list[int]]:
-        """Where hops lead from each node, nearest first."""
+        """The destinations of the hops from each node, nearest first."""
         near: dict[int, list[int]] = {node: [] for node in range(self.nodes)}
         for source, destination in sorted(self.hops, key=lambda hop: (self.hops[hop].span, hop)):
             near[source].append(destination)
         return near
 
     def group(self, line: Line) -> str:
-        """The ports that a hop along this line may leave and arrive by."""
-        kept = {"own": (line.axis, line.sign), "axis": (line.axis,), "sign": (line.sign,)}
-        return "".join(kept.get(self.muxes, ()))
+        """Returns the port group of hops along this line."""
+        fields = {"own": (line.axis, line.sign), "axis": (line.axis,), "sign": (line.sign,)}
+        return "".join(fields.get(self.muxes, ()))
 
     @property
     def ports(self) -> int:
-        """How many ports a group has."""
+        """The number of ports in a group."""
         return PORTS[self.muxes]
 
     def distance(self, a: int, b: int) -> int:
-        """In segments, along rows and columns."""
+        """Returns the distance in segments along rows and columns."""
         (row, column), (other_row, other_column) = divmod(a, self.side), divmod(b, self.side)
         return abs(row - other_row) + abs(column - other_column)
 
     def xy(self, source: int, destination: int) -> list[int]:
-        """The way along the row, then along the column, from neighbour to neighbour."""
+        """Returns the dimension-order path: along the row, then along the column."""
         (row, column), (end_row, end_column) = (divmod(n, self.side) for n in (source, destination))
         across = [row * self.side + at for at in _from_to(column, end_column)]
         along = [at * self.side + end_column for at in _from_to(row, end_row)]
@@ -123,13 +123,13 @@ def _from_to(first: int, last: int) -> range:
 
 
 class TakenHops:
-    """The hops that are taken, how often, and what they leave free."""
+    """The multiset of hops in use, and the remaining resources."""
 
     def __init__(self, space: Space, hops: Iterable[Hop] = ()) -> None:
-        """Takes these hops, which must fit."""
+        """Adds these hops, which must fit."""
         self.space = space
         self.hops: Counter[Hop] = Counter()
-        """How many links there are from one node to another."""
+        """The number of links of each hop."""
         self._long: Counter[tuple[Line, int]] = Counter()
         self._all: Counter[tuple[Line, int]] = Counter()
         self._out: Counter[tuple[int, str]] = Counter()
@@ -138,7 +138,7 @@ class TakenHops:
             self.take(hop)
 
     def fits(self, hop: Hop) -> bool:
-        """Whether there is room for one more."""
+        """Whether another link of this hop fits."""
         space = self.space
         stretch = space.hops[hop]
         line, group = stretch.line, space.group(stretch.line)
@@ -152,7 +152,7 @@ class TakenHops:
         )
 
     def add(self, hops: Iterable[Hop]) -> bool:
-        """Takes all of these if there is room for them at once, otherwise none."""
+        """Adds all of these hops if they fit together, otherwise none."""
         placed: list[Hop] = []
         for hop in hops:
             if not self.fits(hop):
@@ -164,11 +164,11 @@ class TakenHops:
         return True
 
     def take(self, hop: Hop) -> None:
-        """Takes one more."""
+        """Adds a hop."""
         self._count(hop, 1)
 
     def give(self, hop: Hop) -> None:
-        """Gives one back."""
+        """Removes a hop."""
         self._count(hop, -1)
         if not self.hops[hop]:
             del self.hops[hop]

@@ -1,13 +1,14 @@
-"""Topologies: which NPU is linked to which, how fast, and the way a message takes.
+"""Topologies: NPUs, switches and routers, the links between them, and the routes of messages.
 
-A topology comes from a family, from a networkx graph, or from a file; all three give the same
-immutable graph, laid out by the core.
+A topology comes from a family, a networkx graph, or a file. All three yield the same immutable
+graph of the core.
 
->>> torus = Topology.build("torus:4x4", rate="50 GB/s", latency="300 ns")
->>> torus.facts.diameter
-4
->>> torus.routes("dimension_order").pair(0, 5).latency
-Time('600 ns')
+Examples:
+    >>> torus = Topology.build("torus:4x4", rate="50 GB/s", latency="300 ns")
+    >>> torus.facts.diameter
+    4
+    >>> torus.routes("dimension_order").pair(0, 5).latency
+    Time('600 ns')
 """
 
 from __future__ import annotations

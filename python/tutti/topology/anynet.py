@@ -1,14 +1,14 @@
-"""Network files of BookSim 2 (`anynet`): routers, what hangs on them, and how many cycles away.
+"""Network files of BookSim 2 (`anynet`): routers, the nodes on them, and latencies in cycles.
 
-A line begins with a router or node and goes on with what it is linked to, each with the latency in
-cycles behind it, or 1::
+A line starts with a router or node and lists its neighbours, each with an optional latency in
+cycles (default 1)::
 
     router 0 node 0 node 1 router 1 15 router 2
 
-A node is an NPU here. Between routers a latency is that of one direction: the channel back has what
-a line of the other router gives it, and 1 cycle if none does; what is given again replaces what was
-given. Behind a node it is that of both directions. (BookSim 2.0 documents this for nodes, but its
-reader takes the node's number for that of a router there: its nodes stay 1 cycle away.)
+A node is an NPU. A latency between routers applies to one direction: the line of the other router
+gives that of the reverse channel, 1 cycle by default. A later value replaces an earlier one. A
+latency after a node applies to both directions. (BookSim 2.0 documents this for nodes, but its
+parser takes the node's number for that of a router there: its nodes stay 1 cycle away.)
 """
 
 from __future__ import annotations
@@ -37,33 +37,33 @@ Kind = Literal["router", "node"]
 
 
 class Channel(NamedTuple):
-    """A link, as the file has it."""
+    """A link of the file."""
 
     cycles: int
     line: int
-    """Where it was given; counted from 1."""
+    """The line that defines it, from 1."""
 
 
 @dataclass(slots=True)
 class Anynet:
-    """What a file says, before it is a topology."""
+    """The content of a file, not validated as a topology."""
 
     source: str
     router_of: dict[int, int] = field(default_factory=dict)
-    """The router that each node is on."""
+    """The router of each node."""
     nodes: dict[int, Channel] = field(default_factory=dict)
-    """The links between each node and its router, each way."""
+    """The links between each node and its router, in both directions."""
     channels: dict[tuple[int, int], Channel] = field(default_factory=dict)
     """The link from one router to another."""
     routers: dict[int, int] = field(default_factory=dict)
-    """Every router, with the line that first names it."""
+    """The line that first names each router."""
 
 
 def read(path: str | Path) -> Anynet:
     """Reads a file.
 
     Raises:
-        TopologyError: the file cannot be read, or a line of it says what cannot be.
+        TopologyError: The file cannot be read, or a line is invalid.
     """
     data = read_bytes(Path(path), hint="name a network file of BookSim")
     try:
@@ -75,10 +75,10 @@ def read(path: str | Path) -> Anynet:
 
 
 def parse(text: str, *, source: str) -> Anynet:
-    """Reads the text of a file; `source` names it in errors.
+    """Parses the text of a file; `source` names it in errors.
 
     Raises:
-        TopologyError: a line says what cannot be, or numbers are left out.
+        TopologyError: A line is invalid, or numbers are missing.
     """
     anynet = Anynet(source=source)
     for number, line in enumerate(text.split("\n"), start=1):
@@ -90,10 +90,10 @@ def parse(text: str, *, source: str) -> Anynet:
 
 
 def core_of(anynet: Anynet, *, name: str, cycle: Time, rate: TimePerByte) -> _core.Topology:
-    """The topology, with NPUs `npu0`, `npu1`, ... and routers `router0`, `router1`, ...
+    """Returns the topology, with NPUs `npu0`, `npu1`, ... and routers `router0`, `router1`, ...
 
     Raises:
-        TopologyError: a latency has too many cycles, or the graph cannot be a topology.
+        TopologyError: A latency has too many cycles, or the graph is not a topology.
     """
     npus = len(anynet.nodes)
     most = (2**64 - 1) // max(cycle.ps, 1)
@@ -129,16 +129,16 @@ def core_of(anynet: Anynet, *, name: str, cycle: Time, rate: TimePerByte) -> _co
 def _read_line(anynet: Anynet, line: int, words: list[str]) -> None:
     source = anynet.source
     rest = iter(words)
-    kind, number = _end(source, line, next(rest), rest, "at the beginning of a line")
+    kind, number = _end(source, line, next(rest), rest, "at the start of a line")
     if kind == "router":
         anynet.routers.setdefault(number, line)
     word = next(rest, None)
     while word is not None:
-        other_kind, other = _end(source, line, word, rest, f"beside {kind} {number}")
+        other_kind, other = _end(source, line, word, rest, f"after {kind} {number}")
         word = next(rest, None)
         cycles = 1
         if word is not None and word not in _KINDS and _starts_a_number(word):
-            cycles = _whole(source, line, word, f"the cycles to {other_kind} {other}", least=1)
+            cycles = _integer(source, line, word, f"the cycles to {other_kind} {other}", least=1)
             word = next(rest, None)
         _link(anynet, Channel(cycles, line), (kind, number), (other_kind, other))
 
@@ -168,7 +168,7 @@ def _link(anynet: Anynet, channel: Channel, a: tuple[Kind, int], b: tuple[Kind, 
 
 
 def _end(source: str, line: int, word: str, rest: Iterator[str], place: str) -> tuple[Kind, int]:
-    """`router 3` or `node 3`, of which `word` is the first."""
+    """Parses `router 3` or `node 3`, of which `word` is the first word."""
     if word not in _KINDS:
         hint = did_you_mean(word, _KINDS) or None
         _refuse(source, line, f"found `{shown(word)[1:-1]}` {place}", "`router` or `node`", hint)
@@ -176,25 +176,25 @@ def _end(source: str, line: int, word: str, rest: Iterator[str], place: str) -> 
     if number is None:
         _refuse(source, line, f"the line ends behind `{word}`", f"the number of the {word}")
     kind: Kind = "router" if word == "router" else "node"
-    return kind, _whole(source, line, number, f"the number of a {word}", least=0)
+    return kind, _integer(source, line, number, f"the number of a {word}", least=0)
 
 
 def _starts_a_number(word: str) -> bool:
     return word[0].isdigit() or word[0] in "+-."
 
 
-def _whole(source: str, line: int, word: str, what: str, *, least: int) -> int:
-    # More digits than this are beyond the largest, and Python would not read many thousands.
+def _integer(source: str, line: int, word: str, what: str, *, least: int) -> int:
+    # Longer numbers exceed the maximum, and Python limits the digits that it converts.
     plain = word.isascii() and word.isdigit() and len(word.lstrip("0")) <= 10
     value = int(word) if plain else -1
     if not plain or not least <= value <= _MOST_CYCLES:
-        expected = f"{what}, a whole number from {least} to {_MOST_CYCLES}"
+        expected = f"{what}, an integer from {least} to {_MOST_CYCLES}"
         _refuse(source, line, f"found `{shown(word)[1:-1]}`", expected)
     return value
 
 
 def _refuse_gaps(anynet: Anynet) -> None:
-    """Ranks are nodes, and as there the numbers are those of a list."""
+    """Rejects gaps: nodes are ranks, so their numbers are those of a list."""
     named = {"node": {n: channel.line for n, channel in anynet.nodes.items()}}
     for kind, lines in {**named, "router": anynet.routers}.items():
         if not lines:
@@ -202,8 +202,8 @@ def _refuse_gaps(anynet: Anynet) -> None:
         missing = _first_missing(lines)
         if missing is not None:
             last = max(lines)
-            problem = f"{kind} {last} is there, but no {kind} {missing}"
-            expected = f"{kind}s with the numbers 0 to {len(lines) - 1}, as there are {len(lines)}"
+            problem = f"{kind} {last} is defined, but {kind} {missing} is not"
+            expected = f"{kind}s 0 to {len(lines) - 1} for {len(lines)} {kind}s"
             _refuse(anynet.source, lines[last], problem, expected)
 
 
@@ -217,7 +217,7 @@ def _first_missing(numbers: Iterable[int]) -> int | None:
 def _refuse(
     source: str, line: int, problem: str, expected: str, hint: str | None = None
 ) -> NoReturn:
-    """Line 0 is the whole file."""
+    """Raises an error; line 0 is the entire file."""
     place = f"{source}:{line}" if line else source
     raise TopologyError(
         f"{place}: {problem}\nexpected: {expected}",

@@ -24,10 +24,10 @@ _SUFFIXES = {".graphml": "GraphML", ".json": "node-link JSON"}
 
 
 def read(path: str | Path) -> tuple[nx.Graph[Any], str]:
-    """The graph in a file, and what to call it.
+    """Returns the graph in a file and its name.
 
     Raises:
-        TopologyError: the file cannot be read, or is not of the format that its name says.
+        TopologyError: The file cannot be read, or does not have the format of its ending.
     """
     path = Path(path)
     suffix = _suffix(path)
@@ -37,7 +37,7 @@ def read(path: str | Path) -> tuple[nx.Graph[Any], str]:
 
 
 def write(topology: Topology, path: str | Path) -> None:
-    """Writes the topology in the format that the name says."""
+    """Writes the topology in the format of the file ending."""
     path = Path(path)
     suffix = _suffix(path)
     graph = topology.to_networkx()
@@ -52,15 +52,15 @@ def _suffix(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         known = " or ".join(f"{form} ({ending})" for ending, form in _SUFFIXES.items())
-        raise _file_mistake(path, f"`{path.suffix}` is no known ending: expected {known}")
+        raise _file_mistake(path, f"unknown file ending `{path.suffix}`: expected {known}")
     return suffix
 
 
 def read_bytes(path: Path, *, hint: str | None = None) -> bytes:
-    """All of a file that is not too large; `hint` replaces the one about formats.
+    """Returns the content of a file of limited size; `hint` replaces the hint about formats.
 
     Raises:
-        TopologyError: the file is missing, no regular file or too large.
+        TopologyError: The file is missing, not a regular file, or too large.
     """
     try:
         return reader.read_bytes(path, Bytes.TABLE, "a graph", hint=hint or "")
@@ -87,7 +87,7 @@ def _graphml(data: bytes, source: str) -> nx.Graph[Any]:
 
 
 def _check_endpoints(root: ElementTree.Element, source: str) -> None:
-    """Edges to nodes that do not exist: networkx would make nodes of them."""
+    """Rejects edges to undefined nodes, for which networkx would create nodes."""
     nodes = {node.get("id") for node in root.iter() if node.tag.rpartition("}")[2] == "node"}
     for edge in root.iter():
         if edge.tag.rpartition("}")[2] != "edge":
@@ -96,12 +96,12 @@ def _check_endpoints(root: ElementTree.Element, source: str) -> None:
             if edge.get(end) not in nodes:
                 a, b = edge.get("source"), edge.get("target")
                 raise _format_mistake(
-                    source, f"edge {a} -> {b}: there is no node `{edge.get(end)}`"
+                    source, f"edge {a} -> {b}: node `{edge.get(end)}` is not defined"
                 )
 
 
 class _NodeLink(BaseModel):
-    """The outer form of node-link JSON; attributes are checked with the graph."""
+    """The outer structure of node-link JSON; attributes are checked with the graph."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -124,7 +124,7 @@ def _node_link(data: bytes, source: str) -> nx.Graph[Any]:
 
 
 def _linked(document: _NodeLink, source: str) -> nx.Graph[Any]:
-    """The graph, of nodes that are all there."""
+    """Returns the graph; all nodes of its edges are defined."""
     classes = {
         (False, False): nx.Graph,
         (False, True): nx.MultiGraph,
@@ -135,16 +135,16 @@ def _linked(document: _NodeLink, source: str) -> nx.Graph[Any]:
     for number, node in enumerate(document.nodes):
         key = _key(node, "id", f"node number {number}", source)
         if key in graph:
-            raise _format_mistake(source, f"node {key}: there are two of that `id`")
+            raise _format_mistake(source, f"node {key}: the `id` appears twice")
         graph.add_node(key, **{str(k): v for k, v in node.items() if k != "id"})
     for number, edge in enumerate(document.edges):
         place = f"edge number {number}"
         a, b = (_key(edge, end, place, source) for end in ("source", "target"))
         for end in (a, b):
             if end not in graph:
-                raise _format_mistake(source, f"edge {a} -> {b}: there is no node `{end}`")
+                raise _format_mistake(source, f"edge {a} -> {b}: node `{end}` is not defined")
         if not document.multigraph and graph.has_edge(a, b):
-            problem = f"edge {a} -> {b}: there are two, but the file says `multigraph: false`"
+            problem = f"edge {a} -> {b}: it appears twice, but the file has `multigraph: false`"
             raise _format_mistake(source, problem)
         rest = {str(k): v for k, v in edge.items() if k not in {"source", "target", "key"}}
         graph.add_edge(a, b, **rest)
@@ -152,12 +152,12 @@ def _linked(document: _NodeLink, source: str) -> nx.Graph[Any]:
 
 
 def _key(table: dict[str, Any], name: str, place: str, source: str) -> str | int:
-    """A node's id, which has to be text or a whole number."""
+    """Returns a node's id, which is text or an integer."""
     value = table.get(name)
     if isinstance(value, str | int) and not isinstance(value, bool):
         return value
-    problem = f"{place}: `{name}` is {'no id' if name in table else 'missing'}"
-    raise _format_mistake(source, f"{problem}: expected text or a whole number")
+    problem = f"{place}: `{name}` is {'not an id' if name in table else 'missing'}"
+    raise _format_mistake(source, f"{problem}: expected text or an integer")
 
 
 def _one_line(error: Exception) -> str:

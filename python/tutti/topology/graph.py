@@ -1,4 +1,4 @@
-"""The graph and its routes, as the core laid them out."""
+"""Graphs and routes of the core."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Vertex:
     name: str
     kind: Kind
     rank: int | None
-    """The rank that an NPU hosts; None for switches and routers."""
+    """The rank of an NPU; None for switches and routers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A link in one direction; a cable is two of them."""
+    """A link in one direction; a cable is two links."""
 
     index: int
     source: str
@@ -50,26 +50,26 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """A path between two ranks, as a single wire."""
+    """A path between two ranks as a single wire."""
 
     latency: Time
-    """The sum of the links' latencies."""
+    """The sum of the link latencies."""
     bottleneck: TimePerByte
     """The time per byte of the slowest link; zero from a rank to itself."""
     hops: int
 
 
 class Topology:
-    """An immutable graph of NPUs, switches and routers, joined by one-directional links.
+    """An immutable graph of NPUs, switches and routers, joined by unidirectional links.
 
-    The NPUs are the first vertices, and hold the ranks 0, 1, ... in this order. Two topologies are
-    equal when they have the same vertices and links, however they were built.
+    The NPUs are the first vertices and host the ranks 0, 1, ... in order. Topologies are equal if
+    they have the same vertices and links, however they were built.
     """
 
-    __hash__ = None  # type: ignore[assignment] # equal graphs of different origin are not told apart
+    __hash__ = None  # type: ignore[assignment] # equality ignores the origin of a graph
 
     def __init__(self, core: _core.Topology) -> None:
-        """Wraps what the core laid out; use `build`, `from_networkx` or `read`."""
+        """Wraps a topology of the core; use `build`, `from_networkx` or `read`."""
         self._core = core
 
     @classmethod
@@ -82,20 +82,18 @@ class Topology:
         length: str | Length | None = None,
         links: Sequence[Mapping[str, Any]] | None = None,
     ) -> Topology:
-        """Builds a family of topologies.
+        """Builds a topology of a family.
 
         Args:
-            notation: ``family:argument``, such as ``"torus:4x4x4"`` or
-                ``"hierarchical:switch:8/ring:16"``; `families` lists them.
-            rate: of every link in its direction, such as ``"50 GB/s"``.
-            latency: of every link, such as ``"300 ns"``.
-            length: of every link, such as ``"2 m"``; may be left out.
-            links: instead of these, one table of ``rate``, ``latency`` and ``length`` for each of
-                `link_classes`, where links differ.
+            notation: ``family:argument``, such as ``"torus:4x4x4"``; see `families`.
+            rate: Rate of every link, such as ``"50 GB/s"``.
+            latency: Latency of every link, such as ``"300 ns"``.
+            length: Optional length.
+            links: Instead, one table of these per link class, in the order of `link_classes`.
 
         Raises:
-            TopologyError: the notation or the link parameters do not fit.
-            UnitError: a value without a unit.
+            TopologyError: The notation or the link parameters are invalid.
+            UnitError: A value has no unit.
         """
         if (links is None) == (rate is None or latency is None) or (
             links is not None and (rate, latency, length) != (None, None, None)
@@ -124,20 +122,20 @@ class Topology:
     def from_networkx(
         cls, graph: nx.Graph[Any], *, name: str | None = None, source: str = "the graph"
     ) -> Topology:
-        """Builds the topology that a networkx graph describes.
+        """Builds the topology of a networkx graph.
 
-        An edge of a directed graph is a link, an edge of an undirected graph a cable: a link each
-        way. Edges have ``rate`` and ``latency``, and may have ``length``; nodes have ``kind``
-        (``npu``, ``switch`` or ``router``; all are NPUs when no node has it), and NPUs may have
-        ``rank`` (their order in the graph counts when none has it).
+        An edge of a directed graph is a link, an edge of an undirected graph a cable. Edges have
+        ``rate`` and ``latency``, and optionally ``length``. Nodes have ``kind`` (``npu``,
+        ``switch`` or ``router``; without any, all are NPUs). NPUs may have ``rank``; without any,
+        their order in the graph applies.
 
         Args:
-            graph: any graph or multigraph of networkx.
-            name: what the topology is called; the graph's own name if it is left out.
-            source: what errors call the graph, such as a file's name.
+            graph: A graph or multigraph of networkx.
+            name: Name of the topology; by default that of the graph.
+            source: Name of the graph in errors, such as a file name.
 
         Raises:
-            TopologyError: an attribute is missing or wrong, or the graph cannot be a topology.
+            TopologyError: An attribute is missing or invalid, or the graph is not a topology.
         """
         from tutti.topology.interchange import core_of
 
@@ -148,7 +146,7 @@ class Topology:
         """Reads a GraphML (``.graphml``) or node-link JSON file (``.json``) of networkx.
 
         Raises:
-            TopologyError: the file cannot be read, or is no topology; the message names the place.
+            TopologyError: The file cannot be read, or does not describe a topology.
         """
         from tutti.topology.files import read
 
@@ -159,19 +157,20 @@ class Topology:
     def from_anynet(
         cls, path: str | Path, *, cycle: str | Time, rate: str | TimePerByte
     ) -> Topology:
-        """Reads a network file of BookSim 2 (`anynet`): its nodes are the NPUs, by number.
+        """Reads a network file of BookSim 2 (`anynet`); its nodes are the NPUs, by number.
+
+        A line such as ``router 0 node 0 node 1 router 1 15`` lists the neighbours of a router, each
+        with an optional latency in cycles (default 1). A latency between routers applies to one
+        direction.
 
         Args:
-            path: the file. Lines are such as ``router 0 node 0 node 1 router 1 15``: a latency in
-                cycles may follow what a router is linked to, otherwise it is 1. Between routers it
-                is that of one direction; the other is 1 cycle unless it is given, too.
-            cycle: what a cycle lasts, such as ``"1 ns"``.
-            rate: of every link in its direction, such as ``"16 GB/s"``.
+            path: The file.
+            cycle: Time of a cycle, such as ``"1 ns"``.
+            rate: Rate of every link, such as ``"16 GB/s"``.
 
         Raises:
-            TopologyError: the file cannot be read, or is no such network; the message names the
-                line.
-            UnitError: a value without a unit.
+            TopologyError: The file cannot be read or is invalid; the error names the line.
+            UnitError: A value has no unit.
         """
         from pathlib import Path
 
@@ -182,17 +181,17 @@ class Topology:
         return cls(anynet.core_of(anynet.read(path), name=name, cycle=time, rate=per_byte))
 
     def write(self, path: str | Path) -> None:
-        """Writes a GraphML or node-link JSON file that `read` turns into an equal topology.
+        """Writes a GraphML or node-link JSON file that `read` converts to an equal topology.
 
         Raises:
-            TopologyError: the name ends in neither ``.graphml`` nor ``.json``.
+            TopologyError: The file ending is neither ``.graphml`` nor ``.json``.
         """
         from tutti.topology.files import write
 
         write(self, path)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """The graph with an edge per link and the attributes that `from_networkx` reads."""
+        """Returns a graph with an edge per link and the attributes that `from_networkx` reads."""
         from tutti.topology.interchange import networkx_of
 
         return networkx_of(self)
@@ -201,101 +200,105 @@ class Topology:
         """Draws the graph: shape by kind of vertex, colour and width by kind of link.
 
         Args:
-            path: where to; ``.svg``, ``.png`` or ``.pdf``.
-            names: whether vertices carry their names; by default if they are few.
+            path: Output file; ``.svg``, ``.png`` or ``.pdf``.
+            names: Whether to label vertices; by default if there are few.
 
         Returns:
-            The path written.
+            The output file.
 
         Raises:
-            TopologyError: the graph has too many vertices to be drawn, or the ending is unknown.
+            TopologyError: The graph has too many vertices, or the file ending is unknown.
         """
         return display.renderers().draw_topology(path, self, names)
 
     def routes(self, rule: Rule | Choice = "shortest_path", *, seed: int | None = None) -> Routes:
-        """The routes between all ranks; each is found when it is first asked for.
+        """Returns the routes between all ranks; each is computed on first use.
+
+        - ``shortest_path``: fewest hops, then least latency, then lowest link indices.
+        - ``ecmp``: one of the paths with the fewest hops for every pair, by a hash.
+        - ``dimension_order``: in a mesh or torus, one dimension at a time.
+        - ``minimal``: in a dragonfly, at most one global link.
+        - ``d_mod_k``: in a fat tree, up by the number of the destination.
+
+        With the other rules each packet selects its path, so they need a platform with packets:
+
+        - ``adaptive``: the minimal path with the shortest queues.
+        - ``valiant``: a detour over a random switch.
+        - ``ugal``: the one of these two with the shorter estimated delay.
 
         Args:
-            rule: ``shortest_path`` takes the fewest hops, then the least latency, then the lowest
-                link indices. ``ecmp`` draws one of the paths with the fewest hops for every pair.
-                ``dimension_order`` goes through a mesh or torus one dimension after the other,
-                ``minimal`` through a dragonfly over at most one global link, ``d_mod_k`` up a fat
-                tree by the destination's number.
-                By the others each packet chooses, so they need a platform with packets:
-                ``adaptive`` takes the minimal way with the shortest queues, ``valiant`` a detour
-                over a random switch, ``ugal`` whichever of the two promises to be faster.
-            seed: for ``ecmp``, what the draws depend on besides the pair; 0 if it is left out.
+            rule: The routing rule.
+            seed: Seed of ``ecmp``; 0 by default.
 
         Raises:
-            TopologyError: no such rule, one that does not suit this topology, or a seed for a rule
-                that takes none.
+            TopologyError: The rule is unknown, does not fit the topology, or takes no seed.
         """
         if rule not in RULES + CHOICES:
             known = ", ".join(RULES + CHOICES)
-            message = f"there is no routing rule `{rule}`: expected one of {known}"
+            message = f"unknown routing rule `{rule}`: expected one of {known}"
             fields = {"name": rule, "known": known}
             raise TopologyError(message, kind="unknown_routing", fields=fields)
         if rule == "ecmp":
             return Routes(self, _core.Routes.ecmp(self._core, _seed(seed)), f"ecmp:{_seed(seed)}")
         if seed is not None:
             message = f"`{rule}` takes no seed: it is for ecmp"
-            raise TopologyError(message, kind="argument", hint="leave the seed out")
+            raise TopologyError(message, kind="argument", hint="omit the seed")
         if rule in CHOICES:
             return Routes(self, _core.Routes.chosen(self._core, rule), rule)
         find = getattr(_core.Routes, rule)
         return Routes(self, find(self._core), rule)
 
     def routes_by_path(self, paths: Mapping[tuple[int, int], Sequence[int]]) -> Routes:
-        """Routes that are written down: for every pair of ranks the indices of its links.
+        """Returns routes from link indices for every pair of ranks.
 
         Raises:
-            TopologyError: a path does not fit the topology, loops, ends elsewhere, or is missing.
+            TopologyError: A path is missing, does not fit the topology, loops, or ends elsewhere.
         """
         given = [(source, target, list(path)) for (source, target), path in paths.items()]
         return Routes(self, _core.Routes.paths(self._core, given))
 
     def routes_by_next_link(self, hops: Iterable[tuple[int, int, int]]) -> Routes:
-        """Routes by a table of (vertex, destination rank, index of the next link).
+        """Returns routes from a table of (vertex, destination rank, index of the next link).
 
         Raises:
-            TopologyError: an entry does not fit, contradicts another or is missing, or messages
-                would go round in a loop.
+            TopologyError: An entry is missing, does not fit or contradicts another, or messages
+                would loop.
         """
         return Routes(self, _core.Routes.next_hops(self._core, list(hops)))
 
     def bound_by_links(
         self, collective: str, *, ranks: int | None = None, root: int = 0
     ) -> TimePerByte:
-        """The least time per byte of a collective's size, by what the links can carry.
+        """Returns a lower bound of the time per byte of a collective, by link capacities.
 
-        No schedule on this graph takes less, whatever the latencies and the endpoints: the bound is
-        made of cuts (docs/models/lower-bounds.md). Sizes follow nccl-tests.
+        No schedule on this graph takes less, for any latencies and endpoints. The bound is the
+        maximum over cuts (docs/models/lower-bounds.md). Sizes follow nccl-tests.
 
         Args:
-            collective: such as ``"all_gather"``.
-            ranks: how many take part, on the first NPUs; all unless given.
-            root: of a rooted collective.
+            collective: The collective, such as ``"all_gather"``.
+            ranks: Number of ranks, on the first NPUs; all by default.
+            root: Root of a rooted collective.
 
         Raises:
-            AlgorithmError: there is no such collective.
-            TopologyError: the graph has fewer NPUs.
+            AlgorithmError: The collective is unknown.
+            TopologyError: The graph has fewer NPUs.
         """
         count = self.ranks if ranks is None else ranks
         return _rate(self._core.bound_by_links(collective, count, root=root))
 
     @property
     def core(self) -> _core.Topology:
-        """What the core laid out."""
+        """The topology of the core."""
         return self._core
 
     @property
     def name(self) -> str:
-        """Its notation, or the name it was given."""
+        """The notation, or the given name."""
         return self._core.name
 
     @property
     def ranks(self) -> int:
-        """How many NPUs, hence ranks, it has."""
+        """The number of NPUs, equal to the number of ranks."""
         return self._core.ranks
 
     @cached_property
@@ -308,7 +311,7 @@ class Topology:
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """All links, by where they start, where they end, then fastest first."""
+        """All links, by source, then destination, then fastest first."""
         names = [name for name, _ in self._core.vertices()]
         return tuple(
             Link(
@@ -326,7 +329,7 @@ class Topology:
 
     @cached_property
     def facts(self) -> _core.TopologyFacts:
-        """Counts of vertices and links, degrees, diameter in hops, and bisection where known."""
+        """Counts of vertices and links, degrees, diameter in hops, and bisection if known."""
         return self._core.facts()
 
     @property
@@ -347,31 +350,31 @@ class Topology:
 
 
 class Routes:
-    """Over which links a message travels from one rank to another."""
+    """The links of the path from one rank to another."""
 
     __slots__ = ("_core", "_fingerprint", "rule", "topology")
 
     def __init__(self, topology: Topology, core: _core.Routes, rule: str | None = None) -> None:
-        """Wraps what the core found; use `Topology.routes`."""
+        """Wraps routes of the core; use `Topology.routes`."""
         self.topology = topology
         self.rule = rule
         self._core = core
-        # Of a large graph it takes long: many comparisons ask for it.
+        # Cached, because it takes long for a large graph and many comparisons use it.
         self._fingerprint: str | None = None
 
     @property
     def core(self) -> _core.Routes:
-        """What the core works with."""
+        """The routes of the core."""
         return self._core
 
     @property
     def choice(self) -> str | None:
-        """The rule by which packets choose their way; None where each pair has one route."""
+        """The rule by which packets select their path; None if each pair has one route."""
         return self._core.choice
 
     @property
     def fingerprint(self) -> str:
-        """Names the links and the rule: equal for equal machines, however they were built."""
+        """A hash of the links and the rule; equal for equal networks, however they were built."""
         if self._fingerprint is not None:
             return self._fingerprint
         text = repr(
@@ -381,28 +384,28 @@ class Routes:
         return self._fingerprint
 
     def most_loaded(self, schedule: Schedule) -> TimePerByte:
-        """The time per byte of the size for which a schedule keeps its most loaded link busy.
+        """Returns the time per byte that the most loaded link of a schedule takes.
 
-        Beside `Topology.bound_by_links` it says how well a schedule fits the graph.
+        Compare it with `Topology.bound_by_links` to see how well a schedule fits the graph.
 
         Raises:
-            TopologyError: the graph has fewer NPUs than the schedule has ranks.
+            TopologyError: The graph has fewer NPUs than the schedule has ranks.
         """
         return _rate(self._core.most_loaded(schedule.core))
 
     def path(self, source: int, target: int) -> list[Link]:
-        """The links from one rank to another, in order; none from a rank to itself.
+        """Returns the links from one rank to another, in order; empty from a rank to itself.
 
         Raises:
-            TopologyError: one of them is not a rank.
+            TopologyError: An argument is not a rank.
         """
         return [self.topology.links[index] for index in self._core.path(source, target)]
 
     def pair(self, source: int, target: int) -> Wire:
-        """What the way from one rank to another comes to.
+        """Returns latency, rate and hops of the path between two ranks.
 
         Raises:
-            TopologyError: one of them is not a rank.
+            TopologyError: An argument is not a rank.
         """
         wire = self._core.pair(source, target)
         bottleneck = _rate(wire.bottleneck)
@@ -410,18 +413,19 @@ class Routes:
 
 
 def families() -> list[_core.TopologyFamily]:
-    """Every family of topologies, with its summary, its argument and an example."""
+    """Returns every family of topologies, with summary, argument and example."""
     return _core.topology_families()
 
 
 def link_classes(notation: str) -> list[str]:
-    """The kinds of link in a topology whose parameters may differ, in order.
+    """Returns the link classes of a topology whose parameters may differ, in order.
 
-    >>> link_classes("hierarchical:switch:8/ring:16")
-    ['level 0 (switch:8)', 'level 1 (ring:16)']
+    Examples:
+        >>> link_classes("hierarchical:switch:8/ring:16")
+        ['level 0 (switch:8)', 'level 1 (ring:16)']
 
     Raises:
-        TopologyError: the notation does not fit.
+        TopologyError: The notation is invalid.
     """
     return _core.topology_link_classes(notation)
 
@@ -430,13 +434,13 @@ def _seed(seed: int | None) -> int:
     if seed is None:
         return 0
     if not 0 <= seed < 1 << 64:
-        message = f"{seed} is no seed: expected a whole number from 0 to 2^64 - 1"
+        message = f"the seed {seed} is out of range: expected an integer from 0 to 2^64 - 1"
         raise TopologyError(message, kind="argument")
     return seed
 
 
 def _built(notation: str, links: list[Any]) -> _core.Topology:
-    """A graph of the core; what does not fit a family is told what it takes."""
+    """Returns a graph of the core; errors get the syntax of the family as a hint."""
     try:
         return _core.Topology.build(notation, links)
     except TopologyError as error:
@@ -458,5 +462,5 @@ def _parameters(
 
 
 def _rate(core: _core.TimePerByte) -> TimePerByte:
-    # Whatever was read from text has an exact one; nothing else reaches the core from here.
+    # Every time per byte parsed from text has an exact text, and no other reaches the core here.
     return TimePerByte(core, core.exact_text or str(core))

@@ -1,4 +1,4 @@
-"""Topologies from and to networkx graphs; everything that an attribute can be wrong about."""
+"""Conversion from and to networkx graphs, and validation of their attributes."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 class _Attributes(BaseModel):
-    """Other tools put attributes of their own into graphs; these are left alone."""
+    """Ignores other attributes, which other tools add to graphs."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class VertexAttributes(_Attributes):
-    """What a vertex may say of itself."""
+    """The attributes of a vertex."""
 
     kind: Literal["npu", "switch", "router"] | None = Field(
         default=None, description="npu, switch or router"
     )
-    rank: int | None = Field(default=None, ge=0, description="a whole number from 0")
+    rank: int | None = Field(default=None, ge=0, description="an integer from 0")
 
 
 class EdgeAttributes(_Attributes):
-    """What a link, or both directions of a cable, are like."""
+    """The attributes of a link, or of both directions of a cable."""
 
     rate: TimePerByte = Field(
         description='a rate per direction, such as "50 GB/s", or a time per byte, "0.02 ns/B"'
@@ -49,7 +49,7 @@ A = TypeVar("A", bound=_Attributes)
 
 
 def core_of(graph: nx.Graph[Any], *, name: str | None, source: str) -> _core.Topology:
-    """The topology that a networkx graph describes; see `Topology.from_networkx`."""
+    """Returns the topology of a networkx graph; see `Topology.from_networkx`."""
     npus, others = _vertices(graph, source)
     index = {node: number for number, node in enumerate([*npus, *(node for node, _ in others)])}
     links = []
@@ -84,7 +84,7 @@ def _at(source: str, error: TopologyError) -> TopologyError:
 def _vertices(
     graph: nx.Graph[Any], source: str
 ) -> tuple[list[Hashable], list[tuple[Hashable, str]]]:
-    """The NPUs by rank, then everything else with its kind."""
+    """Returns the NPUs by rank, then the other vertices with their kinds."""
     vertices = {
         node: _checked(VertexAttributes, data, source=source, place=f"node {node}")
         for node, data in graph.nodes(data=True)
@@ -117,7 +117,7 @@ def _vertices(
 
 
 def _by_rank(npus: Mapping[Hashable, int | None], source: str) -> list[Hashable]:
-    """In the order of the graph, or by rank when any node has one: each of 0..n-1 once."""
+    """Returns NPUs in graph order, or by rank if any has one: each of 0..n-1 once."""
     if all(rank is None for rank in npus.values()):
         return list(npus)
     order: dict[int, Hashable] = {}
@@ -143,7 +143,7 @@ def _by_rank(npus: Mapping[Hashable, int | None], source: str) -> list[Hashable]
 
 
 def _checked(model: type[A], data: Mapping[str, Any], *, source: str, place: str) -> A:
-    """The attributes, as the model has them."""
+    """Returns the validated attributes."""
     for key in data:
         if key not in model.model_fields:
             _refuse_misspelt(str(key), model, data, source=source, place=place)
@@ -175,7 +175,7 @@ def _checked(model: type[A], data: Mapping[str, Any], *, source: str, place: str
 def _refuse_misspelt(
     key: str, model: type[_Attributes], data: Mapping[str, Any], *, source: str, place: str
 ) -> None:
-    """Strangers are ignored, but not a name that is almost one of ours and stands in for it."""
+    """Rejects unknown attributes that resemble a missing one; ignores others."""
     absent: Iterable[str] = [name for name in model.model_fields if name not in data]
     if meant := did_you_mean(key, absent):
         raise attribute_mistake(
@@ -199,7 +199,7 @@ def attribute_mistake(
     expected: str = "",
     hint: str | None = None,
 ) -> TopologyError:
-    """A `TopologyError` that says where (file, node or edge), what, and what was expected."""
+    """Returns a `TopologyError` with place (file, node or edge), problem and expectation."""
     lines = [f"{source}: {place}: {problem}"]
     if value is not None:
         lines.append(f"given: {shown(value)}")
@@ -214,7 +214,7 @@ def attribute_mistake(
 
 
 def networkx_of(topology: Topology) -> nx.MultiDiGraph[str]:
-    """A node per vertex and an edge per link, with the attributes that are read back."""
+    """Returns a node per vertex and an edge per link, with the attributes that are read back."""
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=topology.name)
     for vertex in topology.vertices:
         rank = {} if vertex.rank is None else {"rank": vertex.rank}

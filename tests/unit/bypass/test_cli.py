@@ -1,4 +1,4 @@
-"""`tutti bypass` from the command line: what it shows, writes and refuses."""
+"""`tutti bypass` from the command line: output, files and errors."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def tutti(*arguments: str, cwd: Path, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def test_a_mapping_is_told_drawn_and_run(tmp_path: Path) -> None:
-    said = tutti(
+def test_a_mapping_is_printed_drawn_and_run(tmp_path: Path) -> None:
+    output = tutti(
         "bypass", "map", "double_binary_tree:nccl", "--out", "dbt.toml", "--draw", "dbt.svg",
         cwd=tmp_path,
     )  # fmt: skip
-    assert "52 flows on 4x4" in said
-    assert "dedicated  44" in said
-    assert "proved: no configuration" in said
-    assert max(map(len, said.splitlines())) <= 80
+    assert "52 flows on 4x4" in output
+    assert "dedicated  44" in output
+    assert "proved: no configuration" in output
+    assert max(map(len, output.splitlines())) <= 80
     assert (tmp_path / "dbt.svg").stat().st_size > 1000
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
-    said = tutti("run", "experiment.toml", "--size", "64KiB", cwd=tmp_path)
-    assert "on 16 ranks of bypass-4x4" in said
+    output = tutti("run", "experiment.toml", "--size", "64KiB", cwd=tmp_path)
+    assert "on 16 ranks of bypass-4x4" in output
 
 
 def test_a_search_finds_what_takes_less_time_and_finds_it_again(tmp_path: Path) -> None:
     arguments = ("bypass", "search", "double_binary_tree:nccl", "--trials", "30", "--seed", "1")
-    said = tutti(*arguments, cwd=tmp_path)
-    assert "30 configurations" in " ".join(said.split())
-    assert said == tutti(*arguments, cwd=tmp_path)
+    output = tutti(*arguments, cwd=tmp_path)
+    assert "30 configurations" in " ".join(output.split())
+    assert output == tutti(*arguments, cwd=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_a_search_finds_what_takes_less_time_and_finds_it_again(tmp_path: Path) 
         (["draw", "4x4:mesh", "-o", "picture.gif"], "picture.gif"),
     ],
 )  # fmt: skip
-def test_mistakes_are_told(arguments: list[str], expected: str, tmp_path: Path) -> None:
-    said = tutti("bypass", *arguments, cwd=tmp_path, code=2)
-    assert expected in said
-    assert "Traceback" not in said
+def test_mistakes_are_reported(arguments: list[str], expected: str, tmp_path: Path) -> None:
+    output = tutti("bypass", *arguments, cwd=tmp_path, code=2)
+    assert expected in output
+    assert "Traceback" not in output
 
 
-def test_ways_of_a_platform_are_checked(tmp_path: Path) -> None:
+def test_paths_of_a_platform_are_checked(tmp_path: Path) -> None:
     tutti("bypass", "map", "double_binary_tree:nccl", "--out", "dbt.toml", cwd=tmp_path)
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
     file = tmp_path / "dbt.toml"

@@ -1,7 +1,7 @@
 """Flows onto bypass meshes: the trees and rings of ARIES, and what holds for any flows.
 
-Numbers of flows with links of their own are those that a model in CP-SAT of whole routes found
-independently, before this was written (Yin, Ghazizadeh, Louri and Zheng, ICCAD 2023, give none).
+The numbers of dedicated flows were found by an independent CP-SAT model of complete routes,
+written before this one (Yin, Ghazizadeh, Louri and Zheng, ICCAD 2023, give none).
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ def broadcast(nodes: int) -> list[Flow]:
 
 
 def check(mapping: Mapping) -> None:
-    """The core takes the configuration, and every way is what the mapping says it is."""
+    """The core accepts the configuration, and every path matches the mapping."""
     network, links = mapping.configuration, mapping.links
     found = Counter((link.source, link.destination) for link in network.links)
     assert found == links
     assert network.mesh == mapping.mesh
     check_slowly(mapping)
-    asked = Counter(mapping.flows)
+    requested = Counter(mapping.flows)
     placed = Counter(mapping.dedicated) + Counter(mapping.shared) + Counter(mapping.unplaced)
-    assert placed == asked
+    assert placed == requested
     assert len(mapping.dedicated) <= mapping.bound <= len(mapping.flows)
     own: Counter[Flow] = Counter()
     for flow, count in Counter(mapping.dedicated).items():
         for hop in pairwise(mapping.paths[flow]):
             own[hop] += count
-    for (source, destination), way in mapping.paths.items():
-        assert (way[0], way[-1]) == (source, destination)
-        assert len(set(way)) == len(way)
-        assert all(hop in links for hop in pairwise(way))
+    for (source, destination), path in mapping.paths.items():
+        assert (path[0], path[-1]) == (source, destination)
+        assert len(set(path)) == len(path)
+        assert all(hop in links for hop in pairwise(path))
     # What is dedicated has that many links, unless it is lent, others do not count on them.
     assert all(links[hop] >= count for hop, count in own.items())
     for flow in set(mapping.dedicated) - set(mapping.lent) - set(mapping.shared):
@@ -138,16 +138,16 @@ def test_a_phase_of_the_trees_on_64_nodes(flows: list[Flow]) -> None:
 
 @pytest.mark.parametrize(("muxes", "expected"), [("own", 94), ("sign", 124), ("any", 126)])
 def test_a_short_look_finds_as_many(muxes: Muxes, expected: int) -> None:
-    """A longer search proves 94 for ways of up to 5 hops, and 124 for ways of up to 3."""
+    """A longer search proves 94 for paths of up to 5 hops, and 124 for paths of up to 3."""
     mapping = map_flows(BypassMesh(8, muxes=muxes), reduce(64), method="greedy")
     check(mapping)
     assert len(mapping.dedicated) == expected
 
 
-def test_hops_are_what_the_paper_s_equation_1_says() -> None:
+def test_hops_match_equation_1_of_the_paper() -> None:
     """Edges of level h span N / 2^h nodes: along rows or columns, so one hop instead of the span.
 
-    But for those that leave row and column at once, which have two: 4 of 30, and 8 of 126.
+    Edges that change both row and column have two: 4 of 30, and 8 of 126.
     """
     for side, turning in ((4, 4), (8, 8)):
         flows = reduce(side * side)
@@ -181,7 +181,7 @@ def test_rings_of_mirror_images_take_everything() -> None:
     assert network.idle_ports() == ()
 
 
-def test_a_pair_that_is_asked_for_twice_gets_links_side_by_side() -> None:
+def test_a_pair_requested_twice_gets_parallel_links() -> None:
     ring = [0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4]
     flows = 2 * list(zip(ring, ring[1:] + ring[:1], strict=True))
     for method in ("exact", "greedy"):
@@ -210,7 +210,7 @@ def test_what_finds_no_links_of_its_own_shares_others() -> None:
     assert (len(mapping.dedicated), len(mapping.shared), mapping.bound) == (4, 1, 4)
     assert mapping.lent
     routes = mapping.routes(mapping.configuration.topology(rate="68 GB/s", latency="12 ns"))
-    assert all(routes.pair(*flow).hops == len(way) - 1 for flow, way in mapping.paths.items())
+    assert all(routes.pair(*flow).hops == len(path) - 1 for flow, path in mapping.paths.items())
 
 
 def test_larger_meshes_are_mapped_at_a_short_look() -> None:
@@ -267,13 +267,11 @@ def test_the_flows_of_a_schedule() -> None:
 
 def test_what_cannot_be_is_named() -> None:
     mesh = BypassMesh(4)
-    with pytest.raises(BypassError, match="flow 3 -> 16: there is no node 16"):
+    with pytest.raises(BypassError, match="flow 3 -> 16: node 16 does not exist"):
         map_flows(mesh, [(3, 16)])
-    with pytest.raises(BypassError, match="flow 3 -> 3: nobody sends to itself"):
+    with pytest.raises(BypassError, match="flow 3 -> 3: expected two different nodes"):
         map_flows(mesh, [(3, 3)])
-    with pytest.raises(
-        BypassError, match=r"there is no method `gredy`[\s\S]*did you mean `greedy`"
-    ):
+    with pytest.raises(BypassError, match=r"unknown method `gredy`[\s\S]*did you mean `greedy`"):
         map_flows(mesh, [(0, 1)], method="gredy")  # type: ignore[arg-type]
     with pytest.raises(UnitError):
         map_flows(mesh, [(0, 1)], time_limit="20")

@@ -141,7 +141,7 @@ def test_a_seed_is_for_ecmp() -> None:
     seeded = load(table + '"ecmp"').machine().routes
     assert seeded is not None
     assert "ECMP with seed 3" in repr(seeded.core)
-    assert "leave the seed out" in (refusal(table + '"d_mod_k"').hint or "")
+    assert "omit the seed" in (refusal(table + '"d_mod_k"').hint or "")
     refused = refusal(table.replace("= 3", "= -1") + '"ecmp"')
     assert "routing_seed" in str(refused)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import tutti
 from tutti.bypass import BypassMesh, map_flows
-from tutti.bypass.plans import MappedSchedule, asked_flows, run_on
+from tutti.bypass.plans import MappedSchedule, flows_of_configurations, run_on
 from tutti.papers import at_once
 from tutti.topology import Topology
 from tutti.units import Time
@@ -267,7 +267,7 @@ def _mapped(
 
     None where some pair finds no way at all.
     """
-    asked = asked_flows(schedule, switched=switched, copies=copies)
+    asked = flows_of_configurations(schedule, switched=switched, copies=copies)
     planned = MappedSchedule(schedule, tuple(mapped(mesh, flows) for flows in asked))
     if not any(mapping.unplaced for mapping in planned.mappings):
         routes = planned.routes(RATE, readings.hop, length=PITCH, per_span=readings.per_span)
