@@ -44,7 +44,7 @@ def three(first: int, second: int, third: int) -> tuple[TimedLayer, ...]:
 
 
 def spans(run: Overlapped) -> list[tuple[int, int, int]]:
-    return [(row.ready.ps, row.begin.ps, row.end.ps) for row in run.layers]
+    return [(row.ready.ps, row.start.ps, row.end.ps) for row in run.layers]
 
 
 def test_an_iteration_by_hand() -> None:
@@ -183,9 +183,9 @@ def test_bounds_and_order(
         assert run.iteration == run.compute
     slower = overlap.run(lambda size: Time(ps=size.bytes * (factor + 1)))
     assert order == "lifo" or slower.iteration >= run.iteration
-    rows = sorted((row for row in run.layers), key=lambda row: row.begin)
+    rows = sorted((row for row in run.layers), key=lambda row: row.start)
     busy = [row for row in rows if row.layer.gradients.bytes]
-    assert all(one.end <= other.begin for one, other in pairwise(busy))
+    assert all(one.end <= other.start for one, other in pairwise(busy))
 
 
 def test_all_reduces_are_asked_once_for_each_size() -> None:
