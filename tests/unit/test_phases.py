@@ -51,5 +51,5 @@ def test_phases_take_at_least_as_long_one_after_the_other() -> None:
 
 def test_there_is_a_machine_for_each_phase() -> None:
     mesh = machine("mesh:4x4")
-    with pytest.raises(ConfigError, match="has 2 phases, and there are 3 machines"):
+    with pytest.raises(ConfigError, match="has 2 phases, but 3 platforms are given"):
         simulate_phases(trees(), [mesh, mesh, mesh], size="1 KiB")

@@ -186,7 +186,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
         tutti.search(FLAT, ranks=1, size="8 B")
     with pytest.raises(AlgorithmError, match="too many"):
         tutti.search(FLAT, ranks=1 << 25, size="8 B")
-    with pytest.raises(AlgorithmError, match="no kind of schedule `merge`"):
+    with pytest.raises(AlgorithmError, match="unknown kind of schedule `merge`"):
         tutti.search(FLAT, ranks=8, size="8 B", kinds=["merge"])
     with pytest.raises(AlgorithmError, match="4 ranks have no merged schedule"):
         tutti.search(FLAT, ranks=4, size="8 B", kinds=["merged"])

@@ -105,7 +105,7 @@ def test_mistakes_are_told_where_they_are(
 def test_a_mistake_in_the_file_is_told_of_the_file_whatever_options_say(tmp_path: Path) -> None:
     (tmp_path / "chip.toml").write_text(CHIP.replace("sfo_complete", "sfo_comple"), "utf-8")
     done = tutti("run", "chip.toml", "-k", "fft_like", "-p", "tc", cwd=tmp_path, code=2)
-    assert "error: chip.toml: designs[1]: there is no design of meshes `sfo_comple`" in done.stderr
+    assert "error: chip.toml: designs[1]: unknown mesh design `sfo_comple`" in done.stderr
 
 
 def test_a_file_of_another_kind_is_known(tmp_path: Path) -> None:

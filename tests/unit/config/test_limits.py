@@ -25,7 +25,7 @@ def json_of(text: str) -> dict[str, Any]:
     ("text", "said"),
     [
         ("{", "not JSON"),
-        ("[]", "is no table"),
+        ("[]", "is not a table"),
         ('{"a": NaN}', "a: the number is not finite"),
         ('{"a": {"b": [1, -Infinity]}}', r"a\.b\[1\]: the number is not finite"),
         ('{"a": 1e999}', "a: the number is not finite"),

@@ -113,7 +113,7 @@ def test_changes_are_values_of_toml_or_text(tmp_path: Path) -> None:
         ("rate = 0.1", "rate = 5.0", "traffic.rate: a rate of 1.25"),
         ("packet = 4", 'pattern = "hotspot:99"', "traffic.pattern: `hotspot:99` names node 99"),
         ("packet = 4", 'packet = "0"', "traffic.packet"),
-        ("packet = 4", 'trace = "t.csv"', "traffic: `rate` stands beside `trace`"),
+        ("packet = 4", 'trace = "t.csv"', "traffic: `rate` conflicts with `trace`"),
         ("packet = 4", "vcs = [3, 9]", "traffic.vcs: class 0 has the VCs 3 to 9"),
         ('cycle = "1 ns"', 'cycle = "1"', "cycle: `1` has no unit"),
         ('cycle = "1 ns"', 'cycle = "0 ns"', "cycle: a cycle of 0 s"),
@@ -136,7 +136,7 @@ def test_a_mistake_names_its_place(old: str, new: str, said: str | None) -> None
     [
         ("router.vcs", "expected: KEY=VALUE"),
         ("ruter.vcs=3", "did you mean `router`?"),
-        ("cycle.ps=3", "leads nowhere"),
+        ("cycle.ps=3", "does not exist"),
         ("router.vcs=many", "router.vcs"),
         ("topology.routing=dimension_oder", "did you mean `dimension_order`?"),
         ("traffic.pattern=transpos", "did you mean `transpose`?"),
