@@ -125,7 +125,7 @@ class RouterParameters(Parameters):
         traversal_delay: Cycles in the switch; none when a flit crosses switch and link in one
             cycle.
         credit_delay: Cycles until a router uses a credit that has arrived.
-        port_latency: Cycles between an NPU and a dedicated router, each way.
+        port_latency: Cycles between an NPU and a dedicated router, in each direction.
         injection: Flits per cycle that an NPU sends to a dedicated router. With more than 1 here
             or in `ejection` it has as many ports there, for different messages where there are
             several; schedules only.
@@ -186,7 +186,9 @@ class RouterParameters(Parameters):
         int,
         Strict(),
         Field(
-            ge=1, le=65536, description="Cycles between an NPU and a dedicated router, each way."
+            ge=1,
+            le=65536,
+            description="Cycles between an NPU and a dedicated router, in each direction.",
         ),
     ] = 1
     injection: Annotated[
