@@ -131,7 +131,7 @@ class Benchmark:
         _known("operation", self.operation, OPERATIONS)
         if not 0 <= self.root < self.ranks:
             raise BenchError(
-                f"root {self.root}: expected one of the {self.ranks} ranks", kind="asked"
+                f"root {self.root}: expected one of the {self.ranks} ranks", kind="request"
             )
         for size in self.sizes:
             if size % self.part:
@@ -139,7 +139,7 @@ class Benchmark:
                     f"{self.collective} of {size} bytes on {self.ranks} ranks: expected a multiple "
                     f"of {self.part} bytes, an element of {self.datatype} for each part"
                 )
-                raise BenchError(message, kind="asked")
+                raise BenchError(message, kind="request")
 
     @property
     def part(self) -> int:
@@ -216,26 +216,26 @@ def _job(asked: Benchmark, candidates: Sequence[Candidate], settings: Settings) 
 
 def _check(asked: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> None:
     if not candidates:
-        raise BenchError("nothing to measure: expected at least one algorithm", kind="asked")
+        raise BenchError("nothing to measure: expected at least one algorithm", kind="request")
     calls = [one for one in candidates if one.way == "call"]
     if len(calls) > 1:
         message = f"{len(calls)} schedules for calls of an application: expected one in a run"
-        raise BenchError(message, kind="asked")
+        raise BenchError(message, kind="request")
     if settings.distance is not None and any(one.way == "own" for one in candidates):
         message = "the MPI's own code under emulated distance: only schedules can be kept apart"
-        raise BenchError(message, kind="asked")
+        raise BenchError(message, kind="request")
     for one in candidates:
         if one.schedule and (one.schedule.collective, one.schedule.ranks) != (
             asked.collective, asked.ranks,
         ):  # fmt: skip
             message = f"{one.name} is no {asked.collective} on {asked.ranks} ranks"
-            raise BenchError(message, kind="asked")
+            raise BenchError(message, kind="request")
         if one.schedule and not is_exact(asked.datatype) and bits_differ(one.schedule):
             message = (
                 f"{one.name}: sums on {asked.ranks} ranks differ in bits between ranks for "
                 f"{asked.datatype}, so the library leaves the call to the MPI"
             )
-            raise BenchError(message, kind="asked", hint="measure it with integers: -d int32")
+            raise BenchError(message, kind="request", hint="measure it with integers: -d int32")
 
 
 def _plan(
@@ -336,4 +336,4 @@ def _known(what: str, name: str, known: Iterable[str]) -> None:
     listed = ", ".join(known)
     if name not in listed.split(", "):
         message = f"there is no {what} `{name}` to measure: expected one of {listed}"
-        raise BenchError(message, kind="asked", fields={"name": name, "known": listed})
+        raise BenchError(message, kind="request", fields={"name": name, "known": listed})

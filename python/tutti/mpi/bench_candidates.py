@@ -64,7 +64,7 @@ def _candidates(
     if name.partition(":")[0] == EVERY:
         if collective != "all_reduce":
             message = f"{name} of {collective}: recursive multiplying performs an all_reduce only"
-            raise BenchError(message, kind="asked")
+            raise BenchError(message, kind="request")
         notations = every_schedule(ranks, size, most=_budget(name), machine=machine)
         return [Candidate("schedule", schedule(notation, ranks=ranks)) for notation in notations]
     way, notation = (
@@ -79,7 +79,7 @@ def _budget(name: str) -> int | None:
         return None
     if not count.isdigit() or int(count) < 1:
         message = f"{name}: expected {EVERY}, or {EVERY}:40 for at most 40 of them"
-        raise BenchError(message, kind="asked")
+        raise BenchError(message, kind="request")
     return int(count)
 
 
@@ -103,7 +103,7 @@ def every_schedule(
     rows = search.all(ranks, list(KINDS), most=MOST_SCHEDULES)
     if rows is None:
         message = f"there are more than {MOST_SCHEDULES:,} schedules on {ranks} ranks"
-        raise BenchError(message, kind="asked")
+        raise BenchError(message, kind="request")
     every = [notation for notation, *_ in rows]
     if most is None or len(every) <= most:
         return [_full(notation) for notation in every]
