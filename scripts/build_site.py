@@ -38,7 +38,7 @@ API = {
     "Training": ["tutti.endpoint", "tutti.training", "tutti.workload", "tutti.overlap"],
     "Real machines": ["tutti.calibrate", "tutti.tune", "tutti.mpi"],
 }
-"""The Python modules with a page of their own."""
+"""Python modules with a separate page."""
 
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 DISPLAY = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
@@ -116,7 +116,7 @@ def commands(readme: str) -> list[str]:
 
 
 def gallery(example: Path) -> None:
-    """Runs an example in a folder of its own, and adds output, figures and reports to its page."""
+    """Runs an example in a new folder, and adds output, figures and reports to its page."""
     page = PAGES / "examples" / f"{example.name}.md"
     files = PAGES / "examples" / example.name
     files.mkdir(parents=True)
