@@ -128,10 +128,10 @@ def test_python_of_a_page_runs(page: Path) -> None:
         # Blank lines in front make line numbers in tracebacks those of the page.
         source = "\n" * (block.line - 1) + block.code
         for statement in ast.parse(source, str(page)).body:
-            said = _executed(statement, namespace, str(page))
+            output = _executed(statement, namespace, str(page))
             claimed = _claim(source.splitlines()[(statement.end_lineno or 1) - 1])
-            if claimed is not None and said:
-                assert said == claimed, f"{name(page)}:{statement.end_lineno}"
+            if claimed is not None and output:
+                assert output == claimed, f"{name(page)}:{statement.end_lineno}"
 
 
 def _executed(statement: ast.stmt, namespace: dict[str, Any], file: str) -> str:
@@ -156,20 +156,22 @@ def test_commands_of_a_page_run(page: Path, folder: Path) -> None:
             if name(page) == "docs/reference/cli.md" and command.startswith(OF_A_READER):
                 continue
             meant = _EXIT_CODE.search(command)
-            code, said = _ran(command, folder)
-            told = f"{name(page)}:{line}: {command}\n{said[-4000:]}"
-            assert code == (int(meant[1]) if meant else 0), told
+            code, output = _ran(command, folder)
+            report = f"{name(page)}:{line}: {command}\n{output[-4000:]}"
+            assert code == (int(meant[1]) if meant else 0), report
 
 
 def test_a_command_is_a_program(folder: Path) -> None:
-    code, said = _in_a_shell("tutti platforms", folder)
-    assert (code, "cray_xc30" in said) == (0, True), said
+    code, output = _in_a_shell("tutti platforms", folder)
+    assert (code, "cray_xc30" in output) == (0, True), output
 
 
 def _ran(command: str, folder: Path) -> tuple[int, str]:
     """Runs a command, smaller where it would take long; its exit code and what it said."""
     is_small = "--begin" in command
-    more = [extra for begin, extra in SMALLER.items() if command.startswith(begin) and not is_small]
+    more = [
+        extra for prefix, extra in SMALLER.items() if command.startswith(prefix) and not is_small
+    ]
     if _OF_A_SHELL.search(_EXIT_CODE.sub("", command)):
         return _in_a_shell(" ".join([command, *more]), folder)
     words = shlex.split(" ".join([_EXIT_CODE.split(command)[0], *more]), comments=True)

@@ -48,7 +48,7 @@ def test_every_distribution_reaches_the_core() -> None:
         assert pair(conditions).completion_ps > ps("1.5 us"), distribution
 
 
-def test_a_tick_that_all_share_holds_everybody_up() -> None:
+def test_an_aligned_tick_delays_all_ranks() -> None:
     # Half of all time is lost in windows of 10 us: a run begins within one in half of the cases.
     ticks = tutti.Periodic(period="20 us", duration="10 us", aligned=True)
     conditions = tutti.Conditions(noise=tutti.Noise(detours=ticks))
@@ -114,18 +114,18 @@ def test_traffic_on_links_holds_messages_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("background", "says"),
+    ("background", "fragment"),
     [
         (tutti.Background(load=1.0), "a load of 1 is refused"),
         (tutti.Background(load=[0.1, 0.2, 0.3]), "3 loads are given: expected one"),
     ],
 )
-def test_loads_that_do_not_fit_are_refused(background: tutti.Background, says: str) -> None:
+def test_loads_that_do_not_fit_are_refused(background: tutti.Background, fragment: str) -> None:
     topology = tutti.Topology.build("switch:2", rate="10 GB/s", latency="100 ns")
     machine = MACHINE.model_copy(update={"routes": topology.routes()})
     schedule = tutti.schedule("recursive_doubling", collective="all_reduce", ranks=2)
     conditions = tutti.Conditions(background=background)
-    with pytest.raises(NoiseError, match=says):
+    with pytest.raises(NoiseError, match=fragment):
         tutti.simulate(schedule, machine, size="8 B", conditions=conditions)
 
 
@@ -153,7 +153,7 @@ def test_ranks_may_wait_for_what_they_sent() -> None:
     assert min(run(wait=True).finish_ps) > min(run(wait=False).finish_ps)
 
 
-def test_waiting_for_sends_is_the_same_through_links_that_nobody_else_uses() -> None:
+def test_waiting_for_sends_is_the_same_over_links_without_contention() -> None:
     topology = tutti.Topology.build("switch:7", rate="1 TB/s", latency="100 ns")
     apart = MACHINE.model_copy(update={"routes": topology.routes()})
     meeting = apart.model_copy(update={"packets": tutti.Packets()})
@@ -242,7 +242,7 @@ def test_durations_are_read(name: str, text: str, tmp_path: Path) -> None:
     assert [time.ps for time in recorded.times] == [1_500_000, 2_000_000]
 
 
-def test_recorded_values_are_equal_wherever_they_stood(tmp_path: Path) -> None:
+def test_recorded_values_are_equal_for_any_file(tmp_path: Path) -> None:
     path = str(written(tmp_path, "noise.txt", "1.5 us\n2 us\n"))
     assert tutti.Recorded(file=path) == tutti.Recorded(times=["1.5 us", "2 us"])
     trace = str(written(tmp_path, "noise.trace", "1 2\n"))
@@ -270,7 +270,7 @@ def test_durations_are_read_from_parquet_and_rounded_to_picoseconds(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "says"),
+    ("name", "text", "fragment"),
     [
         ("x.csv", "d_us\n1\nabc\n", 'line 3: column d_us is not a time\ngiven: "abc"'),
         ("x.csv", "d_us\n1\n-2\n", "line 3: column d_us is not a time"),
@@ -282,12 +282,12 @@ def test_durations_are_read_from_parquet_and_rounded_to_picoseconds(tmp_path: Pa
         ("x.txt", "", "is empty"),
     ],
 )
-def test_what_is_no_duration_is_told_with_its_line(
-    name: str, text: str, says: str, tmp_path: Path
+def test_invalid_durations_are_reported_with_their_line(
+    name: str, text: str, fragment: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         recordings.durations(written(tmp_path, name, text))
-    assert says in str(caught.value)
+    assert fragment in str(caught.value)
     assert name in str(caught.value)
 
 
@@ -335,14 +335,14 @@ def test_flows_are_read(tmp_path: Path) -> None:
     (flow,) = recordings.flows(written(tmp_path, "flows.csv", text), tutti.Flow)
     assert (flow.source, flow.destination, flow.size.bytes, flow.count) == (0, 1, 4096, 3)
     assert (flow.start.ps, flow.period.ps) == (10**6, 2 * 10**6)
-    for text, says in (
+    for text, fragment in (
         ("source,destination\n0,1\n", "expected: source, destination, bytes"),
         ("source,destination,bytes\n0,x,1\n", "line 2: column destination is not a count"),
         ("source,destination,bytes\n1,1,1\n", "line 2: Flow: a flow from rank 1 to itself"),
     ):
         with pytest.raises(ConfigError) as caught:
             recordings.flows(written(tmp_path, "bad.csv", text), tutti.Flow)
-        assert says in str(caught.value)
+        assert fragment in str(caught.value)
 
 
 def test_conditions_that_were_used_are_what_they_were() -> None:

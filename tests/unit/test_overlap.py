@@ -136,7 +136,7 @@ def test_tick_by_tick_is_the_same(layers: list[TimedLayer], waits: Waits, order:
 
 
 @given(LAYERS)
-def test_the_training_engine_says_the_same(layers: list[TimedLayer]) -> None:
+def test_the_training_engine_agrees(layers: list[TimedLayer]) -> None:
     """All-reduces as tasks of its second lane, one after the other."""
     tasks: list[Task] = []
     previous: list[int] = []
@@ -188,18 +188,18 @@ def test_bounds_and_order(
     assert all(one.end <= other.start for one, other in pairwise(busy))
 
 
-def test_all_reduces_are_asked_once_for_each_size() -> None:
-    asked: list[int] = []
+def test_all_reduces_are_simulated_once_per_size() -> None:
+    requested: list[int] = []
 
     def all_reduce(size: Size) -> Time:
-        asked.append(size.bytes)
+        requested.append(size.bytes)
         return Time(ps=1)
 
     Overlap((*three(8, 8, 0), layer("four", 1, 1, 1, 4))).run(all_reduce)
-    assert asked == [4, 8]
+    assert requested == [4, 8]
 
 
-def test_layers_are_told_as_a_frame() -> None:
+def test_layers_as_a_frame() -> None:
     frame = Overlap(three(10, 3, 15)).run(a_ps_for_a_byte).frame
     assert frame["layer"].to_list() == ["one", "two", "three"]
     assert frame["end_ps"].to_list() == [40, 26, 23]
@@ -213,7 +213,7 @@ def test_what_cannot_be_is_refused() -> None:
         Overlap(three(10, 10, 10)).run(lambda _: Time(ps=-1))
 
 
-def test_a_ring_of_16_chiplets_beside_each_way_of_computing() -> None:
+def test_a_ring_of_16_chiplets_with_each_compute_model() -> None:
     """Ring time to computing: 0.20 where 16 samples share a chiplet, 3.2 where one has it all."""
     ring = TimePerByte.parse("68 GB/s")
     model = build("resnet50")

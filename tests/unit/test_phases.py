@@ -27,8 +27,8 @@ def trees() -> tutti.Schedule:
 
 def test_one_machine_serves_all_phases() -> None:
     mesh = machine("mesh:4x4")
-    whole = tutti.simulate(trees(), mesh, size="64 KiB")
-    assert simulate_phases(trees(), [mesh], size="64 KiB").completion_ps == whole.completion_ps
+    complete = tutti.simulate(trees(), mesh, size="64 KiB")
+    assert simulate_phases(trees(), [mesh], size="64 KiB").completion_ps == complete.completion_ps
 
 
 def test_a_switch_is_paid_for_when_the_machine_changes() -> None:

@@ -37,7 +37,7 @@ def test_recursive_multiplying_meets_its_closed_form() -> None:
     assert run.busbw == pytest.approx(8 / 6.092e-6 * 2 * 31 / 32)
 
 
-def test_a_timeline_says_what_every_rank_did() -> None:
+def test_a_timeline_has_the_activities_of_every_rank() -> None:
     run = tutti.simulate(ring(), MACHINE, size="4 KiB")
     timeline = run.timeline
     assert timeline.columns == [
@@ -84,7 +84,7 @@ def test_slow_ranks_and_late_ranks_take_longer() -> None:
         tutti.simulate(ring(), MACHINE, size="8 B", conditions=tutti.Conditions(speed={4: 2.0}))
 
 
-def test_a_run_that_cannot_finish_says_who_waits_for_whom() -> None:
+def test_a_run_that_cannot_finish_names_the_waiting_ranks() -> None:
     builder = tutti.ScheduleBuilder("all_reduce", ranks=3)
     builder.rank(0).send(1)
     builder.rank(1).recv(0, slot=1).recv(2, slot=2)
@@ -163,7 +163,7 @@ def test_no_time_is_below_the_lower_bound() -> None:
         assert frame["of_limit"].to_list() == pytest.approx(share.to_list())
 
 
-def test_a_run_says_what_its_bound_is_made_of() -> None:
+def test_a_run_has_the_parts_of_its_bound() -> None:
     run = tutti.simulate(ring(), MACHINE, size="4 MiB")
     # 2 x 3/4 x 4 MiB at 0.1 ns/B and alpha_p + alpha_r; the folds of 3/4 of it at 0.05 ns/B.
     sent = 6 * 2**20 * 100
@@ -239,7 +239,7 @@ def test_an_algorithm_that_fits_nowhere_is_refused() -> None:
         )
 
 
-def test_whoever_listens_can_stop_a_comparison() -> None:
+def test_a_callback_can_stop_a_comparison() -> None:
     class StopError(Exception):
         pass
 

@@ -107,7 +107,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("text", MISTAKES)
-def test_each_mistake_is_told_where_what_and_how_to_mend_it(text: str) -> None:
+def test_errors_give_place_problem_and_hint(text: str) -> None:
     key, problem, hint = MISTAKES[text]
     error = refusal(text)
     assert error.key == key
@@ -221,7 +221,7 @@ def test_recorded_noise_and_arrivals_stand_in_experiments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "says"),
+    ("table", "fragment"),
     [
         ('[noise.step]\nkind = "recorded"', "expected either `times` or `file`"),
         ('[noise.step]\nkind = "recorded"\nfile = "none.csv"', "there is no such file"),
@@ -233,5 +233,5 @@ def test_recorded_noise_and_arrivals_stand_in_experiments() -> None:
         ('[noise.step]\nkind = "mixture"\nparts = []', "noise.step.parts"),
     ],
 )
-def test_disturbances_that_cannot_be_are_refused(table: str, says: str) -> None:
-    assert says in str(refusal(GOOD + table))
+def test_disturbances_that_cannot_be_are_refused(table: str, fragment: str) -> None:
+    assert fragment in str(refusal(GOOD + table))

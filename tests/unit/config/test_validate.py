@@ -64,7 +64,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def said(changes: dict[str, Any]) -> str:
+def fragment(changes: dict[str, Any]) -> str:
     with pytest.raises(ConfigError) as caught:
         resolve(RIGHT | changes, source="e.toml", folder=Path())
     return str(caught.value)
@@ -75,7 +75,7 @@ def test_mistakes_do_not_depend_on_the_words_of_pydantic(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes, expected = WRONG[name]
-    before = said(changes)
+    before = fragment(changes)
     assert expected in before
     first = validate._first
 
@@ -89,7 +89,7 @@ def test_mistakes_do_not_depend_on_the_words_of_pydantic(
         return first(model, tables, others, source)
 
     monkeypatch.setattr(validate, "_first", reworded)
-    assert said(changes) == before
+    assert fragment(changes) == before
 
 
 def _without_words(context: dict[str, Any]) -> dict[str, Any]:
