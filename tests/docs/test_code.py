@@ -1,9 +1,9 @@
-"""All code in README, docs, examples and docstrings runs and says what it claims to say.
+"""All code in README, docs, examples and docstrings runs, with the documented output.
 
-Python blocks of a page share one namespace and run in order. What a statement prints is compared
-with the comment at the end of it, where there is one. Of shell blocks the `tutti` commands run, in
-order and in one folder per page; `# exit code N` says that one is meant to fail. They run in this
-process, which spares the start of a program for each, but for those that a shell has to read.
+Python blocks of a page share a namespace and run in order. The output of a statement is compared
+with the comment at its end, if it has one. The `tutti` commands of shell blocks run in order, in
+one folder per page; `# exit code N` states an expected failure. They run in this process, which is
+faster, unless they need a shell.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Block:
-    """A code block and where it stands.
+    """A code block of a page.
 
     Attributes:
-        language: what stands behind the opening fence.
-        line: of the page, counted from 1, on which the code starts.
-        code: the lines between the fences.
+        language: The word after the opening fence.
+        line: The line of the page on which the code starts, from 1.
+        code: The lines between the fences.
     """
 
     language: str
@@ -97,7 +97,7 @@ SMALLER = {
     "tutti compare examples/01_which_all_reduce/experiment.toml": "--end '4 KiB'",
     "tutti compare examples/17_in_network/experiment.toml": "--end '1 KiB'",
 }
-"""What is added to commands that begin so and would take long: the last of an option counts."""
+"""Options appended to slow commands that start so; the last value of an option counts."""
 
 OF_A_READER = (
     "tutti mpi info --mpicc",
@@ -167,7 +167,7 @@ def test_a_command_is_a_program(folder: Path) -> None:
 
 
 def _ran(command: str, folder: Path) -> tuple[int, str]:
-    """Runs a command, smaller where it would take long; its exit code and what it said."""
+    """Runs a command, reduced if it is slow; returns its exit code and output."""
     is_small = "--begin" in command
     more = [
         extra for prefix, extra in SMALLER.items() if command.startswith(prefix) and not is_small

@@ -1,13 +1,13 @@
-"""A structured fuzzer of the command line: every verb that reads files, on mutations of valid ones.
+"""A structured fuzzer of the command line: all commands that read files, on mutated valid files.
 
-A case is drawn from a seed and its number alone, as ``1:234``. It runs in a process of its own, a
-fork of one that has loaded everything. It fails where a call
+Seed and number, such as ``1:234``, determine a case. It runs in a separate process, a fork of one
+that has imported everything. It fails if a call
 
 - ends in a traceback, an internal error (exit code 70) or a signal,
-- has another exit code than those documented, or one without a line that starts with ``error: ``,
+- has an undocumented exit code, or an error exit code without a line that starts with ``error: ``,
 - prints an error of many screens,
-- takes more processor time than `HANG_S` outside of a simulation, which takes as long as the input
-  asks for: whoever asks for 2^40 cycles gets them.
+- takes more processor time than `HANG_S` outside of a simulation; simulations take as long as the
+  input requests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ import mutations
 import seeds
 
 LOOK_S = 3.0
-"""Processor seconds after which a case is looked at: a simulation is stopped, all else goes on."""
+"""Processor seconds after which a case is inspected: simulations stop, other cases continue."""
 HANG_S = 40.0
 """Processor seconds that no reader may take."""
 MEMORY = 6 << 30
@@ -58,7 +58,7 @@ SIMULATIONS = (
     ),
     *("measured.py", "astrasim.py", "schedule.py", "algorithms.py"),
 )
-"""Files of the package whose calls into the core take as long as they are asked to."""
+"""Files of the package whose calls into the core take as long as the input requests."""
 
 
 class Case:
@@ -298,7 +298,7 @@ def _kill(child: int, number: signal.Signals = signal.SIGKILL) -> None:
 
 
 class Session:
-    """Cases one after the other, and what was wrong with which.
+    """Runs cases sequentially, and collects the failures.
 
     Attributes:
         failures: What is wrong, by case.

@@ -1,4 +1,4 @@
-"""Noise, skew and traffic: what is drawn, what files say, and what each mistake is told."""
+"""Noise, skew and traffic: random values, files, and errors."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_every_distribution_reaches_the_core() -> None:
 
 
 def test_an_aligned_tick_delays_all_ranks() -> None:
-    # Half of all time is lost in windows of 10 us: a run begins within one in half of the cases.
+    # Detours of 10 us take half of the time: half of the runs start within one.
     ticks = tutti.Periodic(period="20 us", duration="10 us", aligned=True)
     conditions = tutti.Conditions(noise=tutti.Noise(detours=ticks))
     times = [pair(conditions, seed).completion_ps for seed in range(200)]
     undisturbed = times.count(ps("1.5 us"))
     assert 60 < undisturbed < 120
-    # Held up from the beginning, or in the middle: by 10 us and not a picosecond more.
+    # A run is delayed by at most 10 us, at its start or later.
     assert max(times) <= ps("11.5 us")
 
 
@@ -107,7 +107,7 @@ def test_traffic_on_links_holds_messages_up() -> None:
     # Two links of 100 ns, and 8 B at 10 GB/s, which the model itself does not charge.
     quiet = 3 * (ps("1.7 us") + 800)
     assert time(0.0, 1) == quiet
-    # A link that is used has bursts of 6.55 us in the mean: some message of 24 meets one.
+    # Links have bursts of 6.55 us on average, so that at least one of 24 messages waits.
     assert sum(time(0.1, seed) > quiet for seed in range(20)) > 10
     mean = [sum(time(load, seed) for seed in range(50)) / 50 for load in (0.05, 0.2, 0.5)]
     assert mean == sorted(mean)

@@ -1,4 +1,4 @@
-"""All-reduces beside the backward pass: by hand, tick by tick, and by the training engine."""
+"""All-reduces during the backward pass: by hand, tick by tick, and by the training engine."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_iteration_by_hand() -> None:
         ((1, 3, 60), "all", "fifo", 78, [42, 0, 0]),
         # The first layer waits for itself, the last in the queue: nothing gained.
         ((1, 3, 60), "own", "fifo", 78, [42, 0, 0]),
-        # Without gradients of its own it goes at 30; the second waits from 31 to 71.
+        # The first has no gradients and starts at 30; the second waits from 31 to 71.
         ((0, 3, 60), "all", "fifo", 77, [41, 0, 0]),
         ((0, 3, 60), "own", "fifo", 76, [0, 40, 0]),
         # Newest first: 8..68, then the first to 69, the second to 72; forward 69..70, 72..74.
@@ -137,7 +137,7 @@ def test_tick_by_tick_is_the_same(layers: list[TimedLayer], waits: Waits, order:
 
 @given(LAYERS)
 def test_the_training_engine_agrees(layers: list[TimedLayer]) -> None:
-    """All-reduces as tasks of its second lane, one after the other."""
+    """All-reduces as sequential tasks of the second lane."""
     tasks: list[Task] = []
     previous: list[int] = []
     carried: list[int] = []

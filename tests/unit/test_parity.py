@@ -87,7 +87,7 @@ def toml(request: dict[str, Any]) -> str:
 def by_command(
     request: dict[str, Any], here: Path, *options: str
 ) -> tuple[pl.DataFrame, list[str]]:
-    """What `tutti compare` measures, and what it says of what it leaves out or does not verify."""
+    """Returns the measurements of `tutti compare`, and its remarks."""
     (here / "e.toml").write_text(toml(request))
     done = call("compare", "e.toml", "--no-report", "--out", "out", *options, cwd=here)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Phases of a schedule, each on a machine of its own."""
+"""Phases of a schedule on different platforms."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_a_switch_is_paid_for_when_the_machine_changes() -> None:
 
 
 def test_phases_take_at_least_as_long_one_after_the_other() -> None:
-    alone = machine("fully_connected:16")  # where nobody meets, waiting for all is never quicker
+    alone = machine(
+        "fully_connected:16"
+    )  # without contention, waiting for all ranks is never faster
     parts = simulate_phases(trees(), [alone, alone], size="1 MiB")
     assert parts.completion_ps >= simulate_phases(trees(), [alone], size="1 MiB").completion_ps
 

@@ -1,6 +1,6 @@
 """Everything in a registry has what a newcomer expects: a page, an example, a golden, a proof.
 
-CONTRIBUTING.md says what each needs; this walk fails while any of it is missing.
+CONTRIBUTING.md lists the requirements; these tests fail if one is missing.
 """
 
 from __future__ import annotations

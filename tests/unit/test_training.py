@@ -1,4 +1,4 @@
-"""Training steps: what endpoints cost, and that parts sum to the whole."""
+"""Training steps: costs of endpoints, and sums of parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiment files: what is accepted, what it becomes, and what each mistake is told."""
+"""Experiment files: accepted values, resolved experiments, and errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_hash_names_the_question_and_not_the_file() -> None:
 
 
 MISTAKES: dict[str, tuple[str, str, str]] = {
-    # what is written -> the key that is named, what is said, what is hinted
+    # input -> key, problem and hint of the error
     GOOD + "rnaks = 3": ("rnaks", "unknown key `rnaks`", "did you mean `ranks`?"),
     changed("sizes", "8"): ("sizes", "expected text with a unit", "add the unit"),
     changed("sizes", '"8"'): ("sizes", "`8` has no unit", "add the unit"),
@@ -198,7 +198,7 @@ def test_recorded_noise_and_arrivals_stand_in_files(tmp_path: Path) -> None:
     assert str(conditions.noise.detours).endswith("aligned=False")
     assert conditions.arrival is not None
     assert [flow.size.bytes for flow in conditions.background.flows] == [64]
-    # The hash names what was recorded, not where it stands.
+    # The hash depends on the recorded values, not on their file.
     before = experiment.config_hash
     (tmp_path / "noise.csv").write_text("detour_us\n1\n3\n")
     again = resolve(parse_toml(text, source="e.toml"), source="e.toml", folder=tmp_path)

@@ -121,7 +121,7 @@ def test_columns_of_another_kind_are_refused(column: str, value: list[Any], frag
 def test_damaged_parquet_is_refused_or_read(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Some bits make Polars panic, which is no Exception, and write so to stderr."""
+    """Some bits make Polars panic, which is not an Exception, and print to stderr."""
     buffer = io.BytesIO()
     FRAME.write_parquet(buffer)
     complete, rng = buffer.getvalue(), random.Random(1)

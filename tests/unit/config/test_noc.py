@@ -1,4 +1,4 @@
-"""Files of networks: what is accepted, what it becomes, and what each mistake is told."""
+"""Network files: accepted values, resolved networks, and errors."""
 
 from __future__ import annotations
 

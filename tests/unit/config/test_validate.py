@@ -1,4 +1,4 @@
-"""Mistakes in tables are told by pydantic's error types, whatever words its releases use."""
+"""Errors in tables depend on pydantic's error types, not on its messages."""
 
 from __future__ import annotations
 
