@@ -146,7 +146,7 @@ def test_hints_name_what_people_try() -> None:
 
 
 def test_values_for_classes_that_cannot_be() -> None:
-    with pytest.raises(ConfigError, match="`colour` is not a key"):
+    with pytest.raises(ConfigError, match="`colour` is no key"):
         parse("").per_class("colour")
     with pytest.raises(ConfigError, match="0 message classes"):
         parse("classes = 0;").per_class("traffic")
