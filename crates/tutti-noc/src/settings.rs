@@ -119,7 +119,7 @@ tutti_units::parameters! {
         traversal_delay: u32 = "1" [0..=LONGEST_DELAY],
         /// Cycles until a router uses a credit that has arrived.
         credit_delay: u32 = "1" [0..=LONGEST_DELAY],
-        /// Cycles between an NPU and a dedicated router, in each direction.
+        /// Cycles between an NPU and a dedicated router, each way.
         port_latency: u32 = "1" [1..=1 << 16],
         /// Flits per cycle that an NPU sends to a dedicated router. With more than 1 here or in `ejection` it
         /// has as many ports there, for different messages where there are several; schedules only.

@@ -125,7 +125,7 @@ class RouterParameters(Parameters):
         traversal_delay: Cycles in the switch; none when a flit crosses switch and link in one
             cycle.
         credit_delay: Cycles until a router uses a credit that has arrived.
-        port_latency: Cycles between an NPU and a dedicated router, in each direction.
+        port_latency: Cycles between an NPU and a dedicated router, each way.
         injection: Flits per cycle that an NPU sends to a dedicated router. With more than 1 here
             or in `ejection` it has as many ports there, for different messages where there are
             several; schedules only.
@@ -188,7 +188,7 @@ class RouterParameters(Parameters):
         Field(
             ge=1,
             le=65536,
-            description="Cycles between an NPU and a dedicated router, in each direction.",
+            description="Cycles between an NPU and a dedicated router, each way.",
         ),
     ] = 1
     injection: Annotated[

@@ -123,7 +123,7 @@ class Placement:
 
 @dataclass(frozen=True, kw_only=True)
 class Parallelism(InFiles):
-    """What is divided among how many NPUs; each kind takes whole rings of the torus.
+    """Degrees of parallelism; each spans complete rings of the torus.
 
     Samples are divided among what is left.
     """
