@@ -88,7 +88,7 @@ def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
         ("batch=many", "step.toml with --set: batch"),
         ("compute.file=x", "compute: `model` is missing"),
         ("compute.file=x", "expected: one of roofline, systolic, measured"),
-        ("compute.model=sistolic", "compute.model: there is no model `sistolic`"),
+        ("compute.model=sistolic", "compute.model: unknown model `sistolic`"),
         ("model=scalesim:none.csv", "paths are relative to the file of the training step"),
         ("model=chakra:none", "paths are relative to the file of the training step"),
         ('compute={ model = "measured", file = "none.csv" }', "paths are relative to the file"),

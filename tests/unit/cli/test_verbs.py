@@ -81,7 +81,7 @@ def test_run_and_compare_take_changes_of_any_key(here: Path) -> None:
     assert "did you mean `collective`?" in said
     said = run("run", "e.toml", *one, "--set", "collective=gathr", code=2)
     assert "--set" in said
-    assert "collective: there is no collective `gathr`" in said
+    assert "collective: unknown collective `gathr`" in said
 
 
 def test_compare_says_what_is_first_and_of_which_size_times_are(here: Path) -> None:
