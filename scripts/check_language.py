@@ -234,6 +234,9 @@ def findings(path: Path, listed: list[Term]) -> Iterator[tuple[int, str]]:
     for text in READERS[path.suffix](source):
         if text.kind == "name":
             for word in parts(text.text) & forbidden.keys():
+                allow = forbidden[word].allow
+                if allow and allow.fullmatch(text.text):
+                    continue
                 yield text.line, f"name `{text.text}`: instead of {word!r}: {forbidden[word].use}"
             continue
         prose = Text(text.line, plain(text.text), text.kind)

@@ -1,4 +1,4 @@
-"""Writes the reference pages and JSON Schemas from the code; `--check` says what is stale."""
+"""Writes the reference pages and JSON Schemas from the code; `--check` lists stale ones."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""What of an all-reduce of gradients a training step hides, when the time of each one is known.
+"""Overlap of gradient all-reduces with computation, for known times of the all-reduces.
 
-The backward pass goes from the last layer: weight gradient, whose all-reduce queues at once, then
-input gradient. All-reduces go one at a time beside computing, the oldest first. The forward pass
-that follows waits for the gradients: of all layers, or each layer's for its own. For networks whose
-all-reduces are simulated by themselves; :mod:`tutti.training` simulates both together on tori.
+The backward pass visits layers from the last: it computes the weight gradient, queues its
+all-reduce, and computes the input gradient. All-reduces run sequentially during computation, the
+oldest first. The next forward pass waits for the gradients of all layers, or of each layer. The
+times of all-reduces come from separate simulations; :mod:`tutti.training` simulates communication
+and computation together on tori.
 
 Examples:
     >>> from tutti.units import TimePerByte
@@ -37,20 +38,20 @@ Order = Literal["fifo", "lifo"]
 
 @dataclass(frozen=True, slots=True)
 class OverlapLayer:
-    """When a layer's gradients were ready and on their way, since the backward pass began.
+    """Times of a layer's gradients, from the start of the backward pass.
 
     Attributes:
         layer: The layer.
-        ready: Its weight gradient is computed; its all-reduce queues.
-        begin: Its all-reduce begins.
-        end: Its all-reduce ends; `ready` where there is none.
-        forward: Its next forward pass begins.
-        waited: How long that pass waited for gradients, with nothing to compute.
+        ready: The weight gradient is computed, and its all-reduce is queued.
+        start: The all-reduce starts.
+        end: The all-reduce ends; equals `ready` for a layer without gradients.
+        forward: The next forward pass of the layer starts.
+        waited: The time that this pass waited for gradients.
     """
 
     layer: TimedLayer
     ready: Time
-    begin: Time
+    start: Time
     end: Time
     forward: Time
     waited: Time
@@ -58,11 +59,11 @@ class OverlapLayer:
 
 @dataclass(frozen=True, slots=True)
 class Overlapped:
-    """What an iteration came to: from the begin of a backward pass to that of the next.
+    """An iteration, from the start of a backward pass to the start of the next.
 
     Attributes:
-        layers: Each layer, first to last.
-        iteration: How long it took.
+        layers: The layers, first to last.
+        iteration: The time of the iteration.
     """
 
     layers: tuple[OverlapLayer, ...]
@@ -70,22 +71,22 @@ class Overlapped:
 
     @property
     def compute(self) -> Time:
-        """All passes of all layers."""
+        """The time of all passes of all layers."""
         return Time(ps=sum(row.layer.compute.ps for row in self.layers))
 
     @property
     def communication(self) -> Time:
-        """All all-reduces."""
-        return Time(ps=sum(row.end.ps - row.begin.ps for row in self.layers))
+        """The time of all all-reduces."""
+        return Time(ps=sum(row.end.ps - row.start.ps for row in self.layers))
 
     @property
     def exposed(self) -> Time:
-        """Communication that computing does not hide: what the iteration takes beyond computing."""
+        """Communication that computation does not hide: the iteration minus computation."""
         return Time(ps=self.iteration.ps - self.compute.ps)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row per layer, first to last: bytes, times of its passes, and when what happened."""
+        """A row per layer, first to last: bytes, times of passes, and times of events."""
         return pl.DataFrame(
             [
                 {
@@ -95,7 +96,7 @@ class Overlapped:
                     "input_gradient_ps": row.layer.input_gradient.ps,
                     "weight_gradient_ps": row.layer.weight_gradient.ps,
                     "ready_ps": row.ready.ps,
-                    "begin_ps": row.begin.ps,
+                    "start_ps": row.start.ps,
                     "end_ps": row.end.ps,
                     "next_forward_ps": row.forward.ps,
                     "waited_ps": row.waited.ps,
@@ -107,16 +108,16 @@ class Overlapped:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Layers whose gradients are all-reduced beside the backward pass.
+    """Layers whose gradients are all-reduced during the backward pass.
 
     Attributes:
-        layers: First to last, as :func:`tutti.workload.timed` and :func:`tutti.workload.recorded`
-            say them.
-        waits: What the next forward pass of a layer waits for: the gradients of `all` layers (an
-            iteration ends when computing and the queue are done), or its `own`. As all gradients
-            are there when the next backward pass begins, one iteration tells the pace of all.
-        order: Which of the all-reduces that wait goes next: the oldest (`fifo`) or the newest. The
-            oldest first, that of the first layer is the last, so that `own` seldom helps.
+        layers: The layers, first to last, from :func:`tutti.workload.timed` or
+            :func:`tutti.workload.recorded`.
+        waits: The gradients that the next forward pass of a layer waits for: those of `all` layers,
+            or its `own`. All gradients are complete when the next backward pass starts, so one
+            iteration determines the steady state.
+        order: The order of queued all-reduces: the oldest first (`fifo`) or the newest (`lifo`).
+            With `fifo` the first layer is last, so that `own` seldom helps.
     """
 
     layers: Sequence[TimedLayer]
@@ -124,17 +125,17 @@ class Overlap:
     order: Order = "fifo"
 
     def run(self, all_reduce: Callable[[Size], Time]) -> Overlapped:
-        """An iteration.
+        """Returns an iteration.
 
         Args:
-            all_reduce: The time of an all-reduce of so many bytes, of all NPUs together; asked once
-                for each size, and never for 0 B.
+            all_reduce: Returns the time of an all-reduce among all NPUs; called once per size, and
+                never for 0 B.
 
         Raises:
-            WorkloadError: There are no layers, or an all-reduce takes less than no time.
+            WorkloadError: There are no layers, or the time of an all-reduce is negative.
         """
         if not self.layers:
-            raise WorkloadError("an iteration over no layers does nothing", kind="no_layers")
+            raise WorkloadError("the iteration has no layers", kind="no_layers")
         takes = self._times(all_reduce)
         ready = [0] * len(self.layers)
         now = 0
@@ -142,25 +143,25 @@ class Overlap:
             now += self.layers[index].weight_gradient.ps
             ready[index] = now
             now += self.layers[index].input_gradient.ps
-        begin = self._queue(ready, takes)
+        start = self._queue(ready, takes)
         end = [
-            at + takes.get(layer.gradients, 0) for at, layer in zip(begin, self.layers, strict=True)
+            at + takes.get(layer.gradients, 0) for at, layer in zip(start, self.layers, strict=True)
         ]
-        return self._forward(list(zip(ready, begin, end, strict=True)), now)
+        return self._forward(list(zip(ready, start, end, strict=True)), now)
 
     def _times(self, all_reduce: Callable[[Size], Time]) -> dict[Size, int]:
-        """What an all-reduce of each size takes, in picoseconds."""
+        """Returns the time of an all-reduce of each size, in picoseconds."""
         sizes = {layer.gradients for layer in self.layers if layer.gradients.bytes}
         takes = {size: all_reduce(size).ps for size in sorted(sizes)}
         for size, ps in takes.items():
             if ps < 0:
-                message = f"an all-reduce of {size} takes {ps} ps: expected no less than 0"
+                message = f"an all-reduce of {size} takes {ps} ps: expected at least 0"
                 raise WorkloadError(message, kind="negative_time", fields={"size": str(size)})
         return takes
 
     def _queue(self, ready: Sequence[int], takes: Mapping[Size, int]) -> list[int]:
-        """When the all-reduce of each layer begins; at once where there is none."""
-        begin = list(ready)
+        """Returns the start of each layer's all-reduce; `ready` for a layer without gradients."""
+        start = list(ready)
         coming = [i for i, layer in enumerate(self.layers) if layer.gradients.bytes]
         waiting: list[int] = []
         free = 0
@@ -170,12 +171,12 @@ class Overlap:
             while coming and ready[coming[-1]] <= free:
                 waiting.append(coming.pop())
             index = waiting.pop(0 if self.order == "fifo" else -1)
-            begin[index] = free
+            start[index] = free
             free += takes[self.layers[index].gradients]
-        return begin
+        return start
 
     def _forward(self, spans: Sequence[tuple[int, int, int]], now: int) -> Overlapped:
-        """The forward pass after a backward pass that ended at `now`."""
+        """Returns the iteration, whose backward pass ended at `now`."""
         ends = [end for *_, end in spans]
         if self.waits == "all":
             ends = [max(ends)] * len(ends)

@@ -60,7 +60,7 @@ seeds = 2
 RANKS = 4
 """Of the plan and the program of MPI that a reader of the reference has."""
 
-# What a person says who works in a container, which has no other user, and few cores.
+# Settings for containers, which have no other user, and few cores.
 MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -1,9 +1,9 @@
-"""All code in README, docs, examples and docstrings runs and says what it claims to say.
+"""All code in README, docs, examples and docstrings runs, with the documented output.
 
-Python blocks of a page share one namespace and run in order. What a statement prints is compared
-with the comment at the end of it, where there is one. Of shell blocks the `tutti` commands run, in
-order and in one folder per page; `# exit code N` says that one is meant to fail. They run in this
-process, which spares the start of a program for each, but for those that a shell has to read.
+Python blocks of a page share a namespace and run in order. The output of a statement is compared
+with the comment at its end, if it has one. The `tutti` commands of shell blocks run in order, in
+one folder per page; `# exit code N` states an expected failure. They run in this process, which is
+faster, unless they need a shell.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Block:
-    """A code block and where it stands.
+    """A code block of a page.
 
     Attributes:
-        language: what stands behind the opening fence.
-        line: of the page, counted from 1, on which the code starts.
-        code: the lines between the fences.
+        language: The word after the opening fence.
+        line: The line of the page on which the code starts, from 1.
+        code: The lines between the fences.
     """
 
     language: str
@@ -118,7 +118,7 @@ SMALLER = {
     "tutti compare examples/01_which_all_reduce/experiment.toml": "--end '4 KiB'",
     "tutti compare examples/17_in_network/experiment.toml": "--end '1 KiB'",
 }
-"""What is added to commands that begin so and would take long: the last of an option counts."""
+"""Options appended to slow commands that start so; the last value of an option counts."""
 
 MEASURED = ("tutti mpi bench", "tutti mpi exec", "tutti mpi info", "tutti calibrate", "tutti tune")
 """Commands whose output depends on the machine."""
@@ -155,10 +155,10 @@ def test_python_of_a_page_runs(page: Path) -> None:
         # Blank lines in front make line numbers in tracebacks those of the page.
         source = "\n" * (block.line - 1) + block.code
         for statement in ast.parse(source, str(page)).body:
-            said = _executed(statement, namespace, str(page))
+            output = _executed(statement, namespace, str(page))
             claimed = _claim(source.splitlines()[(statement.end_lineno or 1) - 1])
-            if claimed is not None and said:
-                assert said == claimed, f"{name(page)}:{statement.end_lineno}"
+            if claimed is not None and output:
+                assert output == claimed, f"{name(page)}:{statement.end_lineno}"
 
 
 def _executed(statement: ast.stmt, namespace: dict[str, Any], file: str) -> str:
@@ -192,14 +192,16 @@ def test_commands_of_a_page_run(page: Path, folder: Path) -> None:
 
 
 def test_a_command_is_a_program(folder: Path) -> None:
-    code, said = _in_a_shell("tutti platforms", folder)
-    assert (code, "cray_xc30" in said) == (0, True), said
+    code, output = _in_a_shell("tutti platforms", folder)
+    assert (code, "cray_xc30" in output) == (0, True), output
 
 
 def _ran(command: str, folder: Path) -> tuple[int, str]:
-    """Runs a command, smaller where it would take long; its exit code and what it said."""
+    """Runs a command, reduced if it is slow; returns its exit code and output."""
     is_small = "--begin" in command
-    more = [extra for begin, extra in SMALLER.items() if command.startswith(begin) and not is_small]
+    more = [
+        extra for prefix, extra in SMALLER.items() if command.startswith(prefix) and not is_small
+    ]
     if _OF_A_SHELL.search(_EXIT_CODE.sub("", command)):
         return _in_a_shell(" ".join([command, *more]), folder)
     words = shlex.split(" ".join([_EXIT_CODE.split(command)[0], *more]), comments=True)

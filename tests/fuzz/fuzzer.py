@@ -1,13 +1,13 @@
-"""A structured fuzzer of the command line: every verb that reads files, on mutations of valid ones.
+"""A structured fuzzer of the command line: all commands that read files, on mutated valid files.
 
-A case is drawn from a seed and its number alone, as ``1:234``. It runs in a process of its own, a
-fork of one that has loaded everything. It fails where a call
+Seed and number, such as ``1:234``, determine a case. It runs in a separate process, a fork of one
+that has imported everything. It fails if a call
 
 - ends in a traceback, an internal error (exit code 70) or a signal,
-- has another exit code than those documented, or one without a line that starts with ``error: ``,
+- has an undocumented exit code, or an error exit code without a line that starts with ``error: ``,
 - prints an error of many screens,
-- takes more processor time than `HANG_S` outside of a simulation, which takes as long as the input
-  asks for: whoever asks for 2^40 cycles gets them.
+- takes more processor time than `HANG_S` outside of a simulation; simulations take as long as the
+  input requests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ import mutations
 import seeds
 
 LOOK_S = 3.0
-"""Processor seconds after which a case is looked at: a simulation is stopped, all else goes on."""
+"""Processor seconds after which a case is inspected: simulations stop, other cases continue."""
 HANG_S = 40.0
 """Processor seconds that no reader may take."""
 MEMORY = 6 << 30
@@ -58,7 +58,7 @@ SIMULATIONS = (
     ),
     *("measured.py", "astrasim.py", "schedule.py", "algorithms.py"),
 )
-"""Files of the package whose calls into the core take as long as they are asked to."""
+"""Files of the package whose calls into the core take as long as the input requests."""
 
 
 class Case:
@@ -199,18 +199,18 @@ def run(case: Case, folder: Path, look: float = LOOK_S) -> str:
         return status
     if not (folder / "stderr").exists():
         return "the files of the case could not be written"
-    said = (folder / "stderr").read_bytes().decode("utf-8", "replace")
+    output = (folder / "stderr").read_bytes().decode("utf-8", "replace")
     if os.WIFSIGNALED(status):
-        return f"killed by {signal.Signals(os.WTERMSIG(status)).name}: {said[-300:]}"
+        return f"killed by {signal.Signals(os.WTERMSIG(status)).name}: {output[-300:]}"
     code = os.WEXITSTATUS(status)
     if code not in DOCUMENTED:
-        return f"exit code {code}: {said[-600:]}"
-    if "Traceback" in said or "panicked" in said:
-        return f"a traceback: {said[-600:]}"
-    if code and "error: " not in said:
-        return f"exit code {code} without an error: {said[-300:]}"
-    if code and len(said) > LONGEST_ERROR:
-        return f"an error of {len(said):,} characters: {said[:300]}"
+        return f"exit code {code}: {output[-600:]}"
+    if "Traceback" in output or "panicked" in output:
+        return f"a traceback: {output[-600:]}"
+    if code and "error: " not in output:
+        return f"exit code {code} without an error: {output[-300:]}"
+    if code and len(output) > LONGEST_ERROR:
+        return f"an error of {len(output):,} characters: {output[:300]}"
     return ""
 
 
@@ -298,7 +298,7 @@ def _kill(child: int, number: signal.Signals = signal.SIGKILL) -> None:
 
 
 class Session:
-    """Cases one after the other, and what was wrong with which.
+    """Runs cases sequentially, and collects the failures.
 
     Attributes:
         failures: What is wrong, by case.
@@ -353,24 +353,28 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, default=None, help="folder for the files of failing cases"
     )
-    asked = parser.parse_args()
-    seed = asked.seed if asked.seed is not None else random.SystemRandom().randrange(1 << 31)
-    numbers: Any = iter(range(asked.cases or 1 << 60))
-    if asked.case:
-        seed, _, number = asked.case.partition(":")
-        seed, numbers, asked.seconds = int(seed), iter([int(number)]), 0
+    case_request = parser.parse_args()
+    seed = (
+        case_request.seed
+        if case_request.seed is not None
+        else random.SystemRandom().randrange(1 << 31)
+    )
+    numbers: Any = iter(range(case_request.cases or 1 << 60))
+    if case_request.case:
+        seed, _, number = case_request.case.partition(":")
+        seed, numbers, case_request.seconds = int(seed), iter([int(number)]), 0
     load_everything()
-    work = asked.out or Path(tempfile.mkdtemp(prefix="tutti-fuzz-"))
+    work = case_request.out or Path(tempfile.mkdtemp(prefix="tutti-fuzz-"))
     session = Session(seed, work.resolve())
-    if asked.only:
-        session.targets = [one for one in session.targets if asked.only in one.name]
+    if case_request.only:
+        session.targets = [one for one in session.targets if case_request.only in one.name]
     print(
         f"seed {seed}; {len(session.targets)} targets; files of failing cases go to {work}",
         flush=True,
     )
     started = time.monotonic()
     for number in numbers:
-        if asked.seconds and time.monotonic() - started > asked.seconds:
+        if case_request.seconds and time.monotonic() - started > case_request.seconds:
             break
         before = len(session.failures)
         session.run(number)

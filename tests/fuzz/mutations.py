@@ -111,7 +111,7 @@ def _mutate_place(owner: Any, key: Any, places: list[tuple[Any, Any]], rng: Rand
 
 
 def toml_of(tables: dict[str, Any]) -> str:
-    """TOML with inline tables; what TOML cannot hold stands as text."""
+    """Returns TOML with inline tables; values that TOML does not support become text."""
     return "".join(f"{json.dumps(str(key))} = {_toml(value)}\n" for key, value in tables.items())
 
 

@@ -21,7 +21,7 @@ class Target:
         name: Of the target.
         files: Its files by name; all but those of `fixed` may be mutated.
         call: The words behind `tutti`.
-        fixed: Files that stay as they are.
+        fixed: Files that are not mutated.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A minute of the fuzzer, the same cases each time; `make fuzz` runs others as long as asked."""
+"""A minute of the fuzzer with fixed cases; `make fuzz` runs others for a given time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise, skew and traffic: what is drawn, what files say, and what each mistake is told."""
+"""Noise, skew and traffic: random values, files, and errors."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_every_distribution_reaches_the_core() -> None:
         assert pair(conditions).completion_ps > ps("1.5 us"), distribution
 
 
-def test_a_tick_that_all_share_holds_everybody_up() -> None:
-    # Half of all time is lost in windows of 10 us: a run begins within one in half of the cases.
+def test_an_aligned_tick_delays_all_ranks() -> None:
+    # Detours of 10 us take half of the time: half of the runs start within one.
     ticks = tutti.Periodic(period="20 us", duration="10 us", aligned=True)
     conditions = tutti.Conditions(noise=tutti.Noise(detours=ticks))
     times = [pair(conditions, seed).completion_ps for seed in range(200)]
     undisturbed = times.count(ps("1.5 us"))
     assert 60 < undisturbed < 120
-    # Held up from the beginning, or in the middle: by 10 us and not a picosecond more.
+    # A run is delayed by at most 10 us, at its start or later.
     assert max(times) <= ps("11.5 us")
 
 
@@ -90,7 +90,7 @@ def test_arrivals_are_taken_in_turn_by_the_repetitions() -> None:
 
 def test_arrivals_for_fewer_ranks_are_refused() -> None:
     conditions = tutti.Conditions(arrival=tutti.PerRank(times=["1 us"]))
-    with pytest.raises(NoiseError, match="arrivals are given for 1 ranks, and 2 take part"):
+    with pytest.raises(NoiseError, match="arrivals are given for 1 ranks, but the run has 2"):
         pair(conditions)
 
 
@@ -107,25 +107,25 @@ def test_traffic_on_links_holds_messages_up() -> None:
     # Two links of 100 ns, and 8 B at 10 GB/s, which the model itself does not charge.
     quiet = 3 * (ps("1.7 us") + 800)
     assert time(0.0, 1) == quiet
-    # A link that is used has bursts of 6.55 us in the mean: some message of 24 meets one.
+    # Links have bursts of 6.55 us on average, so that at least one of 24 messages waits.
     assert sum(time(0.1, seed) > quiet for seed in range(20)) > 10
     mean = [sum(time(load, seed) for seed in range(50)) / 50 for load in (0.05, 0.2, 0.5)]
     assert mean == sorted(mean)
 
 
 @pytest.mark.parametrize(
-    ("background", "says"),
+    ("background", "fragment"),
     [
         (tutti.Background(load=1.0), "a load of 1 is refused"),
         (tutti.Background(load=[0.1, 0.2, 0.3]), "3 loads are given: expected one"),
     ],
 )
-def test_loads_that_do_not_fit_are_refused(background: tutti.Background, says: str) -> None:
+def test_loads_that_do_not_fit_are_refused(background: tutti.Background, fragment: str) -> None:
     topology = tutti.Topology.build("switch:2", rate="10 GB/s", latency="100 ns")
     machine = MACHINE.model_copy(update={"routes": topology.routes()})
     schedule = tutti.schedule("recursive_doubling", collective="all_reduce", ranks=2)
     conditions = tutti.Conditions(background=background)
-    with pytest.raises(NoiseError, match=says):
+    with pytest.raises(NoiseError, match=fragment):
         tutti.simulate(schedule, machine, size="8 B", conditions=conditions)
 
 
@@ -133,7 +133,7 @@ def test_a_load_needs_links_and_flows_a_network_in_which_messages_meet() -> None
     with pytest.raises(NoiseError, match="the platform has no topology"):
         pair(tutti.Conditions(background=tutti.Background(load=0.1)))
     flow = tutti.Flow(source=0, destination=1, size="4 KiB")
-    with pytest.raises(ConfigError, match="need a network in which messages meet"):
+    with pytest.raises(ConfigError, match="background flows need a platform with packets"):
         pair(tutti.Conditions(background=tutti.Background(flows=[flow])))
     with pytest.raises(ConfigError, match="a flow from rank 1 to itself"):
         tutti.Flow(source=1, destination=1, size="4 KiB")
@@ -153,7 +153,7 @@ def test_ranks_may_wait_for_what_they_sent() -> None:
     assert min(run(wait=True).finish_ps) > min(run(wait=False).finish_ps)
 
 
-def test_waiting_for_sends_is_the_same_through_links_that_nobody_else_uses() -> None:
+def test_waiting_for_sends_is_the_same_over_links_without_contention() -> None:
     topology = tutti.Topology.build("switch:7", rate="1 TB/s", latency="100 ns")
     apart = MACHINE.model_copy(update={"routes": topology.routes()})
     meeting = apart.model_copy(update={"packets": tutti.Packets()})
@@ -184,15 +184,15 @@ def test_detours_that_take_everything_are_refused() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1 << 63, 1 << 64])
 def test_seeds_that_results_cannot_hold_are_refused(seed: int) -> None:
-    with pytest.raises(ConfigError, match="expected a whole number from 0 to"):
+    with pytest.raises(ConfigError, match="expected an integer from 0 to"):
         tutti.compare(MACHINE, collective="all_reduce", ranks=[2], sizes=["8 B"], seed=seed)
-    with pytest.raises(ConfigError, match="expected a whole number from 0 to"):
+    with pytest.raises(ConfigError, match="expected an integer from 0 to"):
         pair(tutti.Conditions(), seed)
 
 
 @pytest.mark.parametrize("repetitions", [0, -1])
 def test_no_repetitions_are_refused(repetitions: int) -> None:
-    with pytest.raises(ConfigError, match="expected a whole number, 1 or more"):
+    with pytest.raises(ConfigError, match="expected an integer, 1 or more"):
         tutti.compare(
             MACHINE, collective="all_reduce", ranks=[2], sizes=["8 B"], repetitions=repetitions
         )
@@ -242,7 +242,7 @@ def test_durations_are_read(name: str, text: str, tmp_path: Path) -> None:
     assert [time.ps for time in recorded.times] == [1_500_000, 2_000_000]
 
 
-def test_recorded_values_are_equal_wherever_they_stood(tmp_path: Path) -> None:
+def test_recorded_values_are_equal_for_any_file(tmp_path: Path) -> None:
     path = str(written(tmp_path, "noise.txt", "1.5 us\n2 us\n"))
     assert tutti.Recorded(file=path) == tutti.Recorded(times=["1.5 us", "2 us"])
     trace = str(written(tmp_path, "noise.trace", "1 2\n"))
@@ -270,24 +270,24 @@ def test_durations_are_read_from_parquet_and_rounded_to_picoseconds(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "says"),
+    ("name", "text", "fragment"),
     [
-        ("x.csv", "d_us\n1\nabc\n", 'line 3: column d_us holds no time\ngiven: "abc"'),
-        ("x.csv", "d_us\n1\n-2\n", "line 3: column d_us holds no time"),
-        ("x.csv", "d_us\nnan\n", "line 2: column d_us holds no time"),
-        ("x.csv", "# c\nd\n1.5\n", 'such as "1.5 us", or a unit for the whole column'),
+        ("x.csv", "d_us\n1\nabc\n", 'line 3: column d_us is not a time\ngiven: "abc"'),
+        ("x.csv", "d_us\n1\n-2\n", "line 3: column d_us is not a time"),
+        ("x.csv", "d_us\nnan\n", "line 2: column d_us is not a time"),
+        ("x.csv", "# c\nd\n1.5\n", 'such as "1.5 us", or a unit for the column'),
         ("x.csv", "d_us,rank\n1\n", "line 2: 1 values"),
-        ("x.csv", "d_us\n", "holds no values"),
+        ("x.csv", "d_us\n", "is empty"),
         ("x.txt", "1 us 2 us\n", "line 1: 2 values"),
-        ("x.txt", "", "holds no values"),
+        ("x.txt", "", "is empty"),
     ],
 )
-def test_what_is_no_duration_is_told_with_its_line(
-    name: str, text: str, says: str, tmp_path: Path
+def test_invalid_durations_are_reported_with_their_line(
+    name: str, text: str, fragment: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         recordings.durations(written(tmp_path, name, text))
-    assert says in str(caught.value)
+    assert fragment in str(caught.value)
     assert name in str(caught.value)
 
 
@@ -308,7 +308,7 @@ def test_a_trace_of_netgauge_is_read(tmp_path: Path) -> None:
         (2_000_000, 70_500),
     ]
     back = written(tmp_path, "back.trace", "2000 50\n1000 70\n")
-    with pytest.raises(ConfigError, match="line 2: a detour starts before the one above it"):
+    with pytest.raises(ConfigError, match="line 2: a detour starts before the previous one"):
         tutti.Trace.read(back)
     one = written(tmp_path, "one.trace", "2000\n")
     with pytest.raises(ConfigError, match="line 1: 1 values"):
@@ -326,7 +326,7 @@ def test_arrivals_are_read_in_each_form(tmp_path: Path) -> None:
     plain = tutti.PerRank.read(written(tmp_path, "one.txt", "1\n2\n"), unit="us")
     assert plain.times == [[Time(ps=10**6), Time(ps=2 * 10**6)]]
     gap = written(tmp_path, "gap.csv", "rank,a_us\n0,1\n2,2\n")
-    with pytest.raises(ConfigError, match='line 3: rank "2" stands where rank 1 belongs'):
+    with pytest.raises(ConfigError, match='line 3: rank "2" appears instead of rank 1'):
         tutti.PerRank.read(gap)
 
 
@@ -335,14 +335,14 @@ def test_flows_are_read(tmp_path: Path) -> None:
     (flow,) = recordings.flows(written(tmp_path, "flows.csv", text), tutti.Flow)
     assert (flow.source, flow.destination, flow.size.bytes, flow.count) == (0, 1, 4096, 3)
     assert (flow.start.ps, flow.period.ps) == (10**6, 2 * 10**6)
-    for text, says in (
+    for text, fragment in (
         ("source,destination\n0,1\n", "expected: source, destination, bytes"),
-        ("source,destination,bytes\n0,x,1\n", "line 2: column destination holds no count"),
+        ("source,destination,bytes\n0,x,1\n", "line 2: column destination is not a count"),
         ("source,destination,bytes\n1,1,1\n", "line 2: Flow: a flow from rank 1 to itself"),
     ):
         with pytest.raises(ConfigError) as caught:
             recordings.flows(written(tmp_path, "bad.csv", text), tutti.Flow)
-        assert says in str(caught.value)
+        assert fragment in str(caught.value)
 
 
 def test_conditions_that_were_used_are_what_they_were() -> None:

@@ -16,7 +16,7 @@ def test_every_refusal_of_the_core_has_an_entry() -> None:
         assert kind in getattr(errors, name).kinds, f"{name} lacks {kind}"
 
 
-def test_an_error_says_what_where_and_what_helps() -> None:
+def test_an_error_states_problem_place_and_hint() -> None:
     with pytest.raises(errors.UnitError) as caught:
         tutti.Time.parse("5 GB")
     error = caught.value

@@ -13,7 +13,7 @@ from tutti.experiment import ExperimentPlan, Rows, TimedSchedule, measure, parts
 from tutti.schedule import candidates
 
 
-def asked(**changes: Any) -> Experiment:
+def requested(**changes: Any) -> Experiment:
     tables = {
         "platform": "cray_xc30",
         "collective": "all_reduce",
@@ -25,7 +25,7 @@ def asked(**changes: Any) -> Experiment:
 
 
 def planned(**changes: Any) -> ExperimentPlan:
-    return plan(asked(**changes))
+    return plan(requested(**changes))
 
 
 def test_every_combination_is_measured_once() -> None:
@@ -43,13 +43,11 @@ def test_every_combination_is_measured_once() -> None:
 
 @pytest.mark.parametrize("collective", ["all_reduce", "all_gather"])
 @pytest.mark.parametrize("algorithms", ["all", ["ring"]])
-def test_a_plan_is_made_and_proved_in_as_many_parts_as_it_says(
-    collective: str, algorithms: str | list[str]
-) -> None:
-    experiment = asked(collective=collective, algorithms=algorithms, sizes=["32 B", "1 KiB"])
-    heard: list[int] = []
-    laid_out = plan(experiment, done=heard.append)
-    assert sum(heard) == parts(experiment)
+def test_progress_of_a_plan_matches_its_parts(collective: str, algorithms: str | list[str]) -> None:
+    experiment = requested(collective=collective, algorithms=algorithms, sizes=["32 B", "1 KiB"])
+    received: list[int] = []
+    laid_out = plan(experiment, done=received.append)
+    assert sum(received) == parts(experiment)
     proved: list[TimedSchedule] = []
     prove(laid_out, done=proved.append)
     assert proved == list(laid_out.cases)
@@ -96,7 +94,7 @@ def test_all_tries_what_claims_the_collective_and_no_schedule_twice() -> None:
     assert set(candidates("broadcast", 12)) & {"binomial", "knomial"}
 
 
-def test_all_leaves_out_what_needs_equal_parts_and_says_why() -> None:
+def test_all_leaves_out_algorithms_that_need_equal_parts() -> None:
     laid_out = planned(algorithms="all", collective="all_gather", ranks=5, sizes=["40 B", "1 KiB"])
     assert [one.notation for one in laid_out.left_out] == ["bruck"]
     assert "needs equal parts: 1 KiB" in laid_out.left_out[0].reason

@@ -16,7 +16,7 @@ def test_parts_are_those_of_the_closed_form() -> None:
     # Ring on 4 ranks: 2 * 3 stages of a message of a quarter each.
     ring = laid_out("ring", 4)
     assert (ring.stages, ring.messages, ring.bytes) == (6, 6, 1536)
-    # a4: one stage of three messages, each the whole payload.
+    # a4: one stage of three messages with the full payload.
     multiplying = laid_out("recursive_multiplying:a4", 4)
     assert (multiplying.stages, multiplying.messages, multiplying.bytes) == (1, 3, 3072)
 

@@ -1,4 +1,4 @@
-"""Names that somebody meant who wrote others."""
+"""Hints at the closest known names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All-reduces beside the backward pass: by hand, tick by tick, and by the training engine."""
+"""All-reduces during the backward pass: by hand, tick by tick, and by the training engine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def three(first: int, second: int, third: int) -> tuple[TimedLayer, ...]:
 
 
 def spans(run: Overlapped) -> list[tuple[int, int, int]]:
-    return [(row.ready.ps, row.begin.ps, row.end.ps) for row in run.layers]
+    return [(row.ready.ps, row.start.ps, row.end.ps) for row in run.layers]
 
 
 def test_an_iteration_by_hand() -> None:
@@ -62,7 +62,7 @@ def test_an_iteration_by_hand() -> None:
         ((1, 3, 60), "all", "fifo", 78, [42, 0, 0]),
         # The first layer waits for itself, the last in the queue: nothing gained.
         ((1, 3, 60), "own", "fifo", 78, [42, 0, 0]),
-        # Without gradients of its own it goes at 30; the second waits from 31 to 71.
+        # The first has no gradients and starts at 30; the second waits from 31 to 71.
         ((0, 3, 60), "all", "fifo", 77, [41, 0, 0]),
         ((0, 3, 60), "own", "fifo", 76, [0, 40, 0]),
         # Newest first: 8..68, then the first to 69, the second to 72; forward 69..70, 72..74.
@@ -136,8 +136,8 @@ def test_tick_by_tick_is_the_same(layers: list[TimedLayer], waits: Waits, order:
 
 
 @given(LAYERS)
-def test_the_training_engine_says_the_same(layers: list[TimedLayer]) -> None:
-    """All-reduces as tasks of its second lane, one after the other."""
+def test_the_training_engine_agrees(layers: list[TimedLayer]) -> None:
+    """All-reduces as sequential tasks of the second lane."""
     tasks: list[Task] = []
     previous: list[int] = []
     carried: list[int] = []
@@ -183,23 +183,23 @@ def test_bounds_and_order(
         assert run.iteration == run.compute
     slower = overlap.run(lambda size: Time(ps=size.bytes * (factor + 1)))
     assert order == "lifo" or slower.iteration >= run.iteration
-    rows = sorted((row for row in run.layers), key=lambda row: row.begin)
+    rows = sorted((row for row in run.layers), key=lambda row: row.start)
     busy = [row for row in rows if row.layer.gradients.bytes]
-    assert all(one.end <= other.begin for one, other in pairwise(busy))
+    assert all(one.end <= other.start for one, other in pairwise(busy))
 
 
-def test_all_reduces_are_asked_once_for_each_size() -> None:
-    asked: list[int] = []
+def test_all_reduces_are_simulated_once_per_size() -> None:
+    requested: list[int] = []
 
     def all_reduce(size: Size) -> Time:
-        asked.append(size.bytes)
+        requested.append(size.bytes)
         return Time(ps=1)
 
     Overlap((*three(8, 8, 0), layer("four", 1, 1, 1, 4))).run(all_reduce)
-    assert asked == [4, 8]
+    assert requested == [4, 8]
 
 
-def test_layers_are_told_as_a_frame() -> None:
+def test_layers_as_a_frame() -> None:
     frame = Overlap(three(10, 3, 15)).run(a_ps_for_a_byte).frame
     assert frame["layer"].to_list() == ["one", "two", "three"]
     assert frame["end_ps"].to_list() == [40, 26, 23]
@@ -213,7 +213,7 @@ def test_what_cannot_be_is_refused() -> None:
         Overlap(three(10, 10, 10)).run(lambda _: Time(ps=-1))
 
 
-def test_a_ring_of_16_chiplets_beside_each_way_of_computing() -> None:
+def test_a_ring_of_16_chiplets_with_each_compute_model() -> None:
     """Ring time to computing: 0.20 where 16 samples share a chiplet, 3.2 where one has it all."""
     ring = TimePerByte.parse("68 GB/s")
     model = build("resnet50")

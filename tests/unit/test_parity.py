@@ -87,7 +87,7 @@ def toml(request: dict[str, Any]) -> str:
 def by_command(
     request: dict[str, Any], here: Path, *options: str
 ) -> tuple[pl.DataFrame, list[str]]:
-    """What `tutti compare` measures, and what it says of what it leaves out or does not verify."""
+    """Returns the measurements of `tutti compare`, and its remarks."""
     (here / "e.toml").write_text(toml(request))
     done = call("compare", "e.toml", "--no-report", "--out", "out", *options, cwd=here)
     assert done.returncode == 0, done.stderr
@@ -107,17 +107,17 @@ def remarks(stderr: str) -> list[str]:
 
 
 def by_python(request: dict[str, Any], **options: Any) -> tuple[pl.DataFrame, list[str]]:
-    asked = {"seed": SEED, **request}
-    machine, algorithms = platform(asked.pop("platform")), asked.pop("algorithms")
-    said: list[str] = []
+    requested = {"seed": SEED, **request}
+    machine, algorithms = platform(requested.pop("platform")), requested.pop("algorithms")
+    lines: list[str] = []
     frame = tutti.compare(
         machine,
         algorithms=None if algorithms == "all" else algorithms,
-        remark=said.append,
-        **asked,
+        remark=lines.append,
+        **requested,
         **options,
     )
-    return frame, said
+    return frame, lines
 
 
 def by_sweep(request: dict[str, Any], **options: Any) -> pl.DataFrame:
@@ -133,29 +133,29 @@ def test_the_same_request_gives_the_same_rows_everywhere(
     name: str, tmp_path: Path, *, verify: bool
 ) -> None:
     request = REQUESTS[name]
-    command, heard = by_command(request, tmp_path, *(() if verify else ("--no-verify",)))
-    frame, said = by_python(request, verify=verify)
+    command, received = by_command(request, tmp_path, *(() if verify else ("--no-verify",)))
+    frame, lines = by_python(request, verify=verify)
     assert_frame_equal(command.select(SAME), frame.select(SAME))
-    assert heard == said
-    assert said or name == "some ranks only"
+    assert received == lines
+    assert lines or name == "some ranks only"
     assert set(frame["verified"]) == {verify}
     omitted: list[str] = []
     swept = by_sweep(request, verify=verify, remark=omitted.append)
     points = re.compile(r", at 1 of [0-9]+ points")
-    assert sorted(points.sub("", line) for line in omitted) == sorted(said)
+    assert sorted(points.sub("", line) for line in omitted) == sorted(lines)
     assert_frame_equal(swept.select(SAME), frame.select(SAME))
 
 
-def test_what_is_too_large_is_said_everywhere(
+def test_too_large_schedules_are_reported_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A ring of 12 ranks sends 264 messages, one of 5 ranks 40.
     monkeypatch.setattr(proving, "MOST_VERIFIED", 100)
     request = {**REQUESTS["all_reduce"], "algorithms": ["ring", "recursive_doubling"]}
-    command, heard = by_command(request, tmp_path)
-    frame, said = by_python(request)
+    command, received = by_command(request, tmp_path)
+    frame, lines = by_python(request)
     assert_frame_equal(command.select(SAME), frame.select(SAME))
-    assert heard == said == ["not verified, as it is too large: ring, 12 ranks"]
+    assert received == lines == ["not verified, as it is too large: ring, 12 ranks"]
     assert frame.filter(~pl.col("verified"))["schedule"].unique().to_list() == ["ring"]
     assert_frame_equal(by_sweep(request).select(SAME), frame.select(SAME))
     run = tutti.simulate(tutti.schedule("ring", ranks=12), platform("cray_xc30"), size="48 B")
@@ -163,7 +163,7 @@ def test_what_is_too_large_is_said_everywhere(
     assert "not verified" in repr(run)
 
 
-def test_a_wrong_schedule_is_timed_by_nobody_who_was_not_told_to(tmp_path: Path) -> None:
+def test_a_wrong_schedule_is_timed_only_on_request(tmp_path: Path) -> None:
     (tmp_path / "wrong.schedule").write_text(WRONG)
     request = {**REQUESTS["all_reduce"], "algorithms": [str(tmp_path / "wrong.schedule")]}
     request |= {"ranks": [4]}
@@ -229,12 +229,14 @@ def test_a_schedule_is_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(proved) == len(set(proved))
 
 
-def test_python_says_what_is_left_out_where_the_command_line_does(
+def test_python_reports_what_is_left_out_like_the_command_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     request = REQUESTS["unequal parts"]
-    asked = {key: value for key, value in request.items() if key not in {"platform", "algorithms"}}
-    tutti.compare(platform(request["platform"]), **asked)
+    requested = {
+        key: value for key, value in request.items() if key not in {"platform", "algorithms"}
+    }
+    tutti.compare(platform(request["platform"]), **requested)
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("tutti", "WARNING")
     assert record.getMessage().startswith("left out: bruck on 5 ranks: ")

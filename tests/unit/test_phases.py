@@ -1,4 +1,4 @@
-"""Phases of a schedule, each on a machine of its own."""
+"""Phases of a schedule on different platforms."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def trees() -> tutti.Schedule:
 
 def test_one_machine_serves_all_phases() -> None:
     mesh = machine("mesh:4x4")
-    whole = tutti.simulate(trees(), mesh, size="64 KiB")
-    assert simulate_phases(trees(), [mesh], size="64 KiB").completion_ps == whole.completion_ps
+    complete = tutti.simulate(trees(), mesh, size="64 KiB")
+    assert simulate_phases(trees(), [mesh], size="64 KiB").completion_ps == complete.completion_ps
 
 
 def test_a_switch_is_paid_for_when_the_machine_changes() -> None:
@@ -44,12 +44,14 @@ def test_a_switch_is_paid_for_when_the_machine_changes() -> None:
 
 
 def test_phases_take_at_least_as_long_one_after_the_other() -> None:
-    alone = machine("fully_connected:16")  # where nobody meets, waiting for all is never quicker
+    alone = machine(
+        "fully_connected:16"
+    )  # without contention, waiting for all ranks is never faster
     parts = simulate_phases(trees(), [alone, alone], size="1 MiB")
     assert parts.completion_ps >= simulate_phases(trees(), [alone], size="1 MiB").completion_ps
 
 
 def test_there_is_a_machine_for_each_phase() -> None:
     mesh = machine("mesh:4x4")
-    with pytest.raises(ConfigError, match="has 2 phases, and there are 3 machines"):
+    with pytest.raises(ConfigError, match="has 2 phases, but 3 platforms are given"):
         simulate_phases(trees(), [mesh, mesh, mesh], size="1 KiB")

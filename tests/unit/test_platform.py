@@ -39,7 +39,7 @@ def test_a_platform_reads_back_from_its_dump() -> None:
     ("values", "message"),
     [
         ({"alpha": "5"}, "`alpha`: `5` has no unit"),
-        ({"alpha": 5}, "`alpha`: `5` is no time"),
+        ({"alpha": 5}, "`alpha`: `5` is not a time"),
         (
             {"alpha": "5 us", "betta": "1 ns/B"},
             "`betta`: is unknown: expected one of .*alpha, beta",

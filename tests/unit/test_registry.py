@@ -1,6 +1,6 @@
 """Everything in a registry has what a newcomer expects: a page, an example, a golden, a proof.
 
-CONTRIBUTING.md says what each needs; this walk fails while any of it is missing.
+CONTRIBUTING.md lists the requirements; these tests fail if one is missing.
 """
 
 from __future__ import annotations
@@ -51,12 +51,14 @@ def goldens(name: str) -> list[dict[str, Any]]:
 
 
 def claimed(entry: _core.Algorithm) -> list[tuple[str, int]]:
-    asked = ((collective, ranks) for collective in entry.collectives for ranks in range(2, 17))
-    return [(collective, ranks) for collective, ranks in asked if entry.claims(collective, ranks)]
+    requested = ((collective, ranks) for collective in entry.collectives for ranks in range(2, 17))
+    return [
+        (collective, ranks) for collective, ranks in requested if entry.claims(collective, ranks)
+    ]
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_an_algorithm_has_a_page_that_says_all_of_it(name: str) -> None:
+def test_an_algorithm_has_a_complete_page(name: str) -> None:
     text = page(f"algorithm-{name}")
     assert text.startswith(f"# {name}\n")
     assert len(text.splitlines()) <= MOST_LINES
@@ -89,7 +91,7 @@ def test_an_algorithm_has_a_golden(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_has_a_closed_form(name: str) -> None:
-    exists = any(_core.critical_path(name, *asked) for asked in claimed(ALGORITHMS[name]))
+    exists = any(_core.critical_path(name, *requested) for requested in claimed(ALGORITHMS[name]))
     assert exists is not (name in WITHOUT_CLOSED_FORM)
 
 

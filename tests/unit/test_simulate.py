@@ -37,7 +37,7 @@ def test_recursive_multiplying_meets_its_closed_form() -> None:
     assert run.busbw == pytest.approx(8 / 6.092e-6 * 2 * 31 / 32)
 
 
-def test_a_timeline_says_what_every_rank_did() -> None:
+def test_a_timeline_has_the_activities_of_every_rank() -> None:
     run = tutti.simulate(ring(), MACHINE, size="4 KiB")
     timeline = run.timeline
     assert timeline.columns == [
@@ -84,7 +84,7 @@ def test_slow_ranks_and_late_ranks_take_longer() -> None:
         tutti.simulate(ring(), MACHINE, size="8 B", conditions=tutti.Conditions(speed={4: 2.0}))
 
 
-def test_a_run_that_cannot_finish_says_who_waits_for_whom() -> None:
+def test_a_run_that_cannot_finish_names_the_waiting_ranks() -> None:
     builder = tutti.ScheduleBuilder("all_reduce", ranks=3)
     builder.rank(0).send(1)
     builder.rank(1).recv(0, slot=1).recv(2, slot=2)
@@ -163,7 +163,7 @@ def test_no_time_is_below_the_lower_bound() -> None:
         assert frame["of_limit"].to_list() == pytest.approx(share.to_list())
 
 
-def test_a_run_says_what_its_bound_is_made_of() -> None:
+def test_a_run_has_the_parts_of_its_bound() -> None:
     run = tutti.simulate(ring(), MACHINE, size="4 MiB")
     # 2 x 3/4 x 4 MiB at 0.1 ns/B and alpha_p + alpha_r; the folds of 3/4 of it at 0.05 ns/B.
     sent = 6 * 2**20 * 100
@@ -185,7 +185,7 @@ def test_a_graph_has_a_limit_of_its_own() -> None:
     assert torus.bound_by_links("broadcast", ranks=3, root=2).of(a_megabyte).ps == 5_000_000
     with pytest.raises(errors.TopologyError, match="rank 16 is not one of"):
         torus.bound_by_links("all_gather", ranks=17)
-    with pytest.raises(errors.AlgorithmError, match="no collective"):
+    with pytest.raises(errors.AlgorithmError, match="unknown collective"):
         torus.bound_by_links("all_gathering")
     machine = MACHINE.model_copy(update={"routes": torus.routes()})
     run = tutti.simulate(ring(16), machine, size="64 B")
@@ -239,7 +239,7 @@ def test_an_algorithm_that_fits_nowhere_is_refused() -> None:
         )
 
 
-def test_whoever_listens_can_stop_a_comparison() -> None:
+def test_a_callback_can_stop_a_comparison() -> None:
     class StopError(Exception):
         pass
 
@@ -277,7 +277,7 @@ def test_closed_forms_hold_where_they_exist(
 def test_names_in_the_place_of_things_are_refused_with_what_to_write() -> None:
     ring = tutti.schedule("ring", ranks=4)
     machine = tutti.Platform(name="m", model=tutti.LogP(L="1 us", o="1 us", g="1 us"))
-    with pytest.raises(errors.ConfigError, match=r"no platform\nhint: .*platforms.platform"):
+    with pytest.raises(errors.ConfigError, match=r"not a platform\nhint: .*platforms.platform"):
         tutti.simulate(ring, "cray_xc30", size="8 B")  # type: ignore[arg-type]
-    with pytest.raises(errors.ConfigError, match=r"no schedule\nhint: .*tutti.schedule"):
+    with pytest.raises(errors.ConfigError, match=r"not a schedule\nhint: .*tutti.schedule"):
         tutti.simulate("ring", machine, size="8 B")  # type: ignore[arg-type]

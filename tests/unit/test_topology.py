@@ -309,7 +309,7 @@ def test_self_links_and_names_given_twice_are_refused() -> None:
         ("graph.dot", b"graph {}", "unknown file ending"),
         ("bytes.json", b"\xff\xfe", "line 1, column 1 is not UTF-8"),
         ("cut.json", b'{"nodes": [', "not JSON: expecting value: line 1 column 12"),
-        ("list.json", b"[]", "is no table"),
+        ("list.json", b"[]", "is not a table"),
         ("deep.json", b"[" * 200_000, "nested too deeply"),
         ("long.json", b"1" * 5000, "not JSON"),
         ("nodes.json", b'{"edges": []}', "`nodes` is missing"),

@@ -1,4 +1,4 @@
-"""Training steps: what endpoints cost, and that parts sum to the whole."""
+"""Training steps: costs of endpoints, and sums of parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def small(**changes: object) -> Step:
 
 
 @pytest.mark.parametrize("name", list(configurations()))
-def test_parts_sum_to_the_whole(name: str) -> None:
+def test_parts_sum_to_the_total(name: str) -> None:
     run = small().run(configurations()[name])
     compute, overlap, exposed, idle = run.record.breakdown()
     assert compute + overlap + exposed + idle == run.total.ps
@@ -109,7 +109,7 @@ def test_ace_is_never_slower_than_a_baseline_of_its_memory(memory: str, megabyte
     assert times == sorted(times)
 
 
-def test_one_npu_stands_for_all() -> None:
+def test_one_npu_represents_all() -> None:
     for configuration in configurations().values():
         one = small().run(configuration)
         every = small(every_npu=True).run(configuration)
@@ -128,11 +128,11 @@ def test_tables_in_the_background_leave_the_loop() -> None:
     torus = rings(4, 2, 2)
     step = Step(model=model, batch=4096, rings=torus, iterations=4, efficiency=0.94)
     ace = configurations()["ace"]
-    inside, beside = step.run(ace), step.run(replace(ace, background=True))
+    inside, background = step.run(ace), step.run(replace(ace, background=True))
     _, _, first, second = inside.record.iterations()
-    _, _, third, fourth = beside.record.iterations()
+    _, _, third, fourth = background.record.iterations()
     assert fourth - third < second - first
-    kinds = [row[0] for row in step.program(beside.configuration).tasks]
+    kinds = [row[0] for row in step.program(background.configuration).tasks]
     assert kinds.count("background") == 6
 
 

@@ -44,7 +44,7 @@ def test_a_rate_is_the_inverse_of_a_time_per_byte() -> None:
         ("-5 ns", "negative"),
     ],
 )
-def test_an_unreadable_time_says_what_is_wrong(text: str, kind: str) -> None:
+def test_errors_of_times(text: str, kind: str) -> None:
     with pytest.raises(UnitError) as caught:
         Time.parse(text)
     assert caught.value.kind == kind

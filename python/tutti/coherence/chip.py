@@ -25,52 +25,57 @@ class Chip:
 
     homes: Annotated[
         Annotated[tuple[Count, ...], Strict(strict=False)] | None,
-        Field(description="Nodes with memory, each once; the four corners if left out."),
+        Field(description="Nodes with memory controllers; the four corners if absent."),
     ] = None
-    l1_bytes: Annotated[_Count, Field(description="Bytes of a core's first cache.")] = None
-    l1_ways: Annotated[_Count, Field(description="Lines of its sets.")] = None
-    l1_cycles: Annotated[_Count, Field(description="A hit in it.")] = None
+    l1_bytes: Annotated[_Count, Field(description="Size of the L1 cache, in bytes.")] = None
+    l1_ways: Annotated[_Count, Field(description="Associativity of the L1 cache.")] = None
+    l1_cycles: Annotated[_Count, Field(description="Hit latency of the L1 cache.")] = None
     l2_bytes: Annotated[
         _Count,
-        Field(
-            description="Bytes of a core's second cache, which holds what fell out of the first."
-        ),
+        Field(description="Size of the private L2 victim cache, in bytes."),
     ] = None
-    l2_ways: Annotated[_Count, Field(description="Lines of its sets.")] = None
-    l2_cycles: Annotated[_Count, Field(description="A look into it.")] = None
+    l2_ways: Annotated[_Count, Field(description="Associativity of the L2 cache.")] = None
+    l2_cycles: Annotated[_Count, Field(description="Lookup latency of the L2 cache.")] = None
     snoop_cycles: Annotated[
-        _Count, Field(description="From another core's request to the answer.")
+        _Count, Field(description="Latency from a snoop request to its acknowledgement.")
     ] = None
-    data_cycles: Annotated[_Count, Field(description="From the answer to the data.")] = None
+    data_cycles: Annotated[
+        _Count, Field(description="Latency from the acknowledgement to the data.")
+    ] = None
     home_cycles: Annotated[
-        _Count, Field(description="From when a home turns to a request to what it sends.")
+        _Count,
+        Field(description="Latency of a home, from accepting a request to sending messages."),
     ] = None
-    dram_cycles: Annotated[_Count, Field(description="Reading a line from memory.")] = None
+    dram_cycles: Annotated[_Count, Field(description="Latency of reading a line from memory.")] = (
+        None
+    )
     dram_interval: Annotated[
-        _Count, Field(description="From the start of an access to memory to that of the next.")
+        _Count, Field(description="Interval between the starts of memory accesses.")
     ] = None
     collector: Annotated[
         Literal["requester", "home"] | None,
-        Field(description="With ht: who gets the answers."),
+        Field(description="With ht: the node that collects acknowledgements."),
     ] = None
     shared_hint: Annotated[
         Literal["or", "never"] | None,
-        Field(description="With ht: whether answers tell that somebody has a copy."),
+        Field(description="With ht: whether acknowledgements report a shared copy."),
     ] = None
-    reissues: Annotated[_Count, Field(description="With tc: requests before a persistent one.")] = (
+    reissues: Annotated[
+        _Count, Field(description="With tc: requests before a persistent request.")
+    ] = None
+    shortest_timeout: Annotated[
+        _Count, Field(description="With tc: the shortest timeout before a request is sent again.")
+    ] = None
+    data_flits: Annotated[_Count, Field(description="Flits of a message that carries a line.")] = (
         None
     )
-    shortest_timeout: Annotated[
-        _Count, Field(description="With tc: before a request is sent again.")
-    ] = None
-    data_flits: Annotated[_Count, Field(description="Flits of a message with a line.")] = None
     check: Annotated[
-        bool, Field(description="Whether every access and message is checked; slower.")
+        bool, Field(description="Whether to check every access and message, which is slower.")
     ] = False
     patience: Annotated[
-        _Count, Field(description="Cycles without an access done that end a run.")
+        _Count, Field(description="Cycles without a completed access after which a run stops.")
     ] = None
-    limit: Annotated[_Count, Field(description="Cycles that end a run.")] = None
+    limit: Annotated[_Count, Field(description="Most cycles of a run.")] = None
 
     def __post_init__(self) -> None:
         """Refuses what is no count, before anything is run."""

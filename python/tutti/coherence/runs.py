@@ -40,19 +40,22 @@ class Case:
     protocol: Annotated[
         Protocol,
         Field(
-            description="`ht`: a home for each line broadcasts requests, and all answer; `tc`: "
-            "tokens, and whoever misses broadcasts.",
+            description="Coherence protocol. `ht`: the home of a line broadcasts requests, "
+            "and all cores respond; `tc`: token coherence, in which the core that"
+            " misses broadcasts.",
         ),
     ] = "ht"
     mesh: SmartMesh = field(default_factory=SmartMesh)
     scale: Annotated[
-        Scale, Field(description="How much work: some 10^4, 10^6, 10^7 instructions.")
+        Scale, Field(description="Amount of work: about 10^4, 10^6 or 10^7 instructions.")
     ] = "small"
     cores: Annotated[
         int | None,
-        Field(ge=0, lt=1 << 32, description="Cores with a thread; all if left out."),
+        Field(ge=0, lt=1 << 32, description="Cores that run a thread; all if absent."),
     ] = None
-    seed: Annotated[int, Field(ge=0, lt=1 << 62, description="Draws the input of kernels.")] = 1
+    seed: Annotated[
+        int, Field(ge=0, lt=1 << 62, description="Random seed of the kernel's input.")
+    ] = 1
     chip: Chip = field(default_factory=Chip)
 
     @property

@@ -219,7 +219,7 @@ def _check(found: Smart, names: list[str]) -> None:
             problem, hint = error.problem, error.hint
             if error.kind == "buffer_smaller_than_packet":
                 problem = f"a packet of {error.packet} flits exceeds the depth of a VC"
-                hint = f"raise `mesh.depth`, which is {error.buffer} flits"
+                hint = f"raise `mesh.depth`, the flits of a VC, which is {error.buffer}"
             raise mistake(problem, source=found.source, key=key, hint=hint) from None
     try:
         check(found.mesh, found.traffic, found.plan)

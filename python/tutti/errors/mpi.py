@@ -156,7 +156,7 @@ class BenchError(TuttiError, RuntimeError):
     """Raised for a measurement on real ranks that is impossible or failed."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "asked": Kind(
+        "request": Kind(
             "The requested measurement is invalid, or its settings contradict each other.",
         ),
         "failed": Kind("The measuring program failed, or lost samples."),

@@ -35,7 +35,7 @@ class TuningError(TuttiError, ValueError):
     """Raised for a tuning that cannot be computed, written or verified."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "asked": Kind("The requested tuning is invalid, or its settings contradict each other."),
+        "request": Kind("The requested tuning is invalid, or its settings contradict each other."),
         "unknown_target": Kind("The target library is unknown."),
         "nothing": Kind(
             "The library supports none of the candidate schedules.",

@@ -130,7 +130,7 @@ class Benchmark:
         _known("operation", self.operation, OPERATIONS)
         if not 0 <= self.root < self.ranks:
             raise BenchError(
-                f"root {self.root}: expected one of the {self.ranks} ranks", kind="asked"
+                f"root {self.root}: expected one of the {self.ranks} ranks", kind="request"
             )
         for size in self.sizes:
             if size % self.part:
@@ -138,7 +138,7 @@ class Benchmark:
                     f"{self.collective} of {size} bytes on {self.ranks} ranks: expected a multiple "
                     f"of {self.part} bytes, an element of {self.datatype} for each part"
                 )
-                raise BenchError(message, kind="asked")
+                raise BenchError(message, kind="request")
 
     @property
     def part(self) -> int:
@@ -221,14 +221,14 @@ def _job(benchmark: Benchmark, candidates: Sequence[Candidate], settings: Settin
 
 def _check(benchmark: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> None:
     if not candidates:
-        raise BenchError("nothing to measure: expected at least one algorithm", kind="asked")
+        raise BenchError("nothing to measure: expected at least one algorithm", kind="request")
     calls = [one for one in candidates if one.implementation == "call"]
     if len(calls) > 1:
         message = f"{len(calls)} schedules with call: expected at most one in a run"
-        raise BenchError(message, kind="asked")
+        raise BenchError(message, kind="request")
     if settings.distance is not None and any(one.implementation == "own" for one in candidates):
         message = "own with emulated distance: expected schedules, which alone can be emulated"
-        raise BenchError(message, kind="asked")
+        raise BenchError(message, kind="request")
     for one in candidates:
         if one.schedule and (one.schedule.collective, one.schedule.ranks) != (
             benchmark.collective, benchmark.ranks,
@@ -237,13 +237,13 @@ def _check(benchmark: Benchmark, candidates: Sequence[Candidate], settings: Sett
                 f"{one.name} performs {one.schedule.collective} on {one.schedule.ranks} ranks: "
                 f"expected {benchmark.collective} on {benchmark.ranks}"
             )
-            raise BenchError(message, kind="asked")
+            raise BenchError(message, kind="request")
         if one.schedule and not is_exact(benchmark.datatype) and bits_differ(one.schedule):
             message = (
                 f"{one.name}: sums on {benchmark.ranks} ranks differ in bits between ranks for "
                 f"{benchmark.datatype}, so the call is forwarded to the MPI library"
             )
-            raise BenchError(message, kind="asked", hint="measure it with integers: -d int32")
+            raise BenchError(message, kind="request", hint="measure it with integers: -d int32")
 
 
 def _plan(
@@ -347,4 +347,4 @@ def _known(what: str, name: str, known: Iterable[str]) -> None:
     listed = ", ".join(known)
     if name not in listed.split(", "):
         message = f"unknown {what} `{name}`: expected one of {listed}"
-        raise BenchError(message, kind="asked", fields={"name": name, "known": listed})
+        raise BenchError(message, kind="request", fields={"name": name, "known": listed})

@@ -66,7 +66,7 @@ def _candidates(
             message = (
                 f"{name} of {collective}: expected all_reduce, as recursive multiplying is one"
             )
-            raise BenchError(message, kind="asked")
+            raise BenchError(message, kind="request")
         notations = every_schedule(ranks, size, most=_budget(name), machine=machine)
         return [Candidate("schedule", schedule(notation, ranks=ranks)) for notation in notations]
     implementation, notation = (
@@ -81,7 +81,7 @@ def _budget(name: str) -> int | None:
         return None
     if not count.isdigit() or int(count) < 1:
         message = f"{name}: expected {EVERY}, or {EVERY}:40 for at most 40 of them"
-        raise BenchError(message, kind="asked")
+        raise BenchError(message, kind="request")
     return int(count)
 
 
@@ -105,7 +105,7 @@ def every_schedule(
     rows = search.all(ranks, list(KINDS), most=MOST_SCHEDULES)
     if rows is None:
         message = f"more than {MOST_SCHEDULES:,} schedules on {ranks} ranks: expected fewer ranks"
-        raise BenchError(message, kind="asked")
+        raise BenchError(message, kind="request")
     every = [notation for notation, *_ in rows]
     if most is None or len(every) <= most:
         return [_full(notation) for notation in every]

@@ -73,7 +73,7 @@ def measure_multicasts(
     """
     if not 1 <= peers <= _MOST_PEERS:
         message = f"multicasts to {peers} peers: expected 1 to {_MOST_PEERS}"
-        raise BenchError(message, kind="asked")
+        raise BenchError(message, kind="request")
     origin: dict[str, Any] = dict(origin_now())
     job = Job(peers + 1, settings, _plan(peers) if settings.distance else None, peers=peers)
     info, samples = job.run(mpi, done=done)
@@ -132,7 +132,7 @@ def fit(multicasts: pl.DataFrame, *, peers: int = FITTED_PEERS) -> pl.DataFrame:
         }
         if len(times) < 2:
             message = "multicasts to one number of peers: expected at least two, to fit a line"
-            raise BenchError(message, kind="asked")
+            raise BenchError(message, kind="request")
         for statistic, reduced in (("minimum", np.min), ("median", np.median)):
             fitted = _fitted(times, reduced)
             rows.append({"blocking": is_blocking, "statistic": statistic, **fitted})

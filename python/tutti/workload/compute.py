@@ -116,9 +116,9 @@ class Systolic:
         arrays: How many such arrays deal the folds of each product out among them.
     """
 
-    rows: Annotated[Positive, Field(description="Processing elements down.")]
-    columns: Annotated[Positive, Field(description="Processing elements across.")]
-    dataflow: Annotated[Dataflow, Field(description="What stays in the array.")]
+    rows: Annotated[Positive, Field(description="Rows of processing elements.")]
+    columns: Annotated[Positive, Field(description="Columns of processing elements.")]
+    dataflow: Annotated[Dataflow, Field(description="The operand that remains in the array.")]
     clock: Frequency
     arrays: int = 1
 
@@ -184,9 +184,9 @@ class Chiplet:
     share: Annotated[
         Share,
         Field(
-            description="What they share. `samples`: each takes whole samples, and all wait for "
-            "the one with the most. `folds`: all work on each product, and each takes whole folds "
-            "of it, the pieces as large as the array that it runs in.",
+            description="Division of work among arrays. `samples`: each array processes "
+            "complete samples. `folds`: arrays share each product, and each "
+            "processes complete folds; the folds have the size of the array.",
         ),
     ] = "samples"
 

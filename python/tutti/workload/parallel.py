@@ -123,28 +123,29 @@ class Placement:
 
 @dataclass(frozen=True, kw_only=True)
 class Parallelism(InFiles):
-    """What is divided among how many NPUs; each kind takes whole rings of the torus.
+    """Degrees of parallelism; each spans complete rings of the torus.
 
     Samples are divided among what is left.
     """
 
     tensor: Annotated[
-        Positive, Field(description="The weights of a layer, among the first rings.")
+        Positive, Field(description="Degree of tensor parallelism, on the first rings.")
     ] = 1
-    expert: Annotated[Positive, Field(description="Experts, among the next rings.")] = 1
+    expert: Annotated[
+        Positive, Field(description="Degree of expert parallelism, on the next rings.")
+    ] = 1
     pipeline: Annotated[
-        Positive, Field(description="Layers: so many stages, on the last ring.")
+        Positive, Field(description="Number of pipeline stages, on the last ring.")
     ] = 1
-    micro_batches: Annotated[
-        Positive, Field(description="Into how many parts a batch goes through the pipeline.")
-    ] = 1
+    micro_batches: Annotated[Positive, Field(description="Micro-batches per batch.")] = 1
     zero: Annotated[
         Literal[0, 1, 2, 3],
         Field(
-            description="The stage of ZeRO: what NPUs of the same weights divide; 3 is FSDP.",
+            description="ZeRO stage: the state that NPUs with the same weights partition; 3 "
+            "is FSDP.",
         ),
     ] = 0
-    prefetch: Annotated[Count, Field(description="How many passes ahead FSDP gathers weights.")] = 1
+    prefetch: Annotated[Count, Field(description="Passes by which FSDP prefetches weights.")] = 1
 
     def on(self, rings: Sequence[tuple[str, int]]) -> Placement:
         """Which rings of (name, NPUs) do what.

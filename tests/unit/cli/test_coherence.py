@@ -76,15 +76,18 @@ def test_everything_is_listed(tmp_path: Path) -> None:
         ([], "nothing to run"),
         (["-k", "watr_like"], "did you mean `water_like`?"),
         (["-k", "fft_like", "--scale", "tiny"], "expected 1 to 16, one per row of its matrix"),
-        (["-k", "fft_like", "--scale", "huge"], "error: --scale: there is no scale `huge`"),
-        (["-k", "fft_like", "-p", "mesi"], "error: --protocol: there is no protocol `mesi`"),
+        (["-k", "fft_like", "--scale", "huge"], "error: --scale: unknown scale `huge`"),
+        (["-k", "fft_like", "-p", "mesi"], "error: --protocol: unknown protocol `mesi`"),
         (["-k", "fft_like", "-p", "ht,tc"], "hint: run it once with `-p ht` and once with `-p tc`"),
         (["-k", "fft_like", "--design", "sfo_gredy"], "did you mean `sfo_greedy`?"),
-        (["-k", "fft_like", "--design", "torus"], "error: --design: there is no design"),
+        (["-k", "fft_like", "--design", "torus"], "error: --design: unknown mesh design"),
         (["-k", "fft_like", "--design", "torus"], "hint: `tutti coherence list` describes them"),
         (["-k", "fft_like", "--set", "chip.l1_bytes=100"], "error: --set: chip.l1_bytes: "),
         (["-k", "fft_like", "--set", "chip.homes=[0, 99]"], "error: --set: chip.homes: "),
-        (["-k", "a", "--set", "designs=smart_1d,b"], 'in brackets: designs = ["smart_1d", "b"]'),
+        (
+            ["-k", "a", "--set", "designs=smart_1d,b"],
+            'a list needs brackets: designs = ["smart_1d", "b"]',
+        ),
         (["-k", "a", "--set", "protocol=tc"], "did you mean `chip.protocol`?"),
         (["chip.toml", "--set", "kernel=fft_like,radix_like"], '["fft_like", "radix_like"]'),
         (["-k", "water_like", "--set", "mesh.hpc_max=12"], "error: --set: mesh.hpc_max: 12 hops"),
@@ -105,7 +108,7 @@ def test_mistakes_are_told_where_they_are(
 def test_a_mistake_in_the_file_is_told_of_the_file_whatever_options_say(tmp_path: Path) -> None:
     (tmp_path / "chip.toml").write_text(CHIP.replace("sfo_complete", "sfo_comple"), "utf-8")
     done = tutti("run", "chip.toml", "-k", "fft_like", "-p", "tc", cwd=tmp_path, code=2)
-    assert "error: chip.toml: designs[1]: there is no design of meshes `sfo_comple`" in done.stderr
+    assert "error: chip.toml: designs[1]: unknown mesh design `sfo_comple`" in done.stderr
 
 
 def test_a_file_of_another_kind_is_known(tmp_path: Path) -> None:

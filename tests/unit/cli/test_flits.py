@@ -97,7 +97,7 @@ def test_a_deadlocked_run_ends_with_its_deadlock_cycle(here: Path) -> None:
 def test_energy_needs_lengths_before_anything_runs(here: Path) -> None:
     (here / "e.toml").write_text(EXPERIMENT.replace(', length = "1 mm"', ""))
     said = " ".join(tutti("run", "e.toml", cwd=here, code=2).stderr.split())
-    assert "topology.links: the length of the link from npu0 to npu1 is not known" in said
+    assert "topology.links: the length of the link from npu0 to npu1 is unknown" in said
 
 
 def test_a_sweep_takes_keys_of_routers(here: Path) -> None:

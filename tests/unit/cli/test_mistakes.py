@@ -162,7 +162,9 @@ def test_too_many_ranks_are_told_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(changed("platform", '"slingshot_dragonfly"'))
     result = tutti("compare", "e.toml", "--ranks", "8,10000", cwd=tmp_path)
     refused(
-        result, "at most 8192", "hint: fewer ranks, a topology of more (`build` in the platform's"
+        result,
+        "at most 8192",
+        "hint: use fewer ranks, a larger topology (`build` in the platform's",
     )
 
 

@@ -274,7 +274,7 @@ def test_energy_is_told_where_a_technology_is_named(here: Path) -> None:
     bare = text.replace(', length = "1 mm"', "")
     (here / "bare.toml").write_text(bare)
     said = tutti("run", "bare.toml", cwd=here, code=2).stderr
-    assert "the length of the link from npu0 to npu1 is not known" in " ".join(said.split())
+    assert "the length of the link from npu0 to npu1 is unknown" in " ".join(said.split())
 
 
 def test_a_sweep_that_deadlocks_everywhere_ends_with_3_as_a_run_does(here: Path) -> None:
@@ -328,7 +328,7 @@ def test_a_long_run_says_that_it_runs(here: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "said"),
     [
-        ("num_vc=8", ('argument "num_vc=8": num_vc: is no key', "did you mean `num_vcs`?")),
+        ("num_vc=8", ('argument "num_vc=8": num_vc: is not a key', "did you mean `num_vcs`?")),
         ("routing_function=foo", ('argument "routing_function=foo": routing_function: ',)),
         ("num_vcs=0", ('argument "num_vcs=0": num_vcs: is out of range', "given: 0")),
     ],

@@ -49,7 +49,7 @@ def test_it_tells_what_is_exposed(file: Path, tmp_path: Path) -> None:
     ring = layers.filter(algorithm="ring")
     # 30 steps of 12 ns and a sixteenth of 37,632 B each: 2352 B at 68 GB/s.
     first = ring.row(0, named=True)
-    assert first["end_ps"] - first["begin_ps"] == 30 * (12_000 + -(-2352 * 1000 // 68))
+    assert first["end_ps"] - first["start_ps"] == 30 * (12_000 + -(-2352 * 1000 // 68))
 
 
 def test_recorded_cycles_need_no_batch(file: Path, tmp_path: Path) -> None:

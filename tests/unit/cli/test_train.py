@@ -84,11 +84,11 @@ def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
     [
         ("bach=8", "did you mean `batch`?"),
         ("batch", "KEY=VALUE, such as batch=64"),
-        ("batch.size=8", "leads nowhere"),
+        ("batch.size=8", "does not exist"),
         ("batch=many", "step.toml with --set: batch"),
         ("compute.file=x", "compute: `model` is missing"),
         ("compute.file=x", "expected: one of roofline, systolic, measured"),
-        ("compute.model=sistolic", "compute.model: there is no model `sistolic`"),
+        ("compute.model=sistolic", "compute.model: unknown model `sistolic`"),
         ("model=scalesim:none.csv", "paths are relative to the file of the training step"),
         ("model=chakra:none", "paths are relative to the file of the training step"),
         ('compute={ model = "measured", file = "none.csv" }', "paths are relative to the file"),

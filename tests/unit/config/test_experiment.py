@@ -1,4 +1,4 @@
-"""Experiment files: what is accepted, what it becomes, and what each mistake is told."""
+"""Experiment files: accepted values, resolved experiments, and errors."""
 
 from __future__ import annotations
 
@@ -58,14 +58,18 @@ def test_the_hash_names_the_question_and_not_the_file() -> None:
 
 
 MISTAKES: dict[str, tuple[str, str, str]] = {
-    # what is written -> the key that is named, what is said, what is hinted
+    # input -> key, problem and hint of the error
     GOOD + "rnaks = 3": ("rnaks", "unknown key `rnaks`", "did you mean `ranks`?"),
     changed("sizes", "8"): ("sizes", "expected text with a unit", "add the unit"),
     changed("sizes", '"8"'): ("sizes", "`8` has no unit", "add the unit"),
     changed("sizes", '"8 ns"'): ("sizes", "`ns` in `8 ns` is not a unit of size", "GiB"),
-    changed("sizes", '["8 B", "9 B"]'): ("sizes", "no whole number of float32", "8 B or 12 B"),
-    changed("sizes", '"0 B"'): ("sizes", "moves nothing", ""),
-    changed("sizes", '{ from = "0 B", to = "8 B" }'): ("sizes.from", "never grows", ""),
+    changed("sizes", '["8 B", "9 B"]'): (
+        "sizes",
+        "not a multiple of the size of float32",
+        "8 B or 12 B",
+    ),
+    changed("sizes", '"0 B"'): ("sizes", "the payload of all_reduce is empty", ""),
+    changed("sizes", '{ from = "0 B", to = "8 B" }'): ("sizes.from", "cannot start at zero", ""),
     changed("sizes", '{ from = "9 KB", to = "8 B" }'): ("sizes", "range is empty", ""),
     changed("sizes", "[]"): ("sizes", "is empty", ""),
     changed("ranks", "0"): ("ranks", "greater than or equal to 2", ""),
@@ -73,25 +77,25 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     changed("ranks", "-4"): ("ranks", "greater than or equal to 2", ""),
     changed("ranks", "99999999999999999999"): ("ranks", "the number is too large", ""),
     changed("ranks", "16777217"): ("ranks", "less than or equal to 16777216", ""),
-    changed("ranks", "4.0"): ("ranks", "is no whole number", ""),
-    changed("ranks", "[4, true]"): ("ranks[1]", "is no whole number", ""),
+    changed("ranks", "4.0"): ("ranks", "is not an integer", ""),
+    changed("ranks", "[4, true]"): ("ranks[1]", "is not an integer", ""),
     changed("ranks", "{ from = 4, to = 8, factor = 1 }"): ("ranks.factor", "or equal to 2", ""),
-    changed("collective", '"allreduce"'): ("collective", "no collective", "`all_reduce`?"),
-    changed("platform", '"cray_xc40"'): ("platform", "no platform", "`cray_xc30`?"),
+    changed("collective", '"allreduce"'): ("collective", "unknown collective", "`all_reduce`?"),
+    changed("platform", '"cray_xc40"'): ("platform", "unknown platform", "`cray_xc30`?"),
     changed("platform", '"none.toml"'): ("", "there is no such file", ""),
-    changed("model", '"minimun"'): ("model", "called `minimun`", "`minimum`?"),
-    changed("datatype", '"float31"'): ("datatype", "no datatype", "`float32`?"),
-    changed("algorithms", '["rnig"]'): ("algorithms[0]", "no algorithm `rnig`", "`ring`?"),
-    changed("algorithms", '["ring", "ring"]'): ("algorithms[1]", "stands twice", ""),
+    changed("model", '"minimun"'): ("model", "cray_xc30: `minimun`", "`minimum`?"),
+    changed("datatype", '"float31"'): ("datatype", "unknown datatype", "`float32`?"),
+    changed("algorithms", '["rnig"]'): ("algorithms[0]", "unknown algorithm `rnig`", "`ring`?"),
+    changed("algorithms", '["ring", "ring"]'): ("algorithms[1]", "appears twice", ""),
     changed("collective", '"broadcast"'): ("algorithms[0]", "ring does not perform", "all_reduce"),
-    changed("root", "4"): ("root", "is no rank of every run", ""),
-    changed("speed", '{ "4" = 0.5 }'): ("speed.4", "is no rank of every run", ""),
+    changed("root", "4"): ("root", "is not a rank of every run", ""),
+    changed("speed", '{ "4" = 0.5 }'): ("speed.4", "is not a rank of every run", ""),
     changed("speed", '{ "1" = 0 }'): ("speed.1", "greater than 0", ""),
     changed("speed", '{ "1" = -0.5 }'): ("speed.1", "greater than 0", ""),
     changed("repetitions", "0"): ("repetitions", "is out of range", ""),
     changed("noise", '{ step = { kind = "exponentail", mean = "1 us" } }'): (
         "noise.step.kind",
-        "there is no kind `exponentail`",
+        "unknown kind `exponentail`",
         "`exponential`?",
     ),
     changed("noise", '{ step = { kind = "fixed", time = "-1 us" } }'): (
@@ -103,7 +107,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("text", MISTAKES)
-def test_each_mistake_is_told_where_what_and_how_to_mend_it(text: str) -> None:
+def test_errors_give_place_problem_and_hint(text: str) -> None:
     key, problem, hint = MISTAKES[text]
     error = refusal(text)
     assert error.key == key
@@ -194,7 +198,7 @@ def test_recorded_noise_and_arrivals_stand_in_files(tmp_path: Path) -> None:
     assert str(conditions.noise.detours).endswith("aligned=False")
     assert conditions.arrival is not None
     assert [flow.size.bytes for flow in conditions.background.flows] == [64]
-    # The hash names what was recorded, not where it stands.
+    # The hash depends on the recorded values, not on their file.
     before = experiment.config_hash
     (tmp_path / "noise.csv").write_text("detour_us\n1\n3\n")
     again = resolve(parse_toml(text, source="e.toml"), source="e.toml", folder=tmp_path)
@@ -217,17 +221,17 @@ def test_recorded_noise_and_arrivals_stand_in_experiments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "says"),
+    ("table", "fragment"),
     [
         ('[noise.step]\nkind = "recorded"', "expected either `times` or `file`"),
         ('[noise.step]\nkind = "recorded"\nfile = "none.csv"', "there is no such file"),
         ('[noise.detours]\nkind = "trace"', "expected either `detours` or `file`"),
         ('[noise.detours]\nkind = "ticks"', "periodic, poisson, trace"),
         ('[arrival]\nkind = "per_rank"\ntimes = [["1 us"]]', "arrival: arrivals are given for 1"),
-        ("[background]\nload = 0.5", "background: a load needs links"),
+        ("[background]\nload = 0.5", "background: a background load needs links"),
         ('[noise.step]\nkind = "pareto"\nleast = "1 us"\nshape = 0', "noise.step.shape"),
         ('[noise.step]\nkind = "mixture"\nparts = []', "noise.step.parts"),
     ],
 )
-def test_disturbances_that_cannot_be_are_refused(table: str, says: str) -> None:
-    assert says in str(refusal(GOOD + table))
+def test_disturbances_that_cannot_be_are_refused(table: str, fragment: str) -> None:
+    assert fragment in str(refusal(GOOD + table))

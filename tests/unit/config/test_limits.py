@@ -22,10 +22,10 @@ def json_of(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "fragment"),
     [
         ("{", "not JSON"),
-        ("[]", "is no table"),
+        ("[]", "is not a table"),
         ('{"a": NaN}', "a: the number is not finite"),
         ('{"a": {"b": [1, -Infinity]}}', r"a\.b\[1\]: the number is not finite"),
         ('{"a": 1e999}', "a: the number is not finite"),
@@ -35,8 +35,8 @@ def json_of(text: str) -> dict[str, Any]:
         (f'{{"a": {"[" * 100_000}{"]" * 100_000}}}', "nested too deeply"),
     ],
 )
-def test_trees_that_no_schema_can_take_are_refused(text: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_trees_that_no_schema_can_take_are_refused(text: str, fragment: str) -> None:
+    with pytest.raises(ConfigError, match=fragment):
         json_of(text)
 
 
@@ -76,7 +76,7 @@ def test_long_lines_and_fields_name_the_limit(tmp_path: Path) -> None:
     ("text", "number"),
     [("0", 0), ("12", 12), ("9" * 5000, None), ("-1", None), ("1_0", None), ("\u0663", None)],
 )
-def test_whole_numbers_have_few_digits(text: str, number: int | None) -> None:
+def test_integers_have_few_digits(text: str, number: int | None) -> None:
     assert reader.parse_count(text) == number
 
 
@@ -95,7 +95,7 @@ def test_frames_as_declared_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value", "fragment"),
     [
         ("n", [1, 0], "column `n`: row 2: 0"),
         ("n", [1, None], "column `n`: row 2: None"),
@@ -110,10 +110,10 @@ def test_frames_as_declared_are_taken() -> None:
         ("f", [1, 0], "column `f`: holds int64"),
     ],
 )
-def test_columns_of_another_kind_are_refused(column: str, value: list[Any], said: str) -> None:
+def test_columns_of_another_kind_are_refused(column: str, value: list[Any], fragment: str) -> None:
     with pytest.raises(ConfigError) as caught:
         checked(FRAME.with_columns(pl.Series(column, value)))
-    assert said in str(caught.value)
+    assert fragment in str(caught.value)
     with pytest.raises(ConfigError, match=f"lacks the columns {column}"):
         checked(FRAME.drop(column))
 
@@ -121,14 +121,16 @@ def test_columns_of_another_kind_are_refused(column: str, value: list[Any], said
 def test_damaged_parquet_is_refused_or_read(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Some bits make Polars panic, which is no Exception, and write so to stderr."""
+    """Some bits make Polars panic, which is not an Exception, and print to stderr."""
     buffer = io.BytesIO()
     FRAME.write_parquet(buffer)
-    whole, rng = buffer.getvalue(), random.Random(1)
+    complete, rng = buffer.getvalue(), random.Random(1)
     path = tmp_path / "r.parquet"
     for _ in range(300):
-        at = rng.randrange(len(whole))
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :])
+        at = rng.randrange(len(complete))
+        path.write_bytes(
+            complete[:at] + bytes([complete[at] ^ 1 << rng.randrange(8)]) + complete[at + 1 :]
+        )
         try:
             reader.read_frame(path, "results")
         except ConfigError as error:

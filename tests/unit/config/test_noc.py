@@ -1,4 +1,4 @@
-"""Files of networks: what is accepted, what it becomes, and what each mistake is told."""
+"""Network files: accepted values, resolved networks, and errors."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_several_classes_and_speculation(tmp_path: Path) -> None:
     assert found.network.router.speculation == noc.Speculation(check_credit=True)
 
 
-def test_a_trace_stands_beside_the_file(tmp_path: Path) -> None:
+def test_paths_of_traces_start_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("cycle,source,destination,flits\n0,0,5,3\n")
     (tmp_path / "n.toml").write_text(GOOD.replace("rate = 0.1\npacket = 4", 'trace = "t.csv"'))
     found = load_noc(tmp_path / "n.toml")
@@ -95,7 +95,7 @@ def test_changes_are_values_of_toml_or_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "fragment"),
     [
         ("vcs = 4", "vsc = 4", "router.vsc: unknown key `vsc`"),
         ("vcs = 4", "vcs = 0", "router.vcs: is out of range"),
@@ -113,7 +113,7 @@ def test_changes_are_values_of_toml_or_text(tmp_path: Path) -> None:
         ("rate = 0.1", "rate = 5.0", "traffic.rate: a rate of 1.25"),
         ("packet = 4", 'pattern = "hotspot:99"', "traffic.pattern: `hotspot:99` names node 99"),
         ("packet = 4", 'packet = "0"', "traffic.packet"),
-        ("packet = 4", 'trace = "t.csv"', "traffic: `rate` stands beside `trace`"),
+        ("packet = 4", 'trace = "t.csv"', "traffic: `rate` conflicts with `trace`"),
         ("packet = 4", "vcs = [3, 9]", "traffic.vcs: class 0 has the VCs 3 to 9"),
         ('cycle = "1 ns"', 'cycle = "1"', "cycle: `1` has no unit"),
         ('cycle = "1 ns"', 'cycle = "0 ns"', "cycle: a cycle of 0 s"),
@@ -121,33 +121,33 @@ def test_changes_are_values_of_toml_or_text(tmp_path: Path) -> None:
         ('cycle = "1 ns"', "cicle = 3", "did you mean `cycle`?"),
     ],
 )
-def test_a_mistake_names_its_place(old: str, new: str, said: str | None) -> None:
+def test_a_mistake_names_its_place(old: str, new: str, fragment: str | None) -> None:
     text = GOOD.replace(old, new)
     if new.startswith("[measure]"):
         text = GOOD.replace(old, "") + new
-    if said is None:
+    if fragment is None:
         resolve_noc(parse_toml(text, source="n.toml"), source="n.toml", folder=Path())
         return
-    assert said in str(refusal(text))
+    assert fragment in str(refusal(text))
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "fragment"),
     [
         ("router.vcs", "expected: KEY=VALUE"),
         ("ruter.vcs=3", "did you mean `router`?"),
-        ("cycle.ps=3", "leads nowhere"),
+        ("cycle.ps=3", "does not exist"),
         ("router.vcs=many", "router.vcs"),
         ("topology.routing=dimension_oder", "did you mean `dimension_order`?"),
         ("traffic.pattern=transpos", "did you mean `transpose`?"),
     ],
 )
-def test_a_change_that_is_none_is_refused(change: str, said: str, tmp_path: Path) -> None:
+def test_a_change_that_is_none_is_refused(change: str, fragment: str, tmp_path: Path) -> None:
     path = tmp_path / "n.toml"
     path.write_text(GOOD)
     with pytest.raises(ConfigError) as caught:
         load_noc(path, [change])
-    assert said in str(caught.value)
+    assert fragment in str(caught.value)
 
 
 def test_every_key_is_explained() -> None:

@@ -43,7 +43,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.toml"
     os.mkfifo(pipe)
-    assert "no regular file" in refusal(pipe)
+    assert "not a regular file" in refusal(pipe)
 
 
 def test_a_huge_file_is_refused_by_its_size(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def graph(*edges: tuple[int, int]) -> str:
     return GRAPH.format(edges=", ".join(EDGE.format(*edge) for edge in edges))
 
 
-def test_a_graph_is_read_from_beside_the_file(tmp_path: Path) -> None:
+def test_paths_of_graphs_start_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "net.json").write_text(graph((0, 1), (1, 2), (2, 3)))
     routes = load('file = "net.json"', ranks="4", folder=tmp_path).machine().routes
     assert routes is not None
@@ -88,7 +88,7 @@ def test_a_disconnected_graph_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("topology", "key", "said"),
+    ("topology", "key", "fragment"),
     [
         (f'build = "taurus:4x4"\n{LINK}', "platform mine: topology", "taurus"),
         (f'build = "torus:4x"\n{LINK}', "platform mine: topology", "torus"),
@@ -104,10 +104,10 @@ def test_a_disconnected_graph_is_refused(tmp_path: Path) -> None:
         (f'build = "ring:8"\nrouting = "best"\n{LINK}', "platform.topology.routing", "best"),
     ],
 )
-def test_a_bad_topology_is_told_where(topology: str, key: str, said: str) -> None:
+def test_errors_name_the_topology(topology: str, key: str, fragment: str) -> None:
     error = refusal(topology)
     assert error.key == key
-    assert said in str(error)
+    assert fragment in str(error)
 
 
 def test_ranks_need_a_place() -> None:

@@ -20,7 +20,7 @@ def tables(**changes: Any) -> dict[str, Any]:
     return {"model": "vgg16", "batch": 8, "torus": {"rings": RINGS}} | changes
 
 
-def test_the_example_is_what_it_says() -> None:
+def test_the_example() -> None:
     read = load_training(EXAMPLE)
     names = [configuration.name for configuration in read.configurations]
     assert names == ["no_overlap", "comm_opt", "comp_opt", "ace", "ideal"]
@@ -37,7 +37,7 @@ def test_a_configuration_can_be_a_table() -> None:
     assert mine.ace.fsms == 16
 
 
-def test_files_are_found_beside_the_file(tmp_path: Path) -> None:
+def test_paths_start_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "net.csv").write_text("Layer, M, N, K,\none, 1, 2, 3,\n", encoding="utf-8")
     times = "layer,forward,input_gradient,weight_gradient\none,1 us,2 us,3 us\n"
     (tmp_path / "times.csv").write_text(times, encoding="utf-8")
@@ -72,8 +72,8 @@ def test_parallelism_takes_rings() -> None:
         ({"batch": 0}, ("batch", "greater than or equal to 1")),
         ({"chunk": 65536}, ("chunk", "unit")),
         ({"configurations": ["acee"]}, ("configurations[0]", "did you mean `ace`?")),
-        ({"configurations": ["ace", "ace"]}, ("configurations[1]", "name of another")),
-        ({"torus": {"rings": RINGS * 2}}, ("torus.rings", "two rings of one name")),
+        ({"configurations": ["ace", "ace"]}, ("configurations[1]", "duplicates a name")),
+        ({"torus": {"rings": RINGS * 2}}, ("torus.rings", "two rings of the same name")),
         ({"torus": {"rings": []}}, ("torus.rings", "is empty")),
         ({"layers": 3}, ("layers", "unknown key")),
         ({"parallelism": {"tensor": 3}}, ("parallelism", "`tensor = 3` does not divide")),
@@ -86,7 +86,7 @@ def test_parallelism_takes_rings() -> None:
         ({"npu": {"arithmetic": "120 GB/s"}}, ("npu.arithmetic", "FLOP/s")),
     ],
 )
-def test_mistakes_are_told(changes: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_errors(changes: dict[str, Any], words: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError) as refused:
         resolve_training(tables(**changes), source="file.toml")
     assert "file.toml" in str(refused.value)

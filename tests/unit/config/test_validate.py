@@ -1,4 +1,4 @@
-"""Mistakes in tables are told by pydantic's error types, whatever words its releases use."""
+"""Errors in tables depend on pydantic's error types, not on its messages."""
 
 from __future__ import annotations
 
@@ -31,40 +31,40 @@ def machine(**keys: Any) -> dict[str, Any]:
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"rank": 4}, "unknown key `rank`"),
     "missing": ({"platform": {"models": {"a": POSTAL}}}, "platform.name: `name` is missing"),
-    "no number": ({"ranks": "four"}, 'is no whole number\ngiven: "four"'),
+    "no number": ({"ranks": "four"}, 'is not an integer\ngiven: "four"'),
     "too small": ({"ranks": 1}, "ranks: should be greater than or equal to 2\ngiven: 1"),
     "too large": ({"seed": 1 << 63}, "seed: should be less than 9223372036854775808"),
     "not above": ({"speed": {"3": 0.0}}, "should be greater than 0\ngiven: 0.0"),
     "not finite": ({"speed": {"3": float("inf")}}, "is not finite"),
-    "no text": ({"collective": 3}, "is no text\ngiven: 3"),
+    "no text": ({"collective": 3}, "is not text\ngiven: 3"),
     "no list": ({"platform": MACHINE | {"topology": {"build": "ring:4", "links": 3}}}, "links"),
     "empty": ({"algorithms": []}, "algorithms: is empty"),
     "neither": ({"wait_for_sends": 1}, "is neither true nor false"),
-    "no table": (machine(compute=3), "platform.compute: is no table"),
+    "no table": (machine(compute=3), "platform.compute: is not a table"),
     "a unit": ({"sizes": "8 bananas"}, "sizes"),
     "no kind": (
         {"noise": {"step": {"kind": "normall", "mean": "1 us"}}},
-        'noise.step.kind: there is no kind `normall`\ngiven: "normall"\nexpected: one of fixed',
+        'noise.step.kind: unknown kind `normall`\ngiven: "normall"\nexpected: one of fixed',
     ),
     "kind missing": ({"arrival": {"mean": "1 us"}}, "arrival: `kind` is missing"),
     "model's kind": (
         machine(models={"a": {"kind": "postall"}}),
-        'there is no kind `postall`\ngiven: "postall"\nexpected: one of postal, pipelining_postal',
+        'unknown kind `postall`\ngiven: "postall"\nexpected: one of postal, pipelining_postal',
     ),
     "a choice of words": (
         machine(topology={"build": "ring:4", "links": [LINK], "routing": "short"}),
-        'there is no routing `short`\ngiven: "short"\nexpected: one of ',
+        'unknown routing `short`\ngiven: "short"\nexpected: one of ',
     ),
     "another form": ({"platform": ["cray_xc30"]}, "platform: does not fit"),
-    "a form of our own": ({"ranks": [[4]]}, "is no rank count"),
+    "a form of our own": ({"ranks": [[4]]}, "is not a rank count"),
     "refused by a table": (
         machine(models={"a": POSTAL, "b": POSTAL}),
-        "platform: has 2 models and names no default: expected `default_model` to be one of a, b",
+        "platform: has 2 models and no default: expected `default_model` to be one of a, b",
     ),
 }
 
 
-def said(changes: dict[str, Any]) -> str:
+def fragment(changes: dict[str, Any]) -> str:
     with pytest.raises(ConfigError) as caught:
         resolve(RIGHT | changes, source="e.toml", folder=Path())
     return str(caught.value)
@@ -75,7 +75,7 @@ def test_mistakes_do_not_depend_on_the_words_of_pydantic(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes, expected = WRONG[name]
-    before = said(changes)
+    before = fragment(changes)
     assert expected in before
     first = validate._first
 
@@ -89,7 +89,7 @@ def test_mistakes_do_not_depend_on_the_words_of_pydantic(
         return first(model, tables, others, source)
 
     monkeypatch.setattr(validate, "_first", reworded)
-    assert said(changes) == before
+    assert fragment(changes) == before
 
 
 def _without_words(context: dict[str, Any]) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def test_an_experiment_by_reference_is_read_from_its_own_folder(tmp_path: Path) 
 
 
 BAD: dict[str, tuple[dict[str, Any], *tuple[str, ...]]] = {
-    "nothing swept": ({}, "s.toml: sweep: sweeps nothing", "[sweep.grid]"),
+    "nothing swept": ({}, "s.toml: sweep: has no swept keys", "[sweep.grid]"),
     "an unknown table": ({"gird": {"ranks": [4]}}, "sweep.gird", "did you mean `grid`?"),
     "no list": ({"grid": {"ranks": 4}}, "sweep.grid.ranks", "list"),
     "an empty list": ({"grid": {"ranks": []}}, "sweep.grid.ranks", "is empty"),
@@ -135,14 +135,17 @@ BAD: dict[str, tuple[dict[str, Any], *tuple[str, ...]]] = {
         {"grid": {"models.minimum.alpha_p": ["1 us"]}},
         '"platform.models.minimum.alpha_p"',
     ),
-    "no key path": ({"grid": {"ranks..a": [4]}}, "is no key path", "platform.compute.gamma"),
+    "no key path": ({"grid": {"ranks..a": [4]}}, "is not a key path", "platform.compute.gamma"),
     "the output": ({"grid": {"output": ["a"]}}, "cannot be swept"),
     "lists of two lengths": (
         {"zip": {"ranks": [4, 8], "seed": [1]}},
         "sweep.zip: the lists differ in length: ranks has 2, seed has 1",
     ),
-    "a key twice": ({"grid": {"seed": [1]}, "zip": {"seed": [2]}}, "is swept in sweep.zip too"),
-    "a point twice": ({"grid": {"ranks": [4, 8, 4]}}, "point 3 of 3 (ranks = 4) is point 1 again"),
+    "a key twice": ({"grid": {"seed": [1]}, "zip": {"seed": [2]}}, "is also swept in sweep.zip"),
+    "a point twice": (
+        {"grid": {"ranks": [4, 8, 4]}},
+        "point 3 of 3 (ranks = 4) duplicates point 1",
+    ),
     "too many points": (
         {"grid": {"seed": list(range(1000)), "ranks": list(range(2, 1002))}},
         "1,000,000 points are too many",
@@ -171,11 +174,11 @@ BAD: dict[str, tuple[dict[str, Any], *tuple[str, ...]]] = {
     ),
     "a path that leads nowhere": (
         {"grid": {"ranks.from": [4]}},
-        "ranks.from: leads nowhere: ranks is no table",
+        "ranks.from: does not exist: ranks is not a table",
     ),
     "an index beyond the list": (
         {"grid": {"algorithms[3]": ["ring"]}},
-        "algorithms[3]: leads nowhere: algorithms has 1 values",
+        "algorithms[3]: does not exist: algorithms has 1 values",
     ),
     "an algorithm that fits nowhere": (
         {"grid": {"ranks": [6, 7], "algorithms": [["ring"], ["recursive_multiplying:a5"]]}},
@@ -266,14 +269,14 @@ def test_a_point_is_read_after_others_as_it_is_read_alone(name: str) -> None:
 @pytest.mark.parametrize(
     ("grid", "said"),
     [
-        ({"platform": ["cray_xc30", "cray_xc31"]}, "there is no platform `cray_xc31`"),
+        ({"platform": ["cray_xc30", "cray_xc31"]}, "unknown platform `cray_xc31`"),
         ({"platform.models.minimum.alpha_p": ["1 us", "1"]}, "models.minimum.alpha_p: "),
         (
             {
                 "platform.topology.links": [[{"rate": "1 GB/s", "latency": "1 ns"}]],
                 "platform.topology.build": ["ring:4", "ring:3"],
             },
-            "4 ranks find no place in the platform's topology",
+            "4 ranks exceed the platform's topology",
         ),
     ],
 )

@@ -33,9 +33,9 @@ class SmartMesh:
         NocError: There is no such design, or settings are out of range or clash.
     """
 
-    design: Annotated[str, Field(description="Its design; docs/models/smart.md lists them.")] = (
-        "sfo_greedy"
-    )
+    design: Annotated[
+        str, Field(description="The mesh design; docs/models/smart.md lists them.")
+    ] = "sfo_greedy"
     columns: Annotated[int, Field(ge=2, le=64, description="Routers in a row.")] = 8
     rows: Annotated[
         int,
@@ -50,46 +50,46 @@ class SmartMesh:
         Field(
             ge=1,
             le=64,
-            description="Hops that a flit can make in a cycle; past a `reducer` 9 at most.",
+            description="Most hops of a flit per cycle; at most 9 with a `reducer`.",
         ),
     ] = None
     priority: Annotated[
         Literal["local", "bypass"] | None,
         Field(
-            description="Which of two flits that want a port goes first: the one from nearer "
-            "(`local`) or from farther (`bypass`).",
+            description="Priority of flits at a port: those from nearer routers (`local`) or "
+            "from farther (`bypass`).",
         ),
     ] = None
     fan_out: Annotated[
         str | None,
         Field(
-            description="What a multicast is to routers: `unicasts`, `greedy:svt`, `greedy:pvt` or "
+            description="Multicast mode of routers: `unicasts`, `greedy:svt`, `greedy:pvt`, or "
             "`complete:` and its interval in cycles.",
         ),
     ] = None
     fan_in: Annotated[
         Literal["unicasts", "greedy", "complete"] | None,
-        Field(description="What the answers of a reduction are to routers."),
+        Field(description="Reduction mode of routers."),
     ] = None
-    yx: Annotated[bool | None, Field(description="Whether packets go along y before x.")] = None
+    yx: Annotated[bool | None, Field(description="Whether routing is YX instead of XY.")] = None
     vcs: Annotated[
         int | None,
         Field(
             ge=1,
             le=64,
-            description="Virtual channels of a message class at each port; on private trees for "
-            "each of the three stages of a broadcast.",
+            description="Virtual channels of a message class at each port; on private trees, "
+            "for each of the three stages of a broadcast.",
         ),
     ] = None
     depth: Annotated[
         int | None,
-        Field(ge=1, le=1 << 10, description="Flits of a VC; no packet has more."),
+        Field(ge=1, le=1 << 10, description="Flits of a VC; the upper limit of packet sizes."),
     ] = None
     split_vcs: Annotated[
         bool | None,
         Field(
-            description="Whether the three stages share the VCs out instead, which are 3 or more "
-            "then.",
+            description="Whether the three stages of a broadcast divide the VCs, which "
+            "requires at least 3.",
         ),
     ] = None
     credit_delay: Annotated[
@@ -97,8 +97,7 @@ class SmartMesh:
         Field(
             ge=0,
             le=_MOST_DELAY,
-            description="Cycles from when a VC is vacated to when the routers upstream can count "
-            "on it, besides the next cycle.",
+            description="Additional cycles until the upstream routers can use a vacated VC.",
         ),
     ] = None
     sag_extra_cycle: Annotated[
@@ -106,7 +105,7 @@ class SmartMesh:
         Field(
             ge=0,
             le=1,
-            description="Cycles that setting up a path takes besides switch allocation.",
+            description="Additional cycles for path setup after switch allocation.",
         ),
     ] = None
     eject_cost: Annotated[
@@ -122,16 +121,15 @@ class SmartMesh:
         Field(
             ge=1,
             le=1 << 16,
-            description="Entries of the aggregation reduction tables (ART) of `complete` answers, "
-            "and so reductions under way at once: one for each root at least, which are the 4 "
-            "corners on private trees, else all nodes.",
+            description="Entries of the aggregation reduction table (ART) of `complete`, "
+            "which limit the reductions in flight: at least one per root. Roots "
+            "are the 4 corners on private trees, else all nodes.",
         ),
     ] = None
     reducer: Annotated[
         bool | None,
         Field(
-            description="Whether operands can be combined with what passes; `hpc_max` is 9 at most "
-            "then.",
+            description="Whether routers reduce operands in passing flits; limits `hpc_max` to 9.",
         ),
     ] = None
     patience: Annotated[
@@ -139,7 +137,8 @@ class SmartMesh:
         Field(
             ge=1,
             lt=1 << 32,
-            description="Cycles without any move after which packets under way are deadlocked.",
+            description="Cycles without progress after which packets in flight count as "
+            "deadlocked.",
         ),
     ] = None
 

@@ -51,19 +51,20 @@ class Traffic:
         Field(
             ge=0,
             allow_inf_nan=False,
-            description="Of unicasts flits per node and cycle, of broadcasts and multicasts "
-            "messages per source and cycle, of reductions messages per cycle on the whole mesh.",
+            description="Unicasts: flits per node and cycle; broadcasts and multicasts: "
+            "messages per source and cycle; reductions: messages per cycle on the"
+            " complete mesh.",
         ),
     ]
     sources: Annotated[
         Literal["all", "corners"],
-        Field(description="Nodes that send broadcasts and multicasts."),
+        Field(description="Source nodes of broadcasts and multicasts."),
     ] = "all"
     members: Annotated[
         Literal["any_number", "half"],
         Field(
-            description="To whom multicasts go: to each number of nodes as often, or to each node "
-            "with a chance of a half.",
+            description="Destinations of multicasts: all group sizes equally likely, or each "
+            "node with probability 1/2.",
         ),
     ] = "any_number"
     pattern: Annotated[
@@ -86,7 +87,7 @@ class Traffic:
         Field(
             ge=0,
             le=_MOST_CLASSES - 1,
-            description="Those of one class share VCs.",
+            description="The message class; messages of a class share VCs.",
         ),
     ] = 0
 
@@ -120,20 +121,21 @@ class ReplicationPlan:
         NocError: A number is none.
     """
 
-    warmup: Annotated[Cycles, Field(description="Cycles before those that are measured.")] = 2_000
+    warmup: Annotated[Cycles, Field(description="Cycles before the measurement window.")] = 2_000
     measure: Annotated[
         int,
-        Field(ge=1, le=1 << 40, description="Cycles that are measured."),
+        Field(ge=1, le=1 << 40, description="Cycles of the measurement window."),
     ] = 10_000
     drain: Annotated[
-        Cycles, Field(description="Cycles after them at most, until all has ended.")
+        Cycles,
+        Field(description="Most cycles after the window until all its packets have arrived."),
     ] = 10_000
     seeds: Annotated[
         int,
         Field(
             ge=1,
             le=10_000,
-            description="Runs that differ in their seed only, for confidence intervals.",
+            description="Runs with different seeds, for confidence intervals.",
         ),
     ] = 5
     seed: Annotated[
