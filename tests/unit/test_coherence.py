@@ -17,7 +17,7 @@ def small(design: str = "sfo_complete", **settings: object) -> SmartMesh:
 
 
 @pytest.mark.parametrize("protocol", ["ht", "tc"])
-def test_what_a_run_says_holds_together(protocol: coherence.Protocol) -> None:
+def test_results_of_a_run_are_consistent(protocol: coherence.Protocol) -> None:
     run = coherence.run(kernel="water_like", protocol=protocol, mesh=small(), scale="tiny")
     assert run.cores == 16
     assert 0 < run.cycles < run.total_cycles
@@ -35,17 +35,17 @@ def test_what_a_run_says_holds_together(protocol: coherence.Protocol) -> None:
     assert run.chip["protocol"] == protocol
 
 
-def test_runs_are_the_same_in_any_number_of_threads_and_with_the_checker() -> None:
+def test_results_do_not_depend_on_threads_and_the_checker() -> None:
     cases = [
         Case(kernel=kernel, mesh=small(design), scale="tiny", chip=Chip(check=check))
         for kernel in ("radix_like", "canneal_like")
         for design in ("baseline_collective", "fully_connected")
         for check in (False, True)
     ]
-    told: list[coherence.CoherenceRun] = []
-    runs = coherence.run_all(cases, threads=2, done=told.append)
+    finished: list[coherence.CoherenceRun] = []
+    runs = coherence.run_all(cases, threads=2, done=finished.append)
     assert [run.case for run in runs] == cases
-    assert {id(run) for run in told} == {id(run) for run in runs}
+    assert {id(run) for run in finished} == {id(run) for run in runs}
     again = coherence.run_all(cases, threads=1)
     assert [run.cycles for run in again] == [run.cycles for run in runs]
     for one, checked in zip(runs[::2], runs[1::2], strict=True):
@@ -75,19 +75,19 @@ def test_settings_of_the_chip_matter() -> None:
         chip = Chip(**settings)  # type: ignore[arg-type]
         return coherence.run(kernel="radix_like", mesh=small(), scale="tiny", chip=chip).cycles
 
-    usual = cycles()
-    assert cycles(snoop_cycles=40) > usual
-    assert cycles(l2_cycles=30) > usual
-    assert cycles(l1_bytes=256, l1_ways=1, l2_bytes=512, l2_ways=1) > usual
+    default = cycles()
+    assert cycles(snoop_cycles=40) > default
+    assert cycles(l2_cycles=30) > default
+    assert cycles(l1_bytes=256, l1_ways=1, l2_bytes=512, l2_ways=1) > default
 
 
-def test_every_kernel_is_listed_with_a_sentence() -> None:
+def test_every_kernel_has_a_description() -> None:
     kernels = coherence.kernels()
     assert len(kernels) == 9
     assert all(name.endswith("_like") and text for name, text in kernels.items())
 
 
-def test_what_cannot_be_run_is_refused_with_what_helps() -> None:
+def test_invalid_cases_are_refused() -> None:
     with pytest.raises(CoherenceError, match="no kernel `water`") as caught:
         coherence.run(kernel="water", mesh=small())
     assert (caught.value.kind, "water_like" in caught.value.hint) == ("unknown_kernel", True)
@@ -99,8 +99,8 @@ def test_what_cannot_be_run_is_refused_with_what_helps() -> None:
         coherence.run(kernel="radix_like", mesh=small(), chip=Chip(l1_bytes=100))
     with pytest.raises(CoherenceError, match="`l1_ways` is -1"):
         Chip(l1_ways=-1)
-    chip = Chip(collector="nobody")  # type: ignore[arg-type]
-    with pytest.raises(CoherenceError, match="no collector `nobody`"):
+    chip = Chip(collector="bank")  # type: ignore[arg-type]
+    with pytest.raises(CoherenceError, match="no collector `bank`"):
         coherence.run(kernel="radix_like", mesh=small(), chip=chip)
     far = small(hpc_max=12)
     with pytest.raises(NocError, match="12 hops per cycle past routers with a reducer"):
@@ -109,7 +109,7 @@ def test_what_cannot_be_run_is_refused_with_what_helps() -> None:
     assert coherence.run(kernel="radix_like", mesh=far, scale="tiny", chip=never).cycles > 0
 
 
-def test_a_run_that_gives_no_result_says_why() -> None:
+def test_a_run_over_the_limit_raises() -> None:
     chip = Chip(limit=5_000)
     with pytest.raises(CoherenceRunError, match="not finished after 5000 cycles") as caught:
         coherence.run(kernel="radix_like", mesh=small(), scale="tiny", chip=chip)

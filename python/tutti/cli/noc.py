@@ -1,4 +1,4 @@
-"""`tutti noc`: networks of routers flit by flit, at one load or at many."""
+"""`tutti noc`: flit-level simulation of networks, at one load or several."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tutti.cli.files import folder, write_frames, written
 from tutti.cli.loads import load_values
 from tutti.cli.noc_shown import (
     loads_table,
+    print_deadlock,
+    print_saturation,
     refuse_unstable,
-    say_deadlock,
-    say_saturation,
     show_run,
 )
 from tutti.cli.progress import Progress
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     from tutti.config import Noc
     from tutti.noc import NocRun, Saturation
 
-app = options.group("Networks of routers, flit by flit: latency under load, and saturation.")
+app = options.group("Simulate networks flit by flit: latency against offered load, and saturation.")
 
 _LOADS = "0.05:0.5:0.05"
 _TOLERANCE = 0.01
 
 NocFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="The file of the network (TOML).", show_default=False),
+    typer.Argument(metavar="FILE", help="The network file (TOML).", show_default=False),
 ]
 
 
 @app.command("list")
 def list_() -> None:
-    """List the routings, the patterns of traffic, the allocators and the designs of meshes.
+    """List routings, traffic patterns, allocators and designs of single-cycle multi-hop meshes.
 
     \b
     Examples:
@@ -67,12 +67,12 @@ def list_() -> None:
         out().print(_listed(facts))
     out().print("allocator", style="bold")
     out().print(f"  {', '.join(_core.flit_allocators())}", markup=False)
-    out().print("design of a mesh with several hops per cycle", style="bold")
+    out().print("single-cycle multi-hop mesh", style="bold")
     out().print(_listed(list(designs().items())))
 
 
 def _listed(facts: list[tuple[str, str]]) -> Table:
-    """Names, and a sentence on each."""
+    """Returns a table of names and descriptions."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
     table.add_column(overflow="fold", max_width=34)
     table.add_column()
@@ -83,12 +83,12 @@ def _listed(facts: list[tuple[str, str]]) -> Table:
 
 @app.command("run")
 def run_(file: NocFile, changes: options.Changes = None, to: options.FolderOut = None) -> None:
-    """Run a network at one load: latency, throughput, links, buffers, and why flits stood.
+    """Run a network at one load: latency, throughput, utilisation, occupancy and causes of stalls.
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
-    folder, and energy.parquet where the file names a technology. A network that saturates has no
-    latency, and of one that deadlocks nothing is measured: the run says so, and ends with exit code
-    3. A file with a table [mesh] describes a mesh whose flits make several hops in a cycle.
+    folder, and energy.parquet if the file names a technology. If the network saturates, latency is
+    undefined. If it deadlocks, nothing is measured. Both exit with code 3. A file with a table
+    [mesh] describes a single-cycle multi-hop mesh.
 
     \b
     Examples:
@@ -98,7 +98,7 @@ def run_(file: NocFile, changes: options.Changes = None, to: options.FolderOut =
     if is_smart(file):
         noc_smart.run_file(file, changes or (), to)
         return
-    with Progress("laying out"):
+    with Progress("building the network"):
         read = load_noc(file, changes or (), output=to)
         remarks = _remarks(read)
     folder(read.output)
@@ -119,33 +119,33 @@ def sweep_(
         typer.Option(
             "--loads",
             metavar="LOADS",
-            help="A list 0.1,0.2,0.4 or a range FROM:TO:STEP, in flits per node and cycle, with a "
-            "table [mesh] in the unit of the first traffic's rate. If left out 0.05:0.5:0.05; with "
-            "a table [mesh] twelve up to what no mesh can better.",
+            help="Offered loads: a list 0.1,0.2,0.4 or a range FROM:TO:STEP, in flits per node and "
+            "cycle (with a table [mesh], in the unit of the first traffic's rate). Default: "
+            "0.05:0.5:0.05; with a table [mesh], twelve loads up to the ideal throughput.",
         ),
     ] = None,
     changes: options.Changes = None,
     search: Annotated[
         bool,
-        typer.Option("--saturation/--no-saturation", help="Whether to search where it saturates."),
+        typer.Option("--saturation/--no-saturation", help="Search for the saturation load."),
     ] = True,
     tolerance: Annotated[
         float | None,
         typer.Option(
             "--tolerance",
-            help="How well to find it, in the same unit as loads. If left out 0.01; with a table "
-            "[mesh] a fiftieth of the largest.",
+            help="Tolerance of the saturation load, in the unit of the loads. Default: 0.01; with "
+            "a table [mesh], 2 % of the largest load.",
         ),
     ] = None,
     threads: options.Threads = 0,
     to: options.FolderOut = None,
 ) -> None:
-    """Run a network at several loads at once: latency against load, and where it saturates.
+    """Run a network at several loads in parallel: latency against load, and the saturation load.
 
-    Writes results.parquet and results.csv, latency.svg and report.html into the output folder.
-    The rate in the file is replaced; classes of traffic keep their proportions. With a table [mesh]
-    loads are rates of the first traffic. A sweep that deadlocks at every load ends with exit code
-    3.
+    Writes results.parquet, results.csv, latency.svg and report.html into the output folder.
+    The loads replace the rate in the file; traffic classes keep their proportions. With a table
+    [mesh], loads are rates of the first traffic. A sweep that deadlocks at every load exits with
+    code 3.
 
     \b
     Examples:
@@ -155,18 +155,24 @@ def sweep_(
     """
     values = load_values(loads or _LOADS)
     if tolerance is not None and (not tolerance > 0 or not math.isfinite(tolerance)):
-        raise mistake("is no tolerance", source="--tolerance", value=str(tolerance),
+        raise mistake("invalid tolerance", source="--tolerance", value=str(tolerance),
                       expected="a number above 0, such as 0.01")  # fmt: skip
     if is_smart(file):
-        asked = values if loads else None
+        requested = values if loads else None
         noc_smart.sweep_file(
-            file, asked, changes or (), search=search, tolerance=tolerance, threads=threads, to=to
+            file,
+            requested,
+            changes or (),
+            search=search,
+            tolerance=tolerance,
+            threads=threads,
+            to=to,
         )
         return
     tolerance = _TOLERANCE if tolerance is None else tolerance
     first = f"{values[0]:g}"
     placeholder = ["traffic.rate=" + first] if _has_one_class(file, changes or ()) else []
-    with Progress("laying out"):
+    with Progress("building the network"):
         read = load_noc(file, [*(changes or ()), *placeholder], output=to)
         remarks = _remarks(read)
     folder(read.output)
@@ -177,32 +183,30 @@ def sweep_(
     if runs:
         out().print(loads_table(runs))
     if found is not None:
-        say_saturation(found)
-    say_deadlock([*runs, *(found.runs if found else ())])
+        print_saturation(found)
+    print_deadlock([*runs, *(found.runs if found else ())])
     _write_sweep(read, runs, found, remarks)
     if interrupted:
-        remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
+        remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
-    _end_by(runs, file)
+    _refuse_deadlocked(runs, file)
 
 
 @app.command("watch")
 def watch_(
     file: NocFile,
     cycles: Annotated[
-        int, typer.Option("--cycles", min=1, max=5000, help="How many, from an empty mesh on.")
+        int, typer.Option("--cycles", min=1, max=5000, help="Number of cycles to simulate.")
     ] = 60,
-    start: Annotated[
-        int, typer.Option("--start", min=0, help="The cycle that is shown first.")
-    ] = 0,
+    start: Annotated[int, typer.Option("--start", min=0, help="The first cycle to show.")] = 0,
     changes: options.Changes = None,
     to: options.FolderOut = None,
 ) -> None:
-    """Watch flits on a mesh with several hops per cycle: a page that plays it, cycle by cycle.
+    """Animate flits on a single-cycle multi-hop mesh, cycle by cycle, from an empty mesh.
 
-    Writes watch.html into the output folder: requests for paths, flits and where they stop and why,
-    copies, drops, merges and outputs that were reserved in vain; it plays, steps, and follows one
-    message. The file has a table [mesh].
+    Writes watch.html into the output folder. The page shows path requests, flits and why they stop,
+    copies, drops, merges and reserved outputs that stay idle. It plays, steps, and follows a
+    message. The file needs a table [mesh].
 
     \b
     Examples:
@@ -217,14 +221,14 @@ def from_booksim(
     config: Annotated[
         Path,
         typer.Argument(
-            metavar="CONFIG", help="A configuration file of BookSim 2.", show_default=False
+            metavar="CONFIG", help="A BookSim 2 configuration file.", show_default=False
         ),
     ],
     changes: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="KEY=VALUE",
-            help="Keys of BookSim and what they are instead.",
+            help="BookSim keys to override.",
             show_default=False,
         ),
     ] = None,
@@ -233,23 +237,25 @@ def from_booksim(
         typer.Option(
             "--loads",
             metavar="LOADS",
-            help="Instead of its rate, several loads in flits per node and cycle, as in `sweep`.",
+            help="Offered loads in flits per node and cycle, as in `sweep`; replaces the rate.",
         ),
     ] = None,
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write a file of ours (TOML); run nothing."),
+        typer.Option(
+            "--write", metavar="FILE", help="Write a tutti file (TOML) instead of running."
+        ),
     ] = None,
     threads: options.Threads = 0,
     to: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for results, instead of out/noc.")
+        Path | None, typer.Option("--out", "-o", help="Folder for results. Default: out/noc.")
     ] = None,
 ) -> None:
-    """Run what a configuration file of BookSim 2 describes, or write it as a file of ours.
+    """Run a BookSim 2 configuration file, or convert it to a tutti file.
 
-    Writes what `run` does into the output folder; with several loads, what `sweep` does. Keys that
-    change no result here are named; what has no counterpart is refused. A load at which the
-    network saturates or deadlocks has no latency; a run of one that does ends with exit code 3.
+    Writes the files of `run` into the output folder; with --loads, those of `sweep`. Keys that
+    do not affect results are listed. Keys without a counterpart are errors. If the network
+    saturates or deadlocks, latency is undefined; a run at one load then exits with code 3.
 
     \b
     Examples:
@@ -262,7 +268,7 @@ def from_booksim(
     values = None if loads is None else load_values(loads)
     found = booksim.load(config, changes or ())
     if found.not_honoured:
-        remark(f"not honoured, as they change no result here: {', '.join(found.not_honoured)}")
+        remark(f"ignored keys, without effect on results: {', '.join(found.not_honoured)}")
     for text in found.remarks:
         remark(text)
     if write is not None:
@@ -284,22 +290,22 @@ def from_booksim(
     runs, interrupted = _swept(read, values, threads)
     if runs:
         out().print(loads_table(runs))
-    say_deadlock(runs)
+    print_deadlock(runs)
     _write_sweep(read, runs, None, remarks)
     if interrupted:
-        remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
+        remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
-    _end_by(runs, config)
+    _refuse_deadlocked(runs, config)
 
 
-def _end_by(runs: list[NocRun], source: Path) -> None:
-    """Ends as a run does of which nothing is measured, where that is so of every load."""
+def _refuse_deadlocked(runs: list[NocRun], source: Path) -> None:
+    """Raises the error of a deadlocked run if every load deadlocked."""
     if all(run.ending == "deadlocked" for run in runs):
         refuse_unstable("deadlocked", source)
 
 
 def _has_one_class(file: Path, changes: list[str] | tuple[str, ...]) -> bool:
-    """Whether the file's `[traffic]` is one table, whose rate may then be missing."""
+    """Returns whether `[traffic]` is a single generated class; a sweep then needs no rate."""
     given = read_toml(file).get("traffic")
     if any(change.split("=", 1)[0].strip() == "traffic" for change in changes):
         return False
@@ -307,14 +313,15 @@ def _has_one_class(file: Path, changes: list[str] | tuple[str, ...]) -> bool:
 
 
 def _swept(read: Noc, values: list[float], threads: int) -> tuple[list[NocRun], bool]:
-    """The runs that were finished, and whether Ctrl-C came before the last."""
+    """Returns the finished runs, and whether Ctrl-C interrupted the sweep."""
     if isinstance(read.traffic, Trace):
         raise mistake(
-            "a trace has a load of its own", source=read.source, key="traffic.trace",
-            expected="generated traffic", hint="`tutti noc run` replays it",
+            "a trace has a fixed load and cannot be swept", source=read.source,
+            key="traffic.trace", expected="generated traffic",
+            hint="replay the trace with `tutti noc run`",
         )  # fmt: skip
     runs: list[NocRun] = []
-    # Networks are slower the more they carry.
+    # The time of a run grows with its load.
     work = {value: 1 + round(100 * value) for value in values}
     started = time.monotonic()
     with Progress("loads", work=sum(work.values()), total=len(values)) as progress:
@@ -327,18 +334,18 @@ def _swept(read: Noc, values: list[float], threads: int) -> tuple[list[NocRun], 
             sweep(read.network, read.traffic, values, read.plan, threads=threads, done=done)
         except KeyboardInterrupt:
             return sorted(runs, key=lambda run: run.load or 0), True
-    _say_how_long("", runs, started)
+    _print_duration("", runs, started)
     return sorted(runs, key=lambda run: run.load or 0), False
 
 
 def _searched(
     read: Noc, runs: list[NocRun], tolerance: float, threads: int
 ) -> tuple[Saturation | None, bool]:
-    """Where it saturates, and whether Ctrl-C came before that was found."""
+    """Returns the saturation load, and whether Ctrl-C interrupted the search."""
     if isinstance(read.traffic, Trace):
         return None, False
     most = max(1.0, *(run.load or 0 for run in runs))
-    # Each round narrows it down to a quarter by three runs.
+    # Each round of three runs divides the interval by four.
     rounds = max(1, math.ceil(math.log(most / tolerance, 4)))
     more: list[NocRun] = []
     started = time.monotonic()
@@ -362,18 +369,18 @@ def _searched(
         except KeyboardInterrupt:
             return None, True
     if more:
-        _say_how_long("saturation: ", more, started)
+        _print_duration("saturation: ", more, started)
     return found, False
 
 
-def _say_how_long(name: str, runs: list[NocRun], started: float) -> None:
+def _print_duration(name: str, runs: list[NocRun], started: float) -> None:
     loads = plural(len(runs), "load")
     total = sum(run.cycles for run in runs)
     remark(f"{name}{loads}, {total:,} cycles in {time.monotonic() - started:.1f} s")
 
 
 def _remarks(read: Noc) -> list[str]:
-    """Says what a person should know before anything is run."""
+    """Prints and returns the warnings about a network, before it is run."""
     found = read.network.remarks(classes_of(read.traffic), longest_of(read.traffic))
     for text in found:
         remark(text)

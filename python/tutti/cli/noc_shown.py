@@ -1,4 +1,4 @@
-"""What `tutti noc` shows of runs in the terminal."""
+"""Terminal output of `tutti noc`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN_CLASSES = 16
 
 
 def show_run(run: NocRun, technology: Technology | None = None) -> None:
-    """Everything that one wants to know at a glance."""
+    """Prints the summary of a run."""
     console = out()
     console.print(words.describe_network(run.network), style="bold", markup=False)
     cycle = run.network.cycle_ps
@@ -33,19 +33,19 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
         console.print(facts_table([*facts, *_deadlock_facts(run)]))
         return
     facts += [
-        ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}; {run.cycles:,} in all"),
-        ("ending", words.ending(run)),
+        ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}; {run.cycles:,} simulated"),
+        ("state", words.ending(run)),
     ]
     if run.is_stable:
-        shown = ", ".join(f"{value:,} ({name} %)" for name, value in run.quantiles.items())
+        shown = ", ".join(f"p{name} {value:,}" for name, value in run.quantiles.items())
         facts += [
-            ("latency", words.cycles(run.latency, cycle)),
-            ("no more than", f"{shown}, {run.all.latency_extremes[1]:,} (all)"),
-            ("in the network", words.cycles(run.network_latency, cycle)),
-            ("routers passed", estimate(run.hops)),
+            ("mean latency", words.cycles(run.latency, cycle)),
+            ("percentiles", f"{shown}, maximum {run.all.latency_extremes[1]:,} cycles"),
+            ("network latency", words.cycles(run.network_latency, cycle)),
+            ("hops", estimate(run.hops)),
         ]
     least, most = run.all.accepted_extremes
-    facts.append(("accepted", f"{number(least, 3)} to {number(most, 3)} by a node"))
+    facts.append(("accepted per node", f"{number(least, 3)} to {number(most, 3)} flits per cycle"))
     if run.is_stable and len(run.classes) > 1:
         for index, one in enumerate(run.classes[:_SHOWN_CLASSES]):
             text = f"{estimate(one.accepted)} accepted, latency {estimate(one.latency)}"
@@ -55,9 +55,9 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
         facts.append(("slow channels", slow))
     if run.buffered:
         held = sum(run.buffered) / len(run.buffered)
-        room = run.occupancy.height * run.network.router.buffer
-        facts.append(("in buffers", f"{held:,.1f} flits on average, of {room:,} that fit"))
-        facts.append(("flits stand", words.stalls_text(run)))
+        capacity = run.occupancy.height * run.network.router.buffer
+        facts.append(("buffer occupancy", f"{held:,.1f} flits on average, capacity {capacity:,}"))
+        facts.append(("stalls", words.stalls_text(run)))
     facts.append(("events", ", ".join(f"{count} {name}" for name, count in words.events(run))))
     console.print(facts_table(facts))
     if technology is not None:
@@ -67,9 +67,10 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
 
 def _deadlock_facts(run: NocRun) -> list[tuple[str, str]]:
     """Returns how a deadlocked run ended, and its deadlock cycle."""
-    facts = [("ending", words.ending(run)), ("measured", words.NOTHING_MEASURED)]
+    facts = [("state", words.ending(run)), ("measured", words.NOTHING_MEASURED)]
     waits = words.waiting(run)
-    facts += [("who waits", "each for the next, and the last for the first:")] if waits else []
+    heading = "each VC waits for the next, the last for the first:"
+    facts += [("deadlock cycle", heading)] if waits else []
     return [*facts, *(("", line) for line in waits)]
 
 
@@ -85,20 +86,20 @@ def _busiest(run: NocRun) -> str:
 
 
 def refuse_unstable(ending: str, source: object) -> None:
-    """Ends a verb whose run of one load, or whose every load, has no latency.
+    """Refuses a run that saturated or deadlocked, and so has no latency.
 
     Raises:
-        SimulationError: It saturated or deadlocked.
+        SimulationError: The run saturated or deadlocked.
     """
     if ending == "deadlocked":
         raise SimulationError(f"{source}: the network deadlocks", kind="deadlocked")
     if ending != "stable":
-        problem = f"{source}: the network saturates at this load, or measures no packet"
+        problem = f"{source}: the network saturates at this load, or no packet was measured"
         raise SimulationError(problem, kind="saturated")
 
 
 def facts_table(facts: list[tuple[str, str]]) -> Table:
-    """Names, and what there is to say, broken where lines end."""
+    """Returns a table of names and values; long values wrap."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -108,25 +109,25 @@ def facts_table(facts: list[tuple[str, str]]) -> Table:
 
 
 def loads_table(runs: list[NocRun]) -> Table:
-    """Latency against load, a row per load."""
+    """Returns the table of latency against load, with a row per load."""
     from tutti.report import noc
 
     caption = (
-        "load, accepted: flits per node and cycle; mean latency, 50 %, 99 %, in the network: "
-        "cycles; routers: on the route; ±: 95 % CI half-width"
+        "load, accepted: flits per node and cycle; latencies: cycles; hops: routers on the route; "
+        "±: 95 % CI half-width"
     )
     if any(run.ending == "deadlocked" for run in runs):
-        caption += "; -: nothing was measured"
+        caption += "; -: not measured"
     return noc.loads_table(runs).terminal(caption)
 
 
-def say_saturation(found: Saturation) -> None:
-    """Where it saturates, in a sentence."""
+def print_saturation(found: Saturation) -> None:
+    """Prints the saturation load."""
     out().print(words.saturation(found), markup=False)
 
 
-def say_deadlock(runs: list[NocRun]) -> None:
-    """How the run with the least load that deadlocked did, if one did."""
+def print_deadlock(runs: list[NocRun]) -> None:
+    """Prints the deadlock at the lowest load that deadlocked, if any."""
     deadlocked = [run for run in runs if run.ending == "deadlocked"]
     if deadlocked:
         first = min(deadlocked, key=lambda run: run.load or 0.0)

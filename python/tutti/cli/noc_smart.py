@@ -1,4 +1,4 @@
-"""`tutti noc` on files of meshes whose flits make several hops in a cycle."""
+"""`tutti noc` on files of single-cycle multi-hop meshes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from tutti.noc.smart import Run, Saturation
 
 _LOADS = 12
-"""Loads of a sweep if none are given, up to what no mesh can better."""
+"""Default number of loads of a sweep, up to the ideal throughput."""
 
 
 def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
-    """Runs a file at the rates it has, and writes what was found."""
+    """Runs a file at its rates, and writes the results."""
     from tutti.report import write_smart_report
 
     read = load_smart(file, changes, output=to)
@@ -62,7 +62,7 @@ def sweep_file(
     threads: int,
     to: Path | None,
 ) -> None:
-    """Runs a file at several loads, and searches where it saturates."""
+    """Runs a file at several loads, and searches for the saturation load."""
     from tutti.report import plot_smart, write_smart_load_report
 
     read = load_smart(file, changes, output=to)
@@ -89,21 +89,21 @@ def sweep_file(
         ]
         wrote(*files)
     if interrupted:
-        remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
+        remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     if all(one.ending == "deadlocked" for one in runs):
         refuse_unstable("deadlocked", file)
 
 
 def _loads(read: Smart) -> list[float]:
-    """So many up to what no mesh can better; of other patterns to a flit per node and cycle."""
+    """Returns the default loads: up to the ideal throughput, or 1 if the pattern has no bound."""
     bound = smart.ideal(read.mesh, read.traffic[0])
     most = min(bound.load, 1.0) if bound and read.traffic[0].kind != "reduction" else 1.0
-    return [round(most * (place + 1) / _LOADS, 6) for place in range(_LOADS)]
+    return [round(most * (index + 1) / _LOADS, 6) for index in range(_LOADS)]
 
 
 def _swept(read: Smart, values: list[float], threads: int) -> tuple[list[Run], bool]:
-    """The runs that were finished, and whether Ctrl-C came before the last."""
+    """Returns the finished runs, and whether Ctrl-C interrupted the sweep."""
     runs: list[Run] = []
     started = time.monotonic()
     with Progress("loads", work=len(values), total=len(values)) as progress:
@@ -126,7 +126,7 @@ def _swept(read: Smart, values: list[float], threads: int) -> tuple[list[Run], b
 def _searched(
     read: Smart, runs: list[Run], tolerance: float | None, threads: int
 ) -> tuple[Saturation | None, bool]:
-    """Where it saturates, and whether Ctrl-C came before that was found."""
+    """Returns the saturation loads, and whether Ctrl-C interrupted the search."""
     bound = smart.ideal(read.mesh, read.traffic[0])
     highest = max(run.load for run in runs)
     most = max(highest, bound.load if bound else highest)
@@ -156,12 +156,12 @@ def _searched(
 
 
 def loads_table(runs: list[Run]) -> Table:
-    """Latency against load, a row per load, of the first traffic."""
+    """Returns the table of latency against load of the first traffic, with a row per load."""
     from tutti.report import smart
 
     caption = (
         f"load: {UNITS[runs[0].traffic[0].kind]}; offered, accepted: messages per cycle of the "
-        "whole mesh; latency: cycles to the last of a message; ±: 95 % CI half-width"
+        "mesh; latency: cycles to the last delivery; in flight: messages; ±: 95 % CI half-width"
     )
     return smart.loads_table(runs).terminal(caption)
 
@@ -169,11 +169,12 @@ def loads_table(runs: list[Run]) -> Table:
 def watch_file(
     file: Path, cycles: int, start: int, changes: Sequence[str], to: Path | None
 ) -> None:
-    """Runs the first cycles of a file, and writes the page that plays them."""
+    """Runs the first cycles of a file, and writes the page that animates them."""
     if not is_smart(file):
         raise mistake(
-            "describes no mesh that could be watched", source=str(file), key="mesh",
-            expected="a table `[mesh]`, such as that of examples/16_single_cycle_collectives",
+            "missing table `[mesh]`: only single-cycle multi-hop meshes can be watched",
+            source=str(file), key="mesh",
+            expected="a table `[mesh]`, as in examples/16_single_cycle_collectives",
         )  # fmt: skip
     read = load_smart(file, changes, output=to)
     folder(read.output)

@@ -1,11 +1,12 @@
-"""Small parallel kernels on a chip with coherent caches, whose protocol broadcasts over a mesh.
+"""Cache-coherent chips that run parallel kernels; the protocol broadcasts over a mesh.
 
->>> from tutti import coherence
->>> from tutti.noc import SmartMesh
->>> mesh = SmartMesh(design="sfo_complete", columns=4, rows=4)
->>> run = coherence.run(kernel="fft_like", protocol="ht", mesh=mesh, scale="tiny")
->>> run.cores, run.answers_per_flow
-(16, 1.0)
+Examples:
+    >>> from tutti import coherence
+    >>> from tutti.noc import SmartMesh
+    >>> mesh = SmartMesh(design="sfo_complete", columns=4, rows=4)
+    >>> run = coherence.run(kernel="fft_like", protocol="ht", mesh=mesh, scale="tiny")
+    >>> run.cores, run.answers_per_flow
+    (16, 1.0)
 """
 
 from __future__ import annotations

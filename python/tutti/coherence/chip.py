@@ -1,4 +1,4 @@
-"""What a chip with coherent caches has besides its mesh and its protocol."""
+"""Settings of the caches and the memory of a chip."""
 
 from __future__ import annotations
 
@@ -15,78 +15,72 @@ _Count = Annotated[int | None, Field(ge=0, lt=1 << 32)]
 
 @dataclass(frozen=True, kw_only=True)
 class Chip:
-    """Caches and memory; what is None is as by default, which docs/models/coherence.md lists.
+    """Caches and memory of a chip; docs/models/coherence.md lists the defaults.
 
-    Delays are in cycles.
+    Settings that are `None` have their default value. Delays are in cycles.
 
     Raises:
-        CoherenceError: A count is none.
+        CoherenceError: A number is out of range.
     """
 
     homes: Annotated[
         Annotated[tuple[Count, ...], Strict(strict=False)] | None,
-        Field(description="Nodes with memory controllers; the four corners if absent."),
+        Field(description="Home nodes, each with a memory controller; default: the four corners."),
     ] = None
-    l1_bytes: Annotated[_Count, Field(description="Size of the L1 cache, in bytes.")] = None
-    l1_ways: Annotated[_Count, Field(description="Associativity of the L1 cache.")] = None
-    l1_cycles: Annotated[_Count, Field(description="Hit latency of the L1 cache.")] = None
+    l1_bytes: Annotated[_Count, Field(description="L1 cache size in bytes.")] = None
+    l1_ways: Annotated[_Count, Field(description="L1 associativity.")] = None
+    l1_cycles: Annotated[_Count, Field(description="L1 hit latency.")] = None
     l2_bytes: Annotated[
-        _Count,
-        Field(description="Size of the private L2 victim cache, in bytes."),
+        _Count, Field(description="L2 cache size in bytes; private and exclusive of the L1.")
     ] = None
-    l2_ways: Annotated[_Count, Field(description="Associativity of the L2 cache.")] = None
-    l2_cycles: Annotated[_Count, Field(description="Lookup latency of the L2 cache.")] = None
+    l2_ways: Annotated[_Count, Field(description="L2 associativity.")] = None
+    l2_cycles: Annotated[_Count, Field(description="L2 lookup latency.")] = None
     snoop_cycles: Annotated[
-        _Count, Field(description="Latency from a snoop request to its acknowledgement.")
+        _Count, Field(description="Latency from another core's request to the response.")
     ] = None
     data_cycles: Annotated[
-        _Count, Field(description="Latency from the acknowledgement to the data.")
+        _Count, Field(description="Latency from the response to the data message.")
     ] = None
-    home_cycles: Annotated[
-        _Count,
-        Field(description="Latency of a home, from accepting a request to sending messages."),
-    ] = None
-    dram_cycles: Annotated[_Count, Field(description="Latency of reading a line from memory.")] = (
+    home_cycles: Annotated[_Count, Field(description="Latency of a request at its home node.")] = (
         None
     )
+    dram_cycles: Annotated[_Count, Field(description="DRAM read latency of a line.")] = None
     dram_interval: Annotated[
-        _Count, Field(description="Interval between the starts of memory accesses.")
+        _Count, Field(description="Cycles between the starts of memory accesses.")
     ] = None
     collector: Annotated[
         Literal["requester", "home"] | None,
-        Field(description="With ht: the node that collects acknowledgements."),
+        Field(description="With ht: the node that collects the responses."),
     ] = None
     shared_hint: Annotated[
         Literal["or", "never"] | None,
-        Field(description="With ht: whether acknowledgements report a shared copy."),
+        Field(description="With ht: whether combined responses report other sharers."),
     ] = None
     reissues: Annotated[
-        _Count, Field(description="With tc: requests before a persistent request.")
+        _Count, Field(description="With tc: transient requests before a persistent request.")
     ] = None
     shortest_timeout: Annotated[
-        _Count, Field(description="With tc: the shortest timeout before a request is sent again.")
+        _Count, Field(description="With tc: minimum timeout before a request is reissued.")
     ] = None
-    data_flits: Annotated[_Count, Field(description="Flits of a message that carries a line.")] = (
-        None
-    )
+    data_flits: Annotated[_Count, Field(description="Flits of a data message.")] = None
     check: Annotated[
-        bool, Field(description="Whether to check every access and message, which is slower.")
+        bool, Field(description="Check invariants on every access and message; slower.")
     ] = False
     patience: Annotated[
-        _Count, Field(description="Cycles without a completed access after which a run stops.")
+        _Count, Field(description="Cycles without a completed access after which a run fails.")
     ] = None
-    limit: Annotated[_Count, Field(description="Most cycles of a run.")] = None
+    limit: Annotated[_Count, Field(description="Cycles after which a run fails.")] = None
 
     def __post_init__(self) -> None:
-        """Refuses what is no count, before anything is run."""
+        """Refuses numbers out of range."""
         for name, value, least, most in beyond_bounds(self):
             if name == "homes":
-                value = self.homes  # noqa: PLW2901 - the list is shown, not its entry
-            message = f"`{name}` is {value!r}: expected whole numbers from {least} to {most}"
+                value = self.homes  # noqa: PLW2901 - show the list, not its entry
+            message = f"`{name}` is {value!r}: expected integers from {least} to {most}"
             raise CoherenceError(message, kind="out_of_range", fields={"what": name})
 
     def given(self, protocol: str) -> dict[str, Any]:
-        """As the core takes it, with a protocol."""
+        """Returns the settings for the core, with a protocol."""
         found: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
         if self.homes is not None:
             found["homes"] = list(self.homes)

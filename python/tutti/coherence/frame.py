@@ -1,4 +1,4 @@
-"""Runs of kernels on chips as frames."""
+"""Data frames of runs of kernels on chips."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
-    """A row per run; times in cycles, misses per thousand instructions."""
-    return table([_row(run) for run in runs], (*_NAMES, "scale", "settings"), _WHOLE)
+    """Returns a row per run; times in cycles, misses per thousand instructions."""
+    return table([_row(run) for run in runs], (*_NAMES, "scale", "settings"), _INTEGERS)
 
 
 def _row(run: CoherenceRun) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _row(run: CoherenceRun) -> dict[str, Any]:
 
 
 def miss_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
-    """A row per run and kind of miss, with what its latency was spent on; means, in cycles."""
+    """Returns a row per run and kind of miss, with mean latency and its components in cycles."""
     rows = [
         {
             **_named(run),
@@ -73,12 +73,12 @@ def miss_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
         for run in runs
         for one in run.misses
     ]
-    whole = ("count", "latency_most", "from_caches", "from_memory")
-    return table(rows, (*_NAMES, "kind"), whole)
+    integers = ("count", "latency_most", "from_caches", "from_memory")
+    return table(rows, (*_NAMES, "kind"), integers)
 
 
 def flow_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
-    """A row per run and kind of flow."""
+    """Returns a row per run and kind of flow."""
     rows = [
         {
             **_named(run),
@@ -93,7 +93,7 @@ def flow_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
     return table(rows, (*_NAMES, "kind", "cast"), ("message_class", "count"))
 
 
-_WHOLE = (
+_INTEGERS = (
     "seed", "cores", "cycles", "total_cycles", "instructions", "accesses", "misses", "spun",
     "broadcasts", "reductions", "reissues", "persistent", "memory_reads", "memory_writes",
 )  # fmt: skip
@@ -101,6 +101,6 @@ _NAMES = ("kernel", "protocol", "design")
 
 
 def _named(run: CoherenceRun) -> dict[str, Any]:
-    """Which run it is."""
+    """Returns the columns that identify a run."""
     case = run.case
     return dict(zip(_NAMES, (case.kernel, case.protocol, case.mesh.design), strict=True))

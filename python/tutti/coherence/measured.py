@@ -1,4 +1,4 @@
-"""What a run of a kernel on a chip was like."""
+"""Results of a run of a kernel on a chip."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of so many; 0 of none."""
+    """The mean and maximum of `count` values; 0 if `count` is 0."""
 
     count: int
     mean: float
@@ -25,11 +25,11 @@ class Misses:
     """Misses of a kind, of all cores; times in cycles.
 
     Attributes:
-        kind: `read`, `write`, or `upgrade`: the right to write a line that was there.
-        latency: From the access to its end.
-        parts: What that was spent on, on average; together they are its mean.
-        from_caches: How many got the line from another cache.
-        from_memory: How many from memory.
+        kind: `read`, `write`, or `upgrade`: write permission for a cached line.
+        latency: Miss latency, from the access to its completion.
+        parts: Mean components of the latency; they add up to its mean.
+        from_caches: Misses served by another cache.
+        from_memory: Misses served by memory.
     """
 
     kind: str
@@ -41,13 +41,13 @@ class Misses:
 
 @dataclass(frozen=True, slots=True)
 class FlowCount:
-    """How many flows of a kind there were; those within a node are not among them.
+    """Number of flows of a kind; flows within a node are not counted.
 
     Attributes:
-        kind: Of the messages.
-        message_class: Theirs.
+        kind: Message type.
+        message_class: Message class.
         cast: `unicast`, `broadcast`, or `answers`.
-        count: How many.
+        count: Number of flows.
     """
 
     kind: str
@@ -58,34 +58,35 @@ class FlowCount:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CoherenceRun:
-    """A kernel on a chip, from the beginning of its region of interest to the end; times in cycles.
+    """The result of a run in its region of interest; times in cycles.
 
-    The kernel has computed what its serial program computes: a run that has not raises.
+    The kernel's result equals that of the serial program; otherwise the run raises.
 
     Attributes:
-        case: What was run.
-        chip: All settings of the chip, by the names of files.
-        cores: How many had a thread.
-        cycles: The region's length: the kernel's runtime.
-        total_cycles: With what came before and after.
-        instructions: Of all cores: an access is one, a cycle of work is one, a spin is one.
-        accesses: To memory; a spin is as many as it needs to look.
-        l1_misses: Those not found in the first cache, or not to be written there.
-        misses: Those that went to the network: to read, to write, for the right to write.
-        spun: Cycles in which cores spun on a copy that did not change, of all cores.
-        broadcasts: From a broadcast's creation to its last arrival (1-to-M).
-        reductions: From the first answer's turn to the last one's arrival (M-to-1).
-        answer_packets: Packets of answers that arrived.
-        open_reductions: Reductions under way, on average.
-        table_occupancy: Entries of a router's table of reductions in use, on average.
-        flows: By kind.
-        reissues: With tc: requests sent again.
+        case: The case.
+        chip: All settings of the chip, by file key.
+        cores: Number of cores with a thread.
+        cycles: Length of the region of interest: the kernel's runtime.
+        total_cycles: Simulated cycles, with initialisation and termination.
+        instructions: Instructions of all cores; a memory access, a cycle of work and a spin are one
+            instruction each.
+        accesses: Memory accesses, including the reads of spins.
+        l1_misses: L1 misses, including writes without write permission.
+        misses: Misses that go to the network: reads, writes and upgrades.
+        spun: Cycles in which cores spin on an unchanged copy, summed over cores.
+        broadcasts: Broadcast latency, from creation to the last arrival (1-to-M).
+        reductions: Reduction latency, from the first response to the last arrival (M-to-1).
+        answer_packets: Response packets that arrived.
+        open_reductions: Mean number of reductions in flight.
+        table_occupancy: Mean number of aggregation table entries in use, per router.
+        flows: Flows by kind.
+        reissues: With tc: reissued requests.
         persistent: With tc: persistent requests.
         memory_reads: Lines read from memory.
-        memory_writes: Lines written to it.
-        stall: The share of the cores' time in which they waited for misses.
-        network_stall: That in which they waited for the network.
-        counts: What happened in the mesh; names as in the core.
+        memory_writes: Lines written to memory.
+        stall: Share of core time stalled on misses.
+        network_stall: Share of core time stalled on the network.
+        counts: Event counts of the mesh; names as in the core.
     """
 
     case: Case
@@ -119,27 +120,27 @@ class CoherenceRun:
 
     @property
     def l1_mpki(self) -> float:
-        """Misses in first caches per thousand instructions."""
+        """L1 misses per thousand instructions."""
         return 1000 * _ratio(self.l1_misses, self.instructions)
 
     @property
     def mpki(self) -> float:
-        """Misses that went to the network per thousand instructions, upgrades too."""
+        """Misses that go to the network, including upgrades, per thousand instructions."""
         return 1000 * _ratio(self.misses_of_all, self.instructions)
 
     @property
     def misses_of_all(self) -> int:
-        """Misses that went to the network."""
+        """Number of misses that go to the network."""
         return sum(one.latency.count for one in self.misses)
 
     @property
     def miss_latency(self) -> float:
-        """Of those, the mean."""
+        """Mean latency of misses that go to the network."""
         return _ratio(sum(self.parts.values()), self.misses_of_all)
 
     @property
     def parts(self) -> dict[str, float]:
-        """Cycles of all misses, by what they were spent on."""
+        """Cycles of all misses, by component of the latency."""
         names = self.misses[0].parts
         return {
             name: sum(one.parts[name] * one.latency.count for one in self.misses) for name in names
@@ -147,7 +148,7 @@ class CoherenceRun:
 
     @property
     def cache_to_cache(self) -> float:
-        """The share of misses that needed a line and got it from another cache."""
+        """Share of read and write misses served by another cache."""
         caches = sum(one.from_caches for one in self.misses)
         return _ratio(caches, caches + sum(one.from_memory for one in self.misses))
 
@@ -158,23 +159,23 @@ class CoherenceRun:
 
     @property
     def answers_per_flow(self) -> float:
-        """Packets of answers that arrived per reduction; 1 where all were combined."""
+        """Response packets that arrive per reduction; 1 if routers combine all responses."""
         return _ratio(self.answer_packets, self.reductions.count)
 
     def share_of(self, cast: str) -> float:
-        """The share of all flows that are of a cast: `unicast`, `broadcast` or `answers`."""
+        """Returns the share of flows of a cast: `unicast`, `broadcast` or `answers`."""
         return _ratio(_flows_of(self.flows, cast), sum(one.count for one in self.flows))
 
     @classmethod
     def of_core(cls, case: Case, chip: dict[str, Any], found: dict[str, Any]) -> CoherenceRun:
-        """As the core gives it."""
-        kept = dict(found)
-        misses = tuple(_misses(one) for one in kept.pop("misses"))
-        flows = tuple(FlowCount(*one) for one in kept.pop("flows"))
+        """Converts a result of the core."""
+        rest = dict(found)
+        misses = tuple(_misses(one) for one in rest.pop("misses"))
+        flows = tuple(FlowCount(*one) for one in rest.pop("flows"))
         means: dict[str, Any] = {
-            name: Mean(*kept.pop(name)) for name in ("broadcasts", "reductions")
+            name: Mean(*rest.pop(name)) for name in ("broadcasts", "reductions")
         }
-        return cls(case=case, chip=chip, misses=misses, flows=flows, **means, **kept)
+        return cls(case=case, chip=chip, misses=misses, flows=flows, **means, **rest)
 
     def __repr__(self) -> str:
         case = self.case

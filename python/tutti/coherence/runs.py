@@ -1,4 +1,4 @@
-"""Runs of kernels on chips with coherent caches: one, or many at once."""
+"""Runs of kernels on chips with coherent caches: one, or several in parallel."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ Protocol = Literal["ht", "tc"]
 Scale = Literal["tiny", "small", "large"]
 
 SCALES: tuple[Scale, ...] = ("tiny", "small", "large")
-"""How much work kernels are: some 10^4, 10^6, 10^7 instructions."""
+"""Problem sizes of kernels: about 10^4, 10^6 and 10^7 instructions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A kernel, and the chip it is to run on.
+    """A kernel and the chip that runs it.
 
     Attributes:
-        kernel: Its name; `kernels` lists them.
+        kernel: Name of the kernel; `kernels` lists them.
         mesh: The mesh between the caches.
-        seed: Draws the kernel's input.
         chip: Caches and memory.
     """
 
@@ -40,18 +39,17 @@ class Case:
     protocol: Annotated[
         Protocol,
         Field(
-            description="Coherence protocol. `ht`: the home of a line broadcasts requests, "
-            "and all cores respond; `tc`: token coherence, in which the core that"
-            " misses broadcasts.",
+            description="`ht`: the home node broadcasts each request and all caches respond; "
+            "`tc`: token coherence, the requester broadcasts.",
         ),
     ] = "ht"
     mesh: SmartMesh = field(default_factory=SmartMesh)
     scale: Annotated[
-        Scale, Field(description="Amount of work: about 10^4, 10^6 or 10^7 instructions.")
+        Scale, Field(description="Problem size: about 10^4, 10^6 or 10^7 instructions.")
     ] = "small"
     cores: Annotated[
         int | None,
-        Field(ge=0, lt=1 << 32, description="Cores that run a thread; all if absent."),
+        Field(ge=0, lt=1 << 32, description="Number of cores with a thread; default: all."),
     ] = None
     seed: Annotated[
         int, Field(ge=0, lt=1 << 62, description="Random seed of the kernel's input.")
@@ -60,15 +58,15 @@ class Case:
 
     @property
     def core(self) -> _core.CoherenceCase:
-        """As the core takes it.
+        """The case for the core.
 
         Raises:
-            CoherenceError: There is no such kernel, it does not suit the mesh, or a setting of the
-                chip is out of its range.
-            NocError: The mesh does not take the protocol's messages.
+            CoherenceError: The kernel is unknown or does not fit the mesh, or a setting of the chip
+                is out of range.
+            NocError: The mesh does not support the protocol's messages.
         """
         for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected a whole number from {least} to {most}"
+            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
             raise CoherenceError(message, kind="out_of_range", fields={"what": name})
         chip: Any = self.chip.given(self.protocol)
         return _core.CoherenceCase(
@@ -77,17 +75,17 @@ class Case:
 
 
 def kernels() -> dict[str, str]:
-    """Every kernel, and a sentence on it."""
+    """Returns every kernel, with a description."""
     return dict(_core.coherence_kernels())
 
 
 def check(case: Case) -> None:
-    """Refuses what cannot be run, without running it.
+    """Validates a case without running it.
 
     Raises:
-        CoherenceError: There is no such kernel, it does not suit the mesh, or a setting of the chip
-            is out of its range.
-        NocError: The mesh does not take the protocol's messages.
+        CoherenceError: The kernel is unknown or does not fit the mesh, or a setting of the chip is
+            out of range.
+        NocError: The mesh does not support the protocol's messages.
     """
     _ = case.core
 
@@ -102,22 +100,23 @@ def run(
     seed: int = 1,
     chip: Chip | None = None,
 ) -> CoherenceRun:
-    """Runs a kernel on a chip, and checks its result against that of the serial program.
+    """Runs a kernel on a chip, and compares its result with that of the serial program.
 
     Args:
-        kernel: Its name; `kernels` lists them.
-        protocol: `ht`, a home per line that broadcasts every request, and all answer; `tc`, tokens.
-        mesh: The mesh between the caches; ``SmartMesh()`` if it is left out.
-        scale: How much work.
-        cores: How many cores have a thread; all if it is left out.
-        seed: Draws the kernel's input.
-        chip: Caches and memory; ``Chip()`` if it is left out.
+        kernel: Name of the kernel; `kernels` lists them.
+        protocol: `ht`: the home node broadcasts each request and all caches respond. `tc`: token
+            coherence.
+        mesh: The mesh between the caches; default ``SmartMesh()``.
+        scale: Problem size.
+        cores: Number of cores with a thread; default: all.
+        seed: Random seed of the kernel's input.
+        chip: Caches and memory; default ``Chip()``.
 
     Raises:
-        CoherenceError: There is no such kernel, it does not suit the mesh, or a setting of the chip
-            is out of its range.
-        NocError: The mesh does not take the protocol's messages.
-        CoherenceRunError: The run gives no result.
+        CoherenceError: The kernel is unknown or does not fit the mesh, or a setting of the chip is
+            out of range.
+        NocError: The mesh does not support the protocol's messages.
+        CoherenceRunError: The run failed, or its result is wrong.
     """
     case = Case(
         kernel=kernel,
@@ -137,25 +136,25 @@ def run_all(
     threads: int = 0,
     done: Callable[[CoherenceRun], object] | None = None,
 ) -> list[CoherenceRun]:
-    """Runs many cases at once on all cores of this machine.
+    """Runs many cases in parallel on all cores of this machine.
 
     Args:
-        cases: What to run.
-        threads: How many; 0 is one per core. The results do not depend on it.
-        done: Told of each run as soon as it is there, in no particular order.
+        cases: The cases.
+        threads: Number of threads; 0 for one per core. Results do not depend on it.
+        done: Called with each run as soon as it finishes, in no particular order.
 
     Returns:
         The runs, in the order of the cases.
 
     Raises:
-        CoherenceError: There is no such kernel, it does not suit the mesh, or a setting of a chip
-            is out of its range.
-        NocError: A mesh does not take the protocol's messages.
-        CoherenceRunError: A run gives no result.
+        CoherenceError: A kernel is unknown or does not fit its mesh, or a setting of a chip is out
+            of range.
+        NocError: A mesh does not support the protocol's messages.
+        CoherenceRunError: A run failed, or its result is wrong.
     """
-    made = [case.core for case in cases]
+    core_cases = [case.core for case in cases]
 
     def run_of(index: int, results: list[dict[str, Any]]) -> CoherenceRun:
-        return CoherenceRun.of_core(cases[index], made[index].described(), results[0])
+        return CoherenceRun.of_core(cases[index], core_cases[index].described(), results[0])
 
-    return measure_all([[one] for one in made], run_of, threads=threads, done=done)
+    return measure_all([[one] for one in core_cases], run_of, threads=threads, done=done)

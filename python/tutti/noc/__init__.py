@@ -1,13 +1,14 @@
-"""Networks of routers, flit by flit: latency against load, where packets wait, and saturation.
+"""Flit-level network simulation: latency against offered load, causes of stalls, and saturation.
 
->>> import tutti
->>> from tutti import noc
->>> mesh = tutti.Topology.build("mesh:4x4", rate="16 GB/s", latency="1 ns")
->>> network = noc.Network(topology=mesh, routing="dimension_order")
->>> plan = noc.MeasurementPlan(warmup=1000, measure=4000)
->>> run = noc.run(network, noc.Traffic(rate=0.1, packet=4), plan)
->>> run.ending
-'stable'
+Examples:
+    >>> import tutti
+    >>> from tutti import noc
+    >>> mesh = tutti.Topology.build("mesh:4x4", rate="16 GB/s", latency="1 ns")
+    >>> network = noc.Network(topology=mesh, routing="dimension_order")
+    >>> plan = noc.MeasurementPlan(warmup=1000, measure=4000)
+    >>> run = noc.run(network, noc.Traffic(rate=0.1, packet=4), plan)
+    >>> run.ending
+    'stable'
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the channels of a network did, counted, and what that costs."""
+"""Event counts of a network's channels, and their energy."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """What happened in the window, counted as flits are sent: what energy models multiply.
+    """Event counts of the measurement window, for energy models; counted when flits are sent.
 
     Attributes:
-        buffer_writes: Flits sent to buffers of routers.
-        buffer_reads: Flits that left them.
-        crossbar_traversals: Flits that passed through a switch.
-        vc_grants: VCs given to packets by routers, for packets that arrived in the window.
+        buffer_writes: Flits written to router buffers.
+        buffer_reads: Flits read from router buffers.
+        crossbar_traversals: Flits through a crossbar.
+        vc_grants: VCs allocated by routers to packets that arrived in the window.
         link_flits: Flits sent between routers.
-        link_flit_mm: The same times the length of the link in mm; None unless all are known.
+        link_flit_mm: Sum of link length in mm over `link_flits`; `None` if a length is unknown.
     """
 
     buffer_writes: int
@@ -39,13 +39,13 @@ class Events:
 
 
 def channel_frame(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: int) -> pl.DataFrame:
-    """A row per channel: kind, the names of its ends, flits, utilisation and what it is like.
+    """Returns a row per channel: kind, source, target, flits, utilisation and parameters.
 
     Args:
-        made: The network.
+        made: The core's network.
         sent: Flits over each channel, as little-endian 64-bit integers.
-        cycle: Of the network, in ps.
-        window: Cycles in which they were counted.
+        cycle: Cycle time of the network, in ps.
+        window: Cycles of the measurement window.
     """
     import polars as pl
 
@@ -72,7 +72,7 @@ def channel_frame(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: i
 
 
 def events_of(channels: pl.DataFrame, vc_grants: int) -> Events:
-    """The counts that follow from what was sent."""
+    """Returns the event counts that follow from the flits of each channel."""
     import polars as pl
 
     by_kind = dict(channels.group_by("kind").agg(pl.col("flits").sum()).iter_rows())
@@ -93,18 +93,18 @@ def events_of(channels: pl.DataFrame, vc_grants: int) -> Events:
 
 @dataclass(frozen=True, slots=True)
 class Powered:
-    """A network and what happened in it, as far as energy and area depend on it.
+    """The hardware and event counts of a network, for energy and area models.
 
-    Routers of as many ports are one group; links belong to the router that they leave, or that they
-    come to where they leave an NPU. A router's VC grants are not counted one by one: they are
-    shared out by the flits that routers sent.
+    Routers with the same number of ports form a group. A link belongs to the router that drives it,
+    or to the receiving router if an NPU drives it. VC grants are known in total only, and are
+    distributed over routers in proportion to the flits sent.
 
     Attributes:
-        network: What it is.
-        made: The same, for the core.
-        channels: What each channel did, as `channel_frame` has it.
-        cycles: In which that happened.
-        vc_grants: VCs given to packets, by all routers.
+        network: The network.
+        made: The core's network.
+        channels: The frame of `channel_frame`.
+        cycles: Cycles of the measurement window.
+        vc_grants: VCs allocated by all routers.
     """
 
     network: Network
@@ -114,7 +114,7 @@ class Powered:
     vc_grants: int
 
     def energy(self, technology: tutti.energy.Technology) -> tutti.energy.EnergyReport:
-        """What the events cost, and what leaked meanwhile.
+        """Returns the dynamic and leakage energy.
 
         Raises:
             EnergyError: A link has no length.
@@ -128,7 +128,7 @@ class Powered:
         return total
 
     def area(self, technology: tutti.energy.Technology) -> tutti.energy.AreaReport:
-        """What routers and links take up.
+        """Returns the area of routers and links.
 
         Raises:
             EnergyError: A link has no length.
@@ -142,13 +142,13 @@ class Powered:
         return total
 
     def _groups(self) -> Iterator[tuple[tutti.energy.NetworkHardware, tutti.energy.EventCounts]]:
-        """Equal routers with the links that leave them, and what happened there."""
+        """Yields the hardware and event counts of each group of routers with their links."""
         from tutti.energy import EventCounts, LinkHardware, NetworkHardware, RouterHardware
         from tutti.units import Length, Size, Time
 
         groups = self._by_ports()
         sent = [sum(router.out for router in group) for group in groups.values()]
-        grants = _shared_out(self.vc_grants, sent)
+        grants = _distribute(self.vc_grants, sent)
         settings = self.network.router
         for (ports, group), out, granted in zip(groups.items(), sent, grants, strict=True):
             by_length: dict[int, list[int]] = {}
@@ -182,7 +182,7 @@ class Powered:
             yield network, events
 
     def _by_ports(self) -> dict[int, list[_Router]]:
-        """The routers by their number of ports."""
+        """Returns the routers by number of ports."""
         routers = [_Router() for _ in self.made.router_names()]
         names = self.channels.select("source", "target").rows()
         flits = self.channels["flits"].to_list()
@@ -196,9 +196,9 @@ class Powered:
                 routers[a[1]].outputs += 1
                 routers[a[1]].out += count
             if source == target:
-                continue  # between an NPU and its own router
+                continue  # between an NPU and its router
             if length is None:
-                message = f"the length of the link from {source} to {target} is not known"
+                message = f"the length of the link from {source} to {target} is unknown"
                 raise EnergyError(message, kind="no_length")
             home = a[1] if a[0] == "router" else b[1]
             routers[home].wires.append((length, count))
@@ -209,7 +209,7 @@ class Powered:
 
 
 class _Router:
-    """A router's ports, what passed it, and the length of each wire with the flits over it."""
+    """Ports and flits of a router, and the length and flits of each of its links."""
 
     __slots__ = ("inputs", "into", "out", "outputs", "wires")
 
@@ -218,8 +218,8 @@ class _Router:
         self.wires: list[tuple[int, int]] = []
 
 
-def _shared_out(count: int, weights: list[int]) -> list[int]:
-    """A count in whole parts by weight, the rest to the last that has any."""
+def _distribute(count: int, weights: list[int]) -> list[int]:
+    """Divides a count into integers in proportion to weights; the integers add up to the count."""
     total, before, parts, given = sum(weights), 0, [], 0
     for weight in weights:
         before += weight

@@ -1,4 +1,4 @@
-"""Runs at several loads as a frame."""
+"""Data frames of flit-level runs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
-    """A row per run, by ascending load; times in cycles, rates in flits per node and cycle.
+    """Returns a row per run, by ascending load; times in cycles, rates in flits per node and cycle.
 
-    Latencies are null where the network is not stable: there they say how long the run was, and
-    nothing of the network. Where it deadlocked, nothing was measured, and all of it is null.
+    Latencies are null if the network is not stable, since they then depend on the length of the
+    run. If it deadlocked, all measured values are null.
     """
     rows = []
     for run in sorted(runs, key=lambda run: run.load or 0.0):
@@ -48,26 +48,26 @@ def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
                 "seed": run.network.seed,
             }
         )
-    return table(rows, _TEXT, _WHOLE)
+    return table(rows, _TEXT, _INTEGERS)
 
 
 _TEXT = ("topology", "routing", "ending")
-_WHOLE = ("packets", "cycles", "seed", "latency_least", "latency_most",
-          "latency_50", "latency_90", "latency_99", "latency_99.9")  # fmt: skip
+_INTEGERS = ("packets", "cycles", "seed", "latency_least", "latency_most",
+             "latency_50", "latency_90", "latency_99", "latency_99.9")  # fmt: skip
 
 
 def table(
-    rows: Sequence[Mapping[str, Any]], text: Collection[str], whole: Collection[str]
+    rows: Sequence[Mapping[str, Any]], text: Collection[str], integers: Collection[str]
 ) -> pl.DataFrame:
-    """Builds a frame of named values; real numbers that are not defined are null.
+    """Returns a frame of rows; NaN becomes null.
 
     Args:
-        rows: The values by name.
+        rows: The values by column.
         text: The columns of strings.
-        whole: The columns of whole numbers; all others are of real numbers.
+        integers: The columns of integers; all others are of floats.
     """
     import polars as pl
 
-    kinds = dict.fromkeys(text, pl.String) | dict.fromkeys(whole, pl.UInt64)
+    kinds = dict.fromkeys(text, pl.String) | dict.fromkeys(integers, pl.UInt64)
     schema = {name: kinds.get(name, pl.Float64) for name in (rows[0] if rows else ())}
     return pl.DataFrame(rows, schema=schema, orient="row").fill_nan(None)

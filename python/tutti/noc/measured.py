@@ -1,4 +1,4 @@
-"""What a measurement found, as plain data and frames."""
+"""Results of a flit-level run, as plain data and data frames."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 Ending = Literal["stable", "saturated", "deadlocked"]
 
 QUANTILES = ("50", "90", "99", "99.9")
-"""In per cent, of the latencies."""
+"""Percentiles of packet latency, in per cent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean, with the half width of its 95 % confidence interval."""
+    """A mean, with its 95 % CI half-width."""
 
     mean: float
     half_width: float
@@ -34,18 +34,18 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What was measured of a class of traffic, or of all; times in cycles.
+    """Measured values of a traffic class, or of all classes; times in cycles.
 
     Attributes:
-        offered: Flits created in the window, per node and cycle.
-        accepted: Flits that arrived in it, per node and cycle.
-        accepted_extremes: The least and the most that a node accepted.
-        latency: From a packet's creation to its last flit's arrival.
-        latency_extremes: The least and the most.
-        network_latency: From its first flit's injection to its last one's arrival.
-        hops: Routers passed through.
-        packets: Packets that these are the means of.
-        quantiles: For 50, 90, 99 and 99.9 per cent of the packets: they took no longer.
+        offered: Offered load: flits created in the window, per node and cycle.
+        accepted: Accepted throughput: flits ejected in the window, per node and cycle.
+        accepted_extremes: The lowest and the highest accepted throughput of a node.
+        latency: Packet latency, from creation to arrival of the tail flit.
+        latency_extremes: The lowest and the highest packet latency.
+        network_latency: Latency from injection of the head flit to arrival of the tail flit.
+        hops: Routers on the route.
+        packets: Number of packets measured.
+        quantiles: The 50th, 90th, 99th and 99.9th percentile of packet latency.
     """
 
     offered: float
@@ -60,7 +60,7 @@ class Measured:
 
     @classmethod
     def of_core(cls, given: dict[str, Any]) -> Measured:
-        """As the core gives it."""
+        """Converts a result of the core."""
         means = ("accepted", "latency", "network_latency", "hops")
         estimates = {name: Estimate(*given[name]) for name in means}
         quantiles = dict(zip(QUANTILES, given["quantiles"], strict=True))
@@ -69,14 +69,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stalls:
-    """Why flits that were first in their VC stood, each time buffers were looked at.
+    """Causes of stalls of the first flit of each VC, summed over all samples of the buffers.
 
     Attributes:
-        busy: Input VCs that held flits; the others are parts of it.
-        routing: Heads that were being routed.
-        no_vc: Heads that waited for a VC.
-        no_credit: Flits that waited for a credit.
-        switch: Flits that were asking for the switch.
+        busy: Input VCs with flits; the sum of the other counts.
+        routing: Head flits in route computation.
+        no_vc: Head flits waiting for a VC.
+        no_credit: Flits waiting for a credit.
+        switch: Flits requesting the switch.
     """
 
     busy: int
@@ -91,18 +91,18 @@ class NocRun:
     """The result of a run; times in cycles, rates in flits per node and cycle.
 
     Attributes:
-        network: What was run.
-        traffic: What ran on it.
-        plan: For how long.
-        ending: `stable`; or `saturated`: queues grew, and latencies say nothing but how long the
-            run was; or `deadlocked`: nothing moved any more.
-        cycles: How many the run took, warm-up and drain included.
-        window: How many were measured.
-        all: What was measured of all classes together.
-        classes: Of each class.
-        buffered: Flits in all buffers, each time they were looked at.
-        stalls: Why flits stood.
-        load: Flits per node and cycle that were asked for; None for a trace.
+        network: The network.
+        traffic: The traffic.
+        plan: The phases of the run.
+        ending: `stable`; `saturated`: queues grew, so latencies depend on the length of the run;
+            or `deadlocked`: no flit moved.
+        cycles: Simulated cycles, with warm-up and drain.
+        window: Cycles of the measurement window.
+        all: Measured values of all classes together.
+        classes: Measured values of each class.
+        buffered: Flits in all buffers at each sample.
+        stalls: Causes of stalls.
+        load: Requested load in flits per node and cycle; `None` for a trace.
         deadlock_cycle: The VCs of a cyclic dependency, each waiting for the next and the last for
             the first; empty unless the run deadlocked.
     """
@@ -133,7 +133,7 @@ class NocRun:
         plan: MeasurementPlan,
         load: float | None,
     ) -> NocRun:
-        """As the core gives it."""
+        """Converts a result of the core."""
         return cls(
             network=network,
             traffic=traffic,
@@ -153,52 +153,54 @@ class NocRun:
 
     @property
     def is_stable(self) -> bool:
-        """Whether all that was offered was accepted, so that latencies mean something."""
+        """Whether the network accepted the offered load; latencies are only valid if it did."""
         return self.ending == "stable"
 
     @property
     def latency(self) -> Estimate:
-        """From a packet's creation to its last flit's arrival."""
+        """Packet latency, from creation to arrival of the tail flit."""
         return self.all.latency
 
     @property
     def network_latency(self) -> Estimate:
-        """From a packet's injection to its last flit's arrival."""
+        """Latency from injection of the head flit to arrival of the tail flit."""
         return self.all.network_latency
 
     @property
     def accepted(self) -> Estimate:
-        """Flits that arrived, per node and cycle."""
+        """Accepted throughput: flits ejected, per node and cycle."""
         return self.all.accepted
 
     @property
     def offered(self) -> float:
-        """Flits created, per node and cycle."""
+        """Offered load: flits created, per node and cycle."""
         return self.all.offered
 
     @property
     def hops(self) -> Estimate:
-        """Routers passed through."""
+        """Routers on the route."""
         return self.all.hops
 
     @property
     def quantiles(self) -> dict[str, int]:
-        """For 50, 90, 99 and 99.9 per cent of the packets: they took no longer."""
+        """The 50th, 90th, 99th and 99.9th percentile of packet latency."""
         return self.all.quantiles
 
     @cached_property
     def channels(self) -> pl.DataFrame:
-        """A row per channel: kind (injection, link or ejection), the names of its ends, flits sent
-        in the window, utilisation (1: never idle), latency in cycles, cycles_per_flit, length_um.
+        """A row per channel.
+
+        The columns are kind (injection, link or ejection), source, target, flits sent in the
+        window, utilisation (0 to 1), latency in cycles, cycles_per_flit and length_um.
         """
         cycle = self.network.cycle_ps
         return channel_frame(self._made, self._given["sent"], cycle=cycle, window=self.window)
 
     @cached_property
     def occupancy(self) -> pl.DataFrame:
-        """A row per input VC: router, what its port comes from, vc, mean flits in its buffer.
+        """A row per input VC: router, source, injection, vc and mean flits in its buffer.
 
-        Empty if buffers were never looked at.
+        Empty if the plan takes no samples.
         """
         import polars as pl
 
@@ -232,10 +234,10 @@ class NocRun:
 
     @cached_property
     def vcs(self) -> pl.DataFrame:
-        """A row per VC of each channel: kind, the names of its ends, vc, flits sent in the window,
-        utilisation (1: the channel is never idle, and all flits are of this VC).
+        """A row per VC of each channel: kind, source, target, vc, flits and utilisation.
 
-        Empty if buffers were never looked at.
+        The utilisation is that of the channel by the flits of the VC. Empty if the plan takes no
+        samples.
         """
         import polars as pl
 
@@ -253,15 +255,13 @@ class NocRun:
 
     @property
     def look_times(self) -> range:
-        """The cycles, counted from the start of the window, after which buffers were looked at."""
+        """The cycles of the window after which buffers were sampled."""
         sample = self.plan.sample
         return range(sample, sample * len(self.buffered) + 1, max(sample, 1))
 
     @cached_property
     def buffered_by_vc(self) -> pl.DataFrame:
-        """A row per look at the buffers and VC number: cycle of the window, vc, flits in the
-        buffers of all VCs of that number.
-        """
+        """A row per sample and VC number: cycle of the window, vc, and flits in all such VCs."""
         import polars as pl
 
         vcs = self.network.router.vcs
@@ -276,20 +276,23 @@ class NocRun:
         )
 
     def vcs_over_time(self, source: str, target: str) -> pl.DataFrame:
-        """A row per look at the buffers and VC of a channel into a router: cycle of the window, vc,
-        flits in its buffer, flits sent since the look before.
+        """Returns the occupancy of the VCs of a channel over time.
 
         Args:
-            source: What the channel comes from; of an NPU at a router of its own its name.
-            target: The router it leads to.
+            source: The source of the channel; for an injection channel the name of the NPU.
+            target: The router at the end of the channel.
+
+        Returns:
+            A row per sample and VC: cycle of the window, vc, flits in the buffer, and flits sent
+            since the previous sample.
 
         Raises:
-            NocError: The plan did not keep VCs, or no such channel leads to a router.
+            NocError: The plan has no `keep_vcs`, or there is no such channel into a router.
         """
         import polars as pl
 
         if not self.plan.keep_vcs:
-            message = "VCs were not kept: expected a plan with keep_vcs"
+            message = "VCs were not recorded: expected a measurement plan with `keep_vcs = true`"
             raise NocError(message, kind="not_kept")
         pairs = self.channels.select("source", "target", "kind").rows()
         found = [n for n, pair in enumerate(pairs) if pair[:2] == (source, target)]
@@ -298,18 +301,18 @@ class NocRun:
             message = f"no channel leads from `{source}` to a router `{target}`"
             raise NocError(message, kind="unknown_channel")
         vcs, channel, port = self.network.router.vcs, found[0], ports.index(found[0])
-        looks = len(self.buffered)
+        samples = len(self.buffered)
         buffers = memoryview(self._given["vc_occupancy"]).cast("H")
         sent = memoryview(self._given["vc_sent"]).cast("H")
 
-        def rows(values: memoryview[int], place: int, places: int) -> list[int]:
-            firsts = ((look * places + place) * vcs for look in range(looks))
+        def rows(values: memoryview[int], index: int, count: int) -> list[int]:
+            firsts = ((sample * count + index) * vcs for sample in range(samples))
             return [value for first in firsts for value in values[first : first + vcs]]
 
         return pl.DataFrame(
             {
                 "cycle": [time for time in self.look_times for _ in range(vcs)],
-                "vc": list(range(vcs)) * looks,
+                "vc": list(range(vcs)) * samples,
                 "flits": rows(buffers, port, len(ports)),
                 "sent": rows(sent, channel, len(pairs)),
             },
@@ -318,14 +321,14 @@ class NocRun:
 
     @cached_property
     def events(self) -> Events:
-        """What happened in the window, for energy."""
+        """Event counts of the window, for energy models."""
         return events_of(self.channels, self._given["vc_grants"])
 
     def energy(self, technology: Technology) -> EnergyReport:
-        """What the events of the window cost, and what leaked in it.
+        """Returns the dynamic and leakage energy of the window.
 
         Args:
-            technology: What routers and links cost.
+            technology: The energy model of routers and links.
 
         Raises:
             EnergyError: A link has no length.
@@ -333,10 +336,10 @@ class NocRun:
         return self._powered.energy(technology)
 
     def area(self, technology: Technology) -> AreaReport:
-        """What routers and links take up.
+        """Returns the area of routers and links.
 
         Args:
-            technology: What routers and links are made of.
+            technology: The area model of routers and links.
 
         Raises:
             EnergyError: A link has no length.

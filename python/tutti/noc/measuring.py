@@ -1,6 +1,6 @@
-"""Measurements in threads, and the search for a load that a criterion allows.
+"""Parallel measurement, and the search for the largest load that meets a criterion.
 
-Flit networks, meshes of several hops per cycle and chips with coherent caches share them.
+Flit networks, single-cycle multi-hop meshes and chips with coherent caches share them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Loaded(Protocol):
 
     @property
     def load(self) -> float | None:
-        """The load; None without one."""
+        """The load; `None` for a trace."""
         ...
 
 
@@ -28,7 +28,7 @@ Run = TypeVar("Run")
 LoadedRun = TypeVar("LoadedRun", bound=Loaded)
 
 _PARTS = 4
-"""A round of the search cuts the interval into this many parts."""
+"""Number of parts into which a round of the search divides the interval."""
 
 
 def measure_all(
@@ -38,12 +38,12 @@ def measure_all(
     threads: int,
     done: Callable[[Run], object] | None,
 ) -> list[Run]:
-    """Measures all cases of all groups in threads.
+    """Measures all cases of all groups in parallel.
 
     Args:
-        groups: The core's cases; those of a group, such as its seeds, are one run.
+        groups: The core's cases. The cases of a group, such as seeds, form one run.
         run_of: Builds the run of a group, by its index, from the results of its cases, in order.
-        threads: How many; 0 is one per core. The results do not depend on it.
+        threads: Number of threads; 0 for one per core. Results do not depend on it.
         done: Called with each run as soon as it is complete, in no particular order.
 
     Returns:
@@ -71,7 +71,7 @@ def measure_all(
 def bracket(
     found: dict[float, LoadedRun], criterion: Callable[[LoadedRun], bool]
 ) -> tuple[float, float | None]:
-    """Returns the largest load below all that fail the criterion, and the smallest that fails."""
+    """Returns the largest load below every failing load, and the smallest failing load."""
     failing = min((load for load, run in found.items() if not criterion(run)), default=None)
     passing = [load for load, run in found.items() if criterion(run)]
     low = max((load for load in passing if failing is None or load < failing), default=0.0)
@@ -79,7 +79,7 @@ def bracket(
 
 
 def parts(low: float, high: float) -> list[float]:
-    """Returns the loads that cut an interval into equal parts."""
+    """Returns the loads that divide an interval into equal parts."""
     return [low + (high - low) * part / _PARTS for part in range(1, _PARTS)]
 
 
@@ -93,7 +93,7 @@ def narrow(
 
     Args:
         found: Runs by load; `measure` adds to it.
-        criterion: Whether a load passes. A load that passes above one that fails is not found.
+        criterion: Whether a load passes. Passing loads above a failing one are not found.
         measure: Runs loads.
         tolerance: The interval's largest width.
 

@@ -1,4 +1,4 @@
-"""A network of routers, made of a topology; and the registries of what it can be told."""
+"""A network of routers on a topology, and the registries of routings and traffic patterns."""
 
 from __future__ import annotations
 
@@ -21,26 +21,24 @@ Supply = Traffic | tuple[Traffic, ...] | Trace
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """Everything but the traffic.
+    """A network of routers, without traffic.
 
-    Every switch and router of the topology is a router, and so is every NPU, unless it hangs on one
-    switch or router by one link each way: then it injects and ejects over that link.
+    Every switch and router of the topology is a router. So is every NPU, except an NPU with one
+    link in each direction to one switch or router: it injects and ejects over that link.
 
     Attributes:
-        topology: The graph. Latencies are rounded up to whole cycles; a link whose rate is less
-            than a flit per cycle is busy with each flit for as long as that takes.
-        routing: Which route packets take, as `name` or `name:argument`; `routings` lists them.
-        router: What routers are like.
-        cycle: The length of a clock cycle, such as ``"1 ns"``.
-        flit: The size of a flit, such as ``"16 B"``.
-        grid: The nodes along each dimension, for patterns along a grid; that of a mesh or torus if
-            it is left out.
-        seed: Of everything that is random.
-        narrow_links: What becomes of links that take longer than a cycle for a flit: `serialize`
-            has them busy with each for as long as it takes.
-        deadlock: What becomes of a routing with a cyclic dependency among its channels: `refuse`
-            refuses it, and a network too large to check; `warn` has the command line and `remarks`
-            report it.
+        topology: The graph. Latencies are rounded up to an integer number of cycles.
+        routing: Routing algorithm, as `name` or `name:argument`; `routings` lists them.
+        router: Parameters of the routers.
+        cycle: Cycle time, such as ``"1 ns"``.
+        flit: Flit size, such as ``"16 B"``.
+        grid: Nodes in each dimension, for patterns on a grid; default: the dimensions of the mesh
+            or torus.
+        seed: Seed of the random numbers.
+        narrow_links: Links that need more than a cycle per flit. `refuse` raises an error,
+            `serialize` occupies the link for the time of each flit.
+        deadlock: A routing with a cycle in its channel dependency graph. `refuse` raises an error,
+            also if the network is too large to check; `warn` adds a warning to `remarks`.
     """
 
     topology: Topology
@@ -59,73 +57,76 @@ class Network:
         return Time.of_any(self.cycle).ps
 
     def core(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
-        """What the core works with.
+        """Returns the core's network.
 
         Args:
-            classes: For each class of traffic its first and its last VC; None is all.
+            classes: The first and the last VC of each traffic class; `None` for all VCs.
 
         Raises:
-            NocError: Settings are out of range or clash, the routing does not fit, or it can
-                deadlock, or may for all that is known, and that is refused.
+            NocError: Settings are out of range or conflict, or the routing does not fit. With
+                `deadlock="refuse"`, also if the routing can deadlock or cannot be checked.
         """
         if not 0 <= self.seed < 1 << 64:
-            message = f"{self.seed} is no seed: expected a whole number from 0 to 2^64 - 1"
+            message = f"invalid seed {self.seed}: expected an integer from 0 to 2^64 - 1"
             raise NocError(message, kind="out_of_range")
-        made = self._made(classes)
-        if self.deadlock == "refuse" and not made.check_deadlock():
-            raise NocError(f"{self._unchecked}, and that is to be refused", kind="deadlock_unknown")
-        return made
+        built = self._build(classes)
+        if self.deadlock == "refuse" and not built.check_deadlock():
+            message = f"{self._unchecked}: expected a routing known to be deadlock-free"
+            raise NocError(message, kind="deadlock_unknown")
+        return built
 
     def remarks(
         self, classes: Sequence[tuple[int, int] | None] = (None,), longest: int = 1
     ) -> list[str]:
-        """What a person should know before anything is run: whether the routing can deadlock, and
-        whether buffers are too small for the length of a link.
+        """Returns warnings: the routing can deadlock, or buffers do not cover a credit round trip.
 
         Args:
             classes: As for `core`.
             longest: Flits of the longest packet.
 
         Raises:
-            NocError: Settings are out of range or clash, or the routing does not fit.
+            NocError: Settings are out of range or conflict, or the routing does not fit.
         """
-        made = self._made(classes)
-        return [*self._deadlocks(made), *self._throttled(made, longest)]
+        built = self._build(classes)
+        return [*self._deadlocks(built), *self._throttled(built, longest)]
 
-    def _deadlocks(self, made: _core.FlitNetwork) -> list[str]:
+    def _deadlocks(self, built: _core.FlitNetwork) -> list[str]:
         if self.deadlock != "warn":
             return []
         try:
-            known = made.check_deadlock()
+            known = built.check_deadlock()
         except NocError as error:
             if error.kind != "can_deadlock":
                 raise
             return [error.problem]
-        return [] if known else [f"{self._unchecked}; a run that deadlocks says so"]
+        return [] if known else [f"{self._unchecked}; the run reports a deadlock"]
 
-    def _throttled(self, made: _core.FlitNetwork, longest: int) -> list[str]:
-        found = made.throttled(longest)
+    def _throttled(self, built: _core.FlitNetwork, longest: int) -> list[str]:
+        found = built.throttled(longest)
         if found is None:
             return []
-        source, target, cycles, room, needs, buffer, links = found
-        vcs = room // self.router.buffer
-        held = f"a VC of {room}" if vcs == 1 else f"{vcs} VCs of {self.router.buffer}"
-        sent = f"packets of {longest} flits on {held}" if vcs == 1 else f"packets on {held}"
-        others = f", the slowest of {links:,} such links," if links > 1 else ""
-        said = f"a credit takes {cycles} cycles round {source} > {target}: {sent} flits fill that"
-        most = f"{100 * room // needs} % at most; buffer = {buffer} would let them fill it"
-        return [f"{said} link{others} to {most}"]
+        source, target, cycles, capacity, needs, buffer, links = found
+        vcs = capacity // self.router.buffer
+        size = f"{longest}-flit packets on" if vcs == 1 else "packets on"
+        buffers = "1 VC" if vcs == 1 else f"{vcs} VCs"
+        others = f" (the longest of {links:,} such links)" if links > 1 else ""
+        remark = (
+            f"the credit round trip of {source} > {target}{others} is {cycles} cycles: {size} "
+            f"{buffers} of depth {self.router.buffer} use at most {100 * capacity // needs} % of "
+            f"the link; buffer = {buffer} allows 100 %"
+        )
+        return [remark]
 
     @property
     def _unchecked(self) -> str:
-        """That nobody knows whether the routing can deadlock, and why."""
+        """The warning that the routing is too large to check for deadlock."""
         nodes = f"{self.topology.ranks:,} nodes"
         return (
-            f"whether routing `{self.routing}` can deadlock is unchecked: between {nodes} it has "
-            "too many routes to follow them all"
+            f"routing `{self.routing}` was not checked for deadlock: it has too many routes "
+            f"between {nodes}"
         )
 
-    def _made(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
+    def _build(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
         every = (0, max(self.router.vcs - 1, 0))
         ranges = [every if given is None else given for given in classes]
         return _core.FlitNetwork(
@@ -140,19 +141,19 @@ class Network:
 
 
 def every(traffic: Traffic | Sequence[Traffic]) -> tuple[Traffic, ...]:
-    """Traffic of one class or several, as several."""
+    """Returns traffic of one class or several as a tuple."""
     return (traffic,) if isinstance(traffic, Traffic) else tuple(traffic)
 
 
 def classes_of(traffic: Supply) -> list[tuple[int, int] | None]:
-    """For each class of traffic its first and its last VC."""
+    """Returns the first and the last VC of each traffic class."""
     if isinstance(traffic, Trace):
         return [None] if traffic.vcs is None else list(traffic.vcs)
     return [load.vcs for load in every(traffic)]
 
 
 def longest_of(traffic: Supply) -> int:
-    """Flits of the longest packet; 1 for a trace, which is not looked through for that."""
+    """Returns the flits of the longest packet; 1 for a trace, which is not scanned."""
     if isinstance(traffic, Trace):
         return 1
     sizes = (
@@ -162,10 +163,10 @@ def longest_of(traffic: Supply) -> int:
 
 
 def routings() -> list[_core.FlitRegistryEntry]:
-    """Every routing, with what may follow its colon and a sentence."""
+    """Returns every routing, with its argument and a description."""
     return _core.flit_routings()
 
 
 def patterns() -> list[_core.FlitRegistryEntry]:
-    """Every traffic pattern, with what follows its colon and a sentence."""
+    """Returns every traffic pattern, with its argument and a description."""
     return _core.flit_patterns()

@@ -1,4 +1,4 @@
-"""Runs of a network: one, many loads at once, and the search for saturation."""
+"""Flit-level runs: one load, a sweep of loads, and the search for saturation."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ def run(
     traffic: Traffic | Sequence[Traffic] | Trace,
     plan: MeasurementPlan | None = None,
 ) -> NocRun:
-    """Runs traffic on a network: warm-up, measured window, drain.
+    """Runs traffic on a network: warm-up, measurement window, drain.
 
     Args:
         network: The network.
-        traffic: A class, several, or a trace.
-        plan: For how long; ``MeasurementPlan()`` if it is left out.
+        traffic: Traffic of one class or several, or a trace.
+        plan: The phases of the run; default ``MeasurementPlan()``.
 
     Raises:
-        NocError: The network cannot be, or traffic does not fit it.
-        TrafficError: There is no such traffic.
+        NocError: The network is invalid, or the traffic does not fit it.
+        TrafficError: The traffic is invalid.
     """
     supply = _supply(traffic)
     return _measured(network, [supply], plan or MeasurementPlan(), None, threads=1)[0]
 
 
 def check(network: Network, traffic: Supply, plan: MeasurementPlan) -> None:
-    """Refuses what cannot be run, without running it.
+    """Validates a run without running it.
 
     Raises:
-        NocError: The network cannot be, or traffic does not fit it.
-        TrafficError: There is no such traffic.
+        NocError: The network is invalid, or the traffic does not fit it.
+        TrafficError: The traffic is invalid.
     """
     _case(network.core(classes_of(traffic)), traffic, plan)
 
@@ -59,22 +59,22 @@ def sweep(
     threads: int = 0,
     done: Callable[[NocRun], object] | None = None,
 ) -> list[NocRun]:
-    """Runs the same traffic at several loads, at once on all cores.
+    """Runs the same traffic at several loads, in parallel on all cores.
 
     Args:
         network: The network.
-        traffic: A class or several, whose rates keep their proportions.
-        loads: Flits per node and cycle, of all classes together.
-        plan: For how long each.
-        threads: How many; 0 is one per core. The results do not depend on it.
-        done: Told of each run as soon as it is there, in no particular order.
+        traffic: Traffic of one class or several; the rates keep their proportions.
+        loads: Offered loads in flits per node and cycle, summed over classes.
+        plan: The phases of each run.
+        threads: Number of threads; 0 for one per core. Results do not depend on it.
+        done: Called with each run as soon as it finishes, in no particular order.
 
     Returns:
         The runs, in the order of the loads.
 
     Raises:
-        NocError: The network cannot be, or traffic does not fit it.
-        TrafficError: There is no such traffic, or a load that is none.
+        NocError: The network is invalid, or the traffic does not fit it.
+        TrafficError: The traffic or a load is invalid.
     """
     at = [at_load(traffic, load) for load in loads]
     return _measured(network, at, plan or MeasurementPlan(), done, threads=threads)
@@ -82,16 +82,16 @@ def sweep(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saturation:
-    """Where a network saturates.
+    """The saturation load of a network.
 
     Attributes:
-        load: The largest load found at which the network is stable; 0 if it never is.
-        below: The smallest load found at which it is not, at most the tolerance above; None if
-            it is stable at every load that was allowed.
-        accepted: What it accepts at `load`, in flits per node and cycle; None if it is never
+        load: The largest stable load found; 0 if the network is never stable.
+        below: The smallest unstable load found, at most the tolerance above `load`; `None` if
+            every load is stable.
+        accepted: Accepted throughput at `load`, in flits per node and cycle; `None` if never
             stable.
-        deadlocks: Whether it deadlocks at `below`, rather than saturating.
-        runs: Everything that was run, by ascending load.
+        deadlocks: Whether the network deadlocks at `below` instead of saturating.
+        runs: All runs, by ascending load.
     """
 
     load: float
@@ -112,34 +112,34 @@ def saturation(
     threads: int = 0,
     done: Callable[[NocRun], object] | None = None,
 ) -> Saturation:
-    """The largest load at which a network is stable.
+    """Searches for the largest load at which a network is stable.
 
-    The interval between a load at which it is and one at which it is not is cut into quarters until
-    it is narrow enough; where a network should be stable again above, that is not looked for.
+    The search divides the interval between a stable and an unstable load into quarters until it is
+    within the tolerance. It does not look for stable loads above an unstable one.
 
     Args:
         network: The network.
-        traffic: A class or several, whose rates keep their proportions.
-        plan: For how long each run.
-        tolerance: How far apart the two loads are at most, in flits per node and cycle.
-        most: No load is larger.
-        known: Runs of the same network and traffic that have been made already.
-        threads: How many; 0 is one per core. The result does not depend on it.
-        done: Told of each run as soon as it is there.
+        traffic: Traffic of one class or several; the rates keep their proportions.
+        plan: The phases of each run.
+        tolerance: The largest width of the final interval, in flits per node and cycle.
+        most: The largest load to run.
+        known: Earlier runs of the same network and traffic.
+        threads: Number of threads; 0 for one per core. The result does not depend on it.
+        done: Called with each run as soon as it finishes.
 
     Raises:
-        NocError: The network cannot be, traffic does not fit it, or the tolerance is none.
-        TrafficError: There is no such traffic.
+        NocError: The network or the tolerance is invalid, or the traffic does not fit the network.
+        TrafficError: The traffic is invalid.
     """
     if not (0 < tolerance < math.inf and 0 < most < math.inf):
         message = f"a search up to {most} with a tolerance of {tolerance}: expected both above 0"
         raise NocError(message, kind="search")
     found = {run.load: run for run in known if run.load is not None and run.load <= most}
-    ask = plan or MeasurementPlan()
+    used = plan or MeasurementPlan()
 
     def measure(loads: Sequence[float]) -> None:
         at = [at_load(traffic, load) for load in loads]
-        runs = _measured(network, at, ask, done, threads=threads)
+        runs = _measured(network, at, used, done, threads=threads)
         found.update(zip(loads, runs, strict=True))
 
     def is_stable(run: NocRun) -> bool:
@@ -159,17 +159,21 @@ def saturation(
 
 
 def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic, ...]:
-    """Traffic with so many flits per node and cycle in all; classes keep their proportions.
+    """Returns traffic scaled to a total load; classes keep their proportions.
+
+    Args:
+        traffic: Traffic of one class or several.
+        load: Offered load in flits per node and cycle, summed over classes.
 
     Raises:
-        NocError: No class has a rate above 0 that could be scaled.
+        NocError: No class has a rate above 0 to scale.
     """
     classes = every(traffic)
     total = sum(one.rate for one in classes)
     if len(classes) == 1:
         return (replace(classes[0], rate=load),)
     if total <= 0:
-        message = "traffic of several classes with no rate has no proportions to keep"
+        message = "no traffic class has a rate above 0: expected rates with proportions to keep"
         raise NocError(message, kind="search", hint="give each class a rate")
     return tuple(replace(one, rate=one.rate * load / total) for one in classes)
 
@@ -192,7 +196,7 @@ def _measured(
     *,
     threads: int,
 ) -> list[NocRun]:
-    """Runs traffic of the same classes at several loads, the lightest first."""
+    """Runs traffic of the same classes at several loads."""
     if not supplies:
         return []
     core = network.core(classes_of(supplies[0]))

@@ -1,7 +1,7 @@
-"""What a network of routers is told: routers, traffic, and how long to measure.
+"""Settings of a flit-level simulation: routers, traffic and the measurement plan.
 
-All delays are in clock cycles, all lengths of packets and buffers in flits, all rates in flits per
-node and cycle. Numbers are checked against each other when a network is made of them.
+Delays are in clock cycles, sizes of packets and buffers in flits, rates in flits per node and
+cycle. Building the core's network checks the settings for consistency.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 NarrowLinks = Annotated[
     Literal["refuse", "serialize"],
     Field(
-        description="What becomes of links that need more than a cycle for a flit: `serialize` "
-        "occupies them for as long as each flit takes."
+        description="Links that need more than a cycle per flit: `refuse` reports an error, "
+        "`serialize` occupies the link for the time of each flit."
     ),
 ]
 Deadlock = Annotated[
     Literal["warn", "refuse", "ignore"],
     Field(
-        description="What becomes of a routing that can deadlock; `refuse` also refuses a network "
-        "too large to check."
+        description="A routing that can deadlock: `warn` prints a warning, `refuse` reports an "
+        "error, also if the network is too large to check; `ignore` skips the check."
     ),
 ]
 
@@ -51,14 +51,14 @@ PacketFlits = Annotated[
 Process = Annotated[
     str,
     Field(
-        description="When: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:` with two of "
-        "`alpha=`, `beta=`, `r1=`."
+        description="Injection process: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:` "
+        "with two of `alpha=`, `beta=`, `r1=`."
     ),
 ]
 
 
 def _switched(value: object) -> object:
-    """True is speculation with its defaults, false is none."""
+    """Converts true to default speculation, and false to no speculation."""
     return ({} if value else None) if isinstance(value, bool) else value
 
 
@@ -66,7 +66,8 @@ class Router(RouterParameters):
     """The routers of a network; all are identical. Delays are in cycles, buffers in flits.
 
     Attributes:
-        speculation: whether heads request a VC and the switch in the same cycle: true, or how.
+        speculation: Speculative switch allocation: head flits request a VC and the switch in the
+            same cycle.
     """
 
     refused_as = NocError
@@ -74,15 +75,15 @@ class Router(RouterParameters):
     speculation: Annotated[
         Speculation | None,
         BeforeValidator(_switched, json_schema_input_type=Speculation | bool | None),
-        Field(description="Whether heads request a VC and the switch in the same cycle."),
+        Field(description="Head flits request a VC and the switch in the same cycle."),
     ] = None
 
     def core_settings(self, classes: list[tuple[int, int]], seed: int) -> _core._Settings:
-        """The settings of the core."""
-        ahead = self.speculation
+        """Returns the settings for the core."""
+        speculation = self.speculation
         return {
             "router": self.texts(RouterParameters),
-            "speculation": ahead.texts(Speculation) if ahead else None,
+            "speculation": speculation.texts(Speculation) if speculation else None,
             "classes": classes,
             "seed": seed,
         }
@@ -90,10 +91,10 @@ class Router(RouterParameters):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """Packets of one class, generated.
+    """Generated traffic of one class.
 
     Attributes:
-        vcs: The first and the last VC of the class; None is all.
+        vcs: The first and the last VC of the class; `None` for all.
     """
 
     rate: Annotated[
@@ -102,16 +103,15 @@ class Traffic:
     pattern: Annotated[
         str,
         Field(
-            description="Where packets go, as `name` or `name:argument`; docs/models/flit.md lists "
-            "them."
+            description="Traffic pattern, as `name` or `name:argument`; see docs/models/flit.md."
         ),
     ] = "uniform"
     process: Process = "bernoulli"
     packet: Annotated[
         PacketFlits,
         Field(
-            description='Flits of a packet: a number, several such as "1,5", each as likely, or '
-            'with weights, "1,5/3,1".'
+            description='Packet size in flits: a number, several equally likely sizes, "1,5", or '
+            'weighted sizes, "1,5/3,1".'
         ),
     ] = 1
     vcs: tuple[int, int] | None = None
@@ -120,23 +120,24 @@ class Traffic:
         Field(
             ge=-(1 << 62),
             le=1 << 62,
-            description="Larger goes first, where the routers' is `ordered`.",
+            description="Packets of higher priority win arbitration if the routers' priority is "
+            "`ordered`.",
         ),
     ] = 0
 
     def core_load(self, share: float = 1.0) -> tuple[str, str, float, str, int]:
-        """As the core takes it, with so many times its rate."""
+        """Returns the load for the core, with the rate multiplied by `share`."""
         return self.pattern, self.process, self.rate * share, str(self.packet), self.priority
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Recorded packets, of one class or several.
+    """Recorded packets of one class or several.
 
     Attributes:
-        text: Comma-separated values with the columns cycle, source, destination, flits and, where
-            there are classes, class.
-        vcs: For each class its first and its last VC; None is one class on all VCs.
+        text: Comma-separated values with the columns cycle, source, destination, flits and, for
+            several classes, class.
+        vcs: The first and the last VC of each class; `None` for one class on all VCs.
     """
 
     text: str
@@ -145,46 +146,45 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementPlan:
-    """How long to run, in cycles; `NocRun.vcs_over_time` needs `keep_vcs`."""
+    """The phases of a run, in cycles; `NocRun.vcs_over_time` needs `keep_vcs`."""
 
     warmup: Annotated[Cycles, Field(description="Cycles before the measurement window.")] = 5_000
     measure: Annotated[Cycles, Field(description="Cycles of the measurement window.")] = 20_000
     batches: Annotated[
         Count,
         Field(
-            description="Batches of the window, 2 or more, whose means give the confidence "
-            "intervals."
+            description="Batches of the window, 2 or more, for confidence intervals by batch means."
         ),
     ] = 20
     drain: Annotated[
         Cycles,
-        Field(description="Cycles after the window in which its packets must arrive."),
+        Field(description="Cycles after the window in which all its packets must arrive."),
     ] = 20_000
     patience: Annotated[
         Cycles,
         Field(
-            description="Cycles without any flit moving after which packets in flight count as "
+            description="Cycles without flit movement after which packets in flight count as "
             "deadlocked."
         ),
     ] = 5_000
     sample: Annotated[
-        Cycles, Field(description="Cycles between samples of the buffers; no samples if 0.")
+        Cycles, Field(description="Cycles between samples of the buffers; 0 for no samples.")
     ] = 100
     keep_vcs: Annotated[
-        bool, Field(description="Keep every VC's buffer and flits at each sample.")
+        bool, Field(description="Record the occupancy and flits of every VC at each sample.")
     ] = False
 
     def __post_init__(self) -> None:
-        """Refuses numbers that the core cannot take at all.
+        """Refuses numbers out of range.
 
         Raises:
-            NocError: one of them is none.
+            NocError: A number is not an integer within its bounds.
         """
         for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected a whole number from {least} to {most}"
+            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
             raise NocError(message, kind="out_of_range", fields={"what": name})
 
     def core_plan(self) -> tuple[int, int, int, int, int, int, bool]:
-        """As the core takes it."""
+        """Returns the plan for the core."""
         times = (self.warmup, self.measure, self.batches, self.drain, self.patience, self.sample)
         return (*times, self.keep_vcs)

@@ -1,4 +1,4 @@
-"""Configurations of BookSim 2 as networks of ours: what each key becomes, and what is refused."""
+"""Conversion of BookSim 2 configurations: the meaning of each key, and keys that are errors."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_networks(text: str, name: str, routing: str, cycles: set[int]) -> None:
     assert {link.latency.ps // 1000 for link in network.topology.links} == cycles
 
 
-def test_a_butterfly_takes_what_the_pipeline_says() -> None:
-    """Packets leave from another router than they came to: 3 stages of 4 cycles, and 2."""
+def test_zero_load_latency_of_a_butterfly() -> None:
+    """Packets traverse three stages of 4 cycles, and 2 more cycles."""
     text = "topology = fly; k = 2; n = 3; routing_function = dest_tag; routing_delay = 0;"
     network = of(text).noc.network
     lines = [f"{100 * at},{at},{at * 3 % 8},1" for at in range(8)]
@@ -156,18 +156,18 @@ def test_traffic(text: str, expected: dict[str, Any]) -> None:
     assert {name: given[name] for name in expected} == expected
 
 
-def test_classes_have_values_of_their_own() -> None:
+def test_classes_have_separate_values() -> None:
     first, second = traffic("classes = 2; packet_size = {1,4}; class_priority = {0,9};")
     assert (first.packet, first.priority, second.packet, second.priority) == (1, 0, 4, 9)
     assert second.rate == pytest.approx(0.4)
 
 
-def test_patterns_go_along_the_grid_of_nodes() -> None:
+def test_patterns_use_the_grid_of_nodes() -> None:
     text = f"topology = flatfly; {GRID} routing_function = ran_min; traffic = tornado;"
     assert of(text).noc.network.grid == (8, 8)
 
 
-def test_three_periods_are_measured_after_the_warm_up() -> None:
+def test_the_window_is_three_periods_after_warm_up() -> None:
     plan = of(MESH + "warmup_periods = 2; sample_period = 700;").noc.plan
     assert (plan.warmup, plan.measure) == (1400, 2100)
 
@@ -203,13 +203,13 @@ def test_three_periods_are_measured_after_the_warm_up() -> None:
         ("num_vc = 4;", "num_vc"),
     ],
 )
-def test_what_has_no_counterpart_is_refused(text: str, key: str) -> None:
+def test_keys_without_a_counterpart_are_errors(text: str, key: str) -> None:
     with pytest.raises(ConfigError, match=r"it\.cfg") as caught:
         of(MESH + text)
     assert str(caught.value.fields["key"]).startswith(key)
 
 
-def test_keys_that_change_nothing_are_named() -> None:
+def test_keys_without_effect_are_listed() -> None:
     assert of(MESH + "print_csv_results = 1; max_samples = 3;").not_honoured == (
         "max_samples",
         "print_csv_results",

@@ -1,4 +1,4 @@
-"""Networks of routers from Python: exact times where they are known, and what is told of a run."""
+"""Flit-level networks from Python: exact latencies, results of runs, and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PIPELINES: list[dict[str, Any]] = [
 @pytest.mark.parametrize(
     ("target", "hops", "latency"), [(0, 0, 1), (1, 1, 1), (11, 5, 1), (15, 6, 5)]
 )
-def test_a_packet_alone_takes_what_the_pipeline_says(
+def test_zero_load_latency_is_that_of_the_pipeline(
     pipeline: dict[str, Any], target: int, hops: int, latency: int
 ) -> None:
     router = noc.Router(**pipeline)
@@ -61,7 +61,7 @@ def test_a_packet_alone_takes_what_the_pipeline_says(
     ],
 )
 def test_limits_of_ports_space_the_flits_of_a_packet(limits: dict[str, Any], longer: int) -> None:
-    """The last of six flits passes the port 5 (1 / limit - 1) cycles later. Behind an injection
+    """The tail of six flits passes the port 5 (1 / limit - 1) cycles later. Behind an injection
     port it makes up for a cycle in each of 7 routers, in which the head alone waits for a VC.
     """
     trace = noc.Trace(text="cycle,source,destination,flits\n7,0,15,6\n")
@@ -91,7 +91,7 @@ def test_limits_of_ports_hold_under_load(limit: str) -> None:
             noc.Router(**given)
 
 
-def test_flits_are_counted_where_they_pass() -> None:
+def test_event_counts_of_flits() -> None:
     trace = noc.Trace(text="cycle,source,destination,flits\n0,0,5,3\n0,2,2,1\n")
     run = noc.run(network(), trace, noc.MeasurementPlan(warmup=0, measure=100, batches=2))
     busy = run.channels.filter(pl.col("flits") > 0)
@@ -114,7 +114,7 @@ def test_flits_are_counted_where_they_pass() -> None:
     assert busy["utilisation"].max() == 0.03
 
 
-def test_a_stable_run_accepts_what_is_offered() -> None:
+def test_a_stable_run_accepts_the_offered_load() -> None:
     run = noc.run(network(), noc.Traffic(rate=0.2, packet=4), SHORT)
     assert run.is_stable
     assert run.load == 0.2
@@ -133,7 +133,7 @@ def test_a_stable_run_accepts_what_is_offered() -> None:
     assert parts.busy == parts.routing + parts.no_vc + parts.no_credit + parts.switch
 
 
-def test_a_saturated_run_says_what_was_offered_and_accepted() -> None:
+def test_a_saturated_run_reports_offered_and_accepted_load() -> None:
     run = noc.run(network(), noc.Traffic(rate=0.9, packet=4), SHORT)
     assert run.ending == "saturated"
     assert abs(run.offered - 0.9) < 0.05
@@ -144,7 +144,7 @@ def test_a_saturated_run_says_what_was_offered_and_accepted() -> None:
     assert row["accepted"] == run.accepted.mean
 
 
-def test_a_ring_without_datelines_deadlocks_and_says_so() -> None:
+def test_a_ring_without_datelines_deadlocks() -> None:
     ring = noc.Network(
         topology=tutti.Topology.build("ring:8", rate="16 GB/s", latency="1 ns"),
         routing="shortest_path",
@@ -156,7 +156,7 @@ def test_a_ring_without_datelines_deadlocks_and_says_so() -> None:
     assert found.deadlocks
 
 
-def test_links_slower_than_a_flit_per_cycle_are_told() -> None:
+def test_narrow_links_are_reported() -> None:
     slow = noc.Network(
         topology=mesh(rate="4 GB/s"), routing="dimension_order", narrow_links="serialize"
     )
@@ -206,7 +206,7 @@ def test_saturation_lies_between_a_stable_and_an_unstable_load() -> None:
     assert len(again.runs) == len(found.runs)
 
 
-def test_a_network_that_is_stable_at_every_load_has_no_limit() -> None:
+def test_a_network_stable_at_every_load_does_not_saturate() -> None:
     traffic = noc.Traffic(rate=0, pattern="permutation:" + ",".join(map(str, range(16))))
     found = noc.saturation(network(), traffic, SHORT, most=0.5)
     assert (found.load, found.below) == (0.5, None)
@@ -251,7 +251,7 @@ ROUTINGS = [
 
 
 @pytest.mark.parametrize(("notation", "routing", "vcs"), ROUTINGS)
-def test_every_routing_delivers_on_as_few_vcs_as_it_needs(
+def test_every_routing_delivers_on_its_minimum_of_vcs(
     notation: str, routing: str, vcs: int
 ) -> None:
     topology = tutti.Topology.build(notation, rate="16 GB/s", latency="1 ns")
@@ -311,7 +311,7 @@ REFUSED: list[tuple[Changes, Changes, type[Exception], str]] = [
         "speculation: VC allocation takes 2",
     ),
     ({"grid": (3, 3)}, {"pattern": "tornado"}, TrafficError, "a grid of 3x3 does not hold 16"),
-    ({"seed": -1}, {}, NocError, "-1 is no seed"),
+    ({"seed": -1}, {}, NocError, "invalid seed -1"),
     ({}, {"vcs": (2, 4)}, NocError, "class 0 has the VCs 2 to 4, but there are 4"),
     ({}, {"pattern": "uniformly"}, TrafficError, "unknown traffic pattern `uniformly`"),
     ({}, {"pattern": "hotspot:16"}, TrafficError, "names node 16"),
@@ -321,30 +321,30 @@ REFUSED: list[tuple[Changes, Changes, type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "traffic", "error", "said"), REFUSED, ids=str)
-def test_what_cannot_be_is_refused_with_a_reason(
-    changes: Changes, traffic: Changes, error: type[Exception], said: str
+@pytest.mark.parametrize(("changes", "traffic", "error", "text"), REFUSED, ids=str)
+def test_errors_state_the_reason(
+    changes: Changes, traffic: Changes, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as caught:
         noc.run(network(**changes), noc.Traffic(**{"rate": 0.1, **traffic}), SHORT)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("plan", "said"),
+    ("plan", "text"),
     [
         ({"batches": 1}, "`batches` is 1"),
         ({"measure": 5}, "`measure` is 5"),
         ({"patience": 0}, "`patience` is 0"),
     ],
 )
-def test_a_plan_that_cannot_be_is_refused(plan: Changes, said: str) -> None:
+def test_an_invalid_plan_is_refused(plan: Changes, text: str) -> None:
     with pytest.raises(NocError) as caught:
         noc.run(network(), noc.Traffic(rate=0.1), noc.MeasurementPlan(**plan))
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
-def test_numbers_that_no_network_has_are_refused_at_once() -> None:
+def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(NocError, match="`vcs`: is -1: expected 1 to 64"):
         noc.Router(vcs=-1)
     with pytest.raises(NocError, match="`buffer`: is 0: expected 1 to 32768"):
@@ -359,13 +359,13 @@ def test_numbers_that_no_network_has_are_refused_at_once() -> None:
         noc.run(network(), noc.Trace(text="cycle,source,destination,flits\n0,0,99,1\n"))
 
 
-def test_what_still_runs_is_stopped_when_a_result_is_refused() -> None:
+def test_an_exception_in_the_callback_stops_all_runs() -> None:
     core = network().core([None])
     load = noc.Traffic(rate=0.1).core_load()
     plans = [
         SHORT,
         noc.MeasurementPlan(warmup=0, measure=1 << 40),
-    ]  # a thousandth of a second, and days
+    ]  # a millisecond, and days
     cases = [_core.FlitCase(core, [load], plan.core_plan()) for plan in plans]
 
     def stop(index: int, result: object) -> None:
@@ -380,7 +380,7 @@ def test_what_still_runs_is_stopped_when_a_result_is_refused() -> None:
 CHIP = Technology(router="dsent_45nm", link="dsent_45nm")
 
 
-def test_energy_of_equal_routers_is_that_of_their_events() -> None:
+def test_energy_of_identical_routers_follows_from_event_counts() -> None:
     ring = tutti.Topology.build("ring:6", rate="16 GB/s", latency="1 ns", length="2 mm")
     network = noc.Network(topology=ring, routing="shortest_path")
     run = noc.run(network, noc.Traffic(rate=0.1, packet=2), SHORT)
@@ -405,7 +405,7 @@ def test_energy_of_equal_routers_is_that_of_their_events() -> None:
     assert run.area(CHIP) == energy.area(same, CHIP)
 
 
-def test_routers_of_unequal_size_are_told_apart() -> None:
+def test_area_distinguishes_routers_by_their_ports() -> None:
     grid = tutti.Topology.build("mesh:3x3", rate="16 GB/s", latency="1 ns", length="1 mm")
     network = noc.Network(topology=grid, routing="dimension_order")
     run = noc.run(network, noc.Traffic(rate=0.1), SHORT)

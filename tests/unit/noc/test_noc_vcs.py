@@ -13,50 +13,55 @@ from tutti import noc
 from tutti.errors import NocError
 
 
-def test_whether_a_routing_can_deadlock_is_told() -> None:
+def test_remarks_report_a_routing_that_can_deadlock() -> None:
     ring = tutti.Topology.build("ring:5", rate="16 GB/s", latency="1 ns")
-    (said,) = noc.Network(topology=ring).remarks()
-    assert "`shortest_path` can deadlock" in said
-    assert "npu0 > npu1" in said
+    (remark,) = noc.Network(topology=ring).remarks()
+    assert "`shortest_path` can deadlock" in remark
+    assert "npu0 > npu1" in remark
     assert noc.Network(topology=ring, deadlock="ignore").remarks() == []
     assert noc.Network(topology=mesh(), routing="o1_turn").remarks() == []
     with pytest.raises(NocError, match="can deadlock"):
         noc.run(noc.Network(topology=ring, deadlock="refuse"), noc.Traffic(rate=0.1), SHORT)
 
 
-def test_a_network_too_large_to_tell_is_called_unchecked_and_refused() -> None:
+def test_a_network_too_large_to_check_is_reported_or_refused() -> None:
     large = tutti.Topology.build("mesh:96x96", rate="16 GB/s", latency="1 ns")
-    (said,) = noc.Network(topology=large, routing="o1_turn").remarks()
-    assert "`o1_turn` can deadlock is unchecked: between 9,216 nodes" in said
+    (remark,) = noc.Network(topology=large, routing="o1_turn").remarks()
+    assert (
+        "`o1_turn` was not checked for deadlock: it has too many routes between 9,216 nodes"
+        in remark
+    )
     refusing = noc.Network(topology=large, routing="o1_turn", deadlock="refuse")
-    with pytest.raises(NocError, match="unchecked") as refused:
+    with pytest.raises(NocError, match="not checked") as refused:
         refusing.core([None])
     assert refused.value.kind == "deadlock_unknown"
     middling = tutti.Topology.build("mesh:32x32", rate="16 GB/s", latency="1 ns")
     assert noc.Network(topology=middling, routing="o1_turn").remarks() == []
 
 
-def test_buffers_too_small_for_a_link_are_told_with_what_would_do() -> None:
-    """Round a link of L cycles a credit takes (1 + L + 1) + (L + 1 + 1) cycles."""
+def test_remarks_report_buffers_smaller_than_a_credit_round_trip() -> None:
+    """The credit round trip of a link of L cycles is (1 + L + 1) + (L + 1 + 1) cycles."""
     long = tutti.Topology.build("mesh:3x3", rate="16 GB/s", latency="20 ns")
     network = noc.Network(topology=long, routing="dimension_order")
-    (said,) = network.remarks()
-    assert "a credit takes 44 cycles round npu0 > npu1: packets on 4 VCs of 8 flits" in said
-    assert "24 such links" in said
-    assert "to 72 % at most; buffer = 11 would let them fill it" in said
-    (said,) = network.remarks([(0, 1), (2, 3)])
-    assert "2 VCs of 8 flits fill that link" in said
-    assert "to 36 % at most; buffer = 22" in said
-    (said,) = network.remarks([None], 16)
-    assert "packets of 16 flits on a VC of 8 flits" in said
-    assert "to 18 % at most; buffer = 44" in said
+    (remark,) = network.remarks()
+    assert (
+        "the credit round trip of npu0 > npu1 (the longest of 24 such links) is 44 cycles" in remark
+    )
+    assert "packets on 4 VCs of depth 8" in remark
+    assert "use at most 72 % of the link; buffer = 11 allows 100 %" in remark
+    (remark,) = network.remarks([(0, 1), (2, 3)])
+    assert "2 VCs of depth 8 use" in remark
+    assert "at most 36 % of the link; buffer = 22" in remark
+    (remark,) = network.remarks([None], 16)
+    assert "16-flit packets on 1 VC of depth 8" in remark
+    assert "at most 18 % of the link; buffer = 44" in remark
     deep = replace(network, router=noc.Router(buffer=11))
     assert deep.remarks() == []
     assert noc.Network(topology=mesh(), routing="dimension_order").remarks([None], 16) == []
 
 
-def test_a_throttled_link_carries_no_more_than_is_told() -> None:
-    """From end to end of a link of 20 cycles, packets of a flit on 4 VCs of 8: 32 in 44 cycles."""
+def test_utilisation_of_a_throttled_link_is_that_of_the_remark() -> None:
+    """4 VCs of 8 flits on a link of 20 cycles: 32 flits per round trip of 44 cycles."""
     long = tutti.Topology.build("mesh:2", rate="16 GB/s", latency="20 ns")
     full = noc.Traffic(rate=1, pattern="bit_complement")
     plan = replace(SHORT, sample=0)
@@ -84,7 +89,7 @@ def test_a_deadlocked_run_has_its_deadlock_cycle() -> None:
     assert noc.run(network, noc.Traffic(rate=0.01), plan).deadlock_cycle == ()
 
 
-def test_vcs_add_up_over_time_and_to_their_channels() -> None:
+def test_flits_of_vcs_add_up_to_those_of_channels() -> None:
     plan = noc.MeasurementPlan(warmup=200, measure=2000, batches=4, sample=50, keep_vcs=True)
     run = noc.run(network(), noc.Traffic(rate=0.3, packet=3), plan)
     vcs, channels = run.vcs, run.channels
@@ -113,7 +118,7 @@ def test_vcs_add_up_over_time_and_to_their_channels() -> None:
     assert caught.value.kind == "unknown_channel"
 
 
-def test_vcs_that_were_not_kept_are_not_there() -> None:
+def test_vcs_that_were_not_recorded_raise() -> None:
     run = noc.run(network(), noc.Traffic(rate=0.1), SHORT)
     with pytest.raises(NocError) as caught:
         run.vcs_over_time("npu0", "npu1")

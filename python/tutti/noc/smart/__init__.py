@@ -1,11 +1,12 @@
-"""Meshes whose flits make several hops in a cycle: what they are, and what is measured of them.
+"""Single-cycle multi-hop meshes with multicast and reduction: settings, traffic and results.
 
->>> from tutti.noc import smart
->>> mesh = smart.SmartMesh(design="fully_connected", columns=4, rows=4)
->>> plan = smart.ReplicationPlan(warmup=100, measure=1000, seeds=2)
->>> run = smart.run(mesh, smart.Traffic(kind="broadcast", rate=0.01), plan)
->>> run.ending, run.latency.mean
-('stable', 1.0)
+Examples:
+    >>> from tutti.noc import smart
+    >>> mesh = smart.SmartMesh(design="fully_connected", columns=4, rows=4)
+    >>> plan = smart.ReplicationPlan(warmup=100, measure=1000, seeds=2)
+    >>> run = smart.run(mesh, smart.Traffic(kind="broadcast", rate=0.01), plan)
+    >>> run.ending, run.latency.mean
+    ('stable', 1.0)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs of meshes of several hops per cycle as a frame."""
+"""Data frames of runs of single-cycle multi-hop meshes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def frame(runs: Iterable[Run]) -> pl.DataFrame:
-    """A row per run and traffic; times in cycles, messages per cycle of the whole mesh.
+    """Returns a row per run and traffic; times in cycles, rates in messages per cycle of the mesh.
 
-    Latencies are null where not all seeds were stable: there they say how long the run was, and
-    nothing of the mesh. Where one deadlocked, nothing was measured, and all of it is null.
+    Latencies are null unless all seeds were stable, since they then depend on the length of the
+    run. If a seed deadlocked, all measured values are null.
     """
     rows = []
     for run in runs:
@@ -60,8 +60,16 @@ def frame(runs: Iterable[Run]) -> pl.DataFrame:
                     "settings": ", ".join(f"{name} = {value}" for name, value in settings.items()),
                 }
             )
-    return table(rows, _TEXT, _WHOLE)
+    return table(rows, _TEXT, _INTEGERS)
 
 
 _TEXT = ("design", "kind", "ending", "settings")
-_WHOLE = ("message_class", "latency_least", "latency_most", "messages", "seeds", "seed", "cycles")
+_INTEGERS = (
+    "message_class",
+    "latency_least",
+    "latency_most",
+    "messages",
+    "seeds",
+    "seed",
+    "cycles",
+)

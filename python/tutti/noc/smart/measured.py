@@ -1,4 +1,4 @@
-"""What was measured of a mesh of several hops per cycle."""
+"""Results of runs of single-cycle multi-hop meshes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENDINGS: tuple[Ending, ...] = ("stable", "saturated", "deadlocked")
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The mean of independent runs, with its interval; runs with no value are left out."""
+    """Returns the mean of independent runs with its 95 % CI half-width; NaN values are ignored."""
     known = [value for value in values if not math.isnan(value)]
     if not known:
         return Estimate(math.nan, math.nan)
@@ -31,19 +31,19 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What was measured of one traffic, over all seeds; times in cycles.
+    """Measured values of one traffic, over all seeds; times in cycles.
 
     Attributes:
-        messages: Created in the windows, and ended.
+        messages: Completed messages that were created in the windows.
         offered: Messages created in a window, per cycle, by all sources.
-        accepted: Messages that ended in it, per cycle, counted by their parts.
-        parts: Destinations of a multicast, answers of a reduction, flits of a unicast.
-        latency: From creation to the last delivery or answer; waiting at the source included.
-        latency_extremes: The least and the most.
-        quantiles: For 50, 90, 99 and 99.9 per cent of the messages: they took no longer.
+        accepted: Messages delivered in a window, per cycle, in proportion to their parts.
+        parts: Destinations of a multicast, responses of a reduction, flits of a unicast.
+        latency: From creation to the last delivery or response, including source queueing.
+        latency_extremes: The lowest and the highest latency.
+        quantiles: The 50th, 90th, 99th and 99.9th percentile of latency.
         part_latency: From creation to each delivery.
-        arrivals: Packets that arrived for a message: of a reduction the aggregation ratio.
-        active: Messages under way.
+        arrivals: Packets that arrive per message; for a reduction the aggregation ratio.
+        active: Messages in flight.
     """
 
     messages: int
@@ -59,12 +59,12 @@ class Measured:
 
     @property
     def share(self) -> float:
-        """What was accepted, as a part of what was offered."""
+        """The ratio of accepted to offered messages."""
         return self.accepted.mean / self.offered.mean if self.offered.mean else math.nan
 
     @classmethod
     def of_core(cls, seeds: list[dict[str, Any]]) -> Measured:
-        """Of the same traffic with several seeds, as the core gives it."""
+        """Combines the core's results of one traffic over all seeds."""
         of = {
             name: estimate([one[name] for one in seeds])
             for name in (
@@ -83,8 +83,8 @@ class Measured:
             messages=sum(one["messages"] for one in seeds),
             latency_extremes=(min(a for a, _ in extremes), max(b for _, b in extremes)),
             quantiles={
-                name: fmean(one["quantiles"][place] for one in ended) if ended else math.nan
-                for place, name in enumerate(QUANTILES)
+                name: fmean(one["quantiles"][index] for one in ended) if ended else math.nan
+                for index, name in enumerate(QUANTILES)
             },
             **of,
         )
@@ -92,21 +92,21 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """A mesh under traffic, with all seeds.
+    """The result of a run of a mesh, over all seeds.
 
     Attributes:
-        mesh: What was run.
-        traffic: What ran on it.
-        plan: For how long.
+        mesh: The mesh.
+        traffic: The traffic.
+        plan: The phases and seeds of the run.
         load: The rate of the first traffic.
-        ending: The worst of all seeds: `stable`; `saturated`, where less than 97 % of what was
-            offered was accepted, or not all ended in time; `deadlocked`, where nothing moved.
-        cycles: Of all seeds together, warm-up and drain included.
-        loads: Of each traffic.
-        table_entries: Entries of tables of reductions in use, per router.
-        buffered_flows: Distinct flows with an answer in a buffer, per router.
-        stay: Cycles that an answer stays where it is buffered; those that merge there are one.
-        counts: What happened in the windows, all seeds together; names as in the core.
+        ending: The worst state of all seeds: `stable`; `saturated`: less than 97 % of the offered
+            load was accepted, or messages did not complete in time; or `deadlocked`.
+        cycles: Simulated cycles of all seeds, with warm-up and drain.
+        loads: Measured values of each traffic.
+        table_entries: Aggregation table entries in use, per router.
+        buffered_flows: Distinct flows with a buffered response, per router.
+        stay: Cycles that a response stays in a buffer; merged responses count once.
+        counts: Event counts of the windows, summed over seeds; names as in the core.
     """
 
     mesh: SmartMesh
@@ -123,17 +123,17 @@ class Run:
 
     @property
     def is_stable(self) -> bool:
-        """Whether it was with all seeds."""
+        """Whether all seeds were stable."""
         return self.ending == "stable"
 
     @property
     def latency(self) -> Estimate:
-        """Of the first traffic."""
+        """Latency of the first traffic."""
         return self.loads[0].latency
 
     @property
     def accepted(self) -> Estimate:
-        """Of the first traffic, messages per cycle."""
+        """Accepted throughput of the first traffic, in messages per cycle."""
         return self.loads[0].accepted
 
     @classmethod
@@ -144,7 +144,7 @@ class Run:
         plan: ReplicationPlan,
         seeds: list[dict[str, Any]],
     ) -> Run:
-        """Of all seeds, as the core gives it."""
+        """Combines the core's results of all seeds."""
         every = zip(*(one["loads"] for one in seeds), strict=True)
         return cls(
             mesh=mesh,
@@ -166,7 +166,7 @@ class Run:
 
 
 def _summed(counts: list[dict[str, Any]]) -> dict[str, Any]:
-    """All together; lists place by place."""
+    """Returns the sums of counts; lists are added element by element."""
 
     def of(name: str) -> Any:  # noqa: ANN401 - a number, or a list of them
         values = [one[name] for one in counts]

@@ -1,9 +1,10 @@
-"""Meshes whose flits make several hops in a cycle, and whose routers fork and combine.
+"""Single-cycle multi-hop meshes whose routers fork multicasts and combine responses.
 
->>> from tutti.noc import SmartMesh
->>> mesh = SmartMesh(design="sfo_complete", fan_out="complete:4")
->>> mesh.nodes, mesh.settings["hpc_max"], mesh.settings["credit_delay"]
-(64, 8, 2)
+Examples:
+    >>> from tutti.noc import SmartMesh
+    >>> mesh = SmartMesh(design="sfo_complete", fan_out="complete:4")
+    >>> mesh.nodes, mesh.settings["hpc_max"], mesh.settings["credit_delay"]
+    (64, 8, 2)
 """
 
 from __future__ import annotations
@@ -25,24 +26,25 @@ _MOST_DELAY = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class SmartMesh:
-    """A mesh, as the name of its design and what is unlike it; docs/models/smart.md.
+    """A mesh: a design and the settings that differ from it; see docs/models/smart.md.
 
-    What is None is as in the design; `settings` has it all. Delays are in cycles.
+    Settings that are `None` have the design's value; `settings` lists all values. Delays are in
+    cycles.
 
     Raises:
-        NocError: There is no such design, or settings are out of range or clash.
+        NocError: The design is unknown, or settings are out of range or conflict.
     """
 
-    design: Annotated[
-        str, Field(description="The mesh design; docs/models/smart.md lists them.")
-    ] = "sfo_greedy"
+    design: Annotated[str, Field(description="Design; docs/models/smart.md lists them.")] = (
+        "sfo_greedy"
+    )
     columns: Annotated[int, Field(ge=2, le=64, description="Routers in a row.")] = 8
     rows: Annotated[
         int,
         Field(
             ge=2,
             le=64,
-            description="Routers in a column. Node x + columns y is at (x, y).",
+            description="Routers in a column. Node x + columns * y is at (x, y).",
         ),
     ] = 8
     hpc_max: Annotated[
@@ -50,46 +52,45 @@ class SmartMesh:
         Field(
             ge=1,
             le=64,
-            description="Most hops of a flit per cycle; at most 9 with a `reducer`.",
+            description="Maximum hops per cycle (HPC_max); with `reducer` at most 9.",
         ),
     ] = None
     priority: Annotated[
         Literal["local", "bypass"] | None,
         Field(
-            description="Priority of flits at a port: those from nearer routers (`local`) or "
-            "from farther (`bypass`).",
+            description="Arbitration between path requests for a port: the nearer router wins "
+            "(`local`), or the farther one (`bypass`).",
         ),
     ] = None
     fan_out: Annotated[
         str | None,
         Field(
-            description="Multicast mode of routers: `unicasts`, `greedy:svt`, `greedy:pvt`, or "
-            "`complete:` and its interval in cycles.",
+            description="Multicast mode of routers: `unicasts`, `greedy:svt`, `greedy:pvt` or "
+            "`complete:N` with an interval of N cycles.",
         ),
     ] = None
     fan_in: Annotated[
         Literal["unicasts", "greedy", "complete"] | None,
-        Field(description="Reduction mode of routers."),
+        Field(description="Reduction mode of routers, for responses."),
     ] = None
-    yx: Annotated[bool | None, Field(description="Whether routing is YX instead of XY.")] = None
+    yx: Annotated[bool | None, Field(description="YX instead of XY routing.")] = None
     vcs: Annotated[
         int | None,
         Field(
             ge=1,
             le=64,
-            description="Virtual channels of a message class at each port; on private trees, "
-            "for each of the three stages of a broadcast.",
+            description="Virtual channels per message class and port; on private trees per stage "
+            "of a broadcast.",
         ),
     ] = None
     depth: Annotated[
         int | None,
-        Field(ge=1, le=1 << 10, description="Flits of a VC; the upper limit of packet sizes."),
+        Field(ge=1, le=1 << 10, description="Depth of a VC in flits; the largest packet size."),
     ] = None
     split_vcs: Annotated[
         bool | None,
         Field(
-            description="Whether the three stages of a broadcast divide the VCs, which "
-            "requires at least 3.",
+            description="Divide `vcs` (3 or more) among the three stages of a broadcast.",
         ),
     ] = None
     credit_delay: Annotated[
@@ -97,7 +98,8 @@ class SmartMesh:
         Field(
             ge=0,
             le=_MOST_DELAY,
-            description="Additional cycles until the upstream routers can use a vacated VC.",
+            description="Cycles, after the next one, from release of a VC until upstream routers "
+            "can allocate it.",
         ),
     ] = None
     sag_extra_cycle: Annotated[
@@ -105,7 +107,7 @@ class SmartMesh:
         Field(
             ge=0,
             le=1,
-            description="Additional cycles for path setup after switch allocation.",
+            description="Cycles of path setup in addition to switch allocation.",
         ),
     ] = None
     eject_cost: Annotated[
@@ -113,7 +115,7 @@ class SmartMesh:
         Field(
             ge=0,
             le=_MOST_DELAY,
-            description="Cycles from winning the ejection port to arrival.",
+            description="Cycles from the grant of the ejection port to arrival.",
         ),
     ] = None
     art_entries: Annotated[
@@ -121,15 +123,16 @@ class SmartMesh:
         Field(
             ge=1,
             le=1 << 16,
-            description="Entries of the aggregation reduction table (ART) of `complete`, "
-            "which limit the reductions in flight: at least one per root. Roots "
-            "are the 4 corners on private trees, else all nodes.",
+            description="Entries of the aggregation reduction table (ART) of a router with "
+            "`fan_in` `complete`, which limit the reductions in flight. The minimum is one per "
+            "root: 4 on private trees, else one per node.",
         ),
     ] = None
     reducer: Annotated[
         bool | None,
         Field(
-            description="Whether routers reduce operands in passing flits; limits `hpc_max` to 9.",
+            description="Routers combine operands with bypassing flits; `hpc_max` is then at most "
+            "9.",
         ),
     ] = None
     patience: Annotated[
@@ -137,32 +140,32 @@ class SmartMesh:
         Field(
             ge=1,
             lt=1 << 32,
-            description="Cycles without progress after which packets in flight count as "
+            description="Cycles without flit movement after which packets in flight count as "
             "deadlocked.",
         ),
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuses what cannot be, before anything is run."""
+        """Refuses invalid settings."""
         for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected a whole number from {least} to {most}"
+            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
             raise NocError(message, kind="out_of_range", fields={"what": name})
         _ = self.core
 
     @property
     def core(self) -> _core.SmartMesh:
-        """As the core takes it."""
+        """The mesh for the core."""
         given: Any = {one.name: getattr(self, one.name) for one in fields(self)}
         return _core.SmartMesh(given.pop("design"), given)
 
     @property
     def nodes(self) -> int:
-        """How many there are."""
+        """Number of nodes."""
         return self.core.nodes
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """All settings, those of the design too, by the attributes' names."""
+        """All settings, including the design's, by attribute name."""
         return {
             "design": self.design,
             "columns": self.columns,
@@ -172,5 +175,5 @@ class SmartMesh:
 
 
 def designs() -> dict[str, str]:
-    """Every design of meshes, and a sentence on it."""
+    """Returns every design, with a description."""
     return dict(_core.smart_designs())

@@ -1,4 +1,4 @@
-"""Runs of meshes of several hops per cycle: one, many at once, and where they saturate."""
+"""Runs of single-cycle multi-hop meshes: one, several in parallel, and the saturation load."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from tutti.noc.smart.mesh import SmartMesh
 
 _ZERO_LOAD = 0.02
-"""The part of the ideal load, or of the largest, that is next to none."""
+"""The fraction of the largest load that counts as zero load."""
 
 _SLOWER = 3.0
-"""A network is called saturated where messages take so many times as long as with next to none."""
+"""A mesh is saturated by latency above this multiple of the zero-load latency."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is to be run.
+    """A mesh, its traffic and the plan of a run.
 
     Attributes:
         mesh: The mesh.
-        traffic: What is sent, all at once.
-        plan: For how long, and with how many seeds.
+        traffic: Concurrent traffic.
+        plan: The phases and seeds of the run.
     """
 
     mesh: SmartMesh
@@ -50,27 +50,27 @@ def run(
 
     Args:
         mesh: The mesh.
-        traffic: Of one kind, or several at once.
-        plan: For how long; ``ReplicationPlan()`` if it is left out.
-        threads: How many; 0 is one per core. The result does not depend on it.
+        traffic: Traffic of one kind, or several concurrent kinds.
+        plan: The phases and seeds of the run; default ``ReplicationPlan()``.
+        threads: Number of threads; 0 for one per core. The result does not depend on it.
 
     Raises:
-        NocError: Traffic does not fit the mesh.
-        TrafficError: There is no such traffic.
+        NocError: The traffic does not fit the mesh.
+        TrafficError: The traffic is invalid.
     """
-    case = Case(mesh=mesh, traffic=at_once(traffic), plan=plan or ReplicationPlan())
+    case = Case(mesh=mesh, traffic=as_tuple(traffic), plan=plan or ReplicationPlan())
     return run_all([case], threads=threads)[0]
 
 
 def check(mesh: SmartMesh, traffic: Sequence[Traffic], plan: ReplicationPlan) -> None:
-    """Refuses what cannot be run, without running it.
+    """Validates a run without running it.
 
     Raises:
-        NocError: Traffic does not fit the mesh.
-        TrafficError: There is no such traffic.
+        NocError: The traffic does not fit the mesh.
+        TrafficError: The traffic is invalid.
     """
     if not traffic:
-        message = "nothing is sent: expected traffic of one kind or more"
+        message = "missing traffic: expected traffic of one kind or more"
         raise NocError(message, kind="clash")
     case_of(mesh, traffic, plan, seed=plan.seed)
 
@@ -78,19 +78,19 @@ def check(mesh: SmartMesh, traffic: Sequence[Traffic], plan: ReplicationPlan) ->
 def run_all(
     cases: Sequence[Case], *, threads: int = 0, done: Callable[[Run], object] | None = None
 ) -> list[Run]:
-    """Runs many meshes at once on all cores, each seed by itself.
+    """Runs many cases in parallel on all cores, each seed separately.
 
     Args:
-        cases: What to run.
-        threads: How many; 0 is one per core. The results do not depend on it.
-        done: Told of each run as soon as it is there, in no particular order.
+        cases: The cases.
+        threads: Number of threads; 0 for one per core. Results do not depend on it.
+        done: Called with each run as soon as it finishes, in no particular order.
 
     Returns:
         The runs, in the order of the cases.
 
     Raises:
-        NocError: Traffic does not fit a mesh.
-        TrafficError: There is no such traffic.
+        NocError: The traffic does not fit a mesh.
+        TrafficError: The traffic is invalid.
     """
     groups = [
         [
@@ -116,41 +116,41 @@ def sweep(
     threads: int = 0,
     done: Callable[[Run], object] | None = None,
 ) -> list[Run]:
-    """Runs the same traffic at several loads, at once on all cores.
+    """Runs the same traffic at several loads, in parallel on all cores.
 
     Args:
         mesh: The mesh.
-        traffic: Of one kind, or several, whose rates keep their proportions.
-        loads: Rates of the first.
-        plan: For how long each, and with how many seeds.
-        threads: How many; 0 is one per core. The results do not depend on it.
-        done: Told of each run as soon as it is there, in no particular order.
+        traffic: Traffic of one kind, or several kinds; the rates keep their proportions.
+        loads: Rates of the first traffic.
+        plan: The phases and seeds of each run.
+        threads: Number of threads; 0 for one per core. Results do not depend on it.
+        done: Called with each run as soon as it finishes, in no particular order.
 
     Returns:
         The runs, in the order of the loads.
 
     Raises:
-        NocError: Traffic does not fit the mesh, or the first has no rate to scale.
-        TrafficError: There is no such traffic, or a load that is none.
+        NocError: The traffic does not fit the mesh, or the first traffic has no rate to scale.
+        TrafficError: The traffic or a load is invalid.
     """
-    ask = plan or ReplicationPlan()
-    cases = [Case(mesh=mesh, traffic=at_load(traffic, load), plan=ask) for load in loads]
+    used = plan or ReplicationPlan()
+    cases = [Case(mesh=mesh, traffic=at_load(traffic, load), plan=used) for load in loads]
     return run_all(cases, threads=threads, done=done)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saturation:
-    """Where a mesh saturates, by two criteria; loads are rates of the first traffic.
+    """The saturation loads of a mesh by two criteria; loads are rates of the first traffic.
 
     Attributes:
-        zero_load: What a message takes where there is next to nothing else, in cycles.
-        by_latency: The largest load found at which the mean latency is at most three times that.
-        by_throughput: The largest load found at which at least 97 % of what is offered is accepted.
-        accepted: What is accepted there, in messages per cycle; None if there is no such load.
-        peak: The most that was accepted at any load, in messages per cycle.
-        most: The largest load that was allowed; a mesh that takes it does not saturate.
-        deadlocks: The smallest load found at which it deadlocks; None if it does at none.
-        runs: Everything that was run, by ascending load.
+        zero_load: Zero-load latency, in cycles.
+        by_latency: The largest load found with a mean latency of at most three times `zero_load`.
+        by_throughput: The largest load found of which at least 97 % is accepted.
+        accepted: Accepted messages per cycle at `by_throughput`; `None` if no load is accepted.
+        peak: The highest accepted throughput at any load, in messages per cycle.
+        most: The largest load of the search; a mesh that accepts it does not saturate.
+        deadlocks: The smallest load found that deadlocks; `None` if no load does.
+        runs: All runs, by ascending load.
     """
 
     zero_load: Estimate
@@ -174,28 +174,28 @@ def saturation(
     threads: int = 0,
     done: Callable[[Run], object] | None = None,
 ) -> Saturation:
-    """Where a mesh saturates.
+    """Searches for the saturation loads of a mesh.
 
-    For each criterion the interval between a load at which it is met and one at which it is not is
-    cut into quarters until it is narrow enough; where it should be met again above, that is not
-    looked for.
+    For each criterion, the search divides the interval between a load that meets it and one that
+    does not into quarters until it is within the tolerance. It does not look for loads that meet
+    the criterion above one that does not.
 
     Args:
         mesh: The mesh.
-        traffic: Of one kind, or several, whose rates keep their proportions.
-        plan: For how long each run.
-        tolerance: How wide an interval may stay, as a part of `most`.
-        most: No load is larger. If left out, 1.1 times the ideal load of the first traffic, or for
-            other patterns of unicasts 1; a source sends one message per cycle at most.
-        known: Runs of the same mesh and traffic that have been made already.
-        threads: How many; 0 is one per core. The result does not depend on it.
-        done: Told of each run as soon as it is there.
+        traffic: Traffic of one kind, or several kinds; the rates keep their proportions.
+        plan: The phases and seeds of each run.
+        tolerance: The largest width of the final interval, as a fraction of `most`.
+        most: The largest load to run; default 1.1 times the ideal load of the first traffic, or 1
+            if its pattern has no bound. A source sends at most one message per cycle.
+        known: Earlier runs of the same mesh and traffic.
+        threads: Number of threads; 0 for one per core. The result does not depend on it.
+        done: Called with each run as soon as it finishes.
 
     Raises:
-        NocError: Traffic does not fit the mesh, or the tolerance is none.
-        TrafficError: There is no such traffic.
+        NocError: The traffic does not fit the mesh, or the tolerance is invalid.
+        TrafficError: The traffic is invalid.
     """
-    every = at_once(traffic)
+    every = as_tuple(traffic)
     limit = _limit(mesh, every[0], most, tolerance)
     found = {one.load: one for one in known if one.load <= limit}
 
@@ -208,15 +208,15 @@ def saturation(
     add([lowest, limit])
     zero = found[lowest].latency
 
-    def takes(one: Run) -> bool:
+    def accepts(one: Run) -> bool:
         return one.is_stable
 
     def is_fast(one: Run) -> bool:
         return one.is_stable and one.latency.mean <= _SLOWER * zero.mean
 
-    narrow(found, takes, add, tolerance * limit)
+    narrow(found, accepts, add, tolerance * limit)
     by_latency, _ = narrow(found, is_fast, add, tolerance * limit)
-    low, _ = bracket(found, takes)
+    low, _ = bracket(found, accepts)
     return Saturation(
         zero_load=zero,
         by_latency=by_latency,
@@ -247,14 +247,14 @@ def _limit(mesh: SmartMesh, traffic: Traffic, most: float | None, tolerance: flo
 
 
 def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic, ...]:
-    """Traffic of which the first has that rate; the others keep their proportions to it.
+    """Returns traffic scaled to a rate of the first kind; the others keep their proportions to it.
 
     Raises:
-        NocError: The first has no rate that could be scaled.
+        NocError: The first of several kinds has no rate above 0 to scale.
     """
-    every = at_once(traffic)
+    every = as_tuple(traffic)
     if len(every) > 1 and not every[0].rate > 0:
-        message = "the first of several kinds of traffic has no rate that could be scaled"
+        message = "the first of several kinds of traffic has no rate to scale"
         raise NocError(message, kind="search", hint="give it a rate above 0")
     return tuple(
         replace(one, rate=load if index == 0 else one.rate * load / every[0].rate)
@@ -262,6 +262,6 @@ def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic,
     )
 
 
-def at_once(traffic: Traffic | Sequence[Traffic]) -> tuple[Traffic, ...]:
-    """Traffic of one kind or several, as several."""
+def as_tuple(traffic: Traffic | Sequence[Traffic]) -> tuple[Traffic, ...]:
+    """Returns traffic of one kind or several as a tuple."""
     return (traffic,) if isinstance(traffic, Traffic) else tuple(traffic)

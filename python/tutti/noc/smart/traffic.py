@@ -1,4 +1,4 @@
-"""What is sent over a mesh of several hops per cycle, for how long, and what no mesh can better."""
+"""Traffic, measurement plans and ideal bounds of single-cycle multi-hop meshes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from tutti import _core
 from tutti.errors import NocError, TrafficError
 from tutti.files.described import beyond_bounds
-from tutti.noc.settings import Cycles, PacketFlits, Process  # noqa: TC001 - tables look at them
+from tutti.noc.settings import Cycles, PacketFlits, Process  # noqa: TC001 - needed at run time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,15 +25,15 @@ UNITS: dict[Kind, str] = {
     "multicast": "multicasts per source and cycle",
     "reduction": "reductions per cycle",
 }
-"""What the rate of each kind of traffic is in."""
+"""The unit of the rate of each kind of traffic."""
 
 _MOST_CLASSES = 16
 
 TrafficKind = Annotated[
     Kind,
     Field(
-        description="`unicast`; `broadcast`, a flit to every other node; `multicast`, a flit "
-        "to some; `reduction`, a flit from every other node at once to one that is drawn."
+        description="`unicast`; `broadcast`, a flit to every other node; `multicast`, a flit to "
+        "several nodes; `reduction`, a flit from every other node to a random root."
     ),
 ]
 
@@ -42,7 +42,7 @@ TrafficKind = Annotated[
 class Traffic:
     """Messages of one kind.
 
-    A mesh has all message classes up to the largest that its traffic names.
+    A mesh has all message classes up to the largest in its traffic.
     """
 
     kind: TrafficKind = "broadcast"
@@ -51,9 +51,8 @@ class Traffic:
         Field(
             ge=0,
             allow_inf_nan=False,
-            description="Unicasts: flits per node and cycle; broadcasts and multicasts: "
-            "messages per source and cycle; reductions: messages per cycle on the"
-            " complete mesh.",
+            description="Offered load. Unicasts: flits per node and cycle; broadcasts and "
+            "multicasts: messages per source and cycle; reductions: messages per cycle.",
         ),
     ]
     sources: Annotated[
@@ -63,22 +62,22 @@ class Traffic:
     members: Annotated[
         Literal["any_number", "half"],
         Field(
-            description="Destinations of multicasts: all group sizes equally likely, or each "
-            "node with probability 1/2.",
+            description="Destinations of multicasts: `any_number` draws the number of nodes "
+            "uniformly, `half` includes each node with probability 0.5.",
         ),
     ] = "any_number"
     pattern: Annotated[
         str,
         Field(
-            description="Where unicasts go, as `name` or `name:argument`; docs/models/flit.md "
-            "lists them.",
+            description="Traffic pattern of unicasts, as `name` or `name:argument`; see "
+            "docs/models/flit.md.",
         ),
     ] = "uniform"
     packet: Annotated[
         PacketFlits,
         Field(
-            description='Flits of unicasts: a number, several such as "1,5", or with weights, '
-            '"1,5/3,1".',
+            description="Packet size of unicasts in flits: a number, several equally likely sizes, "
+            '"1,5", or weighted sizes, "1,5/3,1".',
         ),
     ] = 1
     process: Process = "bernoulli"
@@ -87,15 +86,15 @@ class Traffic:
         Field(
             ge=0,
             le=_MOST_CLASSES - 1,
-            description="The message class; messages of a class share VCs.",
+            description="Message class; messages of a class share VCs.",
         ),
     ] = 0
 
     def core(self) -> _core._SmartLoad:
-        """As the core takes it.
+        """Returns the traffic for the core.
 
         Raises:
-            TrafficError: A number that is none.
+            TrafficError: The message class is out of range.
         """
         given: object = self.message_class
         if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < _MOST_CLASSES:
@@ -115,10 +114,10 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicationPlan:
-    """How long to run, and how often.
+    """The phases of a run, in cycles, and the number of seeds.
 
     Raises:
-        NocError: A number is none.
+        NocError: A number is out of range.
     """
 
     warmup: Annotated[Cycles, Field(description="Cycles before the measurement window.")] = 2_000
@@ -128,40 +127,40 @@ class ReplicationPlan:
     ] = 10_000
     drain: Annotated[
         Cycles,
-        Field(description="Most cycles after the window until all its packets have arrived."),
+        Field(description="Cycles after the window in which all its messages must complete."),
     ] = 10_000
     seeds: Annotated[
         int,
         Field(
             ge=1,
             le=10_000,
-            description="Runs with different seeds, for confidence intervals.",
+            description="Replications with different seeds, for confidence intervals.",
         ),
     ] = 5
     seed: Annotated[
-        int, Field(ge=0, lt=1 << 62, description="The first seed of all that is random.")
+        int, Field(ge=0, lt=1 << 62, description="Random seed of the first replication.")
     ] = 1
 
     def __post_init__(self) -> None:
-        """Refuses numbers that cannot be."""
+        """Refuses numbers out of range."""
         for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected a whole number from {least} to {most}"
+            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
             raise NocError(message, kind="out_of_range", fields={"what": name})
 
     def core(self) -> tuple[int, int, int]:
-        """As the core takes it."""
+        """Returns the plan for the core."""
         return self.warmup, self.measure, self.drain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ideal:
-    """What no mesh can better: every message in a cycle, until a link or port is always busy.
+    """The ideal mesh: one-cycle latency, and throughput limited by the busiest link or port only.
 
     Attributes:
-        latency: In cycles.
-        load: The rate of the traffic at which a link or port is always busy, in its own unit.
-        throughput: Messages per cycle of all sources then.
-        hops: Hops of a unicast in the mean; of other messages to the node farthest from the root.
+        latency: Lower bound of the latency, in cycles.
+        load: Rate of the traffic at which a link or port is fully utilised, in the traffic's unit.
+        throughput: Messages per cycle of all sources at that load.
+        hops: Mean hops of a unicast; for other messages, hops to the node farthest from the root.
     """
 
     latency: float
@@ -171,10 +170,13 @@ class Ideal:
 
 
 def ideal(mesh: SmartMesh, traffic: Traffic) -> Ideal | None:
-    """The bound for a mesh of that size; None for patterns of unicasts but `uniform` and `others`.
+    """Returns the ideal bounds for a mesh of this size.
+
+    Returns:
+        The bounds; `None` for unicast patterns other than `uniform` and `others`.
 
     Raises:
-        TrafficError: There is no such traffic.
+        TrafficError: The traffic is invalid.
     """
     found = case_of(mesh, [traffic], ReplicationPlan(), seed=1).ideals()[0]
     if found is None:
@@ -186,7 +188,7 @@ def ideal(mesh: SmartMesh, traffic: Traffic) -> Ideal | None:
 
 
 def sources_of(mesh: SmartMesh, traffic: Traffic) -> float:
-    """Messages per cycle of all sources at a rate of 1."""
+    """Returns the messages per cycle of all sources at a rate of 1."""
     if traffic.kind == "reduction":
         return 1.0
     if traffic.kind == "unicast":
@@ -195,7 +197,7 @@ def sources_of(mesh: SmartMesh, traffic: Traffic) -> float:
 
 
 def mean_size(packet: int | str) -> float:
-    """Flits of a packet in the mean, of a size that the core has taken."""
+    """Returns the mean packet size in flits, for a size that the core has validated."""
     sizes, _, weights = str(packet).partition("/")
     each = [float(size) for size in sizes.split(",")]
     parts = [float(weight) for weight in weights.split(",")] if weights else [1.0] * len(each)
@@ -205,10 +207,10 @@ def mean_size(packet: int | str) -> float:
 def case_of(
     mesh: SmartMesh, traffic: Sequence[Traffic], plan: ReplicationPlan, *, seed: int
 ) -> _core.SmartCase:
-    """What the core runs.
+    """Returns the case for the core.
 
     Raises:
-        NocError: Traffic does not fit the mesh.
-        TrafficError: There is no such traffic.
+        NocError: The traffic does not fit the mesh.
+        TrafficError: The traffic is invalid.
     """
     return _core.SmartCase(mesh.core, [one.core() for one in traffic], plan.core(), seed)

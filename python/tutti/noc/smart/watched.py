@@ -1,4 +1,4 @@
-"""What happens on a mesh of several hops per cycle, flit by flit."""
+"""Flit-by-flit recording of a single-cycle multi-hop mesh."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.errors import NocError
-from tutti.noc.smart.runs import at_once, check
+from tutti.noc.smart.runs import as_tuple, check
 from tutti.noc.smart.traffic import ReplicationPlan, case_of
 
 if TYPE_CHECKING:
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from tutti.noc.smart.traffic import Traffic
 
 MOST_CYCLES = 5_000
-"""That are watched: a person looks at some dozens."""
+"""The most cycles of a recording."""
 
 PORTS = ("E", "W", "N", "S")
 
 
 class Event(NamedTuple):
-    """Something that happened to a flit.
+    """An event of a flit.
 
     Attributes:
-        cycle: When.
-        router: Where.
-        packet: To a flit of which packet, by its place in `Watched.packets`.
+        cycle: The cycle.
+        router: The router.
+        packet: Index of the flit's packet in `Watched.packets`.
         what: `injected`, `granted`, `requested`, `crossed`, `retained`, `dropped`, `merged`,
-            `arrived`, `idle`, or `stopped:` and why: `end`, `local`, `farther`, `no_room`,
+            `arrived`, `idle`, or `stopped:` with the cause: `end`, `local`, `farther`, `no_room`,
             `order`, `answers`, `preset`.
-        port: The output, or where it stopped or a copy stayed the input: 0 to 3 for E, W, N, S; of
-            `granted` a bit for each output, L last.
-        hops: Of a request and a crossing.
-        crossing: Of a crossing, the cycle in which it is.
+        port: The output port, or the input port of a stop or a retained copy: 0 to 3 for E, W, N,
+            S. For `granted` a bit per output, L last.
+        hops: Hops of a request or a crossing.
+        crossing: The cycle in which the flit crosses links.
     """
 
     cycle: int
@@ -48,7 +48,7 @@ class Event(NamedTuple):
 
 
 class Packet(NamedTuple):
-    """A packet that was sent: when, by which traffic, of which message, from and to where."""
+    """A packet: creation cycle, index of its traffic, message, source and destinations."""
 
     cycle: int
     load: int
@@ -61,12 +61,12 @@ class Flight(NamedTuple):
     """A flit that crosses links in a cycle.
 
     Attributes:
-        packet: Whose.
-        router: From where.
-        port: By which output: 0 to 3 for E, W, N, S.
-        hops: Over how many links.
-        retained: Routers on its path where a copy stayed.
-        why: Why it ended where it did.
+        packet: Index of its packet.
+        router: The router that it leaves.
+        port: The output port: 0 to 3 for E, W, N, S.
+        hops: Links crossed.
+        retained: Routers on its path that retained a copy.
+        why: The cause of its stop.
     """
 
     packet: int
@@ -78,7 +78,7 @@ class Flight(NamedTuple):
 
 
 class Stay(NamedTuple):
-    """A flit in a buffer: where, of which packet, from which cycle to which, both included."""
+    """A flit in a buffer: router, packet, first and last cycle."""
 
     router: int
     packet: int
@@ -88,14 +88,14 @@ class Stay(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Watched:
-    """What happened on a mesh from cycle 0 on.
+    """A recording of a mesh from cycle 0.
 
     Attributes:
         mesh: The mesh.
-        traffic: What was sent.
-        cycles: How many.
-        events: All that happened, in order.
-        packets: All that was sent, in order.
+        traffic: The traffic.
+        cycles: Number of cycles.
+        events: All events, in order.
+        packets: All packets, in order.
     """
 
     mesh: SmartMesh
@@ -105,11 +105,11 @@ class Watched:
     packets: tuple[Packet, ...]
 
     def flights(self) -> dict[int, list[Flight]]:
-        """What crosses links in each cycle."""
+        """Returns the flits that cross links in each cycle."""
         ends: dict[tuple[int, int, int], tuple[str, int]] = {}
         for event in self.events:
             if event.what == "retained" or event.what.startswith("stopped"):
-                # A flit comes in at the port opposite to the one that it left by.
+                # A flit enters at the port opposite to the one that it left by.
                 key = (event.cycle, event.packet, event.router * 4 + (event.port ^ 1))
                 ends[key] = (event.what, event.router)
         found: dict[int, list[Flight]] = defaultdict(list)
@@ -118,15 +118,15 @@ class Watched:
                 continue
             path = self.path(event.router, event.port, event.hops)
             marks = [ends.get((event.cycle, event.packet, at * 4 + event.port)) for at in path]
-            kept = [mark[1] for mark in marks[:-1] if mark is not None and mark[0] == "retained"]
+            copies = [mark[1] for mark in marks[:-1] if mark is not None and mark[0] == "retained"]
             last = marks[-1][0] if marks[-1] is not None else "stopped:end"
             why = last.partition(":")[2] or "end"
-            flight = Flight(event.packet, event.router, event.port, event.hops, tuple(kept), why)
+            flight = Flight(event.packet, event.router, event.port, event.hops, tuple(copies), why)
             found[event.crossing].append(flight)
         return dict(found)
 
     def stays(self) -> list[Stay]:
-        """What lies in which buffer, and how long."""
+        """Returns the stays of flits in buffers."""
         came: dict[tuple[int, int], list[int]] = defaultdict(list)
         done: dict[tuple[int, int], int] = {}
         gone: set[tuple[int, int]] = set()
@@ -147,14 +147,14 @@ class Watched:
         found = []
         for key, times in came.items():
             start = min(times)
-            # What was never granted anything stands there until the end.
+            # A flit without a grant stays until the end.
             end = done.get(key, self.cycles - 1)
             if start <= end:
                 found.append(Stay(key[0], key[1], start, end))
         return sorted(found, key=lambda stay: (stay.start, stay.router, stay.packet))
 
     def path(self, router: int, port: int, hops: int) -> list[int]:
-        """Returns the routers on a path of so many hops."""
+        """Returns the routers on a path of `hops` hops."""
         columns = self.mesh.columns
         step = (1, -1, columns, -columns)[port]
         return [router + step * hop for hop in range(1, hops + 1)]
@@ -163,23 +163,23 @@ class Watched:
 def watch(
     mesh: SmartMesh, traffic: Traffic | Sequence[Traffic], cycles: int, *, seed: int = 1
 ) -> Watched:
-    """Runs traffic on an empty mesh, and keeps all that happens.
+    """Runs traffic on an empty mesh and records all events.
 
     Args:
-        mesh: The mesh; not a fully connected one, which has no routers.
-        traffic: Of one kind, or several at once.
-        cycles: How many, 1 to 5000.
-        seed: Of everything that is random.
+        mesh: The mesh; a fully connected one has no routers to record.
+        traffic: Traffic of one kind, or several concurrent kinds.
+        cycles: Number of cycles, 1 to 5000.
+        seed: Random seed.
 
     Raises:
-        NocError: Traffic does not fit the mesh, or cannot be watched.
-        TrafficError: There is no such traffic.
+        NocError: The traffic does not fit the mesh, or the mesh has no routers.
+        TrafficError: The traffic is invalid.
     """
     given: object = cycles
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MOST_CYCLES:
-        message = f"`cycles` is {cycles!r}: expected a whole number from 1 to {MOST_CYCLES}"
+        message = f"`cycles` is {cycles!r}: expected an integer from 1 to {MOST_CYCLES}"
         raise NocError(message, kind="out_of_range", fields={"what": "cycles"})
-    every = at_once(traffic)
+    every = as_tuple(traffic)
     plan = ReplicationPlan(seed=seed, seeds=1)
     check(mesh, every, plan)
     events, packets = case_of(mesh, every, plan, seed=seed).watch(cycles)
