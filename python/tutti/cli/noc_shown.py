@@ -37,19 +37,19 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
         console.print(facts_table(facts))
         return
     facts += [
-        ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}; {run.cycles:,} in all"),
-        ("ending", words.ending(run)),
+        ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}; {run.cycles:,} simulated"),
+        ("state", words.ending(run)),
     ]
     if run.is_stable:
-        shown = ", ".join(f"{value:,} ({name} %)" for name, value in run.quantiles.items())
+        shown = ", ".join(f"p{name} {value:,}" for name, value in run.quantiles.items())
         facts += [
-            ("latency", words.cycles(run.latency, cycle)),
-            ("no more than", f"{shown}, {run.all.latency_extremes[1]:,} (all)"),
-            ("in the network", words.cycles(run.network_latency, cycle)),
-            ("routers passed", estimate(run.hops)),
+            ("mean latency", words.cycles(run.latency, cycle)),
+            ("percentiles", f"{shown}, maximum {run.all.latency_extremes[1]:,} cycles"),
+            ("network latency", words.cycles(run.network_latency, cycle)),
+            ("hops", estimate(run.hops)),
         ]
     least, most = run.all.accepted_extremes
-    facts.append(("accepted", f"{number(least, 3)} to {number(most, 3)} by a node"))
+    facts.append(("accepted per node", f"{number(least, 3)} to {number(most, 3)} flits per cycle"))
     if run.is_stable and len(run.classes) > 1:
         for index, one in enumerate(run.classes[:_SHOWN_CLASSES]):
             text = f"{estimate(one.accepted)} accepted, latency {estimate(one.latency)}"
@@ -67,9 +67,9 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
         facts.append(("slow channels", slow))
     if run.buffered:
         held = sum(run.buffered) / len(run.buffered)
-        room = run.occupancy.height * run.network.router.buffer
-        facts.append(("in buffers", f"{held:,.1f} flits on average, of {room:,} that fit"))
-        facts.append(("flits stand", words.stalls_text(run)))
+        capacity = run.occupancy.height * run.network.router.buffer
+        facts.append(("buffer occupancy", f"{held:,.1f} flits on average, capacity {capacity:,}"))
+        facts.append(("stalls", words.stalls_text(run)))
     facts.append(("events", ", ".join(f"{count} {name}" for name, count in words.events(run))))
     console.print(facts_table(facts))
     if technology is not None:
@@ -105,11 +105,11 @@ def loads_table(runs: list[NocRun]) -> Table:
     from tutti.report import noc
 
     caption = (
-        "load, accepted: flits per node and cycle; mean latency, 50 %, 99 %, in the network: "
-        "cycles; routers: on the route; ±: 95 % CI half-width"
+        "load, accepted: flits per node and cycle; latencies: cycles; hops: routers on the route; "
+        "±: 95 % CI half-width"
     )
     if any(run.ending == "deadlocked" for run in runs):
-        caption += "; -: nothing was measured"
+        caption += "; -: not measured"
     return noc.loads_table(runs).terminal(caption)
 
 

@@ -161,7 +161,7 @@ def loads_table(runs: list[Run]) -> Table:
 
     caption = (
         f"load: {UNITS[runs[0].traffic[0].kind]}; offered, accepted: messages per cycle of the "
-        "whole mesh; latency: cycles to the last of a message; ±: 95 % CI half-width"
+        "mesh; latency: cycles to the last delivery; in flight: messages; ±: 95 % CI half-width"
     )
     return smart.loads_table(runs).terminal(caption)
 

@@ -208,7 +208,7 @@ def _limit(result: Run) -> str:
     }
     largest = max(parts, key=lambda name: parts[name])
     least = _core.format_time(bound.at_least_ps)
-    return f"{least} ({largest}): {format_limit(result.of_limit)} % of the limit"
+    return f"{least} ({largest}): {format_limit(result.of_limit)} % of the bound"
 
 
 def _show_repetitions(experiment: Experiment) -> None:
