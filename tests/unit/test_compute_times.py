@@ -275,14 +275,14 @@ def test_products_are_read(tmp_path: Path) -> None:
     ("lines", "words"),
     [
         ([], ("no layers",)),
-        (["a, 1, 2,"], ("line 2", "this has 2")),
+        (["a, 1, 2,"], ("line 2", "has 2 numbers")),
         (["a, 1, 2," + "9" * 5000], ("line 2", "5,000 characters", "at most 4,096")),
         (['a, 1, 2, "' + "9" * 200_000 + '"'], ("line 2", "field larger than field limit")),
-        (["a, 1, 2, x,"], ("line 2", "is no whole number", 'given: "x"')),
+        (["a, 1, 2, x,"], ("line 2", "is not an integer", 'given: "x"')),
         (["a, 1, 2, 0,"], ("line 2", 'given: "0"')),
-        (["a, 1, 2, 3,", "a, 1, 2, 3,"], ("names layer `a` twice",)),
+        (["a, 1, 2, 3,", "a, 1, 2, 3,"], ("has two layers named `a`",)),
         (["a, 4294967295, 4294967295, 3,"], ("line 2", "a tensor of", "elements")),
-        (["a, 4294967296, 2, 3,"], ("line 2", "is no whole number")),
+        (["a, 4294967296, 2, 3,"], ("line 2", "is not an integer")),
         (["a, 5, 5, 7, 3, 3, 3, 1,"], ("line 2", "7 x 3", "5 x 5")),
     ],
 )

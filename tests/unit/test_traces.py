@@ -138,7 +138,7 @@ def test_the_size_of_an_all_gather_is_that_of_a_part() -> None:
         ([moved(1, 0, 8, involved_dim=Attribute("int64", 1))], ("`involved_dim` is a int64",)),
         ([moved(1, 0, 8, involved_dim=Attribute("bool_list", [False]))], ("among one NPU",)),
         ([compute(1, 5, 2), compute(2, 5, 1)], ("wait for each other",)),
-        ([compute(1, 5, 9)], ("waits for node 9",)),
+        ([compute(1, 5, 9)], ("depends on node 9",)),
         ([compute(1)], ("neither how long it took",)),
         ([Node(id=1, type="COMM_SEND", duration_us=1)], ("COMM_SEND",)),
         ([Node(id=1, type="METADATA")], ("rank 0 does nothing",)),
