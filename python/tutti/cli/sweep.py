@@ -139,7 +139,7 @@ def _begin(session: Session, kept: Path) -> None:
 
 def _run(session: Session, crew: Crew) -> bool:
     """Does what is missing; whether Ctrl-C came before the last."""
-    from tutti.sweep.carry_out import weight
+    from tutti.sweep.execution import weight
 
     missing = session.missing
     items = [*missing.proofs, *missing.measurements]

@@ -4,8 +4,8 @@ A run is a title (``# OSU MPI Allreduce Latency Test v7.4``), in newer versions 
 datatype, a line of column names, and a line per size. A log may have several runs with other output
 of the job between them. Other output ends a table and is skipped up to the next title; rows of
 numbers after it are refused. ``-f`` adds minimum, maximum and iterations, ``-z`` percentiles, and
-``-c`` a validation result. Times are in us, bandwidths in MB/s of 10^6 bytes. Files do not state the
-number of ranks.
+``-c`` a validation result. Times are in us, bandwidths in MB/s of 10^6 bytes. The number of ranks
+is not in the files.
 
 Source: ``c/util/osu_util.c`` and ``osu_util_mpi.c`` of versions 5.3 and 7.4.
 """
