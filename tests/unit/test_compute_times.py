@@ -157,7 +157,7 @@ def test_timing_needs_samples_and_something_to_compute_with() -> None:
     model = build("dlrm_small")
     with pytest.raises(WorkloadError, match="a batch of 0 samples"):
         timed(model, Chiplet(), 0)
-    with pytest.raises(WorkloadError, match="a roofline needs"):
+    with pytest.raises(WorkloadError, match="a roofline requires"):
         timed(model, Roofline(), 1)
     assert timed(model, Roofline(), 1, left=LEFT)[0].forward.ps > 0
 

@@ -179,7 +179,7 @@ def test_stages_are_as_even_as_they_can_be(costs: list[int], stages: int) -> Non
         ("resnet50", {"expert": 4}, ("`expert = 4`", "1 experts")),
         ("gpt:experts=6", {"expert": 4}, ("`expert = 4`", "6 experts")),
         ("dlrm", {"tensor": 4}, ("dlrm", "embedding tables")),
-        (equal(4), {"pipeline": 8}, ("at most 4", "8 stages")),
+        (equal(4), {"pipeline": 8}, ("at most 4", "more stages than layers")),
     ],
 )
 def test_what_does_not_divide_is_refused(

@@ -117,7 +117,7 @@ def test_collectives_are_among_the_npus_of_rings(tmp_path: Path) -> None:
     for name, words in (
         ("3", "complete rings of 2 x 4"),
         ("1", "rank 0 is not in"),
-        ("9", "no group"),
+        ("9", "unknown group"),
     ):
         bad = trace(moved(1, 0, 4000, pg_name=Attribute("string", name)))
         with pytest.raises(TraceError, match=words):

@@ -3,8 +3,8 @@
 The line of a convolution has name, height and width of the input, height and width of the filter,
 channels, filters, stride (and the horizontal stride, if different). The line of a product has name,
 M, N, K. The first line names the columns; each line ends with a comma. Inputs are not padded: each
-side of the output has ``ceil((input - filter + stride) / stride)`` pixels, as in SCALE-Sim. Names with
-``DP`` are depth-wise convolutions, which process the channels sequentially.
+side of the output has ``ceil((input - filter + stride) / stride)`` pixels, as in SCALE-Sim. Layers
+with ``DP`` in their names are depth-wise convolutions, which process the channels sequentially.
 
 Source: ``topology_utils.py`` of scalesim-project/scale-sim-v2.
 """

@@ -114,7 +114,7 @@ def _figure_5(folder: Path) -> ExhibitResult:
         if kind != "ideal"
     }
     drawn = plot_curves(
-        folder / "figure_5.svg", lines, x="memory bandwidth (GB/s)", y="sent by an NPU (GB/s)"
+        folder / "figure_5.svg", lines, x="memory bandwidth (GB/s)", y="send rate of an NPU (GB/s)"
     )
     return ExhibitResult(
         frame=frame,
@@ -123,7 +123,7 @@ def _figure_5(folder: Path) -> ExhibitResult:
         figures=(drawn,),
         notes=(
             "ace_ample: 64 MiB, 128 state machines, 16 banks, so that only memory and links bind.",
-            "published 128 GB/s for 90 % needs what is under way to be enough: see `readings`.",
+            "published 128 GB/s for 90 % requires enough chunks in flight: see `readings`.",
         ),
         tables={"peaks": _peaks(curves), "readings": _readings(curves["4x4x4"]["ideal"][0][1])},
     )
@@ -207,7 +207,7 @@ def _figure_6(folder: Path) -> ExhibitResult:
         ]
     )
     lines = {size: (list(SMS), [runs[size, sms] for sms in SMS]) for size in SHOWN}
-    drawn = plot_curves(folder / "figure_6.svg", lines, x="SMs", y="sent by an NPU (GB/s)")
+    drawn = plot_curves(folder / "figure_6.svg", lines, x="SMs", y="send rate of an NPU (GB/s)")
     ideal = _rate(alone(IDEAL, "4x4x4"))
     enough = next(sms for sms in SMS if runs["4x4x4", sms] >= 0.97 * ideal)
     rows = [
@@ -227,6 +227,6 @@ def _figure_6(folder: Path) -> ExhibitResult:
 
 
 FIGURES = {
-    5: Exhibit(title="what an all-reduce sends, over memory bandwidth", make=_figure_5),
-    6: Exhibit(title="what an all-reduce sends, over SMs", make=_figure_6),
+    5: Exhibit(title="send rate of an all_reduce over memory bandwidth", make=_figure_5),
+    6: Exhibit(title="send rate of an all_reduce over SMs", make=_figure_6),
 }

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 LINKS = 6
 SENT = 300e9
-"""Bytes a second: the peak of 4x4x4."""
+"""Bytes per second: the peak of 4x4x4."""
 ACCELERATOR = (815.0, 300.0)
 """mm2 and W of the accelerator that the paper's NPU resembles (V100, NVIDIA's datasheet)."""
 
 
 def _table_4(folder: Path) -> ExhibitResult:
-    """What each component takes, with bounds."""
+    """Returns area and power per component, with bounds."""
     del folder
     found = cost(AceSettings(), Npu(), links=LINKS, bytes_per_second=SENT)
     area = power = Interval(0.0, 0.0, 0.0)
@@ -61,4 +61,4 @@ def _table_4(folder: Path) -> ExhibitResult:
     )
 
 
-TABLES = {4: Exhibit(title="area and power of ACE, component by component", make=_table_4)}
+TABLES = {4: Exhibit(title="area and power of ACE by component", make=_table_4)}
