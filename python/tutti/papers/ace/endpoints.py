@@ -8,7 +8,7 @@ import polars as pl
 
 from tutti.endpoint import Configuration
 from tutti.papers import Exhibit, ExhibitResult, at_once
-from tutti.papers.ace.published import MEMORY, SURE, Published, beside
+from tutti.papers.ace.published import MEMORY, SURE, Published, compared
 from tutti.papers.ace.system import (
     BETWEEN,
     PAYLOAD,
@@ -118,7 +118,7 @@ def _figure_5(folder: Path) -> ExhibitResult:
     )
     return ExhibitResult(
         frame=frame,
-        published=beside(_claims(curves["4x4x4"])),
+        published=compared(_claims(curves["4x4x4"])),
         source=f"the abstract; the analysis that goes with the figure. {SURE}",
         figures=(drawn,),
         notes=(
@@ -220,8 +220,8 @@ def _figure_6(folder: Path) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=frame,
-        published=beside([(published, float(ours)) for published, ours in rows]),
-        source=f"the text beside the figure, and what follows from 80 GB/s for each SM. {SURE}",
+        published=compared([(published, float(ours)) for published, ours in rows]),
+        source=f"the text on the figure, and values derived from 80 GB/s per SM. {SURE}",
         figures=(drawn,),
     )
 

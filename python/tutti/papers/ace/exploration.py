@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tutti.papers import Exhibit, ExhibitResult, at_once
-from tutti.papers.ace.published import ACTIVE, SURE, beside
+from tutti.papers.ace.published import ACTIVE, SURE, compared
 from tutti.papers.ace.steps import LARGEST, active_percent, all_steps
 from tutti.papers.ace.system import BATCH, BETWEEN, SAMPLE, ace, alone, step
 from tutti.report.plot import plot_curves
@@ -53,8 +53,8 @@ def _figure_9(folder: Path) -> ExhibitResult:
     active = {model: active_percent(runs[model, LARGEST, "ace"]) for model in BATCH}
     return ExhibitResult(
         frame=frame,
-        published=beside([(published, active[model][1]) for model, published in ACTIVE.items()]),
-        source=f"the words beside the figure; recalled values of its second half. {SURE}",
+        published=compared([(published, active[model][1]) for model, published in ACTIVE.items()]),
+        source=f"the text on the figure; recalled values of its second half. {SURE}",
         figures=(drawn,),
         notes=(
             "all values are relative to the design with 4 MiB and 16 FSMs",

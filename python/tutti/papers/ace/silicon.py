@@ -9,7 +9,7 @@ import polars as pl
 from tutti.endpoint import AceSettings, Npu
 from tutti.energy import Interval
 from tutti.papers import Exhibit, ExhibitResult
-from tutti.papers.ace.published import AREA, POWER, SURE, Published, beside
+from tutti.papers.ace.published import AREA, POWER, SURE, Published, compared
 from tutti.silicon import cost
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _table_4(folder: Path) -> ExhibitResult:
                 for name, of_area, of_power in rows
             ]
         ),
-        published=beside(
+        published=compared(
             [
                 (AREA, area.nominal),
                 (POWER, power.nominal),
