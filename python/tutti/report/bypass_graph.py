@@ -60,7 +60,7 @@ def draw_configuration(
         path: The file to write; `.svg`, `.png` or `.pdf`.
         configuration: Bypass links of a mesh of at most `MOST_DRAWN` nodes in a row.
         routes: The nodes of highlighted routes, by (source, destination).
-        title: The title; by default the mesh and its segments.
+        title: The title; by default derived.
 
     Returns:
         The path written.
