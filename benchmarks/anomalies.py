@@ -1,9 +1,9 @@
-"""Searches for scheduling anomalies: runs that get faster when something in their way gets slower.
+"""Searches for scheduling anomalies: runs that get faster when a component gets slower.
 
-Draws runs at random on each engine, raises one number at a time (a parameter of the model, the time
-per byte or the latency of links, the time of computing, noise), and prints the pairs of runs in
-which most time was saved. Where messages queue, first come, first served, Graham (1969) described
-the effect: see "Scheduling anomalies" in `docs/models/README.md`. Nothing here passes or fails.
+Draws random runs of each engine and increases one number at a time: a parameter of the model, the
+time per byte or latency of links, the compute time, or noise. Prints the pairs of runs with the
+largest savings. Graham (1969) described the effect in first-come, first-served queues: see
+"Scheduling anomalies" in `docs/models/README.md`. The search has no pass criterion.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class Case:
 
     Attributes:
         engine: One of `ENGINES`.
-        fixed: What is not varied: algorithm, collective, topology, model, size, buffer; of a
+        fixed: Constant settings: algorithm, collective, topology, model, size, buffer; of a
             training step endpoint, rings, order, gradients.
-        numbers: Times that are varied, in picoseconds.
+        numbers: Varied times, in picoseconds.
     """
 
     engine: str
@@ -192,12 +192,12 @@ def search(engine: str, seconds: float, seed: int) -> tuple[int, list[tuple[floa
 
     Args:
         engine: One of `ENGINES`.
-        seconds: How long to search.
-        seed: Of the draws.
+        seconds: The duration of the search.
+        seed: The seed of the draws.
 
     Returns:
-        How many pairs of runs were compared, and the five that saved most time: the part of the
-        time that was saved, and what was run.
+        The number of compared pairs, and the five with the largest savings: the saved share of the
+        time, and the run.
     """
     draw, compared = random.Random(seed), 0
     saved: dict[str, float] = {}
@@ -219,7 +219,7 @@ def search(engine: str, seconds: float, seed: int) -> tuple[int, list[tuple[floa
 
 
 def main() -> None:
-    """Prints what was found."""
+    """Prints the anomalies."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engines", nargs="*", default=ENGINES, help=", ".join(ENGINES))
     parser.add_argument("--seconds", type=float, default=60, help="for each engine")

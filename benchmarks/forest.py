@@ -49,7 +49,7 @@ SIZE = tutti.Size.parse("1 GiB")
 
 
 class Row(NamedTuple):
-    """What was measured: parts of the bound, pieces of a shard, and seconds."""
+    """A measurement: shares of the bound, pieces of a shard, and seconds."""
 
     loaded: float
     packets: float | None
@@ -58,7 +58,7 @@ class Row(NamedTuple):
 
 
 def routes_of(name: str) -> tuple[Routes, int]:
-    """The routes of a topology or preset, and how many ranks use them."""
+    """Returns the routes of a topology or preset, and the number of ranks."""
     if name in PRESETS:
         routes = platform(name).routes
         assert routes is not None
@@ -71,7 +71,7 @@ def routes_of(name: str) -> tuple[Routes, int]:
 
 
 def measured(name: str, collective: str, algorithm: str, simulated: bool) -> Row:
-    """One row."""
+    """Returns one row."""
     routes, ranks = routes_of(name)
     routes.pair(0, ranks - 1)
     started = time.process_time()
@@ -81,7 +81,7 @@ def measured(name: str, collective: str, algorithm: str, simulated: bool) -> Row
     loaded = limit / routes.most_loaded(schedule).of(SIZE).ps
     packets = None
     if simulated:
-        # A message is eight packets, or more where these would be longer than 64 KiB.
+        # A message has eight packets, or more if they would exceed 64 KiB.
         size = max(1024, min(65536, SIZE.bytes // schedule.chunks // 8))
         machine = tutti.Platform(
             name="links",
@@ -94,20 +94,20 @@ def measured(name: str, collective: str, algorithm: str, simulated: bool) -> Row
 
 
 def main() -> None:
-    """Measures what is asked for."""
+    """Measures the selected topologies and collectives."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help="parts of the names of topologies")
     parser.add_argument("--algorithm", default="forest", help="in its notation")
     parser.add_argument("--collectives", nargs="+", default=COLLECTIVES, choices=COLLECTIVES)
     parser.add_argument("--no-packets", action="store_true", help="leave out the simulation")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print("| topology | collective | pieces | by link load | in packets | seconds |")
     print("|---|---|---|---|---|---|")
     for name in [*TOPOLOGIES, *PRESETS]:
-        if asked.parts and not any(part in name for part in asked.parts):
+        if options.parts and not any(part in name for part in options.parts):
             continue
-        for collective in asked.collectives:
-            row = measured(name, collective, asked.algorithm, not asked.no_packets)
+        for collective in options.collectives:
+            row = measured(name, collective, options.algorithm, not options.no_packets)
             packets = "" if row.packets is None else f"{row.packets:.1%}"
             print(
                 f"| `{name}` | {collective} | {row.pieces} | {row.loaded:.1%} | {packets} "

@@ -1,10 +1,8 @@
-"""What `make bench` runs: all engines, the verifier and the start-up, as one table.
+"""Runs the benchmarks of `make bench`: all engines, the verifier and the start-up.
 
-A line stands for a case; names that are too long for the terminal are cut, aims are left out below
-110 columns, and `raw.csv` has both.
-
-`--save FOLDER` also writes every single run as CSV, with a note of the machine and the commit.
-Nothing here passes or fails.
+The table has a line per case. Long names are truncated, and aims need 110 columns; `raw.csv` has
+both. `--save FOLDER` also writes all runs as CSV, with the machine and the commit. The benchmarks
+have no pass criterion.
 """
 
 from __future__ import annotations
@@ -41,9 +39,9 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "unit": pl.String,
     "peak_mib": pl.Float64,
 }
-"""``rate`` is in ``unit``; what a benchmark does not measure is null."""
+"""``rate`` is in ``unit``; columns that a benchmark does not measure are null."""
 WITH_AIMS = 110
-"""Columns of a terminal from which aims are shown."""
+"""Minimum columns of a terminal to show aims."""
 
 
 def _spine(case: str, aim: str, *cells: str) -> dict[str, Any]:
@@ -73,18 +71,18 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "coherence": _coherence,
     "training": _training,
 }
-"""The compiled benchmarks, and what the columns of their lines are."""
+"""The compiled benchmarks, and functions that convert their lines."""
 
 
 def compiled(bench: str, parts: list[str]) -> pl.DataFrame:
-    """Every run of the cases of a benchmark, or of those whose name contains one of the parts."""
+    """Returns all runs of the cases of a benchmark whose names contain one of the parts."""
     command = ["cargo", "bench", "--quiet", "--bench", bench, "--"]
     done = subprocess.run([*command, *parts], cwd=ROOT, check=True, capture_output=True, text=True)
     return rows_of(bench, done.stdout)
 
 
 def rows_of(bench: str, written: str) -> pl.DataFrame:
-    """The runs that a benchmark has written: lines with tabs between their columns."""
+    """Parses the tab-separated lines of a benchmark."""
     cells = [line.split("\t") for line in written.splitlines() if "\t" in line]
     rows = [{"bench": bench} | BENCHES[bench](*row) for row in cells]
     found = [{name: row.get(name) for name in COLUMNS} for row in rows]
@@ -95,21 +93,21 @@ def rows_of(bench: str, written: str) -> pl.DataFrame:
 
 
 def start(name: str) -> pl.DataFrame:
-    """How long the interpreter takes to get there, whole process, the first run left out."""
+    """Measures the time of the complete process, without the first run."""
     command, aim = STARTS[name]
     rows = []
     for run in range(RUNS_OF_A_START + 1):
-        begin = time.perf_counter()
+        started = time.perf_counter()
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         _, _, used = os.wait4(child.pid, 0)
-        child.returncode = 0  # reaped above, which also gives this child's own peak memory
-        seconds = time.perf_counter() - begin
+        child.returncode = 0  # Reaped by wait4, which also returns the peak memory of this child.
+        seconds = time.perf_counter() - started
         rows.append(("start", name, aim, run, seconds, None, None, used.ru_maxrss / 1024))
     return pl.DataFrame(rows[1:], schema=COLUMNS, orient="row")
 
 
 def shown(frame: pl.DataFrame, width: int) -> Table:
-    """Median and spread of each case, a line each, with the aims where there is space."""
+    """Returns median and spread of each case, with the aims if the terminal is wide enough."""
     names = ["seconds", "spread", "rate", "MiB", *(["aim"] if width >= WITH_AIMS else [])]
     lines = []
     for (_, case, aim), runs in frame.group_by("bench", "case", "aim", maintain_order=True):
@@ -135,7 +133,7 @@ def shown(frame: pl.DataFrame, width: int) -> Table:
 
 
 def machine() -> str:
-    """What the figures depend on."""
+    """Returns processor, load, compiler and commit of the run."""
     info = Path("/proc/cpuinfo")
     models = (
         [x for x in info.read_text().splitlines() if "model name" in x] if info.exists() else []
@@ -153,25 +151,25 @@ def machine() -> str:
 
 
 def main() -> None:
-    """Runs what is asked for and prints the table."""
+    """Runs the selected benchmarks and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help="parts of names of compiled cases")
     parser.add_argument("--save", type=Path, help="folder for the raw figures")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     console = Console()
     where = machine()
     console.print(where, markup=False)
     with console.status("measuring, which takes a few minutes"):
-        frames = [compiled(bench, asked.parts) for bench in BENCHES]
-        if not asked.parts:
+        frames = [compiled(bench, options.parts) for bench in BENCHES]
+        if not options.parts:
             frames += [start(name) for name in STARTS]
     frame = pl.concat(frames)
     console.print(shown(frame, console.width))
-    if asked.save:
-        asked.save.mkdir(parents=True, exist_ok=True)
-        frame.write_csv(asked.save / "raw.csv")
-        (asked.save / "README.md").write_text(f"# {asked.save.name}\n\n{where}\n", "utf-8")
-        console.print(f"wrote {asked.save / 'raw.csv'}", markup=False)
+    if options.save:
+        options.save.mkdir(parents=True, exist_ok=True)
+        frame.write_csv(options.save / "raw.csv")
+        (options.save / "README.md").write_text(f"# {options.save.name}\n\n{where}\n", "utf-8")
+        console.print(f"wrote {options.save / 'raw.csv'}", markup=False)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""How much of a sweep's time goes into its simulations, and what a second worker is worth.
+"""Measures the overhead of a sweep outside its simulations, with one and two workers.
 
-Each line is a `tutti sweep` of 1,000 measurements in a process of its own, from the start of the
-interpreter to its end, results written. `outside` is the part of all workers' time that was not
-spent in simulations: start-up of the interpreter and of the workers, reading and checking 1,000
-points, proving the schedule, handing work over, keeping, writing and showing results. `once begun`
-counts from the moment when the first work is handed over to the moment when the last is kept.
-Needs as many idle cores as workers. Nothing here passes or fails.
+Each line is a `tutti sweep` of 1,000 measurements in a separate process, from the start of the
+interpreter to its exit. `outside` is the share of worker time outside simulations: start-up,
+validation of 1,000 points, verification, submission, storing and display of results. `executing`
+is the same share between the first submission and the last stored result. Requires as many idle
+cores as workers. The benchmark has no pass criterion.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ sizes = "8 B"
 
 
 def sweep(executor: str, workers: str, folder: Path) -> None:
-    """What the child does: `tutti sweep`, with a stopwatch around its work."""
+    """Runs `tutti sweep` in the child process, and records the time of the execution."""
     from tutti.cli import main as tutti
     from tutti.sweep import executors
 
@@ -59,7 +58,7 @@ def sweep(executor: str, workers: str, folder: Path) -> None:
 
 
 def _watch(file: Path) -> None:
-    """Notes the seconds at work, and those in the core."""
+    """Records the seconds of the execution and of the core."""
     from tutti.sweep.session import Session
 
     run = Session.run
@@ -74,7 +73,7 @@ def _watch(file: Path) -> None:
 
 
 def measured(executor: str, workers: int, ranks: int) -> tuple[float, float, float]:
-    """Seconds of the whole process, of the work, and of the core in all workers together."""
+    """Returns the seconds of the process, of the execution, and of the core in all workers."""
     values = ", ".join(f'"{1_000 + n} ns"' for n in range(POINTS))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -83,31 +82,31 @@ def measured(executor: str, workers: int, ranks: int) -> tuple[float, float, flo
         command = [sys.executable, __file__, "--child", executor, str(workers), name]
         started = time.perf_counter()
         subprocess.run(command, check=True, capture_output=True, text=True)
-        whole = time.perf_counter() - started
+        total = time.perf_counter() - started
         took, core = (folder / "watch").read_text("utf-8").split()
-    return whole, float(took), float(core)
+    return total, float(took), float(core)
 
 
 def main() -> None:
-    """Runs what is asked for and prints a line for each."""
+    """Runs the selected sweeps and prints a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[256, 512], help="of the rings")
     parser.add_argument("--executors", nargs="+", default=EXECUTORS, choices=EXECUTORS)
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.child:
-        executor, workers, folder = asked.child
+    options = parser.parse_args()
+    if options.child:
+        executor, workers, folder = options.child
         sweep(executor, workers, Path(folder))
         return
-    print("executor   workers  ranks  ms each  whole s  outside  once begun")
-    for ranks in asked.ranks:
-        for executor in asked.executors:
+    print("executor   workers  ranks  ms each  total s  outside   executing")
+    for ranks in options.ranks:
+        for executor in options.executors:
             for workers in (1, 2):
-                whole, took, core = measured(executor, workers, ranks)
-                outside, begun = (1 - core / (time * workers) for time in (whole, took))
+                total, took, core = measured(executor, workers, ranks)
+                outside, executing = (1 - core / (time * workers) for time in (total, took))
                 print(
                     f"{executor:<10} {workers:>7} {ranks:>6} {1_000 * core / POINTS:>8.2f} "
-                    f"{whole:>8.2f} {outside:>8.1%} {begun:>11.1%}",
+                    f"{total:>8.2f} {outside:>8.1%} {executing:>11.1%}",
                     flush=True,
                 )
 

@@ -1,6 +1,6 @@
-"""Headless Chromium, and a report opened in it as a person would.
+"""Fixtures that open a report in headless Chromium.
 
-Screenshots of every width and theme are kept in out/browser, to be looked at.
+Screenshots of every width and theme are written to out/browser for inspection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
-"""Chromium opens the report and talks to nobody; Playwright gives it an empty profile."""
+"""Options that prevent network access; Playwright uses an empty profile."""
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +47,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Opened:
-    """A page with everything that it complained about or asked for."""
+    """A page with its console messages, errors and requests."""
 
     page: Page
     complaints: list[str] = field(default_factory=list)
@@ -57,13 +57,13 @@ class Opened:
 @contextlib.contextmanager
 def _opened(browser: Browser, path: Path, width: int, theme: Any) -> Iterator[Opened]:
     viewport: Any = {"width": width, "height": 900}
-    # What stays open goes on drawing while other tests run, so it is closed.
+    # An open page continues to draw while other tests run, so the context closes it.
     with browser.new_context(viewport=viewport, color_scheme=theme, offline=True) as context:
         found = Opened(context.new_page())
         found.page.on("console", lambda message: found.complaints.append(message.text))
         found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
         found.page.on("request", lambda request: found.requests.append(request.url))
-        # A slow machine takes its time to draw.
+        # Slow machines need a long timeout to draw.
         found.page.goto(path.as_uri(), timeout=150_000)
         found.page.wait_for_selector("html[data-ready=true]")
         yield found
@@ -82,9 +82,9 @@ def opened(browser: Browser) -> Iterator[Callable[..., Opened]]:
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, report: Path) -> Iterator[Page]:
-    """The `report` of a module, opened once: to open it takes most of a test's time.
+    """The `report` of a module, opened once because opening dominates the time of a test.
 
-    Tests that change more than the order of a table take `opened`.
+    Tests that change more than the order of a table use `opened`.
     """
     with _opened(browser, report, 1280, "light") as found:
         yield found.page
@@ -93,7 +93,7 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
 
 @pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
 def looked_at(opened: Any, request: pytest.FixtureRequest) -> Callable[..., Page]:
-    """Opens a report and keeps a screenshot: its path, the screenshot's name, how many charts."""
+    """Opens a report, writes a screenshot and checks the number of charts."""
     width, theme = request.param
 
     def looking(path: Path, name: str, charts: int) -> Page:
@@ -113,11 +113,11 @@ def looked_at(opened: Any, request: pytest.FixtureRequest) -> Callable[..., Page
 
 
 def _point_at(page: Page, selector: str) -> str:
-    """Moves the mouse to the middle of the widest match; the text of the tooltip that appears."""
+    """Moves the mouse to the middle of the widest match, and returns the text of its tooltip."""
     widths = "(found) => found.map((one) => one.getBoundingClientRect().width)"
     found = page.locator(selector).evaluate_all(widths)
     target = page.locator(selector).nth(found.index(max(found)))
-    # No tooltip of an earlier place.
+    # Remove earlier tooltips.
     page.mouse.move(0, 0)
     page.locator(".hoverlayer .hovertext").first.wait_for(state="detached")
     target.scroll_into_view_if_needed()
@@ -132,5 +132,5 @@ def _point_at(page: Page, selector: str) -> str:
 
 @pytest.fixture
 def point_at() -> Callable[[Page, str], str]:
-    """Moves the mouse onto something of a page, and reads the tooltip."""
+    """Moves the mouse to a match of a selector, and returns the tooltip."""
     return _point_at

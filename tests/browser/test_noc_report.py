@@ -28,7 +28,7 @@ def network() -> noc.Network:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a run, with energy and a remark."""
+    """The report of a run, with energy and a remark."""
     run = noc.run(network(), noc.Traffic(rate=0.3, pattern="transpose", packet=4), PLAN)
     chip = Technology(router="dsent_45nm", link="dsent_45nm")
     path = tmp_path_factory.mktemp("noc") / "report.html"
@@ -37,7 +37,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def curves(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of latency against load."""
+    """The report of latency against load."""
     traffic = noc.Traffic(rate=0, packet=4)
     runs = noc.sweep(network(), traffic, [0.1, 0.2, 0.3, 0.4], PLAN)
     found = noc.saturation(network(), traffic, PLAN, tolerance=0.1, known=runs)
@@ -46,7 +46,7 @@ def curves(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) -> None:
-    # Links, buffers over time, VCs over time, the fullest of them, buffers by VC, stalls, energy.
+    # Links, buffers over time, VCs over time, fullest VCs, buffers by VC, stalls, energy.
     looked_at(report, "noc_report", charts=7)
 
 
@@ -55,7 +55,7 @@ def test_curves_open_from_disk_without_a_complaint(looked_at: Any, curves: Path)
 
 
 @pytest.mark.parametrize(
-    ("selector", "said"),
+    ("selector", "expected"),
     [
         ("#links .trace:nth-last-child(2) .points path", [" to ", " busy, ", " flits"]),
         ("#links .trace:nth-last-child(1) .points path", ["npu", " flits in its buffers"]),
@@ -66,17 +66,15 @@ def test_curves_open_from_disk_without_a_complaint(looked_at: Any, curves: Path)
         ("#energy .trace:first-child .point:first-child path", ["buffers, dynamic: ", " nJ"]),
     ],
 )
-def test_pointing_at_a_chart_tells_more(
-    page: Page, point_at: Any, selector: str, said: list[str]
+def test_charts_have_tooltips(
+    page: Page, point_at: Any, selector: str, expected: list[str]
 ) -> None:
     tooltip = point_at(page, selector)
-    for words in said:
+    for words in expected:
         assert words in tooltip
 
 
-def test_pointing_at_a_curve_tells_load_and_latency(
-    opened: Any, point_at: Any, curves: Path
-) -> None:
+def test_the_tooltip_of_a_curve_has_load_and_unit(opened: Any, point_at: Any, curves: Path) -> None:
     found = opened(curves)
     assert "load 0." in point_at(found.page, "#latency .scatterlayer .points path")
     assert "flits per node" in point_at(found.page, "#throughput .scatterlayer .points path")

@@ -1,4 +1,4 @@
-"""Opens the demo's report in headless Chromium as a person would: reads, points and sorts."""
+"""Opens the report of the demo in headless Chromium, reads tooltips and sorts tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's report, with few of its algorithms and rank counts."""
+    """The report of the demo, with some of its algorithms and rank counts."""
     folder = tmp_path_factory.mktemp("demo")
     experiment = ROOT / "examples" / "01_which_all_reduce" / "experiment.toml"
     algorithms = ("-a", "ring", "-a", "recursive_doubling", "-a", "recursive_multiplying")
@@ -34,7 +34,7 @@ def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("selector", "said"),
+    ("selector", "expected"),
     [
         ("#case0-map .nsewdrag", ["fastest: ", "runner-up: ", "margin: "]),
         ("#case0-time .scatterlayer .points path", ["1,024 ranks, ", "time ", "busbw "]),
@@ -43,11 +43,11 @@ def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) ->
         ("#timeline .barlayer .point path", ["rank ", "step ", " to "]),
     ],
 )
-def test_pointing_at_a_chart_tells_more(
-    page: Page, point_at: Any, selector: str, said: list[str]
+def test_charts_have_tooltips(
+    page: Page, point_at: Any, selector: str, expected: list[str]
 ) -> None:
     tooltip = point_at(page, selector)
-    for words in said:
+    for words in expected:
         assert words in tooltip
 
 

@@ -37,7 +37,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) -> None:
-    # Where the time went, what is busy when, how busy each endpoint is.
+    # The charts are breakdown, utilisation over time and utilisation of endpoints.
     page = looked_at(report, "training", charts=3)
     # Every row has the grid of the theme.
     colours = """(lines) => [...new Set(lines.map((line) => getComputedStyle(line).stroke))]"""
@@ -46,17 +46,18 @@ def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("selector", "said"),
+    ("selector", "expected"),
     [
         ("#breakdown .trace:first-child .point:last-child path", ["no_overlap", "ms, ", " %"]),
-        ("#servers .trace:first-child .point:first-child path", ["no_overlap", "memory: busy "]),
+        (
+            "#servers .trace:first-child .point:first-child path",
+            ["no_overlap", "memory: ", " utilisation"],
+        ),
     ],
 )
-def test_pointing_at_a_bar_tells_more(
-    page: Page, point_at: Any, selector: str, said: list[str]
-) -> None:
+def test_a_bar_has_a_tooltip(page: Page, point_at: Any, selector: str, expected: list[str]) -> None:
     tooltip = point_at(page, selector)
-    for words in said:
+    for words in expected:
         assert words in tooltip
 
 
@@ -69,7 +70,7 @@ def test_every_configuration_is_drawn_over_time(page: Page) -> None:
 def test_a_heading_sorts_the_layers(page: Page) -> None:
     section = page.locator("section", has_text="Layer by layer")
     waits = """(body) => [...body.rows].map((row) => Number(row.cells[5].dataset.value))"""
-    heading = section.locator("th", has_text="waited before it").locator("button")
+    heading = section.locator("th", has_text="wait before layer").locator("button")
     heading.click()
     once = section.locator("tbody").evaluate(waits)
     heading.click()

@@ -1,6 +1,6 @@
 """Opens the page of `tutti noc watch` in headless Chromium: steps, plays, follows a message.
 
-Screenshots of every width and theme are kept in out/browser, to be looked at.
+Screenshots of every width and theme are written to out/browser for inspection.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ PLAY_ALL = """() => {
   }
   return [[...letters], covered];
 }"""
-"""Steps through all cycles: which badges there were, and how many lay on a label."""
+"""Steps through all cycles, and returns the badges and the number of badges that cover a label."""
 LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
 
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Broadcasts and reductions at once, so that everything there is happens."""
+    """The page of broadcasts and reductions, which have all kinds of events."""
     mesh = smart.SmartMesh(design="sfo_greedy", columns=6, rows=6, priority="bypass")
     traffic = [
         smart.Traffic(kind="broadcast", rate=0.006),
@@ -52,7 +52,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unicasts that stop each other in every direction, on a wide mesh."""
+    """The page of unicasts that cause premature stops in every direction, on a wide mesh."""
     mesh = smart.SmartMesh(design="smart_1d", columns=8, rows=4)
     traffic = [smart.Traffic(kind="unicast", rate=0.3)]
     path = tmp_path_factory.mktemp("crowded") / "watch.html"
@@ -65,9 +65,7 @@ def cycle(page: Page) -> int:
 
 
 @pytest.mark.parametrize(("width", "theme"), LOOKS)
-def test_it_opens_and_nothing_sticks_out(
-    opened: Any, watched: Path, width: int, theme: str
-) -> None:
+def test_it_opens_without_overflow(opened: Any, watched: Path, width: int, theme: str) -> None:
     found = opened(watched, width, theme)
     page = found.page
     for _ in range(12):
@@ -96,9 +94,9 @@ def test_it_steps_and_plays(opened: Any, watched: Path) -> None:
     page.locator("#play").click()
     page.wait_for_function("Number(document.getElementById('cycle').textContent.slice(6)) >= 3")
     page.locator("#play").click()
-    stands = cycle(page)
+    paused = cycle(page)
     page.wait_for_timeout(300)
-    assert cycle(page) == stands
+    assert cycle(page) == paused
 
 
 def test_it_follows_a_message(opened: Any, watched: Path) -> None:
@@ -133,7 +131,7 @@ def test_the_bar_is_dragged_along_its_axis(opened: Any, watched: Path) -> None:
     assert flits == pytest.approx(ground, abs=1)
 
 
-def test_what_signs_mean_is_seen_at_once(opened: Any, watched: Path) -> None:
+def test_the_legend_is_visible_without_scrolling(opened: Any, watched: Path) -> None:
     page = opened(watched, 1280, "light").page
     page.set_viewport_size({"width": 1280, "height": 800})
     legend = page.locator("#legend").bounding_box()
@@ -141,7 +139,7 @@ def test_what_signs_mean_is_seen_at_once(opened: Any, watched: Path) -> None:
     assert page.locator("#legend li").count() >= 9
 
 
-def test_badges_are_told_and_lie_on_no_label(opened: Any, crowded: Path) -> None:
+def test_the_legend_lists_all_badges_and_none_covers_a_label(opened: Any, crowded: Path) -> None:
     page = opened(crowded, 1280, "light").page
     letters, covered = page.evaluate(PLAY_ALL)
     assert letters
@@ -149,6 +147,6 @@ def test_badges_are_told_and_lie_on_no_label(opened: Any, crowded: Path) -> None
     assert sorted(letters) == sorted(page.locator("#legend .letter").all_text_contents())
 
 
-def test_unicasts_are_called_so(opened: Any, crowded: Path) -> None:
+def test_the_list_of_messages_names_unicasts(opened: Any, crowded: Path) -> None:
     page = opened(crowded, 1280, "light").page
     assert page.locator("#messages button").first.inner_text().startswith("0: unicast from (")

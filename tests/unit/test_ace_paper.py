@@ -118,8 +118,8 @@ def test_an_exhibit_says_how_sure_each_value_is(tmp_path: Path) -> None:
     assert left.filter(left["configuration"] == "comm_opt")["tflops_left"].item() == 111
 
 
-def test_ratios_stand_beside_what_is_published() -> None:
-    row = published.beside([(published.Published("a", 2.0, "V"), 1.5)])
+def test_ratios_are_relative_to_published_values() -> None:
+    row = published.compared([(published.Published("a", 2.0, "V"), 1.5)])
     assert row.row(0) == ("a", 2.0, 1.5, 0.75, "V")
 
 

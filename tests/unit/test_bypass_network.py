@@ -149,14 +149,14 @@ def test_a_drawing_shows_all_of_it(tmp_path: Path) -> None:
     )
     drawn = network.draw(tmp_path / "network.svg", paths={(0, 13): [0, 1, 13]})
     text = drawn.read_text(encoding="utf-8")
-    for word in ["mesh link", "piece of wire 0", "piece of wire 1", "idle port", "way 0 to 13"]:
+    for word in ["mesh link", "segment of wire 0", "segment of wire 1", "idle port", "route 0 to"]:
         assert word in text
     again = network.draw(tmp_path / "again.svg", paths={(0, 13): [0, 1, 13]})
     assert again.read_bytes() == drawn.read_bytes()
     for mesh, name, paths, problem in [
         (BypassMesh(side=17), "a.svg", {}, "17 nodes in a row"),
-        (BypassMesh(), "a.txt", {}, "expected an ending"),
-        (BypassMesh(), "a.svg", {(0, 5): [0, 5]}, "goes from 0 to 5"),
+        (BypassMesh(), "a.txt", {}, "expected a suffix"),
+        (BypassMesh(), "a.svg", {(0, 5): [0, 5]}, "a hop from 0 to 5"),
     ]:
         with pytest.raises(BypassError, match=problem):
             mesh.configure("mesh").draw(tmp_path / name, paths=paths)

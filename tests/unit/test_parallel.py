@@ -172,14 +172,14 @@ def test_stages_are_as_even_as_they_can_be(costs: list[int], stages: int) -> Non
     [
         ("resnet50", {"tensor": 3}, ("`tensor = 3`", "4 x 2 x 8", "4 or 8 or 64")),
         ("resnet50", {"tensor": 128}, ("`tensor = 128`", "4 x 2 x 8")),
-        ("resnet50", {"pipeline": 4}, ("`pipeline = 4`", "the last one, of 8")),
-        ("resnet50", {"tensor": 64, "pipeline": 8}, ("`pipeline = 8`", "none that is left")),
+        ("resnet50", {"pipeline": 4}, ("`pipeline = 4`", "expected 8")),
+        ("resnet50", {"tensor": 64, "pipeline": 8}, ("`pipeline = 8`", "a free ring")),
         ("resnet50", {"pipeline": 8, "micro_batches": 5}, ("`micro_batches = 5`", "32 samples")),
-        ("resnet50", {"micro_batches": 4}, ("there is none",)),
+        ("resnet50", {"micro_batches": 4}, ("without a pipeline",)),
         ("resnet50", {"expert": 4}, ("`expert = 4`", "1 experts")),
         ("gpt:experts=6", {"expert": 4}, ("`expert = 4`", "6 experts")),
         ("dlrm", {"tensor": 4}, ("dlrm", "embedding tables")),
-        (equal(4), {"pipeline": 8}, ("4 layers", "8 stages")),
+        (equal(4), {"pipeline": 8}, ("at most 4", "more stages than layers")),
     ],
 )
 def test_what_does_not_divide_is_refused(

@@ -429,5 +429,5 @@ def test_any_graph_can_be_drawn_up_to_a_size(tmp_path: Path) -> None:
     with pytest.raises(TopologyError) as caught:
         Topology.build("ring:500", **WIRE).draw(tmp_path / "ring.svg")
     assert caught.value.kind == "too_large_to_draw"
-    with pytest.raises(TopologyError, match="expected an ending"):
+    with pytest.raises(TopologyError, match="expected a suffix"):
         Topology.build("ring:6", **WIRE).draw(tmp_path / "ring.txt")

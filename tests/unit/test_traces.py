@@ -115,9 +115,9 @@ def test_collectives_are_among_the_npus_of_rings(tmp_path: Path) -> None:
         (found,) = programs(traces, (2, 4), groups=groups)
         assert run([found], (2, 4)).end_ps == 6 * 1_001_000
     for name, words in (
-        ("3", "whole rings of 2 x 4"),
+        ("3", "complete rings of 2 x 4"),
         ("1", "rank 0 is not in"),
-        ("9", "no group"),
+        ("9", "unknown group"),
     ):
         bad = trace(moved(1, 0, 4000, pg_name=Attribute("string", name)))
         with pytest.raises(TraceError, match=words):
@@ -133,15 +133,18 @@ def test_the_size_of_an_all_gather_is_that_of_a_part() -> None:
     ("nodes", "words"),
     [
         ([moved(1, 0, 0)], ("all_reduce of 0 B",)),
-        ([moved(1, 5, 8)], ("broadcast is not carried out",)),
+        ([moved(1, 5, 8)], ("broadcast is not supported",)),
         ([moved(1, 0, 8, comm_type=Attribute("string", "x"))], ("`comm_type` is a string",)),
         ([moved(1, 0, 8, involved_dim=Attribute("int64", 1))], ("`involved_dim` is a int64",)),
-        ([moved(1, 0, 8, involved_dim=Attribute("bool_list", [False]))], ("among one NPU",)),
-        ([compute(1, 5, 2), compute(2, 5, 1)], ("wait for each other",)),
-        ([compute(1, 5, 9)], ("waits for node 9",)),
-        ([compute(1)], ("neither how long it took",)),
+        (
+            [moved(1, 0, 8, involved_dim=Attribute("bool_list", [False]))],
+            ("all_reduce on one NPU",),
+        ),
+        ([compute(1, 5, 2), compute(2, 5, 1)], ("dependencies form a cycle",)),
+        ([compute(1, 5, 9)], ("depends on node 9",)),
+        ([compute(1)], ("has no duration",)),
         ([Node(id=1, type="COMM_SEND", duration_us=1)], ("COMM_SEND",)),
-        ([Node(id=1, type="METADATA")], ("rank 0 does nothing",)),
+        ([Node(id=1, type="METADATA")], ("rank 0 has no tasks",)),
     ],
 )
 def test_nodes_that_cannot_be_carried_out_are_refused(
@@ -163,7 +166,7 @@ def test_messages_name_file_rank_and_node(tmp_path: Path) -> None:
 
 
 def test_other_ranks_than_npus_are_refused() -> None:
-    with pytest.raises(TraceError, match="traces of 3 ranks, but 2 x 4 are 8 NPUs"):
+    with pytest.raises(TraceError, match="traces of 3 ranks: expected 8 for 2 x 4 NPUs"):
         programs([trace(*STEP)] * 3, (2, 4))
 
 

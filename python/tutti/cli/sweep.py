@@ -138,7 +138,7 @@ def _announce(session: Session, stored: Path) -> None:
 
 def _run(session: Session, crew: Crew) -> bool:
     """Runs the missing items; returns whether Ctrl-C interrupted them."""
-    from tutti.sweep.carry_out import weight
+    from tutti.sweep.execution import weight
 
     missing = session.missing
     items = [*missing.proofs, *missing.measurements]

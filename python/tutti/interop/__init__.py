@@ -1,1 +1,1 @@
-"""Files of other simulators, as they are."""
+"""Files of other simulators, unmodified."""

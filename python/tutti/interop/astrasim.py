@@ -1,17 +1,16 @@
-"""ASTRA-sim 2: its files of networks, systems and workloads, run as they are.
+"""Runs unmodified network, system and workload files of ASTRA-sim 2.
 
-- **Network** (YAML): per dimension a building block, NPUs, bandwidth in GB/s of 2^30 bytes, and
-  latency in ns for each hop.
-- **System** (JSON): how collectives are scheduled, cut into chunks and handled. The keys that
-  change a time are read, those that change none are named, and an algorithm other than `ring` is
-  refused, as is an all-to-all, whose parts the rings of ASTRA-sim pass on from NPU to NPU.
-- **Workload**: Chakra traces ``<prefix>.<npu>.et``, or a text file of layers as of version 1.
+- **Network** (YAML): building block, NPUs, bandwidth in GB/s of 2^30 bytes and latency per hop in
+  ns, per dimension.
+- **System** (JSON): scheduling, chunking and processing of collectives. Keys without effect on time
+  are reported. Algorithms other than `ring` are refused. So are all-to-alls, whose parts ASTRA-sim
+  forwards from NPU to NPU along the ring.
+- **Workload**: Chakra traces ``<prefix>.<npu>.et``, or a text file of layers of version 1.
 
-Each dimension is a ring of NPUs. Through a switch a message takes two hops. Congestion-aware, it is
-there as a whole before it goes on, and links are shared by what goes over them; congestion-unaware,
-each message has each link for itself. A message then waits the endpoint's delay, and a reduction
-passes memory three times (at 10^9 bytes in a GB). Times are not cut down to nanoseconds, as they
-are there.
+Each dimension is a ring of NPUs. Switches take two hops. The congestion-aware network stores and
+forwards messages, which share links; the congestion-unaware network has no contention. A message
+then waits for the endpoint delay, and a reduction accesses memory three times (10^9 bytes in a GB).
+Times are not rounded down to nanoseconds, unlike in ASTRA-sim.
 
 Source: Sys.cc, Ring.cc, PacketBundle.cc of astra-sim/astra-sim 518bd51.
 """
@@ -66,10 +65,10 @@ class Dimension:
     """A dimension of a network.
 
     Attributes:
-        block: What joins its NPUs.
-        npus: How many.
-        bandwidth: Of a link and direction, in 2^30 B/s.
-        latency: Of a hop, in ns.
+        block: The building block.
+        npus: The number of NPUs.
+        bandwidth: The bandwidth of a link per direction, in 2^30 B/s.
+        latency: The latency of a hop, in ns.
     """
 
     block: Block
@@ -80,7 +79,7 @@ class Dimension:
 
 @dataclass(frozen=True, kw_only=True)
 class AstraSimNetwork:
-    """A network, the nearest dimension first."""
+    """A network, the innermost dimension first."""
 
     dimensions: tuple[Dimension, ...]
 
@@ -90,10 +89,10 @@ class AstraSimNetwork:
         return tuple(dimension.npus for dimension in self.dimensions)
 
     def torus(self, *, aware: bool, nested: bool) -> _core.Torus:
-        """The rings, congestion-aware or not.
+        """Returns the rings, congestion-aware or not.
 
         Raises:
-            TopologyError: There are fewer than two NPUs, or a link takes no time.
+            TopologyError: The network has fewer than two NPUs, or a link takes no time.
         """
         rings, relays = [], []
         for one in self.dimensions:
@@ -104,7 +103,7 @@ class AstraSimNetwork:
                 rings.append((one.npus, rate, latency))
                 relays.append(rate if one.block == "Switch" else None)
             else:
-                # Nothing is served: each message takes its time, whatever others do.
+                # No contention: messages do not queue for links.
                 rings.append((one.npus, _core.TimePerByte("0 ns/B"), latency))
                 relays.append(rate)
         return _core.Torus(rings, relays=relays, nested=nested)
@@ -112,18 +111,19 @@ class AstraSimNetwork:
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """A system: how NPUs carry out collectives.
+    """A system: how NPUs execute collectives.
 
     Attributes:
-        order: Which collective goes first.
-        nested: Whether an all-reduce goes inwards and back over the dimensions
-            (`localBWAware`), and not over one after the other with all data.
-        delay: What each message waits, in ns.
-        memory: GB/s of 10^9.
-        splits: Chunks of a collective.
-        active: Chunks at once on each dimension.
-        peak: TFLOP/s; 0 where nodes take the time that was recorded.
-        unused: Keys of its file that change no time.
+        order: The scheduling order of collectives.
+        nested: Whether an all_reduce is hierarchical over the dimensions (`localBWAware`), and not
+            sequential with all data.
+
+        delay: The endpoint delay per message, in ns.
+        memory: Memory bandwidth in 10^9 B/s.
+        splits: Chunks per collective.
+        active: Concurrent chunks per dimension.
+        peak: TFLOP/s, or 0 to use recorded times.
+        unused: Keys of the file without effect on time.
     """
 
     order: Literal["lifo", "fifo"] = "lifo"
@@ -136,7 +136,7 @@ class System:
     unused: tuple[str, ...] = ()
 
     def endpoint(self) -> _core.Endpoint:
-        """The messaging agent of its NPUs."""
+        """Returns the messaging agent of the NPUs."""
         rate = TimePerByte.parse(f"{round(self.memory * 10**9)} B/s").core if self.memory else None
         return _core.Endpoint.agent(
             {
@@ -148,7 +148,7 @@ class System:
 
     @property
     def timing(self) -> Timing:
-        """How long nodes take that say what they do."""
+        """The roofline times of nodes with operations and bytes."""
         if not self.peak or not self.memory:
             return Timing()
         memory = TimePerByte.parse(f"{round(self.memory * 10**9)} B/s")
@@ -157,13 +157,13 @@ class System:
 
 @dataclass(frozen=True)
 class AstraSimRun:
-    """What a workload came to.
+    """The times of a workload.
 
     Attributes:
-        total: When the last NPU was done.
-        compute: Of the NPU that is told: picoseconds in which it computed.
-        exposed: In which it communicated and did not compute.
-        npus: How many NPUs there are.
+        total: The finish time of the last NPU.
+        compute: Compute time of the reported NPU, in picoseconds.
+        exposed: Its exposed communication, in picoseconds.
+        npus: The number of NPUs.
     """
 
     total: Time
@@ -179,16 +179,16 @@ def simulate(
     *,
     aware: bool = True,
 ) -> AstraSimRun:
-    """Runs the programs of NPUs, or one that all have.
+    """Runs one program per NPU, or one program on all NPUs.
 
     Raises:
-        TraceError: All-reduces are to go over several dimensions with all their data.
-        TopologyError: The network cannot be.
-        SimulationError: NPUs do not hand over the same collectives.
+        TraceError: The system has `baseline` all_reduce over several dimensions.
+        TopologyError: The network is invalid.
+        SimulationError: NPUs start different collectives.
     """
     if not system.nested and sum(size > 1 for size in network.sizes) > 1:
-        message = "`collective-optimization`: `baseline` over several dimensions is not carried out"
-        raise TraceError(f"{message} here: expected `localBWAware`", kind="not_carried")
+        message = "`collective-optimization`: `baseline` over several dimensions is not supported"
+        raise TraceError(f"{message}: expected `localBWAware`", kind="not_carried")
     torus = network.torus(aware=aware, nested=system.nested)
     carriage = {
         "chunk": 1,
@@ -205,7 +205,7 @@ def simulate(
 
 
 def frame(run: AstraSimRun, workload: str, network: str, *, aware: bool) -> pl.DataFrame:
-    """A run as a row: workload, network, npus, congestion, total_ps, compute_ps, exposed_ps."""
+    """Returns a row: workload, network, npus, congestion, total_ps, compute_ps, exposed_ps."""
     import polars as pl
 
     row = {"workload": workload, "network": network, "npus": run.npus, "congestion": aware}
@@ -216,11 +216,11 @@ def frame(run: AstraSimRun, workload: str, network: str, *, aware: bool) -> pl.D
 def load_programs(
     workload: Path, network: AstraSimNetwork, system: System, groups: Path | None = None
 ) -> list[_core.TrainingProgram]:
-    """The programs of ``<workload>.<npu>.et``, or of a text file of layers.
+    """Loads the programs of ``<workload>.<npu>.et``, or of a text file of layers.
 
     Raises:
-        TraceError: A trace cannot be used: with file, rank and node; or there is an all-to-all.
-        ConfigError: A file cannot be read, or a text file cannot be used.
+        TraceError: A trace is invalid, or has an all_to_all. The message has file, rank and node.
+        ConfigError: A file cannot be read, or a text file is invalid.
     """
     if workload.suffix == ".txt":
         found = [load_text(workload, network.sizes)]
@@ -233,10 +233,10 @@ def load_programs(
 
 
 def _refuse_exchanges(workload: Path, found: Sequence[_core.TrainingProgram]) -> None:
-    """Refuses all-to-alls: those by `ring` take longer there than here, where parts go directly.
+    """Refuses all-to-alls: the `ring` of ASTRA-sim takes longer than tutti's direct sends.
 
     Raises:
-        TraceError: There is one.
+        TraceError: A program has an all_to_all.
     """
     for program in found:
         for kind, name, *_ in program.tasks:
@@ -244,7 +244,7 @@ def _refuse_exchanges(workload: Path, found: Sequence[_core.TrainingProgram]) ->
                 message = (
                     f"{workload}: `{name}` is an all_to_all: ASTRA-sim's `ring` is not modelled"
                 )
-                hint = "leave it out, or use `tutti train run`, which sends parts directly"
+                hint = "remove it, or use `tutti train run`, which sends parts directly"
                 raise TraceError(message, kind="not_carried", hint=hint)
 
 
@@ -267,10 +267,10 @@ class _RawNetwork(Table):
 
 
 def load_network(path: Path) -> AstraSimNetwork:
-    """The network of a file.
+    """Loads a network file.
 
     Raises:
-        ConfigError: The file cannot be used.
+        ConfigError: The file is invalid.
     """
     source = str(path)
     given = validated(_RawNetwork, read_yaml(path, "a network of ASTRA-sim 2"), source=source)
@@ -293,13 +293,13 @@ def load_network(path: Path) -> AstraSimNetwork:
 
 
 def _known(word: str, known: Sequence[str]) -> str:
-    """A word that is one of those that are modelled.
+    """Returns a word of the supported ones.
 
     Raises:
-        ConfigError: It is another.
+        ConfigError: The word is not supported.
     """
     if word not in known:
-        problem = f"`{word}` is not modelled here: expected {' or '.join(known)}"
+        problem = f"`{word}` is not modelled: expected {' or '.join(known)}"
         raise ConfigError(problem, kind="invalid")
     return word
 
@@ -322,11 +322,11 @@ _UNUSED = (
     *("boost-mode", "trace-enabled", "track-local-mem", "local-mem-trace-filename"),
     *("local-reduction-delay", "L", "o", "g", "G"),
 )
-"""Keys that change no time in ASTRA-sim 2 either: the last four are those of a shared bus."""
+"""Keys without effect on time in ASTRA-sim 2; the last four are of a shared bus."""
 
 
 class _RawSystem(Table):
-    """Every key that is read; those of `_UNUSED` have no effect."""
+    """All keys of a system file; those of `_UNUSED` have no effect."""
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
@@ -357,10 +357,10 @@ class _RawSystem(Table):
 
 
 def load_system(path: Path) -> System:
-    """The system of a file.
+    """Loads a system file.
 
     Raises:
-        ConfigError: The file cannot be used, or asks for what is not modelled.
+        ConfigError: The file is invalid, or requires an unsupported feature.
     """
     tables = read_json(path, "a system of ASTRA-sim 2 (JSON)")
     given = validated(_RawSystem, tables, source=str(path))
@@ -384,10 +384,10 @@ class _Groups(RootModel[dict[str, list[Annotated[int, Field(ge=0, lt=_MOST_NPUS)
 
 
 def load_groups(path: Path) -> dict[str, tuple[int, ...]]:
-    """Communicators: a JSON table of names and lists of ranks.
+    """Loads communicators: a JSON table of names and lists of ranks.
 
     Raises:
-        ConfigError: The file cannot be read, or is no such table.
+        ConfigError: The file cannot be read, or has another structure.
     """
     tables = read_json(path, "a table of groups and lists of their ranks (JSON)", Bytes.LOG)
     given = validated(_Groups, tables, source=str(path))

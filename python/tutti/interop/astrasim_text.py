@@ -1,11 +1,11 @@
-"""Text workloads of ASTRA-sim 1: a line for each layer, with times and collectives.
+"""Reads text workloads of ASTRA-sim 1: a line per layer, with times and collectives.
 
-The first line names the policy, the second says how many layers follow; a layer has twelve columns:
-name, dependency, and time, collective and bytes of the forward pass, the input gradient and the
-weight gradient, then the time of the update. Times are cycles of a nanosecond, as ASTRA-sim 1 reads
-them (its converter to Chakra takes the same numbers for microseconds). All NPUs take part in each
-collective, as after that conversion. With the policies of DLRM the first layer are the embedding
-tables, and the number that follows is that of the last layer that does not need them.
+The first line is the policy, the second the number of layers. A layer has twelve columns: name and
+dependency, then time, collective and bytes of forward pass, input gradient and weight gradient, and
+last the time of the update. Times are cycles of one nanosecond, as in ASTRA-sim 1; its converter to
+Chakra reads them as microseconds. All NPUs participate in each collective, as after that
+conversion. With DLRM policies, the first layer is the embedding tables, and the number after the
+policy is the last layer that does not depend on them.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _Transfer = tuple[str, int, int, int]
 
 
 def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> _core.TrainingProgram:
-    """The program of every NPU of a network with so many NPUs in each dimension.
+    """Reads the program of every NPU of a network with `sizes` NPUs per dimension.
 
     Raises:
-        ConfigError: The file cannot be used: with its line.
-        WorkloadError: Its layers make no training loop.
+        ConfigError: The file is invalid. The message has the line.
+        WorkloadError: The layers do not form a training loop.
     """
     source = str(path)
     expected = "a text workload of ASTRA-sim 1"
@@ -54,17 +54,17 @@ def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> _co
     (_, policy), (_, count), *rows = numbered
     if policy[0] not in _POLICIES:
         expected = ", ".join(_POLICIES)
-        problem = "is no policy"
+        problem = "unknown policy"
         value = shown(policy[0])
         raise mistake(problem, source=source, key="line 1", value=value, expected=expected)
     if policy[0] not in _EMBEDDING and len(policy) > 1:
-        problem = f"what follows {policy[0]} is not modelled"
+        problem = f"arguments of {policy[0]} are not modelled"
         value = shown(" ".join(policy[1:]))
         raise mistake(
             problem, source=source, key="line 1", value=value, expected="the policy alone"
         )
     if count != [str(len(rows))]:
-        problem = f"says {' '.join(count)[:20]} layers, but {len(rows)} follow"
+        problem = f"states {' '.join(count)[:20]} layers, but {len(rows)} follow"
         raise mistake(problem, source=source, key="line 2")
     layers = [_layer(words, f"line {number}", source, len(sizes)) for number, words in rows]
     embedding = None
@@ -86,12 +86,12 @@ def _layer(words: list[str], key: str, source: str, dimensions: int) -> dict[str
     def transfer(at: int) -> _Transfer | None:
         if words[at] not in _COLLECTIVES:
             expected = ", ".join(_COLLECTIVES)
-            problem, value = "is no collective", shown(words[at])
+            problem, value = "unknown collective", shown(words[at])
             raise mistake(problem, source=source, key=key, value=value, expected=expected)
         size = _number(words[at + 1], key, source)
         name = _COLLECTIVES[words[at]]
         if name and not size:
-            raise mistake(f"{words[at]} of 0 B moves nothing", source=source, key=key)
+            raise mistake(f"{words[at]} has a size of 0 B", source=source, key=key)
         return (name, mask, size, 0) if name else None
 
     forward, backward = transfer(3), transfer(6)
@@ -112,7 +112,7 @@ def _layer(words: list[str], key: str, source: str, dimensions: int) -> dict[str
 def _number(text: str, key: str, source: str) -> int:
     number = parse_count(text, _MOST)
     if number is None:
-        problem, expected = "is no whole number", f"0 to {_MOST}"
+        problem, expected = "is not an integer in range", f"0 to {_MOST}"
         raise mistake(problem, source=source, key=key, value=shown(text), expected=expected)
     return number
 
@@ -123,8 +123,9 @@ def _embedding(layer: dict[str, Any], policy: list[str], source: str) -> dict[st
     )
     exchanged = layer["after_forward"]
     if bottom is None or not exchanged or exchanged[0][0] != "all_to_all":
-        problem = "a DLRM needs the number of its last bottom layer, and ALLTOALL in its first line"
-        raise mistake(problem, source=source, key="line 1")
+        problem = "incomplete DLRM policy"
+        expected = "the number of the last bottom layer, and ALLTOALL in the first layer"
+        raise mistake(problem, source=source, key="line 1", expected=expected)
     return {
         "bottom": bottom,
         "lookup": layer["forward"],

@@ -1,15 +1,15 @@
-"""Configuration files of BookSim 2, as they are: read, checked, and completed with its defaults.
+"""Reads and validates configuration files of BookSim 2, and fills in its defaults.
 
 A file is a list of assignments, `key = value;`, with comments from `//` to the end of the line. A
-value is a whole number, a number, a name, or a list of these in braces, without spaces:
-`{uniform,tornado}`, `{{1,5},{2}}`. Names may hold more than letters: `hotspot({{0,1},{3,1}})`. What
-is assigned again replaces what was assigned. Keys, defaults and the forms of values are those of
-BookSim 2.0 (`booksim_config.cpp`, `config.l`), except that a whole number will do where a number is
-asked for.
+value is an integer, a number, a name, or a list of these in braces, without spaces:
+`{uniform,tornado}`, `{{1,5},{2}}`. Names may have arguments: `hotspot({{0,1},{3,1}})`. A later
+assignment replaces an earlier one. Keys, defaults and forms of values are those of BookSim 2.0
+(`booksim_config.cpp`, `config.l`), but integers are valid numbers.
 
->>> config = parse("topology = mesh; k = 4; packet_size = {1,5}; limit = 64;")
->>> config.k, config.n, config.packet_size, config.unknown
-(4, 2, (1, 5), ('limit',))
+Examples:
+    >>> config = parse("topology = mesh; k = 4; packet_size = {1,5}; limit = 64;")
+    >>> config.k, config.n, config.packet_size, config.unknown
+    (4, 2, (1, 5), ('limit',))
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _MOST_CLASSES = 1 << 16
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _whole(value: object) -> int:
+def _integer(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and -_MOST <= value <= _MOST:
         return value
-    message = "a whole number"
+    message = "an integer"
     raise ValueError(message)
 
 
@@ -62,14 +62,14 @@ def _seed(value: object) -> int | str:
     if value == "time":
         return "time"
     try:
-        return _whole(value)
+        return _integer(value)
     except ValueError:
-        message = "a whole number or `time`"
+        message = "an integer or `time`"
         raise ValueError(message) from None
 
 
 def _list_of(element: Callable[[object], object], expected: str) -> Callable[[object], object]:
-    """One value, or a tuple of the values of a list."""
+    """Returns a reader of one value, or of a list as a tuple."""
 
     def read(value: object) -> object:
         try:
@@ -84,28 +84,28 @@ def _list_of(element: Callable[[object], object], expected: str) -> Callable[[ob
     return read
 
 
-_wholes = _list_of(_whole, "a whole number, or a list of them such as {1,2}")
+_integers = _list_of(_integer, "an integer, or a list of them such as {1,2}")
 _reals = _list_of(_real, "a number, or a list of them such as {0.1,0.2}")
 _names = _list_of(_name, "a name, or a list of them such as {uniform,tornado}")
-_per_packet = _list_of(_wholes, "a whole number, or a list such as {1,5} or {{1,5},{2}}")
+_per_packet = _list_of(_integers, "an integer, or a list such as {1,5} or {{1,5},{2}}")
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+Integer = Annotated[int, BeforeValidator(_integer)]
 Real = Annotated[float, BeforeValidator(_real)]
 Name = Annotated[str, BeforeValidator(_name)]
 Seed = Annotated[int | Literal["time"], BeforeValidator(_seed)]
-Wholes = Annotated[int | tuple[int, ...], BeforeValidator(_wholes)]
+Integers = Annotated[int | tuple[int, ...], BeforeValidator(_integers)]
 Reals = Annotated[float | tuple[float, ...], BeforeValidator(_reals)]
 Names = Annotated[str | tuple[str, ...], BeforeValidator(_names)]
 PerPacket = Annotated[int | tuple[int | tuple[int, ...], ...], BeforeValidator(_per_packet)]
 
 
 def split(text: str) -> tuple[str, ...]:
-    """The elements of a list: `{a,{b,c}}` has `a` and `{b,c}`; empty ones are left out.
+    """Returns the non-empty elements of a list: `{a,{b,c}}` has `a` and `{b,c}`.
 
     Raises:
-        ValueError: the braces do not match.
+        ValueError: The braces do not match.
     """
-    message = "braces that match"
+    message = "matching braces"
     depth, start, found = 0, 1, []
     for at, character in enumerate(text):
         depth += (character == "{") - (character == "}")
@@ -123,143 +123,142 @@ def split(text: str) -> tuple[str, ...]:
 
 
 class BookSimConfig(BaseModel):
-    """Every key that BookSim 2 understands, with its value or its default.
+    """All keys of BookSim 2, with their values or defaults.
 
-    Keys of which each message class may have its own value hold one for all, or a tuple:
-    `per_class` has one for each. For packets, each of these may be a tuple again, of the sizes
-    that are drawn from. Times are in cycles, sizes in flits, `channel_width` in bits; 0 and 1
-    stand for no and yes.
+    Keys with a value per message class hold one value for all classes, or a tuple; `per_class`
+    returns one per class. For packet sizes, each value may be a tuple of sizes with weights. Times
+    are in cycles, sizes in flits, `channel_width` in bits; 0 and 1 mean no and yes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     # The network.
     topology: Name = "torus"
-    k: Whole = 8
-    n: Whole = 2
-    c: Whole = 1
-    x: Whole = 8
-    y: Whole = 8
-    xr: Whole = 1
-    yr: Whole = 1
-    use_noc_latency: Whole = 1
+    k: Integer = 8
+    n: Integer = 2
+    c: Integer = 1
+    x: Integer = 8
+    y: Integer = 8
+    xr: Integer = 1
+    yr: Integer = 1
+    use_noc_latency: Integer = 1
     network_file: Name = ""
     channel_file: Name = ""
-    subnets: Whole = 1
+    subnets: Integer = 1
     routing_function: Name = "none"
-    link_failures: Whole = 0
+    link_failures: Integer = 0
     fail_seed: Seed = 0
-    in_ports: Whole = 5
-    out_ports: Whole = 5
+    in_ports: Integer = 5
+    out_ports: Integer = 5
     # Routers: buffers and virtual channels.
     router: Name = "iq"
-    num_vcs: Whole = 16
-    vc_buf_size: Whole = 8
-    buf_size: Whole = -1
+    num_vcs: Integer = 16
+    vc_buf_size: Integer = 8
+    buf_size: Integer = -1
     buffer_policy: Name = "private"
-    private_bufs: Whole = -1
-    private_buf_size: Wholes = 1
-    private_buf_start_vc: Wholes = -1
-    private_buf_end_vc: Wholes = -1
-    max_held_slots: Whole = -1
-    feedback_aging_scale: Whole = 1
-    feedback_offset: Whole = 0
-    wait_for_tail_credit: Whole = 0
-    vc_busy_when_full: Whole = 0
-    vc_prioritize_empty: Whole = 0
-    vc_priority_donation: Whole = 0
-    vc_shuffle_requests: Whole = 0
-    hold_switch_for_packet: Whole = 0
-    output_buffer_size: Whole = -1
-    vct: Whole = 0
-    noq: Whole = 0
+    private_bufs: Integer = -1
+    private_buf_size: Integers = 1
+    private_buf_start_vc: Integers = -1
+    private_buf_end_vc: Integers = -1
+    max_held_slots: Integer = -1
+    feedback_aging_scale: Integer = 1
+    feedback_offset: Integer = 0
+    wait_for_tail_credit: Integer = 0
+    vc_busy_when_full: Integer = 0
+    vc_prioritize_empty: Integer = 0
+    vc_priority_donation: Integer = 0
+    vc_shuffle_requests: Integer = 0
+    hold_switch_for_packet: Integer = 0
+    output_buffer_size: Integer = -1
+    vct: Integer = 0
+    noq: Integer = 0
     # Routers: pipeline, in cycles, and speed-up.
-    routing_delay: Whole = 1
-    vc_alloc_delay: Whole = 1
-    sw_alloc_delay: Whole = 1
-    st_prepare_delay: Whole = 0
-    st_final_delay: Whole = 1
-    credit_delay: Whole = 0
-    output_delay: Whole = 0
+    routing_delay: Integer = 1
+    vc_alloc_delay: Integer = 1
+    sw_alloc_delay: Integer = 1
+    st_prepare_delay: Integer = 0
+    st_final_delay: Integer = 1
+    credit_delay: Integer = 0
+    output_delay: Integer = 0
     internal_speedup: Real = 1.0
-    input_speedup: Whole = 1
-    output_speedup: Whole = 1
-    speculative: Whole = 0
-    spec_check_elig: Whole = 1
-    spec_check_cred: Whole = 1
-    spec_mask_by_reqs: Whole = 0
+    input_speedup: Integer = 1
+    output_speedup: Integer = 1
+    speculative: Integer = 0
+    spec_check_elig: Integer = 1
+    spec_check_cred: Integer = 1
+    spec_mask_by_reqs: Integer = 0
     spec_sw_allocator: Name = "prio"
     # Routers: allocators.
     vc_allocator: Name = "islip"
     sw_allocator: Name = "islip"
     arb_type: Name = "round_robin"
-    alloc_iters: Whole = 1
+    alloc_iters: Integer = 1
     # Traffic.
-    classes: Whole = 1
-    class_priority: Wholes = 0
+    classes: Integer = 1
+    class_priority: Integers = 0
     priority: Name = "none"
     traffic: Names = "uniform"
     perm_seed: Seed = 0
     injection_process: Names = "bernoulli"
     injection_rate: Reals = 0.1
-    injection_rate_uses_flits: Whole = 0
+    injection_rate_uses_flits: Integer = 0
     burst_alpha: Real = 0.5
     burst_beta: Real = 0.5
     burst_r1: Real = -1.0
     packet_size: PerPacket = 1
     packet_size_rate: PerPacket = 1
-    batch_size: Whole = 1000
-    batch_count: Whole = 1
-    max_outstanding_requests: Whole = 0
+    batch_size: Integer = 1000
+    batch_count: Integer = 1
+    max_outstanding_requests: Integer = 0
     # Requests and replies.
-    use_read_write: Wholes = 0
+    use_read_write: Integers = 0
     write_fraction: Reals = 0.5
-    read_request_size: Wholes = 1
-    write_request_size: Wholes = 1
-    read_reply_size: Wholes = 1
-    write_reply_size: Wholes = 1
-    read_request_begin_vc: Whole = 0
-    read_request_end_vc: Whole = 5
-    write_request_begin_vc: Whole = 2
-    write_request_end_vc: Whole = 7
-    read_reply_begin_vc: Whole = 8
-    read_reply_end_vc: Whole = 13
-    write_reply_begin_vc: Whole = 10
-    write_reply_end_vc: Whole = 15
-    read_request_subnet: Whole = 0
-    read_reply_subnet: Whole = 0
-    write_request_subnet: Whole = 0
-    write_reply_subnet: Whole = 0
-    # Simulation: how long, and when it has settled.
+    read_request_size: Integers = 1
+    write_request_size: Integers = 1
+    read_reply_size: Integers = 1
+    write_reply_size: Integers = 1
+    read_request_begin_vc: Integer = 0
+    read_request_end_vc: Integer = 5
+    write_request_begin_vc: Integer = 2
+    write_request_end_vc: Integer = 7
+    read_reply_begin_vc: Integer = 8
+    read_reply_end_vc: Integer = 13
+    write_reply_begin_vc: Integer = 10
+    write_reply_end_vc: Integer = 15
+    read_request_subnet: Integer = 0
+    read_reply_subnet: Integer = 0
+    write_request_subnet: Integer = 0
+    write_reply_subnet: Integer = 0
+    # Simulation: duration and convergence.
     sim_type: Name = "latency"
-    sim_count: Whole = 1
+    sim_count: Integer = 1
     seed: Seed = 0
-    sample_period: Whole = 1000
-    warmup_periods: Whole = 3
-    max_samples: Whole = 10
-    measure_stats: Wholes = 1
-    pair_stats: Whole = 0
-    include_queuing: Whole = 1
+    sample_period: Integer = 1000
+    warmup_periods: Integer = 3
+    max_samples: Integer = 10
+    measure_stats: Integers = 1
+    pair_stats: Integer = 0
+    include_queuing: Integer = 1
     latency_thres: Reals = 500.0
     warmup_thres: Reals = 0.05
     acc_warmup_thres: Reals = 0.05
     stopping_thres: Reals = 0.05
     acc_stopping_thres: Reals = 0.05
-    deadlock_warn_timeout: Whole = 256
+    deadlock_warn_timeout: Integer = 256
     # Power.
-    sim_power: Whole = 0
+    sim_power: Integer = 0
     power_output_file: Name = "pwr_tmp"
     tech_file: Name = ""
-    channel_width: Whole = 128
-    channel_sweep: Whole = 0
-    # What is written, some of it only by builds that ask for it.
-    print_activity: Whole = 0
-    print_csv_results: Whole = 0
-    viewer_trace: Whole = 0
+    channel_width: Integer = 128
+    channel_sweep: Integer = 0
+    # Output, some of it only in builds with the option enabled.
+    print_activity: Integer = 0
+    print_csv_results: Integer = 0
+    viewer_trace: Integer = 0
     watch_file: Name = ""
-    watch_flits: Wholes = ()
-    watch_packets: Wholes = ()
-    watch_transactions: Wholes = ()
+    watch_flits: Integers = ()
+    watch_packets: Integers = ()
+    watch_transactions: Integers = ()
     watch_out: Name = ""
     stats_out: Name = ""
     injected_flits_out: Name = ""
@@ -275,11 +274,11 @@ class BookSimConfig(BaseModel):
     sent_packets_out: Name = ""
 
     unknown: tuple[str, ...] = ()
-    """Keys that stood in the file and mean nothing to BookSim, which refuses them."""
+    """Keys of the file that are unknown to BookSim, which refuses them."""
 
     @property
     def given(self) -> frozenset[str]:
-        """The keys that were assigned; the others have their defaults."""
+        """The assigned keys; all others have their defaults."""
         return frozenset(self.model_fields_set - {"unknown"})
 
     @property
@@ -288,10 +287,10 @@ class BookSimConfig(BaseModel):
         return f"{self.routing_function}_{self.topology}"
 
     def per_class(self, key: str) -> tuple[Any, ...]:
-        """A value for each of the `classes`; where a list has fewer, its last one for the rest.
+        """Returns a value per message class; the last one of a shorter list repeats.
 
         Raises:
-            ConfigError: there is no such key, its list is empty, or `classes` is out of range.
+            ConfigError: The key is unknown, its list is empty, or `classes` is out of range.
         """
         if not 1 <= self.classes <= _MOST_CLASSES:
             raise mistake(
@@ -301,7 +300,7 @@ class BookSimConfig(BaseModel):
                 expected=f"1 to {_MOST_CLASSES}",
             )
         if key not in KEYS:
-            raise mistake(f"`{key}` is no key of BookSim", source="per_class")
+            raise mistake(f"`{key}` is not a key of BookSim", source="per_class")
         value = getattr(self, key)
         values = value if isinstance(value, tuple) else (value,)
         if not values:
@@ -310,15 +309,15 @@ class BookSimConfig(BaseModel):
 
 
 KEYS: frozenset[str] = frozenset(BookSimConfig.model_fields) - {"unknown"}
-"""What BookSim understands."""
+"""The keys of BookSim."""
 
 
 def read(path: str | Path) -> BookSimConfig:
     """Reads a configuration file.
 
     Raises:
-        ConfigError: the file cannot be read, is no configuration, or a value is not of the form
-            that its key has; the message names line and column.
+        ConfigError: The file cannot be read or parsed, or a value has the wrong type. The message
+            names line and column.
     """
     path = Path(path)
     text = read_text(
@@ -328,10 +327,10 @@ def read(path: str | Path) -> BookSimConfig:
 
 
 def parse(text: str, *, source: str = "the configuration") -> BookSimConfig:
-    """Reads a configuration from text; `source` names it in errors.
+    """Reads a configuration from text; errors name `source`.
 
     Raises:
-        ConfigError: as for `read`.
+        ConfigError: As for `read`.
     """
     assigned = {key.text: value for key, value in _assignments(text, source)}
     unknown = tuple(key for key in assigned if key not in KEYS)
@@ -342,7 +341,7 @@ def parse(text: str, *, source: str = "the configuration") -> BookSimConfig:
         first = error.errors(include_url=False)[0]
         key = str(first["loc"][0])
         raise mistake(
-            "the value is of another kind",
+            "the value has the wrong type",
             source=_place(source, assigned[key]),
             key=key,
             value=shown(assigned[key].text)[1:-1],
@@ -363,16 +362,16 @@ class _Token(NamedTuple):
 
 _COMMENT = re.compile(r"//[^\n]*")
 _SPACE = re.compile(r"[ \t\r]+")
-# Of all that match, the longest counts; of these, the first.
+# The longest match wins; among equal lengths, the first.
 _LIST = re.compile(r"\{[A-Za-z0-9_\-.({,)}]+\}")
-_WHOLE = re.compile(r"-?[0-9]+")
+_INTEGER = re.compile(r"-?[0-9]+")
 _REAL = re.compile(r"-?(?:[0-9]*\.)?[0-9]+(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z_\-/.][A-Za-z0-9_\-/.+({,)}]*")
 _KINDS = (
     ("skip", _COMMENT),
     ("skip", _SPACE),
     ("list", _LIST),
-    ("whole", _WHOLE),
+    ("integer", _INTEGER),
     ("real", _REAL),
     ("word", _WORD),
 )
@@ -387,37 +386,37 @@ def _tokens(text: str, source: str) -> Iterator[_Token]:
             kind, word = max(found, key=lambda one: len(one[1]), default=("mark", line[at]))
             if kind != "skip":
                 token = _Token(kind, word, word, number, at + 1)
-                if kind in {"whole", "real"}:
+                if kind in {"integer", "real"}:
                     token = token._replace(value=_number(token, source))
                 yield token
             at += len(word)
 
 
 def _number(token: _Token, source: str) -> int | float:
-    """Its value; more digits than 10 are too many for a whole number whatever they are."""
-    whole = token.kind == "whole"
-    if whole and len(token.text.lstrip("-").lstrip("0")) <= 10:
+    """Returns the value of a token; integers have at most 10 digits."""
+    is_integer = token.kind == "integer"
+    if is_integer and len(token.text.lstrip("-").lstrip("0")) <= 10:
         value: int | float = int(token.text)
     else:
-        value = math.inf if whole else float(token.text)
-    if (abs(value) > _MOST) if whole else not math.isfinite(value):
+        value = math.inf if is_integer else float(token.text)
+    if (abs(value) > _MOST) if is_integer else not math.isfinite(value):
         raise mistake(
             "the number is too large",
             source=_place(source, token),
             value=shown(token.text)[1:-1],
-            expected=f"at most {_MOST}" if whole else "a number of 64 bits",
+            expected=f"at most {_MOST}" if is_integer else "a number of 64 bits",
         )
     return value
 
 
 def _number_or_text(text: str) -> int | float | str:
-    if _WHOLE.fullmatch(text) and len(text.lstrip("-").lstrip("0")) <= 10:
+    if _INTEGER.fullmatch(text) and len(text.lstrip("-").lstrip("0")) <= 10:
         return int(text)
     return float(text) if _REAL.fullmatch(text) else text
 
 
 def _assignments(text: str, source: str) -> Iterator[tuple[_Token, _Token]]:
-    """Pairs of key and value."""
+    """Yields pairs of key and value."""
     tokens = _tokens(text, source)
     before = _Token("mark", "", "", 1, 1)
     for key in tokens:
@@ -436,24 +435,24 @@ def _assignments(text: str, source: str) -> Iterator[tuple[_Token, _Token]]:
 
 
 _HINTS = {
-    '"': "values stand without quotes",
-    "'": "values stand without quotes",
-    "{": "a list has no spaces in it, and something between its braces",
-    "#": "comments begin with `//`",
-    "+": "a number has no `+` before it",
+    '"': "write values without quotes",
+    "'": "write values without quotes",
+    "{": "a list has no spaces and at least one element",
+    "#": "comments start with `//`",
+    "+": "write numbers without `+`",
 }
 
 
 def _unexpected(source: str, found: _Token | None, expected: str, before: _Token) -> ConfigError:
-    """What stands where something else should, or the end of the text behind `before`."""
+    """Returns the error of an unexpected token, or of the end of the text after `before`."""
     if found is None:
         place = _place(source, before._replace(column=before.column + len(before.text)))
-        return mistake("the text ends here", source=place, expected=expected)
+        return mistake("unexpected end of the text", source=place, expected=expected)
     return mistake(
         f"found `{shown(found.text)[1:-1]}`",
         source=_place(source, found),
         expected=expected,
-        hint=_HINTS.get(found.text, "a line is such as `num_vcs = 4;`"),
+        hint=_HINTS.get(found.text, "write lines such as `num_vcs = 4;`"),
     )
 
 

@@ -1,6 +1,6 @@
-"""The routers of a configuration of BookSim 2 as a table of ours.
+"""Converts the routers of a BookSim 2 configuration to a tutti table.
 
-Names on the left are those of `booksim_config.cpp` and of its allocators and arbiters.
+Keys of `_ALLOCATORS` are names of `booksim_config.cpp`, its allocators and arbiters.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _ALLOCATORS = {
 
 
 def router(given: BookSimInput) -> dict[str, Any]:
-    """Our table of routers like those of a configuration.
+    """Returns the router table of a configuration.
 
     Raises:
-        ConfigError: It has routers that have no counterpart here.
+        ConfigError: The configuration has routers that tutti does not model.
     """
     config = given.config
     speedup = config.internal_speedup
     if speedup != math.floor(speedup):
-        raise given.refused("internal_speedup", "a whole number")
+        raise given.refused("internal_speedup", "an integer")
     buffer, vcs = config.vc_buf_size, max(config.num_vcs, 1)
     if config.buf_size > 0:
         buffer = config.buf_size // vcs
     if config.buf_size > 0 and config.buf_size % vcs:
-        raise given.refused("buf_size", "a multiple of `num_vcs`: each VC has its own buffer")
+        raise given.refused("buf_size", "a multiple of `num_vcs`: VCs have private buffers")
     table: dict[str, Any] = {
         "vcs": config.num_vcs,
         "buffer": buffer,
@@ -70,36 +70,36 @@ def _priority(given: BookSimInput) -> str:
 
 
 def _allocators(given: BookSimInput) -> dict[str, Any]:
-    """Both, their arbiter and their iterations; and speculation, which may have one of its own."""
+    """Returns both allocators, their arbiter and iterations, and the speculative allocator."""
     config = given.config
     keys = {"vc_allocator": "vc_allocator", "switch_allocator": "sw_allocator"}
-    own = config.speculative > 0 and config.spec_sw_allocator != "prio"
-    if own:
+    separate = config.speculative > 0 and config.spec_sw_allocator != "prio"
+    if separate:
         keys["speculation"] = "spec_sw_allocator"
     found = {ours: _allocator(given, key) for ours, key in keys.items()}
     table: dict[str, Any] = {
         ours: name for ours, (name, _, _) in found.items() if ours != "speculation"
     }
     for place, name in ((1, "iterations"), (2, "arbiter")):
-        asked = {one[place] for one in found.values() if one[place] is not None}
-        if len(asked) > 1:
-            shared = "the same for all allocators of a router"
-            raise given.refused("sw_allocator", shared, problem=f"has {name} of its own")
-        if asked:
-            table[name] = asked.pop()
+        values = {one[place] for one in found.values() if one[place] is not None}
+        if len(values) > 1:
+            shared = "the same value for all allocators of a router"
+            raise given.refused("sw_allocator", shared, problem=f"has different {name}")
+        if values:
+            table[name] = values.pop()
     if config.speculative > 0:
         table["speculation"] = {
             "check_vc": config.spec_check_elig > 0,
             "check_credit": config.spec_check_cred > 0,
             "yield_to_requests": config.spec_mask_by_reqs > 0,
         }
-        if own:
+        if separate:
             table["speculation"]["allocator"] = found["speculation"][0]
     return table
 
 
 def _allocator(given: BookSimInput, key: str) -> tuple[str, int | None, str | None]:
-    """Our name of it, its iterations and its arbiter, where it has any."""
+    """Returns tutti's name of an allocator, its iterations and its arbiter, if any."""
     name, argument = call(getattr(given.config, key))
     if name not in _ALLOCATORS:
         raise given.refused(key, ", ".join(_ALLOCATORS))

@@ -1,4 +1,4 @@
-"""Traffic of a configuration of BookSim 2, and what is taken apart on the way to it."""
+"""Converts the traffic of a BookSim 2 configuration to tutti tables."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _Sizes = int | tuple[int, ...]
 
 
 class BookSimInput(NamedTuple):
-    """A configuration, what errors call it, and what is to be said of it."""
+    """A configuration, its name in errors, and remarks on its conversion."""
 
     config: BookSimConfig
     source: str
     remarks: list[str]
     changes: Mapping[str, str] = MappingProxyType({})
-    """Where keys stand that are not in the file: arguments, by key."""
+    """The arguments that assign keys outside the file, by key."""
 
     def place(self, key: str) -> str:
-        """Where a key stands: in an argument, or in the file."""
+        """Returns the argument that assigns a key, or the file."""
         return self.changes.get(key, self.source)
 
     def refused(self, key: str, expected: str, *, problem: str = "", hint: str = "") -> ConfigError:
-        """The error that a key ends in."""
+        """Returns the error of a key with an unsupported value."""
         return mistake(
-            problem or "has no counterpart here",
+            problem or "is not supported",
             source=self.place(key),
             key=key,
             value=shown(getattr(self.config, key)),
@@ -57,7 +57,7 @@ class BookSimInput(NamedTuple):
 
 
 def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN401 - a table or several
-    """A table, or a list of them; and the grid that patterns along one go by."""
+    """Returns a table, or a list of tables, and sets the grid that patterns require."""
     config = given.config
     tables = []
     keys = ("traffic", "injection_process", "injection_rate", "class_priority")
@@ -80,7 +80,7 @@ def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN4
 
 
 def _packet(given: BookSimInput, size: _Sizes, weight: _Sizes) -> tuple[int | str, float]:
-    """The sizes of a class, and their mean."""
+    """Returns the packet sizes of a class, and their mean."""
     sizes = size if isinstance(size, tuple) else (size,)
     weights = weight if isinstance(weight, tuple) else (weight,)
     if not sizes or not weights or len(weights) > len(sizes):
@@ -103,12 +103,12 @@ def _process(given: BookSimInput, text: str) -> str:
     config = given.config
     values = [config.burst_alpha, config.burst_beta, config.burst_r1]
     try:
-        own = [float(part) for part in argument.split(",")] if argument else []
-        if len(own) > len(values):
-            raise ValueError(own)
+        explicit = [float(part) for part in argument.split(",")] if argument else []
+        if len(explicit) > len(values):
+            raise ValueError(explicit)
     except ValueError:
         raise given.refused("injection_process", "on_off(ALPHA,BETA,R1)") from None
-    values[: len(own)] = own
+    values[: len(explicit)] = explicit
     named = zip(("alpha", "beta", "r1"), values, strict=True)
     stated = [f"{name}={value!r}" for name, value in named if value >= 0]
     if len(stated) != 2:
@@ -126,7 +126,7 @@ def _pattern(given: BookSimInput, text: str, topology: dict[str, Any]) -> str:
         config = given.config
         k, n, xr = _numbers(given, argument, (config.k, config.n, config.xr))
         if not 1 <= k * xr < 1 << 32 or not 1 <= n <= 20:
-            raise given.refused("traffic", f"{name}(k,n,xr)", problem="has no such grid")
+            raise given.refused("traffic", f"{name}(k,n,xr)", problem="has an invalid grid")
         grid = [k * xr] * n
         if topology.setdefault("grid", grid) != grid:
             raise given.refused("traffic", "the same grid in every class")
@@ -146,14 +146,14 @@ def _pattern_with_nodes(given: BookSimInput, name: str, argument: str) -> str:
         seed = config.perm_seed if isinstance(config.perm_seed, int) else -1
         (seed,) = _numbers(given, argument, (seed,))
         if seed < 0:
-            raise given.refused("perm_seed", "a whole number, 0 or more")
-        given.remarks.append("`randperm` is another permutation than BookSim's for the same seed")
+            raise given.refused("perm_seed", "an integer, 0 or more")
+        given.remarks.append("`randperm` differs from the permutation of BookSim for the same seed")
         return f"random_permutation:{seed}"
     lists = split(f"{{{argument}}}") if argument else ()
     nodes = [part.strip("{}") for part in lists]
     if not nodes or not all(re.fullmatch(r"[0-9]+(,[0-9]+)*", part) for part in nodes):
-        expected = f"{name}({{NODE,...}}), which names its nodes"
-        raise given.refused("traffic", expected, problem="has nodes that are drawn, or none")
+        expected = f"{name}({{NODE,...}}) with explicit nodes"
+        raise given.refused("traffic", expected, problem="has random nodes or none")
     if name == "background" or len(nodes) == 1:
         return f"{name}:{nodes[0]}"
     count = nodes[0].count(",") + 1
@@ -167,16 +167,16 @@ def _refuse_dragon(given: BookSimInput) -> str:
 
 
 def _numbers(given: BookSimInput, argument: str, default: tuple[int, ...]) -> tuple[int, ...]:
-    """The parameters in parentheses, as far as there are any; else the keys of the same name."""
+    """Returns the parameters in parentheses; missing ones have the values of their keys."""
     parts = argument.split(",") if argument else []
     if len(parts) > len(default) or not all(re.fullmatch(r"-?[0-9]{1,9}", one) for one in parts):
-        raise given.refused("traffic", f"at most {len(default)} whole numbers in parentheses")
-    own = [int(part) for part in parts]
-    return (*own, *default[len(own) :])
+        raise given.refused("traffic", f"at most {len(default)} integers in parentheses")
+    explicit = [int(part) for part in parts]
+    return (*explicit, *default[len(explicit) :])
 
 
 def call(text: str) -> tuple[str, str]:
-    """`name(argument)`, taken apart; braces around a single list of arguments stay out."""
+    """Splits `name(argument)`, without the braces around a single list of arguments."""
     name, _, rest = text.partition("(")
     argument = rest.removesuffix(")")
     if argument.startswith("{") and argument.endswith("}"):

@@ -1,12 +1,12 @@
-"""Chakra execution traces (MLCommons): one file of nodes for each rank, ``<prefix>.<rank>.et``.
+"""Chakra execution traces (MLCommons): one file of nodes per rank, ``<prefix>.<rank>.et``.
 
-A file is a stream of protobuf messages, each behind its length: first the metadata, then nodes.
-What a node is and moves stands in attributes, whose values may be of any type; readers differ in
-which types they look at, and one that finds none takes it for 0. Here a number is read from any
-numeric type, what is no number where one is asked for is refused, and so is a collective of no
-bytes. Attributes keep their order and type, so that what was read is written as it was.
+A file is a stream of length-prefixed protobuf messages: metadata, then nodes. Attributes describe
+the operation and the bytes of a node; their values may have any type. Other readers accept
+different types and read an unknown type as 0. This reader accepts all numeric types, and refuses
+other types and collectives of 0 bytes. Order and types of attributes are preserved, so that a
+written trace equals the trace read.
 
-Source: the schema of mlcommons/chakra 1.0.0 (``et_def.proto``); gzipped files are read as they are.
+Source: the schema of mlcommons/chakra 1.0.0 (``et_def.proto``). Files may be gzipped.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ COLLECTIVES = (
     "reduce_scatter_block",
     "barrier",
 )
-"""By the number of `comm_type`."""
+"""Names by the number of `comm_type`."""
 
 _SCALARS = (
     ("double", 1),
@@ -71,17 +71,17 @@ _SCALARS = (
     ("string", 9),
     ("bytes", 12),
 )
-"""The types of attributes, with the numbers that descriptors have for them."""
+"""The types of attributes, with their numbers in descriptors."""
 
 _NOT_NUMBERS = {"bool", "string", "bytes"}
 _MOST_NUMBER = (1 << 53) - 1
 _MOST_US = MOST // 10**6
-"""A longer time does not fit as picoseconds."""
+"""Maximum duration that picoseconds can represent."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A value with its type, such as ``("int64", 5)``; the type of several ends in ``_list``."""
+    """A value with its type, such as ``("int64", 5)``; types of lists end in ``_list``."""
 
     kind: str
     value: Any
@@ -92,17 +92,18 @@ class Node:
     """A node of a trace.
 
     Attributes:
-        id: Its number, unique in its file.
-        name: Its name.
+        id: The number of the node, unique in its file.
+        name: The name.
         type: One of `NODE_TYPES`.
-        data_deps: The nodes whose data it needs.
-        ctrl_deps: The nodes that come before it.
-        duration_us: What it took where it was recorded; 0 where nothing was.
-        start_us: When it began there.
-        attributes: By name.
-        inputs: What went in: values, shapes and types, as text.
-        outputs: What came out.
-        place: File, rank and node, for messages.
+        data_deps: The nodes of data dependencies.
+        ctrl_deps: The nodes of control dependencies.
+        duration_us: The recorded duration, or 0.
+
+        start_us: The recorded start time.
+        attributes: Attributes by name.
+        inputs: Values, shapes and types of the inputs, as text.
+        outputs: The same of the outputs.
+        place: File, rank and node, for errors.
     """
 
     id: int
@@ -118,10 +119,10 @@ class Node:
     place: str = field(default="", compare=False)
 
     def number(self, name: str) -> int | None:
-        """A whole number from 0 to 2^53 - 1, from any numeric type; none without the attribute.
+        """Returns an attribute as an integer from 0 to 2^53 - 1; None if it is missing.
 
         Raises:
-            TraceError: It is no such number.
+            TraceError: The value is not such an integer.
         """
         found = self.attributes.get(name)
         if found is None:
@@ -134,34 +135,34 @@ class Node:
         elif not 0 <= value <= _MOST_NUMBER:
             problem = f"is {value}"
         if problem:
-            message = f"{self.place}: attribute `{name}` {problem}: expected a whole number"
+            message = f"{self.place}: attribute `{name}` {problem}: expected an integer"
             message += " from 0 to 2^53 - 1"
             raise TraceError(message, kind="attribute_type", fields={"attribute": name})
         return int(value)
 
     def needed(self, name: str) -> int:
-        """The same where it must be there.
+        """Returns a required attribute as an integer.
 
         Raises:
-            TraceError: It is missing, or no whole number.
+            TraceError: The attribute is missing, or not an integer in range.
         """
         value = self.number(name)
         if value is None:
-            message = f"{self.place}: a {self.type} node needs an attribute `{name}`"
+            message = f"{self.place}: the {self.type} node has no attribute `{name}`"
             raise TraceError(message, kind="missing_attribute", fields={"attribute": name})
         return value
 
     @property
     def collective(self) -> tuple[str, int]:
-        """Which collective a COMM_COLL node is, and its bytes.
+        """The collective of a COMM_COLL node, and its bytes.
 
         Raises:
-            TraceError: It says no collective, or one of no bytes.
+            TraceError: The collective is missing or unknown, or has no bytes.
         """
         which = self.needed("comm_type")
         if not 0 <= which < len(COLLECTIVES):
             known = ", ".join(f"{i} {name}" for i, name in enumerate(COLLECTIVES))
-            message = f"{self.place}: `comm_type` {which} is no collective: expected {known}"
+            message = f"{self.place}: unknown collective `comm_type` {which}: expected {known}"
             raise TraceError(message, kind="unknown_collective", fields={"comm_type": which})
         name = COLLECTIVES[which]
         size = self.needed("comm_size") if name != "barrier" else 0
@@ -176,9 +177,9 @@ class ChakraTrace:
     """The trace of a rank.
 
     Attributes:
-        nodes: Its nodes, as they stand in the file.
-        version: Of the schema it was written with.
-        attributes: Of the file.
+        nodes: The nodes, in file order.
+        version: The version of the schema.
+        attributes: The attributes of the file.
         source: The file.
     """
 
@@ -188,31 +189,31 @@ class ChakraTrace:
     source: str = ""
 
     def ordered(self) -> list[Node]:
-        """The nodes, each after those it waits for, else as they stand in the file.
+        """Returns the nodes in topological order, else in file order.
 
         Raises:
-            TraceError: Two nodes have one number, one waits for a node that is not there, or nodes
-                wait for each other.
+            TraceError: Two nodes have the same number, a dependency is missing, or dependencies
+                form a cycle.
         """
         by_id = {node.id: node for node in self.nodes}
         if len(by_id) < len(self.nodes):
             counts = Counter(node.id for node in self.nodes)
             twice = next(node for node in self.nodes if counts[node.id] > 1)
-            message = f"{twice.place}: another node has this number"
+            message = f"{twice.place}: another node has the same number"
             raise TraceError(message, kind="same_number", fields={"node": twice.id})
         waits = {}
         for node in self.nodes:
             waits[node.id] = [*node.data_deps, *node.ctrl_deps]
             missing = next((one for one in waits[node.id] if one not in by_id), None)
             if missing is not None:
-                message = f"{node.place}: waits for node {missing}, which is not there"
+                message = f"{node.place}: depends on node {missing}, which is missing"
                 raise TraceError(message, kind="missing_node", fields={"node": missing})
         sorter = TopologicalSorter(waits)
         try:
             sorter.prepare()
         except CycleError as error:
-            circle = " -> ".join(str(one) for one in error.args[1][:9])
-            message = f"{self.source}: nodes wait for each other: {circle}"
+            cycle = " -> ".join(str(one) for one in error.args[1][:9])
+            message = f"{self.source}: dependencies form a cycle: {cycle}"
             raise TraceError(message, kind="circle") from None
         position = {node.id: index for index, node in enumerate(self.nodes)}
         found: list[Node] = []
@@ -227,7 +228,7 @@ def read(path: str | Path) -> ChakraTrace:
     """Reads the trace of a rank.
 
     Raises:
-        TraceError: The file cannot be read, is cut short, or is no trace.
+        TraceError: The file cannot be read, is truncated, or is not a trace.
     """
     source = Path(path)
     stream = _bytes(source)
@@ -247,10 +248,10 @@ def read(path: str | Path) -> ChakraTrace:
 
 
 def read_all(prefix: str | Path) -> list[ChakraTrace]:
-    """Reads ``<prefix>.0.et``, ``<prefix>.1.et`` and so on: all ranks.
+    """Reads the traces of all ranks: ``<prefix>.0.et``, ``<prefix>.1.et`` and so on.
 
     Raises:
-        TraceError: There are none, or one between others is missing.
+        TraceError: The file of a rank is missing.
     """
     folder, stem = Path(prefix).parent, Path(prefix).name
     ranks = {}
@@ -259,17 +260,17 @@ def read_all(prefix: str | Path) -> list[ChakraTrace]:
         if rank.isdecimal():
             ranks[int(rank)] = file
     if not ranks:
-        message = f"{prefix}: there is no file {prefix}.0.et"
+        message = f"{prefix}: missing file {prefix}.0.et"
         raise TraceError(message, kind="missing_rank", fields={"rank": 0})
     for number in range(max(ranks) + 1):
         if number not in ranks:
-            message = f"{prefix}: there is no file of rank {number}, but one of rank {max(ranks)}"
+            message = f"{prefix}: missing file of rank {number}: expected ranks 0 to {max(ranks)}"
             raise TraceError(message, kind="missing_rank", fields={"rank": number})
     return [read(ranks[number]) for number in range(len(ranks))]
 
 
 def write(path: str | Path, trace: ChakraTrace) -> Path:
-    """Writes the trace of a rank; a name that ends in ``.gz`` is compressed.
+    """Writes the trace of a rank; ``.gz`` files are compressed.
 
     Returns:
         The path written.
@@ -310,16 +311,16 @@ def _bytes(source: Path) -> bytes:
     try:
         unpacked = zlib.decompressobj(wbits=31).decompress(stream, Bytes.TRACE + 1)
     except zlib.error as error:
-        message = f"{source}: cannot be unpacked: {error}"
+        message = f"{source}: cannot be decompressed: {error}"
         raise TraceError(message, kind="unreadable") from None
     if len(unpacked) > Bytes.TRACE:
-        message = f"{source}: larger than {Bytes.TRACE >> 20} MiB when unpacked"
+        message = f"{source}: larger than {Bytes.TRACE >> 20} MiB when decompressed"
         raise TraceError(message, kind="too_large")
     return unpacked
 
 
 def _messages(stream: bytes, source: Path) -> Iterator[bytes]:
-    """The messages of a stream, each behind its length."""
+    """Yields the length-prefixed messages of a stream."""
     at = 0
     while at < len(stream):
         start, length, shift = at, 0, 0
@@ -339,7 +340,7 @@ def _messages(stream: bytes, source: Path) -> Iterator[bytes]:
 
 
 def _cut(source: Path, start: int) -> TraceError:
-    message = f"{source}: the message that begins at byte {start} is cut short"
+    message = f"{source}: the message at byte {start} is truncated"
     return TraceError(message, kind="truncated", fields={"byte": start})
 
 
@@ -351,29 +352,32 @@ def _length(value: int) -> bytes:
     return bytes([*parts, value])
 
 
-def _parsed(kind: Any, part: bytes, source: Path, what: str) -> Any:  # noqa: ANN401 - made at run time
+def _parsed(kind: Any, part: bytes, source: Path, what: str) -> Any:  # noqa: ANN401 - generated at run time
     from google.protobuf.message import DecodeError
 
     message = kind()
     try:
         message.ParseFromString(part)
     except DecodeError:
-        problem = f"{source}: {what} is no message of a Chakra trace"
+        problem = f"{source}: {what} is not a message of a Chakra trace"
         raise TraceError(problem, kind="malformed") from None
     return message
 
 
-def _node(message: Any, source: Path) -> Node:  # noqa: ANN401 - made at run time
+def _node(message: Any, source: Path) -> Node:  # noqa: ANN401 - generated at run time
     rank = source.name.split(".")[-2] if source.name.count(".") > 1 else "?"
     place = f"{source}, rank {rank}, node {message.id}"
     if not 0 < message.type < len(NODE_TYPES):
-        problem = f"{place}: type {message.type} is none: expected 1 to {len(NODE_TYPES) - 1}"
+        problem = f"{place}: unknown type {message.type}: expected 1 to {len(NODE_TYPES) - 1}"
         raise TraceError(problem, kind="unknown_type", fields={"type": message.type})
     if message.duration_micros > _MOST_US:
-        problem = f"{place}: takes {message.duration_micros} us: expected at most {_MOST_US}"
+        problem = (
+            f"{place}: duration of {message.duration_micros} us is too long: expected at most "
+            f"{_MOST_US}"
+        )
         raise TraceError(problem, kind="attribute_type", fields={"attribute": "duration_micros"})
 
-    def told(name: str) -> tuple[str, str, str] | None:
+    def tensors(name: str) -> tuple[str, str, str] | None:
         if not message.HasField(name):
             return None
         info = getattr(message, name)
@@ -388,13 +392,13 @@ def _node(message: Any, source: Path) -> Node:  # noqa: ANN401 - made at run tim
         duration_us=message.duration_micros,
         start_us=message.start_time_micros,
         attributes=_attributes(message.attr),
-        inputs=told("inputs"),
-        outputs=told("outputs"),
+        inputs=tensors("inputs"),
+        outputs=tensors("outputs"),
         place=place,
     )
 
 
-def _attributes(given: Any) -> dict[str, Attribute]:  # noqa: ANN401 - made at run time
+def _attributes(given: Any) -> dict[str, Attribute]:  # noqa: ANN401 - generated at run time
     found = {}
     for one in given:
         kind = one.WhichOneof("value")
@@ -420,7 +424,7 @@ def _put_attributes(into: Any, attributes: dict[str, Attribute]) -> None:  # noq
 
 @cache
 def _schema() -> dict[str, Any]:
-    """The messages of the schema, by name."""
+    """Returns the message classes of the schema, by name."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     file = descriptor_pb2.FileDescriptorProto(

@@ -1,10 +1,10 @@
-"""Topologies of SCALE-Sim: CSV tables of convolutions or matrix products, read as models.
+"""Reads SCALE-Sim topologies (CSV tables of convolutions or matrix products) as models.
 
-A convolution is a line of name, height and width of the input, height and width of the filter,
-channels, filters, stride (and the stride across, where it differs); a product one of name, M, N, K.
-The first line names the columns, each line ends with a comma. Nothing is padded: an output has
-``ceil((input - filter + stride) / stride)`` pixels along a side, as SCALE-Sim counts them. Lines
-whose name contains ``DP`` are depth-wise: each channel is convolved by itself, one after the other.
+The line of a convolution has name, height and width of the input, height and width of the filter,
+channels, filters, stride (and the horizontal stride, if different). The line of a product has name,
+M, N, K. The first line names the columns; each line ends with a comma. Inputs are not padded: each
+side of the output has ``ceil((input - filter + stride) / stride)`` pixels, as in SCALE-Sim. Layers
+with ``DP`` in their names are depth-wise convolutions, which process the channels sequentially.
 
 Source: ``topology_utils.py`` of scalesim-project/scale-sim-v2.
 """
@@ -28,10 +28,10 @@ _MOST_ELEMENTS = (1 << 53) - 1
 
 
 def read_topology(path: Path) -> Model:
-    """The layers of a topology, as a model of one sample.
+    """Reads the layers of a topology as a model of one sample.
 
     Raises:
-        ConfigError: The file cannot be read or is no topology: with file and line.
+        ConfigError: The file cannot be read or parsed. The message has file and line.
     """
     layers: list[ModelLayer] = []
     names: set[str] = set()
@@ -41,10 +41,10 @@ def read_topology(path: Path) -> Model:
         if number > 1 and cells:
             layers.append(_layer(cells, f"{path}, line {number}", first=not layers))
             if cells[0] in names:
-                raise mistake(f"names layer `{cells[0]}` twice", source=str(path))
+                raise mistake(f"has two layers named `{cells[0]}`", source=str(path))
             names.add(cells[0])
     if not layers:
-        expected = "a line of column names and lines of layers"
+        expected = "a line of column names, then lines of layers"
         raise mistake("has no layers", source=str(path), expected=expected)
     return Model(name=path.stem, source=str(path), layers=tuple(layers), samples="samples")
 
@@ -52,8 +52,8 @@ def read_topology(path: Path) -> Model:
 def _layer(cells: Sequence[str], place: str, *, first: bool) -> ModelLayer:
     name, values = cells[0], cells[1:]
     if not name or len(values) not in (3, 7, 8):
-        expected = "a name and 7 or 8 numbers of a convolution, or 3 of a product"
-        raise mistake(f"this has {len(values)} numbers", source=place, expected=expected)
+        expected = "a name, and 7 or 8 numbers of a convolution or 3 of a product"
+        raise mistake(f"has {len(values)} numbers", source=place, expected=expected)
     numbers = [_number(value, place) for value in values]
     if len(numbers) == 3:
         m, n, k = numbers
@@ -64,7 +64,7 @@ def _layer(cells: Sequence[str], place: str, *, first: bool) -> ModelLayer:
     largest = max(gemm.m, gemm.k, parameters, inputs, outputs)
     if largest > _MOST_ELEMENTS:
         expected = f"at most {_MOST_ELEMENTS:,} elements of a tensor"
-        raise mistake(f"a tensor of {largest:,} elements", source=place, expected=expected)
+        raise mistake(f"has a tensor of {largest:,} elements", source=place, expected=expected)
     return ModelLayer(
         name=name,
         gemms=(gemm,),
@@ -86,7 +86,7 @@ def _convolution(name: str, numbers: Sequence[int], place: str) -> tuple[Gemm, i
     )
     window, inputs = filter_height * filter_width, height * width * channels
     if "DP" in name:
-        # One channel after the other, each with all filters: steps of one product.
+        # Channels are sequential, each with all filters: steps of one product.
         gemm = Gemm(m=pixels * channels, n=filters, k=window, steps=channels)
         return gemm, inputs, window * filters * channels
     return Gemm(m=pixels, n=filters, k=window * channels), inputs, window * channels * filters
@@ -95,6 +95,6 @@ def _convolution(name: str, numbers: Sequence[int], place: str) -> tuple[Gemm, i
 def _number(text: str, place: str) -> int:
     number = parse_count(text, _MOST)
     if not number:
-        problem, expected = "is no whole number", f"1 to {_MOST}"
+        problem, expected = "is not an integer in range", f"1 to {_MOST}"
         raise mistake(problem, source=place, value=shown(text), expected=expected)
     return number

@@ -25,14 +25,14 @@ __all__ = ["from_torch", "load_module"]
 
 
 def load_module(where: str, folder: Path) -> Any:  # noqa: ANN401 - torch is not there for types
-    """The module that `MODULE:CALLABLE` makes, on the meta device.
+    """Loads the module that `MODULE:CALLABLE` returns, on the meta device.
 
     Args:
-        where: A module as Python imports it, a colon, and what in it makes the model.
-        folder: Where modules are looked for besides.
+        where: An importable Python module, a colon, and a callable that returns the model.
+        folder: An additional folder to import modules from.
 
     Raises:
-        WorkloadError: torch is missing, or there is no such module or callable.
+        WorkloadError: torch is missing, or the module or callable does not exist.
     """
     torch = _torch()
     module, colon, name = where.partition(":")
@@ -58,16 +58,16 @@ def from_torch(
     name: str,
     integers: bool = False,
 ) -> Model:
-    """The layers of a PyTorch module.
+    """Returns the layers of a PyTorch module.
 
     Args:
-        module: On the meta device, or small.
-        inputs: The shape of each input; the first size of each is the batch, which is divided out.
-        name: What the model is called.
-        integers: Whether inputs are indices (of words) instead of values.
+        module: The module, small or on the meta device.
+        inputs: The shape of each input; the first dimension is the batch.
+        name: The name of the model.
+        integers: Whether inputs are indices, such as words.
 
     Raises:
-        WorkloadError: torch is missing, the model cannot be exported, or it has no layers.
+        WorkloadError: torch is missing, or the model cannot be exported or has no layers.
     """
     torch = _torch()
     kind = torch.int64 if integers else torch.float32
@@ -141,7 +141,7 @@ class _Reader:
     """Nodes that come after a layer: what goes into them needs a gradient."""
 
     def read(self, node: Any) -> None:  # noqa: ANN401
-        """A node: a layer, or nothing of its own."""
+        """Reads a node, which may be a layer."""
         if node.op != "call_function" or not hasattr(node.meta.get("val"), "shape"):
             if any(before.name in self.computed for before in node.all_input_nodes):
                 self.computed.add(node.name)

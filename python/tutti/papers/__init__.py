@@ -1,8 +1,8 @@
-"""Published papers, reproduced: each module or package holds one paper's experiments as data.
+"""Reproductions of published papers: each module or package defines the experiments of one paper.
 
-A module of this package is a paper when it has a `PAPER`. It computes nothing of its own: each
-exhibit (a figure or a table) is a function that asks the public API and returns an `ExhibitResult`,
-the values found beside the values published.
+A module of this package is a paper if it has a `PAPER`. Each exhibit (a figure or a table) is a
+function that calls the public API and returns an `ExhibitResult`, which compares computed values
+with published values.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @dataclass(frozen=True, kw_only=True)
 class ExhibitResult:
-    """What a figure or table came out as.
+    """The result of an exhibit.
 
     Attributes:
-        frame: The values found, a row each; published values stand in columns beside them.
-        published: What the paper says, where it cannot stand in the same rows; else None.
-        source: Where in the paper the published values stand, and how they were read off.
-        figures: Files that were drawn.
-        notes: What a reader must know to judge the agreement.
-        tables: Further tables, by what they hold.
+        frame: Computed values, a row each, with published values in further columns.
+        published: Published values that do not fit the rows of `frame`, or None.
+        source: The place of the published values in the paper, and how they were read.
+
+        figures: The files of drawings.
+        notes: Remarks on the agreement.
+        tables: Further tables by name.
     """
 
     frame: pl.DataFrame
@@ -70,8 +71,8 @@ class Exhibit:
     """A figure or a table of a paper.
 
     Attributes:
-        title: What it shows, in a sentence.
-        make: Makes it; draws into the folder it is given.
+        title: The title.
+        make: Computes the result, and draws into the given folder.
     """
 
     title: str
@@ -80,13 +81,13 @@ class Exhibit:
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A paper with what of it can be reproduced.
+    """A paper and its reproducible exhibits.
 
     Attributes:
-        name: Its name on the command line, such as `recursive-multiplying`.
+        name: The name on the command line, such as `recursive-multiplying`.
         citation: Authors, title, journal, year.
-        figures: By number.
-        tables: By number.
+        figures: Figures by number.
+        tables: Tables by number.
     """
 
     name: str
@@ -97,11 +98,11 @@ class Paper:
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Within it exhibits tell how far they are.
+    """Reports the progress of exhibits within the context.
 
     Args:
-        watcher: Given what is being done and of how many parts, a context of what is called after
-            each of them.
+        watcher: Takes a description and the number of parts, and returns a context of a function
+            that is called after each part.
     """
     before = _watcher.set(watcher)
     try:
@@ -111,7 +112,7 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 def watched(what: str, parts: Sequence[_T]) -> Iterator[_T]:
-    """The parts of something that takes long, one after the other; whoever watches is told."""
+    """Yields the parts of a long computation, and reports progress to the watcher."""
     watcher = _watcher.get()
     if watcher is None:
         yield from parts
@@ -123,23 +124,23 @@ def watched(what: str, parts: Sequence[_T]) -> Iterator[_T]:
 
 
 def at_once(
-    work: Callable[[_T], _Found], asked: Iterable[_T], what: str | None = "runs"
+    work: Callable[[_T], _Found], items: Iterable[_T], what: str | None = "runs"
 ) -> dict[_T, _Found]:
-    """Does independent work on all processors; the core lets Python go on meanwhile.
+    """Applies a function to all items in parallel threads; the core releases the GIL.
 
     Args:
-        work: What is done with each.
-        asked: On what.
-        what: What whoever watches is told of; nothing is told without.
+        work: The function.
+        items: The items.
+        what: The description for the watcher; None reports no progress.
     """
-    asked = list(asked)
+    items = list(items)
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        parts = watched(what, asked) if what else asked
-        return dict(zip(parts, pool.map(work, asked), strict=True))
+        parts = watched(what, items) if what else items
+        return dict(zip(parts, pool.map(work, items), strict=True))
 
 
 def papers() -> dict[str, Paper]:
-    """Every paper there is, by name."""
+    """Returns all papers by name."""
     found: dict[str, Paper] = {}
     for module in pkgutil.iter_modules(__path__):
         paper = getattr(importlib.import_module(f"{__name__}.{module.name}"), "PAPER", None)
@@ -149,14 +150,14 @@ def papers() -> dict[str, Paper]:
 
 
 def find_paper(name: str) -> Paper:
-    """The paper of that name.
+    """Returns a paper by name.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: The paper is unknown.
     """
     known = papers()
     if name in known:
         return known[name]
-    problem = f"there is no paper `{name}`: expected one of {', '.join(known)}"
-    hint = did_you_mean(name, known) or "`tutti paper` lists what there is of each"
+    problem = f"unknown paper `{name}`: expected one of {', '.join(known)}"
+    hint = did_you_mean(name, known) or "`tutti paper` lists the papers and their exhibits"
     raise ConfigError(problem, kind="invalid", hint=hint)

@@ -1,7 +1,7 @@
 """Reports and drawings of results: HTML, figures, traces, program graphs and tables.
 
-Everything here only shows what a run or a comparison holds. Heavy libraries are loaded by the
-function that needs them, so importing this package costs nothing.
+Reports show the data of a run or a comparison and compute no predictions. Functions import heavy
+libraries on use, so that importing this package is fast.
 """
 
 from __future__ import annotations

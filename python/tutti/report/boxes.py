@@ -1,8 +1,8 @@
-"""Draws measured times as boxes with notches, as Figs 8, 9 and 13 of Ruefenacht et al. 2017.
+"""Draws measured times as notched box plots, as Figs 8, 9 and 13 of Ruefenacht et al. 2017.
 
-A box reaches from quartile to quartile, its notch is the 95 % CI of the median, whiskers reach to
-the last value within 1.5 interquartile ranges, dots are beyond. A dashed line is the model's value,
-where there is one. The title states whether distance was emulated.
+Boxes span the quartiles, notches are the 95 % CI of the median, whiskers reach the last value
+within 1.5 interquartile ranges, and dots are outliers. Dashed lines are predictions of the model.
+The title states whether distance was emulated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_blocks", "plot_multicasts"]
 
 _MOST_BOXES = 12
-"""Of one place on the axis; of more schedules, the fastest are drawn."""
+"""Boxes per position of the axis; of more schedules, the fastest are drawn."""
 _EMULATED = "distance is emulated"
 
 
@@ -28,8 +28,8 @@ def plot_blocks(path: str | Path, blocks: pl.DataFrame) -> Path:
     """Draws measured blocks (`tutti.mpi.bench.BLOCKS`): over sizes, or over ranks at one size.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        blocks: of one collective.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        blocks: Blocks of one collective.
 
     Returns:
         The path written.
@@ -48,8 +48,8 @@ def plot_blocks(path: str | Path, blocks: pl.DataFrame) -> Path:
             named.filter((pl.col("name") == name) & (pl.col(over) == place)) for place in places
         ]
         series[name] = [(part["time_ps"] / factor).to_list() for part in parts]
-        said = [part["model_ps"][0] if part.height else None for part in parts]
-        lines[name] = [None if value is None else value / factor for value in said]
+        predicted = [part["model_ps"][0] if part.height else None for part in parts]
+        lines[name] = [None if value is None else value / factor for value in predicted]
     shown = [format_size(place) for place in places] if over == "size_bytes" else map(str, places)
     return plot_boxes(
         path,
@@ -64,18 +64,18 @@ def plot_blocks(path: str | Path, blocks: pl.DataFrame) -> Path:
 
 
 def _name() -> pl.Expr:
-    """A schedule without its algorithm where all have the same; the MPI's own is `own`."""
-    way, full = pl.col("implementation"), pl.col("schedule")
+    """Returns short names of the schedules; `own` is the collective of the MPI itself."""
+    method, full = pl.col("implementation"), pl.col("schedule")
     short = full.str.replace(r"^recursive_multiplying:", "")
     return (
-        pl.when(way == "own").then(pl.lit("own"))
-        .when(way == "call").then(pl.lit("call:") + short)
+        pl.when(method == "own").then(pl.lit("own"))
+        .when(method == "call").then(pl.lit("call:") + short)
         .otherwise(short)
     )  # fmt: skip
 
 
 def _fewest(named: pl.DataFrame) -> list[str]:
-    """The names that are drawn: all, or the fastest where there are too many."""
+    """Returns the names to draw: all, or the `_MOST_BOXES` fastest."""
     names = named["name"].unique(maintain_order=True).to_list()
     if len(names) <= _MOST_BOXES:
         return names
@@ -88,8 +88,8 @@ def plot_multicasts(path: str | Path, multicasts: pl.DataFrame) -> Path:
     """Draws measured multicasts (`tutti.mpi.bench_multicast.MULTICASTS`): Fig. 8.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        multicasts: of both kinds of sends.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        multicasts: Multicasts with blocking and with non-blocking sends.
 
     Returns:
         The path written.
@@ -108,7 +108,7 @@ def plot_multicasts(path: str | Path, multicasts: pl.DataFrame) -> Path:
     }
     return plot_boxes(
         path, [str(count) for count in peers], series,
-        x="peers", y=f"time until the last has received ({unit})",
+        x="peers", y=f"time to last receive ({unit})",
         title=_title(multicasts, "multicast of 8 bytes"),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Text in narrow columns: it breaks after a name's marks, and never within a word or a number."""
+"""Text for narrow columns, which wraps at delimiters of names, never within a word or number."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from rich.measure import Measurement
 
 MARKS = re.compile(r"([_:,/])")
-"""After these a name may go on in the next line."""
+"""Delimiters of names after which a line may break."""
 
 _PIECES = re.compile(r"[^ _:,/]*(?:[_:,/]+| +|$)")
 
 
 class Breakable:
-    """Lines of text for a cell of a table."""
+    """Lines of text for a table cell."""
 
     def __init__(self, *lines: str, styles: tuple[str, ...] = ()) -> None:
-        """Keeps the lines.
+        """Stores the lines.
 
         Args:
-            lines: Each is broken for itself.
-            styles: Of the lines, as rich names styles; the last one holds for what is left.
+            lines: Lines of text, each wrapped separately.
+            styles: Styles of rich, one per line; the last one applies to all further lines.
         """
         self._lines = lines
         self._styles = styles or ("",)
@@ -42,14 +42,14 @@ class Breakable:
         return max((len(line) for line in self._lines), default=0)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """From the longest piece to the longest line."""
+        """Returns the width of the longest piece and of the longest line."""
         from rich.measure import Measurement
 
         least, most = (min(width, options.max_width) for width in (self.least, self.most))
         return Measurement(least, most)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The lines, broken."""
+        """Yields the wrapped lines."""
         from rich.text import Text
 
         for number, line in enumerate(self._lines):
@@ -59,12 +59,12 @@ class Breakable:
 
 
 def pieces(line: str) -> list[str]:
-    """What stays in one line, each piece with the mark or the blanks that it ends with."""
+    """Splits a line into unbreakable pieces, each with its trailing delimiters or blanks."""
     return [piece for piece in _PIECES.findall(line) if piece]
 
 
 def broken(line: str, width: int) -> Iterator[str]:
-    """The line in parts of at most so many characters, unless a piece alone is longer."""
+    """Wraps a line to `width` characters; a longer piece takes a line alone."""
     part = ""
     for piece in pieces(line):
         if part and len(part) + len(piece.rstrip()) > width:

@@ -1,4 +1,4 @@
-"""Drawings of meshes with bypass wires: what is live, at which ports, and ways in colour."""
+"""Drawings of meshes with bypass wires: live links, their ports, and routes in colour."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from tutti.bypass import BypassConfiguration, LiveLink, Port
 
 MOST_DRAWN = 16
-"""Nodes of a row that a drawing shows at most."""
+"""Maximum number of nodes in a row."""
 
 _HALF = 0.25
-"""Half of a node's side; nodes are 1 apart."""
+"""Half the side of a node; the pitch of nodes is 1."""
 _SHIFT = 0.09
-"""How far the ports of a side are from its middle."""
+"""Distance of a port from the middle of its side."""
 _STUB = {True: 0.035, False: 0.065}
-"""How far what leaves, and what arrives, keeps from the node where it turns."""
+"""Distance of a turn from the node, of outputs (True) and inputs (False)."""
 _LANE = 0.1
-"""How far the first bypass wire is from the nodes, and (a part of it) wires from each other."""
+"""Distance of the first bypass wire from the nodes; wires are 0.6 of it apart."""
 _FREE = "#C3C8CF"
 _MESH = "#56616E"
 _NODE = "#FFFFFF"
@@ -41,7 +41,7 @@ _OUTWARDS: dict[Port, Point] = {
 
 
 class _Run(NamedTuple):
-    """A way of travel along a line."""
+    """A direction of travel along a line."""
 
     horizontal: bool
     sign: int
@@ -51,29 +51,29 @@ class _Run(NamedTuple):
 def draw_configuration(
     path: str | Path,
     configuration: BypassConfiguration,
-    paths: Mapping[tuple[int, int], Sequence[int]] | None = None,
+    routes: Mapping[tuple[int, int], Sequence[int]] | None = None,
     title: str | None = None,
 ) -> Path:
     """Draws a configuration.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        configuration: of a mesh of at most `MOST_DRAWN` nodes in a row.
-        paths: the nodes of each path to highlight, by (source, destination).
-        title: above the drawing; the mesh and what is used of it unless given.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        configuration: Bypass links of a mesh of at most `MOST_DRAWN` nodes in a row.
+        routes: The nodes of highlighted routes, by (source, destination).
+        title: The title; by default derived.
 
     Returns:
         The path written.
 
     Raises:
-        BypassError: the mesh is too large to be drawn, the ending is none of these, or a way goes
-            where no link is live.
+        BypassError: The mesh is too large to draw, the suffix is unknown, or a route has a hop
+            without a live link.
     """
     side = configuration.mesh.side
     _refuse_undrawable(path, side)
-    coloured = _links_of_ways(configuration, paths or {})
+    coloured = _links_of_routes(configuration, routes or {})
     used = f"{configuration.used_segments} of {configuration.total_segments} segments"
-    # Tens of nodes stay legible in a page's width.
+    # A page width keeps tens of nodes legible.
     size = min(1.6 + 1.25 * side, 14.0)
     with figure_at(path, (size + 1.6, size)) as figure:
         axes = figure.add_subplot()
@@ -81,7 +81,7 @@ def draw_configuration(
         axes.set_aspect("equal")
         axes.set_title(title or f"bypass:{configuration.mesh.notation}, {used}", loc="left")
         _wires(axes, configuration)
-        _ways(axes, configuration, coloured)
+        _routes(axes, configuration, coloured)
         _links(axes, configuration)
         _nodes(axes, configuration)
         axes.autoscale_view()
@@ -91,31 +91,31 @@ def draw_configuration(
 
 def _refuse_undrawable(path: str | Path, side: int) -> None:
     if side > MOST_DRAWN:
-        message = f"{side} nodes in a row: a drawing shows at most {MOST_DRAWN}"
+        message = f"{side} nodes in a row are too many to draw: expected at most {MOST_DRAWN}"
         raise BypassError(message, kind="too_large_to_draw")
     if Path(path).suffix.lower() not in FORMATS:
-        message = f"cannot draw to `{path}`: expected an ending in {', '.join(FORMATS)}"
+        message = f"cannot draw to `{path}`: expected a suffix in {', '.join(FORMATS)}"
         raise BypassError(message, kind="unknown_ending")
 
 
-def _links_of_ways(
-    configuration: BypassConfiguration, ways: Mapping[tuple[int, int], Sequence[int]]
+def _links_of_routes(
+    configuration: BypassConfiguration, routes: Mapping[tuple[int, int], Sequence[int]]
 ) -> dict[str, list[LiveLink]]:
-    """The first live link between each two nodes of a way, by its name."""
+    """Returns the first live link of each hop of each route, by the name of the route."""
     live: dict[tuple[int, int], LiveLink] = {}
     for link in configuration.links:
         live.setdefault((link.source, link.destination), link)
     found = {}
-    for (source, destination), way in sorted(ways.items()):
-        steps = list(pairwise(way))
-        for step in steps:
-            if step not in live:
+    for (source, destination), route in sorted(routes.items()):
+        hops = list(pairwise(route))
+        for hop in hops:
+            if hop not in live:
                 message = (
-                    f"the way from node {source} to node {destination} goes from {step[0]} to "
-                    f"{step[1]}, where no link is live"
+                    f"the route from node {source} to node {destination} has a hop from {hop[0]} "
+                    f"to {hop[1]}: expected a live link"
                 )
                 raise BypassError(message, kind="other_topology")
-        found[f"{source} to {destination}"] = [live[step] for step in steps]
+        found[f"{source} to {destination}"] = [live[hop] for hop in hops]
     return found
 
 
@@ -125,8 +125,10 @@ def _place(configuration: BypassConfiguration, node: int) -> Point:
 
 
 def _port(configuration: BypassConfiguration, node: int, port: Port, *, output: bool) -> Point:
-    """Where a port is: what travels to the right keeps to the upper side of its line, and so on
-    round, so that mesh links are straight.
+    """Returns the position of a port.
+
+    Traffic to the right is on the upper side of its line, and correspondingly for the other
+    directions, so that mesh links are straight.
     """
     x, y = _place(configuration, node)
     away_x, away_y = _OUTWARDS[port]
@@ -145,17 +147,17 @@ def _run(configuration: BypassConfiguration, link: LiveLink) -> _Run:
 
 
 def _lane(across: float, run: _Run, wire: int) -> float:
-    """Where a wire lies beside its line: to the right above, upwards on the right."""
+    """Returns the position of a wire across its line: above if to the right, right if upwards."""
     return across + run.sign * (_HALF + _LANE + 0.6 * _LANE * wire)
 
 
 def _turned(point: Point, run: _Run) -> Point:
-    """Along and across instead of x and y, or back."""
+    """Converts between (x, y) and (along, across)."""
     return point if run.horizontal else (point[1], point[0])
 
 
 def _points(configuration: BypassConfiguration, link: LiveLink) -> list[Point]:
-    """The course of a link from port to port."""
+    """Returns the points of a link from port to port."""
     start = _port(configuration, link.source, link.output, output=True)
     end = _port(configuration, link.destination, link.input, output=False)
     if link.wire is None:
@@ -165,20 +167,20 @@ def _points(configuration: BypassConfiguration, link: LiveLink) -> list[Point]:
     lane = _lane(across, run, link.wire)
 
     def tap(node: int, port: Port, at: Point, *, output: bool) -> list[Point]:
-        """From a port to the wire."""
-        (along, beside), (away, up) = _turned(at, run), _turned(_OUTWARDS[port], run)
-        room = _STUB[output]
+        """Returns the points from a port to the wire."""
+        (along, side), (away, up) = _turned(at, run), _turned(_OUTWARDS[port], run)
+        gap = _STUB[output]
         if away:
-            stub = along + away * room
-            course = [(along, beside), (stub, beside), (stub, lane)]
+            stub = along + away * gap
+            course = [(along, side), (stub, side), (stub, lane)]
         elif up == run.sign:
-            course = [(along, beside), (along, lane)]
+            course = [(along, side), (along, lane)]
         else:
-            # The port is on the far side: round the node, to where the piece goes, or comes from.
+            # The port is on the far side, so that the line turns around the node.
             middle = _turned(_place(configuration, node), run)[0]
-            corner = middle + run.sign * (1 if output else -1) * (_HALF + room)
-            stub = beside + up * room
-            course = [(along, beside), (along, stub), (corner, stub), (corner, lane)]
+            corner = middle + run.sign * (1 if output else -1) * (_HALF + gap)
+            stub = side + up * gap
+            course = [(along, side), (along, stub), (corner, stub), (corner, lane)]
         return [_turned(point, run) for point in course]
 
     out = tap(link.source, link.output, start, output=True)
@@ -187,9 +189,9 @@ def _points(configuration: BypassConfiguration, link: LiveLink) -> list[Point]:
 
 
 def _wires(axes: Axes, configuration: BypassConfiguration) -> None:
-    """Every bypass wire from end to end, with its switches."""
+    """Draws all bypass wires from end to end, with their switches."""
     mesh = configuration.mesh
-    label: str | None = "bypass wire, not live"
+    label: str | None = "unused bypass wire"
     for run in (_Run(horizontal, sign) for horizontal in (True, False) for sign in (1, -1)):
         for line in range(mesh.side):
             for wire in range(mesh.wires):
@@ -203,11 +205,13 @@ def _wires(axes: Axes, configuration: BypassConfiguration) -> None:
                 label = None
 
 
-def _ways(axes: Axes, configuration: BypassConfiguration, ways: dict[str, list[LiveLink]]) -> None:
-    """Broad lines below the links that ways go over."""
-    for name, style in styles(ways).items():
-        label: str | None = f"way {name}"
-        for link in ways[name]:
+def _routes(
+    axes: Axes, configuration: BypassConfiguration, routes: dict[str, list[LiveLink]]
+) -> None:
+    """Draws broad lines below the links of each route."""
+    for name, style in styles(routes).items():
+        label: str | None = f"route {name}"
+        for link in routes[name]:
             xs, ys = zip(*_points(configuration, link), strict=True)
             axes.plot(xs, ys, color=style.colour, lw=6, alpha=0.45, zorder=2, label=label)
             label = None
@@ -218,7 +222,7 @@ def _links(axes: Axes, configuration: BypassConfiguration) -> None:
     from matplotlib.path import Path as Course
 
     wires = sorted({link.wire for link in configuration.links if link.wire is not None})
-    named = {wire: f"piece of wire {wire}" for wire in wires}
+    named = {wire: f"segment of wire {wire}" for wire in wires}
     colours = {
         wire: style.colour
         for wire, style in zip(wires, styles(named.values()).values(), strict=True)
@@ -243,7 +247,7 @@ def _nodes(axes: Axes, configuration: BypassConfiguration) -> None:
 
     mesh = configuration.mesh
     idle = {(port.node, port.port, port.end == "output") for port in configuration.idle_ports()}
-    labels = {"port that a link leaves by", "port that a link arrives at", "idle port"}
+    labels = {"output port", "input port", "idle port"}
     for node in range(mesh.nodes):
         x, y = _place(configuration, node)
         corner = (x - _HALF, y - _HALF)
@@ -254,7 +258,7 @@ def _nodes(axes: Axes, configuration: BypassConfiguration) -> None:
         for port in _OUTWARDS:
             for output in (True, False):
                 at = _port(configuration, node, port, output=output)
-                name = "port that a link leaves by" if output else "port that a link arrives at"
+                name = "output port" if output else "input port"
                 face, edge = (_MESH if output else _NODE), _MESH
                 if (node, port, output) in idle:
                     name, face, edge = "idle port", _FREE, _FREE

@@ -1,4 +1,4 @@
-"""Drawings of a calibration: what was measured, and what models predict of it."""
+"""Drawings of a calibration: measured times and the predictions of models."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ def draw_fits(path: str | Path, fits: Sequence[Fit]) -> Path:
     """Draws times against sizes and against messages of a burst, with a line for each model.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        fits: of one machine; a row of drawings for each statistic.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        fits: Fits of one machine; each statistic has a row of drawings.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: the suffix is of no known format.
+        ReportError: The suffix is not a known format.
     """
     statistics = list(dict.fromkeys(one.statistic for one in fits))
     with figure_at(path, (8.0, 2.8 * len(statistics))) as drawn:
         every = drawn.subplots(len(statistics), 2, squeeze=False)
         for (left, right), statistic in zip(every, statistics, strict=True):
             of_it = [one for one in fits if one.statistic == statistic]
-            _against(left, of_it, _is_one_way, lambda point: point.size)
+            _against(left, of_it, _is_single_message, lambda point: point.size)
             if left.lines:
                 left.set(xscale="log", yscale="log")
-            left.set(xlabel="size of a message (B)", ylabel=f"one way, {statistic} (us)")
+            left.set(xlabel="message size (B)", ylabel=f"one-way time, {statistic} (us)")
             _against(right, of_it, _is_burst, lambda point: point.messages)
-            right.set(xlabel="messages at once", ylabel=f"all of them, {statistic} (us)")
+            right.set(xlabel="messages per burst", ylabel=f"burst time, {statistic} (us)")
             for axes in (left, right):
                 if axes.lines:
                     axes.legend(fontsize=7)
     return Path(path)
 
 
-def _is_one_way(point: Observation, _smallest: int) -> bool:
+def _is_single_message(point: Observation, _smallest: int) -> bool:
     return point.kind == "one_way" and point.size > 0
 
 
@@ -65,7 +65,7 @@ def _against(
     is_shown: Callable[[Observation, int], bool],
     x_of: Callable[[Observation], int],
 ) -> None:
-    """Dots for what was measured, and a line for each model's prediction of the same points."""
+    """Draws measured times as dots, and the predictions of each model as a line."""
     axes.grid(visible=True)
     looks = styles(one.model.name for one in fits)
     dots: dict[Observation, None] = {}
@@ -90,14 +90,14 @@ def draw_against(path: str | Path, frame: pl.DataFrame) -> Path:
     """Draws the residual of the fastest schedule against ranks, and predictions over measurements.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        frame: of :func:`tutti.calibrate.against.against`.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        frame: The frame of :func:`tutti.calibrate.against.against`.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: the suffix is of no known format.
+        ReportError: The suffix is not a known format.
     """
     parts = frame.partition_by("statistic", maintain_order=True)
     looks = styles(part["statistic"][0] for part in parts)
@@ -110,14 +110,14 @@ def draw_against(path: str | Path, frame: pl.DataFrame) -> Path:
             look = line_look(looks[statistic])
             residuals.plot(best["ranks"], 100 * best["residual"], label=statistic, **look)
             _scatter(axes, part, statistic)
-        residuals.set(xlabel="ranks", ylabel="fastest schedule: model over measured (%)")
+        residuals.set(xlabel="ranks", ylabel="residual of the fastest schedule (%)")
         residuals.axhline(0, color=_INK, lw=0.8)
         residuals.legend(fontsize=7)
     return Path(path)
 
 
 def _scatter(axes: Axes, part: pl.DataFrame, statistic: str) -> None:
-    """Predictions over measurements of one statistic, a colour for each rank count."""
+    """Draws predictions over measurements of one statistic, a colour per rank count."""
     ranks = part["ranks"].unique().sort().to_list()
     looks = styles(str(count) for count in ranks)
     for count in ranks:
@@ -126,5 +126,7 @@ def _scatter(axes: Axes, part: pl.DataFrame, statistic: str) -> None:
                   color=look.colour, marker=look.marker_matplotlib)  # fmt: skip
     ends = [float(part["measured_us"].min()), float(part["measured_us"].max())]  # type: ignore[arg-type]
     axes.plot(ends, ends, color=_INK, lw=0.8)
-    axes.set(xscale="log", yscale="log", xlabel=f"measured, {statistic} (us)", ylabel="model (us)")
+    axes.set(
+        xscale="log", yscale="log", xlabel=f"measured, {statistic} (us)", ylabel="predicted (us)"
+    )
     axes.legend(title="ranks", fontsize=7, title_fontsize=7)

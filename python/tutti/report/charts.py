@@ -1,7 +1,7 @@
-"""Charts of a page, declared by axes and series, as plotly figures.
+"""Plotly charts of a page, declared by axes and series.
 
-Text, grid and background take their colours from the theme of the page. A load chart is the same
-declaration for pages and for papers.
+Text, grid and background take their colours from the theme of the page. A load chart is one
+declaration for pages (plotly) and papers (matplotlib).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LAYOUT = {
     "font": {"family": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"},
 }
 TEXT = "%{customdata}<extra></extra>"
-"""Shows the text that a point carries as `customdata`."""
+"""The tooltip template for points with text as `customdata`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Axis:
     """An axis: title, unit and scale.
 
     Attributes:
-        title: What is measured.
-        unit: Of the values.
-        zero: Whether it starts at 0.
+        title: The quantity.
+        unit: The unit of the values.
+        zero: Whether the axis starts at 0.
         share: Whether values are fractions, shown as per cent.
         category: Whether values are names.
-        ticks: Values and their texts.
-        more: What plotly has besides.
+        ticks: Tick values and texts.
+        more: Options of plotly.
     """
 
     title: str = ""
@@ -69,7 +69,7 @@ class Axis:
 
     @property
     def plotly(self) -> dict[str, Any]:
-        """The axis as plotly has it."""
+        """The axis as options of plotly."""
         values, texts = self.ticks or (None, None)
         found = {
             "title": self.label or None,
@@ -84,11 +84,11 @@ class Axis:
 
 HIDDEN = Axis(more={"visible": False})
 NAMES = Axis(more={"automargin": True})
-"""Of horizontal bars."""
+"""The vertical axis of horizontal bars."""
 
 
 def chart(traces: Iterable[Any], x: Axis, y: Axis, height: int, **layout: object) -> go.Figure:
-    """A figure of traces, as wide as the page; `layout` is what plotly has besides."""
+    """Returns a figure of traces, as wide as the page; `layout` has further options of plotly."""
     import plotly.graph_objects as go
 
     shown = go.Figure(list(traces))
@@ -98,13 +98,13 @@ def chart(traces: Iterable[Any], x: Axis, y: Axis, height: int, **layout: object
 
 
 def errors(above: Iterable[float], below: Iterable[float] | None = None) -> dict[str, Any]:
-    """Error bars, upwards and downwards alike unless `below` is given."""
+    """Returns error bars, symmetric unless `below` is set."""
     bars: dict[str, Any] = {"type": "data", "array": list(above), "thickness": 1.2, "width": 3}
     return bars if below is None else bars | {"arrayminus": list(below)}
 
 
 def line(x: Sequence[Any], y: Sequence[Any], colour: str, hover: str = "", **more: object) -> Any:  # noqa: ANN401 - plotly has no types
-    """A line; without the template `hover` it has no tooltip; `more` is as plotly has it."""
+    """Returns a line; `hover` is the tooltip template, `more` has further options of plotly."""
     import plotly.graph_objects as go
 
     shown: dict[str, Any] = {"hovertemplate": hover} if hover else {"hoverinfo": "skip"}
@@ -121,7 +121,7 @@ def bars(
     across: bool = False,
     **more: object,
 ) -> Any:  # noqa: ANN401 - plotly has no types
-    """Bars of one colour, horizontal if `across`; `more` is as plotly has it."""
+    """Returns bars of one colour, horizontal if `across`; `more` has options of plotly."""
     import plotly.graph_objects as go
 
     x, y = (values, names) if across else (names, values)
@@ -134,12 +134,12 @@ class Curve:
     """A quantity over load, with 95 % confidence intervals.
 
     Attributes:
-        name: In the legend.
+        name: The name in the legend.
         points: Load and estimate.
         style: Colour and marker.
-        unit: Of the estimates, for the tooltip.
-        ends: The load at which the curve is marked to end.
-        mark: What the mark says.
+        unit: The unit of the estimates in the tooltip.
+        ends: The load of a vertical mark.
+        mark: The text of the mark.
     """
 
     name: str
@@ -150,7 +150,7 @@ class Curve:
     mark: str = ""
 
     def columns(self) -> tuple[list[float], list[float], list[float]]:
-        """Loads, means and half-widths."""
+        """Returns loads, means and half-widths."""
         loads = [load for load, _ in self.points]
         means = [one.mean for _, one in self.points]
         return loads, means, [half_width(one) for _, one in self.points]
@@ -158,16 +158,17 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class LoadChart:
-    """Curves over load, beside a reference line.
+    """Curves over load with a reference line.
 
     Attributes:
-        curves: Over the same loads.
-        x: The load.
-        y: The quantity.
-        reference: Name and points of a grey line.
-        limit: A load that is marked by a grey dashed line.
-        top: Where the vertical axis of a drawing for papers ends.
-        most: The greatest load.
+        curves: Curves over the same loads.
+        x: The load axis.
+        y: The axis of the quantity.
+        reference: Name and points of a grey reference line.
+        limit: The load of a grey dashed mark.
+
+        top: The upper end of the vertical axis in drawings for papers.
+        most: The largest load.
     """
 
     curves: Sequence[Curve]
@@ -179,7 +180,7 @@ class LoadChart:
     most: float = 1.0
 
     def figure(self, height: int = 420) -> go.Figure:
-        """The chart for a page."""
+        """Returns the chart for a page."""
         traces = []
         if self.reference is not None:
             name, xs, ys = self.reference
@@ -204,7 +205,7 @@ class LoadChart:
         return shown
 
     def draw(self, axes: Axes) -> None:
-        """The chart for a paper."""
+        """Draws the chart for a paper."""
         for one in self.curves:
             axes.errorbar(*one.columns(), label=one.name, color=one.style.colour,
                           marker=one.style.marker_matplotlib, markersize=4, linewidth=1.4,
@@ -228,8 +229,8 @@ def draw_loads(path: str | Path, several: Sequence[LoadChart]) -> Path:
     """Draws load charts side by side.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        several: charts of the same curves.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        several: Charts of the same curves.
 
     Returns:
         The path written.

@@ -1,4 +1,4 @@
-"""The page of kernels on chips with coherent caches: runtimes, misses, flows."""
+"""The report page of kernels on chips with coherent caches: runtimes, misses, flows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import coherence_words as words
 from .charts import NAMES, Axis, bars, chart
+from .noc import SORTING
 from .page import Page, Section
 from .palette import styles
 from .quantity import count, format_share, number, plural, sentence, three
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     Part = tuple[CoherenceRun, Any]
 
 CONVENTIONS = (
-    "Times are in cycles, and of the region of interest of each kernel. Kernels share data as the "
-    "benchmarks do that they are named after, but are none of them: compare designs by them, not "
-    "runtimes of those benchmarks. Each kernel has computed what its serial program computes. A "
-    "core is in order and waits for every access; what its own caches do not have is a miss, also "
-    "the right to write a line that they have. 1-to-M is from a broadcast's creation to its last "
-    "arrival, M-to-1 from the first answer's turn to the last one's arrival. "
-    "docs/models/coherence.md describes what is simulated, and what is not."
+    "Times are in cycles of the region of interest. Kernels have the sharing patterns of the "
+    "benchmarks that they are named after, but are not these benchmarks: compare designs, not "
+    "published runtimes. Each result equals that of the serial program. Cores are in-order and "
+    "block on every access. A miss is an access that the core's private caches cannot serve, "
+    "including upgrades to write permission. The latency of a broadcast runs from its creation to "
+    "its last arrival, that of a reduction from the first response to the arrival of the last. "
+    "docs/models/coherence.md describes the model and its limits."
 )
 
 
@@ -38,9 +39,9 @@ def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title
     """Writes the report of kernels on chips: runtimes, misses, flows.
 
     Args:
-        path: where to; the folder must exist.
-        runs: one or more.
-        title: the question; by default it is made from the runs.
+        path: The file to write; its folder must exist.
+        runs: One or more runs.
+        title: The title; by default derived from the runs.
 
     Returns:
         The path written.
@@ -48,7 +49,7 @@ def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title
     page = Page(
         kicker="kernels on a chip with coherent caches",
         title=title or words.describe_chip(runs),
-        answers=[("", _answer(runs))],
+        answers=[("", _summary(runs))],
         facts=_facts(runs),
         sections=_sections(runs),
         conventions=CONVENTIONS,
@@ -59,19 +60,19 @@ def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title
 def _sections(runs: Sequence[CoherenceRun]) -> list[Section]:
     faster = f"Bars below 1 are faster than {runs[0].case.mesh.design}."
     runtime = [Section("Runtime", faster, {"runtimes": runtimes(runs)})] if len(runs) > 1 else []
-    every = f"A heading sorts. {sentence(words.ALL)}"
+    every = f"{SORTING} {sentence(words.ALL)}"
     return [
         *runtime,
-        Section("Every run", every, table=words.table(runs)),
+        Section("All runs", every, table=words.table(runs)),
         Section(
-            "Parts of a miss",
-            "One after the other; together they are the mean latency.",
+            "Components of miss latency",
+            "Mean cycles per component, in order of time; the sum is the mean miss latency.",
             {"latencies": latencies(runs)},
             _misses(runs),
         ),
         Section(
             "Flows",
-            "Messages to one node, broadcasts, and reductions of answers, by kind.",
+            "Unicasts, broadcasts and reductions of responses, by message kind.",
             table=_flows(runs),
         ),
     ]
@@ -89,22 +90,22 @@ def _facts(runs: Sequence[CoherenceRun]) -> list[tuple[str, str]]:
     ]
 
 
-def _answer(runs: Sequence[CoherenceRun]) -> list[str]:
-    """The fastest design of each kernel, or how long the only run took."""
+def _summary(runs: Sequence[CoherenceRun]) -> list[str]:
+    """Returns the fastest design of each kernel, or the runtime of a single run."""
     if len(runs) == 1:
-        return [f"{runs[0].case.kernel} takes {runs[0].cycles:,} cycles."]
+        return [f"{runs[0].case.kernel} runs for {runs[0].cycles:,} cycles."]
     lines = []
     shares = list(zip(runs, words.relative(runs), strict=True))
     for kernel in dict.fromkeys(run.case.kernel for run in runs):
         of_kernel = [(run, share) for run, share in shares if run.case.kernel == kernel]
         if len(of_kernel) > 1:
             best, share = min(of_kernel[1:], key=lambda pair: pair[1])
-            change = f"{format_share(abs(1 - share))} {'less' if share <= 1 else 'more'}"
+            change = f"{format_share(abs(1 - share))} {'fewer' if share <= 1 else 'more'} cycles"
             lines.append(
                 f"{kernel} takes {change} on {best.case.mesh.design} than on "
                 f"{of_kernel[0][0].case.mesh.design}."
             )
-    return lines or [f"{plural(len(runs), 'kernel')}, on {runs[0].case.mesh.design}."]
+    return lines or [f"{plural(len(runs), 'kernel')} on {runs[0].case.mesh.design}."]
 
 
 _OF_RUN: tuple[Column[tuple[Any, Any]], ...] = (
@@ -116,11 +117,11 @@ _OF_RUN: tuple[Column[tuple[Any, Any]], ...] = (
 def _misses(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
     columns: list[Column[Part]] = [
         *_OF_RUN,
-        Column("to", lambda part: part[1].kind),
+        Column("access", lambda part: part[1].kind),
         Column("misses", lambda part: part[1].latency.count, count),
-        Column("cycles", lambda part: part[1].latency, lambda latency: number(latency.mean)),
-        Column("most", lambda part: part[1].latency.most, count),
-        Column("from caches", lambda part: part[1].from_caches, count),
+        Column("mean cycles", lambda part: part[1].latency, lambda latency: number(latency.mean)),
+        Column("maximum", lambda part: part[1].latency.most, count),
+        Column("cache-to-cache", lambda part: part[1].from_caches, count),
         Column("from memory", lambda part: part[1].from_memory, count),
         *(Column(name, partial(_spent, key), three) for key, name in words.PARTS.items()),
     ]
@@ -136,16 +137,16 @@ def _flows(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
     columns: list[Column[Part]] = [
         *_OF_RUN,
         Column("message", lambda part: part[1].kind),
-        Column("cast", lambda part: part[1].cast),
+        Column("cast", lambda part: part[1].cast.replace("answers", "responses")),
         Column("class", lambda part: part[1].message_class, str),
         Column("flows", lambda part: part[1].count, count),
-        Column("of all", lambda part: part[1].count / totals[id(part[0])], format_share),
+        Column("share", lambda part: part[1].count / totals[id(part[0])], format_share),
     ]
     return ReportTable(columns, [(run, one) for run in runs for one in run.flows])
 
 
 def runtimes(runs: Sequence[CoherenceRun]) -> go.Figure:
-    """Cycles over those of the first design, a group of bars per kernel."""
+    """Returns the cycles relative to the first design, a group of bars per kernel."""
     designs = list(dict.fromkeys(run.case.mesh.design for run in runs))
     chosen = styles(designs)
     shares = list(zip(runs, words.relative(runs), strict=True))
@@ -156,12 +157,12 @@ def runtimes(runs: Sequence[CoherenceRun]) -> go.Figure:
         names, values = [run.case.kernel for run, _ in found], [share for _, share in found]
         traces.append(bars(names, values, chosen[design].colour, hover, name=design,
                            customdata=[run.cycles for run, _ in found]))  # fmt: skip
-    y = Axis(f"cycles over those of {designs[0]}", zero=True)
+    y = Axis(f"cycles relative to {designs[0]}", zero=True)
     return chart(traces, Axis(), y, 400, barmode="group")
 
 
 def latencies(runs: Sequence[CoherenceRun]) -> go.Figure:
-    """The parts of the mean miss, a bar per run."""
+    """Returns the components of the mean miss latency, a bar per run."""
     chosen = styles(words.PARTS)
     several = len({run.case.kernel for run in runs}) > 1
     names = [f"{run.case.kernel}, " * several + run.case.mesh.design for run in runs]
@@ -171,6 +172,6 @@ def latencies(runs: Sequence[CoherenceRun]) -> go.Figure:
         if any(values):
             hover = f"%{{y}}: %{{x:.4g}} cycles<extra>{name}</extra>"
             traces.append(bars(names, values, chosen[part].colour, hover, across=True, name=name))
-    x = Axis("mean latency of a miss", "cycles", zero=True)
+    x = Axis("mean miss latency", "cycles", zero=True)
     y = Axis(more=NAMES.more | {"autorange": "reversed"})
     return chart(traces, x, y, 160 + 24 * len(names), barmode="stack")

@@ -1,4 +1,4 @@
-"""The page of a comparison: the answer, decision map, curves, results and assumptions."""
+"""The report page of a comparison: summary, decision map, curves, results and assumptions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from . import compared_charts, words
 from . import comparison as reading
 from .facts import platform_facts, ps_per_byte
 from .gantt import gantt
+from .noc import SORTING
 from .page import Choice, Finding, Page, Section
 from .palette import styles
 from .quantity import count, format_limit, format_rate, format_size, format_time, span
@@ -23,24 +24,25 @@ if TYPE_CHECKING:
     from .comparison import Comparison, Measurement
 
 CONVENTIONS = (
-    "Times are predictions of the model named above, not measurements. Size: all_reduce, broadcast "
-    "and reduce count one rank's buffer; all_gather, reduce_scatter, gather and scatter the total; "
-    "all_to_all what one rank sends, its own part included. algbw is the size over the completion "
-    "time; busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter, "
-    "gather, scatter and all_to_all, and 1 otherwise, as in nccl-tests. The limit is a lower bound "
-    "of the time: at 100 % no schedule can be better. GB is 10^9 bytes, GiB 2^30."
+    "Times are predictions of the model named above, not measurements. Size: one rank's buffer for "
+    "all_reduce, broadcast and reduce; the total for all_gather, reduce_scatter, gather and "
+    "scatter; the data that one rank sends, including to itself, for all_to_all. algbw is size / "
+    "completion time. busbw is algbw x 2(n-1)/n for all_reduce, algbw x (n-1)/n for all_gather, "
+    "reduce_scatter, gather, scatter and all_to_all, and algbw otherwise, as in nccl-tests. The "
+    "bound is a lower bound of the completion time; % of the bound is bound / completion time. "
+    "GB is 10^9 bytes, GiB 2^30 bytes."
 )
 _MAP = (
-    "Colour: the fastest algorithm. Number: by how many per cent the runner-up, the best other "
-    "algorithm that is slower, takes longer. Point at a cell for both times."
+    "Colour: the fastest algorithm. Number: additional time of the runner-up, the fastest of the "
+    "slower algorithms, in per cent. Point at a cell to see both times."
 )
 _STAGES = (
-    "Stages (steps where there is no closed form): how often the critical path waits for others. "
-    "Bytes per rank: what a rank sends one after the other."
+    "Stages: the number of times that the critical path waits for other ranks; steps if there is "
+    "not a closed form. Bytes per rank: bytes that a rank sends sequentially."
 )
-_FASTEST = "Each line is an algorithm with its fastest schedule at each"
-_RESULTS = "Every schedule that was compared; a heading sorts. Bold: the fastest of its point."
-_MEDIANS = " Times are medians over the repetitions; least and quartiles stand beside them."
+_FASTEST = "One line per algorithm, with its fastest schedule at each"
+_RESULTS = f"All compared schedules. Bold: the fastest at its ranks and size. {SORTING}"
+_MEDIANS = " Times are medians over the repetitions, with minimum and quartiles."
 
 
 def write_report(  # noqa: PLR0917 - all but the first three are named in practice
@@ -55,25 +57,26 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
     """Writes the report of a comparison to `path`.
 
     Args:
-        path: where to; the folder must exist.
-        comparison: the frame of `tutti.compare`, a row per measurement.
-        platform: the platform compared on, or a mapping with its `name`, `model` and `parameters`.
-        timeline: the timeline frame of one run, for the Gantt chart.
-        messages: the message frame of the same run, for its arrows.
-        title: the question; by default it is made from the comparison.
-        notes: sentences for the header, such as what the run in the timeline is.
+        path: The file to write. Its folder must exist.
+        comparison: The frame of `tutti.compare`, a row per measurement.
+        platform: The platform, or a mapping with its `name`, `model` and `parameters`.
+
+        timeline: The timeline frame of one run, for the Gantt chart.
+        messages: The message frame of the same run, for its arrows.
+        title: The title. By default derived from the comparison.
+        notes: Sentences for the header, such as the description of the run in the timeline.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: when a frame lacks columns or has nothing to show.
+        ReportError: A frame lacks columns or has nothing to show.
     """
     cases = reading.cases(comparison)
-    answers, sections = _parts(cases, platform)
+    summaries, sections = _parts(cases, platform)
     page = Page(
-        kicker="collective communication", title=title or question(cases),
-        notes=[*notes, *_unverified(comparison)], answers=answers,
+        kicker="collective communication", title=title or default_title(cases),
+        notes=[*notes, *_unverified(comparison)], answers=summaries,
         facts=_facts(comparison, cases),
         sections=[*sections, *_timeline(timeline, messages), _assumptions(platform)],
         provenance=_provenance(comparison),
@@ -84,7 +87,7 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
 def _parts(
     cases: Sequence[Comparison], platform: object
 ) -> tuple[list[tuple[str, list[Finding]]], list[Section]]:
-    """Answer and sections of each case."""
+    """Returns summary and sections of each case."""
     named = styles(name for case in cases for name in case.algorithms)
     colours = {name: style.colour for name, style in named.items()}
     per_byte = ps_per_byte(platform)
@@ -94,8 +97,8 @@ def _parts(
         for number, (case, heading) in enumerate(zip(cases, headings, strict=True))
         for section in _sections(f"case{number}", case, heading, per_byte, colours)
     ]
-    answers = [words.answer(case, per_byte, colours) for case in cases]
-    return list(zip(headings, answers, strict=True)), sections
+    summaries = [words.summary(case, per_byte, colours) for case in cases]
+    return list(zip(headings, summaries, strict=True)), sections
 
 
 def _heading(case: Comparison) -> str:
@@ -107,15 +110,15 @@ def _provenance(comparison: pl.DataFrame) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), reading.one_value(comparison, name)) for name in names]
 
 
-def question(cases: Sequence[Comparison]) -> str:
-    """The question a comparison answers, for the title."""
+def default_title(cases: Sequence[Comparison]) -> str:
+    """Returns the default title of a comparison."""
     platforms = sorted({case.platform for case in cases})
-    what = " and ".join(sorted({case.collective for case in cases}))
-    return f"On {', '.join(platforms)}, which {what} is fastest, by how much, and why?"
+    collectives = " and ".join(sorted({case.collective for case in cases}))
+    return f"Fastest {collectives} algorithms on {', '.join(platforms)}"
 
 
 def _unverified(comparison: pl.DataFrame) -> list[str]:
-    """A sentence on the schedules that were timed without being verified, if there are any."""
+    """Returns a sentence on schedules that were timed but not verified, if any."""
     if "verified" not in comparison.columns:
         return []
     keys = ["schedule", "ranks"]
@@ -123,7 +126,7 @@ def _unverified(comparison: pl.DataFrame) -> list[str]:
     if skipped.is_empty():
         return []
     total = comparison.select(keys).n_unique()
-    return [f"{skipped.height:,} of {total:,} schedules were not verified before they were timed."]
+    return [f"{skipped.height:,} of {total:,} schedules were timed without verification."]
 
 
 def _sections(
@@ -170,10 +173,10 @@ def _regions(
         Column("sizes", lambda row: row["sizes"], kind="nowrap"),
         Column("fastest", lambda row: row["schedules"], kind="wrap",
                colour=lambda row: colours[row["winner"]],
-               soft=lambda row: row["level"] and f"level with {row['level']}"),
-        Column("margin of the runner-up", lambda row: row["margin"], kind="wrap",
+               soft=lambda row: row["level"] and f"tied with {row['level']}"),
+        Column("margin over runner-up", lambda row: row["margin"], kind="wrap",
                soft=lambda row: row["runner_up"]),
-        Column("reason at the largest margin", lambda row: row["reason"], kind="reason"),
+        Column("reason (largest margin)", lambda row: row["reason"], kind="reason"),
     ]  # fmt: skip
     return ReportTable(columns, words.region_rows(case, per_byte), look="regions")
 
@@ -185,12 +188,12 @@ def _results(case: Comparison) -> ReportTable[Measurement]:
         fastest.setdefault((one.ranks, one.size_bytes), one.time_ps)
     colours = styles(case.algorithms)
 
-    def behind(one: Measurement) -> float:
+    def slowdown(one: Measurement) -> float:
         best = fastest[one.ranks, one.size_bytes]
         return one.time_ps / best if best else 1.0
 
     spread: list[Column[Measurement]] = [
-        Column("least", lambda one: one.least_ps, format_time),
+        Column("minimum", lambda one: one.least_ps, format_time),
         Column("lower quartile", lambda one: one.lower_quartile_ps, format_time),
         Column("upper quartile", lambda one: one.upper_quartile_ps, format_time),
     ]
@@ -200,8 +203,8 @@ def _results(case: Comparison) -> ReportTable[Measurement]:
         Column("schedule", lambda one: one.schedule, colour=lambda m: colours[m.algorithm].colour),
         Column("time", lambda one: one.time_ps, format_time),
         *(spread if any(one.repetitions > 1 for one in rows) else []),
-        Column("to the fastest", behind, "{:.2f}".format),
-        Column("% of the limit", lambda one: one.of_limit, format_limit),
+        Column("slowdown", slowdown, "{:.2f}".format),
+        Column("% of the bound", lambda one: one.of_limit, format_limit),
         Column("algbw", lambda one: one.algbw, format_rate),
         Column("busbw", lambda one: one.busbw, format_rate),
         Column("messages", lambda one: one.messages, count),
@@ -229,8 +232,9 @@ def _timeline(timeline: pl.DataFrame | None, messages: pl.DataFrame | None) -> l
         return []
     drawn = picture(timeline, messages, most_ranks=32, most_arrows=500)
     lead = (
-        "Each bar is an op of a rank; a line leads from a message's sender when it sends to its "
-        f"receiver when it arrives. Complete after {format_time(drawn.complete_ps)}."
+        "Bars are ops of a rank. Lines are messages, from the time of the send at the sender to "
+        "the time of arrival at the receiver. Completion time "
+        f"{format_time(drawn.complete_ps)}."
     )
     lead = " ".join([lead, *drawn.notes])
     return [Section("Timeline of one run", lead, {"timeline": gantt(drawn)})]

@@ -1,7 +1,6 @@
-"""Charts of a comparison on its page: curves over sizes and ranks, and the decision map.
+"""Charts of a comparison page: curves over sizes and ranks, and the decision map.
 
-Every trace of a chart with a selector carries as `meta` the selector's value it belongs to; the
-script of the page shows the chosen ones.
+The `meta` of a trace is the value of the selector at which the script of the page shows the trace.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _LOG = {"type": "log"}
 
 
 def curves(case: Comparison, quantity: str, over: str) -> go.Figure:
-    """Curves of "time" (s) or "busbw" (B/s) over "size" or "ranks", a line per algorithm.
+    """Returns curves of "time" (s) or "busbw" (B/s) over "size" or "ranks", one per algorithm.
 
-    There is a set of lines per value of the other axis; `meta` of a line is that value.
+    Each value of the other axis has a set of lines; `meta` of a line is that value.
     """
     best = [one for one in case.best().values() if one.size_bytes > 0 or over == "ranks"]
     chosen = styles(case.algorithms)
@@ -58,7 +57,7 @@ def curves(case: Comparison, quantity: str, over: str) -> go.Figure:
 
 
 def default_choice(values: Sequence[int], over: str) -> int:
-    """What a selector shows first: the largest rank count, the smallest size."""
+    """Returns the initial value of a selector: the largest rank count, or the smallest size."""
     return max(values, default=0) if over == "size" else min(values, default=0)
 
 
@@ -67,7 +66,7 @@ def _other(one: Measurement, over: str) -> int:
 
 
 def _log_ticks(points: list[Measurement], quantity: str) -> tuple[list[float], list[str]]:
-    """Ticks at 1, 2 and 5 of every decade; the script keeps the ones where that is too many."""
+    """Returns ticks at 1, 2 and 5 of every decade; the script of the page thins them out."""
     timed = quantity == "time"
     values = [one.time_ps if timed else one.busbw for one in points if one.time_ps > 0] or [1]
     scale, write = (PS_PER_S, format_time) if timed else (1, format_rate)
@@ -98,26 +97,26 @@ def _line(points: list[Measurement], quantity: str, over: str, style: Style) -> 
 
 
 def point_text(one: Measurement) -> str:
-    """One measurement in lines of text, for a tooltip."""
+    """Returns the tooltip of a measurement."""
     lines = [
         f"{one.ranks:,} ranks, {format_size(one.size_bytes)}",
         f"time {format_time(one.time_ps)}",
         f"algbw {format_rate(one.algbw)}, busbw {format_rate(one.busbw)}",
     ]
     if one.of_limit is not None:
-        lines.append(f"{format_limit(one.of_limit)} % of the limit")
+        lines.append(f"{format_limit(one.of_limit)} % of the bound")
     if one.repetitions > 1:
         lines[1] += (
             f" (median of {one.repetitions}; quartiles {format_time(one.lower_quartile_ps)} and "
-            f"{format_time(one.upper_quartile_ps)}, least {format_time(one.least_ps)})"
+            f"{format_time(one.upper_quartile_ps)}, minimum {format_time(one.least_ps)})"
         )
     if one.messages is not None:
-        lines.append(f"{one.messages:,} messages, {format_size(one.message_bytes or 0)} in all")
+        lines.append(f"{one.messages:,} messages, {format_size(one.message_bytes or 0)} in total")
     return "<br>".join(lines)
 
 
 def decision_map(case: Comparison) -> go.Figure:
-    """Ranks over sizes: the colour is the winner's, the number how far the runner-up is behind."""
+    """Returns ranks over sizes: the winner as colour, the runner-up's margin as number."""
     import plotly.graph_objects as go
 
     decided = case.decisions()
@@ -153,15 +152,15 @@ def decision_map(case: Comparison) -> go.Figure:
 
 
 def decision_text(decision: Fastest) -> str:
-    """One point of the decision map in lines of text, for a tooltip."""
+    """Returns the tooltip of a point of the decision map."""
     first, second = decision.winner, decision.runner_up
     lines = [
         f"<b>{first.ranks:,} ranks, {format_size(first.size_bytes)}</b>",
         f"fastest: {first.schedule}, {format_time(first.time_ps)}",
     ]
-    lines += [f"as fast: {one.schedule}" for one in decision.level]
+    lines += [f"tied: {one.schedule}" for one in decision.level]
     if second is None:
-        lines.append("no other algorithm is slower")
+        lines.append("no slower algorithm")
     else:
         lines.append(f"runner-up: {second.schedule}, {format_time(second.time_ps)}")
         lines.append(f"margin: {format_share(decision.margin or 0.0)} longer")
@@ -177,7 +176,7 @@ def _short_margin(margin: float | None) -> str:
 
 
 def _steps(colours: list[str]) -> list[list[float | str]]:
-    """A colour scale in steps: plotly has continuous ones only."""
+    """Returns a stepped colour scale: plotly has only continuous ones."""
     return [
         [place / len(colours), colour]
         for index, colour in enumerate(colours)

@@ -33,25 +33,28 @@ def plot_comparison(
     """Draws a comparison.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        frame: the frame of `tutti.compare`, of one collective, datatype, model and platform.
-        kind: "time" or "busbw" against size, "ranks" (time against ranks at the smallest size), or
-            "map" (who wins over ranks and sizes).
-        ranks: for the curves against size, the rank count; by default the largest.
-        by: a line per "algorithm" (its fastest schedule) or per "schedule".
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        frame: The frame of `tutti.compare`, of one collective, datatype, model and platform.
+
+        kind: The drawing. "time" or "busbw" is against size, "ranks" is time against ranks at the
+            smallest size, and "map" is the fastest algorithm over ranks and sizes.
+        ranks: The rank count of curves against size. By default the largest.
+        by: One line per "algorithm" (its fastest schedule) or per "schedule".
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: when the frame does not hold what is to be drawn.
+        ReportError: The frame lacks the data of the drawing.
     """
     if kind not in _KINDS:
         raise ReportError(
-            f"no such kind of plot: {kind!r}; there are {', '.join(_KINDS)}", kind="choice"
+            f"unknown kind of plot {kind!r}: expected one of {', '.join(_KINDS)}", kind="choice"
         )
     if by not in ("algorithm", "schedule"):
-        raise ReportError(f"lines are by algorithm or schedule, not by {by!r}", kind="choice")
+        raise ReportError(
+            f"invalid grouping of lines {by!r}: expected algorithm or schedule", kind="choice"
+        )
     case = reading.only_case(frame)
     if kind == "map":
         return _map(path, case)
@@ -64,10 +67,10 @@ def plot_comparison(
 def _points(
     case: Comparison, over: str, ranks: int | None, by: str
 ) -> tuple[list[Measurement], str]:
-    """What is drawn, and at which size or rank count.
+    """Returns the points to draw, and their size or rank count as text.
 
     Raises:
-        ReportError: when nothing was compared there.
+        ReportError: The frame has no rows at this rank count.
     """
     every = list(case.best().values()) if by == "algorithm" else list(case.measured)
     if over == "ranks":
@@ -77,7 +80,7 @@ def _points(
     points = [one for one in every if one.ranks == at and one.size_bytes > 0]
     if not points:
         known = ", ".join(str(count) for count in case.ranks)
-        problem = f"nothing was compared at {at} ranks: expected one of {known}"
+        problem = f"the comparison has no rows at {at} ranks: expected one of {known}"
         raise ReportError(problem, kind="frame")
     return points, f"{at:,} ranks"
 
@@ -85,7 +88,7 @@ def _points(
 def _curves(  # noqa: PLR0917 - one caller
     path: str | Path, points: list[Measurement], quantity: str, over: str, by: str, title: str
 ) -> Path:
-    """A line for each group; where there are repetitions, a band between their quartiles."""
+    """Draws a line per group, with a band between the quartiles of repetitions."""
     timed = quantity == "time"
     y: Callable[[Measurement], float] = lambda m: m.time_ps if timed else m.busbw  # noqa: E731
     x: Callable[[Measurement], int] = lambda m: m.ranks if over == "ranks" else m.size_bytes  # noqa: E731
@@ -112,7 +115,7 @@ def _curves(  # noqa: PLR0917 - one caller
 
 
 def _map(path: str | Path, case: Comparison) -> Path:
-    title = f"fastest {case.collective} on {case.platform}; how much longer the runner-up takes"
+    title = f"fastest {case.collective} on {case.platform}; margin over the runner-up"
     with axes_at(path, x="size", y="ranks", title=title, grid="") as axes:
         _cells(axes, case)
         columns = [index - 1 for index in size_ticks(range(1, len(case.sizes) + 1))]
@@ -142,6 +145,6 @@ def _cells(axes: Axes, case: Comparison) -> None:
 
 
 def _ink(colour: str) -> str:
-    """Black or white, whichever is read better on `colour`."""
+    """Returns black or white, whichever has the higher contrast on `colour`."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#FFFFFF"

@@ -1,8 +1,7 @@
-"""Reads a comparison frame: who wins where, and by how much.
+"""Reads a comparison frame: the fastest algorithm at each point, and its margin.
 
-Input everywhere is the frame of `tutti.compare` (a row per measurement). Repetitions are summed up
-by their median; of several schedules of one algorithm the fastest stands for it. No times are made
-here, only picked and set against each other.
+The input is the frame of `tutti.compare`, a row per measurement. The median represents
+repetitions; the fastest schedule represents its algorithm.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NEEDED = (*CASE_COLUMNS, *_POINT_COLUMNS, "time_ps", "algbw_bytes_per_s", "busb
 class Measurement:
     """One schedule at one rank count and size.
 
-    Its time is the median of the repetitions; least, most and quartiles stand beside it.
+    The time is the median of the repetitions.
     """
 
     ranks: int
@@ -47,18 +46,19 @@ class Measurement:
 
     @property
     def of_limit(self) -> float | None:
-        """The lower bound over the time: 1 when no schedule can be faster; None without one."""
+        """The lower bound over the time, 1 at the bound; None without a bound."""
         return self.bound_ps / self.time_ps if self.bound_ps is not None else None
 
 
 @dataclass(frozen=True)
 class Fastest:
-    """Who is fastest at one rank count and size.
+    """The fastest schedules at one rank count and size.
 
     Attributes:
-        winner: the fastest; of several equally fast, that of the algorithm that is so most often.
-        runner_up: the best of the other algorithms that is slower; None where none is.
-        level: the best of each other algorithm that is as fast as the winner.
+        winner: The fastest schedule. Ties go to the algorithm that is fastest most often.
+        runner_up: The fastest of the slower algorithms, or None.
+
+        level: The best schedule of each other algorithm that ties with the winner.
     """
 
     winner: Measurement
@@ -67,7 +67,7 @@ class Fastest:
 
     @property
     def margin(self) -> float | None:
-        """How much longer the runner-up takes, as a fraction; None without one."""
+        """The additional time of the runner-up as a fraction; None without a runner-up."""
         if self.runner_up is None or self.winner.time_ps == 0:
             return None
         return self.runner_up.time_ps / self.winner.time_ps - 1
@@ -92,7 +92,7 @@ class Region:
 
     @property
     def clearest(self) -> Fastest:
-        """The point at which it wins by most."""
+        """The point with the largest margin."""
         return max(self.decisions, key=lambda d: d.margin or 0.0)
 
 
@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def algorithms(self) -> list[str]:
-        """The algorithms' names, in order."""
+        """The names of the algorithms, sorted."""
         return sorted({m.algorithm for m in self.measured})
 
     def best(self) -> dict[tuple[int, int, str], Measurement]:
@@ -131,7 +131,7 @@ class Comparison:
         return best
 
     def decisions(self) -> dict[tuple[int, int], Fastest]:
-        """Who is fastest, by (ranks, size_bytes)."""
+        """The fastest schedules, by (ranks, size_bytes)."""
         grouped: dict[tuple[int, int], list[Measurement]] = {}
         for (ranks, size, _), one in sorted(self.best().items()):
             grouped.setdefault((ranks, size), []).append(one)
@@ -149,7 +149,7 @@ class Comparison:
         return decided
 
     def regions(self) -> list[Region]:
-        """The decisions of each rank count, neighbouring sizes with one winner taken together."""
+        """The decisions by rank count; neighbouring sizes with the same winner form a region."""
         regions: list[Region] = []
         for (ranks, _), decision in sorted(self.decisions().items(), key=lambda item: item[0]):
             last = regions[-1] if regions else None
@@ -164,7 +164,7 @@ def cases(frame: pl.DataFrame) -> list[Comparison]:
     """Splits a comparison frame into comparable cases, in order of their names.
 
     Raises:
-        ReportError: when columns are missing or no row has a time.
+        ReportError: Columns are missing, or no row has a time.
     """
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:
@@ -182,10 +182,10 @@ def cases(frame: pl.DataFrame) -> list[Comparison]:
 
 
 def _refuse_mixed_points(frame: pl.DataFrame) -> None:
-    """Repetitions are summed up; points of a sweep are no repetitions, unless they differ by seed.
+    """Refuses points of a sweep that would count as repetitions; seeds are repetitions.
 
     Raises:
-        ReportError: when one schedule was measured at several points of a sweep.
+        ReportError: A schedule has rows at several points of a sweep.
     """
     swept = [name for name in frame.columns if name.startswith(SWEPT) and name != f"{SWEPT}seed"]
     if not swept:
@@ -201,24 +201,24 @@ def _refuse_mixed_points(frame: pl.DataFrame) -> None:
 
 
 def only_case(frame: pl.DataFrame) -> Comparison:
-    """The one case of a frame that is to be drawn or listed as a whole.
+    """Returns the only case of a frame.
 
     Raises:
-        ReportError: when there are several, or none.
+        ReportError: The frame has several cases, or none.
     """
     found = cases(frame)
     if len(found) > 1:
         raise ReportError(
             f"the comparison mixes {len(found)} combinations of collective, datatype, model and "
-            "platform: filter it down to one",
+            "platform: expected one",
             kind="frame",
         )
     return found[0]
 
 
 def _aggregates(columns: list[str]) -> list[pl.Expr]:
-    # The lower median of the times is a time that was measured; its rates are the upper medians.
-    kept = [
+    # The lower median of the times is a measured time; its rates are the upper medians.
+    unchanged = [
         pl.col(name).first()
         for name in ("messages", "message_bytes", "closed_form_ps", "bound_ps")
         if name in columns
@@ -231,7 +231,7 @@ def _aggregates(columns: list[str]) -> list[pl.Expr]:
             pl.col(f"{name}_bytes_per_s").quantile(0.5, "higher").fill_null(0.0).alias(name)
             for name in ("algbw", "busbw")
         ),
-        *kept,
+        *unchanged,
     ]
 
 
@@ -241,7 +241,7 @@ def _measured(row: dict[str, Any]) -> Measurement:
 
 
 def one_value(frame: pl.DataFrame, column: str) -> str:
-    """The values of a column that is the same on all rows, or all of them, comma-separated."""
+    """Returns the distinct values of a column, comma-separated."""
     if column not in frame.columns:
         return "not recorded"
     values = frame[column].drop_nulls().unique().sort().to_list()

@@ -1,4 +1,4 @@
-"""What draws the objects of lower layers, for `tutti.display`."""
+"""Functions that display objects of lower layers, for `tutti.display`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says about the platform: each number with its value and source."""
+"""The assumptions of a report: each number of the platform with its value and source."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _GROUPS = ("model", "models", "parameters", "compute")
 
 
 def platform_facts(platform: object) -> list[dict[str, str]]:
-    """The platform as rows of name, value and source.
+    """Returns the platform as rows of name, value and source.
 
-    A number is a bare value or a mapping with `value`, `source` and `inferred`; numbers stand in
-    `model`, `models`, `parameters` or `compute`, nested as deep as they like.
+    A number is a plain value or a mapping with `value`, `source` and `inferred`. Numbers are nested
+    to any depth in `model`, `models`, `parameters` or `compute`.
 
     Args:
-        platform: a platform, as an object with `describe()`, a pydantic model, or a mapping.
+        platform: An object with `describe()`, a pydantic model, or a mapping.
     """
     described = _mapping(platform)
     source = str(described.get("source") or NOT_STATED)
@@ -35,7 +35,7 @@ def platform_facts(platform: object) -> list[dict[str, str]]:
 
 
 def ps_per_byte(platform: object) -> float | None:
-    """What a byte of a message costs in picoseconds; None where the platform does not say."""
+    """Returns the time per byte of a message in picoseconds; None if the platform has none."""
     for row in platform_facts(platform):
         if row["name"].split()[-1] in ("beta", "G"):
             try:
@@ -51,9 +51,9 @@ def _numbers(name: str, value: object, source: str) -> Iterator[dict[str, str]]:
     if not isinstance(value, Mapping):
         yield {"name": name, "value": str(value), "source": source}
     elif "value" in value:
-        own = str(value.get("source") or source)
+        stated = str(value.get("source") or source)
         mark = "Inferred. " if value.get("inferred") else ""
-        yield {"name": name, "value": str(value["value"]), "source": mark + own}
+        yield {"name": name, "value": str(value["value"]), "source": mark + stated}
     else:
         for key, part in value.items():
             shown = "model" if key == "kind" else key

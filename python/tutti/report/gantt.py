@@ -1,4 +1,4 @@
-"""Gantt charts of a run, for pages and for papers: ranks down, time across, arrows of messages."""
+"""Gantt charts of a run for pages and papers: a row per rank, bars of ops, message arrows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def gantt(picture: Picture) -> go.Figure:
-    """Ranks over time: a bar per op, an arrow per message from its sender to its receiver."""
+    """Returns ranks over time: a bar per op, an arrow per message from sender to receiver."""
     factor, unit = time_unit(picture.end_ps)
     traces = []
     for kind, colour in KIND_COLOURS.items():
@@ -84,19 +84,19 @@ def draw_timeline(
     messages: pl.DataFrame | None = None,
     title: str | None = None,
 ) -> Path:
-    """Draws a run as Figs 18-23 of Ruefenacht et al. 2017 do: ranks down, time across, arrows.
+    """Draws a run in the style of Figs 18-23 of Ruefenacht et al. 2017.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        timeline: the timeline frame of a run, times in picoseconds.
-        messages: the message frame of the same run; without it there are no arrows.
-        title: written above.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        timeline: The timeline frame of a run, times in picoseconds.
+        messages: The message frame of the same run, for arrows.
+        title: The title of the drawing.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: when a frame lacks columns or is empty.
+        ReportError: A frame lacks columns or is empty.
     """
     drawn = picture(timeline, messages)
     with figure_at(path, (8.0, 1.3 + 0.34 * len(drawn.ranks))) as figure:

@@ -1,4 +1,4 @@
-"""Charts of a network on its page: links on the topology, buffers, stalls and energy."""
+"""Charts of a network report: link utilisation on the topology, buffers, stalls and energy."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 
 _SCALE = "YlOrRd"
 _STEPS = 12
-"""Colours of the heat map: a trace each, as plotly has one colour for a line."""
+"""Colours of the heat map, one trace each: a line of plotly has one colour."""
 _ASIDE = 0.07
-"""How far the two directions of a cable are drawn from its middle, as a share of a unit."""
+"""Distance of the two directions of a cable from its centre line, as a share of a unit."""
 _BEND = 0.11
 _MOST_BEND = 0.45
-"""How far a link is bent that would cover others: a share of its length, up to so many units."""
+"""Offset of a bent link that would cover others: a share of its length, and the maximum."""
 _BEND_POINTS = 9
 _MOST_ROWS = 24
-"""VCs in the chart of the fullest."""
+"""VCs in the chart of the fullest VCs."""
 _MOST_TIMES = 400
-"""Samples in it; of more, every second, third, ... is shown."""
+"""Samples in that chart; longer series are decimated."""
 _CYCLE = Axis("cycle")
 _FLITS = Axis("flits in buffers", zero=True)
 _Mark = tuple[float, float, float, str]
 
 
 def heat_map(run: NocRun) -> go.Figure | None:
-    """The topology with its links by utilisation; None for graphs too large to be drawn."""
+    """Returns the topology with links coloured by utilisation; None if it is too large."""
     topology = run.network.topology
     if len(topology.vertices) > MOST_DRAWN:
         return None
     placed = layout(topology)
-    # A router of an NPU's own stands where the NPU does, and is not drawn apart.
+    # The router of an NPU has the NPU's position and is not drawn separately.
     found = run.channels.filter(pl.col("source") != pl.col("target"))
     busiest = max([*found["utilisation"], 1e-12])
     colours = sample_colorscale(_SCALE, [0.15 + 0.85 * i / (_STEPS - 1) for i in range(_STEPS)])
@@ -77,7 +77,7 @@ def heat_map(run: NocRun) -> go.Figure | None:
 
 
 def _route(a: Position, b: Position, *, bent: bool) -> list[Position]:
-    """The line from one vertex to another, to the right of its middle, or bent around others."""
+    """Returns the line between two vertices, right of the centre line or bent around others."""
     length = math.dist(a, b) or 1.0
     side = ((b[1] - a[1]) / length, (a[0] - b[0]) / length)
     if bent:
@@ -94,7 +94,7 @@ def _route(a: Position, b: Position, *, bent: bool) -> list[Position]:
 
 
 def _marks(marks: Sequence[_Mark], busiest: float, colours: Sequence[str]) -> go.Scatter:
-    """A dot on each link, to point at, which also carries the scale."""
+    """Returns a dot per link, which carries its tooltip and the colour scale."""
     steps = [[i / (len(colours) - 1), colour] for i, colour in enumerate(colours)]
     xs, ys, busy, texts = zip(*marks, strict=True) if marks else ((), (), (), ())
     marker = {
@@ -131,7 +131,7 @@ def _vertices(run: NocRun, at: dict[str, Position]) -> go.Scatter:
 
 
 def buffered(run: NocRun) -> go.Figure | None:
-    """Flits in all buffers over the window."""
+    """Returns the flits in all buffers over the window."""
     if not run.buffered:
         return None
     plan = run.plan
@@ -141,7 +141,7 @@ def buffered(run: NocRun) -> go.Figure | None:
 
 
 def over_time(run: NocRun) -> go.Figure | None:
-    """Flits in the buffers of all VCs of a number, over the window: a line each."""
+    """Returns the flits per VC number over the window, one line each."""
     if not run.buffered:
         return None
     vcs, start = run.network.router.vcs, run.plan.warmup
@@ -156,28 +156,28 @@ def over_time(run: NocRun) -> go.Figure | None:
 
 
 def by_vc(run: NocRun) -> go.Figure | None:
-    """Flits in the buffers of each VC: the mean over all ports, and the fullest port."""
+    """Returns the mean flits per VC: average over all ports, and the fullest port."""
     if run.occupancy.is_empty():
         return None
     of_vc = run.occupancy.group_by("vc", maintain_order=True).agg(
         pl.col("flits").mean().alias("mean"), pl.col("flits").max().alias("most")
     )
-    room = run.network.router.buffer
+    capacity = run.network.router.buffer
     names = [str(vc) for vc in of_vc["vc"]]
     traces = [
         bars(names, of_vc[column].to_list(), colour,
-             f"VC %{{x}}, {name}: %{{y:.3g}} of {room} flits<extra></extra>", name=name)
+             f"VC %{{x}}, {name}: %{{y:.3g}} of {capacity} flits<extra></extra>", name=name)
         for column, name, colour in (
             ("mean", "mean of all ports", BLUE),
             ("most", "fullest port", ORANGE),
         )
     ]  # fmt: skip
-    y = Axis(f"flits, of {room}", zero=True)
+    y = Axis("mean flits", f"capacity {capacity}", zero=True)
     return chart(traces, Axis("VC", category=True), y, 300, barmode="group")
 
 
 def fullest(run: NocRun) -> go.Figure | None:
-    """Flits in the fullest VCs at each sample; None unless the plan kept VCs."""
+    """Returns the flits in the fullest VCs at each sample; None unless `keep_vcs` is set."""
     if not run.plan.keep_vcs or not run.buffered:
         return None
     per_channel = max(_MOST_ROWS // run.network.router.vcs, 1)
@@ -210,18 +210,18 @@ def fullest(run: NocRun) -> go.Figure | None:
 
 
 def stalled(run: NocRun) -> go.Figure | None:
-    """The causes of stalls of flits that were first in their VC."""
+    """Returns the causes of stalls of head flits."""
     if not run.stalls.busy:
         return None
     causes, shares = zip(*stalls(run)[::-1], strict=True)
     texts = [format_share(share) for share in shares]
     trace = bars(causes, shares, RED, "%{y}: %{text}<extra></extra>", across=True, text=texts)
-    x = Axis("share of the VCs that held flits", share=True)
+    x = Axis("share of samples of occupied VCs", share=True)
     return chart([trace], x, NAMES, 240, showlegend=False)
 
 
 def energy_bars(energy: EnergyReport) -> go.Figure:
-    """The energy of the window by component, between the bounds of its sources."""
+    """Returns the energy of the window by component, with the bounds of the sources."""
     kinds = (
         ("dynamic", BLUE, energy.dynamic_by_component),
         ("leakage", ORANGE, energy.leakage_by_component),

@@ -1,7 +1,7 @@
-"""What notebooks show of a run, a schedule or a comparison: small pieces of HTML and inline SVG.
+"""HTML and inline SVG of runs, schedules and comparisons for notebooks.
 
-No scripts and no styles that could leak into the notebook; everything is written by the standard
-library, so showing a result costs no import.
+The output has no scripts and no styles that could leak into the notebook. Only the standard library
+writes it, so that showing a result imports nothing.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 _WIDTH, _ROW, _LEFT, _TOP, _FOOT = 760, 20, 44, 22, 26
 _MOST_RANKS, _MOST_STEPS, _MOST_OPS = 16, 12, 12
 MOST_MESSAGES = 100_000
-"""Messages of a run whose timeline a notebook records and shows."""
+"""Messages of a run up to which a notebook records and shows its timeline."""
 
 
 def timeline_svg(timeline: pl.DataFrame, messages: pl.DataFrame | None = None) -> str:
-    """A run as inline SVG: a row per rank, a bar per op, a line per message.
+    """Returns a run as inline SVG: a row per rank, a bar per op, a line per message.
 
     Args:
-        timeline: the timeline frame of a run, times in picoseconds.
-        messages: the message frame of the same run.
+        timeline: The timeline frame of a run, times in picoseconds.
+        messages: The message frame of the same run.
 
     Raises:
-        ReportError: when a frame lacks columns or is empty.
+        ReportError: A frame lacks columns or is empty.
     """
     from .timeline import picture
 
@@ -110,7 +110,7 @@ def _text(root: ET.Element, x: str, y: int, text: str, anchor: str = "start") ->
 
 
 def run_html(run: Run) -> str:
-    """A run for a notebook: its figures, and the timeline of one that is not too large."""
+    """Returns the figures of a run, with a timeline up to `MOST_MESSAGES` messages."""
     facts = [
         ("schedule", run.schedule.name),
         ("verified", "yes" if run.not_verified is None else f"no: {run.not_verified}"),
@@ -119,7 +119,7 @@ def run_html(run: Run) -> str:
         ("platform", f"{run.platform.name} ({run.platform.network})"),
         ("completion time", _core.format_time(run.completion_ps)),
         ("busbw", format_rate(run.busbw)),
-        ("of the limit", format_share(run.of_limit)),
+        ("of the bound", format_share(run.of_limit)),
         ("messages", f"{run.messages:,}"),
     ]
     if max(run.messages, run.delivered) > MOST_MESSAGES:
@@ -132,12 +132,12 @@ def facts_html(
     timeline: pl.DataFrame | None = None,
     messages: pl.DataFrame | None = None,
 ) -> str:
-    """Facts for a notebook as a table, and the timeline of a run below.
+    """Returns facts as a table, and the timeline of a run below it.
 
     Args:
-        facts: name and value of what to state, such as ("completion time", "3.4 us").
-        timeline: the timeline frame, where there is one.
-        messages: the message frame, where there is one.
+        facts: Names and values, such as ("completion time", "3.4 us").
+        timeline: The timeline frame, if any.
+        messages: The message frame, if any.
     """
     rows = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th>"
@@ -149,7 +149,7 @@ def facts_html(
 
 
 def schedule_html(schedule: Schedule) -> str:
-    """A schedule for a notebook: the ops of its first ranks and steps, a row per step."""
+    """Returns the ops of the first ranks and steps of a schedule, a row per step."""
     ranks = range(min(schedule.ranks, _MOST_RANKS))
     most = max((schedule.steps(rank) for rank in ranks), default=0)
     steps = range(min(most, _MOST_STEPS))

@@ -1,7 +1,7 @@
-"""The page of every report: an answer and facts, then charts and tables one below the other.
+"""The page of every report: summary and facts, then sections of charts and tables.
 
-A page is one file that opens from disk without a network and holds everything it needs (plotly.js
-too). The same input gives the same bytes: charts have fixed ids, and nothing reads a clock.
+A page is one self-contained file, including plotly.js, which opens from disk without a network.
+Pages are reproducible byte by byte: charts have fixed ids, and no time is written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A selector above charts: a chart shows the traces whose `meta` is the chosen value."""
+    """A selector above charts, which shows the traces whose `meta` equals its value."""
 
     id: str
     label: str
@@ -43,12 +43,13 @@ class Section:
 
     Attributes:
         heading: A noun phrase.
-        lead: What the charts and the table show.
-        charts: By id; None are left out.
-        table: Below the charts.
-        choice: The selector of what the charts show.
-        note: Below the table.
-        part: The heading of the part of the report that starts here.
+        lead: The content of the charts and the table.
+        charts: Charts by id; None is skipped.
+        table: The table below the charts.
+        choice: The selector of the charts.
+
+        note: A text below the table.
+        part: The heading of the part of the report that starts with this section.
     """
 
     heading: str
@@ -61,13 +62,13 @@ class Section:
 
     @property
     def drawn(self) -> dict[str, go.Figure]:
-        """The charts that there are."""
+        """The charts without None."""
         return {name: chart for name, chart in self.charts.items() if chart is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A line of the answer that starts with a name: its colour, what is found, and why."""
+    """A line of the summary: name with colour, finding and reason."""
 
     name: str
     found: str
@@ -84,13 +85,14 @@ class Page:
 
     Attributes:
         kicker: The kind of report, above the title.
-        title: The question.
-        answers: What answers it, each with a heading, which may be empty.
-        facts: The input, name and value.
-        sections: From top to bottom.
-        conventions: What words and units mean, at the end.
-        notes: Sentences below the answer.
-        provenance: Name and value of what identifies the results, at the end.
+        title: The title of the page.
+        answers: The summaries, each with a heading, which may be empty.
+        facts: Name and value of the inputs.
+        sections: The sections, from top to bottom.
+
+        conventions: Definitions of terms and units, at the end.
+        notes: Sentences below the summary.
+        provenance: Name and value of the identification of the results, at the end.
     """
 
     kicker: str
@@ -106,7 +108,7 @@ class Page:
         """Writes the page.
 
         Args:
-            path: where to; the folder must exist.
+            path: The file to write; its folder must exist.
 
         Returns:
             The path written.
@@ -122,10 +124,10 @@ def write_html(path: str | Path, name: str, data: object, **shown: object) -> Pa
     """Writes the template `name` with its style and script, and data for the script.
 
     Args:
-        path: where to; the folder must exist.
-        name: of the template, style and script among the assets.
-        data: what the script draws, as JSON has it.
-        **shown: what the template shows.
+        path: The file to write; its folder must exist.
+        name: The name of the template, style and script among the assets.
+        data: The data of the script, serialised as JSON.
+        **shown: The variables of the template.
 
     Returns:
         The path written.
@@ -154,7 +156,7 @@ def write_html(path: str | Path, name: str, data: object, **shown: object) -> Pa
 
 
 def _breakable(text: str) -> Markup:
-    """The text with places at which a narrow column may break it: after a name's marks."""
+    """Returns the text with break opportunities after the delimiters of names."""
     return Markup(MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
 
 

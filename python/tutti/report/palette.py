@@ -1,9 +1,8 @@
 """Colours and markers: one per algorithm and one per kind of op, the same in every drawing.
 
-The first ten colours are told apart with every common colour blindness (Okabe and Ito 2008, with
-three of Tol's for the rest); those after them are Tol's too, and differ in marker from what they
-come near. All keep a contrast on white and on near-black. Lines also differ in marker, so that
-nothing is said by colour alone.
+The first ten colours are distinguishable with every common colour blindness (Okabe and Ito 2008,
+three of Tol, a grey). The others are Tol's; similar colours have different markers. All have a
+sufficient contrast on white and on near-black.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Style:
-    """How an algorithm is drawn: colour, marker and dash, in plotly's and matplotlib's words."""
+    """Colour, marker and dash of an algorithm, in the names of plotly and matplotlib."""
 
     colour: str
     marker: str
@@ -39,7 +38,7 @@ _MARKERS_PLOTLY = (
 _MARKERS = tuple(zip(_MARKERS_PLOTLY, "osD^vPXph*", strict=True))
 _DASHES = (("solid", "-"), ("dash", "--"), ("dot", ":"))
 
-# Families with a place of their own, so that a report on three algorithms and one on ten agree.
+# Algorithms with a fixed style, which all reports share.
 _KNOWN = (
     "recursive_multiplying", "ring", "recursive_doubling", "recursive_halving_doubling",
     "binomial", "direct", "knomial", "hierarchical", "elimination", "hierarchical_leader",
@@ -74,18 +73,18 @@ def _style(index: int) -> Style:
 
 
 def styles(names: Iterable[str]) -> dict[str, Style]:
-    """A style per name: known algorithms always the same, others what is left, in order of name."""
-    wanted = sorted(set(names))
-    chosen = {name: _KNOWN.index(name) for name in wanted if name in _KNOWN}
+    """Returns a style per name: fixed for known algorithms, else the next free one by name."""
+    ordered = sorted(set(names))
+    chosen = {name: _KNOWN.index(name) for name in ordered if name in _KNOWN}
     taken = set(chosen.values())
     free = (index for index in range(10**6) if index not in taken)
-    # Others first use the places of known algorithms that are absent, then further laps.
-    for name in wanted:
+    # Other names first use the styles of absent known algorithms, then further laps.
+    for name in ordered:
         if name not in chosen:
             chosen[name] = next(free)
-    return {name: _style(chosen[name]) for name in wanted}
+    return {name: _style(chosen[name]) for name in ordered}
 
 
 def kind_colour(kind: str) -> str:
-    """The colour of a kind of op; unknown kinds are grey."""
+    """Returns the colour of a kind of op; unknown kinds are grey."""
     return KIND_COLOURS.get(kind, GREY)

@@ -1,9 +1,9 @@
 """Native Perfetto traces (TrackEvent protobuf) of a run, for ui.perfetto.dev and trace_processor.
 
-A track per rank holds its steps, and inside them its ops. Below it are the messages that the rank
-has under way, as many tracks as overlap at once. An arrow (flow) leads from each send through its
-message to where it is received. The trace's clock counts nanoseconds: timestamps are rounded down,
-which keeps order and nesting; the exact picoseconds stand in each slice's arguments.
+A track per rank holds its steps with their ops. Below it are the messages in flight from the rank,
+on as many tracks as overlap. An arrow (flow) leads from each send through its message to the
+receive. The clock of the trace counts nanoseconds: timestamps are rounded down, which preserves
+order and nesting. The arguments of each slice have the exact picoseconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SEQUENCE = 1
 
 @dataclass(frozen=True)
 class _Event:
-    """One packet to be: a begin, an end or an instant on a track."""
+    """One event on a track: the start or end of a slice, or an instant."""
 
     at_ps: int
     track: int
@@ -45,18 +45,18 @@ class _Event:
 def write_trace(
     path: str | Path, timeline: pl.DataFrame, messages: pl.DataFrame | None = None
 ) -> Path:
-    """Writes the trace of a run to `path` (by custom `.pftrace`).
+    """Writes the trace of a run to `path` (conventionally `.pftrace`).
 
     Args:
-        path: where to; the folder must exist.
-        timeline: the timeline frame of a run, times in picoseconds.
-        messages: the message frame of the same run; without it there are no arrows.
+        path: The file to write; its folder must exist.
+        timeline: The timeline frame of a run, times in picoseconds.
+        messages: The message frame of the same run, for arrows.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: when a frame lacks columns.
+        ReportError: A frame lacks columns.
     """
     from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
@@ -78,7 +78,7 @@ class _Track:
 
 
 def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[_Track], Iterator[_Event]]:
-    """The tracks, and all events in order of time."""
+    """Returns the tracks, and all events in order of time."""
     flows = {arrow: number for number, arrow in enumerate(sent, start=1)}
     starts, ends, loose = _ends_of_flows(ops, sent)
     by_rank = {rank: list(group) for rank, group in groupby(ops, key=lambda bar: bar.rank)}
@@ -97,7 +97,7 @@ def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[_Track], It
             track = _Track(len(tracks) + 1, f"messages {number}", home.uuid, number)
             tracks.append(track)
             streams.append([e for a in lane for e in _in_flight(track.uuid, a, flows[a])])
-    # Within a track the order is made; the merge keeps it and is stable.
+    # Each stream is sorted, and the merge is stable.
     return tracks, heapq.merge(*streams, key=lambda event: event.at_ps)
 
 
@@ -107,7 +107,7 @@ _Sides = dict[int, dict[Bar, list[Arrow]]]
 def _ends_of_flows(
     ops: Sequence[Bar], sent: Sequence[Arrow]
 ) -> tuple[_Sides, _Sides, dict[int, list[Arrow]]]:
-    """Per rank: which send begins and which recv ends messages, and messages taken in no time."""
+    """Returns messages by their send and recv op per rank, and messages with an instant recv."""
     sends = {(b.rank, b.peer, b.start_ps): b for b in ops if b.kind == "send"}
     recvs = {(b.rank, b.peer, b.end_ps): b for b in ops if b.kind == "recv" and b.duration_ps > 0}
     starts: _Sides = defaultdict(lambda: defaultdict(list))
@@ -115,7 +115,7 @@ def _ends_of_flows(
     loose: dict[int, list[Arrow]] = defaultdict(list)
     for arrow in sent:
         send = sends.pop((arrow.source, arrow.destination, arrow.sent_ps), None)
-        send = send or sends.get((arrow.source, None, arrow.sent_ps))  # one for several
+        send = send or sends.get((arrow.source, None, arrow.sent_ps))  # A multicast.
         if send is not None:
             starts[arrow.source][send].append(arrow)
         recv = recvs.pop((arrow.destination, arrow.source, arrow.received_ps), None)
@@ -127,7 +127,7 @@ def _ends_of_flows(
 
 
 def lanes(sent: Sequence[Arrow]) -> list[list[Arrow]]:
-    """Messages, in order of sending, on as few tracks as keep those under way at once apart."""
+    """Assigns messages, in order of sending, to the fewest tracks without overlap."""
     found: list[list[Arrow]] = []
     for arrow in sent:
         for lane in found:
@@ -140,7 +140,7 @@ def lanes(sent: Sequence[Arrow]) -> list[list[Arrow]]:
 
 
 class _Program:
-    """The events of one rank's track, made in order of time."""
+    """The events of one rank's track, in order of time."""
 
     def __init__(
         self,
@@ -158,15 +158,17 @@ class _Program:
         self._made: list[_Event] = []
 
     def events(self, ops: list[Bar]) -> list[_Event]:
-        """The rank's steps with their ops inside, and a mark for each message taken in no time."""
+        """Returns the steps of the rank with their ops, and an instant per instant receive."""
         for step, group in steps(ops):
             self._marks_before(step.start_ps)
-            self._made.append(_begin(self._track, replace(step, name=step.name or str(step.step))))
+            self._made.append(
+                _slice_start(self._track, replace(step, name=step.name or str(step.step)))
+            )
             for bar in group:
                 self._marks_before(bar.start_ps + 1)
                 moved = self._starts.get(bar) or self._ends.get(bar) or ()
                 flows = tuple(self._flows[arrow] for arrow in moved)
-                self._made.append(_begin(self._track, bar, flows, bar in self._ends))
+                self._made.append(_slice_start(self._track, bar, flows, bar in self._ends))
                 self._marks_before(bar.end_ps)
                 self._made.append(_Event(bar.end_ps, self._track, "end"))
             self._marks_before(step.end_ps + 1)
@@ -187,7 +189,7 @@ class _Program:
         )
 
 
-def _begin(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool = False) -> _Event:
+def _slice_start(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool = False) -> _Event:
     arguments: list[tuple[str, int | str]] = [("step", bar.step), ("step_name", bar.name)]
     if bar.peer is not None:
         arguments.append(("peer", bar.peer))

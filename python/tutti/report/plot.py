@@ -1,6 +1,6 @@
-"""Drawings for papers and the command line, as SVG, PNG or PDF, drawn with matplotlib.
+"""Matplotlib drawings for papers and the command line, as SVG, PNG or PDF.
 
-The same input gives the same bytes: no dates in the files and fixed ids in SVG.
+Files are reproducible byte by byte: they have no dates, and SVG has fixed ids.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FORMATS = (".svg", ".png", ".pdf")
 BELOW: Literal["outside lower center"] = "outside lower center"
 ASIDE: Literal["outside right upper"] = "outside right upper"
-"""Where a legend is."""
+"""The position of a legend."""
 
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "tutti",
@@ -43,14 +43,14 @@ _STYLE: dict[Any, Any] = {
 
 @contextmanager
 def figure_at(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """A figure that is written to `path` when its drawing is done."""
+    """Yields a figure, and writes it to `path` at the end of the context."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         raise ReportError(
-            f"cannot draw to {str(path)!r}: expected an ending in {', '.join(FORMATS)}",
+            f"cannot draw to {str(path)!r}: expected a suffix in {', '.join(FORMATS)}",
             kind="choice",
         )
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}[ending]
@@ -72,17 +72,18 @@ def axes_at(
     legend: Literal["outside lower center", "outside right upper"] = BELOW,
     columns: int = 3,
 ) -> Iterator[Axes]:
-    """Axes with labels, grid and legend, written to `path` when their drawing is done.
+    """Yields axes with labels, grid and legend, and writes them at the end of the context.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        x: what the horizontal axis is, with its unit.
-        y: what the vertical axis is, with its unit.
-        title: written above.
-        width: in inches; the height is 4.
-        grid: of which axis.
-        legend: where it is.
-        columns: of the legend, at most.
+        path: The file to write, `.svg`, `.png` or `.pdf`.
+        x: The label of the horizontal axis, with its unit.
+        y: The label of the vertical axis, with its unit.
+        title: The title.
+
+        width: The width in inches. The height is 4.
+        grid: The axis of the grid lines.
+        legend: The position of the legend.
+        columns: The maximum number of columns of the legend.
     """
     with figure_at(path, (width, 4.0)) as figure:
         axes = figure.add_subplot()
@@ -101,7 +102,7 @@ def axes_at(
 
 
 def line_look(style: Style) -> dict[str, Any]:
-    """How matplotlib draws a line of this style."""
+    """Returns the options of matplotlib for a line of this style."""
     return {
         "color": style.colour,
         "linestyle": style.dash_matplotlib,
@@ -112,7 +113,7 @@ def line_look(style: Style) -> dict[str, Any]:
 
 
 def plain_numbers(axes: Axes, *, x: bool = True, y: bool = True) -> None:
-    """Writes logarithmic axes without powers of ten and without minor ticks."""
+    """Labels logarithmic axes with plain numbers, without minor ticks."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     if y:
@@ -133,12 +134,13 @@ def plot_curves(
     """Draws curves of a formula or of measurements.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        lines: by name, the values of x and of y.
-        x: what the horizontal axis is, with its unit.
-        y: what the vertical axis is, with its unit.
-        points: drawn as dots instead of lines.
-        doubling: whether a step along x doubles it, as sizes do.
+        path: The file to write, `.svg`, `.png` or `.pdf`.
+        lines: The values of x and of y, by name.
+        x: The label of the horizontal axis, with its unit.
+
+        y: The label of the vertical axis, with its unit.
+        points: Further curves, drawn as dots.
+        doubling: Whether the horizontal axis is logarithmic with base 2.
 
     Returns:
         The path written.
@@ -157,12 +159,12 @@ def plot_curves(
 
 
 def plot_stacked_bars(path: str | Path, bars: Mapping[str, Mapping[str, float]], y: str) -> Path:
-    """Draws a bar for each case, its parts on top of one another.
+    """Draws a stacked bar per case.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        bars: by the name of the case, what its parts are; all have the same parts.
-        y: what the vertical axis is, with its unit.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        bars: The parts of each case, by case; all cases have the same parts.
+        y: The label of the vertical axis, with its unit.
 
     Returns:
         The path written.
@@ -180,12 +182,12 @@ def plot_stacked_bars(path: str | Path, bars: Mapping[str, Mapping[str, float]],
 
 
 def plot_grouped_bars(path: str | Path, groups: Mapping[str, Mapping[str, float]], y: str) -> Path:
-    """Draws a group of bars for each case, one for each thing that is compared.
+    """Draws a group of bars per case, one bar per compared object.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        groups: by what is compared, a value for each case; all have the same cases.
-        y: what the vertical axis is, with its unit.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        groups: A value per case, by compared object; all have the same cases.
+        y: The label of the vertical axis, with its unit.
 
     Returns:
         The path written.
@@ -214,17 +216,18 @@ def plot_boxes(
     title: str = "",
     logarithmic: bool = False,
 ) -> Path:
-    """Draws boxes: at each place on the axis one for each series.
+    """Draws box plots: one box per series at each position of the axis.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        places: the labels below the axis.
-        series: by name, the values at each place; none draws no box.
-        x: what the horizontal axis is.
-        y: what the vertical axis is, with its unit.
-        lines: by the name of a series, the model's value at each place; drawn dashed.
-        title: written above.
-        logarithmic: whether the vertical axis is logarithmic.
+        path: The file to write, `.svg`, `.png` or `.pdf`.
+        places: The labels of the positions.
+        series: The values at each position, by name. An empty list draws no box.
+        x: The label of the horizontal axis.
+
+        y: The label of the vertical axis, with its unit.
+        lines: The prediction of the model at each position, by name. Drawn dashed.
+        title: The title.
+        logarithmic: Whether the vertical axis is logarithmic.
 
     Returns:
         The path written.

@@ -1,8 +1,8 @@
-"""Program graphs: a schedule as the graph of tasks that Ruefenacht et al. 2017 draw in Fig. 17.
+"""Program graphs: schedules as task graphs, as in Fig. 17 of Ruefenacht et al. 2017.
 
-Tasks are start (S), put (P), compute (C), sleep and proxy; start and proxy take no time. An edge
-within a rank says "then", an edge from a put to a task of another rank carries the message. The
-time of a schedule in a model without contention at receivers is the longest way through its graph.
+Tasks are start (S), put (P), compute (C), sleep and proxy; start and proxy take no time. Edges
+within a rank are program order; edges from a put to a task of another rank are messages. In models
+without contention at receivers, the completion time is the longest path through the graph.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tutti.schedule import Op, Schedule
 
 MOST_TASKS = 200_000
-"""Tasks that a graph holds at most: it is for looking at, and for walking small schedules."""
+"""Maximum number of tasks of a graph."""
 MOST_DRAWN = 600
-"""Tasks that a drawing holds at most."""
+"""Maximum number of tasks of a drawing."""
 
 LABELS = {"start": "S", "put": "P", "compute": "C", "sleep": "Z", "proxy": ""}
 COLOURS = {
@@ -41,15 +41,15 @@ COLOURS = {
 
 
 def program_graph(schedule: Schedule) -> nx.DiGraph[str]:
-    """The program graph of a schedule.
+    """Returns the program graph of a schedule.
 
-    Nodes have `kind` (start, put, compute, sleep, proxy), `op` (the schedule's op, or empty),
-    `rank`, `step`, `step_name`, and where they apply `peer`, `chunks` and `of` (the fraction of the
-    payload), `operands`, `duration_ps`. Edges have `kind`: "program" within a rank, "message"
-    between ranks.
+    Nodes have `kind` (start, put, compute, sleep, proxy), `op` (the op of the schedule, or empty),
+    `rank`, `step` and `step_name`. Where applicable, they have `peer`, `chunks` and `of` (the
+    fraction of the payload), `operands` and `duration_ps`. Edges have `kind`: "program" within a
+    rank, "message" between ranks.
 
     Raises:
-        ReportError: when there are more than `MOST_TASKS` tasks, or a receive without its send.
+        ReportError: The graph has more than `MOST_TASKS` tasks, or a receive has no send.
     """
     import networkx as nx
 
@@ -63,11 +63,12 @@ def program_graph(schedule: Schedule) -> nx.DiGraph[str]:
         for name, peer in program.puts:
             puts[(rank, peer)].append(name)
         waits += [(name, peer, rank) for name, peer in program.waits]
-    # The k-th message from a to b meets the k-th receive that b posts for a.
+    # The k-th message from a to b matches the k-th receive that b posts for a.
     for name, source, rank in waits:
         if not puts[(source, rank)]:
             raise ReportError(
-                f"rank {rank} waits for a message that rank {source} never sends", kind="unmatched"
+                f"rank {rank} receives a message that rank {source} does not send",
+                kind="unmatched",
             )
         graph.add_edge(puts[(source, rank)].popleft(), name, kind="message")
     return graph
@@ -77,7 +78,7 @@ _SENDS = ("send", "multicast", "contribute")
 
 
 class _Program:
-    """Adds one rank's tasks to a graph, each after the one before."""
+    """Adds the tasks of one rank to a graph, in program order."""
 
     def __init__(self, graph: nx.DiGraph[str], schedule: Schedule, rank: int) -> None:
         self._graph = graph
@@ -89,7 +90,7 @@ class _Program:
         self._add("start", 0, "")
 
     def add_step(self, step: int) -> None:
-        """Sends one after another, then one task that waits for all receives, then local ops."""
+        """Adds sends in sequence, then a task that waits for all receives, then local ops."""
         ops = self._schedule.ops(self._rank, step)
         name = self._schedule.step_name(self._rank, step)
         waited = [peer for op in ops if op.kind in ("recv", "combine") for peer in op.peers]
@@ -99,7 +100,7 @@ class _Program:
         for op in ops:
             if op.kind == "recv" or op.kind in _SENDS:
                 continue
-            # The first local op waits for the receives; where there is none, a proxy does.
+            # The first local op waits for the receives; without local ops, a proxy does.
             task = self._add("sleep" if op.kind == "sleep" else "compute", step, name, op)
             self.waits += [(task, peer) for peer in waited]
             waited = []
@@ -114,7 +115,7 @@ class _Program:
         if count >= MOST_TASKS:
             raise ReportError(
                 f"{self._schedule.name} on {self._schedule.ranks:,} ranks has more than "
-                f"{MOST_TASKS:,} tasks: a program graph is for smaller schedules",
+                f"{MOST_TASKS:,} tasks: expected a smaller schedule",
                 kind="too_large",
             )
         name = f"t{count}"
@@ -147,14 +148,14 @@ def draw_program_graph(path: str | Path, schedule: Schedule) -> Path:
     """Draws or exports the program graph of a schedule.
 
     Args:
-        path: where to; `.svg`, `.png` and `.pdf` draw it, `.dot` and `.graphml` export it.
-        schedule: any schedule.
+        path: The file to write; `.svg`, `.png` and `.pdf` draw, `.dot` and `.graphml` export.
+        schedule: The schedule.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: when the schedule is too large, or its messages do not match.
+        ReportError: The schedule is too large, or its messages do not match.
     """
     import networkx as nx
 
@@ -163,7 +164,7 @@ def draw_program_graph(path: str | Path, schedule: Schedule) -> Path:
     endings = (*FORMATS, ".dot", ".graphml")
     if ending not in endings:
         raise ReportError(
-            f"cannot draw to {str(path)!r}: expected an ending in {', '.join(endings)}",
+            f"cannot draw to {str(path)!r}: expected a suffix in {', '.join(endings)}",
             kind="choice",
         )
     graph = program_graph(schedule)
@@ -183,22 +184,22 @@ def draw_program_graph(path: str | Path, schedule: Schedule) -> Path:
 def _refuse_many(tasks: int) -> None:
     if tasks > MOST_DRAWN:
         raise ReportError(
-            f"{tasks:,} tasks are too many to draw (at most {MOST_DRAWN}): export it as .dot or "
-            ".graphml, or draw fewer ranks",
+            f"{tasks:,} tasks are too many to draw: expected at most {MOST_DRAWN}",
             kind="too_large",
+            hint="export it as .dot or .graphml, or draw fewer ranks",
         )
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a task is drawn: column by depth, row by rank."""
+    """The position of a task: column by depth, row by rank."""
 
     x: float
     y: float
 
 
 def layout(graph: nx.DiGraph[str]) -> dict[str, Place]:
-    """A place per task: a row per rank, a column per depth; every edge leads to the right."""
+    """Returns a position per task: a row per rank, a column per depth."""
     import networkx as nx
 
     places = {}
@@ -235,7 +236,7 @@ def _draw_edge(axes: Axes, source: Place, target: Place, kind: str) -> None:
         "lw": 1.0 if program else 0.7,
         "shrinkA": 9,
         "shrinkB": 9,
-        # Bent, so that messages to different ranks do not hide each other.
+        # Messages are bent so that they do not cover each other.
         "connectionstyle": "arc3,rad=0" if program else "arc3,rad=0.12",
     }
     axes.annotate("", (target.x, target.y), (source.x, source.y), arrowprops=arrow, zorder=1)
@@ -268,7 +269,7 @@ def _numbered(edge: tuple[str, str]) -> tuple[int, int]:
 
 
 def to_dot(graph: nx.DiGraph[str]) -> str:
-    """The graph in Graphviz's language, a cluster per rank."""
+    """Returns the graph in the DOT language, a cluster per rank."""
     return "\n".join(_dot_lines(graph)) + "\n"
 
 

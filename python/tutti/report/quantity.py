@@ -1,7 +1,6 @@
-"""Formats times, sizes, rates, shares, counts and estimates for people.
+"""Formats times, sizes, rates, shares, counts and estimates for display.
 
-Only display: parsing is the core's. Times come in whole picoseconds, sizes in bytes, rates in bytes
-per second; nothing here is read back.
+Times are in picoseconds, sizes in bytes, rates in bytes per second. The core parses quantities.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ _RATE_UNITS: _Units = (
 
 
 def _digits(value: float, significant: int = 4) -> str:
-    """`value` with `significant` digits, without an exponent or idle zeros."""
+    """Returns `value` with `significant` digits, without an exponent or trailing zeros."""
     if value == 0:
         return "0"
-    whole = len(str(int(abs(value))))
-    text = f"{value:.{max(significant - whole, 0)}f}"
+    integer_digits = len(str(int(abs(value))))
+    text = f"{value:.{max(significant - integer_digits, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -39,22 +38,22 @@ def _scaled(value: float, units: _Units, significant: int = 4) -> str:
 
 
 def format_time(ps: float) -> str:
-    """A time in picoseconds as text: `1_340_000` is `1.34 us`."""
+    """Formats a time in picoseconds: `1_340_000` is `1.34 us`."""
     return "0 ns" if ps == 0 else _scaled(ps, _TIME_UNITS)
 
 
 def format_size(size_bytes: float) -> str:
-    """Bytes as text, in powers of two: `65536` is `64 KiB`; uneven sizes keep four digits."""
+    """Formats bytes in powers of two with at most four digits: `65536` is `64 KiB`."""
     return _scaled(size_bytes, _SIZE_UNITS)
 
 
 def format_rate(bytes_per_s: float) -> str:
-    """Bytes per second as text, in powers of ten: `1.25e9` is `1.25 GB/s`."""
+    """Formats bytes per second in powers of ten: `1.25e9` is `1.25 GB/s`."""
     return _scaled(bytes_per_s, _RATE_UNITS)
 
 
 def format_share(ratio: float) -> str:
-    """A fraction as per cent: `0.274` is `27 %`; below a tenth it keeps a decimal."""
+    """Formats a fraction as per cent: `0.274` is `27 %`, `0.0274` is `2.7 %`."""
     percent = ratio * 100
     if 0 < percent < 0.05:
         return "under 0.1 %"
@@ -62,10 +61,9 @@ def format_share(ratio: float) -> str:
 
 
 def format_shares(ratios: Sequence[float]) -> list[str]:
-    """The parts of one whole as per cent with a decimal, rounded so that they add up to theirs.
+    """Formats shares of one total as per cent with one decimal, which add up to the rounded total.
 
-    What rounding down leaves of the sum goes to those that lose most by it: three thirds are
-    `33.4 %`, `33.3 %` and `33.3 %`.
+    Largest-remainder rounding: three thirds are `33.4 %`, `33.3 %` and `33.3 %`.
     """
     exact = [1000 * ratio for ratio in ratios]
     tenths = [math.floor(value) for value in exact]
@@ -77,32 +75,32 @@ def format_shares(ratios: Sequence[float]) -> list[str]:
 
 
 def format_limit(of_limit: float | None) -> str:
-    """How much of what is possible is reached, in per cent without the sign: `0.953` is `95.3`.
+    """Formats a share of the lower bound in per cent without the sign: `0.953` is `95.3`.
 
-    Only the limit itself is 100: what falls just short of it is rounded down.
+    Values are rounded down, so that only a schedule that reaches the bound shows 100.
     """
     if of_limit is None:
         return "-"
     return f"{math.floor(of_limit * 1000) / 10:g}"
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 message`, `2 messages`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Returns a count with its noun: `1 message`, `2 messages`; `nouns` is an irregular plural."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or f'{noun}s'}"
 
 
 def counted(text: str, noun: str) -> str:
-    """The same of a count that is a text, such as a mean: `1 message`, `1.5 messages`."""
+    """Returns a formatted number with its noun: `1 message`, `1.5 messages`."""
     return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
 
 
 def count(value: int) -> str:
-    """A count with its thousands apart: `12,345`."""
+    """Formats a count with thousands separators: `12,345`."""
     return f"{value:,}"
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many digits; a dash where there is none."""
+    """Formats a number with `digits` significant digits; None and NaN are a dash."""
     if value is None or math.isnan(value):
         return "-"
     text = f"{value:.{digits}g}"
@@ -110,45 +108,45 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def estimate(value: Estimate) -> str:
-    """A mean ± its 95 % CI half-width; the mean alone where the interval is unknown."""
+    """Formats a mean ± its 95 % CI half-width, or the mean if the interval is unknown."""
     if math.isnan(value.half_width):
         return number(value.mean)
     return f"{number(value.mean)} ± {number(value.half_width, 2)}"
 
 
 def mean(value: Estimate) -> str:
-    """The mean of an estimate."""
+    """Formats the mean of an estimate."""
     return number(value.mean)
 
 
 def three(value: float | Estimate) -> str:
-    """A number, or the mean of an estimate, with three digits."""
+    """Formats a number, or the mean of an estimate, with three digits."""
     return number(value if isinstance(value, int | float) else value.mean, 3)
 
 
 def half_width(value: Estimate) -> float:
-    """The half-width to draw as an error bar: 0 where the interval is unknown."""
+    """Returns the half-width to draw as an error bar: 0 if the interval is unknown."""
     return 0.0 if math.isnan(value.half_width) else value.half_width
 
 
 def span(values: Sequence[int], show: Callable[[int], str] = count) -> str:
-    """`8 B`, or `8 B to 4 KiB`."""
+    """Formats the range of values: `8 B`, or `8 B to 4 KiB`."""
     low, high = show(min(values)), show(max(values))
     return low if low == high else f"{low} to {high}"
 
 
 def sentence(text: str) -> str:
-    """A statement as a sentence."""
+    """Capitalises a text and appends a full stop."""
     return text[:1].upper() + text[1:] + "."
 
 
 def time_unit(largest_ps: float) -> tuple[int, str]:
-    """The unit for an axis that reaches `largest_ps`: (picoseconds per unit, name)."""
+    """Returns the unit of an axis that reaches `largest_ps`: (picoseconds per unit, name)."""
     return _axis_unit(largest_ps, _TIME_UNITS)
 
 
 def rate_unit(largest: float) -> tuple[int, str]:
-    """The unit for an axis that reaches `largest` bytes per second: (bytes/s per unit, name)."""
+    """Returns the unit of an axis that reaches `largest` bytes per second: (bytes/s, name)."""
     return _axis_unit(largest, _RATE_UNITS)
 
 
@@ -157,7 +155,7 @@ def _axis_unit(largest: float, units: _Units) -> tuple[int, str]:
 
 
 def size_ticks(sizes: Iterable[int], most: int = 9) -> list[int]:
-    """At most `most` of the sizes, evenly chosen from the smallest on, for the ticks of an axis."""
+    """Returns at most `most` of the sizes, evenly spaced from the smallest, as axis ticks."""
     ordered = sorted({size for size in sizes if size > 0})
     stride = max(-(-len(ordered) // most), 1)
     return ordered[::stride]

@@ -1,4 +1,4 @@
-"""Pages of meshes of several hops per cycle: one run, and latency against load."""
+"""Report pages of meshes with multi-hop bypass: one run, and latency against load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tutti.noc.smart import UNITS, ideal
 
 from . import smart_words as words
 from .charts import Axis, Curve, LoadChart, draw_loads
-from .noc import events_section, load_sections
+from .noc import SORTING, events_section, load_sections
 from .page import Page, Section
 from .palette import styles
 from .quantity import count, estimate, format_share, mean, number, sentence, three
@@ -25,46 +25,46 @@ if TYPE_CHECKING:
     Kind = tuple[Traffic, Measured]
 
 CONVENTIONS = (
-    "Times are in clock cycles. The latency of a broadcast or multicast is from its creation to "
-    "the last of its deliveries, that of a reduction from its beginning until the answers of all "
-    "have arrived, of messages created in the measured window; waiting at the source is part of "
-    "it. What is accepted is counted by deliveries and answers in the window. ± is the 95 % CI "
-    "half-width over independent seeds. A mesh is saturated where less than 97 % of what is "
-    "offered is accepted, or where not all ends in time. docs/models/smart.md describes what "
-    "happens in a cycle."
+    "Times are in clock cycles. Latency covers messages created in the measurement window and "
+    "includes the time in the source queue. A broadcast or multicast ends with its last delivery, "
+    "a reduction with the arrival of the last response. Accepted throughput counts deliveries and "
+    "responses in the window. ± is the 95 % CI half-width over independent seeds. A mesh is "
+    "saturated if accepted throughput is below 97 % of offered load, or if messages are in flight "
+    "after the drain phase. docs/models/smart.md describes the model."
 )
-_KICKER = "meshes of several hops per cycle"
+_KICKER = "single-cycle multi-hop meshes"
 
 Quantity = Literal["latency", "accepted", "answers", "active"]
 _AXES: dict[str, Axis] = {
     "latency": Axis("mean latency", "cycles", zero=True),
-    "accepted": Axis("accepted", "messages per cycle", zero=True),
-    "answers": Axis("answers for each reduction", zero=True),
-    "active": Axis("reductions under way", zero=True),
+    "accepted": Axis("accepted throughput", "messages per cycle", zero=True),
+    "answers": Axis("responses per reduction", zero=True),
+    "active": Axis("reductions in flight", zero=True),
 }
 
 
 def write_smart_report(path: str | Path, run: Run, title: str = "") -> Path:
-    """Writes the report of a run: latencies, what was accepted, tables, events.
+    """Writes the report of a run: latency, accepted throughput, tables, events.
 
     Args:
-        path: where to; the folder must exist.
-        run: the run.
-        title: the question; by default it is made from the mesh.
+        path: The file to write; its folder must exist.
+        run: The run.
+        title: The title; by default derived from the mesh.
 
     Returns:
         The path written.
     """
     sections = []
     if run.ending != "deadlocked":
-        lead = "In the windows of all seeds: the events that cost energy."
+        lead = "Events of the energy model, in the windows of all seeds."
+        lead_kinds = "Latencies in cycles, loads in messages per cycle; one row per traffic kind."
         sections = [
-            Section("Latency and throughput", "A row per kind of traffic.", table=_kinds(run)),
+            Section("Latency and throughput", lead_kinds, table=_kinds(run)),
             events_section(lead, _events(run)),
         ]
-    answer = [words.describe_mesh(run.mesh) + ".", sentence(words.ending(run))]
+    summary = [words.describe_mesh(run.mesh) + ".", sentence(words.ending(run))]
     heading = title or f"{run.mesh.design} under {run.traffic[0].kind} traffic"
-    return _page(heading, answer, run, sections).write(path)
+    return _page(heading, summary, run, sections).write(path)
 
 
 def write_smart_load_report(
@@ -76,10 +76,10 @@ def write_smart_load_report(
     """Writes the report of latency against load.
 
     Args:
-        path: where to; the folder must exist.
-        runs: of one mesh and traffic, at one load or more.
-        found: the saturation load, if it was searched.
-        title: the question; by default it is made from the mesh.
+        path: The file to write; its folder must exist.
+        runs: Runs of one mesh and traffic, at one or more loads.
+        found: The result of the saturation search, if any.
+        title: The title; by default derived from the mesh.
 
     Returns:
         The path written.
@@ -90,22 +90,25 @@ def write_smart_load_report(
     lines = {first.mesh.design: ordered}
     sections = load_sections("mesh", _chart(lines, "latency"), _chart(lines, "accepted"))
     if first.traffic[0].kind == "reduction":
-        lead = "Packets that arrived for a reduction; one where all were combined."
-        answers = _chart(lines, "answers").figure()
-        sections.append(Section("Answers that arrive", lead, {"answers": answers}))
-    sections.append(Section("Every run", "A heading sorts.", table=loads_table(ordered)))
-    answer = [sentence(text) for text in words.saturation(found)] if found else []
+        lead = "Response packets that arrive per reduction; 1 if the mesh combines all of them."
+        responses = _chart(lines, "answers").figure()
+        sections.append(Section("Responses per reduction", lead, {"answers": responses}))
+    sections.append(Section("All runs", SORTING, table=loads_table(ordered)))
+    summary = [sentence(text) for text in words.saturation(found)] if found else []
     bound = ideal(first.mesh, first.traffic[0])
     if bound is not None:
         unit = UNITS[first.traffic[0].kind]
-        answer.append(f"No mesh of this size can take more than {number(bound.load)} {unit}.")
+        summary.append(f"Throughput bound of a mesh of this size: {number(bound.load)} {unit}.")
     heading = title or f"{first.mesh.design}: latency under load"
-    return _page(heading, answer, first, sections).write(path)
+    return _page(heading, summary, first, sections).write(path)
 
 
-def _page(title: str, answer: list[str], run: Run, sections: list[Section]) -> Page:
+def _page(title: str, summary: list[str], run: Run, sections: list[Section]) -> Page:
     plan = run.plan
-    measured = f"{plan.measure:,} cycles after {plan.warmup:,}, at most {plan.drain:,} to end"
+    measured = (
+        f"{plan.measure:,} cycles after {plan.warmup:,} of warm-up, then at most {plan.drain:,} "
+        "of drain"
+    )
     facts = [
         ("mesh", words.describe_mesh(run.mesh)),
         ("buffers", words.describe_buffers(run.mesh)),
@@ -113,7 +116,7 @@ def _page(title: str, answer: list[str], run: Run, sections: list[Section]) -> P
         ("measured", measured),
         ("seeds", f"{plan.seeds}, from {plan.seed}"),
     ]
-    return Page(kicker=_KICKER, title=title, answers=[("", answer)], facts=facts,
+    return Page(kicker=_KICKER, title=title, answers=[("", summary)], facts=facts,
                 sections=sections, conventions=CONVENTIONS)  # fmt: skip
 
 
@@ -123,16 +126,16 @@ def _kinds(run: Run) -> ReportTable[Kind]:
 
     columns: list[Column[Kind]] = [
         Column("traffic", lambda row: row[0].kind),
-        Column("offered", lambda row: row[1].offered, estimate),
-        Column("accepted", lambda row: row[1].accepted, estimate),
-        Column("of what was offered", lambda row: row[1].share, format_share),
-        Column("latency", lambda row: row[1].latency, estimate, when=stable),
-        Column("50 %", lambda row: row[1].quantiles["50"], number, when=stable),
-        Column("99 %", lambda row: row[1].quantiles["99"], number, when=stable),
-        Column("most", lambda row: row[1].latency_extremes[1], count, when=stable),
-        Column("of a delivery", lambda row: row[1].part_latency, estimate, when=stable),
+        Column("offered load", lambda row: row[1].offered, estimate),
+        Column("accepted throughput", lambda row: row[1].accepted, estimate),
+        Column("share accepted", lambda row: row[1].share, format_share),
+        Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
+        Column("p50", lambda row: row[1].quantiles["50"], number, when=stable),
+        Column("p99", lambda row: row[1].quantiles["99"], number, when=stable),
+        Column("maximum", lambda row: row[1].latency_extremes[1], count, when=stable),
+        Column("delivery latency", lambda row: row[1].part_latency, estimate, when=stable),
         Column("arrivals", lambda row: row[1].arrivals, estimate),
-        Column("under way", lambda row: row[1].active, estimate),
+        Column("in flight", lambda row: row[1].active, estimate),
     ]
     return ReportTable(columns, list(zip(run.traffic, run.loads, strict=True)))
 
@@ -140,18 +143,18 @@ def _kinds(run: Run) -> ReportTable[Kind]:
 _EVENTS = {
     "injected": "flits injected",
     "ejected": "flits ejected",
-    "buffer_writes": "flits written to buffers",
-    "buffer_reads": "flits read from them",
-    "bypasses": "passages without a stop",
-    "link_hops": "links crossed",
-    "input_arbitrations": "arbitrations at inputs",
-    "output_arbitrations": "arbitrations at outputs",
-    "requests": "requests for paths",
-    "request_hops": "links along which they went",
-    "response_requests": "requests for paths of answers",
-    "response_request_hops": "links along which these went",
-    "table_reads": "looks into tables of reductions",
-    "merged": "answers dropped or merged",
+    "buffer_writes": "buffer writes",
+    "buffer_reads": "buffer reads",
+    "bypasses": "bypasses of a router",
+    "link_hops": "link traversals",
+    "input_arbitrations": "input arbitrations",
+    "output_arbitrations": "output arbitrations",
+    "requests": "path requests (SSRs)",
+    "request_hops": "link traversals of path requests",
+    "response_requests": "path requests of responses",
+    "response_request_hops": "link traversals of path requests of responses",
+    "table_reads": "reads of reduction tables",
+    "merged": "responses combined or dropped",
 }
 
 
@@ -159,14 +162,14 @@ def _events(run: Run) -> list[tuple[str, int]]:
     crossings = enumerate(run.counts["crossings"], start=1)
     return [
         *((name, run.counts[key]) for key, name in _EVENTS.items()),
-        *((f"crossbar passages to {n} output{'s' * (n > 1)}", value) for n, value in crossings),
+        *((f"crossbar traversals to {n} output{'s' * (n > 1)}", value) for n, value in crossings),
     ]
 
 
 def loads_table(runs: Sequence[Run]) -> ReportTable[Run]:
-    """A row per load, of the first traffic, for a page or for the terminal."""
+    """Returns a table with a row per load, of the first traffic, for a page or the terminal."""
     reduced = runs[0].traffic[0].kind == "reduction"
-    # The load of a reduction is what is offered.
+    # For reductions, the offered load is the swept load.
     offered, arrivals = (False, three) if reduced else (three, False)
 
     def moved(run: Run) -> bool:
@@ -180,17 +183,17 @@ def loads_table(runs: Sequence[Run]) -> ReportTable[Run]:
 
     columns: list[Column[Run]] = [
         Column("load", lambda run: run.load, number),
-        Column("ending", lambda run: run.ending),
+        Column("state", lambda run: run.ending),
         Column("offered", lambda run: first(run).offered, estimate, when=moved, terminal=offered),
         Column("accepted", lambda run: first(run).accepted, estimate, when=moved, terminal=three),
         Column("latency", lambda run: first(run).latency, estimate, when=stable),
-        Column("50 %", lambda run: first(run).quantiles["50"], number, when=stable, terminal=three),
-        Column("99 %", lambda run: first(run).quantiles["99"], number, when=stable, terminal=three),
+        Column("p50", lambda run: first(run).quantiles["50"], number, when=stable, terminal=three),
+        Column("p99", lambda run: first(run).quantiles["99"], number, when=stable, terminal=three),
         Column("arrivals", lambda run: first(run).arrivals, mean, when=moved, terminal=arrivals),
-        Column("under way", lambda run: first(run).active, mean, when=moved, terminal=three),
+        Column("in flight", lambda run: first(run).active, mean, when=moved, terminal=three),
         Column("entries", lambda run: run.table_entries, mean, when=moved,
                terminal=arrivals),
-        Column("flows buffered", lambda run: run.buffered_flows, mean, when=moved, terminal=False),
+        Column("buffered flows", lambda run: run.buffered_flows, mean, when=moved, terminal=False),
     ]  # fmt: skip
     return ReportTable(columns, runs)
 
@@ -204,24 +207,24 @@ def plot_smart(
 ) -> Path:
     """Draws quantities against load, side by side.
 
-    Bars are 95 % confidence intervals over seeds. A line of latency ends at the last stable load;
-    the lower bound of every mesh is dashed.
+    Bars are 95 % confidence intervals over seeds. A latency curve ends at the last stable load. The
+    lower bound of any mesh is dashed.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        lines: by name, the runs of a mesh at several loads.
-        shown: which quantities.
-        most: where the vertical axis ends, by quantity.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        lines: The runs of each mesh at several loads, by mesh name.
+        shown: The quantities.
+        most: The upper end of the vertical axis, by quantity.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: when there is no run.
+        ReportError: `lines` has no runs.
     """
     by_name = {name: sorted(runs, key=lambda run: run.load) for name, runs in lines.items()}
     if not any(by_name.values()):
-        raise ReportError("there are no runs to draw", kind="frame")
+        raise ReportError("no runs to draw", kind="frame")
     return draw_loads(path, [_chart(by_name, what, (most or {}).get(what)) for what in shown])
 
 
@@ -235,10 +238,10 @@ def _chart(
     reference, limit, most = None, None, max(run.load for run in every)
     if bound is not None:
         ends = [0.0, min(bound.load, most)]
-        reference = ("lower bound of every mesh", ends, [bound.latency] * 2)
+        reference = ("lower bound", ends, [bound.latency] * 2)
         limit = bound.load if bound.load <= most else None
     curves = [Curve(name, _points(runs, what), chosen[name]) for name, runs in lines.items()]
-    x = Axis("load", UNITS[traffic.kind], zero=True)
+    x = Axis("offered load", UNITS[traffic.kind], zero=True)
     return LoadChart(curves, x, _AXES[what], reference, limit, top, most)
 
 

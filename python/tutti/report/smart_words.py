@@ -1,4 +1,4 @@
-"""A mesh of several hops per cycle and a run of it, in words."""
+"""Text for reports and terminal tables of meshes with multi-hop bypass."""
 
 from __future__ import annotations
 
@@ -12,66 +12,66 @@ from .quantity import counted, estimate, format_share, number, plural
 if TYPE_CHECKING:
     from tutti.noc.smart import Measured, Run, Saturation, SmartMesh, Traffic
 
-_DEADLOCKED = "deadlocked: packets were under way, and none moved; nothing was measured"
+_DEADLOCKED = "deadlocked: packets were in flight and none moved; nothing was measured"
 _SATURATED = (
-    "saturated: less than 97 % of what was offered was accepted, or not all ended in time, and "
-    "latencies would say how long the run was"
+    "saturated: accepted throughput below 97 % of offered load, or messages in flight after the "
+    "drain phase; latency is undefined"
 )
 
 
 def describe_mesh(mesh: SmartMesh) -> str:
-    """A mesh in a line."""
+    """Returns the design, size and policies of a mesh on one line."""
     found = mesh.settings
     size = f"{found['columns']} x {found['rows']}"
     if mesh.design.startswith("fully_connected"):
         return f"{mesh.design}, {size}"
     parts = [
         f"{plural(found['hpc_max'], 'hop')} per cycle",
-        f"{found['priority']} first",
+        f"{found['priority']} flits first",
         f"multicasts {found['fan_out']}",
-        f"answers {found['fan_in']}",
+        f"responses {found['fan_in']}",
     ]
     return f"{mesh.design}, {size}: {', '.join(parts)}"
 
 
 def describe_buffers(mesh: SmartMesh) -> str:
-    """What VCs a mesh has."""
+    """Returns the number and depth of VCs and the credit delay."""
     found = mesh.settings
-    each = "shared out to the stages of a broadcast" if found["split_vcs"] else "of each class"
+    each = "split among broadcast stages" if found["split_vcs"] else "per class"
     if found["fan_out"] not in {"unicasts", "greedy:svt"} and not found["split_vcs"]:
-        each = "of each class and stage of a broadcast"
+        each = "per class and broadcast stage"
     return (
-        f"{plural(found['vcs'], 'VC')} {each}, of {plural(found['depth'], 'flit')}; a credit takes "
+        f"{plural(found['vcs'], 'VC')} {each}, {plural(found['depth'], 'flit')} deep; credit delay "
         f"{plural(found['credit_delay'], 'cycle')}"
     )
 
 
 def describe_traffic(traffic: Traffic) -> str:
-    """Traffic in a line."""
+    """Returns the traffic of a class on one line."""
     rate = f"{number(traffic.rate)} {UNITS[traffic.kind]}"
     more = {
         "unicast": f"{traffic.pattern}, {counted(str(traffic.packet), 'flit')}",
         "broadcast": f"from {traffic.sources}",
         "multicast": f"from {traffic.sources}, to {traffic.members.replace('_', ' ')}",
-        "reduction": "to a node drawn at random",
+        "reduction": "to a random node",
     }[traffic.kind]
     return f"{traffic.kind}, {more}, {rate}, {traffic.process}, class {traffic.message_class}"
 
 
 def ending(run: Run) -> str:
-    """How a run ended."""
+    """Returns the state in which a run ended."""
     return {"stable": "stable", "saturated": _SATURATED, "deadlocked": _DEADLOCKED}[run.ending]
 
 
 def latency(one: Measured) -> str:
-    """A latency with its quantiles."""
-    shown = ", ".join(f"{number(value)} ({name} %)" for name, value in one.quantiles.items())
+    """Returns the mean latency with percentiles and maximum."""
+    shown = ", ".join(f"p{name} {number(value)}" for name, value in one.quantiles.items())
     mean = counted(estimate(one.latency), "cycle")
-    return f"{mean}; no more than {shown}, {one.latency_extremes[1]:,} (all)"
+    return f"{mean}; {shown}, maximum {one.latency_extremes[1]:,}"
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
-    """Everything that one wants to know at a glance."""
+    """Returns name and value of each fact that summarises a run."""
     plan = run.plan
     window = plural(plan.measure, "cycle")
     found = [("buffers", describe_buffers(run.mesh))]
@@ -80,8 +80,8 @@ def facts(run: Run) -> list[tuple[str, str]]:
         for place, one in enumerate(run.traffic)
     ]
     found += [
-        ("measured", f"{window} after {plan.warmup:,}, with {plural(plan.seeds, 'seed')}"),
-        ("ending", ending(run)),
+        ("measured", f"{window} after {plan.warmup:,}, {plural(plan.seeds, 'seed')}"),
+        ("state", ending(run)),
     ]
     if run.ending == "deadlocked":
         return found
@@ -89,14 +89,14 @@ def facts(run: Run) -> list[tuple[str, str]]:
         name = traffic.kind if len(run.traffic) > 1 else ""
         found += [(" ".join((name, what)).strip(), text) for what, text in _of_traffic(run, one)]
         if traffic.kind == "reduction":
-            found.append(("answers for each", estimate(one.arrivals)))
+            found.append(("responses", f"{estimate(one.arrivals)} arrive per reduction"))
     if any(one.kind == "reduction" for one in run.traffic):
         found += [
             ("table entries", f"{estimate(run.table_entries)} in use per router"),
-            ("flows buffered", f"{estimate(run.buffered_flows)} with an answer in a router"),
+            ("buffered flows", f"{estimate(run.buffered_flows)} with a response in a router"),
         ]
         if not math.isnan(run.stay.mean):
-            found.append(("stay at a stop", counted(estimate(run.stay), "cycle")))
+            found.append(("time per stop", counted(estimate(run.stay), "cycle")))
     return [*found, ("events", events(run))]
 
 
@@ -108,48 +108,51 @@ def _of_traffic(run: Run, one: Measured) -> list[tuple[str, str]]:
     rows += [
         (
             "accepted",
-            f"{accepted} per cycle, {format_share(one.share)} of what was offered",
+            f"{accepted} per cycle, {format_share(one.share)} of the offered load",
         ),
-        ("under way", counted(estimate(one.active), "message")),
+        ("in flight", counted(estimate(one.active), "message")),
     ]
     return rows
 
 
 def events(run: Run) -> str:
-    """What happened, in the order in which energy adds it up."""
+    """Returns the counts of events that the energy model uses, on one line."""
     counts = run.counts
     return ", ".join(
         f"{value:,} {name}"
         for name, value in (
             ("buffer writes", counts["buffer_writes"]),
             ("buffer reads", counts["buffer_reads"]),
-            ("crossbar passages", sum(counts["crossings"])),
-            ("bypasses among them", counts["bypasses"]),
-            ("link hops", counts["link_hops"]),
-            ("requests for paths", counts["requests"] + counts["response_requests"]),
-            ("answers merged or dropped", counts["merged"]),
+            ("crossbar traversals", sum(counts["crossings"])),
+            ("bypasses", counts["bypasses"]),
+            ("link traversals", counts["link_hops"]),
+            ("path requests (SSRs)", counts["requests"] + counts["response_requests"]),
+            ("responses combined or dropped", counts["merged"]),
         )
     )
 
 
 def saturation(found: Saturation) -> list[str]:
-    """Where a mesh saturates, in sentences."""
+    """Returns the saturation load by throughput and by latency, and the deadlock load if any."""
     unit = UNITS[found.runs[0].traffic[0].kind]
     zero = number(found.zero_load.mean)
     top = number(found.most)
 
     def upto(load: float) -> str:
         if load >= found.most:
-            return f"does not saturate up to {top}"
-        return f"saturates at {number(load)}" if load > 0 else "is saturated at every load tried"
+            return f"above {top} {unit}"
+        return f"{number(load)} {unit}" if load > 0 else "below every simulated load"
 
     lines = [
-        f"by throughput it {upto(found.by_throughput)} {unit} (97 % of what is offered accepted)",
         (
-            f"by latency it {upto(found.by_latency)} {unit} (three times the {zero} cycles at next "
-            "to no load)"
+            f"saturation load by throughput: {upto(found.by_throughput)} (accepted below 97 % of "
+            "offered)"
+        ),
+        (
+            f"saturation load by latency: {upto(found.by_latency)} (above three times the "
+            f"zero-load latency of {zero} cycles)"
         ),
     ]
     if found.deadlocks is not None:
-        lines.append(f"it deadlocks at {number(found.deadlocks)}")
+        lines.append(f"deadlocked at {number(found.deadlocks)} {unit}")
     return lines

@@ -1,4 +1,4 @@
-"""Results of a sweep: one point picked out, or time drawn against a swept key."""
+"""Results of a sweep: filtered by key, or drawn as time against a swept key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBERS = ("_ps", "_bytes", "_ps_per_byte")
 
 
 def swept_keys(frame: pl.DataFrame) -> list[str]:
-    """The keys that a frame's rows are of several values of, in the order of the sweep."""
+    """Returns the keys with several values in a frame, in the order of the sweep."""
     columns = [name for name in frame.columns if name.startswith(SWEPT)]
     numbers = {f"{name}{suffix}" for name in columns for suffix in _NUMBERS}
     return [
@@ -36,16 +36,16 @@ def swept_keys(frame: pl.DataFrame) -> list[str]:
 
 
 def where(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
-    """The rows at which keys have the values that are asked for.
+    """Returns the rows that satisfy all conditions.
 
     Args:
-        frame: results of a sweep or a comparison.
-        conditions: each ``KEY=VALUE``, with a swept key or the name of a column, and a value as it
-            was written in the sweep's file, without quotes; for columns of ps or bytes, also a time
+        frame: Results of a sweep or a comparison.
+        conditions: Conditions ``KEY=VALUE``. KEY is a swept key or a column. VALUE is written as
+            in the file of the sweep, without quotes. For columns of ps or bytes, it may be a time
             or a size with its unit.
 
     Raises:
-        ReportError: there is no such key, or no row with such a value.
+        ReportError: A key is unknown, or no row has the value.
     """
     for condition in conditions:
         key, equals, value = condition.partition("=")
@@ -54,20 +54,20 @@ def where(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
             keys = ", ".join(swept_keys(frame)) or "none"
             problem = f"cannot filter by {condition!r}: expected KEY=VALUE; swept keys: {keys}"
             raise ReportError(problem, kind="choice")
-        asked = [value, _without_unit(name, value)]
-        chosen = frame.filter(pl.col(name).cast(pl.String).is_in(asked))
+        accepted = [value, _without_unit(name, value)]
+        chosen = frame.filter(pl.col(name).cast(pl.String).is_in(accepted))
         if chosen.is_empty():
             known = frame[name].unique(maintain_order=True).cast(pl.String).to_list()
             values = ", ".join(str(one) for one in known[:12])
             raise ReportError(
-                f"{key} is nowhere '{value}': expected one of {values}", kind="choice"
+                f"no row has {key} = '{value}': expected one of {values}", kind="choice"
             )
         frame = chosen
     return frame
 
 
 def _without_unit(column: str, value: str) -> str:
-    """A quantity as the column has it; what is none stays as it is."""
+    """Returns a quantity in the unit of the column, and any other value unmodified."""
     try:
         if column.endswith("_ps"):
             return str(Time.parse(value).ps)
@@ -87,16 +87,16 @@ def plot_swept(
     """Draws time against a swept key, a line per schedule.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        frame: results of a sweep.
-        key: the swept key; may be left out where there is one only.
-        ranks: the rank count; by default the largest.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        frame: Results of a sweep.
+        key: The swept key; optional if the sweep has one key.
+        ranks: The rank count; by default the largest.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: when there is no such key, or more varies than it, schedules and repetitions.
+        ReportError: The key is unknown, or several values of another key remain.
     """
     frame = frame.filter(frame["time_ps"].is_not_null())
     if frame.is_empty():
@@ -105,13 +105,13 @@ def plot_swept(
     chosen = key or (keys[0] if len(keys) == 1 else "")
     column = f"{SWEPT}{chosen}"
     if column not in frame.columns:
-        asked = f"{key!r} is not swept" if key else "there is no one swept key to draw against"
-        problem = f"{asked}: expected one of {', '.join(keys) or 'the keys of a sweep'}"
+        cause = f"{key!r} is not swept" if key else "the sweep does not have exactly one key"
+        problem = f"{cause}: expected one of {', '.join(keys) or 'the keys of a sweep'}"
         raise ReportError(problem, kind="choice")
     at = ranks if ranks is not None else max(frame["ranks"])
     rows = frame if chosen == "ranks" else frame.filter(ranks=at)
     if rows.is_empty():
-        raise ReportError(f"nothing was measured at {at} ranks", kind="choice")
+        raise ReportError(f"the sweep has no rows at {at} ranks", kind="choice")
     _refuse_several(rows, chosen)
     first = rows.row(0, named=True)
     what = {"ranks": f"{at:,} ranks", "sizes": format_size(first["size_bytes"])} | {chosen: ""}
@@ -124,22 +124,22 @@ def plot_swept(
 
 
 def _refuse_several(rows: pl.DataFrame, chosen: str) -> None:
-    """Refuses rows in which more varies than the chosen key.
+    """Refuses rows with several values of another key.
 
     Raises:
-        ReportError: several values of another key.
+        ReportError: Another key has several values.
     """
     fixed = [other for other in swept_keys(rows) if other not in {chosen, "seed", "algorithms"}]
     if rows["size_bytes"].n_unique() > 1 and chosen != "sizes" and "sizes" not in fixed:
         fixed.append("size_bytes")
     if fixed:
-        problem = f"several values of {', '.join(fixed)} would stand on one line"
+        problem = f"several values of {', '.join(fixed)} would share a line"
         hint = f"choose one: --where '{fixed[0]}=VALUE'"
         raise ReportError(problem, kind="frame", hint=hint)
 
 
 def _lines(axes: Axes, rows: pl.DataFrame, column: str) -> None:
-    """Medians of repetitions; numbers stand on a scale, everything else one beside the other."""
+    """Draws medians of repetitions, at the numbers of the key or else in the order of the sweep."""
     places = _places(rows, column)
     median = pl.col("time_ps").quantile(0.5, "lower")
     times: dict[str, dict[str, float]] = {}
@@ -161,7 +161,7 @@ def _lines(axes: Axes, rows: pl.DataFrame, column: str) -> None:
 
 
 def _scales(axes: Axes, places: Mapping[str, float], times: Sequence[float]) -> None:
-    """Logarithmic where values are spread wide; some of the swept values stand below the axis."""
+    """Sets logarithmic scales for wide ranges, and ticks at some of the swept values."""
     at = sorted(places.values())
     if _is_wide(at):
         axes.set_xscale("log")
@@ -176,7 +176,7 @@ def _scales(axes: Axes, places: Mapping[str, float], times: Sequence[float]) -> 
 
 
 def _places(rows: pl.DataFrame, column: str) -> dict[str, float]:
-    """Where each value stands: at its number, or in the order of the sweep."""
+    """Returns the position of each value: its number, or its place in the sweep."""
     names = (*(f"{column}{suffix}" for suffix in _NUMBERS), column)
     for name in names:
         if name in rows.columns and rows[name].dtype.is_numeric() and not rows[name].has_nulls():

@@ -1,4 +1,4 @@
-"""Tables declared once: the page writes them as HTML, the terminal as text."""
+"""Tables with one declaration for HTML pages and for the terminal."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 MOST_ROWS = 3000
-"""Rows that a table of a page holds at most; the results file has all of them."""
+"""Maximum number of rows of a table on a page; the results file has all rows."""
 
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
-    """One column: how its cells follow from a row.
+    """A column: heading, value of a row and format.
 
     Attributes:
         name: The heading.
-        get: The value of a row; None is shown as a dash.
-        show: Formats the value; without it, the column holds text.
-        unit: Of the values, where `show` does not write it.
-        kind: How the cells are set: "text", "number", "nowrap", "reason" or "wrap"; by default
+        get: Returns the value of a row. None is shown as a dash.
+        show: Formats the value. Without it, the column is text.
+        unit: The unit of the values, unless `show` writes it.
+
+        kind: The style of the cells: "text", "number", "nowrap", "reason" or "wrap". By default
             text or number.
-        when: The rows that have a value.
-        colour: The colour of the swatch before the text.
-        soft: A second line in a softer colour.
-        terminal: Formats the value for the terminal; whether the terminal shows the column at all.
+        when: Returns whether a row has a value.
+
+        colour: Returns the colour of the swatch before the text.
+        soft: Returns a second line, in a softer colour.
+        terminal: Formats the value for the terminal, or states whether the terminal shows the
+            column.
     """
 
     name: str
@@ -49,20 +52,20 @@ class Column(Generic[Row]):
 
     @property
     def style(self) -> str:
-        """How the cells are set."""
+        """The style of the cells."""
         return self.kind or ("number" if self.show else "text")
 
     def value(self, row: Row) -> Any:  # noqa: ANN401 - whatever a row has
-        """The value of a row, None without one."""
+        """Returns the value of a row, or None."""
         return None if self.when and not self.when(row) else self.get(row)
 
     def text(self, row: Row) -> str:
-        """The text for the terminal."""
+        """Returns the text for the terminal."""
         show, value = self.terminal if callable(self.terminal) else self.show, self.value(row)
         return "-" if value is None else (show or str)(value)
 
     def cell(self, row: Row) -> dict[str, Any]:
-        """Text, value to sort by, and what else a cell of a page shows."""
+        """Returns text, sort key, colour and second line of a cell of a page."""
         value = self.value(row)
         return {
             "text": "-" if value is None else (self.show or str)(value),
@@ -74,13 +77,13 @@ class Column(Generic[Row]):
 
 @dataclass(frozen=True)
 class ReportTable(Generic[Row]):
-    """Columns over rows.
+    """A table of columns and rows.
 
     Attributes:
-        columns: What is shown of each row.
-        rows: In the order in which they are shown.
-        bold: The rows that stand out.
-        look: The class of the HTML table; headings of a "sortable" one sort it.
+        columns: The columns.
+        rows: The rows, in display order.
+        bold: Returns whether a row is bold.
+        look: The class of the HTML table; a "sortable" table is sorted by its headings.
     """
 
     columns: Sequence[Column[Row]]
@@ -89,21 +92,21 @@ class ReportTable(Generic[Row]):
     look: str = "sortable"
 
     def cells(self) -> list[tuple[bool, list[dict[str, Any]]]]:
-        """The first `MOST_ROWS` rows: whether each stands out, and its cells."""
+        """Returns the first `MOST_ROWS` rows: whether each is bold, and its cells."""
         return [
             (bool(self.bold and self.bold(row)), [column.cell(row) for column in self.columns])
             for row in self.rows[:MOST_ROWS]
         ]
 
     def cut(self, file: str) -> str:
-        """A sentence on the rows that a page leaves out, which `file` has; empty if it has all."""
+        """Returns a sentence on the rows that only `file` has; empty if the page has all rows."""
         every = len(self.rows)
         if every <= MOST_ROWS:
             return ""
-        return f" The first {MOST_ROWS:,} of {every:,} rows; {file} has all."
+        return f" The table has the first {MOST_ROWS:,} of {every:,} rows; {file} has all rows."
 
     def terminal(self, caption: str = "") -> TerminalTable:
-        """The columns that fit a terminal, as a table of rich."""
+        """Returns the columns for the terminal as a table of rich."""
         from rich.table import Table as TerminalTable
 
         table = TerminalTable(
@@ -119,7 +122,7 @@ class ReportTable(Generic[Row]):
 
 
 def sort_key(value: Any) -> object:  # noqa: ANN401 - whatever a row has
-    """What a value is sorted by: the mean of an estimate, the first of several, 0 without one."""
+    """Returns a sort key: the mean of an estimate, the first item of a tuple, 0 for None."""
     if isinstance(value, tuple):
         value = value[0]
     value = getattr(value, "mean", value)

@@ -1,7 +1,7 @@
-"""Reads timeline and message frames: what each rank did when, and which message went where.
+"""Reads the timeline and message frames of a run (`Run.timeline`, `Run.messages`).
 
-The frames are those of a run (`Run.timeline`, `Run.messages`), times in whole picoseconds. Drawings
-have a limit on what they show and say so; traces take everything.
+Times are in picoseconds. Drawings show a limited number of ranks, ops and messages and state it;
+traces have all.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Bar:
 
     @property
     def duration_ps(self) -> int:
-        """How long it took."""
+        """The duration in picoseconds."""
         return self.end_ps - self.start_ps
 
     @property
     def label(self) -> str:
-        """`send to 3`, `recv from 2`, `multicast` for a send to several, or the kind alone."""
+        """Such as `send to 3`, `recv from 2`, `multicast` or the kind of a local op."""
         if self.peer is None:
             return "multicast" if self.kind == "send" else self.kind
         return f"{self.kind} {'to' if self.kind == 'send' else 'from'} {self.peer}"
@@ -45,7 +45,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Arrow:
-    """One message: when its sender began with it, when it arrived, and when it was taken."""
+    """One message: its send time, its arrival time and its receive time."""
 
     source: int
     destination: int
@@ -58,7 +58,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Picture:
-    """What a drawing shows of a run: it ends at `end_ps`, the whole run at `complete_ps`."""
+    """The drawn part of a run: it ends at `end_ps`, the complete run at `complete_ps`."""
 
     bars: tuple[Bar, ...]
     arrows: tuple[Arrow, ...]
@@ -72,10 +72,10 @@ _BAR_COLUMNS, _ARROW_COLUMNS = (tuple(one.name for one in fields(kind)) for kind
 
 
 def bars(timeline: pl.DataFrame) -> list[Bar]:
-    """The ops of a timeline frame, by rank and time.
+    """Returns the ops of a timeline frame, by rank and time.
 
     Raises:
-        ReportError: when columns are missing.
+        ReportError: Columns are missing.
     """
     _require(timeline, _BAR_COLUMNS, "timeline")
     ordered = timeline.select(_BAR_COLUMNS).sort("rank", "start_ps", maintain_order=True)
@@ -83,10 +83,10 @@ def bars(timeline: pl.DataFrame) -> list[Bar]:
 
 
 def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
-    """The messages of a message frame, by the time at which they were sent.
+    """Returns the messages of a message frame, by send time.
 
     Raises:
-        ReportError: when columns are missing.
+        ReportError: Columns are missing.
     """
     if messages is None:
         return []
@@ -102,10 +102,10 @@ def picture(
     most_bars: int = 4000,
     most_arrows: int = 1000,
 ) -> Picture:
-    """The part of a run that fits a drawing; what is left out stands in its notes.
+    """Returns the part of a run that fits a drawing; its notes state the omissions.
 
     Raises:
-        ReportError: when columns are missing or the timeline is empty.
+        ReportError: Columns are missing, or the timeline is empty.
     """
     _require(timeline, _BAR_COLUMNS, "timeline")
     if timeline.is_empty():
@@ -115,10 +115,10 @@ def picture(
     notes = []
     if len(ranks) < len(every):
         notes.append(f"The first {len(ranks)} of {len(every)} ranks are drawn.")
-    kept = bars(timeline.filter(pl.col("rank").is_in(ranks)))
-    shown = sorted(kept, key=lambda bar: (bar.start_ps, bar.rank))[:most_bars]
-    if len(shown) < len(kept):
-        notes.append(f"The first {len(shown)} of {len(kept)} ops are drawn.")
+    inside_ranks = bars(timeline.filter(pl.col("rank").is_in(ranks)))
+    shown = sorted(inside_ranks, key=lambda bar: (bar.start_ps, bar.rank))[:most_bars]
+    if len(shown) < len(inside_ranks):
+        notes.append(f"The first {len(shown)} of {len(inside_ranks)} ops are drawn.")
     inside = [a for a in arrows(messages) if a.source in ranks and a.destination in ranks]
     drawn = inside[:most_arrows]
     if len(drawn) < len(inside):
@@ -131,7 +131,7 @@ def picture(
 
 
 def steps(ops: list[Bar]) -> Iterator[tuple[Bar, list[Bar]]]:
-    """The ops of one rank, taken together by step: a bar around each step, and its ops."""
+    """Yields a bar per step of one rank, with the ops of the step."""
     group: list[Bar] = []
     for bar in ops:
         if group and bar.step != group[0].step:

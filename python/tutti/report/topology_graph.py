@@ -21,40 +21,40 @@ if TYPE_CHECKING:
     from .topology_layout import Layout, Position
 
 MOST_DRAWN = 499
-"""Vertices that a drawing holds at most; from 500 on, networkx' springs would need scipy."""
+"""Maximum number of vertices; from 500 on, the spring layout of networkx requires scipy."""
 MOST_NAMED = 64
-"""Vertices up to which each carries its name, unless asked otherwise."""
+"""Maximum number of vertices that are labelled by default."""
 
 _SHAPES = {"npu": "o", "switch": "s", "router": "D"}
 _FILLS = {"npu": "#FFFFFF", "switch": "#DDE2E8", "router": "#DDE2E8"}
 _WIDTHS = (0.7, 3.0)
 _MOST_KINDS = 8
-"""Kinds of link that the legend tells apart; the rest share a line."""
+"""Kinds of link in the legend; the others share an entry."""
 
 _BEND = 0.18
-"""How far a link is bent that would cover others, as a share of its length."""
+"""Offset of a bent link that would cover others, as a share of its length."""
 
 
 def draw_topology(path: str | Path, topology: Topology, names: bool | None = None) -> Path:
     """Draws a topology.
 
     Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        topology: of at most `MOST_DRAWN` vertices.
-        names: whether vertices carry their names (NPUs their rank); by default up to `MOST_NAMED`.
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        topology: A topology of at most `MOST_DRAWN` vertices.
+        names: Whether vertices have labels (NPUs their rank); by default up to `MOST_NAMED`.
 
     Returns:
         The path written.
 
     Raises:
-        TopologyError: the graph is too large to be drawn, or the ending is none of these.
+        TopologyError: The topology is too large to draw, or the suffix is unknown.
     """
     count = len(topology.vertices)
     if count > MOST_DRAWN:
-        message = f"{topology.name} has {count} vertices: a drawing holds at most {MOST_DRAWN}"
+        message = f"{topology.name} has {count} vertices: expected at most {MOST_DRAWN} to draw"
         raise TopologyError(message, kind="too_large_to_draw")
     if Path(path).suffix.lower() not in FORMATS:
-        message = f"cannot draw to `{path}`: expected an ending in {', '.join(FORMATS)}"
+        message = f"cannot draw to `{path}`: expected a suffix in {', '.join(FORMATS)}"
         raise TopologyError(message, kind="file")
     placed = layout(topology)
     named = count <= MOST_NAMED if names is None else names
@@ -71,7 +71,7 @@ def draw_topology(path: str | Path, topology: Topology, names: bool | None = Non
 
 
 def _height(placed: Layout) -> float:
-    """The height of the picture for a width of 1, with room for names and legend."""
+    """Returns the height of the picture for a width of 1, with space for labels and legend."""
     xs, ys = zip(*placed.at.values(), strict=True)
     wide, high = max(xs) - min(xs), max(ys) - min(ys)
     return min(max(0.5, 0.15 + high / wide if wide else 1.0), 1.0)
@@ -83,7 +83,7 @@ def _kind(link: Link) -> str:
 
 
 def _links(axes: Axes, topology: Topology, placed: Layout) -> None:
-    """A line per cable, an arrow per link that has no way back, a colour per kind of link."""
+    """Draws a line per cable, an arrow per unidirectional link, a colour per kind of link."""
     at = placed.at
     kinds = Counter(_kind(link) for link in topology.links)
     known = [kind for kind, _ in kinds.most_common(_MOST_KINDS)]
@@ -122,7 +122,7 @@ def _count(group: str, kinds: Counter[str], colours: dict[str, str]) -> int:
 
 
 def _widths(topology: Topology) -> dict[str, float]:
-    """Faster links are wider, by the logarithm of their rate."""
+    """Returns line widths by the logarithm of the rate."""
     rates = {str(link.rate): link.rate.core.bytes_per_second for link in topology.links}
     if not rates:
         return {}

@@ -1,8 +1,8 @@
-"""Where the vertices of a topology are drawn.
+"""Positions of the vertices of a topology in a drawing.
 
-Positions follow from the graph alone: what has a grid lies on it, a fat tree or a butterfly stands
-on its NPUs, the groups of a dragonfly are circles on a circle, and what is left lies in
-circles from the outside in. Only graphs of no known family are laid out by springs.
+Positions depend only on the graph. Grids are drawn as grids, fat trees and butterflies in rows
+above their NPUs, and the groups of a dragonfly around a centre. Other families have concentric
+shells with the NPUs outside. Graphs without a family have a spring layout.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 Position = tuple[float, float]
 
 _CENTRAL = 0.15
-"""How far from the middle the neighbours' middle may be for a vertex to belong to all sides."""
+"""Maximum distance between the centre and the centroid of a central vertex's neighbours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Positions by name, and the links that would cover others if they were straight."""
+    """Positions by name, and the links that are bent because they would cover others."""
 
     at: dict[str, Position]
     bent: set[tuple[str, str]] = field(default_factory=set)
 
 
 def layout(topology: Topology) -> Layout:
-    """Where each vertex is drawn."""
+    """Returns the position of each vertex."""
     if topology.grid is not None and len(topology.grid[0]) > 1:
         return _on_grid(topology, topology.grid[0])
     if not topology.is_family:
         return _by_springs(topology)
     family = topology.name.partition(":")[0]
-    return _OF_FAMILY.get(family, _in_circles)(topology)
+    return _OF_FAMILY.get(family, _in_shells)(topology)
 
 
 # --- grids ----------------------------------------------------------------------------------------
@@ -53,16 +53,16 @@ def _on_grid(topology: Topology, sizes: list[int]) -> Layout:
 
 
 def _steps(sizes: Sequence[int]) -> list[Position]:
-    """How far a dimension's next member is: two dimensions as such, the third aslant.
+    """Returns the offset to the next member of each dimension; the third one is oblique.
 
-    Further ones are copies beside or below each other, so that the whole stays compact.
+    Further dimensions are copies to the right or below, whichever is more compact.
     """
     steps = [(1.0, 0.0), (0.0, -1.0), (0.38, 0.27)]
     width = height = 0.0
     for dimension, size in enumerate(sizes):
         if dimension >= len(steps):
-            beside = width <= height
-            steps.append((width + 1.6, 0.0) if beside else (0.0, -(height + 1.6)))
+            to_right = width <= height
+            steps.append((width + 1.6, 0.0) if to_right else (0.0, -(height + 1.6)))
         width += abs(steps[dimension][0]) * (size - 1)
         height += abs(steps[dimension][1]) * (size - 1)
     return steps
@@ -83,17 +83,17 @@ def _grid_positions(count: int, sizes: Sequence[int]) -> list[Position]:
 def _longer_than(
     straight: float, topology: Topology, at: dict[str, Position]
 ) -> set[tuple[str, str]]:
-    """The links between drawn vertices that are further apart."""
+    """Returns the links that are longer than `straight`."""
     pairs = ((link.source, link.target) for link in topology.links)
     return {(a, b) for a, b in pairs if a in at and b in at and math.dist(at[a], at[b]) > straight}
 
 
 def _with_npus_around(topology: Topology) -> Layout:
-    """Switches or routers on their grid, the NPUs of each around it."""
+    """Places switches or routers on their grid, and the NPUs of each around it."""
     found = re.search(r"(?:s=|^[a-z_]+:)([\dx]+)", topology.name)
     sizes = [int(size) for size in found[1].split("x")] if found else [1]
     if sum(size > 1 for size in sizes) < 2:
-        return _in_circles(topology)
+        return _in_shells(topology)
     switches = [vertex.name for vertex in topology.vertices if vertex.kind != "npu"]
     reach = 1.0 if len(sizes) < 3 else 1.6
     grid = _grid_positions(len(switches), sizes)
@@ -107,7 +107,7 @@ def _with_npus_around(topology: Topology) -> Layout:
 def _not_adjacent(
     topology: Topology, names: list[str], sizes: Sequence[int]
 ) -> set[tuple[str, str]]:
-    """The links of a grid that pass over others of their row."""
+    """Returns the links of a grid that pass over other vertices of their row."""
     number = {name: index for index, name in enumerate(names)}
     ends = ((link.source, link.target) for link in topology.links)
     inside = ((a, b) for a, b in ends if a in number and b in number)
@@ -115,7 +115,7 @@ def _not_adjacent(
 
 
 def _positions_apart(numbers_apart: int, sizes: Sequence[int]) -> int:
-    """How far two members of a row are apart in it, from how far their numbers are."""
+    """Returns the distance of two members of a row from the difference of their numbers."""
     for size in sizes:
         if numbers_apart < size:
             return numbers_apart
@@ -124,11 +124,11 @@ def _positions_apart(numbers_apart: int, sizes: Sequence[int]) -> int:
 
 
 def _around(middle: Position, radius: float, npus: list[str]) -> dict[str, Position]:
-    """A few to the upper left, where no bent link passes; many all around."""
+    """Places up to three NPUs at the upper left, away from bent links, and more all around."""
     count = len(npus)
     few = [-0.125 + 0.13 * (index - (count - 1) / 2) for index in range(count)]
     turns = few if count <= 3 else [(index + 0.5) / count for index in range(count)]
-    places = [_plus(middle, _on_circle(radius, turn)) for turn in turns]
+    places = [_plus(middle, _polar(radius, turn)) for turn in turns]
     return dict(zip(npus, places, strict=True))
 
 
@@ -136,7 +136,7 @@ def _around(middle: Position, radius: float, npus: list[str]) -> dict[str, Posit
 
 
 def _fat_tree(topology: Topology) -> Layout:
-    """A row for each level, the NPUs at the bottom."""
+    """Draws a row per level, the NPUs at the bottom."""
     rows: dict[int, list[str]] = defaultdict(list)
     for vertex in topology.vertices:
         found = re.match(r"level(\d+)\.", vertex.name)
@@ -145,7 +145,7 @@ def _fat_tree(topology: Topology) -> Layout:
 
 
 def _butterfly(topology: Topology) -> Layout:
-    """A row for each stage, the first above the NPUs; the links back to these pass beside all."""
+    """Draws a row per stage, the first above the NPUs; links back to the NPUs are bent."""
     rows: dict[int, list[str]] = defaultdict(list)
     for vertex in topology.vertices:
         found = re.match(r"stage(\d+)\.", vertex.name)
@@ -158,7 +158,7 @@ def _butterfly(topology: Topology) -> Layout:
 
 
 def _rail_optimized(topology: Topology) -> Layout:
-    """Spines over leaves over NPUs, and the hosts' own switches below."""
+    """Draws spines over leaves over NPUs, and the switches of the hosts below."""
     rows: dict[int, list[str]] = defaultdict(list)
     heights = {"host": -1, "pod": 1, "spine": 2}
     for vertex in topology.vertices:
@@ -169,7 +169,7 @@ def _rail_optimized(topology: Topology) -> Layout:
 
 
 def _in_rows(rows: dict[int, list[str]]) -> Layout:
-    """Each row as wide as the widest; as high as four columns are wide, and not flat."""
+    """Draws rows of equal width, with a gap in proportion to the width."""
     width = max(len(row) for row in rows.values())
     gap = max(1.5, 0.75 * width / len(rows))
     return Layout(
@@ -185,53 +185,53 @@ def _in_rows(rows: dict[int, list[str]]) -> Layout:
 
 
 def _dragonfly(topology: Topology) -> Layout:
-    """Groups on a circle. A group is a circle of switches with their NPUs outside, or a grid."""
+    """Draws groups around a centre; a group is a ring of switches with NPUs outside, or a grid."""
     groups: dict[str, list[str]] = defaultdict(list)
     for vertex in topology.vertices:
         if vertex.kind != "npu":
             groups[vertex.name.partition(".")[0]].append(vertex.name)
     on_switch = _on_switches(topology)
-    room = 1.0 if len(groups) == 1 else 0.94 * math.sin(math.pi / len(groups))
+    radius = 1.0 if len(groups) == 1 else 0.94 * math.sin(math.pi / len(groups))
     at: dict[str, Position] = {}
     bent: set[tuple[str, str]] = set()
     for number, switches in enumerate(groups.values()):
-        middle = _on_circle(0.0 if len(groups) == 1 else 1.0, number / len(groups))
+        middle = _polar(0.0 if len(groups) == 1 else 1.0, number / len(groups))
         columns = sum(".row0." in name for name in switches)
         if columns:
-            inside = _grid_of_switches(switches, columns, on_switch, room)
+            inside = _grid_of_switches(switches, columns, on_switch, radius)
             local = {name: inside[name] for name in switches}
-            bent |= _longer_than(1.2 * _cell(switches, columns, room), topology, local)
+            bent |= _longer_than(1.2 * _cell(switches, columns, radius), topology, local)
         else:
-            inside = _circle_of_switches(switches, on_switch, room, number / len(groups))
+            inside = _ring_of_switches(switches, on_switch, radius, number / len(groups))
         at |= {name: _plus(middle, offset) for name, offset in inside.items()}
     return Layout(at=at, bent=bent)
 
 
-def _circle_of_switches(
-    switches: list[str], on_switch: dict[str, list[str]], room: float, turn: float
+def _ring_of_switches(
+    switches: list[str], on_switch: dict[str, list[str]], radius: float, turn: float
 ) -> dict[str, Position]:
-    """The first switch looks outwards; each NPU stands outside its switch."""
+    """Places the first switch outwards, and each NPU outside its switch."""
     at: dict[str, Position] = {}
     for number, switch in enumerate(switches):
         here = turn + number / len(switches)
-        at[switch] = _on_circle(0.52 * room if len(switches) > 1 else 0.0, here)
+        at[switch] = _polar(0.52 * radius if len(switches) > 1 else 0.0, here)
         npus = on_switch[switch]
         for index, npu in enumerate(npus):
             aside = (index - (len(npus) - 1) / 2) / len(npus) / len(switches)
-            at[npu] = _on_circle(room, here + 0.85 * aside)
+            at[npu] = _polar(radius, here + 0.85 * aside)
     return at
 
 
-def _cell(switches: list[str], columns: int, room: float) -> float:
-    """The distance between neighbours of a grid within a circle."""
+def _cell(switches: list[str], columns: int, radius: float) -> float:
+    """Returns the distance between neighbours of a grid with a given half diagonal."""
     rows = len(switches) // columns
-    return 1.9 * room / math.hypot(columns, rows)
+    return 1.9 * radius / math.hypot(columns, rows)
 
 
 def _grid_of_switches(
-    switches: list[str], columns: int, on_switch: dict[str, list[str]], room: float
+    switches: list[str], columns: int, on_switch: dict[str, list[str]], radius: float
 ) -> dict[str, Position]:
-    rows, cell = len(switches) // columns, _cell(switches, columns, room)
+    rows, cell = len(switches) // columns, _cell(switches, columns, radius)
     at: dict[str, Position] = {}
     for number, switch in enumerate(switches):
         row, column = divmod(number, columns)
@@ -241,7 +241,7 @@ def _grid_of_switches(
 
 
 def _on_switches(topology: Topology) -> dict[str, list[str]]:
-    """The NPUs of each switch, where an NPU has one."""
+    """Returns the NPUs of each switch; each NPU has one switch."""
     switch = {link.source: link.target for link in topology.links}
     found: dict[str, list[str]] = defaultdict(list)
     for vertex in topology.vertices[: topology.ranks]:
@@ -249,60 +249,60 @@ def _on_switches(topology: Topology) -> dict[str, list[str]]:
     return found
 
 
-# --- circles and springs --------------------------------------------------------------------------
+# --- shells and springs --------------------------------------------------------------------------
 
 
-def _in_circles(topology: Topology) -> Layout:
-    """NPUs on a circle by rank; whatever is n links away from them on the n-th circle inside it.
+def _in_shells(topology: Topology) -> Layout:
+    """Draws NPUs on the outermost shell by rank, and vertices n links away on the n-th shell.
 
-    On an inner circle the vertices stand in the order of what they are linked with outside, so that
-    groups stay together.
+    Vertices of an inner shell are ordered by their neighbours outside, so that groups stay
+    together.
     """
-    circles = _circles(topology)
+    shells = _shells(topology)
     neighbours: dict[str, set[str]] = defaultdict(set)
     for link in topology.links:
         neighbours[link.target].add(link.source)
         neighbours[link.source].add(link.target)
-    turns = {name: index / len(circles[0]) for index, name in enumerate(circles[0])}
-    drawn = [circles[0]]
-    for circle in circles[1:]:
-        outside = {name: [turns[n] for n in neighbours[name] if n in turns] for name in circle}
-        pull = {name: _middle([_on_circle(1.0, turn) for turn in outside[name]]) for name in circle}
-        # What is linked to all sides belongs further inside than what stands for one side.
-        central = [name for name in circle if math.hypot(*pull[name]) < _CENTRAL]
-        for group in ([name for name in circle if name not in central], central):
+    turns = {name: index / len(shells[0]) for index, name in enumerate(shells[0])}
+    drawn = [shells[0]]
+    for shell in shells[1:]:
+        outside = {name: [turns[n] for n in neighbours[name] if n in turns] for name in shell}
+        pull = {name: _middle([_polar(1.0, turn) for turn in outside[name]]) for name in shell}
+        # Vertices with links to all sides have a shell further inside.
+        central = [name for name in shell if math.hypot(*pull[name]) < _CENTRAL]
+        for group in ([name for name in shell if name not in central], central):
             order = sorted(group, key=lambda name: (round(_turn(pull[name]), 6), group.index(name)))
             first = 0.0 if group is central or not order else _turn(pull[order[0]])
             turns |= {name: first + index / len(order) for index, name in enumerate(order)}
             drawn += [order] if order else []
     return Layout(
         at={
-            name: _on_circle(_radius(depth, drawn), turns[name])
-            for depth, circle in enumerate(drawn)
-            for name in circle
+            name: _polar(_radius(depth, drawn), turns[name])
+            for depth, shell in enumerate(drawn)
+            for name in shell
         }
     )
 
 
-def _radius(depth: int, circles: list[list[str]]) -> float:
-    """From 1 inwards; what is alone on the innermost circle stands in the middle."""
-    innermost = depth == len(circles) - 1
-    return 0.0 if depth and innermost and len(circles[depth]) == 1 else 1 - depth / len(circles)
+def _radius(depth: int, shells: list[list[str]]) -> float:
+    """Returns the radius of a shell, 1 for the outermost; a single innermost vertex has 0."""
+    innermost = depth == len(shells) - 1
+    return 0.0 if depth and innermost and len(shells[depth]) == 1 else 1 - depth / len(shells)
 
 
-def _circles(topology: Topology) -> list[list[str]]:
-    """The vertices by their distance from the nearest NPU."""
-    circles = [[vertex.name for vertex in topology.vertices if vertex.kind == "npu"]]
-    seen = set(circles[0])
+def _shells(topology: Topology) -> list[list[str]]:
+    """Returns the vertices by their distance from the nearest NPU."""
+    shells = [[vertex.name for vertex in topology.vertices if vertex.kind == "npu"]]
+    seen = set(shells[0])
     outgoing: dict[str, list[str]] = defaultdict(list)
     for link in topology.links:
         outgoing[link.source].append(link.target)
-    while reached := {n for name in circles[-1] for n in outgoing[name] if n not in seen}:
+    while reached := {n for name in shells[-1] for n in outgoing[name] if n not in seen}:
         seen |= reached
-        circles.append([vertex.name for vertex in topology.vertices if vertex.name in reached])
+        shells.append([vertex.name for vertex in topology.vertices if vertex.name in reached])
     if left := [vertex.name for vertex in topology.vertices if vertex.name not in seen]:
-        circles.append(left)
-    return circles
+        shells.append(left)
+    return shells
 
 
 def _by_springs(topology: Topology) -> Layout:
@@ -310,14 +310,14 @@ def _by_springs(topology: Topology) -> Layout:
 
     graph = nx.Graph((link.source, link.target) for link in topology.links)
     graph.add_nodes_from(vertex.name for vertex in topology.vertices)
-    # The start makes it deterministic, and close to what is told apart easily.
-    start = _in_circles(topology).at
+    # The initial positions make the result deterministic and avoid overlap.
+    start = _in_shells(topology).at
     found = nx.spring_layout(graph, pos=start, iterations=200, seed=0)
     return Layout(at={name: (float(x), float(y)) for name, (x, y) in found.items()})
 
 
-def _on_circle(radius: float, turn: float) -> Position:
-    """Clockwise from the top."""
+def _polar(radius: float, turn: float) -> Position:
+    """Returns the position at a radius and a turn, clockwise from the top."""
     angle = 2 * math.pi * turn
     return (radius * math.sin(angle), radius * math.cos(angle))
 
@@ -345,4 +345,4 @@ _OF_FAMILY: dict[str, Callable[[Topology], Layout]] = {
     "hyperx": _with_npus_around,
     "rail_optimized": _rail_optimized,
 }
-"""Families that are drawn in a way of their own; the others lie in circles."""
+"""Layouts of families; the others are drawn in shells."""

@@ -1,4 +1,4 @@
-"""The page of a training step: where the time went, what was busy when, layer by layer."""
+"""The report page of a training step: time breakdown, utilisation, layers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tutti.training_frames import layer_frame, server_frame, window_frame
 
 from . import training_words as words
 from .charts import Axis, bars, chart, line
+from .noc import SORTING
 from .page import Page, Section
 from .palette import BLUE, GREY, RED, styles
 from .quantity import format_rate, format_share, format_size, format_time, time_unit
@@ -26,57 +27,60 @@ if TYPE_CHECKING:
     from tutti.training import TrainingResult
 
 CONVENTIONS = (
-    "Times are predictions, of one NPU that stands for all, which do the same. Each moment is one "
-    "of computing alone, computing and communicating (overlap), communicating alone (exposed) and "
-    "idle; the four make up the whole. A link or a server is busy while bytes pass it; links are "
-    "averaged over both ways of all rings, each as one. GB is 10^9 bytes, GiB 2^30."
+    "Times are predictions for one NPU; all NPUs execute the same program. The total is the sum of "
+    "compute only, overlap (computation and communication), exposed communication and idle time. "
+    "A link or server is busy while it transfers bytes. Link utilisation is the average over both "
+    "directions of all rings. GB is 10^9 bytes, GiB 2^30 bytes."
 )
 PARTS = (
-    ("computing alone", BLUE),
-    ("computing and communicating", "#56B4E9"),
-    ("communicating alone: exposed", RED),
+    ("compute only", BLUE),
+    ("overlap", "#56B4E9"),
+    ("exposed communication", RED),
     ("idle", GREY),
 )
-"""Where the time of an NPU goes; the four make up the whole."""
-_BUSY = (("links", "links busy", RED, "tozeroy"), ("compute", "processor busy", BLUE, None))
+"""The breakdown of the time of an NPU."""
+_BUSY = (
+    ("links", "link utilisation", RED, "tozeroy"),
+    ("compute", "compute utilisation", BLUE, None),
+)
 _OF_LAYERS = {
     "forward": "forward_ps",
     "input gradient": "input_gradient_ps",
     "weight gradient": "weight_gradient_ps",
     "other": "other_ps",
-    "waited before it": "waited_ps",
-    "collectives took": "carried_ps",
+    "wait before layer": "waited_ps",
+    "collective time": "carried_ps",
 }
 
 
 def write_training_report(
     path: str | Path, runs: Sequence[TrainingResult], title: str = ""
 ) -> Path:
-    """Writes the report of a training step with one configuration of endpoints or several.
+    """Writes the report of a training step with one or more endpoint configurations.
 
     Args:
-        path: where to; the folder must exist.
-        runs: of one step; its windows, if any, show what was busy when.
-        title: the question; by default it is made from the step.
+        path: The file to write; its folder must exist.
+        runs: Runs of one step; their windows, if any, give utilisation over time.
+        title: The title; by default derived from the step.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: there are no runs.
+        ReportError: `runs` is empty.
     """
     if not runs:
-        raise ReportError("there is no run of a training step to be shown", kind="frame")
+        raise ReportError("no runs of a training step to report", kind="frame")
     name = runs[0].step.model.name
     page = Page(
         kicker="training steps",
-        title=title or f"What does communication cost a training step of {name}?",
-        answers=[("", words.answer(runs))],
+        title=title or f"Exposed communication in a training step of {name}",
+        answers=[("", words.summary(runs))],
         facts=words.facts(runs),
         sections=[
             Section(
-                "Time of an NPU",
-                "With each configuration of endpoints, all iterations together.",
+                "Time per NPU",
+                "Sum over all iterations, one bar per endpoint configuration.",
                 {"breakdown": _breakdown(runs)},
                 _times(runs),
             ),
@@ -103,7 +107,7 @@ def _part(part: int, run: TrainingResult) -> int:
 
 
 def _breakdown(runs: Sequence[TrainingResult]) -> go.Figure:
-    """Where the time went, a stacked bar for each configuration."""
+    """Returns the time breakdown, a stacked bar per configuration."""
     factor, unit = time_unit(max(run.total.ps for run in runs))
     names = [run.configuration.name for run in runs][::-1]
     traces = []
@@ -117,7 +121,7 @@ def _breakdown(runs: Sequence[TrainingResult]) -> go.Figure:
         traces.append(bars(names, [ps / factor for ps in times], colour, across=True, name=name,
                            customdata=texts, marker={"line": {"width": 0}}))  # fmt: skip
     return chart(
-        traces, Axis("time of an NPU", unit, zero=True),
+        traces, Axis("time per NPU", unit, zero=True),
         Axis(category=True, more={"automargin": True}), 130 + 44 * len(runs),
         barmode="stack", bargap=0.35, margin={"b": 84}, legend={"traceorder": "normal"},
     )  # fmt: skip
@@ -132,14 +136,14 @@ def _over_time(runs: Sequence[TrainingResult]) -> list[Section]:
     windows = pl.concat(window_frame(run) for run in watched)
     width = format_time(watched[0].step.window.ps)  # type: ignore[union-attr]
     lead = (
-        "The share of the time in which a link carries data, on average over all links of an NPU, "
-        f"and in which its processor computes; in windows of {width}."
+        "Link utilisation, averaged over all links of an NPU, and compute utilisation, in windows "
+        f"of {width}."
     )
     return [Section("Utilisation over time", lead, {"over_time": _utilisation(windows)})]
 
 
 def _utilisation(windows: pl.DataFrame) -> go.Figure:
-    """How busy links and processor are, window by window, a row for each configuration."""
+    """Returns link and compute utilisation per window, a row per configuration."""
     parts = windows.partition_by("configuration", maintain_order=True)
     factor, unit = time_unit(int(windows["start_ps"].max() or 1))  # type: ignore[arg-type]
     count, gap = len(parts), 0.03
@@ -172,17 +176,17 @@ def _costs(runs: Sequence[TrainingResult]) -> list[Section]:
 
     servers = pl.concat(_by_ring(server_frame(run)) for run in runs)
     lead = (
-        "SMs and bandwidth of memory that are taken for communication are missing when the NPU "
-        "computes. Read is what communication reads from memory, in all iterations and for each "
-        "byte that is sent; sent at is over the time in which an NPU communicates."
+        "SMs and memory bandwidth reserved for communication are not available to computation. "
+        "Memory reads are those of communication, over all iterations. The send rate is the "
+        "average over the time with communication in flight."
     )
     busy = (
-        "Its parts, and the links of each ring, while there is something to communicate. What is "
-        "always busy limits communication."
+        "Utilisation of the servers of the endpoint and of the links of each ring, while "
+        "communication is in flight. A server at 100 % is the bottleneck."
     )
     return [
-        Section("Cost of each endpoint", lead, table=_cost(runs)),
-        Section("Utilisation of each endpoint", busy, {"servers": _busy_servers(servers)}),
+        Section("Endpoint cost", lead, table=_cost(runs)),
+        Section("Endpoint utilisation", busy, {"servers": _busy_servers(servers)}),
     ]
 
 
@@ -199,21 +203,23 @@ def _cost(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
     columns: list[Column[TrainingResult]] = [
         Column("configuration", lambda run: run.configuration.name),
         Column("endpoint", lambda run: run.configuration.kind),
-        Column("SMs taken", lambda run: taken(run)[0]),
-        Column("memory taken", lambda run: taken(run)[1]),
-        Column("arithmetic left", lambda run: left(run)[0], text),
-        Column("memory left", lambda run: left(run)[1], text),
-        Column("read", lambda run: run.read, format_size),
+        Column("reserved SMs", lambda run: taken(run)[0]),
+        Column("reserved memory bandwidth", lambda run: taken(run)[1]),
+        Column("remaining arithmetic", lambda run: left(run)[0], text),
+        Column("remaining memory bandwidth", lambda run: left(run)[1], text),
+        Column("memory reads", lambda run: run.read, format_size),
         Column(
-            "a byte sent", lambda run: run.read / run.sent if run.sent else 0.0, "{:.2f}".format
+            "reads per byte sent",
+            lambda run: run.read / run.sent if run.sent else 0.0,
+            "{:.2f}".format,
         ),
-        Column("sent at", lambda run: run.network_rate, format_rate),
+        Column("send rate", lambda run: run.network_rate, format_rate),
     ]
     return ReportTable(columns, runs)
 
 
 def _by_ring(servers: pl.DataFrame) -> pl.DataFrame:
-    """The two ways of a ring as one."""
+    """Averages the two directions of each ring."""
     import polars as pl
 
     ring = pl.when("is_link").then("links " + pl.col("server").str.head(-2))
@@ -224,7 +230,7 @@ def _by_ring(servers: pl.DataFrame) -> pl.DataFrame:
 
 
 def _busy_servers(servers: pl.DataFrame) -> go.Figure:
-    """How busy each server of an endpoint and each ring was while it communicated."""
+    """Returns the utilisation of each server and ring during communication."""
     names = servers["server"].unique(maintain_order=True).to_list()
     chosen = styles(servers["configuration"])
     traces = []
@@ -233,11 +239,11 @@ def _busy_servers(servers: pl.DataFrame) -> go.Figure:
         name = part["configuration"][0]
         shown = [server for server in names if server in found]
         texts = [format_share(found[server]) for server in shown]
-        hover = f"<b>{name}</b>, %{{x}}: busy %{{customdata}}<extra></extra>"
+        hover = f"<b>{name}</b>, %{{x}}: %{{customdata}} utilisation<extra></extra>"
         traces.append(bars([server.replace("_", " ") for server in shown],
                            [found[server] for server in shown], chosen[name].colour, hover,
                            name=name, customdata=texts))  # fmt: skip
-    y = Axis("utilisation while it communicates", share=True, more={"range": [0, 1.02]})
+    y = Axis("utilisation during communication", share=True, more={"range": [0, 1.02]})
     return chart(traces, Axis(category=True), y, 380, barmode="group")
 
 
@@ -247,21 +253,21 @@ def _layers(runs: Sequence[TrainingResult]) -> Section:
     found = pl.concat(layer_frame(run) for run in runs)
     columns: list[Column[dict[str, Any]]] = [
         Column("configuration", lambda row: row["configuration"]),
-        # Sorted as they are in the model.
+        # Sorted in the order of the model.
         Column("layer", lambda row: (row["place"], row["layer"]), lambda v: v[1], kind="text"),
         *(
             Column[Any](name, itemgetter(of), format_time)
             for name, of in _OF_LAYERS.items()
             if found[of].sum()
         ),
-        Column("handed over", lambda row: row["bytes"], format_size),
+        Column("bytes communicated", lambda row: row["bytes"], format_size),
     ]
     waited = int(found["waited_ps"].sum()) / sum(run.total.ps for run in runs)
     table = ReportTable(columns, found.with_row_index("place").to_dicts())
     lead = (
-        f"All iterations together; a heading sorts. Waiting, {format_share(waited)} of the time of "
-        "all runs, is listed at the layer that was computed next; gradients that were gathered, at "
-        "the layer whose gradients came last. Rows (none) hold what belongs to no layer, such as "
-        "the wait for the last collectives."
+        f"Sum over all iterations. {SORTING} Wait time, {format_share(waited)} of the total, is "
+        "listed at the next computed layer. Gradients of a bucket are listed at the last layer of "
+        "the bucket. Rows named (none) hold time outside layers, such as the wait for the last "
+        "collectives."
     )
     return Section("Layer by layer", lead + table.cut("layers.parquet"), table=table)

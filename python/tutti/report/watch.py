@@ -1,7 +1,6 @@
-"""What happens on a mesh flit by flit, as a page that plays it.
+"""A page that animates the flits of a mesh cycle by cycle.
 
-The page is one file that opens from disk without a network, and the same input gives the same
-bytes.
+The page is one self-contained file and reproducible byte by byte.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ if TYPE_CHECKING:
     from tutti.noc.smart.watched import Watched
 
 _MARKS = ("injected", "dropped", "merged", "arrived", "idle")
-"""What is marked at a router in the cycle in which it happens."""
+"""Events that are marked at a router in their cycle."""
 _WIDE = 1.4
-"""Meshes of more columns for a row have room for a legend below, others beside them."""
+"""Ratio of columns to rows above which the legend is below the mesh, not to its right."""
 
 
 def write_watch(path: str | Path, watched: Watched, title: str = "", *, start: int = 0) -> Path:
     """Writes the page.
 
     Args:
-        path: where to; the folder must exist.
-        watched: what happened.
-        title: the question; by default it is made from the mesh.
-        start: the cycle that is shown first.
+        path: The file to write; its folder must exist.
+        watched: The recorded events.
+        title: The title; by default derived from the mesh.
+        start: The initial cycle.
 
     Returns:
         The path written.
@@ -47,7 +46,7 @@ def write_watch(path: str | Path, watched: Watched, title: str = "", *, start: i
 
 
 def scene(watched: Watched, *, start: int = 0) -> dict[str, Any]:
-    """What the page draws: messages, and by cycle flights, requests, marks and what is buffered."""
+    """Returns the data of the page: messages, and flights, requests and marks by cycle."""
     flights: dict[int, list[Any]] = defaultdict(list)
     for cycle, some in watched.flights().items():
         for one in some:
@@ -80,7 +79,7 @@ def _by_cycle(found: dict[int, list[Any]], cycles: int) -> list[list[Any]]:
 
 
 def _messages(watched: Watched) -> list[dict[str, Any]]:
-    """Each with what it is, when it began, and when it ended if it did."""
+    """Returns kind, source, destinations, start and end of each message."""
     packets: dict[int, list[int]] = defaultdict(list)
     for serial, packet in enumerate(watched.packets):
         packets[packet.message].append(serial)
@@ -97,12 +96,12 @@ def _messages(watched: Watched) -> list[dict[str, Any]]:
     for message, serials in sorted(packets.items()):
         first = watched.packets[serials[0]]
         kind = watched.traffic[first.load].kind
-        wanted = sum(len(watched.packets[serial].to) for serial in serials)
+        expected = sum(len(watched.packets[serial].to) for serial in serials)
         times = arrived[message]
         if kind == "reduction":
             ended = bool(times) and message not in waiting and last[message] == max(times)
         else:
-            ended = len(times) >= wanted
+            ended = len(times) >= expected
         found.append(
             {
                 "kind": kind,

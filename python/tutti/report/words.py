@@ -1,4 +1,4 @@
-"""The answer in plain words: who wins where, by how much, and why."""
+"""The summary of a comparison in text: the fastest algorithm, its margin and the reason."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from .comparison import Comparison, Fastest, Measurement
 
 
-def answer(
+def summary(
     case: Comparison, ps_per_byte: float | None = None, colours: Mapping[str, str] | None = None
 ) -> list[Finding]:
-    """The answer in plain words: a finding per winner, the most frequent first.
+    """Returns a finding per winning algorithm, the most frequent winner first.
 
     Args:
-        case: what was compared.
-        ps_per_byte: what a byte of a message costs, where it is known.
-        colours: of the algorithms, by name.
+        case: The comparison.
+        ps_per_byte: The time per byte of a message, if known.
+        colours: Colours of the algorithms, by name.
     """
     decided = list(case.decisions().values())
     counts = Counter(d.winner.algorithm for d in decided)
@@ -43,7 +43,7 @@ def answer(
 
 
 def _found(case: Comparison, won: list[Fastest], ps_per_byte: float | None) -> tuple[str, str]:
-    """Where and by how much an algorithm wins, and an example with the reason."""
+    """Returns where and by how much an algorithm wins, and an example with the reason."""
     points = len(case.decisions())
     share = "everywhere" if len(won) == points else f"at {len(won)} of {points} points"
     where = (
@@ -52,10 +52,10 @@ def _found(case: Comparison, won: list[Fastest], ps_per_byte: float | None) -> t
     )
     if level := Counter(one.algorithm for d in won for one in d.level):
         others = [f"{other} (at {count})" for other, count in sorted(level.items())]
-        where += f", level with {shorten(others, 3, ', ')}"
+        where += f", tied with {shorten(others, 3, ', ')}"
     margins = [d.margin for d in won if d.margin is not None]
     if not margins:
-        return f"{where}; no other algorithm is slower.", ""
+        return f"{where}; no algorithm is slower.", ""
     clearest = max(won, key=lambda d: d.margin or 0.0)
     why = f"{example(clearest)} {reason(case, clearest, ps_per_byte)}".strip()
     return f"{where}: the runner-up takes {_spread(margins)}.", why
@@ -69,7 +69,7 @@ def _spread(margins: list[float]) -> str:
 
 
 def example(decision: Fastest) -> str:
-    """One point as a sentence."""
+    """Returns the times of winner and runner-up at one point as a sentence."""
     first, second = decision.winner, decision.runner_up
     if second is None:
         return ""
@@ -80,7 +80,7 @@ def example(decision: Fastest) -> str:
 
 
 def reason(case: Comparison, decision: Fastest, ps_per_byte: float | None = None) -> str:
-    """Why the winner wins: from the closed forms of both, or else from what they send."""
+    """Returns why the winner is faster, from closed forms or else from message counts."""
     first, second = decision.winner, decision.runner_up
     if second is None:
         return ""
@@ -96,13 +96,13 @@ def _parts(case: Comparison, one: Measurement) -> explain.Parts | None:
     measured = None
     if one.messages is not None and one.message_bytes is not None:
         measured = (one.messages, one.message_bytes)
-    if _needs_graph(one.schedule):  # which one, the frame does not say
+    if _needs_graph(one.schedule):  # The frame does not name the graph.
         return None
     try:
-        laid_out = tutti.schedule(one.schedule, collective=case.collective, ranks=one.ranks)
-    except TuttiError:  # a schedule by hand
+        schedule = tutti.schedule(one.schedule, collective=case.collective, ranks=one.ranks)
+    except TuttiError:  # A schedule that no algorithm generates.
         return None
-    return explain.parts(laid_out, one.size_bytes, measured=measured)
+    return explain.parts(schedule, one.size_bytes, measured=measured)
 
 
 def _from_sends(first: Measurement, second: Measurement) -> str:
@@ -111,21 +111,25 @@ def _from_sends(first: Measurement, second: Measurement) -> str:
         return ""
     few, many, less, more = (int(count or 0) for count in counts)
     messages = (
-        f"{_per_rank(few, first.ranks)} messages per rank against {_per_rank(many, second.ranks)}"
+        f"{_per_rank(few, first.ranks)} messages per rank, not {_per_rank(many, second.ranks)}"
     )
-    data = f"{format_size(less / first.ranks)} per rank against {format_size(more / second.ranks)}"
+    data = f"{format_size(less / first.ranks)} per rank, not {format_size(more / second.ranks)}"
     if few < many and less < more:
         text = f"It sends less: {messages}, {data}."
     elif few < many and less == more:
         text = f"It sends the same bytes in fewer messages: {messages}."
     elif few < many:
         text = (
-            f"It sends fewer messages ({messages}), and at this size the time per message decides."
+            f"It sends fewer messages ({messages}), and the time per message dominates at this "
+            "size."
         )
     elif less < more:
-        text = f"It sends fewer bytes ({data}), and at this size the time per byte decides."
+        text = f"It sends fewer bytes ({data}), and the time per byte dominates at this size."
     elif few == many and less == more:
-        text = f"Both send as much ({messages}); it waits less between them."
+        text = (
+            f"Both send {_per_rank(few, first.ranks)} messages per rank with the same bytes; it "
+            "waits less between sends."
+        )
     else:
         text = (
             f"It sends more on average ({messages}) but waits less: its sends overlap, or its "
@@ -140,7 +144,7 @@ def _per_rank(count: int, ranks: int) -> str:
 
 
 def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict[str, str]]:
-    """The regions as rows of text: where, who wins, who is level or next, by how much and why."""
+    """Returns a row of text per region: ranks, sizes, winner, ties, runner-up, margin, reason."""
     rows = []
     for region in case.regions():
         margins = [d.margin for d in region.decisions if d.margin is not None]
@@ -159,7 +163,7 @@ def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict
                 "schedules": shorten(schedules),
                 "level": shorten(level),
                 "runner_up": shorten([name for name, _ in sorted(seconds.items())]),
-                "margin": spread if margins else "no other is slower",
+                "margin": spread if margins else "no slower algorithm",
                 "reason": reason(case, region.clearest, ps_per_byte),
             }
         )
@@ -167,20 +171,20 @@ def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict
 
 
 def shorten(names: list[str], most: int = 2, between: str = "; ") -> str:
-    """At most `most` names, and how many more there are."""
+    """Returns at most `most` names and the number of the remaining ones."""
     shown = between.join(names[:most])
     rest = len(names) - most
     return f"{shown} and {plural(rest, 'other')}" if rest > 0 else shown
 
 
 def spread(one: Measurement) -> tuple[str, str]:
-    """The least of the repetitions, and the quartiles around their median."""
+    """Returns the minimum of the repetitions, and the quartiles."""
     quartiles = f"{format_time(one.lower_quartile_ps)} - {format_time(one.upper_quartile_ps)}"
     return format_time(one.least_ps), quartiles
 
 
 def _needs_graph(notation: str) -> bool:
-    """Whether a notation is laid out differently on every graph, and names none itself."""
+    """Returns whether a notation needs a graph for its schedule and does not name one."""
     name, _, argument = notation.partition(":")
     for_graphs = {entry.name for entry in _core.algorithms() if entry.for_graphs}
     return name in for_graphs and ":" not in argument

@@ -1,10 +1,9 @@
-"""The cache of a sweep: what has been measured, by a hash of everything that it depends on.
+"""The cache of a sweep: results by a hash of all their inputs.
 
-A folder of journals. Each sweep that runs appends whole lines to a journal of its own, so that any
-number of them can share a folder, and a killed one has lost nothing but the line it was writing.
-The first line says which simulator wrote the journal; journals of another one are never read
-further. Each line starts with a hash of the rest of it: what is damaged is told apart from what is
-right, and skipped.
+A cache is a folder of journals. Each running sweep appends lines to a separate journal, so that
+sweeps can share a folder, and a killed sweep loses at most the line in progress. The first line
+names the simulator; journals of other simulators are ignored. Each line starts with a hash of its
+content, so that damaged lines are detected and skipped.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ Row = dict[str, Any]
 _SUFFIX = ".journal"
 _KIND = "journal of a tutti sweep"
 _SECONDS_BETWEEN_SYNCS = 1.0
-"""A killed process loses nothing that was written; only a machine that stops can lose this much."""
+"""Written data survives the death of the process; a machine that stops can lose this much."""
 
 
 @dataclass
 class CacheContents:
-    """What a cache holds of what a sweep asks for, and what of it cannot be used.
+    """The cached results of a sweep.
 
     Attributes:
-        rows: By key.
-        remarks: What a person must know about the journals that were skipped, or parts of them.
+        rows: Rows by key.
+        remarks: Remarks on skipped journals and lines.
     """
 
     rows: dict[str, Row] = field(default_factory=dict)
@@ -46,19 +45,19 @@ class CacheContents:
 
 
 class Journal:
-    """A file that one sweep appends its results to."""
+    """The file to which one sweep appends its results."""
 
     def __init__(self, folder: Path) -> None:
-        """Names the file; it is made together with its first record."""
+        """Chooses the name of the file; the first record creates it."""
         self._path = folder / f"{uuid.uuid4().hex}{_SUFFIX}"
         self._file: int | None = None
         self._synced = 0.0
 
     def add(self, rows: Mapping[str, Row]) -> None:
-        """Appends rows, by key; they are there when this returns, whatever happens to the process.
+        """Appends rows by key; they survive the death of the process once this returns.
 
         Raises:
-            CacheError: The folder cannot be written to.
+            CacheError: The folder is not writable.
         """
         lines = [_line({"key": key, "row": row}) for key, row in rows.items()]
         if not lines:
@@ -77,28 +76,28 @@ class Journal:
             raise _unusable(self._path.parent, "written to", error) from None
 
     def close(self) -> None:
-        """Makes sure that all of it is on the disk."""
+        """Synchronises the file to disk and closes it."""
         if self._file is not None:
             os.fsync(self._file)
             os.close(self._file)
             self._file = None
 
 
-def found_in(folder: Path, wanted: Collection[str]) -> CacheContents:
-    """What the journals of a folder hold of the keys that are wanted.
+def lookup(folder: Path, keys: Collection[str]) -> CacheContents:
+    """Returns the rows of the given keys in all journals of a folder.
 
     Raises:
-        CacheError: The folder cannot be read, or two journals contradict one another.
+        CacheError: The folder cannot be read, or two journals contradict each other.
     """
     found = CacheContents()
     origin: dict[str, Path] = {}
     for path in _journals(folder):
         for key, row in _records(path, found):
-            if key not in wanted:
+            if key not in keys:
                 continue
             if found.rows.setdefault(key, row) != row:
                 raise CacheError(
-                    f"{origin[key]} and {path} give different results for one question",
+                    f"{origin[key]} and {path} have different results for the same key",
                     kind="contradiction",
                     fields={"key": key},
                 )
@@ -116,27 +115,27 @@ def _journals(folder: Path) -> list[Path]:
 
 
 def _records(path: Path, found: CacheContents) -> Iterator[tuple[str, Row]]:
-    """The keys and rows of a journal of this simulator; what cannot be used becomes a remark."""
+    """Yields keys and rows of a journal of this simulator; adds remarks on unusable parts."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        found.remarks.append(f"{path} cannot be read ({error.strerror}): its results are not used")
+        found.remarks.append(f"ignored {path}: cannot be read ({error.strerror})")
         return
     lines = data.split(b"\n")
     cut_off = lines.pop() != b""
     header = _parsed(lines[0]) if lines else None
     if header is None or header.get("kind") != _KIND:
-        found.remarks.append(f"{path} does not start as a journal does: it is not used")
+        found.remarks.append(f"ignored {path}: not a journal")
         return
     if (header.get("format"), header.get("simulator")) != (FORMAT, simulator()):
         found.remarks.append(
-            f"{path} was written by tutti {header.get('simulator')}, and this is {simulator()}: "
-            f"its {len(lines) - 1:,} results are not used"
+            f"ignored {len(lines) - 1:,} results of {path}: written by tutti "
+            f"{header.get('simulator')}, not {simulator()}"
         )
         return
     yield from _of_lines(path, lines[1:], found)
     if cut_off:
-        found.remarks.append(f"{path} ends in the middle of a result, which is not used")
+        found.remarks.append(f"ignored the last result of {path}: truncated")
 
 
 def _of_lines(
@@ -151,7 +150,7 @@ def _of_lines(
         else:
             damaged += 1
     if damaged:
-        found.remarks.append(f"{path} is damaged: {damaged:,} of its results are not used")
+        found.remarks.append(f"ignored {damaged:,} results of {path}: damaged")
 
 
 def _header() -> dict[str, Any]:
@@ -164,7 +163,7 @@ def _line(record: Mapping[str, Any]) -> bytes:
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """What a line says; None when it is not as it was written."""
+    """Returns the record of a line; None if the line is damaged."""
     digest, _, text = line.partition(b" ")
     if digest != _digest(text):
         return None
@@ -180,7 +179,7 @@ def _digest(text: bytes) -> bytes:
 
 
 def _write(file: int, data: bytes) -> None:
-    """All of it, also where the system takes less at once."""
+    """Writes all data, in several calls if necessary."""
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]

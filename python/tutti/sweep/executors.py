@@ -1,7 +1,7 @@
-"""What carries a sweep out: executors of `concurrent.futures`, and how each is started and ended.
+"""Starts and stops the executors of a sweep, which implement `concurrent.futures`.
 
-The sweep itself knows only the interface. A crew is an executor with what the interface lacks: how
-many work at once, how to begin anew when workers have died, and how to end at once.
+A crew adds to an executor the number of workers, a restart after workers died, and an immediate
+stop.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["EXECUTORS", "Crew", "crew", "prepare"]
 
 
 _LOADED_BY_DASK = ("distributed.nanny", "numpy.random", "tutti.cli")
-"""What workers of Dask need, and what a program that is the command line makes them load."""
+"""Modules that Dask workers import, preloaded in the fork server."""
 
 
 class Crew(Protocol):
@@ -34,24 +34,24 @@ class Crew(Protocol):
 
     @property
     def executor(self) -> Executor:
-        """What takes the work."""
+        """The executor that receives work."""
 
     @property
     def workers(self) -> int:
-        """How many work at once."""
+        """The number of concurrent workers."""
 
     def renew(self) -> None:
-        """Puts a new executor in the place of one whose workers have died."""
+        """Replaces an executor whose workers died."""
 
     def stop(self) -> None:
-        """Ends all work at once, finished or not."""
+        """Stops all work immediately, finished or not."""
 
 
 def prepare(executor: str | Executor, address: str | None = None) -> None:
-    """Begins what takes time and need not know the sweep; this returns at once.
+    """Starts slow initialisation that does not depend on the sweep, and returns immediately.
 
     Args:
-        executor: As for `crew`, which need not be asked for afterwards.
+        executor: As for `crew`; calling `crew` afterwards is optional.
         address: As for `crew`.
     """
     if executor == "processes":
@@ -63,29 +63,29 @@ def prepare(executor: str | Executor, address: str | None = None) -> None:
 def crew(
     executor: str | Executor, workers: int | None = None, address: str | None = None
 ) -> AbstractContextManager[Crew | None]:
-    """Workers of that kind, which are there within the context.
+    """Starts workers for the duration of a context.
 
     Args:
-        executor: One of `EXECUTORS`, or an executor of your own.
-        workers: How many; without it one per core that this process may use.
-        address: Of a Dask scheduler that is already there.
+        executor: One of `EXECUTORS`, or an executor object.
+        workers: The number of workers; by default one per core available to this process.
+        address: The address of a running Dask scheduler.
 
     Returns:
-        A context of the crew; of None in a process that has itself been a worker until the end.
+        A context of the crew, or of None in a process that was itself a worker.
 
     Raises:
-        ExecutorError: There is none, it is not installed, not started, or does not answer.
+        ExecutorError: The executor is unknown, not installed, not started or unreachable.
     """
     if address is not None and executor != "dask":
-        problem = f"there is no scheduler to connect to with the executor {executor}"
-        hint = "a scheduler's address goes with dask"
+        problem = f"the executor {executor} does not connect to a scheduler"
+        hint = "a scheduler address requires the executor dask"
         raise ExecutorError(problem, kind="option", hint=hint)
     if isinstance(executor, Executor):
         return nullcontext(_Given(executor, workers or _cores()))
     if executor not in EXECUTORS:
         from tutti.files.mistakes import did_you_mean
 
-        problem = f"there is no executor `{executor}`: expected one of {', '.join(EXECUTORS)}"
+        problem = f"unknown executor `{executor}`: expected one of {', '.join(EXECUTORS)}"
         raise ExecutorError(problem, kind="unknown", hint=did_you_mean(str(executor), EXECUTORS))
     return EXECUTORS[executor](workers, address)
 
@@ -95,7 +95,7 @@ def _cores() -> int:
 
 
 class _Given:
-    """An executor that somebody else owns; it is neither renewed nor ended."""
+    """An executor that the caller owns; it is neither replaced nor stopped."""
 
     def __init__(self, executor: Executor, workers: int) -> None:
         self.executor = executor
@@ -118,7 +118,7 @@ def _processes(workers: int | None, _address: str | None) -> Iterator[Crew | Non
 
 
 class _Dask:
-    """Workers of Dask, which may still be starting: whoever asks for them waits."""
+    """Dask workers, which may still be starting; access to them waits."""
 
     def __init__(self, starting: Future[Client]) -> None:
         self._starting = starting
@@ -138,7 +138,7 @@ class _Dask:
         return sum(worker["nthreads"] for worker in running)
 
     def renew(self) -> None:
-        """Dask itself starts workers anew."""
+        """Does nothing: Dask restarts workers."""
 
     def stop(self) -> None:
         self.executor.shutdown(wait=False, cancel_futures=True)
@@ -148,27 +148,27 @@ class _Dask:
 def _dask(workers: int | None, address: str | None) -> Iterator[Crew | None]:
     if find_spec("distributed") is None:
         raise _missing("dask", "Dask's `distributed`", "tutti[dask]")
-    with ThreadPoolExecutor(1) as beside, ExitStack() as to_close:
+    with ThreadPoolExecutor(1) as background, ExitStack() as to_close:
         if address is None:
             prepare("dask")
-            starting = beside.submit(_local_client, workers or _cores(), to_close)
+            starting = background.submit(_local_client, workers or _cores(), to_close)
         else:
             starting = Future()
             starting.set_result(_client_of(address, to_close))
         try:
             yield _Dask(starting)
         finally:
-            starting.exception()  # what has only half started cannot be closed
+            starting.exception()  # Wait: a cluster that is still starting cannot be closed.
 
 
 def _client_of(address: str, to_close: ExitStack) -> Client:
-    """A client of a scheduler that is already there."""
+    """Returns a client of a running scheduler."""
     from distributed import Client
 
     try:
         client = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        problem = f"no Dask scheduler answers at {address}: {error}"
+        problem = f"no Dask scheduler responds at {address}: {error}"
         raise ExecutorError(problem, kind="unreachable") from None
     to_close.enter_context(client)
     client.wait_for_workers(1, timeout=60)
@@ -176,13 +176,13 @@ def _client_of(address: str, to_close: ExitStack) -> Client:
     return client
 
 
-_DASK_OF_ITS_OWN = {
-    # One death is enough: the sweep itself tries again.
+_LOCAL_DASK = {
+    # The sweep retries, so that Dask does not.
     "distributed.scheduler.allowed-failures": 0,
     "distributed.worker.multiprocessing-method": processes.START_METHOD,
-    # A worker has the next batch at hand when it is done with one.
+    # A worker always has the next batch queued.
     "distributed.scheduler.worker-saturation": float("inf"),
-    # Nobody looks at what it would note of itself, many times a second, on the workers' cores.
+    # Profiling and dashboards are unused, and would take time of the cores of the workers.
     "distributed.worker.profile.enabled": False,
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
@@ -191,11 +191,11 @@ _DASK_OF_ITS_OWN = {
 
 
 def _local_client(workers: int, to_close: ExitStack) -> Client:
-    """A client of a cluster of this machine."""
+    """Returns a client of a local cluster."""
     import dask
     from distributed import Client, LocalCluster
 
-    to_close.enter_context(dask.config.set(_DASK_OF_ITS_OWN))
+    to_close.enter_context(dask.config.set(_LOCAL_DASK))
     cluster = LocalCluster(  # type: ignore[no-untyped-call]
         n_workers=workers,
         threads_per_worker=1,
@@ -217,19 +217,19 @@ def _check_versions(client: Client) -> None:
     if other:
         worker, version = min(other.items())
         problem = (
-            f"the worker {worker} runs tutti {version}, and this is {simulator()}"
+            f"the worker {worker} runs tutti {version}: expected {simulator()}"
             f"{f'; {len(other) - 1} more differ' if len(other) > 1 else ''}"
         )
         raise ExecutorError(problem, kind="other_version")
 
 
-_MPI_START = "mpiexec -n 5 tutti sweep FILE --executor mpi: one process gives out work, four do it"
+_MPI_START = "mpiexec -n 5 tutti sweep FILE --executor mpi, for one coordinator and four workers"
 
 
 @contextmanager
 def _mpi(workers: int | None, _address: str | None) -> Iterator[Crew | None]:
     if workers is not None:
-        problem = "with the executor mpi the number of workers is that of mpiexec, less one"
+        problem = "the executor mpi takes the number of workers from mpiexec, minus one"
         raise ExecutorError(problem, kind="option", hint=_MPI_START)
     try:
         from mpi4py import MPI
@@ -237,7 +237,7 @@ def _mpi(workers: int | None, _address: str | None) -> Iterator[Crew | None]:
     except (ImportError, RuntimeError):
         raise _missing("mpi", "mpi4py, or an MPI library for it,", "tutti[mpi]") from None
     if MPI.COMM_WORLD.Get_size() < 2:
-        problem = "the executor mpi has no workers: this is the only process of its MPI world"
+        problem = "the executor mpi has no workers: MPI_COMM_WORLD has one process"
         raise ExecutorError(problem, kind="not_started", hint=f"start it as {_MPI_START}")
     world: AbstractContextManager[Any] = MPICommExecutor(MPI.COMM_WORLD, root=0)
     with world as executor:
@@ -248,7 +248,7 @@ def _mpi(workers: int | None, _address: str | None) -> Iterator[Crew | None]:
 
 
 def _missing(name: str, what: str, extra: str) -> ExecutorError:
-    problem = f"the executor {name} needs {what} and it is not installed"
+    problem = f"the executor {name} requires {what}: not installed"
     return ExecutorError(problem, kind="missing", hint=f"pip install '{extra}'")
 
 
@@ -257,4 +257,4 @@ EXECUTORS: dict[str, Callable[[int | None, str | None], AbstractContextManager[C
     "dask": _dask,
     "mpi": _mpi,
 }
-"""By name: what starts a crew of so many workers, or at an address."""
+"""Functions that start a crew with a number of workers or at an address, by name."""

@@ -1,4 +1,4 @@
-"""Results of a sweep as one tidy frame: those of a comparison, and a column for each swept key."""
+"""Results of a sweep as one tidy frame, with a column for each swept key."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _TYPES: tuple[tuple[type, type[pl.DataType]], ...] = (
 
 
 def sweep_frame(plan: SweepPlan, rows: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
-    """A row for each measurement that is finished, in the order of the plan.
+    """Returns a row per finished measurement, in the order of the plan.
 
-    Columns are those of :data:`tutti.results.MEASUREMENTS`, and for each swept key ``sweep.KEY``
-    with its value as it was written (null where a case leaves it out). Quantities also stand there
-    as numbers, in ``sweep.KEY_ps``, ``sweep.KEY_bytes`` or ``sweep.KEY_ps_per_byte``.
+    The columns are those of :data:`tutti.results.MEASUREMENTS`, and ``sweep.KEY`` with the value of
+    each swept key as written (null if a case omits it). Quantities have additional numeric columns
+    ``sweep.KEY_ps``, ``sweep.KEY_bytes`` or ``sweep.KEY_ps_per_byte``.
 
     Args:
-        plan: What was asked.
-        rows: What is finished, by key.
+        plan: The plan.
+        rows: The finished rows, by key.
     """
     finished = [index for index, item in enumerate(plan.measurements) if item.key in rows]
     frame = measurement_frame(
@@ -49,7 +49,7 @@ def sweep_frame(plan: SweepPlan, rows: Mapping[str, Mapping[str, Any]]) -> pl.Da
 
 
 def swept_columns(sweep: Sweep) -> pl.DataFrame:
-    """The swept keys' columns, a row for each point."""
+    """Returns the columns of the swept keys, a row per point."""
     columns: dict[str, pl.Series] = {}
     for key in sweep.keys:
         values = [point.get(key) for point in sweep.points]
@@ -60,7 +60,7 @@ def swept_columns(sweep: Sweep) -> pl.DataFrame:
 
 
 def _column(values: list[Any]) -> pl.Series:
-    """Values of one type as such, others as JSON."""
+    """Returns values of one type unmodified, and mixed values as JSON."""
     given = [value for value in values if value is not None]
     for of_python, dtype in _TYPES:
         if all(type(value) is of_python for value in given):
@@ -70,7 +70,7 @@ def _column(values: list[Any]) -> pl.Series:
 
 
 def _numbers(values: list[Any]) -> dict[str, pl.Series]:
-    """Quantities as numbers, with the suffix that says in which unit."""
+    """Returns quantities as numbers, by the suffix of their unit."""
     try:
         times = [None if value is None else Time.of_any(value).ps for value in values]
         return {"_ps": pl.Series(times, dtype=pl.Int64)}

@@ -1,4 +1,4 @@
-"""Names for questions: a hash of everything that a measurement depends on, and of who answers."""
+"""Cache keys: a hash of all inputs of a measurement, and of the simulator."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
 
 _JSON = json.JSONEncoder(separators=(",", ":"))
 
-_ITS_OWN = frozenset(
+_NOT_SHARED = frozenset(
     {"algorithms", "messages_limit", "ranks", "repetitions", "seed", "sizes"},
 )
-"""What an experiment asks for several of, or what does not change what one measurement comes to."""
+"""Keys with several values per experiment, or without effect on a measurement."""
 
 
 class Questions:
-    """The measurements of one experiment, and their proofs, by name."""
+    """The keys of the measurements and proofs of one experiment."""
 
     def __init__(self, experiment: Experiment) -> None:
-        """Hashes what all of them share."""
+        """Hashes the shared inputs."""
         texts = experiment.inputs_as_json.items()
-        shared = sorted(f"{key}:{text}" for key, text in texts if key not in _ITS_OWN)
+        shared = sorted(f"{key}:{text}" for key, text in texts if key not in _NOT_SHARED)
         self._shared = _digest(FORMAT, simulator(), *shared)
         self._what = [experiment.collective, experiment.root]
         self._seed = experiment.seed
         self._contents: dict[str, str] = {}
 
     def measurement(self, notation: str, ranks: int, size_bytes: int, repetition: int) -> str:
-        """The key of one measurement."""
+        """Returns the key of a measurement."""
         schedule = self._content(notation)
         seed = self._seed + repetition
         return _digest("measured", self._shared, schedule, ranks, size_bytes, repetition, seed)
 
     def proof(self, notation: str, ranks: int) -> str:
-        """The key of the proof of a schedule."""
+        """Returns the key of the proof of a schedule."""
         schedule = self._content(notation)
         return _digest("proved", FORMAT, simulator(), *self._what, schedule, ranks)
 

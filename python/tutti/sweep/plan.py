@@ -1,4 +1,4 @@
-"""What a sweep measures, point by point, and what it leaves out and why."""
+"""The measurements of a sweep, point by point, and the omitted ones with reasons."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ class SweepPlan:
     """All measurements of a sweep.
 
     Attributes:
-        sweep: What is swept.
-        measurements: In the order of the points, and within each in that of `tutti compare`.
-        proofs: Of every schedule that is measured, each once; none where verification is skipped.
-        proof_keys: The key of the proof of each measurement, in the same order.
-        labels: What results say of each measurement besides what it came to, in the same order.
-        left_out: What is not measured, with the point it belongs to.
-        remarks: What a person should know of the machines before anything is run.
+        sweep: The sweep.
+        measurements: Measurements by point, and within a point in the order of `tutti compare`.
+        proofs: The proof of each schedule, once. Empty if verification is skipped.
+
+        proof_keys: The key of the proof of each measurement.
+        labels: The label columns of each measurement.
+        left_out: Omitted measurements, with their point.
+        remarks: Remarks on the machines, to report before the run.
     """
 
     sweep: Sweep
@@ -41,11 +42,11 @@ class SweepPlan:
     remarks: list[str] = field(default_factory=list)
 
     def values(self, item: Item) -> Mapping[str, Any]:
-        """The swept keys of the point that an item belongs to, with their values."""
+        """Returns the swept keys of the item's point, with their values."""
         return self.sweep.points[item.point]
 
     def omissions(self) -> list[str]:
-        """What is left out and why, each once, and at how many points."""
+        """Returns a line per omitted schedule, with its reason and number of points."""
         points: dict[LeftOut, int] = {}
         for _, one in self.left_out:
             points[one] = points.get(one, 0) + 1
@@ -57,7 +58,7 @@ class SweepPlan:
         ]
 
     def label(self, item: Item) -> str:
-        """What errors call an item."""
+        """Returns the name of an item in errors."""
         what = f"{item.notation} on {item.ranks} ranks"
         if item.size_bytes is not None:
             what += f" with {Size(bytes=item.size_bytes)}"
@@ -65,16 +66,16 @@ class SweepPlan:
 
 
 def plan_sweep(sweep: Sweep, *, verify: bool = True) -> SweepPlan:
-    """Reads and checks every point, and lays out what it measures.
+    """Validates all points, and plans their measurements.
 
     Args:
-        sweep: What is swept.
+        sweep: The sweep.
         verify: Whether schedules are verified before they are timed.
 
     Raises:
-        ConfigError: A point is no experiment, or an algorithm that was asked for by name fits none
-            of the points that ask for it.
-        LayoutError: No algorithm can do with the parts of every size, at any point.
+        ConfigError: A point is not a valid experiment, or an explicitly named algorithm does not
+            apply to any of its points.
+        LayoutError: No algorithm supports the parts of every size, at any point.
     """
     laid_out = SweepPlan(sweep)
     fitting: set[str] = set()
@@ -83,7 +84,7 @@ def plan_sweep(sweep: Sweep, *, verify: bool = True) -> SweepPlan:
     proofs: dict[str, Item] = {}
     remarks = _Remarks()
     for index, experiment in enumerate(sweep.experiments()):
-        remarks.hear(experiment)
+        remarks.add(experiment)
         planned, refused, unequal = try_plan(experiment)
         unequal_parts.extend(unequal)
         questions = Questions(experiment)
@@ -106,20 +107,20 @@ def plan_sweep(sweep: Sweep, *, verify: bool = True) -> SweepPlan:
 
 
 class _Remarks:
-    """What is to be known of the machines of a sweep, each once; most points share theirs."""
+    """The distinct remarks on the machines of a sweep."""
 
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
-        self._heard: set[str] = set()
+        self._seen: set[str] = set()
 
-    def hear(self, experiment: Experiment) -> None:
-        """Asks a machine, unless one with the same topology was asked."""
+    def add(self, experiment: Experiment) -> None:
+        """Adds the remarks of a machine, once per topology."""
         table = experiment.platform.topology
         if table is None or table.flits is None:
             return
-        asked = table.model_dump_json()
-        if asked not in self._heard:
-            self._heard.add(asked)
+        topology = table.model_dump_json()
+        if topology not in self._seen:
+            self._seen.add(topology)
             self.texts.update(dict.fromkeys(experiment.machine().remarks))
 
 
@@ -128,8 +129,7 @@ def _add_measurements(
 ) -> None:
     for point in planned.points:
         case, size, repetition = point
-        asked = (case.notation, case.schedule.ranks, size.bytes, repetition)
-        key = questions.measurement(*asked)
+        key = questions.measurement(case.notation, case.schedule.ranks, size.bytes, repetition)
         laid_out.measurements.append(_item(key, index, case, size.bytes, repetition))
         laid_out.proof_keys.append(questions.proof(case.notation, case.schedule.ranks))
         laid_out.labels.append(planned.labels(point))

@@ -1,8 +1,7 @@
-"""Processes of this machine as workers.
+"""Local processes as workers.
 
-They start without the program that started the sweep: a script needs no guard, and a worker loads
-nothing but the simulator. They ignore Ctrl-C, which is the sweep's to answer, and end with it,
-however it ends.
+Workers do not import the main module, so that scripts need no guard and workers load only the
+simulator. They ignore Ctrl-C, which the sweep handles, and exit with the sweep in any case.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 _LOADED = "tutti.sweep.ready"
-"""Loaded once, before workers are forked off."""
+"""Preloaded in the fork server."""
 
 START_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-"""Where there is a fork server, workers are its forks."""
+"""Workers are forks of the fork server, if the platform has one."""
 
 _swapping = threading.Lock()
 
 
 def prepare(*modules: str) -> None:
-    """Has another process load what workers need, while this one goes on; workers are its forks.
+    """Starts the fork server, which preloads the modules of workers in the background.
 
     Args:
-        modules: What they need besides the simulator.
+        modules: Modules to preload in addition to the simulator.
     """
     if START_METHOD != "forkserver":
         return
@@ -48,20 +47,20 @@ class Processes:
     """A crew of processes.
 
     Attributes:
-        workers: How many processes there are.
+        workers: The number of processes.
     """
 
-    def __init__(self, workers: int, begin: Callable[[], object] | None = None) -> None:
-        """Starts them, while the sweep is still being read.
+    def __init__(self, workers: int, initialise: Callable[[], object] | None = None) -> None:
+        """Starts the processes in the background.
 
         Args:
-            workers: How many.
-            begin: What each does first, besides what it must.
+            workers: The number of processes.
+            initialise: An additional function that each process calls first.
         """
         self.workers = workers
-        self._begin = begin
-        self._beside = ThreadPoolExecutor(1)
-        self._starting = self._beside.submit(_Pool, workers, begin)
+        self._initialise = initialise
+        self._background = ThreadPoolExecutor(1)
+        self._starting = self._background.submit(_Pool, workers, initialise)
 
     @property
     def executor(self) -> _Pool:
@@ -69,45 +68,45 @@ class Processes:
         return self._starting.result()
 
     def renew(self) -> None:
-        """Puts a new pool in the place of one whose workers have died."""
+        """Replaces a pool whose workers died."""
         self.stop()
-        self._starting = self._beside.submit(_Pool, self.workers, self._begin)
+        self._starting = self._background.submit(_Pool, self.workers, self._initialise)
 
     def stop(self) -> None:
-        """Ends the processes at once: a simulation may take longer than anybody waits."""
+        """Stops the processes immediately, without waiting for simulations."""
         self.executor.stop()
 
     def close(self) -> None:
-        """Lets the processes end."""
-        with self._beside:
+        """Waits for the processes to exit."""
+        with self._background:
             self.executor.shutdown(wait=True, cancel_futures=True)
 
 
 class _Pool(ProcessPoolExecutor):
-    """Workers that exit once this end of a pipe is closed: by `stop`, or with the sweep."""
+    """Workers that exit when this end of a pipe is closed: by `stop`, or with the sweep."""
 
-    def __init__(self, workers: int, begin: Callable[[], object] | None) -> None:
+    def __init__(self, workers: int, initialise: Callable[[], object] | None) -> None:
         prepare()
         context = multiprocessing.get_context(START_METHOD)
         self._theirs, self._ours = context.Pipe(duplex=False)
-        arguments = (self._theirs, begin)
-        super().__init__(workers, mp_context=context, initializer=_begin, initargs=arguments)
+        arguments = (self._theirs, initialise)
+        super().__init__(workers, mp_context=context, initializer=_start, initargs=arguments)
         for _ in range(workers):
             self.submit(os.getpid)
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
-        """Starts workers as they are needed: they load neither the program nor its main module."""
+        """Submits a call; workers start on demand, without the main module of the program."""
         with _no_main_module():
             return super().submit(fn, *args, **kwargs)
 
     def stop(self) -> None:
-        """Ends all workers, whatever they do."""
+        """Stops all workers immediately."""
         self.shutdown(wait=False, cancel_futures=True)
         self._ours.close()
 
 
-def _begin(alive: Connection, more: Callable[[], object] | None) -> None:
-    """What a worker does first."""
+def _start(alive: Connection, more: Callable[[], object] | None) -> None:
+    """Initialises a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
     if more is not None:
@@ -115,13 +114,13 @@ def _begin(alive: Connection, more: Callable[[], object] | None) -> None:
 
 
 def _end_with(alive: Connection) -> None:
-    alive.poll(None)  # nothing is ever sent: the other end has been closed
+    alive.poll(None)  # Returns when the other end is closed, as nothing is ever sent.
     os._exit(1)
 
 
 @contextmanager
 def _no_main_module() -> Iterator[None]:
-    """Hides the program's main module from a process that starts, which would load it again."""
+    """Hides the main module from starting processes, which would import it again."""
     with _swapping:
         main = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")

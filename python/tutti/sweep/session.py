@@ -1,4 +1,4 @@
-"""One sweep from its plan to its rows: what the cache has is taken, what it lacks is done."""
+"""Runs one sweep from its plan to its rows: reads the cache, and executes missing items."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tutti.errors import VerificationError
 from tutti.proving import SKIPPED, TOO_LARGE, capped
-from tutti.sweep.cache import CacheContents, Journal, found_in
-from tutti.sweep.carry_out import CarryOut, Outcome
+from tutti.sweep.cache import CacheContents, Journal, lookup
+from tutti.sweep.execution import Execution, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,63 +26,63 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Missing:
-    """What a cache lacks of a plan: each item once, in order."""
+    """The items of a plan without cached results: each once, in order."""
 
     proofs: list[Item]
     measurements: list[Item]
 
 
 class Session:
-    """A plan and what is finished of it.
+    """A plan and its results.
 
     Attributes:
-        plan: What is asked.
-        found: What was in the cache.
-        outcome: What this session has done itself, all of it or a part.
+        plan: The plan.
+        found: The cached results.
+        outcome: The results of this session, complete or partial.
     """
 
     def __init__(self, plan: SweepPlan, cache: Path | None, *, is_fresh: bool = False) -> None:
-        """Looks into the cache.
+        """Reads the cache.
 
         Args:
-            plan: What is asked.
-            cache: The folder; None to keep nothing.
-            is_fresh: Does everything again, whatever the cache has.
+            plan: The plan.
+            cache: The folder of the cache; None to cache nothing.
+            is_fresh: Whether to ignore cached results.
 
         Raises:
-            CacheError: The cache cannot be read, or contradicts itself.
+            CacheError: The cache cannot be read, or has contradictory results.
         """
         self.plan = plan
         self.outcome = Outcome()
         self._cache = cache
-        wanted = {item.key for item in (*plan.measurements, *plan.proofs)}
-        self.found = CacheContents() if cache is None or is_fresh else found_in(cache, wanted)
+        keys = {item.key for item in (*plan.measurements, *plan.proofs)}
+        self.found = CacheContents() if cache is None or is_fresh else lookup(cache, keys)
 
     @property
     def missing(self) -> Missing:
-        """What is still to be done."""
+        """The items without a result."""
         known = self.found.rows.keys() | self.outcome.rows.keys()
         measurements = {i.key: i for i in self.plan.measurements if i.key not in known}
         proofs = [item for item in self.plan.proofs if item.key not in known]
         return Missing(proofs, list(measurements.values()))
 
     def run(self, crew: Crew, finished: Callable[[Item], object]) -> None:
-        """Does what is missing: proofs first, so that nothing is timed that is not right.
+        """Runs the missing items, proofs first, so that only correct schedules are timed.
 
         Args:
-            crew: Who does the work.
+            crew: The workers.
             finished: Called after each item.
 
         Raises:
-            VerificationError: A schedule does not do what it is meant to do.
-            WorkerError: Workers cannot be relied on at all.
-            CacheError: What is finished cannot be kept.
+            VerificationError: A schedule is incorrect.
+            WorkerError: Workers die before any result.
+            CacheError: Results cannot be stored.
         """
         missing = self.missing
-        # Loading it takes as long as some simulations; until they are done there is time for it.
+        # The import is slow, so that it runs during the simulations.
         threading.Thread(target=importlib.import_module, args=("tutti.sweep.frame",)).start()
         journal = Journal(self._cache) if self._cache is not None else None
-        work = CarryOut(self.plan, crew, journal, finished)
+        work = Execution(self.plan, crew, journal, finished)
         self.outcome = work.outcome
         try:
             work.run(missing.proofs)
@@ -99,7 +99,7 @@ class Session:
 
     @property
     def failures(self) -> list[tuple[Item, TuttiError]]:
-        """What gave no result and why, in the order of the plan, with the point in the message."""
+        """Items without a result and their errors, in the order of the plan."""
         failed = {item.key: error for item, error in self.outcome.failures}
         items = {item.key: item for item in (*self.plan.proofs, *self.plan.measurements)}
         return [
@@ -109,15 +109,15 @@ class Session:
         ]
 
     def unverified(self) -> list[Item]:
-        """Schedules that are too large to be verified."""
+        """Returns the schedules that are too large to verify."""
         rows = self.found.rows | self.outcome.rows
         return [i for i in self.plan.proofs if not rows.get(i.key, {}).get("proved", True)]
 
     def remarks(self, *, skipped: bool) -> list[str]:
-        """What is left out and what is not verified, with the reasons, a line each.
+        """Returns a line per omitted or unverified schedule, with the reason.
 
         Args:
-            skipped: Whether verification was left out on request.
+            skipped: Whether verification was skipped on request.
         """
         if skipped:
             first = [f"no schedule is verified: {SKIPPED}"]
@@ -128,7 +128,7 @@ class Session:
         return first + capped(self.plan.omissions(), "left out")
 
     def frame(self) -> pl.DataFrame:
-        """What is finished: see :func:`tutti.sweep.frame.sweep_frame`."""
+        """Returns the finished rows, see :func:`tutti.sweep.frame.sweep_frame`."""
         from tutti.sweep.frame import sweep_frame
 
         return sweep_frame(self.plan, self.found.rows | self.outcome.rows)

@@ -1,4 +1,4 @@
-"""Which simulator this is, to the bit: results of two of them are never mixed."""
+"""The exact identity of the simulator: results of different simulators are never mixed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from tutti import _core
 
 FORMAT = 1
-"""Of the cache's records; raised when what stands in them changes its meaning."""
+"""The version of cache records; incremented when their meaning changes."""
 
 _UNCONCERNED = frozenset({"cli", "papers", "platforms", "report", "sweep"})
-"""Parts of the package that no measurement depends on; a platform is part of the question."""
+"""Parts of the package without effect on measurements; platforms are part of the key."""
 
 
 @functools.cache
 def simulator() -> str:
-    """The version, and a hash of everything that decides what comes out: code, compiled and not."""
+    """Returns the version and a hash of all Python and compiled code that affects results."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256(Path(_core.__file__).read_bytes())
     for path in sorted(package.rglob("*.py")):

@@ -1,7 +1,7 @@
-"""What a worker does: it makes a batch of measurements, or of proofs, and hands the rows back.
+"""Runs a batch of measurements or proofs in a worker, and returns the rows.
 
-A worker is told what to measure as it stands in the sweep's file, reads that itself, and checks by
-the key that it found what was asked: a file that has changed meanwhile cannot pass for the old one.
+A worker receives the values of the sweep file, resolves them, and compares the resulting keys with
+those of the plan. This detects files that changed in the meantime.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ Row = dict[str, Any]
 
 
 class Item(NamedTuple):
-    """One thing to do.
+    """One measurement or proof.
 
     Attributes:
-        key: Its name in the cache.
-        point: The point of the sweep it belongs to, counted from 0.
+        key: The key in the cache.
+        point: The point of the sweep, from 0.
         notation: The schedule, as an algorithm or a file.
-        ranks: How many.
-        size_bytes: How much data; None for a proof.
-        repetition: Which one, counted from 0.
-        messages: About how many, for progress; None where that is not known.
+        ranks: The number of ranks.
+        size_bytes: The size; None for a proof.
+        repetition: The repetition, from 0.
+        messages: The approximate number of messages, for progress; None if unknown.
     """
 
     key: str
@@ -54,13 +54,13 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """Things to do in one go.
+    """Items that a worker runs together.
 
     Attributes:
-        template: What makes experiments of values.
-        values: Of the points that the items belong to, by point.
-        items: What is to be done.
-        simulator: Who asks.
+        template: Builds experiments from values.
+        values: The values of the items' points, by point.
+        items: The items.
+        simulator: The simulator of the sweep.
     """
 
     template: Template
@@ -71,11 +71,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a batch.
+    """The results of a batch.
 
     Attributes:
-        results: A row for each item, in order, or why there is none.
-        core_seconds: Time spent in the core: in simulations, or in proofs.
+        results: A row or an error per item, in order.
+        core_seconds: Time in the core, for simulations or proofs.
     """
 
     results: list[Row | TuttiError]
@@ -83,19 +83,19 @@ class Done:
 
 
 def run_batch(batch: Batch) -> Done:
-    """Does everything in a batch.
+    """Runs all items of a batch.
 
     Raises:
-        WorkerError: This is another version of tutti than the one that asks.
+        WorkerError: The worker has another version of tutti than the sweep.
     """
     if batch.simulator != simulator():
-        problem = f"the sweep runs with tutti {batch.simulator}, a worker with {simulator()}"
+        problem = f"a worker runs tutti {simulator()}: expected {batch.simulator}"
         raise WorkerError(problem, kind="other_version")
     return _Work(batch).done()
 
 
 class _Point(NamedTuple):
-    """What all items of a point share; the plan builds their cases and lists none."""
+    """The shared objects of the items of a point; the plan lists no cases."""
 
     experiment: Experiment
     questions: Questions
@@ -151,14 +151,14 @@ class _Work:
         laid_out = self._schedule(item)
         known = self._point(item.point)
         size = item.size_bytes
-        asked = (item.notation, item.ranks, size, item.repetition)
-        self._check(item, known.questions.measurement(*asked))
+        key = known.questions.measurement(item.notation, item.ranks, size, item.repetition)
+        self._check(item, key)
         case = TimedSchedule(laid_out.name, laid_out, item.messages, item.notation)
         point = MeasurementPoint(case, Size(bytes=size), item.repetition)
         return known.plan.core_case(point), point
 
     def _simulate(self, measured: Sequence[tuple[int, _core.Case, MeasurementPoint]]) -> None:
-        def heard(at: int, result: tuple[int, int, int] | Exception) -> None:
+        def store(at: int, result: tuple[int, int, int] | Exception) -> None:
             index, case, point = measured[at]
             if isinstance(result, TuttiError):
                 self._results[index] = result
@@ -168,11 +168,11 @@ class _Work:
                 self._results[index] = figures_of(case, point.case.schedule, point.size, result)
 
         started = time.perf_counter()
-        _core.simulate_many([case for _, case, _ in measured], heard, threads=1)
+        _core.simulate_many([case for _, case, _ in measured], store, threads=1)
         self._seconds += time.perf_counter() - started
 
     def _check(self, item: Item, key: str) -> None:
         if key != item.key:
             label = f"{item.notation} on {item.ranks} ranks"
-            problem = f"a worker found another question than was asked: {label}"
+            problem = f"the inputs changed during the sweep: {label}"
             raise WorkerError(problem, kind="other_input")

@@ -1,10 +1,11 @@
-"""Workloads: models as lists of layers, and what they ask of an NPU and of the network.
+"""Workloads: models as lists of layers, with their computation and communication.
 
->>> model = build("resnet50")
->>> model.parameters
-25502912
->>> len(model.layers)
-54
+Examples:
+    >>> model = build("resnet50")
+    >>> model.parameters
+    25502912
+    >>> len(model.layers)
+    54
 """
 
 from __future__ import annotations

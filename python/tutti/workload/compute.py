@@ -1,15 +1,16 @@
-"""How long the passes over a layer take: by operations and bytes, by a systolic array, as measured.
+"""Compute models for the passes over a layer: roofline, systolic arrays and measured times.
 
->>> from tutti.units import Frequency
->>> from tutti.workload.model import Gemm
->>> clock = Frequency.parse("1 GHz")
->>> array = Systolic(rows=32, columns=32, dataflow="weight_stationary", clock=clock)
->>> array.cycles(Gemm(m=3136, n=64, k=64))
-12920
->>> from tutti.workload.models import resnet50
->>> layer = resnet50.build(None).layers[0]
->>> [Chiplet(share=share).time(layer, "forward", 16, 4, ()) for share in ("samples", "folds")]
-[163856000, 163856000]
+Examples:
+    >>> from tutti.units import Frequency
+    >>> from tutti.workload.model import Gemm
+    >>> clock = Frequency.parse("1 GHz")
+    >>> array = Systolic(rows=32, columns=32, dataflow="weight_stationary", clock=clock)
+    >>> array.cycles(Gemm(m=3136, n=64, k=64))
+    12920
+    >>> from tutti.workload.models import resnet50
+    >>> layer = resnet50.build(None).layers[0]
+    >>> [Chiplet(share=share).time(layer, "forward", 16, 4, ()) for share in ("samples", "folds")]
+    [163856000, 163856000]
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pydantic import Field
 
 from tutti import _core
 from tutti.errors import UnitError, WorkloadError
-from tutti.files.described import Positive  # noqa: TC001 - pydantic looks at it
+from tutti.files.described import Positive  # noqa: TC001 - pydantic needs it at run time
 from tutti.files.limits import MOST
 from tutti.files.mistakes import mistake
 from tutti.files.reader import read_rows
@@ -53,7 +54,7 @@ Dataflow = Literal["output_stationary", "weight_stationary", "input_stationary"]
 
 
 class ComputeModel(Protocol):
-    """Says how long an NPU takes."""
+    """A model of the compute time of an NPU."""
 
     def time(
         self,
@@ -63,27 +64,28 @@ class ComputeModel(Protocol):
         element: int,
         left: tuple[int, TimePerByte],
     ) -> int:
-        """Picoseconds of a pass over `samples` samples, in elements of `element` bytes.
+        """Returns picoseconds of a pass over `samples` samples, in elements of `element` bytes.
 
-        `left` is what an NPU has left to compute with: operations a second, and memory.
+        `left` is the remaining capacity of an NPU: operations per second, and memory bandwidth.
         """
 
 
 def _refuse_uncountable(*counts: int) -> None:
-    """Refuses work that no count of 64 bits holds.
+    """Refuses work that exceeds counts of 64 bits.
 
     Raises:
-        WorkloadError: It is as much.
+        WorkloadError: A count is too large.
     """
     if max(counts) > MOST:
         message = (
             f"work of {max(counts):,} operations, bytes or picoseconds: expected at most {MOST:,}"
         )
-        raise WorkloadError(message, kind="layer_size", hint="smaller layers, or a smaller batch")
+        hint = "use smaller layers or a smaller batch"
+        raise WorkloadError(message, kind="layer_size", hint=hint)
 
 
 def roofline(work: Work, left: tuple[int, TimePerByte]) -> int:
-    """Picoseconds of work: its operations or its bytes, whichever take longer."""
+    """Returns picoseconds of work: the longer of operations and memory traffic."""
     per_second, memory = left
     _refuse_uncountable(work.flops, work.bytes)
     ps, _ = _core.roofline_time(work.flops, work.bytes, per_second, memory.core)
@@ -93,7 +95,7 @@ def roofline(work: Work, left: tuple[int, TimePerByte]) -> int:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Operations or bytes of memory, whichever take longer (Williams et al. 2009)."""
+    """The longer of operations and memory traffic (Williams et al. 2009)."""
 
     def time(
         self,
@@ -103,17 +105,17 @@ class Roofline:
         element: int,
         left: tuple[int, TimePerByte],
     ) -> int:
-        """Picoseconds, with what is left."""
+        """Returns picoseconds at the remaining capacity."""
         return roofline(layer.work(which, samples, element), left)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Systolic:
-    """A systolic array, as SCALE-Sim counts its cycles: arithmetic alone, memory is never late.
+    """A systolic array with the cycle count of SCALE-Sim, without memory stalls.
 
     Attributes:
-        clock: Its clock.
-        arrays: How many such arrays deal the folds of each product out among them.
+        clock: The clock frequency.
+        arrays: The number of arrays that divide the folds of each product.
     """
 
     rows: Annotated[Positive, Field(description="Rows of processing elements.")]
@@ -123,10 +125,10 @@ class Systolic:
     arrays: int = 1
 
     def cycles(self, gemm: Gemm) -> int:
-        """Cycles of a product.
+        """Returns the cycles of a product.
 
         Raises:
-            WorkloadError: The array is empty, there is none, or no dataflow has that name.
+            WorkloadError: The array is empty, `arrays` is 0, or the dataflow is unknown.
         """
         shape = (gemm.m, gemm.n, gemm.k)
         _refuse_uncountable(gemm.m * gemm.n * gemm.k)
@@ -141,7 +143,7 @@ class Systolic:
         element: int,
         left: tuple[int, TimePerByte],
     ) -> int:
-        """Picoseconds, whatever is left: an array is not divided."""
+        """Returns picoseconds, independent of `left`: an array is not shared."""
         del element, left
         if which == "input_gradient" and layer.first:
             return 0
@@ -149,11 +151,11 @@ class Systolic:
         return self.clock.cycles(cycles).ps
 
     def _pass(self, gemm: Gemm, which: Pass, samples: int) -> int:
-        """Of the product, or of those whose results are the gradients of its operands."""
+        """Returns the cycles of the product, or of the gradients of its operands."""
         steps = gemm.steps if which != "weight_gradient" else 1
         m, n, k = gemm.m * samples // steps, gemm.n, gemm.k
         if not gemm.weights:
-            # One product for each sample: none shares an operand with another.
+            # One product per sample, as samples share no operands.
             m, steps = gemm.m, samples
         shapes = {"forward": (m, n, k), "input_gradient": (m, k, n), "weight_gradient": (k, n, m)}
         m, n, k = shapes[which]
@@ -161,22 +163,22 @@ class Systolic:
 
 
 def _element() -> Systolic:
-    """A processing element of table II of Yin et al. 2023."""
+    """Returns a processing element of table II of Yin et al. 2023."""
     clock = Frequency.parse("1 GHz")
     return Systolic(rows=32, columns=32, dataflow="output_stationary", clock=clock)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chiplet:
-    """Processing elements that share the samples of a chiplet, each of them a systolic array.
+    """A chiplet of processing elements, each a systolic array, which divide the samples.
 
-    What they hand each other is not counted: operands that several need, and weight gradients of
-    their own samples, which are folded before they leave the chiplet.
+    Communication inside the chiplet is not modelled: shared operands, and the reduction of weight
+    gradients.
 
     Attributes:
-        array: A processing element (that of Yin et al. 2023, table II: 32 x 32, output stationary,
+        array: The processing element (Yin et al. 2023, table II: 32 x 32, output stationary,
             1 GHz).
-        elements: How many there are (16).
+        elements: The number of processing elements (16).
     """
 
     array: Systolic = field(default_factory=_element)
@@ -198,10 +200,10 @@ class Chiplet:
         element: int,
         left: tuple[int, TimePerByte],
     ) -> int:
-        """Picoseconds of all samples of the chiplet, whatever is left: arrays are not divided.
+        """Returns picoseconds of all samples, independent of `left`: arrays are not shared.
 
         Raises:
-            WorkloadError: There are no elements, or they are empty.
+            WorkloadError: The chiplet has no elements, or an array is empty.
         """
         if self.share == "folds" or self.elements < 1:
             array = replace(self.array, arrays=self.elements)
@@ -211,11 +213,11 @@ class Chiplet:
 
 @dataclass(frozen=True)
 class MeasuredCompute:
-    """Times that were measured, of the batch and the part of the model that an NPU has.
+    """Measured times for the batch and the part of the model of an NPU.
 
     Attributes:
-        times: Of each pass of each layer, by the layer's name.
-        source: Where they are from, for messages.
+        times: Times by layer and pass.
+        source: The source of the times, for errors.
     """
 
     times: Mapping[str, Mapping[Pass, Time]]
@@ -229,15 +231,15 @@ class MeasuredCompute:
         element: int,
         left: tuple[int, TimePerByte],
     ) -> int:
-        """Picoseconds as they were measured, whatever is left.
+        """Returns the measured picoseconds, independent of `left`.
 
         Raises:
-            WorkloadError: There is none for that layer.
+            WorkloadError: The layer has no time.
         """
         del samples, element, left
         if layer.name not in self.times:
             known = ", ".join(list(self.times)[:4])
-            message = f"{self.source} has no times of layer `{layer.name}`: it has {known}, ..."
+            message = f"{self.source} has no times of layer `{layer.name}`: expected {known}, ..."
             raise WorkloadError(message, kind="unknown_layer")
         return self.times[layer.name][which].ps
 
@@ -246,13 +248,13 @@ _COLUMNS = ("layer", *PASSES)
 
 
 def read_measured(path: Path) -> MeasuredCompute:
-    """Times from a CSV file with the columns layer, forward, input_gradient, weight_gradient.
+    """Reads a CSV file with the columns layer, forward, input_gradient, weight_gradient.
 
-    Times have their units with them, as ``1.25 ms``.
+    Times have units, such as ``1.25 ms``.
 
     Raises:
-        ConfigError: The file cannot be read, lacks a column, names a layer twice, or a value is no
-            time: with file and line.
+        ConfigError: The file cannot be read, a column is missing, a layer is duplicate, or a value
+            is not a time. The message has file and line.
     """
     columns = f"the columns {', '.join(_COLUMNS)}"
     head: list[str] = []
@@ -270,11 +272,11 @@ def read_measured(path: Path) -> MeasuredCompute:
         row = dict.fromkeys(_COLUMNS, "") | dict(zip(head, cells, strict=False))
         name = row["layer"]
         if not name or name in found:
-            problem = f"names layer `{name}` twice" if name else "names no layer"
+            problem = f"duplicate layer `{name}`" if name else "no layer name"
             raise mistake(problem, source=f"{path}, line {line}")
         found[name] = {which: _time(row[which], path, line, which) for which in PASSES}
     if not found:
-        raise mistake("has no line of times", source=str(path), expected=columns)
+        raise mistake("has no times", source=str(path), expected=columns)
     return MeasuredCompute(found, str(path))
 
 

@@ -1,8 +1,8 @@
-"""Models in files of their own: the layers of a model that tutti does not know.
+"""Model files: the layers of user-defined models.
 
-JSON, an object with `name`, `samples`, `source` and `layers`; each layer has `name`, `parameters`,
-`inputs`, `outputs`, `gemms` (each with `m`, `n`, `k`, and where they differ from the usual
-`weights` and `steps`) and `first`. What each means: :class:`tutti.workload.model.ModelLayer`.
+A file is a JSON object with `name`, `samples`, `source` and `layers`. Layers have `name`,
+`parameters`, `inputs`, `outputs`, `gemms` and `first`; gemms have `m`, `n`, `k` and optionally
+`weights` and `steps`. :class:`tutti.workload.model.ModelLayer` documents the keys.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class _Model(Table):
 
 
 def read_model(path: Path) -> Model:
-    """The model of a file.
+    """Reads a model file.
 
     Raises:
-        ConfigError: It cannot be read, or what stands in it is no model.
+        ConfigError: The file cannot be read, or is not a model.
     """
     expected = "a model, as `tutti workload from-torch` writes it (JSON)"
     given = validated(_Model, read_json(path, expected, limits.Bytes.LOG), source=str(path))

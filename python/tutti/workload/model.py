@@ -1,4 +1,4 @@
-"""Models as lists of layers: from shapes come parameters, operations and bytes.
+"""Models as lists of layers, with parameters, operations and bytes derived from shapes.
 
 A layer is one or more matrix products, each of m x k by k x n for **one sample**: m rows (output
 pixels, tokens), n columns (filters, outputs), k terms of a sum. Weights are k x n. An operation is
@@ -25,9 +25,10 @@ class Gemm:
         m: Rows: output pixels or tokens.
         n: Columns: filters or outputs.
         k: Terms of each sum.
-        weights: Whether the k x n side are parameters; otherwise both sides are activations.
-        steps: Into how many products one after the other it falls, each of which reads the weights
-            again: the time steps of a recurrent layer.
+        weights: Whether the k x n operand is weights. Otherwise both operands are activations.
+
+        steps: The number of sequential products, each of which reads the weights again: the time
+            steps of a recurrent layer.
         split: The side that tensor parallelism divides: columns, or terms of the sums (the rows of
             the weights).
     """
@@ -47,11 +48,11 @@ class Gemm:
 
 @dataclass(frozen=True)
 class Work:
-    """What a kernel asks of an NPU.
+    """The operations and memory traffic of a kernel.
 
     Attributes:
         flops: Operations.
-        bytes: Bytes from and to memory.
+        bytes: Bytes read from and written to memory.
     """
 
     flops: int
@@ -66,15 +67,16 @@ class ModelLayer:
     """A layer.
 
     Attributes:
-        name: Its name.
-        gemms: Its matrix products for one sample.
-        parameters: Its weights; biases and normalisation are left out where the source leaves them
-            out.
-        inputs: Elements that enter for one sample.
-        outputs: Elements that leave for one sample.
-        first: Whether nothing before it needs a gradient.
-        experts: How many layers like this one there are, each with weights of its own, one of which
-            each token passes.
+        name: The name.
+        gemms: The matrix products of one sample.
+        parameters: The number of weights, without biases and normalisation if the source omits
+            them.
+
+        inputs: Input elements of one sample.
+        outputs: Output elements of one sample.
+        first: Whether no earlier layer needs a gradient.
+        experts: The number of experts: layers of this shape with separate weights. Each token
+            passes one of them.
     """
 
     name: str
@@ -87,14 +89,14 @@ class ModelLayer:
 
     @property
     def by_rows(self) -> bool:
-        """Whether tensor parallelism divides its weights by rows; tables of words it does."""
+        """Whether tensor parallelism divides the weights by rows, as in embeddings."""
         return not self.gemms or self.gemms[-1].split == "k"
 
     def __post_init__(self) -> None:
         """Checks the sizes.
 
         Raises:
-            WorkloadError: one of them is negative, or a product has no rows, columns or terms.
+            WorkloadError: A size is negative, or a product has no rows, columns or terms.
         """
         counts = [("parameters", self.parameters), ("inputs", self.inputs)]
         for key, count in [*counts, ("outputs", self.outputs)]:
@@ -115,11 +117,11 @@ class ModelLayer:
         return sum(gemm.macs for gemm in self.gemms)
 
     def work(self, which: Pass, samples: int, element: int) -> Work:
-        """What a pass over `samples` samples asks of an NPU, in elements of `element` bytes.
+        """Returns the work of a pass over `samples` samples, in elements of `element` bytes.
 
-        Operations are the same in each pass. Memory: each operand is read once and each result
-        written once; weights are read again in every step of a recurrent layer, whose weight
-        gradient is one product over all steps.
+        Operations are the same in each pass. Each operand is read once and each result written
+        once. Recurrent layers read their weights in every step; their weight gradient is one
+        product over all steps.
         """
         if which == "input_gradient" and self.first:
             return Work(0, 0)
@@ -134,13 +136,13 @@ class ModelLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Embedding tables that are divided among the NPUs.
+    """Embedding tables that are distributed over the NPUs.
 
     Attributes:
-        tables: How many.
-        dimension: Elements of a row.
-        lookups: Rows that are looked up in each table for one sample, and summed.
-        bottom: How many layers come before what is looked up is needed.
+        tables: The number of tables.
+        dimension: Elements per row.
+        lookups: Rows per table and sample, which are summed.
+        bottom: The number of layers that do not depend on the lookups.
     """
 
     tables: int
@@ -149,19 +151,19 @@ class Tables:
     bottom: int
 
     def exchanged(self, samples: int, element: int) -> int:
-        """Bytes of an NPU's all-to-all: its samples' sums from all tables."""
+        """Returns the bytes of an NPU's all-to-all: the sums of all tables for its samples."""
         return samples * self.tables * self.dimension * element
 
     def lookup(self, samples: int, element: int) -> Work:
-        """What the lookups of an NPU ask of it: as many as its own samples need, for others.
+        """Returns the work of the lookups of an NPU, as many as a batch needs.
 
-        Rows are read and sums written; additions are counted.
+        Rows are read, sums written and additions counted.
         """
         rows = samples * self.tables * self.lookups * self.dimension
         return Work(rows, element * (rows + samples * self.tables * self.dimension))
 
     def update(self, samples: int, element: int) -> Work:
-        """What the update of the tables asks: each row that was read is read and written again."""
+        """Returns the work of the update of the tables: a read and a write per looked-up row."""
         rows = samples * self.tables * self.lookups * self.dimension
         return Work(2 * rows, element * (2 * rows + samples * self.tables * self.dimension))
 
@@ -171,11 +173,11 @@ class Model:
     """A model.
 
     Attributes:
-        name: Its name, with its argument.
-        source: Where its layers are from.
-        layers: Its layers, first to last.
-        samples: What one sample is: an image, a sentence pair, a sequence.
-        tables: Its embedding tables, where they are divided among the NPUs.
+        name: The name, with its argument.
+        source: The source of the layers.
+        layers: The layers, first to last.
+        samples: The unit of a sample: images, sentence pairs, sequences.
+        tables: The distributed embedding tables, if any.
     """
 
     name: str
@@ -186,7 +188,7 @@ class Model:
 
     @property
     def parameters(self) -> int:
-        """Weights of all layers, without embedding tables that are divided."""
+        """Weights of all layers, without distributed embedding tables."""
         return sum(layer.parameters for layer in self.layers)
 
     @property
@@ -205,7 +207,7 @@ def convolution(
     stride: int = 1,
     first: bool = False,
 ) -> ModelLayer:
-    """A square convolution whose padding keeps `size` x `size` pixels, but for the stride."""
+    """Returns a square convolution with padding: `size` x `size` pixels, divided by the stride."""
     pixels = (-(-size // stride)) ** 2
     gemm = Gemm(m=pixels, n=filters, k=channels * kernel * kernel)
     return ModelLayer(
@@ -228,7 +230,7 @@ def linear(
     split: Literal["n", "k"] = "n",
     experts: int = 1,
 ) -> ModelLayer:
-    """A fully connected layer over `tokens` tokens of a sample."""
+    """Returns a fully connected layer over `tokens` tokens of a sample."""
     return ModelLayer(
         name=name,
         gemms=(Gemm(m=tokens, n=outputs, k=inputs, split=split),),
@@ -243,21 +245,21 @@ def linear(
 def lstm(
     name: str, inputs: int, hidden: int, *, tokens: int, both: bool = False, first: bool = False
 ) -> ModelLayer:
-    """A layer of LSTM cells over `tokens` time steps: 4 h (inputs + h) weights each way.
+    """Returns LSTM cells over `tokens` time steps: 4 h (inputs + h) weights per direction.
 
-    The inputs of all steps are one product; the states are a product in each step, which reads
-    their weights again (as common libraries carry it out).
+    The inputs of all steps are one product. The states are a product per step, which reads the
+    weights again, as in common libraries.
     """
-    ways = 2 if both else 1
+    directions = 2 if both else 1
     gemms = (
-        Gemm(m=tokens, n=4 * hidden * ways, k=inputs),
-        Gemm(m=tokens, n=4 * hidden * ways, k=hidden, steps=tokens),
+        Gemm(m=tokens, n=4 * hidden * directions, k=inputs),
+        Gemm(m=tokens, n=4 * hidden * directions, k=hidden, steps=tokens),
     )
     return ModelLayer(
         name=name,
         gemms=gemms,
-        parameters=4 * hidden * (inputs + hidden) * ways,
+        parameters=4 * hidden * (inputs + hidden) * directions,
         inputs=tokens * inputs,
-        outputs=tokens * hidden * ways,
+        outputs=tokens * hidden * directions,
         first=first,
     )

@@ -1,19 +1,19 @@
-"""How a model is divided among NPUs, and the collectives that follow from it.
+"""Parallelisation of a model over NPUs, and the resulting collectives.
 
-NPUs stand on a torus of named rings, and each kind of parallelism takes whole rings: tensor and
-expert parallelism from the first ring on, since they talk most, the pipeline the last one, data
-parallelism what is left. Sizes are in elements of what is exchanged, by the convention of each
-collective.
+NPUs form a torus of named rings, and each kind of parallelism takes complete rings. Tensor and
+expert parallelism take the first rings, as they communicate most. The pipeline takes the last ring,
+data parallelism the remaining ones. Sizes are in elements, by the convention of each collective.
 
-- **Data**: each NPU has samples of its own; gradients are all-reduced among those with the same
-  weights. **ZeRO** (Rajbhandari et al. 2020) divides what they all have: with stage 1 (optimiser)
-  and 2 (gradients) gradients are reduce-scattered and new weights all-gathered; with stage 3
-  (weights, as FSDP does) weights are all-gathered before each pass, forward and backward.
-- **Tensor** (Shoeybi et al. 2019): the weights of a layer are divided by columns, or by rows where
-  the layer before left its outputs divided. A layer by rows all-reduces its outputs, one by columns
-  the gradients of its inputs; outputs by columns are all-gathered if the next layer needs all.
-- **Expert** (Lepikhin et al. 2020): experts are divided; an all-to-all takes tokens to theirs and
-  another back, and the same for gradients.
+- **Data**: NPUs process different samples, and all-reduce gradients of the same weights. **ZeRO**
+  (Rajbhandari et al. 2020) shards replicated state. With stages 1 (optimiser) and 2 (gradients),
+  gradients are reduce-scattered and updated weights all-gathered. With stage 3 (weights, as in
+  FSDP), weights are all-gathered before each forward and backward pass.
+- **Tensor** (Shoeybi et al. 2019): the weights of a layer are divided by columns, or by rows if the
+  outputs of the previous layer are divided. Row-parallel layers all-reduce their outputs,
+  column-parallel layers the gradients of their inputs. Column-parallel outputs are all-gathered if
+  the next layer needs all of them.
+- **Expert** (Lepikhin et al. 2020): experts are distributed. An all-to-all sends tokens to their
+  experts, another returns them, and the same holds for gradients.
 - **Pipeline** (Huang et al. 2019): layers are divided into stages, a batch into micro-batches.
 """
 
@@ -40,9 +40,9 @@ class Transfer:
     """A collective of a pass.
 
     Attributes:
-        collective: Its name, or `shift`: to the next stage of a pipeline.
-        bytes: Its size, by the convention of that collective.
-        rings: The rings whose NPUs take part; none for all.
+        collective: The collective, or `shift` to the next stage of a pipeline.
+        bytes: The size, by the convention of the collective.
+        rings: The participating rings; empty for all.
     """
 
     collective: str
@@ -55,11 +55,12 @@ class LayerTransfers:
     """The collectives of a layer.
 
     Attributes:
-        before_forward: What gathers its weights; the forward pass waits for it.
-        before_backward: The same before the backward pass, where weights are not kept.
-        after_forward: What leaves the forward pass, one after the other; the next layer waits.
-        after_input_gradient: What leaves the input gradient; the layer before waits for it.
-        after_weight_gradient: The gradients of the weights; the layer's next forward pass waits.
+        before_forward: Gathers the weights; the forward pass waits for it.
+        before_backward: Gathers the weights for the backward pass, if they are not retained.
+        after_forward: Sequential collectives after the forward pass; the next layer waits.
+        after_input_gradient: Collectives after the input gradient. The previous layer waits.
+
+        after_weight_gradient: Reduces the weight gradients; the next forward pass waits.
     """
 
     before_forward: Transfer | None = None
@@ -71,15 +72,15 @@ class LayerTransfers:
 
 @dataclass(frozen=True, kw_only=True)
 class Divided:
-    """What one NPU does of a model.
+    """The part of a model on one NPU.
 
     Attributes:
-        layers: Its part of each of its layers, with the collectives of that layer.
-        samples: How many samples pass at once: those of a micro-batch.
-        micro_batches: How many times they do in an iteration.
-        stages: How many stages the pipeline has; 1 where there is none.
-        handed: What goes from stage to stage.
-        prefetch: How many passes ahead weights are gathered.
+        layers: The part of each layer, with its collectives.
+        samples: The samples of a micro-batch.
+        micro_batches: Micro-batches per iteration.
+        stages: Stages of the pipeline; 1 without a pipeline.
+        handed: The transfer between stages.
+        prefetch: The number of passes ahead for which weights are gathered.
     """
 
     layers: tuple[tuple[ModelLayer, LayerTransfers], ...]
@@ -91,7 +92,7 @@ class Divided:
 
 
 class Division(Protocol):
-    """Says what each NPU does of a model."""
+    """A method to divide a model among NPUs."""
 
     def divide(
         self,
@@ -101,17 +102,17 @@ class Division(Protocol):
         rings: Sequence[tuple[str, int]],
         cost: Callable[[ModelLayer, int], int],
     ) -> Divided:
-        """What one NPU does; `cost` is the time of a layer for so many samples."""
+        """Returns the part of one NPU; `cost` is the time of a layer for some samples."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Which rings do what.
+    """The rings of each kind of parallelism.
 
     Attributes:
-        tensor: The rings whose NPUs share the weights of a layer.
-        expert: The rings whose NPUs share experts, and have samples of their own.
-        data: The rings whose NPUs have the same weights.
+        tensor: The rings that divide the weights of a layer.
+        expert: The rings that divide experts, with different samples per NPU.
+        data: The rings with replicated weights.
         pipeline: The ring of stages.
     """
 
@@ -123,9 +124,9 @@ class Placement:
 
 @dataclass(frozen=True, kw_only=True)
 class Parallelism(InFiles):
-    """Degrees of parallelism; each spans complete rings of the torus.
+    """The degrees of parallelism; each kind takes complete rings of the torus.
 
-    Samples are divided among what is left.
+    The remaining rings are data parallel.
     """
 
     tensor: Annotated[
@@ -148,10 +149,10 @@ class Parallelism(InFiles):
     prefetch: Annotated[Count, Field(description="Passes by which FSDP prefetches weights.")] = 1
 
     def on(self, rings: Sequence[tuple[str, int]]) -> Placement:
-        """Which rings of (name, NPUs) do what.
+        """Assigns rings of (name, NPUs) to kinds of parallelism.
 
         Raises:
-            WorkloadError: What is asked is no product of whole rings.
+            WorkloadError: A degree is not a product of complete rings.
         """
         left = [ring for ring in rings if ring[1] > 1]
         tensor, left = _taken("tensor", self.tensor, left, rings)
@@ -159,10 +160,10 @@ class Parallelism(InFiles):
         pipeline: tuple[str, ...] = ()
         if self.pipeline > 1:
             if not left or left[-1][1] != self.pipeline:
-                last = f"the last one, of {left[-1][1]}" if left else "none that is left"
+                last = f"{left[-1][1]}, the NPUs of the last ring" if left else "a free ring"
                 message = (
-                    f"`pipeline = {self.pipeline}` does not divide the NPUs, {_text(rings)}: its "
-                    f"stages stand on one ring, and that is {last}"
+                    f"`pipeline = {self.pipeline}` does not divide the NPUs, {_text(rings)}: "
+                    f"expected {last}"
                 )
                 raise WorkloadError(message, kind="does_not_divide")
             pipeline = (left.pop()[0],)
@@ -176,10 +177,10 @@ class Parallelism(InFiles):
         rings: Sequence[tuple[str, int]],
         cost: Callable[[ModelLayer, int], int],
     ) -> Divided:
-        """What one NPU does of a model: of the longest stage where there is a pipeline.
+        """Returns the part of one NPU, in the longest stage of a pipeline.
 
         Raises:
-            WorkloadError: The model or the NPUs cannot be divided so.
+            WorkloadError: The model or the NPUs cannot be divided accordingly.
         """
         self._check(model, samples)
         placement = self.on(rings)
@@ -208,15 +209,18 @@ class Parallelism(InFiles):
             message = f"`micro_batches = {self.micro_batches}` does not divide {samples} samples"
             raise WorkloadError(message, kind="does_not_divide")
         if self.micro_batches > 1 and self.pipeline == 1:
-            message = "micro-batches go through a pipeline, and there is none"
+            message = f"`micro_batches = {self.micro_batches}` without a pipeline: expected 1"
             raise WorkloadError(message, kind="no_pipeline")
         if self.pipeline > len(model.layers):
-            message = f"{len(model.layers)} layers do not fill a pipeline of {self.pipeline} stages"
+            message = (
+                f"`pipeline = {self.pipeline}` has more stages than layers: expected at most "
+                f"{len(model.layers)}"
+            )
             raise WorkloadError(message, kind="too_few_layers")
         if model.tables is not None and (self.tensor, self.expert, self.pipeline) != (1, 1, 1):
             message = (
-                f"{model.name} divides its embedding tables among all NPUs: only data parallelism "
-                "goes with that"
+                f"{model.name} distributes its embedding tables over all NPUs: expected data "
+                "parallelism only"
             )
             raise WorkloadError(message, kind="tables_divided")
         experts = {layer.experts for layer in model.layers if layer.experts > 1}
@@ -232,7 +236,7 @@ _Rings = list[tuple[str, int]]
 def _taken(
     what: str, count: int, left: _Rings, rings: Sequence[tuple[str, int]]
 ) -> tuple[tuple[str, ...], _Rings]:
-    """The first rings whose NPUs are `count` together, and the others."""
+    """Returns the first rings with a product of `count` NPUs, and the other rings."""
     taken: list[str] = []
     product, rest = 1, list(left)
     while product < count and rest:
@@ -246,7 +250,7 @@ def _taken(
             possible.append(str(so_far))
         expected = f"expected 1 or {' or '.join(possible)}" if possible else "expected 1"
         message = (
-            f"`{what} = {count}` does not divide the NPUs, {_text(rings)}, into whole rings: "
+            f"`{what} = {count}` does not divide the NPUs, {_text(rings)}, into complete rings: "
             f"{expected}"
         )
         raise WorkloadError(message, kind="does_not_divide")
@@ -258,7 +262,7 @@ def _text(rings: Sequence[tuple[str, int]]) -> str:
 
 
 def _part(layer: ModelLayer, tensor: int, expert: int) -> ModelLayer:
-    """What an NPU has of a layer; where it does not divide evenly, the one that has the most."""
+    """Returns the largest part of a layer on one NPU."""
     if tensor == 1 and layer.experts == 1:
         return layer
 
@@ -268,21 +272,21 @@ def _part(layer: ModelLayer, tensor: int, expert: int) -> ModelLayer:
         return replace(gemm, n=-(-gemm.n // tensor))
 
     rows = layer.by_rows
-    own = layer.experts // expert if layer.experts > 1 else 1
-    share = tensor * (layer.experts // own)
+    experts = layer.experts // expert if layer.experts > 1 else 1
+    share = tensor * (layer.experts // experts)
     return replace(
         layer,
         gemms=tuple(shard(gemm) for gemm in layer.gemms),
         parameters=-(-layer.parameters // share),
         inputs=-(-layer.inputs // tensor) if rows else layer.inputs,
         outputs=layer.outputs if rows else -(-layer.outputs // tensor),
-        experts=own,
+        experts=experts,
     )
 
 
 @dataclass(frozen=True)
 class _Transfers:
-    """The collectives of each layer: `passing` bytes for each element of a sample."""
+    """The collectives of each layer, with `passing` bytes per element of a sample."""
 
     parallelism: Parallelism
     placement: Placement
@@ -344,7 +348,7 @@ class _Transfers:
         return bool(self.placement.expert) and inside and self.layers[index].experts > 1
 
     def _experts_forward(self, index: int) -> tuple[Transfer, ...]:
-        """To the experts before the first of their layers, back after the last."""
+        """Returns the all-to-all before the first layer of experts, or after the last."""
         if self._is_expert(index) == self._is_expert(index + 1):
             return ()
         outputs = self.layers[index].outputs
@@ -358,22 +362,22 @@ class _Transfers:
 
 
 def _stages(costs: Sequence[int], stages: int) -> list[tuple[int, int]]:
-    """Cuts layers into `stages` pieces so that the longest is as short as it can be."""
+    """Divides layers into `stages` pieces with the minimal longest piece."""
     total = [0]
     for cost in costs:
         total.append(total[-1] + cost)
-    # best[k][n]: the longest of k stages of the first n layers, and where the last one begins.
+    # best[k][n]: the longest of k stages of the first n layers, and the start of the last stage.
     best = [(total[n], 0) for n in range(len(costs) + 1)]
-    begins = [[0] * (len(costs) + 1)]
+    starts = [[0] * (len(costs) + 1)]
     for k in range(2, stages + 1):
         row = [(0, 0)] * (len(costs) + 1)
         for n in range(k, len(costs) + 1):
             cuts = range(k - 1, n)
             row[n] = min((max(best[cut][0], total[n] - total[cut]), cut) for cut in cuts)
         best = row
-        begins.append([cut for _, cut in row])
+        starts.append([cut for _, cut in row])
     bounds, stop = [], len(costs)
-    for row_of in reversed(begins):
+    for row_of in reversed(starts):
         start = row_of[stop]
         bounds.append((start, stop))
         stop = start

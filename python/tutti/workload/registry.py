@@ -1,4 +1,4 @@
-"""The models that tutti knows, one line each."""
+"""The registry of models, one line each."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class WorkloadEntry:
     """A line of the registry.
 
     Attributes:
-        name: Its name in the notation ``name`` or ``name:argument``.
-        argument: What may follow the colon, as shown to people; empty when nothing may.
-        pattern: A regular expression of all arguments it takes.
-        summary: One sentence for lists.
-        build: Makes it, from an argument that fits the pattern, or without one.
+        name: The name in the notation ``name`` or ``name:argument``.
+        argument: A description of the argument; empty without one.
+        pattern: A regular expression of valid arguments.
+        summary: A sentence for lists.
+        build: Builds the model from a valid argument or None.
     """
 
     name: str
@@ -61,26 +61,26 @@ _REGISTRY = (
 
 
 def models() -> tuple[WorkloadEntry, ...]:
-    """Every model, by name."""
+    """Returns all models, sorted by name."""
     return _REGISTRY
 
 
 def build(notation: str) -> Model:
-    """The model of a notation, ``name`` or ``name:argument``.
+    """Builds the model of a notation, ``name`` or ``name:argument``.
 
     Raises:
-        WorkloadError: No model has that name, or what follows the colon does not suit it.
+        WorkloadError: The model is unknown, or its argument is invalid.
     """
     name, colon, argument = notation.partition(":")
     entry = next((entry for entry in _REGISTRY if entry.name == name), None)
     if entry is None:
         known = ", ".join(entry.name for entry in _REGISTRY)
-        message = f"there is no model `{name}`: expected one of {known}"
+        message = f"unknown model `{name}`: expected one of {known}"
         raise WorkloadError(message, kind="unknown_model", fields={"name": name})
     if not colon:
         return entry.build(None)
     if not entry.argument or not re.fullmatch(entry.pattern, argument):
         expected = f"`{name}:{entry.argument}`" if entry.argument else f"`{name}` alone"
-        message = f"`{notation}` is no model: expected {expected}"
+        message = f"invalid model `{notation}`: expected {expected}"
         raise WorkloadError(message, kind="model_argument", fields={"name": name})
     return entry.build(argument)

@@ -1,13 +1,14 @@
-"""Layers with times: what a pass over each takes, and the gradients that it leaves.
+"""Layers with the times of their passes and the sizes of their gradients.
 
-Either a model's layers, timed by a way of computing (:func:`timed`), or the layers of ASTRA-sim's
-public workloads, whose cycles are recorded in ``astrasim.csv`` (:func:`recorded`).
+:func:`timed` applies a compute model to the layers of a model. :func:`recorded` returns the layers
+of ASTRA-sim's public workloads, with the cycles of ``astrasim.csv``.
 
->>> layers = recorded("resnet50")
->>> str(layers[0].gradients), str(layers[0].forward)
-('37632 B', '13.003 us')
->>> sum(layer.compute.ps for layer in layers) // 1000
-1095314
+Examples:
+    >>> layers = recorded("resnet50")
+    >>> str(layers[0].gradients), str(layers[0].forward)
+    ('37632 B', '13.003 us')
+    >>> sum(layer.compute.ps for layer in layers) // 1000
+    1095314
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ RECORDED_SOURCE = (
     "(inputs/workload/ASTRA-sim-1.0, commit 15935da): cycles of each pass and bytes of each "
     "all-reduce of weight gradients. ResNet-50 has 4 B for each weight, DLRM 2 B; the "
     "transformer's file divides it among 4 NPUs. Collectives of activations and the times of "
-    "updates are left out; batches are not said"
+    "updates are left out; batch sizes are not stated"
 )
 
 _CLOCK = "1 GHz"
@@ -43,14 +44,14 @@ _CLOCK = "1 GHz"
 
 @dataclass(frozen=True, kw_only=True)
 class TimedLayer:
-    """A layer, as far as time is concerned.
+    """The times of a layer.
 
     Attributes:
-        name: Its name.
-        forward: Of the forward pass.
-        input_gradient: Of the pass that makes the gradient of its inputs.
-        weight_gradient: Of the pass that makes the gradient of its weights.
-        gradients: What an all-reduce of its weights' gradients carries.
+        name: The name.
+        forward: The time of the forward pass.
+        input_gradient: The time of the input gradient.
+        weight_gradient: The time of the weight gradient.
+        gradients: The size of the all-reduce of the weight gradients.
     """
 
     name: str
@@ -61,7 +62,7 @@ class TimedLayer:
 
     @property
     def compute(self) -> Time:
-        """All three passes."""
+        """The sum of all three passes."""
         return Time(ps=sum(getattr(self, which).ps for which in PASSES))
 
 
@@ -73,24 +74,23 @@ def timed(
     element: int = 4,
     left: tuple[int, TimePerByte] | None = None,
 ) -> tuple[TimedLayer, ...]:
-    """The layers of a model, each pass over `samples` samples of an NPU.
+    """Returns the layers of a model with times for `samples` samples per NPU.
 
     Args:
         model: The model.
-        compute: How long an NPU takes.
-        samples: Its batch.
-        element: Bytes of an activation, a weight, a gradient (FP32: 4).
-        left: What it has to compute with, operations a second and memory; a roofline needs it.
+        compute: The compute model.
+        samples: The batch size of an NPU.
+        element: Bytes per activation, weight and gradient (FP32: 4).
+        left: Operations per second and memory bandwidth, which a roofline requires.
 
     Raises:
-        WorkloadError: There are no samples, a roofline has nothing to compute with, or no times of
-            a layer are known.
+        WorkloadError: `samples` is 0, a roofline has no `left`, or a layer has no times.
     """
     if samples < 1:
-        message = f"{samples} samples are no batch: expected at least 1"
+        message = f"a batch of {samples} samples: expected at least 1"
         raise WorkloadError(message, kind="no_samples", fields={"samples": samples})
     if left is None and isinstance(compute, Roofline):
-        message = "a roofline needs what an NPU computes with: operations a second, and memory"
+        message = "a roofline requires `left`: operations per second and memory bandwidth"
         raise WorkloadError(message, kind="nothing_left")
     having = left or (0, TimePerByte.parse("1 B/s"))
     return tuple(
@@ -107,25 +107,25 @@ def timed(
 
 
 def recorded_models() -> tuple[str, ...]:
-    """The models of which ASTRA-sim's cycles are recorded."""
+    """Returns the models with recorded cycles of ASTRA-sim."""
     return tuple(_rows())
 
 
 def recorded(name: str, *, clock: str | Frequency = _CLOCK) -> tuple[TimedLayer, ...]:
-    """The layers of one of ASTRA-sim's workloads, data parallel.
+    """Returns the layers of a data-parallel workload of ASTRA-sim.
 
     Args:
         name: `resnet50`, `dlrm_small` or `transformer`.
-        clock: Of the cycles.
+        clock: The clock frequency.
 
     Raises:
-        WorkloadError: No cycles of that model are recorded.
-        UnitError: The clock is none.
+        WorkloadError: The model has no recorded cycles.
+        UnitError: The clock is not a frequency.
     """
     rows = _rows().get(name)
     if rows is None:
         known = ", ".join(recorded_models())
-        message = f"no cycles of `{name}` are recorded: expected one of {known}"
+        message = f"no recorded cycles of `{name}`: expected one of {known}"
         raise WorkloadError(message, kind="unknown_model", fields={"name": name})
     ticks = Frequency.of_any(clock)
     return tuple(

@@ -1,10 +1,10 @@
-"""Execution traces as programs: what each rank of a Chakra trace does, on the NPUs of a torus.
+"""Converts Chakra execution traces to programs of the NPUs of a torus.
 
-Nodes that compute take the time that was recorded, or what their operations and bytes take
-(``num_ops``, ``tensor_size``) where none was; those of the CPU go beside those of the NPU. A
-collective is one among the NPUs of whole rings: all, those that ``involved_dim`` says, or those of
-the group that ``pg_name`` names. Ranks may compute differently, but hand over the same collectives
-in the same order. The size of an all_gather is that of a rank's part, as ASTRA-sim takes it.
+Compute nodes take their recorded time, or else the roofline time of their operations and bytes
+(``num_ops``, ``tensor_size``). CPU nodes run in parallel with NPU nodes. A collective spans the
+NPUs of complete rings: all rings, the ones of ``involved_dim``, or the group of ``pg_name``. Ranks
+may compute differently, but start the same collectives in the same order. The size of an all_gather
+is one rank's part, as in ASTRA-sim.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Groups", "Timing", "programs"]
 
 Groups = dict[str, tuple[int, ...]]
-"""The ranks of each communicator, by its name."""
+"""The ranks of each communicator, by name."""
 
 _Task = tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]
 
@@ -43,21 +43,21 @@ _PLANNED = {
 
 @dataclass(frozen=True)
 class Timing:
-    """How long nodes take that have no time of their own.
+    """Rates for nodes without a recorded time.
 
     Attributes:
-        per_second: Operations a second; 0: such nodes are refused.
-        memory: Of an NPU.
+        per_second: Operations per second; 0 refuses nodes without a time.
+        memory: The memory bandwidth of an NPU.
     """
 
     per_second: int = 0
     memory: TimePerByte | None = None
 
     def of(self, node: Node) -> int:
-        """Picoseconds of a node.
+        """Returns the time of a node in picoseconds.
 
         Raises:
-            TraceError: It says neither how long it took nor what it did.
+            TraceError: The node has neither a time nor operations and bytes.
         """
         if node.duration_us:
             return node.duration_us * 1_000_000
@@ -65,7 +65,7 @@ class Timing:
         if self.per_second and self.memory and (flops is not None or size is not None):
             return roofline(Work(flops or 0, size or 0), (self.per_second, self.memory))
         message = (
-            f"{node.place}: a {node.type} node that says neither how long it took nor its "
+            f"{node.place}: the {node.type} node has no duration: expected a duration, or "
             "operations and bytes"
         )
         raise TraceError(message, kind="missing_attribute")
@@ -73,7 +73,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Makes the tasks of ranks on rings of so many NPUs."""
+    """Converts traces to tasks on rings of the given sizes."""
 
     rings: tuple[int, ...]
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class _Reader:
             numbers[node.id] = len(found)
             found.append(self._task(node, rank, after))
         if not found:
-            message = f"{trace.source}: the trace of rank {rank} does nothing"
+            message = f"{trace.source}: the trace of rank {rank} has no tasks"
             raise TraceError(message, kind="empty_trace", fields={"rank": rank})
         return found
 
@@ -103,22 +103,20 @@ class _Reader:
         if node.type == "COMM_COLL":
             return name, (0, False), self._collective(node, rank), after
         if node.type in ("COMM_SEND", "COMM_RECV"):
-            message = (
-                f"{node.place}: a {node.type} node: on a torus collectives alone are carried out"
-            )
+            message = f"{node.place}: {node.type} nodes are not supported: expected collectives"
             raise TraceError(message, kind="not_carried")
         return name, (self.timing.of(node), _on_cpu(node)), None, after
 
     def _collective(self, node: Node, rank: int) -> tuple[str, int, int, int]:
         name, size = node.collective
         if name not in _PLANNED:
-            message = f"{node.place}: {name} is not carried out on a torus"
+            message = f"{node.place}: {name} is not supported on a torus"
             message += f": expected one of {', '.join(dict.fromkeys(_PLANNED.values()))}"
             raise TraceError(message, kind="not_carried", fields={"collective": name})
         mask = self._mask(node, rank)
         members = math.prod(n for i, n in enumerate(self.rings) if mask >> i & 1)
         if members < 2:
-            message = f"{node.place}: {name} among one NPU"
+            message = f"{node.place}: {name} on one NPU: expected two or more"
             raise TraceError(message, kind="not_carried", fields={"collective": name})
         size *= members if name == "all_gather" else 1
         if size > MOST:
@@ -144,7 +142,7 @@ class _Reader:
         ranks = self.groups.get(name)
         if ranks is None or rank not in ranks:
             known = ", ".join(self.groups)
-            what = f"no group is `{name}`: expected one of {known}"
+            what = f"unknown group `{name}`: expected one of {known}"
             if ranks is not None:
                 what = f"rank {rank} is not in group `{name}`"
             raise TraceError(f"{node.place}: {what}", kind="unknown_group", fields={"group": name})
@@ -152,12 +150,12 @@ class _Reader:
             if _together(self.rings, rank, mask) == set(ranks):
                 return mask
         shape = " x ".join(map(str, self.rings))
-        message = f"{node.place}: group `{name}` does not stand on whole rings of {shape}"
+        message = f"{node.place}: group `{name}` does not span complete rings of {shape}"
         raise TraceError(message, kind="unknown_group", fields={"group": name})
 
 
 def _on_cpu(node: Node) -> bool:
-    """`is_cpu_op`, a bool or a number; work is the NPU's where it does not say."""
+    """Returns `is_cpu_op`, a bool or a number; by default, a node runs on the NPU."""
     given = node.attributes.get("is_cpu_op")
     if given is not None and given.kind == "bool":
         return bool(given.value)
@@ -165,7 +163,7 @@ def _on_cpu(node: Node) -> bool:
 
 
 def _together(rings: Sequence[int], rank: int, mask: int) -> set[int]:
-    """The ranks that differ from `rank` on the rings of `mask` alone."""
+    """Returns the ranks that differ from `rank` only on the rings of `mask`."""
     found, stride = {rank}, 1
     for index, nodes in enumerate(rings):
         if mask >> index & 1:
@@ -182,23 +180,25 @@ def programs(
     groups: Mapping[str, tuple[int, ...]] | None = None,
     timing: Timing | None = None,
 ) -> list[_core.TrainingProgram]:
-    """The program of each rank, or one for all where they do the same.
+    """Returns the program of each rank, or a single program if all ranks have the same.
 
     Args:
-        traces: Of each rank.
-        rings: How many NPUs stand on each ring of the torus.
+        traces: The trace of each rank.
+        rings: The number of NPUs on each ring of the torus.
         groups: The ranks of each communicator.
-        timing: For nodes that have no time of their own.
+        timing: Rates for nodes without a recorded time.
 
     Raises:
-        TraceError: There are not as many ranks as NPUs, or a node cannot be carried out: with file,
-            rank and node.
-        WorkloadError: The tasks of a rank make no program.
+        TraceError: The number of ranks differs from the number of NPUs, or a node is not
+            supported. The message has file, rank and node.
+        WorkloadError: The tasks of a rank are not a valid program.
     """
     npus = math.prod(rings)
     if len(traces) != npus:
         shape = " x ".join(map(str, rings))
-        message = f"{traces[0].source}: traces of {len(traces)} ranks, but {shape} are {npus} NPUs"
+        message = (
+            f"{traces[0].source}: traces of {len(traces)} ranks: expected {npus} for {shape} NPUs"
+        )
         raise TraceError(message, kind="other_ranks", fields={"ranks": len(traces), "npus": npus})
     reader = _Reader(tuple(rings), groups or {}, timing or Timing())
     found = [reader.tasks(trace, rank) for rank, trace in enumerate(traces)]

@@ -253,7 +253,7 @@ def test_a_group_of_verbs_alone_shows_what_there_is(tmp_path: Path) -> None:
         (["schedule", "show", "ring", "--ranks", "0"], "at least 2"),
         (["schedule", "show", "none.schedule"], "there is no such file"),
         (["plot", "none.parquet"], "there is no such file"),
-        (["paper", "none"], "there is no paper `none`"),
+        (["paper", "none"], "unknown paper `none`"),
         (["paper", "smrt"], "did you mean `smart`?"),
         (["search", "none.toml"], "there is no such file"),
     ],

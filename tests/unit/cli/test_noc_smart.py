@@ -56,13 +56,13 @@ def test_run_prints_and_writes_results(file: Path) -> None:
     frame = pl.read_parquet(file.parent / "out" / "results.parquet")
     assert frame["ending"].to_list() == ["stable"]
     page = (file.parent / "out" / "report.html").read_text()
-    assert "passages without a stop" in page
+    assert "bypasses of a router" in page
 
 
 def test_sweep_searches_by_both_criteria(file: Path) -> None:
     done = tutti("sweep", file, "--loads", "0.01,0.03", "-o", "out", cwd=file.parent)
-    assert "by throughput it" in done.stdout
-    assert "by latency it" in done.stdout
+    assert "saturation load by throughput:" in done.stdout
+    assert "saturation load by latency:" in done.stdout
     out = file.parent / "out"
     assert {path.name for path in out.iterdir()} == {
         "results.parquet", "results.csv", "latency.svg", "report.html"
@@ -74,7 +74,7 @@ def test_sweep_searches_by_both_criteria(file: Path) -> None:
 
 def test_a_saturated_run_exits_with_3(file: Path) -> None:
     done = tutti("run", file, "--set", "traffic.rate=0.2", "-o", "out", cwd=file.parent, code=3)
-    assert "less than 97 %" in done.stdout.replace("\n", " ")
+    assert "below 97 %" in done.stdout.replace("\n", " ")
 
 
 def test_watch_writes_a_page_without_remote_resources(file: Path) -> None:
@@ -164,8 +164,8 @@ def test_counts_of_one_are_in_the_singular(file: Path) -> None:
     options = [part for change in changes for part in ("--set", change)]
     shown = tutti("run", file, *options, "-o", "out", cwd=file.parent).stdout
     shown = " ".join(shown.split())
-    assert "with 1 seed ending:" in shown
-    assert "1 VC of each class, of 1 flit; a credit takes 1 cycle traffic:" in shown
+    assert ", 1 seed state:" in shown
+    assert "1 VC per class, 1 flit deep; credit delay 1 cycle traffic:" in shown
 
 
 def test_watch_refuses_networks_without_smart_routers(file: Path) -> None:

@@ -138,4 +138,4 @@ def test_traces_run_behind_endpoints(file: Path, tmp_path: Path) -> None:
     (tmp_path / "t.5.et").unlink()
     result = RUNNER.invoke(app, ["train", "run", str(file)])
     assert result.exit_code == 2
-    assert "no file of rank 5" in result.output
+    assert "missing file of rank 5" in result.output

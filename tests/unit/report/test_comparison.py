@@ -5,7 +5,7 @@ import pytest
 
 from tutti.errors import ReportError
 from tutti.report.comparison import cases
-from tutti.report.words import answer, region_rows
+from tutti.report.words import region_rows, summary
 
 
 def point(algorithm: str, schedule: str, time_ps: int, **more: object) -> dict[str, object]:
@@ -84,7 +84,7 @@ def test_the_reason_follows_from_messages_and_bytes(
         point(name, name, time, messages=messages, message_bytes=data)
         for name, time, (messages, data) in (("a", 100, winner), ("b", 200, loser))
     ]
-    finding = answer(cases(pl.DataFrame(rows))[0])[0]
+    finding = summary(cases(pl.DataFrame(rows))[0])[0]
     assert says in finding.why
 
 
@@ -94,7 +94,7 @@ def test_closed_forms_give_the_reason_where_there_are_any() -> None:
         point("recursive_doubling", "recursive_doubling", 150),
     ]
     case = cases(pl.DataFrame(rows))[0]
-    assert "1 stage, not 3" in answer(case, ps_per_byte=1)[0].why
+    assert "1 stage, not 3" in summary(case, ps_per_byte=1)[0].why
 
 
 def test_a_tie_goes_to_who_is_fastest_most_often_and_the_others_are_named() -> None:
@@ -107,19 +107,19 @@ def test_a_tie_goes_to_who_is_fastest_most_often_and_the_others_are_named() -> N
     assert decision.runner_up is not None
     assert decision.runner_up.algorithm == "c"
     assert region_rows(case)[0]["level"] == "a"
-    assert "level with a (at 1)" in str(answer(case)[0])
+    assert "tied with a (at 1)" in str(summary(case)[0])
 
 
 def test_where_all_are_level_there_is_no_runner_up() -> None:
     case = cases(pl.DataFrame([point("b", "b", 100), point("a", "a", 100)]))[0]
     assert case.decisions()[(8, 8)].runner_up is None
-    assert region_rows(case)[0]["margin"] == "no other is slower"
+    assert region_rows(case)[0]["margin"] == "no slower algorithm"
 
 
 def test_one_algorithm_alone_wins_without_a_margin() -> None:
     case = cases(pl.DataFrame([point("a", "a", 100)]))[0]
-    assert "no other algorithm is slower" in str(answer(case)[0])
-    assert region_rows(case)[0]["margin"] == "no other is slower"
+    assert "no algorithm is slower" in str(summary(case)[0])
+    assert region_rows(case)[0]["margin"] == "no slower algorithm"
 
 
 def test_frames_without_rows_or_columns_are_refused() -> None:

@@ -44,9 +44,9 @@ def test_plots_name_every_line(comparison: pl.DataFrame, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"kind": "pie"}, "no such kind of plot: 'pie'; there are time"),
-        ({"by": "colour"}, "not by 'colour'"),
-        ({"ranks": 5}, "nothing was compared at 5 ranks"),
+        ({"kind": "pie"}, "unknown kind of plot 'pie': expected one of time"),
+        ({"by": "colour"}, "invalid grouping of lines 'colour'"),
+        ({"ranks": 5}, "has no rows at 5 ranks"),
     ],
 )
 def test_what_cannot_be_plotted_is_refused(
@@ -54,7 +54,7 @@ def test_what_cannot_be_plotted_is_refused(
 ) -> None:
     with pytest.raises(ReportError, match=says):
         plot_comparison(tmp_path / "a.svg", comparison, **arguments)
-    with pytest.raises(ReportError, match=r"expected an ending in \.svg"):
+    with pytest.raises(ReportError, match=r"expected a suffix in \.svg"):
         plot_comparison(tmp_path / "a.gif", comparison)
 
 
@@ -126,7 +126,7 @@ def test_a_receive_without_its_send_is_refused(schedule: Any) -> None:
             ops = super().ops(rank, step)
             return [op for op in ops if (rank, op.kind) != (3, "send")]
 
-    with pytest.raises(ReportError, match="a message that rank 3 never sends"):
+    with pytest.raises(ReportError, match="a message that rank 3 does not send"):
         program_graph(Broken((2, 4)))
 
 

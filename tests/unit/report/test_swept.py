@@ -66,13 +66,13 @@ def test_a_plot_has_a_line_per_schedule_and_the_values_below(
 
 def test_points_are_not_mixed(frame: pl.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "a.svg"
-    with pytest.raises(ReportError, match="several values of datatype would stand on one line"):
+    with pytest.raises(ReportError, match="several values of datatype would share a line"):
         plot_swept(path, frame, KEY)
-    with pytest.raises(ReportError, match="no one swept key to draw against"):
+    with pytest.raises(ReportError, match="does not have exactly one key"):
         plot_swept(path, frame)
     with pytest.raises(ReportError, match="'gamma' is not swept"):
         plot_swept(path, frame, "gamma")
-    with pytest.raises(ReportError, match="nothing was measured at 5 ranks"):
+    with pytest.raises(ReportError, match="has no rows at 5 ranks"):
         plot_swept(path, frame, "seed", ranks=5)
     with pytest.raises(ReportError, match="mix several points of a sweep") as caught:
         plot_comparison(path, where(frame, ["datatype=float32"]))

@@ -60,6 +60,7 @@ def test_long_tables_are_cut_and_say_so() -> None:
     table = ReportTable(COLUMNS, RUNS * MOST_ROWS)
     assert len(table.cells()) == MOST_ROWS
     assert (
-        table.cut("r.csv") == f" The first {MOST_ROWS:,} of {2 * MOST_ROWS:,} rows; r.csv has all."
+        table.cut("r.csv")
+        == f" The table has the first {MOST_ROWS:,} of {2 * MOST_ROWS:,} rows; r.csv has all rows."
     )
     assert not ReportTable(COLUMNS, RUNS).cut("r.csv")

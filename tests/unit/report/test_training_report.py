@@ -152,10 +152,10 @@ def test_what_endpoints_take_is_told(runs: list[TrainingResult], tmp_path: Path)
     page = write_training_report(tmp_path / "r.html", runs).read_text("utf-8")
     head = page.split("plotly.js v", maxsplit=1)[0]
     for said in (
-        "What does communication cost a training step of dlrm_small?",
-        "With ideal, an endpoint that is never in the way, the 2 iterations take ",
-        ", the quickest of the others,",
-        "all 80, in turns",
+        "Exposed communication in a training step of dlrm_small",
+        "With ideal (ideal endpoint), the 2 iterations take ",
+        " (fastest non-ideal), the 2",
+        "all 80, alternating",
         "2 of 80",
         "6 of 80",
         "450 GB/s",
@@ -176,7 +176,7 @@ def test_a_single_run_without_windows_can_be_shown(tmp_path: Path) -> None:
     page = write_training_report(tmp_path / "r.html", [run]).read_text("utf-8")
     assert set(charts(page)) == {"breakdown", "servers"}
     head = page.split("plotly.js v", maxsplit=1)[0]
-    assert "With &lt;mine&gt; the iteration takes " in head
+    assert "With &lt;mine&gt;, the iteration takes " in head
     assert "128 GB/s + 80 GB/s" in head
     assert "1 of 80" in head
 

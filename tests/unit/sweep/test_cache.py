@@ -9,7 +9,7 @@ import pytest
 
 from tutti.errors import CacheError
 from tutti.sweep import cache
-from tutti.sweep.cache import Journal, found_in
+from tutti.sweep.cache import Journal, lookup
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,15 +28,15 @@ def filled(folder: Path) -> Path:
 
 def test_what_was_added_is_found_to_the_bit(tmp_path: Path) -> None:
     filled(tmp_path)
-    found = found_in(tmp_path, ROWS.keys())
+    found = lookup(tmp_path, ROWS.keys())
     assert found.rows == ROWS
     assert not found.remarks
-    assert found_in(tmp_path, {"key3", "other"}).rows == {"key3": ROWS["key3"]}
+    assert lookup(tmp_path, {"key3", "other"}).rows == {"key3": ROWS["key3"]}
 
 
 def test_a_cache_that_is_not_there_is_empty_and_nothing_is_made_of_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
-    assert found_in(folder, ROWS.keys()).rows == {}
+    assert lookup(folder, ROWS.keys()).rows == {}
     journal = Journal(folder)
     journal.add({})
     journal.close()
@@ -46,7 +46,7 @@ def test_a_cache_that_is_not_there_is_empty_and_nothing_is_made_of_nothing(tmp_p
 def test_it_is_there_before_anybody_closes_it(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.add({"key1": ROWS["key1"]})
-    assert found_in(tmp_path, ROWS.keys()).rows == {"key1": ROWS["key1"]}
+    assert lookup(tmp_path, ROWS.keys()).rows == {"key1": ROWS["key1"]}
     journal.close()
 
 
@@ -56,13 +56,13 @@ def test_a_journal_of_another_version_is_explained_and_not_used(
     with monkeypatch.context() as patched:
         patched.setattr(cache, "simulator", lambda: "0.0.9+feed")
         filled(tmp_path)
-    found = found_in(tmp_path, ROWS.keys())
+    found = lookup(tmp_path, ROWS.keys())
     assert found.rows == {}
     (remark,) = found.remarks
-    assert "was written by tutti 0.0.9+feed, and this is " in remark
-    assert "its 9 results are not used" in remark
+    assert "written by tutti 0.0.9+feed, not " in remark
+    assert "ignored 9 results" in remark
     filled(tmp_path / "beside")  # and a new one is begun beside it
-    assert found_in(tmp_path / "beside", ROWS.keys()).rows == ROWS
+    assert lookup(tmp_path / "beside", ROWS.keys()).rows == ROWS
 
 
 def test_a_journal_of_another_format_is_not_used(
@@ -71,7 +71,7 @@ def test_a_journal_of_another_format_is_not_used(
     with monkeypatch.context() as patched:
         patched.setattr(cache, "FORMAT", 99)
         filled(tmp_path)
-    assert found_in(tmp_path, ROWS.keys()).rows == {}
+    assert lookup(tmp_path, ROWS.keys()).rows == {}
 
 
 def test_wherever_a_journal_was_cut_off_the_rest_of_it_is_right(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_wherever_a_journal_was_cut_off_the_rest_of_it_is_right(tmp_path: Path) 
     data = path.read_bytes()
     for length in range(len(data)):
         path.write_bytes(data[:length])
-        found = found_in(tmp_path, ROWS.keys())
+        found = lookup(tmp_path, ROWS.keys())
         assert found.rows.items() <= ROWS.items()
         whole = data[:length].count(b"\n") - 1
         assert len(found.rows) == max(whole, 0)
@@ -91,7 +91,7 @@ def test_wherever_a_byte_is_damaged_nothing_wrong_comes_out(tmp_path: Path) -> N
     data = path.read_bytes()
     for at in range(len(data)):
         path.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
-        found = found_in(tmp_path, ROWS.keys())
+        found = lookup(tmp_path, ROWS.keys())
         assert found.rows.items() <= ROWS.items()
         assert len(found.rows) < len(ROWS)
         assert found.remarks
@@ -100,9 +100,9 @@ def test_wherever_a_byte_is_damaged_nothing_wrong_comes_out(tmp_path: Path) -> N
 @pytest.mark.parametrize("data", [b"", b"\n", b"{}\n", b"no journal\n", bytes(range(256)) * 9])
 def test_a_file_that_is_no_journal_is_not_used(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.journal").write_bytes(data)
-    found = found_in(tmp_path, ROWS.keys())
+    found = lookup(tmp_path, ROWS.keys())
     assert found.rows == {}
-    assert "a.journal does not start as a journal does" in found.remarks[0]
+    assert "a.journal: not a journal" in found.remarks[0]
 
 
 def test_two_journals_that_agree_are_one_and_two_that_do_not_are_an_error(tmp_path: Path) -> None:
@@ -110,14 +110,14 @@ def test_two_journals_that_agree_are_one_and_two_that_do_not_are_an_error(tmp_pa
         journal = Journal(tmp_path)
         journal.add({"key": {"time_ps": time_ps}})
         journal.close()
-    assert found_in(tmp_path, {"key"}).rows == {"key": {"time_ps": 1}}
+    assert lookup(tmp_path, {"key"}).rows == {"key": {"time_ps": 1}}
     journal = Journal(tmp_path)
     journal.add({"key": {"time_ps": 2}})
     journal.close()
-    with pytest.raises(CacheError, match="different results for one question") as caught:
-        found_in(tmp_path, {"key"})
+    with pytest.raises(CacheError, match="different results for the same key") as caught:
+        lookup(tmp_path, {"key"})
     assert caught.value.kind == "contradiction"
-    assert found_in(tmp_path, {"other"}).rows == {}
+    assert lookup(tmp_path, {"other"}).rows == {}
 
 
 def test_many_may_write_at_once(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_many_may_write_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     wanted = {f"{number}/{n}" for number in range(8) for n in range(50)} | {"shared"}
-    found = found_in(tmp_path, wanted)
+    found = lookup(tmp_path, wanted)
     assert found.rows.keys() == wanted
     assert not found.remarks
 
@@ -141,7 +141,7 @@ def test_many_may_write_at_once(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
     for act in (
-        lambda: found_in(tmp_path / "taken", ROWS.keys()),
+        lambda: lookup(tmp_path / "taken", ROWS.keys()),
         lambda: Journal(tmp_path / "taken").add(ROWS),
     ):
         with pytest.raises(CacheError, match="taken") as caught:

@@ -1,9 +1,9 @@
 """Intel MPI Benchmarks: IMB-MPI1 and IMB-NBC.
 
-A file has a section for each benchmark and number of processes: ``# Benchmarking Allreduce``,
-``# #processes = 4``, a line of column names, and a line for each size. Times are in us. Bandwidths
-are in MB of 10^6 bytes since IMB 2018 and of 2^20 before, so they are not read where there is a
-time. With ``-multi`` the first column numbers the group.
+A file has a section per benchmark and number of processes: ``# Benchmarking Allreduce``,
+``# #processes = 4``, a line of column names, and a line per size. Times are in us. A MB is 10^6
+bytes since IMB 2018 and 2^20 bytes before, so bandwidths are only read if there are no times. With
+``-multi``, the first column is the number of the group.
 
 Source: ``src_c/IMB_output.c`` of IMB 2021.11.
 """
@@ -55,30 +55,30 @@ class _Section(NamedTuple):
 
     @property
     def plain(self) -> str:
-        """The name alone, in small letters."""
+        """The base name in lower case."""
         return self.benchmark.lower().removeprefix("multi-").removesuffix("_pure")
 
     @property
     def blocking(self) -> bool:
-        """Whether it is not one of IMB-NBC, whose names begin with an I."""
+        """Whether the benchmark is blocking; names of IMB-NBC start with an I."""
         return not self.plain.startswith("i")
 
     @property
     def operation(self) -> str | None:
-        """The operation in tutti's words."""
+        """The operation in tutti's names."""
         return _OPERATIONS.get(self.plain if self.blocking else self.plain[1:])
 
 
 def recognises(text: str) -> bool:
-    """Whether a text is of this tool."""
+    """Returns whether a text is output of this tool."""
     return re.search(r"^# Benchmarking \S", text, re.MULTILINE) is not None
 
 
 def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
-    """The measurements of a file, in order; sizes that IMB could not measure have none.
+    """Yields the measurements of a file, without the sizes that IMB failed to measure.
 
     Raises:
-        ConfigError: a line is not as it should be; the message names it.
+        ConfigError: A line is invalid; the message names it.
     """
     section: _Section | None = None
     datatypes: list[str] = []
@@ -90,13 +90,9 @@ def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
         elif section is None or not line.strip():
             continue
         elif found := _PROCESSES.match(line):
-            section = section._replace(
-                ranks=given.parse_count(found[1], number, "#processes", RANKS)
-            )
+            section = section._replace(ranks=given.integer(found[1], number, "#processes", RANKS))
         elif found := _GROUPS.match(line):
-            section = section._replace(
-                ranks=given.parse_count(found[2], number, "processes", RANKS)
-            )
+            section = section._replace(ranks=given.integer(found[2], number, "processes", RANKS))
         elif "#repetitions" in line:
             section = section._replace(columns=_columns(line, number, given))
         elif line.lstrip().startswith("#"):
@@ -109,7 +105,7 @@ def _columns(heading: str, line: int, given: BenchmarkInput) -> tuple[str, ...]:
     found = tuple(heading.split())
     if "#repetitions" not in found:
         expected = "columns such as #bytes #repetitions t[usec]"
-        given.refuse(line, "is no heading", value=heading.strip(), expected=expected)
+        given.refuse(line, "invalid heading", value=heading.strip(), expected=expected)
     return found
 
 
@@ -123,12 +119,12 @@ def _row(
             found[_TIMES[name]] = given.number(cell, line, name)
         elif name in _EXTREMES:
             found[_EXTREMES[name]] = given.number(cell, line, name)
-        elif name == "defects":  # where IMB was compiled to check
+        elif name == "defects":  # IMB compiled with checks.
             found["wrong"] = int(given.number(cell, line, name) > 0)
     if "time_us" not in found and "Mbytes/sec" in by_name:
         found["bytes_per_s"] = given.number(by_name["Mbytes/sec"], line, "Mbytes/sec") * 1e6
     operation, ranks = section.operation, section.ranks
-    size = given.parse_count(by_name.get("#bytes", "0"), line, "#bytes")
+    size = given.integer(by_name.get("#bytes", "0"), line, "#bytes")
     datatype = datatypes[-1 if operation in _REDUCTIONS else 0] if datatypes else None
     return row(
         given,
@@ -140,6 +136,6 @@ def _row(
         ranks=ranks,
         size_bytes=given.size(size, line, operation, ranks),
         datatype=datatype,
-        iterations=given.parse_count(by_name["#repetitions"], line, "#repetitions"),
+        iterations=given.integer(by_name["#repetitions"], line, "#repetitions"),
         **found,
     )

@@ -1,10 +1,10 @@
-"""nccl-tests: ``all_reduce_perf`` and its kin, as text and as JSON (``-J``).
+"""nccl-tests: ``all_reduce_perf`` and related programs, as text and as JSON (``-J``).
 
-Text has headings with ``#``, one with the names of the columns: size, count, type, then redop and
-root where the version has them, then time, algbw, busbw and #wrong (once: error) out of place and
-again in place. ``-I 1`` adds four columns to each half, ``-S`` a time stamp, ``-C`` measures the
-CPU's time under the name cputime, which is not read. Times are in us, GB are 10^9 bytes, sizes as
-in all of tutti. JSON carries the whole environment of the job, which is not looked at.
+Headings start with ``#``; one has the names of the columns: size, count, type, then redop and root
+in some versions, then time, algbw, busbw and #wrong (formerly error) out of place and in place.
+``-I 1`` adds four columns to each half, and ``-S`` a time stamp. ``-C`` measures CPU time as
+cputime, which is not read. Times are in us, GB are 10^9 bytes, sizes as in tutti. The job
+environment in JSON is ignored.
 
 Source: ``src/util.cu`` of nccl-tests 2.18 and its older versions.
 """
@@ -38,21 +38,21 @@ _WRONG = frozenset({"#wrong", "error"})
 class _Columns(NamedTuple):
     names: tuple[str, ...]
     halves: tuple[int, ...]
-    """Where out of place and in place begin."""
+    """The first columns of out of place and in place."""
 
 
 def recognises(text: str) -> bool:
-    """Whether a text is of this tool."""
+    """Returns whether a text is output of this tool."""
     if text.lstrip().startswith("{"):
         return '"results"' in text or '"nccl_version"' in text
     return any(_is_heading(line) for line in text.splitlines())
 
 
 def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
-    """The measurements of a file, in order: out of place, then in place.
+    """Yields the measurements of a file: out of place, then in place.
 
     Raises:
-        ConfigError: a line is not as it should be, or nothing says which collective it was.
+        ConfigError: A line is invalid, or the collective is unknown.
     """
     if text.lstrip().startswith("{"):
         yield from _json_rows(text, given)
@@ -77,17 +77,17 @@ def _columns(line: str, number: int, given: BenchmarkInput) -> _Columns:
     if "cputime" in names:
         given.refuse(
             number,
-            "times are those of the CPU",
+            "has CPU times",
             value="cputime",
-            expected="the time that a collective takes",
-            hint="run it without -C",
+            expected="times of the collective",
+            hint="run nccl-tests without -C",
         )
     halves = tuple(at for at, name in enumerate(names) if name == "time")
     known = all(names[at : at + len(_HALF)] == _HALF for at in halves)
     if names[:3] != ("size", "count", "type") or not halves or not known:
         given.refuse(
             number,
-            "is no heading of nccl-tests",
+            "invalid heading of nccl-tests",
             value=line,
             expected="size count type ... time algbw busbw #wrong time algbw busbw #wrong",
         )
@@ -95,21 +95,21 @@ def _columns(line: str, number: int, given: BenchmarkInput) -> _Columns:
 
 
 def _operation(program: str, given: BenchmarkInput) -> tuple[str, str | None]:
-    """The benchmark's name and the collective.
+    """Returns the name of the benchmark and the collective.
 
     Raises:
-        ConfigError: nothing says which it is.
+        ConfigError: The collective is unknown.
     """
     found = _PROGRAM.findall(program)
     if given.operation is not None:
         return found[-1] + "_perf" if found else given.operation, given.operation
     if not found:
         raise mistake(
-            "does not say which collective was measured",
+            "does not state the collective",
             source=given.source,
-            expected="a line `# Collective test concluded: all_reduce_perf`, or a name of the file "
-            "such as all_reduce_perf.txt",
-            hint="say it: --collective all_reduce",
+            expected="a line `# Collective test concluded: all_reduce_perf`, or a file name such "
+            "as all_reduce_perf.txt",
+            hint="set it: --collective all_reduce",
         )
     return found[-1] + "_perf", _OPERATIONS.get(found[-1], found[-1]) or None
 
@@ -126,22 +126,22 @@ def _rows(
     names, halves = columns
     if names[-1] == "timestamp":
         names, cells = names[:-1], cells[: len(names) - 1]
-    # Of what is only run in place, the half that is out of place is empty.
+    # The out-of-place half of in-place programs is empty.
     short = len(halves) == 2 and len(cells) == len(names) - (halves[1] - halves[0])
     if not short and len(cells) != len(names):
         given.refuse(
             line,
-            f"has {len(cells)} columns where the heading has {len(names)}",
+            f"has {len(cells)} columns, but the heading has {len(names)}",
             value=" ".join(cells),
             expected=", ".join(names),
-            hint="output of the job may have got in between: remove what is not the benchmark's",
+            hint="remove lines that are not output of the benchmark",
         )
     benchmark, operation = _operation(program, given)
     shared = {
         "benchmark": benchmark,
         "operation": operation,
         "ranks": ranks,
-        "size_bytes": given.parse_count(cells[0], line, "size"),
+        "size_bytes": given.integer(cells[0], line, "size"),
         "datatype": cells[names.index("type")],
     }
     starts = [(halves[0], True)] if short else list(zip(halves, (False, True), strict=False))
@@ -159,7 +159,7 @@ def _half(cells: dict[str, str], line: int, given: BenchmarkInput) -> dict[str, 
         "bytes_per_s": given.number(cells["algbw"], line, "algbw") * 1e9,
     }
     wrong = next((cell for name, cell in cells.items() if name in _WRONG), "N/A")
-    # Before versions counted wrong elements, they told the greatest error.
+    # Old versions report the largest error, not the number of wrong elements.
     counted = "#wrong" in cells and wrong != "N/A"
     return found | ({"wrong": int(given.number(wrong, line, "#wrong"))} if counted else {})
 
@@ -173,7 +173,7 @@ _Number = Annotated[float, Field(ge=0, le=1e15)]
 class _Half(Table):
     model_config = ConfigDict(extra="ignore")
 
-    time: Annotated[_Number, Field(description="A time; those of the CPU (-C) are not read.")]
+    time: Annotated[_Number, Field(description="A time; CPU times (-C) are not read.")]
     alg_bw: _Number
     nwrong: int | float | str | None = None
 
@@ -191,13 +191,13 @@ class _Result(Table):
 class _Written(Table):
     model_config = ConfigDict(extra="ignore")
 
-    results: Annotated[list[_Result], Field(description="What nccl-tests writes with -J FILE.")]
+    results: Annotated[list[_Result], Field(description="The output of nccl-tests with -J FILE.")]
     args: list[Any] = Field(default_factory=list)
     devices: list[Any] = Field(default_factory=list)
 
 
 def _json_rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
-    expected = "what nccl-tests writes with -J FILE.json"
+    expected = "the output of nccl-tests with -J FILE.json"
     tables = parse_json(text, source=given.source, expected=expected)
     written = validated(_Written, tables, source=given.source)
     program = str(written.args[0]) if written.args else given.source
@@ -218,10 +218,10 @@ def _json_rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
                 in_place=in_place,
                 time_us=half.time,
                 bytes_per_s=half.alg_bw * 1e9,
-                iterations=_maybe_whole(result.actual_iterations),
-                wrong=_maybe_whole(half.nwrong),
+                iterations=_optional_integer(result.actual_iterations),
+                wrong=_optional_integer(half.nwrong),
             )
 
 
-def _maybe_whole(value: float | str | None) -> int | None:
+def _optional_integer(value: float | str | None) -> int | None:
     return int(value) if isinstance(value, int | float) and 0 <= value <= MOST else None

@@ -1,11 +1,11 @@
-"""OSU micro-benchmarks: ``osu_latency``, ``osu_bw``, ``osu_allreduce`` and their kin.
+"""OSU micro-benchmarks: ``osu_latency``, ``osu_bw``, ``osu_allreduce`` and related programs.
 
 A run is a title (``# OSU MPI Allreduce Latency Test v7.4``), in newer versions a line with the
-datatype, a line of column names, and a line for each size. Several runs may follow one another, as
-in the log of a job, with other output of the job between them: it ends the table above, and is
-skipped up to the next title. A row of numbers among it is refused, as its heading is lost. ``-f``
-adds minimum, maximum and iterations, ``-z`` percentiles, ``-c`` a verdict. Times are in us,
-bandwidths in MB/s of 10^6 bytes. The number of ranks is in no file.
+datatype, a line of column names, and a line per size. A log may have several runs with other output
+of the job between them. Other output ends a table and is skipped up to the next title; rows of
+numbers after it are refused. ``-f`` adds minimum, maximum and iterations, ``-z`` percentiles, and
+``-c`` a validation result. Times are in us, bandwidths in MB/s of 10^6 bytes. The number of ranks
+is not in the files.
 
 Source: ``c/util/osu_util.c`` and ``osu_util_mpi.c`` of versions 5.3 and 7.4.
 """
@@ -32,7 +32,7 @@ _BANDWIDTHS = ("Bandwidth", "MB/s")
 _POINT_TO_POINT = frozenset({"ping_pong", "window", "bidirectional"})
 
 _WORDS = (
-    # Before those whose names they hold.
+    # Longer names before names that they contain.
     (r"neighborhood|allgatherv|gatherv|scatterv|all-?to-?all[vw]|multi|put|get|accumulate", None),
     (r"all-?reduce", "all_reduce"),
     (r"reduce_scatter", "reduce_scatter"),
@@ -60,15 +60,15 @@ class _Block(NamedTuple):
 
 
 def recognises(text: str) -> bool:
-    """Whether a text is of this tool."""
+    """Returns whether a text is output of this tool."""
     return re.search(r"^# OSU ", text, re.MULTILINE) is not None
 
 
 def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
-    """The measurements of a file, in order.
+    """Yields the measurements of a file, in order.
 
     Raises:
-        ConfigError: a line is not as it should be; the message names it.
+        ConfigError: A line is invalid; the message names it.
     """
     block: _Block | None = None
     for number, line in enumerate(text.splitlines(), start=1):
@@ -88,17 +88,17 @@ def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
             elif block.ended:
                 given.refuse(
                     number,
-                    "a row behind other output of the job, which ends the table above",
+                    "has a row after other output of the job, which ended the table",
                     value=line.strip(),
                     expected="rows below a line of column names, or a title",
-                    hint="remove what is not the benchmark's",
+                    hint="remove lines that are not output of the benchmark",
                 )
             else:
                 yield _row(cells, number, block, given)
 
 
 def _is_of_the_job(cells: list[str], block: _Block) -> bool:
-    """Whether a line is no row: it starts with a word, or has words and another width."""
+    """Returns whether a line is other output: a first word, or words and another width."""
     numbers = [_is_number(cell) for cell in cells]
     return not numbers[0] or (len(cells) != len(block.columns) and not all(numbers))
 
@@ -119,8 +119,8 @@ def _block(title: str, given: BenchmarkInput) -> _Block:
 
 
 def _columns(line: str) -> tuple[str, ...]:
-    """The names of the columns; none in lines that only say something."""
-    if len(line) > _LONGEST_HEADING:  # which a pattern of repetitions would take long to refuse
+    """Returns the names of the columns; none for comments."""
+    if len(line) > _LONGEST_HEADING:  # The pattern is slow on long lines.
         return ()
     found = tuple(re.sub(r" ?\(", "(", name) for name in _COLUMN.findall(line))
     return found if any("(us)" in name or "(MB/s)" in name for name in found) else ()
@@ -138,10 +138,10 @@ def _row(cells: list[str], line: int, block: _Block, given: BenchmarkInput) -> d
         elif base in _BANDWIDTHS:
             found["bytes_per_s"] = given.number(cell, line, name) * 1e6
         elif name == "Iterations":
-            found["iterations"] = given.parse_count(cell, line, name)
+            found["iterations"] = given.integer(cell, line, name)
         elif name == "Validation":
             found["wrong"] = 0 if cell == "Pass" else 1
-    size = given.parse_count(by_name.get("Size", "0"), line, "Size")
+    size = given.integer(by_name.get("Size", "0"), line, "Size")
     return row(
         given,
         line,

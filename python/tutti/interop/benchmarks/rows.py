@@ -1,4 +1,4 @@
-"""What the readers of benchmarks share: the columns, the meaning of sizes, cells and mistakes."""
+"""Columns, conversion of sizes and cells, and errors of all benchmark readers."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ BENCHMARKS: dict[str, type[pl.DataType]] = {
     "iterations": pl.Int64,
     "wrong": pl.Int64,
 }
-"""The columns of what benchmarks measured; what a tool does not tell is null.
+"""The columns of benchmark results; values that a tool does not report are null.
 
-``benchmark`` is the name that the tool gives it. ``operation`` is the collective in tutti's words,
-or ``ping_pong`` (time of one way), ``window`` (many messages in flight to one peer),
-``bidirectional`` (the same both ways), ``send_recv`` (every rank sends to the next one); null where
-tutti has no word for it. ``line`` counts from 1; in JSON it is the place among the results.
-``time_us`` is the average over iterations, and over ranks where the tool says so; ``min_us`` and
-``max_us`` are the extremes that it tells of, over ranks. ``bytes_per_s`` is what it calls
-bandwidth: of nccl-tests, algbw. ``wrong`` counts wrong elements; where a tool only says pass or
-fail, it is 0 or 1."""
+- ``benchmark``: the name of the benchmark in the tool.
+- ``operation``: the collective, ``ping_pong`` (one-way time), ``window`` (many messages in flight
+  to one peer), ``bidirectional`` (the same in both directions) or ``send_recv`` (each rank sends to
+  the next one). Null for other benchmarks.
+- ``line``: the line from 1, or the index among the results in JSON.
+- ``time_us``: the mean over iterations, and over ranks if the tool reports it.
+- ``min_us``, ``max_us``: the extremes over ranks.
+- ``bytes_per_s``: the bandwidth, algbw of nccl-tests.
+- ``wrong``: the number of wrong elements, or 0 and 1 for pass and fail."""
 
 _OF_ALL_SHARDS = DEALT_OUT - {"reduce_scatter"}
-"""Where OSU and IMB count the shard of one rank."""
+"""Collectives for which OSU and IMB report the shard of one rank."""
 
 _MOST = (1 << 53) - 1
 _MOST_NUMBER = 1e15
@@ -55,12 +56,12 @@ _MOST_NUMBER = 1e15
 
 @dataclass(frozen=True)
 class BenchmarkInput:
-    """What is known of a file beside its text.
+    """The known properties of a file in addition to its text.
 
     Attributes:
-        source: what errors call it.
-        ranks: how many ranks took part, if anyone said so.
-        operation: which collective it was, if anyone said so.
+        source: The name of the file in errors.
+        ranks: The number of ranks, if known.
+        operation: The collective, if known.
     """
 
     source: str
@@ -70,17 +71,17 @@ class BenchmarkInput:
     def refuse(
         self, line: int, problem: str, *, value: str = "", expected: str = "", hint: str = ""
     ) -> NoReturn:
-        """Ends reading with a mistake on a line.
+        """Raises the error of a line.
 
         Raises:
-            ConfigError: always.
+            ConfigError: Always.
         """
         raise self.mistake(line, problem, value=value, expected=expected, hint=hint)
 
     def mistake(
         self, line: int, problem: str, *, value: str = "", expected: str = "", hint: str = ""
     ) -> ConfigError:
-        """A mistake on a line."""
+        """Returns the error of a line."""
         return mistake(
             problem,
             source=f"{self.source}, line {line}",
@@ -90,52 +91,51 @@ class BenchmarkInput:
         )
 
     def by_column(self, cells: Sequence[str], columns: Sequence[str], line: int) -> dict[str, str]:
-        """The cells of a line under the names of their columns."""
+        """Returns the cells of a line by the names of their columns."""
         if len(cells) != len(columns):
             self.refuse(
                 line,
-                f"has {len(cells)} numbers where the heading has {len(columns)} columns",
+                f"has {len(cells)} numbers, but the heading has {len(columns)} columns",
                 value=" ".join(cells),
                 expected=", ".join(columns),
-                hint="output of the job may have got in between: "
-                "remove what is not the benchmark's",
+                hint="remove lines that are not output of the benchmark",
             )
         return dict(zip(columns, cells, strict=True))
 
-    def parse_count(self, cell: str, line: int, what: str, most: int = _MOST) -> int:
-        """A cell that holds a whole number from 0."""
+    def integer(self, cell: str, line: int, what: str, most: int = _MOST) -> int:
+        """Returns a cell as an integer, 0 or more."""
         number = parse_count(cell, most)
         if number is None:
             expected = f"0 to {most}"
-            self.refuse(line, f"{what} is no whole number", value=cell, expected=expected)
+            self.refuse(line, f"{what} is not an integer", value=cell, expected=expected)
         return number
 
     def number(self, cell: str, line: int, what: str) -> float:
-        """A cell that holds a number that is not negative."""
+        """Returns a cell as a number, 0 or more."""
         try:
             value = float(cell)
         except ValueError:
             value = math.nan
-        if not 0 <= value <= _MOST_NUMBER or "_" in cell:  # as no comparison with NaN is true
-            self.refuse(line, f"{what} is no number", value=cell, expected="a number such as 1.52")
+        if not 0 <= value <= _MOST_NUMBER or "_" in cell:  # Also refuses NaN.
+            self.refuse(line, f"{what} is not a number", value=cell, expected="such as 1.52")
         return value
 
     def size(self, written: int, line: int, operation: str | None, ranks: int | None) -> int:
-        """A size of a tool that counts one rank's shard, by the convention of nccl-tests."""
+        """Converts the size of one rank's shard to the convention of nccl-tests."""
         if operation not in _OF_ALL_SHARDS:
             return written
         if ranks is None:
             self.refuse(
                 line,
-                f"sizes of {operation} are those of one rank's shard here, and the file does not "
-                "say how many ranks took part",
+                f"sizes of {operation} are shards of one rank, and the file does not state the "
+                "number of ranks",
                 expected="the number of ranks",
-                hint="give it: --ranks N",
+                hint="set it: --ranks N",
             )
         return written * ranks
 
 
 def row(given: BenchmarkInput, line: int, tool: str, **cells: Any) -> dict[str, Any]:  # noqa: ANN401
-    """A row with the columns of :data:`BENCHMARKS`; what is not given is null."""
+    """Returns a row with the columns of :data:`BENCHMARKS`; missing cells are null."""
     empty: dict[str, Any] = dict.fromkeys(BENCHMARKS)
     return empty | {"file": given.source, "line": line, "tool": tool, "blocking": True} | cells

@@ -1,4 +1,4 @@
-"""Rashidi et al. 2021: ACE, an engine for collectives beside the links of an NPU."""
+"""Rashidi et al. 2021: ACE, a collective engine at the links of an NPU."""
 
 from __future__ import annotations
 

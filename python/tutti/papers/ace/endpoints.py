@@ -8,7 +8,7 @@ import polars as pl
 
 from tutti.endpoint import Configuration
 from tutti.papers import Exhibit, ExhibitResult, at_once
-from tutti.papers.ace.published import MEMORY, SURE, Published, beside
+from tutti.papers.ace.published import MEMORY, SURE, Published, compared
 from tutti.papers.ace.system import (
     BETWEEN,
     PAYLOAD,
@@ -114,16 +114,16 @@ def _figure_5(folder: Path) -> ExhibitResult:
         if kind != "ideal"
     }
     drawn = plot_curves(
-        folder / "figure_5.svg", lines, x="memory bandwidth (GB/s)", y="sent by an NPU (GB/s)"
+        folder / "figure_5.svg", lines, x="memory bandwidth (GB/s)", y="send rate of an NPU (GB/s)"
     )
     return ExhibitResult(
         frame=frame,
-        published=beside(_claims(curves["4x4x4"])),
+        published=compared(_claims(curves["4x4x4"])),
         source=f"the abstract; the analysis that goes with the figure. {SURE}",
         figures=(drawn,),
         notes=(
             "ace_ample: 64 MiB, 128 state machines, 16 banks, so that only memory and links bind.",
-            "published 128 GB/s for 90 % needs what is under way to be enough: see `readings`.",
+            "published 128 GB/s for 90 % requires enough chunks in flight: see `readings`.",
         ),
         tables={"peaks": _peaks(curves), "readings": _readings(curves["4x4x4"]["ideal"][0][1])},
     )
@@ -207,7 +207,7 @@ def _figure_6(folder: Path) -> ExhibitResult:
         ]
     )
     lines = {size: (list(SMS), [runs[size, sms] for sms in SMS]) for size in SHOWN}
-    drawn = plot_curves(folder / "figure_6.svg", lines, x="SMs", y="sent by an NPU (GB/s)")
+    drawn = plot_curves(folder / "figure_6.svg", lines, x="SMs", y="send rate of an NPU (GB/s)")
     ideal = _rate(alone(IDEAL, "4x4x4"))
     enough = next(sms for sms in SMS if runs["4x4x4", sms] >= 0.97 * ideal)
     rows = [
@@ -220,13 +220,13 @@ def _figure_6(folder: Path) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=frame,
-        published=beside([(published, float(ours)) for published, ours in rows]),
-        source=f"the text beside the figure, and what follows from 80 GB/s for each SM. {SURE}",
+        published=compared([(published, float(ours)) for published, ours in rows]),
+        source=f"the text on the figure, and values derived from 80 GB/s per SM. {SURE}",
         figures=(drawn,),
     )
 
 
 FIGURES = {
-    5: Exhibit(title="what an all-reduce sends, over memory bandwidth", make=_figure_5),
-    6: Exhibit(title="what an all-reduce sends, over SMs", make=_figure_6),
+    5: Exhibit(title="send rate of an all_reduce over memory bandwidth", make=_figure_5),
+    6: Exhibit(title="send rate of an all_reduce over SMs", make=_figure_6),
 }

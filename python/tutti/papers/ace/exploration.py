@@ -1,4 +1,4 @@
-"""Figure 9: what scratchpad and state machines bring, and how much of the time ACE is at work."""
+"""Figure 9: speedup over scratchpad size and FSMs, and the active time of ACE."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tutti.papers import Exhibit, ExhibitResult, at_once
-from tutti.papers.ace.published import ACTIVE, SURE, beside
+from tutti.papers.ace.published import ACTIVE, SURE, compared
 from tutti.papers.ace.steps import LARGEST, active_percent, all_steps
 from tutti.papers.ace.system import BATCH, BETWEEN, SAMPLE, ace, alone, step
 from tutti.report.plot import plot_curves
@@ -27,7 +27,7 @@ Design = tuple[str, int]
 
 
 def _figure_9(folder: Path) -> ExhibitResult:
-    """All-reduce and iterations over designs, and the time in which ACE has a chunk."""
+    """Returns speedups of all_reduce and iterations over designs, and the active time of ACE."""
     designs = list(product(SCRATCHPADS, FSMS))
     alone_at = {between: _alone(designs, between) for between in (BETWEEN, SAMPLE)}
     trained = _trained(designs)
@@ -47,20 +47,20 @@ def _figure_9(folder: Path) -> ExhibitResult:
         sram: (list(FSMS), [alone_at[BETWEEN][sram, fsms] for fsms in FSMS]) for sram in SCRATCHPADS
     }
     drawn = plot_curves(
-        folder / "figure_9.svg", lines, x="state machines", y="all-reduce, over 4 MiB and 16"
+        folder / "figure_9.svg", lines, x="FSMs", y="all_reduce speedup over 4 MiB, 16 FSMs"
     )
     runs = all_steps()
     active = {model: active_percent(runs[model, LARGEST, "ace"]) for model in BATCH}
     return ExhibitResult(
         frame=frame,
-        published=beside([(published, active[model][1]) for model, published in ACTIVE.items()]),
-        source=f"the words beside the figure; recalled values of its second half. {SURE}",
+        published=compared([(published, active[model][1]) for model, published in ACTIVE.items()]),
+        source=f"the text on the figure; recalled values of its second half. {SURE}",
         figures=(drawn,),
         notes=(
-            "everything is over the design with 4 MiB and 16 state machines",
-            "all-reduce: bandwidth of 64 MiB on 4x4x4; with links of 200 cycles between packages",
-            "iterations: speed on 128 NPUs, mean over the models",
-            "published: per cent of the backward pass in which ACE has a chunk",
+            "all values are relative to the design with 4 MiB and 16 FSMs",
+            "all_reduce: bandwidth of 64 MiB on 4x4x4; also with links of 200 cycles",
+            "iterations: speed on 128 NPUs, geometric mean over the models",
+            "published: per cent of the backward pass in which ACE processes a chunk",
         ),
         tables={
             "active": pl.DataFrame(
@@ -75,7 +75,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
 
 
 def _alone(designs: list[Design], between: int) -> dict[Design, float]:
-    """Bandwidth of an all-reduce, over that of the chosen design."""
+    """Returns the bandwidth of an all_reduce relative to the chosen design."""
 
     def rate(design: Design) -> float:
         sram, fsms = design
@@ -86,7 +86,7 @@ def _alone(designs: list[Design], between: int) -> dict[Design, float]:
 
 
 def _trained(designs: list[Design]) -> dict[Design, float]:
-    """Speed of iterations, over that of the chosen design: the mean over the models."""
+    """Returns the speed of iterations relative to the chosen design, averaged over the models."""
 
     def time(ask: tuple[str, Design]) -> int:
         model, (sram, fsms) = ask
@@ -100,7 +100,7 @@ def _trained(designs: list[Design]) -> dict[Design, float]:
 
 
 def _gains(rates: dict[Design, float]) -> pl.DataFrame:
-    """What one step more in either direction brings."""
+    """Returns the gain of each increment of scratchpad or FSMs."""
     rows = []
     for index, sram in enumerate(SCRATCHPADS[1:]):
         gain = rates[sram, 16] / rates[SCRATCHPADS[index], 16] - 1
@@ -109,10 +109,8 @@ def _gains(rates: dict[Design, float]) -> pl.DataFrame:
         )
     for index, fsms in enumerate(FSMS[1:]):
         gain = rates["4 MiB", fsms] / rates["4 MiB", FSMS[index]] - 1
-        rows.append(
-            {"step": f"{FSMS[index]} to {fsms} machines", "gain_percent": round(100 * gain, 1)}
-        )
+        rows.append({"step": f"{FSMS[index]} to {fsms} FSMs", "gain_percent": round(100 * gain, 1)})
     return pl.DataFrame(rows)
 
 
-FIGURES = {9: Exhibit(title="scratchpad, state machines, and ACE's time at work", make=_figure_9)}
+FIGURES = {9: Exhibit(title="scratchpad, FSMs and active time of ACE", make=_figure_9)}

@@ -1,6 +1,6 @@
-"""What the paper says, and how sure that is.
+"""Published values, and their confidence.
 
-The copy of the paper that could be read has lost its digits. Each value says where it is from:
+The available copy of the paper has lost its digits. Each value states its source:
 
 - V: verified in a public source (the abstract, ASTRA-sim's public code)
 - S: stated by the paper's text, in words
@@ -28,9 +28,9 @@ class Published:
     """A value of the paper.
 
     Attributes:
-        quantity: What it is, with its unit.
+        quantity: The quantity, with its unit.
         value: The value.
-        sure: How sure it is: V, S, D, B or R.
+        sure: The confidence: V, S, D, B or R.
     """
 
     quantity: str
@@ -43,7 +43,7 @@ SPEEDUPS = {
     "gnmt": (Published("GNMT", 1.12, "V"), Published("GNMT, most", 1.17, "V")),
     "dlrm": (Published("DLRM", 1.13, "V"), Published("DLRM, most", 1.19, "V")),
 }
-"""Iteration time of the best baseline over that of ACE: mean over sizes, and the most."""
+"""Speedup of an iteration over the best baseline: mean over sizes, and maximum."""
 
 UTILISATION = (
     Published("network utilisation, ACE over baselines, mean", 1.44, "V"),
@@ -51,19 +51,19 @@ UTILISATION = (
 )
 MEMORY = Published("memory bandwidth, baseline over ACE, for 90 % of ideal", 3.5, "V")
 BACKGROUND = {"comp_opt": Published("comp_opt", 1.05, "R"), "ace": Published("ace", 1.2, "R")}
-"""Iteration time with the default loop over that with tables in the background."""
+"""Speedup of an iteration with tables in the background over the default loop."""
 ACTIVE = {
     "resnet50": Published("ResNet-50", 96.4, "R"),
     "gnmt": Published("GNMT", 91.3, "R"),
     "dlrm": Published("DLRM", 88.3, "R"),
 }
-"""In how many per cent of the backward pass ACE has a chunk."""
+"""Per cent of the backward pass in which ACE processes a chunk."""
 AREA = Published("area, mm2", 5.34, "R")
 POWER = Published("power, W", 4.26, "R")
 
 
-def beside(rows: list[tuple[Published, float]]) -> pl.DataFrame:
-    """Published values, ours and their ratio, with how sure the published one is."""
+def compared(rows: list[tuple[Published, float]]) -> pl.DataFrame:
+    """Returns published values, tutti's values, their ratio and the confidence."""
     return pl.DataFrame(
         [
             {

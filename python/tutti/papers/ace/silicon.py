@@ -9,7 +9,7 @@ import polars as pl
 from tutti.endpoint import AceSettings, Npu
 from tutti.energy import Interval
 from tutti.papers import Exhibit, ExhibitResult
-from tutti.papers.ace.published import AREA, POWER, SURE, Published, beside
+from tutti.papers.ace.published import AREA, POWER, SURE, Published, compared
 from tutti.silicon import cost
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 LINKS = 6
 SENT = 300e9
-"""Bytes a second: the peak of 4x4x4."""
+"""Bytes per second: the peak of 4x4x4."""
 ACCELERATOR = (815.0, 300.0)
 """mm2 and W of the accelerator that the paper's NPU resembles (V100, NVIDIA's datasheet)."""
 
 
 def _table_4(folder: Path) -> ExhibitResult:
-    """What each component takes, with bounds."""
+    """Returns area and power per component, with bounds."""
     del folder
     found = cost(AceSettings(), Npu(), links=LINKS, bytes_per_second=SENT)
     area = power = Interval(0.0, 0.0, 0.0)
@@ -45,7 +45,7 @@ def _table_4(folder: Path) -> ExhibitResult:
                 for name, of_area, of_power in rows
             ]
         ),
-        published=beside(
+        published=compared(
             [
                 (AREA, area.nominal),
                 (POWER, power.nominal),
@@ -61,4 +61,4 @@ def _table_4(folder: Path) -> ExhibitResult:
     )
 
 
-TABLES = {4: Exhibit(title="area and power of ACE, component by component", make=_table_4)}
+TABLES = {4: Exhibit(title="area and power of ACE by component", make=_table_4)}

@@ -12,7 +12,7 @@ import polars as pl
 
 from tutti.endpoint import configurations
 from tutti.papers import Exhibit, ExhibitResult, at_once
-from tutti.papers.ace.published import BACKGROUND, SPEEDUPS, SURE, UTILISATION, beside
+from tutti.papers.ace.published import BACKGROUND, SPEEDUPS, SURE, UTILISATION, compared
 from tutti.papers.ace.system import BATCH, SAMPLE, SIZES, step
 from tutti.report.plot import plot_curves, plot_stacked_bars
 
@@ -188,7 +188,7 @@ def _figure_11(folder: Path) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=frame,
-        published=beside(_claims(runs)),
+        published=compared(_claims(runs)),
         source=f"the abstract. {SURE}",
         figures=tuple(drawn),
         notes=(
@@ -326,8 +326,8 @@ def _figure_12(folder: Path) -> ExhibitResult:
     }
     return ExhibitResult(
         frame=frame,
-        published=beside([(published, gains[name]) for name, published in BACKGROUND.items()]),
-        source=f"recalled values beside the figure. {SURE}",
+        published=compared([(published, gains[name]) for name, published in BACKGROUND.items()]),
+        source=f"recalled values of the figure. {SURE}",
         figures=(plot_stacked_bars(folder / "figure_12.svg", bars, y="iteration (ms)"),),
         notes=("the later half of 8 iterations", NOT_PUBLISHED),
     )

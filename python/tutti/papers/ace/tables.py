@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _table_5(folder: Path) -> ExhibitResult:
-    """What every run of this paper is given."""
+    """Returns the parameters of all runs of this paper."""
     del folder
     npu, ace = Npu(), AceSettings()
     local, vertical, _ = rings("4x4x4")
@@ -26,21 +26,21 @@ def _table_5(folder: Path) -> ExhibitResult:
         ("compute", str(npu.arithmetic), "B"),
         ("SMs", str(npu.sms), "B"),
         ("clock", str(npu.clock), "R"),
-        ("an SM pulls", str(npu.per_sm), "R, D"),
+        ("memory bandwidth per SM", str(npu.per_sm), "R, D"),
         ("memory", str(npu.memory), "B"),
         ("bus, each direction", str(npu.bus), "R"),
         ("link inside a package", f"{local.rate}, {local.latency}", "R; latency V"),
         ("link between packages", f"{vertical.rate}, {vertical.latency}", "R"),
-        ("part of a link that is data", "0.94", "R"),
+        ("payload share of a link", "0.94", "R"),
         ("chunk, message, packet", f"64 KiB, 8 KiB, {ace.packet}", "R"),
         ("scratchpad", str(ace.sram), "B"),
-        ("state machines", str(ace.fsms), "B"),
+        ("FSMs", str(ace.fsms), "B"),
         ("ALUs", str(ace.alus), "B"),
         ("banks, width of buses", f"{ace.banks}, {ace.width} B", "R"),
-        ("samples of an NPU", ", ".join(f"{m} {n}" for m, n in BATCH.items()), "R"),
-        ("state machines by phase", "by the time of a chunk in each", "inferred"),
+        ("samples per NPU", ", ".join(f"{m} {n}" for m, n in BATCH.items()), "R"),
+        ("FSMs per phase", "in proportion to the time of a chunk", "inferred"),
         ("partitions", "rate of the links in use x chunk", "words S, rest inferred"),
-        ("room in the next partition", "taken when a phase is over", "inferred"),
+        ("buffer space of the next phase", "reserved at the end of a phase", "inferred"),
     ]
     return ExhibitResult(
         frame=pl.DataFrame(rows, schema=["parameter", "value", "sure"], orient="row"),
@@ -49,7 +49,7 @@ def _table_5(folder: Path) -> ExhibitResult:
 
 
 def _table_6(folder: Path) -> ExhibitResult:
-    """What communication gets, and what that leaves."""
+    """Returns the resources of communication, and the remaining ones."""
     del folder
     return ExhibitResult(
         frame=pl.DataFrame([_row(configuration) for configuration in configurations().values()]),
@@ -72,6 +72,6 @@ def _row(configuration: Configuration) -> dict[str, object]:
 
 
 TABLES = {
-    5: Exhibit(title="parameters, and how sure each is", make=_table_5),
-    6: Exhibit(title="the configurations compared", make=_table_6),
+    5: Exhibit(title="parameters and their confidence", make=_table_5),
+    6: Exhibit(title="configurations", make=_table_6),
 }

@@ -1,7 +1,7 @@
-"""What the paper says, and how it was read.
+"""Published values, and how they were read.
 
-The text could be read, the figures not: values per application and per size are not known. Each
-value that is compared stands in the text, in the section named.
+Only the text was legible, not the figures: values per application and per size are unknown. Each
+compared value is from the text of the stated section.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CITATION = (
 )
 
 NETWORKS = ("mesh", "torus", "flattened_butterfly", "adapt_noc")
-"""What ARIES is compared with."""
+"""The baselines of ARIES."""
 
 SPEEDUPS: dict[tuple[str, int], tuple[float, float, float, float]] = {
     ("ring", 4): (2.10, 2.10, 1.52, 1.48),
@@ -24,25 +24,25 @@ SPEEDUPS: dict[tuple[str, int], tuple[float, float, float, float]] = {
     ("multi_tree", 4): (2.55, 1.44, 1.03, 1.25),
     ("multi_tree", 8): (2.21, 1.28, 1.08, 1.23),
 }
-"""Execution time over that of ARIES, by algorithm and side; networks as above (section V-B)."""
+"""Speedup of ARIES over each of `NETWORKS`, by algorithm and side (section V-B)."""
 
 ENERGY_SAVED: dict[int, tuple[float, float, float, float]] = {
     4: (30.5, 28.9, 21.2, 17.5),
     8: (38.8, 33.8, 29.2, 20.7),
 }
-"""Per cent of the network's energy, mean over applications and algorithms (section V-C)."""
+"""Per cent of the network energy, mean over applications and algorithms (section V-C)."""
 
 TRANSFORMER_COMMUNICATION = {"ring": 33.7, "double_binary_tree": 51.9, "multi_tree": 19.5}
-"""Per cent by which communication is shorter, mean over networks (section V-B)."""
+"""Reduction of communication time in per cent, mean over networks (section V-B)."""
 
 AREA_OF_NETWORK = 8.3
 """mm2 of all routers, 8x8 (section V-D)."""
 AREA_MORE = 0.3
-"""mm2 more in ARIES (section V-D)."""
+"""Additional mm2 of ARIES (section V-D)."""
 
 
 def compared(rows: list[tuple[str, float, float]]) -> pl.DataFrame:
-    """Published values, ours and their ratio.
+    """Returns published values, tutti's values and their ratio.
 
     Args:
         rows: quantity, published, ours.

@@ -142,7 +142,7 @@ def _table_1(folder: Path) -> ExhibitResult:
             )
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="Table I, its formulas with numbers put in; counted: in the reducing half of ours",
+        source="formulas of Table I evaluated; counted: the reducing half of tutti's schedules",
         notes=tuple(f"{line.name}: {line.note}" for line in LINES if line.note),
     )
 
@@ -159,10 +159,10 @@ def _table_2(folder: Path) -> ExhibitResult:
         ("hop", f"{DEFAULT.hop}: 10 ns and two router cycles", "section V; their sum inferred"),
         ("VCs, flits of each", "4, 32", "section V"),
         ("flit", "68 B: what a link carries in a cycle", "inferred"),
-        ("long wires", "as quick as short ones", "inferred"),
-        ("bypass wires of a line, each way", str(DEFAULT.wires), "Table I; section III-B says two"),
+        ("long wires", "same latency as short wires", "inferred"),
+        ("bypass wires per line, direction", str(DEFAULT.wires), "Table I; two in section III-B"),
         ("muxes", f"{DEFAULT.muxes} wire at a port", "inferred from figure 6(c)"),
-        ("configured anew between phases", f"yes, in {DEFAULT.switch}", "inferred"),
+        ("reconfigured between phases", f"yes, in {DEFAULT.switch}", "inferred"),
         ("flattened butterfly", DEFAULT.butterfly, "inferred from figure 10(c)"),
         ("chunks of half a double tree", str(DEFAULT.chunks), "inferred"),
         ("accumulators of a group", str(DEFAULT.accumulators), "inferred; literally 2"),
@@ -170,12 +170,12 @@ def _table_2(folder: Path) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=pl.DataFrame(rows, schema=["parameter", "value", "source"], orient="row"),
-        source="Table II and section V; what is inferred is looked at in figure 10's sensitivities",
+        source="Table II and section V; figure 10 has sensitivities of inferred parameters",
     )
 
 
 TABLES = {
     1: Exhibit(title="links, chunks and steps of the algorithms", make=_table_1),
-    2: Exhibit(title="the machine, and how the paper was read", make=_table_2),
+    2: Exhibit(title="parameters and their sources", make=_table_2),
 }
 """The tables of this module, by number."""

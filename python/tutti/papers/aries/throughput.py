@@ -1,4 +1,4 @@
-"""Figure 9: bytes a second that an all-reduce comes to, over sizes."""
+"""Figure 9: throughput of an all_reduce over sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SIZES = tuple(Size(bytes=1024 << power) for power in range(12))
 """1 KiB to 2 MiB (section V-A)."""
 SHOWN = ("mesh", "torus", "aries")
-"""What the figure compares."""
+"""The compared networks."""
 DBT, MT = "double_binary_tree", "multi_tree"
 LABELS = {"ring": "ring", DBT: "DBT", MT: "MT"}
 
@@ -31,11 +31,11 @@ ALPHA_BETA = {
     (8, "bandwidth"): ((1.01, 1024), (1.14, 16384), (1.39, 65536), (1.95, 2097152)),
     (8, "latency"): ((6.28, 1024), (2.88, 16384), (1.61, 65536), (1.02, 2097152)),
 }
-"""How many times as fast as the ring a step of 12 ns and 68 GB/s says, every step one hop (D)."""
+"""Speedup over the ring with steps of 12 ns and 68 GB/s, one hop each (D)."""
 
 
 def _curves(side: int, algorithm: str) -> dict[str, list[tuple[Size, float]]]:
-    """GB/s over sizes, by network and variant."""
+    """Returns GB/s over sizes, by network and variant."""
     asked: list[tuple[str, Variant]] = []
     for network in SHOWN:
         ways = variants(network, algorithm, side, Readings(both_ways=True))
@@ -75,14 +75,14 @@ def _figure_9(folder: Path) -> ExhibitResult:
     )
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="the figure's values are not known; section V-A says in words what it shows",
+        source="the figure's values are not known; section V-A describes it in words",
         figures=figures,
         tables={"alpha_beta": _alpha_beta(found), "words": _words(found)},
     )
 
 
 def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
-    """Ours beside what steps of one hop each would come to."""
+    """Returns tutti's throughput compared with steps of one hop each."""
     rows = []
     for (side, way), expected in ALPHA_BETA.items():
         curves = found[side, "ring"]
@@ -103,7 +103,7 @@ def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]
 
 
 def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
-    """What section V-A says of the figure, and whether it holds here."""
+    """Returns the claims of section V-A on the figure, and tutti's values."""
 
     def at(side: int, algorithm: str, way: str, size: int) -> float:
         return dict(found[side, algorithm][way])[Size(bytes=size)]
@@ -144,7 +144,10 @@ def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) ->
             ),
         ]
     return pl.DataFrame(
-        [{"claim": claim, "published": said, "ours": round(ours, 2)} for claim, said, ours in rows]
+        [
+            {"claim": claim, "published": published, "ours": round(ours, 2)}
+            for claim, published, ours in rows
+        ]
     )
 
 

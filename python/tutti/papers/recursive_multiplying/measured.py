@@ -31,7 +31,7 @@ from tutti.papers.recursive_multiplying.published import (
     DATATYPE,
     TABLE_1,
     TABLE_2,
-    beside,
+    compared,
 )
 from tutti.platforms import platform
 from tutti.report.plot import plot_curves
@@ -128,7 +128,7 @@ def _table_1(_folder: Path) -> ExhibitResult:
         ]
     return ExhibitResult(
         frame=frame,
-        published=beside(claims),
+        published=compared(claims),
         source="Table 1; section 5.1: linear regression over one to eight peers",
         notes=(
             """Ours is a broadcast on the machine fitted to Table 2, not to this table. There a \
@@ -140,7 +140,7 @@ something that an all_reduce does not pay.""",
 
 
 def _table_2(_folder: Path) -> ExhibitResult:
-    """Every row beside the published one; the parameters, and how much hangs on each."""
+    """Returns all rows with published values, the parameters and their sensitivities."""
     rows = []
     for row in watched("rows", TABLE_2):
         ours, theirs = _predicted(FITTED, row.ranks, BLOCKS), published(row)
@@ -246,7 +246,9 @@ def _figure_9(folder: Path) -> ExhibitResult:
     )
     return ExhibitResult(
         frame=frame,
-        published=beside([("times out of 22 below recursive doubling", 22, "section 5.3", faster)]),
+        published=compared(
+            [("times out of 22 below recursive doubling", 22, "section 5.3", faster)]
+        ),
         source="Fig. 9; its medians and minima are those of Table 2. Its tds curves are not in it",
         figures=(drawn,),
     )
@@ -280,7 +282,7 @@ def _sweep(folder: Path, number: int, ranks: int, schedules: tuple[str, ...]) ->
     claims = [(quantity, value, "section 5.4", knee) for quantity, value in rows]
     return ExhibitResult(
         frame=frame,
-        published=beside(claims),
+        published=compared(claims),
         source=f"Fig. {number} and section 5.4; {PICTURE}",
         figures=(drawn,),
         notes=(
@@ -357,7 +359,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=frame,
-        published=beside(claims),
+        published=compared(claims),
         source="Fig. 12, made again from Tables 1 and 2; section 5.5",
         figures=(drawn,),
         notes=("Differences are of recursive multiplying, as fractions of the model's time.",),
@@ -426,7 +428,7 @@ def _scatter(folder: Path, number: int, which: str) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=frame,
-        published=beside(claims),
+        published=compared(claims),
         source=f"Fig. {number} and section 5.7; {PICTURE}",
         figures=(drawn,),
         notes=(f"Stages of at most a{WIDEST}, N up to {SCATTERED[-1]}: our choice, for time.",),

@@ -1,4 +1,4 @@
-"""What the paper says: its tables, what its text says of its figures, and how it measured."""
+"""Published values of tables, values of figures stated in the text, and the method."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SIZE = "8 B"
 DATATYPE = "int64"
 
 BLOCK = 10
-"""All_reduces in a row that were timed together (section 5.2)."""
+"""Consecutive all_reduces per timing (section 5.2)."""
 ALLOCATIONS = 40
-"""Node allocations, at least (section 5.2)."""
+"""Minimum number of node allocations (section 5.2)."""
 
 TABLE_1 = {"minimum": (1.34, 0.34), "median": (1.51, 0.38)}
 """alpha_p and alpha_r in us, non-blocking sends (Table 1)."""
@@ -30,10 +30,10 @@ class Table2Row:
 
     Attributes:
         ranks: The process count.
-        schedule: Of recursive multiplying.
-        minimum: Both least times.
+        schedule: The schedule of recursive multiplying.
+        minimum: Both minimum times.
         median: Both median times.
-        reductions: By how much the second is below the first, in per cent: minimum and median.
+        reductions: Reduction of minimum and median in per cent.
     """
 
     ranks: int
@@ -60,15 +60,15 @@ TABLE_2 = (
 
 
 def doubling(ranks: int) -> str:
-    """Recursive doubling as MPICH does it, in the notation of recursive multiplying."""
+    """Returns MPICH's recursive doubling in the notation of recursive multiplying."""
     power = 1 << (ranks.bit_length() - 1)
     stages = ",".join(["a2"] * (power.bit_length() - 1))
     rest = ranks - power
     return f"c{2 * rest}m2,{stages},e{2 * rest}m2" if rest else stages
 
 
-def beside(rows: list[tuple[str, float, str, float]]) -> pl.DataFrame:
-    """Published values beside ours: columns quantity, published, ours, where."""
+def compared(rows: list[tuple[str, float, str, float]]) -> pl.DataFrame:
+    """Returns published and tutti's values: columns quantity, published, ours, where."""
     return pl.DataFrame(
         [
             {"quantity": quantity, "published": published, "ours": float(ours), "where": where}

@@ -14,7 +14,7 @@ import polars as pl
 import tutti
 from tutti.models import b_opt, time_of_uniform_stages
 from tutti.papers import Exhibit, ExhibitResult
-from tutti.papers.recursive_multiplying.published import DATATYPE, SIZE, beside
+from tutti.papers.recursive_multiplying.published import DATATYPE, SIZE, compared
 from tutti.platforms import platform
 from tutti.report import draw_program_graph, draw_timeline
 from tutti.report.plot import plot_curves
@@ -64,7 +64,7 @@ class Simulated:
     shown: Ask
     title: str
     claims: tuple[Claim, ...] = ()
-    beside: tuple[Ask, ...] = ()
+    references: tuple[Ask, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -122,7 +122,7 @@ SIMULATED: dict[int, Simulated] = {
                 _ratio(PIPELINED_8, DOUBLING_8),
             ),
         ),
-        beside=(DOUBLING_8,),
+        references=(DOUBLING_8,),
     ),
     20: Simulated(
         SPLIT,
@@ -144,10 +144,10 @@ keeps its rank until it has arrived, the skew is one collapse, 603.2 ns. The pap
         ),
     ),
     21: Simulated(
-        MERGE_1, "merging (m1g2a3,n1g3a2) on 7 ranks", _merged(MERGE_1, 100), beside=(SPLIT,)
+        MERGE_1, "merging (m1g2a3,n1g3a2) on 7 ranks", _merged(MERGE_1, 100), references=(SPLIT,)
     ),
     22: Simulated(
-        MERGE_3, "merging (m3g2a2,n3g2a2) on 7 ranks", _merged(MERGE_3, 200), beside=(SPLIT,)
+        MERGE_3, "merging (m3g2a2,n3g2a2) on 7 ranks", _merged(MERGE_3, 200), references=(SPLIT,)
     ),
     23: Simulated(
         ELIMINATION_6,
@@ -166,7 +166,7 @@ keeps its rank until it has arrived, the skew is one collapse, 603.2 ns. The pap
                 _ratio(ELIMINATION_7, SPLIT),
             ),
         ),
-        beside=(DOUBLING_8, ELIMINATION_7, SPLIT),
+        references=(DOUBLING_8, ELIMINATION_7, SPLIT),
         notes=("A round is a third of a2,a2,a2 on 8 ranks: one message and one fold.",),
     ),
 }
@@ -187,7 +187,7 @@ def _figure_3(folder: Path) -> ExhibitResult:
             {"ratio": ratio, "b_opt": best, "best_whole_b": min(times, key=times.__getitem__)}
         )
     frame = pl.DataFrame(rows)
-    published = beside(
+    published = compared(
         [
             ("b_opt at ratio 4", 3.97, "derived from equation (5)", _at(frame, 4.0)),
             ("b_opt at ratio 1", 1.72, "derived from equation (5)", _at(frame, 1.0)),
@@ -223,7 +223,7 @@ def _figure_4(folder: Path) -> ExhibitResult:
     best = (
         frame.sort("time_us").group_by("ranks", maintain_order=True).first()["b"].unique().to_list()
     )
-    published = beside(
+    published = compared(
         [
             ("best whole b, the same for every N", 4, "caption and equation (5): 3.97", best[0]),
             (
@@ -257,7 +257,7 @@ def _figure_17(folder: Path) -> ExhibitResult:
     graph = program_graph(schedule)
     kinds = Counter(str(graph.nodes[task]["kind"]) for task in graph)
     frame = pl.DataFrame({"task": list(kinds), "count": list(kinds.values())}).sort("task")
-    published = beside(
+    published = compared(
         [
             ("start tasks", 6, "Fig. 17: one for each process", kinds["start"]),
             ("put tasks", 18, "derived: 6 x (2 + 1) messages", kinds["put"]),
@@ -278,7 +278,7 @@ def _simulated(number: int, folder: Path) -> ExhibitResult:
         (name, ranks): tutti.simulate(
             tutti.schedule(name, ranks=ranks), machine, size=SIZE, datatype=DATATYPE
         )
-        for name, ranks in (figure.shown, *figure.beside)
+        for name, ranks in (figure.shown, *figure.references)
     }
     shown = runs[figure.shown]
     drawn = draw_timeline(folder / f"figure_{number}.svg", shown.timeline, shown.messages_frame)
@@ -297,7 +297,7 @@ def _simulated(number: int, folder: Path) -> ExhibitResult:
     claims = [(c.quantity, c.published, c.where, c.ours(runs)) for c in figure.claims]
     return ExhibitResult(
         frame=frame,
-        published=beside(claims) if claims else None,
+        published=compared(claims) if claims else None,
         source=f"Fig. {number} and section 6",
         figures=(drawn,),
         notes=figure.notes,

@@ -17,7 +17,7 @@ from tutti.mpi.distance import NOTE
 from tutti.mpi.machine import this_machine
 from tutti.papers import Exhibit, ExhibitResult, watched
 from tutti.papers.recursive_multiplying.measured import factored
-from tutti.papers.recursive_multiplying.published import TABLE_1, beside, doubling
+from tutti.papers.recursive_multiplying.published import TABLE_1, compared, doubling
 from tutti.papers.recursive_multiplying_live import runs
 from tutti.report.boxes import plot_multicasts
 from tutti.report.plot import plot_boxes, plot_curves
@@ -82,7 +82,7 @@ def _table_1(_folder: Path) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        published=beside(claims),
+        published=compared(claims),
         source=f"Table 1; section 5.1: linear regression over one to {FITTED_PEERS} peers",
         notes=(*_notes(), "Intervals of 95 % by resampling the measured times."),
     )
@@ -109,7 +109,7 @@ def _table_2(_folder: Path) -> ExhibitResult:
     ]  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=beside(claims),
+        published=compared(claims),
         source="Table 2: its schedules up to N = 64, an 8-byte sum, blocks of 10 in a row",
         notes=(
             *_notes(),
@@ -168,7 +168,7 @@ def _figure_8(folder: Path) -> ExhibitResult:
     ]  # fmt: skip
     return ExhibitResult(
         frame=found,
-        published=beside(claims),
+        published=compared(claims),
         source="Fig. 8 and section 5.1; its boxes exist only as a picture and are not read off",
         figures=(plot_multicasts(folder / "figure_8.svg", frame),),
         notes=(*_notes(), "A blocking send holds its sender until the message has arrived."),
@@ -199,7 +199,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
     faster = frame.filter(pl.col("rm_median_ms") < pl.col("rd_median_ms")).height
     return ExhibitResult(
         frame=frame,
-        published=beside(
+        published=compared(
             [(f"medians out of {frame.height} below recursive doubling", frame.height,
               "section 5.3", faster)]
         ),
@@ -247,7 +247,7 @@ def _sweep(folder: Path, number: int) -> ExhibitResult:
     ]  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=beside(claims),
+        published=compared(claims),
         source=f"Fig. {number} and section 5.4; its curves exist only as a picture",
         figures=(drawn,),
         tables={"the fastest at each size": best},
@@ -302,7 +302,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
     ]  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=beside(claims),
+        published=compared(claims),
         source="Fig. 12, of recursive multiplying; the model has the parameters of Table 1, live",
         figures=(drawn,),
         notes=_notes(),
@@ -334,7 +334,7 @@ def _figure_13(folder: Path) -> ExhibitResult:
     spread = max(frame["minimum_ms"]) / min(frame["minimum_ms"]) - 1
     return ExhibitResult(
         frame=frame,
-        published=beside(
+        published=compared(
             [("how far the minima of block sizes lie apart, % (text: consistent)", 0.0,
               "section 5.6", 100 * spread)]
         ),
@@ -389,7 +389,7 @@ def _scatter(folder: Path, number: int) -> ExhibitResult:
     ]  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=beside(claims),
+        published=compared(claims),
         source=f"Fig. {number} and section 5.7; its points exist only as a picture",
         figures=(drawn,),
         tables={"by rank count": order},

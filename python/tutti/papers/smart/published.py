@@ -1,6 +1,6 @@
-"""What the paper says, and how it was read.
+"""Published values, and how they were read.
 
-The text could be read, the figures not: curves are known as far as the text gives numbers of them.
+Only the text was legible, not the figures: values of curves are those that the text states.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ CITATION = (
 )
 
 STATED, DERIVED, VAGUE = "stated", "derived", "vague"
-"""How sure a published value is: a number of the text; what follows from several numbers of it; a
-number that "about", "similar" or a range without its ends stands for."""
+"""The confidence of a published value: a number of the text, derived from several numbers, or a
+qualitative statement such as "about", "similar" or an open range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A published value beside ours.
+    """A published value and tutti's value.
 
     Attributes:
-        row: The experiment, as A1, B1 to B8, C1 to C4, D1 to D5, E.
-        quantity: What it is, with its unit.
-        published: What the paper says.
-        ours: What was found here; not a number where it was not run.
+        row: The experiment, A1, B1 to B8, C1 to C4, D1 to D5 or E.
+        quantity: The quantity, with its unit.
+        published: The published value.
+        ours: tutti's value; NaN if it was not run.
         confidence: `stated`, `derived` or `vague`.
-        at_least: Whether the paper says only that it is at least that.
+        at_least: Whether the published value is a lower bound.
     """
 
     row: str
@@ -44,7 +44,7 @@ class Row:
     at_least: bool = False
 
     def shown(self) -> dict[str, Any]:
-        """As a row of a frame."""
+        """Returns a row of a frame."""
         return {
             "row": self.row,
             "quantity": self.quantity,
@@ -56,7 +56,7 @@ class Row:
 
 
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
-    """Rows as a frame."""
+    """Returns rows as a frame."""
     return pl.DataFrame(
         [row.shown() for row in rows],
         schema={

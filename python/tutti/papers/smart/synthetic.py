@@ -129,7 +129,7 @@ def _figure_7(folder: Path) -> ExhibitResult:
                 "7c: flows under way, which is what the paper's count of distinct ACKs follows; "
                 "`buffered_flows` are those with an ACK in a router, `table_entries` entries in use"
             ),
-            "SFI_Complete goes with Prio=Bypass, as SFI_Greedy does; Prio=Local is shown beside it",
+            "SFI_Complete uses Prio=Bypass, as SFI_Greedy; Prio=Local is shown for comparison",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Table 1: every number of sections I and V beside ours."""
+"""Table 1: all numbers of sections I and V compared with tutti."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def to_one() -> list[Row]:
         row("C1", "baseline: saturates at, flows per cycle", 0.44, found[base].by_throughput),
         row("C1", "baseline: ACKs per flow, least", 12, first[base].loads[0].arrivals.mean),
         row("C1", "baseline: ACKs per flow, most", 18, last[base].loads[0].arrivals.mean),
-        row("C1", "baseline: flows under way before saturation", 9,
+        row("C1", "baseline: flows in flight before saturation", 9,
             last[base].loads[0].active.mean),
         row("C2", "SFI_Greedy, Local: latency over baseline", 1.0,
             first[local].latency.mean / first[base].latency.mean, VAGUE),
@@ -153,7 +153,7 @@ def to_one() -> list[Row]:
         Row(row="C4", quantity="SFI_Complete: saturates at, flows per cycle", published=1.0,
             ours=found[complete].by_throughput, at_least=True),
         row("C4", "SFI_Complete: ACKs per flow", 1, last[complete].loads[0].arrivals.mean),
-        row("C4", "SFI_Complete: flows under way (ART occupancy)", 4,
+        row("C4", "SFI_Complete: flows in flight (ART occupancy)", 4,
             last[complete].loads[0].active.mean, VAGUE),
     ]  # fmt: skip
 
@@ -181,18 +181,18 @@ def _table_1(_: Path) -> ExhibitResult:
         notes=(
             (
                 "confidence: `stated` is a number of the text; `derived` follows from several; "
-                "`vague` stands for words such as about or similar"
+                "`vague` is a qualitative statement, such as about or similar"
             ),
             (
-                f"low load is {system.LOW:g} of the ideal load; throughput is what is accepted "
-                "where 97 % of what is offered is"
+                f"low load is {system.LOW:g} of the ideal load; throughput is accepted throughput "
+                "at the load where 97 % of offered load is accepted"
             ),
-            "three times the latency at next to no load, all nodes: "
+            "three times the zero-load latency, all nodes: "
             + ", ".join(f"{name} {64 * by_latency(ALL, name):.2f}" for name in SHOWN[ALL])
             + " broadcasts per cycle",
         ),
     )
 
 
-TABLES = {1: Exhibit(title="every number of sections I and V beside ours", make=_table_1)}
+TABLES = {1: Exhibit(title="all numbers of sections I and V compared with tutti", make=_table_1)}
 """The table of this module, by number."""

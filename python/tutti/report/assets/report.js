@@ -8,7 +8,7 @@
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
-  // What depends on the theme; the figures themselves hold only the colours of the data.
+  // Colours of the theme; the figures have only the colours of the data.
   function themed(layout) {
     const axis = {
       gridcolor: colour("--grid"), linecolor: colour("--line"), zerolinecolor: colour("--line"),
@@ -32,21 +32,21 @@
     return out;
   }
 
-  // Ticks at 1, 2 and 5 of each decade where few decades are shown, at 1 otherwise.
-  function laidOut(figure) {
+  // Ticks at 1, 2 and 5 of each decade for few decades, else at 1.
+  function layoutOf(figure) {
     const layout = merged(figure.layout, themed(figure.layout));
     if (figure.layout.yaxis.type !== "log") { return layout; }
     const shown = figure.data.filter((trace) => trace.visible !== false).flatMap((trace) => trace.y);
     const decades = Math.log10(Math.max(...shown) / Math.min(...shown));
     const { tickvals, ticktext } = figure.layout.yaxis;
-    const kept = tickvals.map((_, index) => decades < 3.5 || /^10* /.test(ticktext[index]));
-    const only = (values) => values.filter((_, index) => kept[index]);
+    const visible = tickvals.map((_, index) => decades < 3.5 || /^10* /.test(ticktext[index]));
+    const only = (values) => values.filter((_, index) => visible[index]);
     return { ...layout, yaxis: { ...layout.yaxis, tickvals: only(tickvals), ticktext: only(ticktext) } };
   }
 
   async function draw() {
     const drawn = Object.entries(figures).map(([id, figure]) =>
-      Plotly.react(id, figure.data, laidOut(figure), config));
+      Plotly.react(id, figure.data, layoutOf(figure), config));
     await Promise.all(drawn);
     document.documentElement.dataset.ready = "true";
   }
@@ -56,8 +56,8 @@
       for (const trace of figures[id].data) {
         trace.visible = String(trace.meta) === select.value;
       }
-      // A new choice has a range of its own.
-      const layout = laidOut(figures[id]);
+      // Each choice has a separate range.
+      const layout = layoutOf(figures[id]);
       Plotly.react(id, figures[id].data, merged(layout, { xaxis: { autorange: true }, yaxis: { autorange: true } }), config);
     }
   }
@@ -77,7 +77,7 @@
 
   for (const select of document.querySelectorAll("select[data-charts]")) {
     select.addEventListener("change", () => choose(select));
-    // Browsers restore a form's state on reload; the charts follow it.
+    // Browsers restore the state of a form on reload; the charts follow it.
     if (select.selectedOptions.length && !select.selectedOptions[0].defaultSelected) {
       window.addEventListener("load", () => choose(select));
     }

@@ -3,16 +3,16 @@
   const scene = JSON.parse(document.getElementById("scene").textContent);
   const SVG = "http://www.w3.org/2000/svg";
   const CELL = 92, HALF = 21, LANE = 7, NIC = 29;
-  const ASIDE = [[0, -1], [0, 1], [1, 0], [-1, 0]]; // where a lane lies beside the middle, by direction
+  const ASIDE = [[0, -1], [0, 1], [1, 0], [-1, 0]]; // offset of a lane from the centre line, by direction
   const STEP = [[1, 0], [-1, 0], [0, -1], [0, 1]]; // E, W, N, S on the screen
   const NAMES = ["east", "west", "north", "south"];
   const WHY = {
     local: ["L", "a flit buffered at this router uses the port"],
     farther: ["F", "a flit from farther away uses the port"],
     no_room: ["R", "the next router has no free buffer"],
-    order: ["O", "earlier flits of its packet are still here"],
-    answers: ["A", "this router waits for more answers of its reduction"],
-    preset: ["P", "the port is kept for a broadcast's preset path"],
+    order: ["O", "earlier flits of its packet are buffered here"],
+    answers: ["A", "this router waits for further responses of the reduction"],
+    preset: ["P", "the port is reserved for the preset path of a broadcast"],
   };
   const $ = (id) => document.getElementById(id);
   const state = { cycle: scene.start, phase: 1, playing: false, follow: -1, hover: -1, last: 0 };
@@ -34,7 +34,7 @@
   ];
   const named = (router) => `(${router % scene.columns}, ${Math.floor(router / scene.columns)})`;
 
-  // What lies where in each cycle.
+  // Buffered packets by cycle and router.
   const stays = Array.from({ length: scene.cycles }, () => new Map());
   for (const [router, packet, start, end] of scene.stays) {
     for (let cycle = start; cycle <= Math.min(end, scene.cycles - 1); cycle += 1) {
@@ -43,17 +43,17 @@
     }
   }
 
-  // The mesh that never changes.
+  // The static drawing of the mesh.
   const mesh = $("mesh");
   mesh.setAttribute("viewBox", `0 0 ${CELL * scene.columns + 24} ${CELL * scene.rows + 8}`);
   const ground = make("g", {}, mesh), below = make("g", {}, mesh);
   const boxes = make("g", {}, mesh), above = make("g", {}, mesh);
   for (let router = 0; router < scene.columns * scene.rows; router += 1) {
     const [x, y] = at(router);
-    STEP.forEach(([dx, dy], way) => {
+    STEP.forEach(([dx, dy], port) => {
       const [column, row] = [router % scene.columns + dx, Math.floor(router / scene.columns) - dy];
       if (column < 0 || row < 0 || column >= scene.columns || row >= scene.rows) return;
-      const [ax, ay] = [ASIDE[way][0] * LANE, ASIDE[way][1] * LANE];
+      const [ax, ay] = [ASIDE[port][0] * LANE, ASIDE[port][1] * LANE];
       make("line", { class: "wire", x1: x + dx * HALF + ax, y1: y + dy * HALF + ay,
         x2: x + dx * (CELL - HALF) + ax, y2: y + dy * (CELL - HALF) + ay }, ground);
     });
@@ -82,9 +82,9 @@
     return `${message}: ${one.kind} from ${named(one.from)}${all}`;
   };
 
-  const lane = (router, way, hops, share, shift) => {
-    const [x, y] = at(router), [dx, dy] = STEP[way];
-    const ax = ASIDE[way][0] * shift, ay = ASIDE[way][1] * shift;
+  const lane = (router, port, hops, share, shift) => {
+    const [x, y] = at(router), [dx, dy] = STEP[port];
+    const ax = ASIDE[port][0] * shift, ay = ASIDE[port][1] * shift;
     const start = HALF, end = CELL * hops - HALF, reach = start + (end - start) * share;
     return [[x + dx * start + ax, y + dy * start + ay], [x + dx * reach + ax, y + dy * reach + ay]];
   };
@@ -107,18 +107,18 @@
 
   const drawRequests = () => {
     const share = Math.min(1, state.phase / 0.35);
-    for (const [packet, router, way, hops] of scene.requests[state.cycle]) {
+    for (const [packet, router, port, hops] of scene.requests[state.cycle]) {
       const message = messageOf(packet);
-      const [[x1, y1], [x2, y2]] = lane(router, way, hops, share, LANE + 6);
+      const [[x1, y1], [x2, y2]] = lane(router, port, hops, share, LANE + 6);
       make("line", { class: "request" + dim(message), x1, y1, x2, y2, stroke: colour(message) }, below);
     }
   };
 
   const drawFlights = () => {
     const share = Math.max(0, Math.min(1, (state.phase - 0.2) / 0.7));
-    for (const [packet, router, way, hops, copies, why] of scene.flights[state.cycle]) {
+    for (const [packet, router, port, hops, copies, why] of scene.flights[state.cycle]) {
       const message = messageOf(packet), paint = colour(message), faded = dim(message);
-      const [[x1, y1], [x2, y2]] = lane(router, way, hops, share, LANE);
+      const [[x1, y1], [x2, y2]] = lane(router, port, hops, share, LANE);
       const line = make("line", { class: "flight" + faded, x1, y1, x2, y2, stroke: paint }, above);
       pick(line, packet);
       const gone = HALF + (CELL * hops - 2 * HALF) * share;
@@ -126,31 +126,31 @@
         const [cx, cy] = at(copy), [sx, sy] = at(router);
         if (Math.abs(cx - sx) + Math.abs(cy - sy) > gone + HALF) continue;
         make("circle", { class: "copy" + faded, r: 4.4, stroke: paint,
-          cx: cx + ASIDE[way][0] * LANE, cy: cy + ASIDE[way][1] * LANE }, above);
+          cx: cx + ASIDE[port][0] * LANE, cy: cy + ASIDE[port][1] * LANE }, above);
       }
-      const [dx, dy] = STEP[way];
+      const [dx, dy] = STEP[port];
       const [tip, wing] = [7, 5.5];
       const points = [[x2 + dx * tip, y2 + dy * tip], [x2 - dx * 3 + dy * wing, y2 - dy * 3 + dx * wing],
         [x2 - dx * 3 - dy * wing, y2 - dy * 3 - dx * wing]];
       const head = make("polygon", { class: "head" + faded, fill: paint, points: points.join(" ") }, above);
       pick(head, packet);
       if (share === 1 && WHY[why]) {
-        const [bx, by] = [x2 - dx * 6 + ASIDE[way][0] * 11, y2 - dy * 6 + ASIDE[way][1] * 11];
+        const [bx, by] = [x2 - dx * 6 + ASIDE[port][0] * 11, y2 - dy * 6 + ASIDE[port][1] * 11];
         const badge = make("circle", { class: "badge" + faded, cx: bx, cy: by, r: 7 }, above);
-        make("title", {}, badge, `stopped early: ${WHY[why][1]}`);
+        make("title", {}, badge, `premature stop: ${WHY[why][1]}`);
         make("text", { class: "letter" + faded, x: bx, y: by + 3.6 }, above, WHY[why][0]);
       }
     }
   };
 
   const drawMarks = () => {
-    for (const [packet, router, what, way] of scene.marks[state.cycle]) {
+    for (const [packet, router, what, port] of scene.marks[state.cycle]) {
       const message = messageOf(packet), paint = colour(message), faded = dim(message);
       const [x, y] = at(router);
       if (what === "idle") {
-        const [[x1, y1], [x2, y2]] = lane(router, way, 1, 1, LANE);
+        const [[x1, y1], [x2, y2]] = lane(router, port, 1, 1, LANE);
         const line = make("line", { class: "idle" + faded, x1, y1, x2, y2 }, above);
-        make("title", {}, line, "reserved for a flit that was stopped before");
+        make("title", {}, line, "reserved for a flit that stopped earlier on its path");
       } else if (what === "arrived") {
         const nic = make("circle", { class: "flit" + faded, cx: x - NIC, cy: y + NIC, r: 7.5, fill: paint }, above);
         pick(nic, packet);
@@ -176,31 +176,31 @@
   };
   const drawLog = () => {
     const rows = [];
-    const wanted = (packet) => shown(messageOf(packet));
-    const alike = new Map(); // many nodes often do the same for a message
-    for (const [packet, router, what, way] of scene.marks[state.cycle]) {
-      if (!wanted(packet)) continue;
-      const key = `${messageOf(packet)},${what},${what === "idle" ? way : ""}`;
-      if (!alike.has(key)) alike.set(key, { packet, what, way, routers: [] });
+    const listed = (packet) => shown(messageOf(packet));
+    const alike = new Map(); // equal events of a message at several nodes share a row
+    for (const [packet, router, what, port] of scene.marks[state.cycle]) {
+      if (!listed(packet)) continue;
+      const key = `${messageOf(packet)},${what},${what === "idle" ? port : ""}`;
+      if (!alike.has(key)) alike.set(key, { packet, what, port, routers: [] });
       alike.get(key).routers.push(router);
     }
-    for (const { packet, what, way, routers } of alike.values()) {
+    for (const { packet, what, port, routers } of alike.values()) {
       const place = routers.length < 4 ? routers.map(named).join(", ") : `${routers.length} routers`;
       const text = { injected: `injected at ${place}`, arrived: `arrived at ${place}`,
-        dropped: `dropped at ${place}`, merged: `merged into another at ${place}`,
-        idle: `${NAMES[way]} port reserved, and no flit came: ${place}` }[what];
+        dropped: `dropped at ${place}`, merged: `combined at ${place}`,
+        idle: `${NAMES[port]} port reserved but idle: ${place}` }[what];
       rows.push(line(packet, text));
     }
-    for (const [packet, router, way, hops] of scene.requests[state.cycle]) {
-      if (wanted(packet)) rows.push(line(packet, `asks for ${counted(hops, "hop")} ${NAMES[way]} from ${named(router)}`));
+    for (const [packet, router, port, hops] of scene.requests[state.cycle]) {
+      if (listed(packet)) rows.push(line(packet, `requests ${counted(hops, "hop")} ${NAMES[port]} from ${named(router)}`));
     }
-    for (const [packet, router, way, hops, copies, why] of scene.flights[state.cycle]) {
-      if (!wanted(packet)) continue;
-      const kept = copies.length ? `, leaves ${counted(copies.length, "copy", "copies")}` : "";
-      const stop = WHY[why] ? `, stopped early: ${WHY[why][1]}` : "";
-      rows.push(line(packet, `goes ${counted(hops, "hop")} ${NAMES[way]} from ${named(router)}${kept}${stop}`));
+    for (const [packet, router, port, hops, copies, why] of scene.flights[state.cycle]) {
+      if (!listed(packet)) continue;
+      const retained = copies.length ? `, leaves ${counted(copies.length, "copy", "copies")}` : "";
+      const stop = WHY[why] ? `, premature stop: ${WHY[why][1]}` : "";
+      rows.push(line(packet, `traverses ${counted(hops, "hop")} ${NAMES[port]} from ${named(router)}${retained}${stop}`));
     }
-    if (!rows.length) rows.push(Object.assign(document.createElement("li"), { textContent: "nothing" }));
+    if (!rows.length) rows.push(Object.assign(document.createElement("li"), { textContent: "none" }));
     $("log").replaceChildren(...rows.slice(0, 200));
   };
 
@@ -225,9 +225,9 @@
   });
   $("messages").replaceChildren(...items);
 
-  // What happens when, to be dragged over.
+  // The activity chart, which also selects the cycle.
   const activity = $("activity");
-  const LEFT = 34, HIGH = 42; // what the numbers beside the bars take, and how high these are
+  const LEFT = 34, HIGH = 42; // width of the labels, height of the bars
   const nice = (least) => [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => step >= least) ?? least;
   const drawAxes = (width, each, most) => {
     make("rect", { class: "ground", x: LEFT, y: 0, width: width - LEFT, height: HIGH }, activity);
@@ -282,8 +282,8 @@
       item.classList.toggle("chosen", state.follow === message);
     });
     $("following").textContent = state.follow < 0
-      ? "Point at one to see where it is; choose one to follow it."
-      : "Following one; choose it again to see all.";
+      ? "Point at a message to highlight it; select it to follow it."
+      : "Following a message; select it again to show all.";
   };
   const go = (cycle) => {
     state.cycle = Math.max(0, Math.min(scene.cycles - 1, cycle));
@@ -295,7 +295,7 @@
     draw();
   };
   const speed = () => 2 ** (Number($("speed").value) / 1) * 0.8;
-  const sayRate = () => { $("rate").textContent = `${speed().toFixed(1)} cycles/s`; };
+  const showRate = () => { $("rate").textContent = `${speed().toFixed(1)} cycles/s`; };
   const play = (on) => {
     state.playing = on;
     $("play").textContent = on ? "⏸ pause" : "▶ play";
@@ -328,7 +328,7 @@
   $("back").addEventListener("click", () => go(state.cycle - 1));
   $("next").addEventListener("click", () => go(state.cycle + 1));
   $("play").addEventListener("click", () => play(!state.playing));
-  $("speed").addEventListener("input", sayRate);
+  $("speed").addEventListener("input", showRate);
   document.addEventListener("keydown", (event) => {
     if (event.target.tagName === "BUTTON" && event.key === " ") return;
     const to = { ArrowLeft: state.cycle - 1, ArrowRight: state.cycle + 1, Home: 0, End: scene.cycles - 1 }[event.key];
@@ -340,23 +340,23 @@
   });
   window.addEventListener("resize", drawActivity);
 
-  // The signs, those of reasons only where flits were stopped for them.
+  // The legend, with the reasons of premature stops that occur.
   const sign = ([body, text]) => `<li><svg viewBox="0 0 26 18">${body}</svg>${text}</li>`;
   const signs = (title, some) => `<div><h3>${title}</h3><ul class="legend">${some.map(sign).join("")}</ul></div>`;
   const reasons = new Set(scene.flights.flat().map((one) => one[5]));
   const stops = Object.entries(WHY).filter(([why]) => reasons.has(why)).map(([, [letter, text]]) => [
     `<circle class="badge" cx="13" cy="9" r="7"/><text class="letter" x="13" y="12.6">${letter}</text>`, text]);
-  $("legend").innerHTML = signs("A colour is a message", [
+  $("legend").innerHTML = signs("Colours are messages", [
     ['<circle class="dot" cx="13" cy="9" r="5.4"/>', "in a router (square): buffered"],
-    ['<circle class="mark" cx="13" cy="9" r="6.5"/>', "round a NIC (circle): injected"],
-    ['<circle class="dot" cx="13" cy="9" r="7.5"/>', "in a NIC: arrived"],
-    ['<line class="request" x1="2" x2="24" y1="9" y2="9"/>', "asks for a path"],
-    ['<line class="wire" x1="3" x2="22" y1="9" y2="9"/>', "crosses links in this cycle"],
+    ['<circle class="mark" cx="13" cy="9" r="6.5"/>', "around an NI (disc): injected"],
+    ['<circle class="dot" cx="13" cy="9" r="7.5"/>', "in an NI: ejected"],
+    ['<line class="request" x1="2" x2="24" y1="9" y2="9"/>', "path request (SSR)"],
+    ['<line class="wire" x1="3" x2="22" y1="9" y2="9"/>', "traverses links in this cycle"],
     ['<circle class="copy" cx="13" cy="9" r="4.4"/>', "leaves a copy"],
-    ['<path class="mark" d="M9 9h8M13 5v8"/>', "merged into another answer"],
-    ['<path class="mark" d="M9 5l8 8M9 13l8 -8"/>', "dropped: others carry it on"],
-    ['<line class="idle" x1="2" x2="24" y1="9" y2="9"/>', "reserved, and idle"],
-  ]) + (stops.length ? signs("Stopped early, because", stops) : "");
+    ['<path class="mark" d="M9 9h8M13 5v8"/>', "combined with another response"],
+    ['<path class="mark" d="M9 5l8 8M9 13l8 -8"/>', "dropped: other copies continue"],
+    ['<line class="idle" x1="2" x2="24" y1="9" y2="9"/>', "reserved but idle"],
+  ]) + (stops.length ? signs("Reasons of premature stops", stops) : "");
 
   const hash = /^#(\d+)(?:,(\d+))?$/.exec(window.location.hash);
   if (hash) {
@@ -364,6 +364,6 @@
     if (hash[2] !== undefined) state.follow = Math.min(Number(hash[2]), scene.messages.length - 1);
   }
   document.documentElement.dataset.ready = "true";
-  sayRate();
+  showRate();
   draw();
 })();

@@ -18,7 +18,7 @@ LARGE_SOURCE = (
 
 
 def build_small(argument: str | None) -> Model:
-    """Takes no argument."""
+    """Builds the small model, which has no argument."""
     del argument
     return _model(
         "dlrm_small",
@@ -30,7 +30,7 @@ def build_small(argument: str | None) -> Model:
 
 
 def build_large(argument: str | None) -> Model:
-    """The argument is the number of lookups in each table."""
+    """Builds the model; the argument is the number of lookups per table."""
     lookups = int(argument) if argument else 1
     return _model(
         "dlrm" if lookups == 1 else f"dlrm:{lookups}",

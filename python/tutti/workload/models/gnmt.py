@@ -17,7 +17,7 @@ _TOKENS = 25
 
 
 def build(argument: str | None) -> Model:
-    """The argument is the number of tokens of a sentence on each side."""
+    """Builds the model; the argument is the number of tokens per sentence on each side."""
     tokens = int(argument) if argument else _TOKENS
     name = "gnmt" if tokens == _TOKENS else f"gnmt:{tokens}"
     return Model(name=name, source=SOURCE, layers=tuple(_layers(tokens)), samples="sentence pairs")
@@ -57,7 +57,7 @@ def _layers(tokens: int) -> list[ModelLayer]:
 
 
 def _embedding(name: str, tokens: int) -> ModelLayer:
-    """Rows of a table that both sides share: no arithmetic, but gradients as large as the table."""
+    """Returns a table that both sides share: no arithmetic, gradients as large as the table."""
     return ModelLayer(
         name=name,
         gemms=(),

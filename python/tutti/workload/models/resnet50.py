@@ -15,11 +15,11 @@ SOURCE = (
 )
 
 _STAGES = ((64, 3, 56), (128, 4, 56), (256, 6, 28), (512, 3, 14))
-"""Width, blocks, and pixels along a side as they enter."""
+"""Width, blocks, and input pixels along a side."""
 
 
 def build(argument: str | None) -> Model:
-    """`v1.5` (the default) or `v1`."""
+    """Builds the model; the argument is `v1.5` (the default) or `v1`."""
     later = argument in (None, "v1.5")
     layers = [
         convolution("conv1", channels=3, filters=64, kernel=7, size=224, stride=2, first=True)
@@ -45,7 +45,7 @@ def build(argument: str | None) -> Model:
 def _block(
     name: str, widths: tuple[int, int], size: int, stride: int, *, later: bool
 ) -> Iterator[ModelLayer]:
-    """A bottleneck: 1 x 1, 3 x 3, 1 x 1, and a projection where the shape changes."""
+    """Yields a bottleneck: 1 x 1, 3 x 3, 1 x 1, and a projection if the shape changes."""
     channels, width = widths
     first, second = (1, stride) if later else (stride, 1)
     if channels != 4 * width:

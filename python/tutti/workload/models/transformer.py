@@ -15,7 +15,7 @@ _GPT = {"layers": 24, "hidden": 2048, "tokens": 1024, "vocabulary": 50_257, "exp
 
 
 def build_base(argument: str | None) -> Model:
-    """The argument is the number of tokens of a sequence."""
+    """Builds the base model; the argument is the number of tokens per sequence."""
     tokens = int(argument) if argument else _BASE_TOKENS
     hidden, wide, vocabulary = 512, 2048, 37_000
     layers = [_embedding(hidden, vocabulary, tokens)]
@@ -32,10 +32,11 @@ def build_base(argument: str | None) -> Model:
 
 
 def build_gpt(argument: str | None) -> Model:
-    """The argument is `layers=24,hidden=2048,tokens=1024,vocabulary=50257,experts=1`, any of them.
+    """Builds a decoder; the argument sets some of its sizes.
 
-    With more than one expert every feed-forward layer has as many, one for each token (Fedus et al.
-    2021); who goes where is decided by a few weights that are left out.
+    The default is `layers=24,hidden=2048,tokens=1024,vocabulary=50257,experts=1`. All feed-forward
+    layers have the same number of experts; each token passes one (Fedus et al. 2021). The weights
+    of the router are left out.
     """
     given = dict(part.split("=") for part in argument.split(",")) if argument else {}
     size = _GPT | {key: int(value) for key, value in given.items()}
@@ -63,7 +64,7 @@ def _embedding(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
 
 
 def _shared_classifier(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
-    """Scores of every word; its weights are those of the embedding."""
+    """Returns the scores of all words; the weights are shared with the embedding."""
     layer = linear("classifier", hidden, vocabulary, tokens=tokens)
     return ModelLayer(
         name=layer.name,
@@ -75,7 +76,7 @@ def _shared_classifier(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
 
 
 def _attention(name: str, hidden: int, tokens: int) -> list[ModelLayer]:
-    """Queries, keys and values; scores and sums; the projection of all heads."""
+    """Returns queries, keys and values, scores and sums, and the projection of all heads."""
     inside = ModelLayer(
         name=f"{name}_attention",
         gemms=(

@@ -14,7 +14,7 @@ _STAGES = ((224, (64, 64)), (112, (128, 128)), (56, (256,) * 3), (28, (512,) * 3
 
 
 def build(argument: str | None) -> Model:
-    """Takes no argument."""
+    """Builds the model, which has no argument."""
     del argument
     layers: list[ModelLayer] = []
     channels = 3

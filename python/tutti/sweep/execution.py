@@ -1,7 +1,7 @@
-"""A sweep carried out: batches go to workers, what comes back is kept at once.
+"""Executes a sweep: submits batches to workers, and stores results as they arrive.
 
-What a worker does not survive is tried once more, alone and with new workers; then it is reported,
-and the rest of the sweep goes on.
+After a worker died, its items are retried one by one with new workers. An item that fails again is
+reported, and the sweep continues.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from tutti.sweep.worker import Done, Item
 
 _SECONDS_PER_BATCH = 0.25
-"""Long enough to make handing it over cheap, short enough to lose little and to show progress."""
+"""Long enough to amortise submission, short enough to lose little and to show progress."""
 
 _MOST_IN_A_BATCH = 500
 _BATCHES_PER_WORKER = 2
-"""One at work, and one that waits."""
+"""One running and one queued."""
 
 _MOST_LOST = 3
-"""Measurements that may be lost before the first one is finished; then it is not their fault."""
+"""Lost measurements without any result after which the sweep gives up."""
 
 
 @dataclass
 class Outcome:
-    """What a sweep came to.
+    """The results of a sweep.
 
     Attributes:
-        rows: By key.
-        failures: What has no row, and why.
-        core_seconds: Time that workers spent in the core.
+        rows: Rows by key.
+        failures: Items without a row, and their errors.
+        core_seconds: Time of all workers in the core.
     """
 
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -49,8 +49,8 @@ class Outcome:
     core_seconds: float = 0.0
 
 
-class CarryOut:
-    """The items of a sweep on their way through workers."""
+class Execution:
+    """The execution of the items of a sweep by workers."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class CarryOut:
         journal: Journal | None,
         finished: Callable[[Item], object],
     ) -> None:
-        """Nothing runs yet.
+        """Initialises the execution without starting it.
 
         Args:
-            plan: What the items belong to.
-            crew: Who does the work.
-            journal: Keeps what is finished.
+            plan: The plan of the items.
+            crew: The workers.
+            journal: Stores results, if set.
             finished: Called after each item.
         """
         self.outcome = Outcome()
@@ -78,11 +78,11 @@ class CarryOut:
         self._is_broken = False
 
     def run(self, items: Iterable[Item]) -> None:
-        """Does everything; what fails is kept in the outcome.
+        """Runs all items; the outcome has rows and failures.
 
         Raises:
-            WorkerError: Workers die before they have finished anything, or run something else.
-            CacheError: What is finished cannot be kept.
+            WorkerError: Workers die before any result, or run another version or input.
+            CacheError: Results cannot be stored.
         """
         waiting = deque(items)
         while waiting or self._running or self._suspects:
@@ -95,7 +95,7 @@ class CarryOut:
             self._take_back(wait(self._running, return_when=FIRST_COMPLETED).done)
 
     def _renew(self) -> None:
-        """New workers, once nothing is left of the old ones."""
+        """Replaces the workers after one died."""
         if self._is_broken:
             self._crew.renew()
             self._is_broken = False
@@ -126,22 +126,22 @@ class CarryOut:
                 self._lost(items)
 
     def _lost(self, items: Sequence[Item]) -> None:
-        """With a pool all of its batches are gone; any of their items can be the reason."""
+        """Marks items as suspects: a dead worker ends all batches of its pool."""
         self._suspects.extend(items)
         self._is_broken = True
 
     def _alone(self, item: Item) -> None:
-        """Tries an item once more that a worker may have died of."""
+        """Retries an item during which a worker died."""
         try:
             self._keep([item], self._submit([item]).result())
         except Exception as error:
             if not _is_death(error):
                 raise
             self._is_broken = True
-            problem = f"{self._plan.label(item)}: a worker died of it twice"
+            problem = f"{self._plan.label(item)}: a worker died twice"
             self._failed(item, WorkerError(problem, kind="died", fields={"point": item.point + 1}))
             if not self.outcome.rows and len(self.outcome.failures) >= _MOST_LOST:
-                problem = f"{_MOST_LOST} workers died, and none has finished anything: {error}"
+                problem = f"{_MOST_LOST} workers died without a result: {error}"
                 raise WorkerError(problem, kind="none_left") from None
 
     def _keep(self, items: Sequence[Item], done: Done) -> None:
@@ -167,12 +167,12 @@ class CarryOut:
 
 
 def _is_death(error: BaseException) -> bool:
-    """Whether it says that a worker is gone, whoever says so."""
+    """Returns whether an error of any executor means that a worker died."""
     return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
 
 
 class _Pace:
-    """How many items make a batch of the right length; learnt from those that came back."""
+    """Chooses the number of items of a batch from the times of finished batches."""
 
     def __init__(self) -> None:
         self._messages = 0
@@ -180,7 +180,7 @@ class _Pace:
         self._seconds = 0.0
 
     def batch(self, waiting: deque[Item], workers: int) -> list[Item]:
-        """Takes a batch off what is waiting; towards the end batches get smaller."""
+        """Removes a batch from the queue; batches shrink towards the end."""
         most = max(1, min(_MOST_IN_A_BATCH, len(waiting) // (2 * workers)))
         items = [waiting.popleft()]
         seconds = self._expected(items[0])
@@ -190,7 +190,7 @@ class _Pace:
         return items
 
     def learn(self, items: Sequence[Item], done: Done) -> None:
-        """Takes note of how long a batch took."""
+        """Records the time of a batch."""
         self._items += len(items)
         self._messages += sum(weight(item) for item in items)
         self._seconds += done.core_seconds
@@ -202,5 +202,5 @@ class _Pace:
 
 
 def weight(item: Item) -> int:
-    """Its share of the whole, for progress: about how many messages it sends."""
+    """Returns the weight of an item in the progress: its approximate number of messages."""
     return item.messages or item.ranks
