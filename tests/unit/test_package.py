@@ -264,7 +264,7 @@ def test_a_run_tells_energy_and_area() -> None:
     assert told.energy(simba).total.nominal > told.energy().total.nominal
     bare = run(tutti.Packets())
     assert bare.energy(simba) == told.energy(simba)
-    with pytest.raises(EnergyError, match="nothing says what routers and links"):
+    with pytest.raises(EnergyError, match="the technology of the package"):
         bare.energy()
 
 
