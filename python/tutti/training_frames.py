@@ -26,9 +26,9 @@ def layer_frame(run: TrainingResult) -> pl.DataFrame:
     """Returns a row for each layer of an NPU, in order, with sums over all iterations.
 
     Columns: ``configuration``, ``layer``; the compute times ``forward_ps``, ``input_gradient_ps``,
-    ``weight_gradient_ps`` and ``other_ps`` (updates, embeddings); ``waited_ps``, the idle time of
-    the processor before a task of this layer; ``carried_ps``, the time from the start to the end of
-    its collectives; ``bytes``, their payload. The bytes of a gradient bucket belong to the layer
+    ``weight_gradient_ps`` and ``other_ps`` (updates, embeddings). ``waited_ps`` is the idle time of
+    the processor before a task of this layer, ``carried_ps`` the time from the start to the end of
+    its collectives, and ``bytes`` their payload. The bytes of a gradient bucket belong to the layer
     that completes it.
 
     The last row, `NO_LAYER`, holds embedding tables, and the wait for communication after the last

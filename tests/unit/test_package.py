@@ -266,7 +266,7 @@ def test_a_run_reports_energy_and_area() -> None:
     assert measured.energy(simba).total.nominal > measured.energy().total.nominal
     bare = run(tutti.Packets())
     assert bare.energy(simba) == measured.energy(simba)
-    with pytest.raises(EnergyError, match="nothing says what routers and links"):
+    with pytest.raises(EnergyError, match="the technology of the package"):
         bare.energy()
 
 

@@ -93,9 +93,9 @@ def test_what_makes_no_sense_is_refused() -> None:
         tutti.Packets(size="4 KiB", buffer="1 KiB").core  # noqa: B018
     with pytest.raises(ModelError, match="carry nothing"):
         tutti.Packets(size="0 B").core  # noqa: B018
-    with pytest.raises(ConfigError, match="the platform has none"):
+    with pytest.raises(ConfigError, match="the platform has no links"):
         tutti.Platform(name="t", model=ENDS, packets=tutti.Packets())
-    with pytest.raises(ConfigError, match="a choice of packets"):
+    with pytest.raises(ConfigError, match="depends on queues of packets"):
         tutti.Platform(name="t", model=ENDS, routes=torus("ugal"))
 
 

@@ -248,5 +248,5 @@ def test_two_schedules_of_one_name_are_refused(tmp_path: Path) -> None:
     lines = ["name ring" if line.startswith("name ") else line for line in text.splitlines()]
     (tmp_path / "mine.schedule").write_text("\n".join(lines) + "\n")
     request = {**REQUESTS["all_reduce"], "algorithms": ["ring", str(tmp_path / "mine.schedule")]}
-    with pytest.raises(ConfigError, match="two schedules for 4 ranks are named `ring`"):
+    with pytest.raises(ConfigError, match="two schedules for 4 ranks have the name `ring`"):
         by_python(request | {"ranks": [4]})

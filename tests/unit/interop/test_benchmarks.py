@@ -191,7 +191,7 @@ def test_nccl_tests_json() -> None:
         (texts.NCCL_JSON.replace('"time":7.0', '"cpu_time":7.0'), "is missing"),
         (texts.NCCL_JSON.replace('"time":7.0', '"time":"nan"'), r"results\[0\].out_of_place.time"),
         (texts.NCCL_JSON.replace('"size":1024', '"size":-1'), r"results\[0\].size"),
-        ('{"results": 3, "nccl_version": 1}', "results: is no list"),
+        ('{"results": 3, "nccl_version": 1}', "results: is not a list"),
     ],
 )
 def test_mistakes_say_where_and_what(text: str, message: str) -> None:
