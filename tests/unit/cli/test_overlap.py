@@ -65,8 +65,8 @@ def test_recorded_cycles_need_no_batch(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--model", "vgg61"], ("no model `vgg61`",)),
-        (["--model", "astrasim:vgg16"], ("no cycles of `vgg16`",)),
+        (["--model", "vgg61"], ("unknown model `vgg61`",)),
+        (["--model", "astrasim:vgg16"], ("no recorded cycles of `vgg16`",)),
         (["--model", "scalesim:none.csv"], ("none.csv: there is no such file",)),
         (["--model", "file:none.json"], ("none.json",)),
         (["--ranks", "4,8"], ("ranks", "has 2 values", "--ranks 4")),

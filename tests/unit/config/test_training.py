@@ -68,7 +68,7 @@ def test_parallelism_takes_rings() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model": "resnet5"}, ("model", "there is no model `resnet5`")),
+        ({"model": "resnet5"}, ("model", "unknown model `resnet5`")),
         ({"batch": 0}, ("batch", "greater than or equal to 1")),
         ({"chunk": 65536}, ("chunk", "unit")),
         ({"configurations": ["acee"]}, ("configurations[0]", "did you mean `ace`?")),
