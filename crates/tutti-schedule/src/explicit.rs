@@ -290,7 +290,7 @@ impl Builder {
 
     /// Starts a new step of `rank`, even if it stays empty, under a name for drawings (empty: the
     /// default name).
-    pub fn begin_step(&mut self, rank: RankId, name: &str) -> &mut Builder {
+    pub fn start_step(&mut self, rank: RankId, name: &str) -> &mut Builder {
         if is_name(name) {
             self.add_step(rank, "begin a step", Named { name: name.to_owned(), step: Step::new() });
         } else {
@@ -302,7 +302,7 @@ impl Builder {
     /// Adds a whole step, as it is, under a name (empty: the default name).
     pub fn step(&mut self, rank: RankId, name: &str, step: Step) -> &mut Builder {
         step.ops().for_each(|op| self.check(rank, &op));
-        self.begin_step(rank, name);
+        self.start_step(rank, name);
         if let Some(last) = self.last(rank) {
             last.step = step;
         }

@@ -141,7 +141,7 @@ fn any_schedule() -> impl Strategy<Value = Explicit> {
             for (rank, op, end) in &ops {
                 builder.op(RankId(*rank), op);
                 if *end {
-                    builder.begin_step(RankId(*rank), name.trim());
+                    builder.start_step(RankId(*rank), name.trim());
                 }
             }
             builder.build().unwrap()
