@@ -1,7 +1,7 @@
-"""Did a prediction change? Every case stands beside its derivation by hand, in WHY.md.
+"""Golden predictions, each derived by hand in the WHY.md of its folder.
 
-A case is a schedule, a payload, a model and what they must come to, exactly. The numbers were
-derived before they were compared: there is no command that writes them anew.
+A case is a schedule, a payload, a model and the exact expected results. The numbers were derived
+before they were compared; no command regenerates them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def model(given: dict[str, Any]) -> Any:
     return kinds[given["kind"]](**given)
 
 
-def met(given: dict[str, Any]) -> dict[str, Any]:
-    """Where messages meet, if they do."""
+def contention(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the routes and flits of a case with a topology."""
     if "topology" not in given:
         return {}
     table = given["topology"]
@@ -34,11 +34,11 @@ def met(given: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_prediction_is_what_was_derived(case: str) -> None:
+def test_predictions_match_their_derivations(case: str) -> None:
     given = tomllib.loads((FOLDER / case).read_text("utf-8"))
-    asked, expected = given["schedule"], given["expected"]
-    schedule = tutti.schedule(asked.pop("algorithm"), **asked)
-    machine = tutti.Platform(name=case, model=model(given["model"]), **met(given))
+    request, expected = given["schedule"], given["expected"]
+    schedule = tutti.schedule(request.pop("algorithm"), **request)
+    machine = tutti.Platform(name=case, model=model(given["model"]), **contention(given))
     run = tutti.simulate(schedule, machine, **given["payload"])
     assert run.finish_ps == expected["finish_ps"]
     assert run.completion_time == expected["completion_ps"]
@@ -52,8 +52,8 @@ def test_a_prediction_is_what_was_derived(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_derivation_reaches_the_numbers(case: str) -> None:
-    """WHY.md has a section for the case and ends up at its completion time, in nanoseconds."""
+def test_derivations_end_with_the_expected_times(case: str) -> None:
+    """WHY.md has a section for the case that states its completion time, in nanoseconds."""
     path = FOLDER / case
     completion = tomllib.loads(path.read_text("utf-8"))["expected"]["completion_ps"]
     why = (path.parent / "WHY.md").read_text("utf-8")

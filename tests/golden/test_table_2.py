@@ -1,4 +1,4 @@
-"""Did the predictions of Table 2 change? Their derivation is in `table_2/WHY.md`."""
+"""Golden predictions of Table 2, derived in `table_2/WHY.md`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def both(row: Table2Row) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("row", TABLE_2, ids=lambda row: str(row.ranks))
-def test_the_quiet_machine_takes_what_was_derived(row: Table2Row) -> None:
+def test_predictions_without_noise_match_their_derivations(row: Table2Row) -> None:
     quiet = tutti.Conditions(wait_for_sends=True)
     why = (FOLDER / "WHY.md").read_text("utf-8")
     for recorded in both(row):
@@ -48,7 +48,7 @@ def test_the_quiet_machine_takes_what_was_derived(row: Table2Row) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("row", TABLE_2, ids=lambda row: str(row.ranks))
-def test_a_row_is_predicted_as_recorded(row: Table2Row) -> None:
+def test_predictions_match_the_recorded_rows(row: Table2Row) -> None:
     ours = archer.predicted(archer.FITTED, row)
     for which, recorded in zip(("rd", "rm"), both(row), strict=True):
         minimum, median = float(recorded["minimum_us"]), float(recorded["median_us"])
@@ -59,8 +59,8 @@ def test_a_row_is_predicted_as_recorded(row: Table2Row) -> None:
 
 
 @pytest.mark.timeout(3600)
-def test_the_calibration_ends_with_the_recorded_parameters() -> None:
-    """All of it: it takes a minute or two of one core."""
+def test_the_calibration_finds_the_recorded_parameters() -> None:
+    """Runs the complete calibration: one to two minutes on one core."""
     found = archer.calibrate()
     assert [f"{value:.3g}" for value in astuple(found)] == [
         f"{value:.3g}" for value in astuple(archer.FITTED)

@@ -1,4 +1,4 @@
-"""What the algorithms' pages in docs/models say: messages, bytes, and which bits are the same."""
+"""Messages, bytes and reproducibility classes stated by the algorithm pages in docs/models."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ RANKS = (2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24)
 MACHINE = tutti.Platform(name="any", model=tutti.Postal(alpha="1 us"))
 
 
-def whole(messages: int, n: int) -> tuple[int, int]:
-    """Messages that carry the whole payload each."""
+def full_payload(messages: int, n: int) -> tuple[int, int]:
+    """Returns the counts of messages that each carry the full payload."""
     return messages, n * messages
 
 
 def powers(n: int) -> tuple[int, int, int]:
-    """f and P = 2^f, the largest power of two that is at most n, and r = n - P."""
+    """Returns f, P = 2^f, the largest power of two that is at most n, and r = n - P."""
     f = n.bit_length() - 1
     return f, 1 << f, n - (1 << f)
 
 
 def doubling(n: int) -> tuple[int, int]:
     f, p, r = powers(n)
-    return whole(f * p + 2 * r, n)
+    return full_payload(f * p + 2 * r, n)
 
 
 def three_two(n: int) -> tuple[int, int]:
     f, p, r = powers(n)
-    return whole(f * p + 3 * r if 2 * r <= p else (f + 1) * p + r, n)
+    return full_payload(f * p + 3 * r if 2 * r <= p else (f + 1) * p + r, n)
 
 
 def overlapping(n: int) -> tuple[int, int]:
     f, _, r = powers(n)
-    return whole(sum(2**z * ((n >> z) + (n >> z) % 2) for z in range(f)) + r, n)
+    return full_payload(sum(2**z * ((n >> z) + (n >> z) % 2) for z in range(f)) + r, n)
 
 
 def halving_doubling(n: int) -> tuple[int, int]:
@@ -52,38 +52,38 @@ def long_elimination(n: int) -> tuple[int, int]:
 
 
 def binary_blocks(n: int) -> tuple[int, int]:
-    """Each block halves and doubles; each but the last meets the next smaller one, both ways."""
+    """Each block halves and doubles; each exchanges twice with the next smaller one."""
     logs = [log for log in range(n.bit_length()) if n >> log & 1]
     inside = sum(2 * log << log for log in logs)
     return inside + sum(2 << log for log in logs[1:]), 2 * n * (n - 1)
 
 
 def halving(n: int) -> tuple[int, int]:
-    """A reduce_scatter, or an all_gather: surplus ranks hand over all and get a shard."""
+    """A reduce_scatter or all_gather: surplus ranks send the payload and receive a shard."""
     f, p, r = powers(n)
     return f * p + 2 * r, n * (n - 1) + r
 
 
-def disseminated(n: int, ways: int) -> tuple[int, int]:
-    """What an all_reduce sends: the digits of n - 1, the first by itself."""
+def disseminated(n: int, ports: int) -> tuple[int, int]:
+    """An all_reduce: one round per digit of n - 1; the first digit counts separately."""
     rest, stages, first = n - 1, 0, 0
     while rest:
-        rest, first = divmod(rest, ways + 1)
+        rest, first = divmod(rest, ports + 1)
         stages += 1
-    return whole(n * (first + ways * (stages - 1)), n)
+    return full_payload(n * (first + ports * (stages - 1)), n)
 
 
-def told(n: int, ways: int) -> tuple[int, int]:
-    """A message for each peer of each stage, one more for every run that passes the last rank."""
+def dissemination_gather(n: int, ports: int) -> tuple[int, int]:
+    """A message per peer and stage, one more for every range that wraps around the last rank."""
     known, peers = 1, 0
     while known < n:
-        peers += min(ways, (n - 1) // known)
-        known *= ways + 1
+        peers += min(ports, (n - 1) // known)
+        known *= ports + 1
     return (peers + 1) * (n - 1), n * (n - 1)
 
 
 def crossings(n: int, radix: int) -> tuple[int, int]:
-    """Every shard crosses a level of the tree for each digit of its rank that is not zero."""
+    """Every shard crosses a level of the tree for each non-zero digit of its rank."""
 
     def digits(rank: int) -> int:
         return (rank % radix > 0) + digits(rank // radix) if rank else 0
@@ -92,7 +92,7 @@ def crossings(n: int, radix: int) -> tuple[int, int]:
 
 
 def bruck_gather(n: int, ports: int) -> tuple[int, int]:
-    """Full rounds of all ports, and a last one that shares evenly what is missing."""
+    """Full rounds of all ports, and a last one that divides the missing blocks evenly."""
     known, messages = 1, 0
     while known < n:
         share = min(known, -(-(n - known) // ports))
@@ -102,7 +102,7 @@ def bruck_gather(n: int, ports: int) -> tuple[int, int]:
 
 
 def bruck_exchange(n: int, ports: int) -> tuple[int, int]:
-    """A message for each digit that a number below n can have, and not 0, at each place."""
+    """A message for each non-zero digit of the numbers below n at each position."""
     weight, messages = 1, 0
     while weight < n:
         messages += min(ports, (n - 1) // weight)
@@ -111,13 +111,13 @@ def bruck_exchange(n: int, ports: int) -> tuple[int, int]:
 
 
 def two_rings(n: int) -> tuple[int, int]:
-    """Two dimensions as alike as can be; a prime is not asked for."""
+    """Two dimensions of nearly equal size; n is not a prime."""
     inner = max(size for size in range(1, n) if n % size == 0 and size * size <= n)
     return 2 * n * (inner - 1 + n // inner - 1), 2 * n * (n - 1)
 
 
 def swings(n: int) -> int:
-    """Steps in one direction: log2 n rounded up."""
+    """Returns the steps of one phase: log2 n rounded up."""
     return (n - 1).bit_length()
 
 
@@ -143,7 +143,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("hierarchical_local", "all_reduce"): two_rings,
     ("swing", "all_reduce"): lambda n: (2 * n * swings(n), 2 * n * (n - 1)),
     ("swing", "reduce_scatter"): lambda n: (n * swings(n), n * (n - 1)),
-    ("swing:latency_optimal", "all_reduce"): lambda n: whole(n * swings(n), n),
+    ("swing:latency_optimal", "all_reduce"): lambda n: full_payload(n * swings(n), n),
     ("recursive_doubling", "all_reduce"): doubling,
     ("recursive_doubling", "all_gather"): lambda n: (powers(n)[0] * n, n * (n - 1)),
     ("recursive_halving_doubling", "all_reduce"): halving_doubling,
@@ -166,31 +166,31 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("bruck:3", "all_gather"): lambda n: bruck_gather(n, 3),
     ("bruck", "all_to_all"): lambda n: bruck_exchange(n, 1),
     ("bruck:2", "all_to_all"): lambda n: bruck_exchange(n, 2),
-    ("direct", "all_reduce"): lambda n: whole(n * (n - 1), n),
+    ("direct", "all_reduce"): lambda n: full_payload(n * (n - 1), n),
     ("direct:two_step", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
     ("direct", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
     ("direct", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
-    ("direct", "broadcast"): lambda n: whole(n - 1, n),
+    ("direct", "broadcast"): lambda n: full_payload(n - 1, n),
     ("direct", "gather"): lambda n: (n - 1, n - 1),
-    ("in_network", "all_reduce"): lambda n: whole(2 * (n - 1), n),
+    ("in_network", "all_reduce"): lambda n: full_payload(2 * (n - 1), n),
     ("in_network:0+1,segments=3", "all_reduce"): lambda n: (12 * (n - 1), 2 * n * (n - 1)),
     ("in_network:all", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
     ("in_network", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
     ("in_network", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
     ("in_network:segments=2", "broadcast"): lambda n: (2 * (n - 1), n * (n - 1)),
-    ("in_network", "reduce"): lambda n: whole(n - 1, n),
+    ("in_network", "reduce"): lambda n: full_payload(n - 1, n),
     ("dissemination", "all_reduce"): lambda n: disseminated(n, 1),
     ("dissemination:2", "all_reduce"): lambda n: disseminated(n, 2),
-    ("dissemination", "all_gather"): lambda n: told(n, 1),
-    ("dissemination:3", "all_gather"): lambda n: told(n, 3),
+    ("dissemination", "all_gather"): lambda n: dissemination_gather(n, 1),
+    ("dissemination:3", "all_gather"): lambda n: dissemination_gather(n, 3),
     ("double_binary_tree", "all_reduce"): lambda n: (4 * (n - 1), 2 * n * (n - 1)),
     ("double_binary_tree:3", "all_reduce"): lambda n: (12 * (n - 1), 2 * n * (n - 1)),
     ("double_binary_tree:nccl", "all_reduce"): lambda n: (4 * (n - 1), 2 * n * (n - 1)),
     ("double_binary_tree:nccl,phased,2", "all_reduce"): lambda n: (8 * (n - 1), 2 * n * (n - 1)),
-    ("binomial", "broadcast"): lambda n: whole(n - 1, n),
-    ("binomial", "all_reduce"): lambda n: whole(2 * (n - 1), n),
+    ("binomial", "broadcast"): lambda n: full_payload(n - 1, n),
+    ("binomial", "all_reduce"): lambda n: full_payload(2 * (n - 1), n),
     ("binomial", "scatter"): lambda n: crossings(n, 2),
-    ("knomial", "reduce"): lambda n: whole(n - 1, n),
+    ("knomial", "reduce"): lambda n: full_payload(n - 1, n),
     ("knomial:3", "gather"): lambda n: crossings(n, 3),
     ("pairwise", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
     ("scatter_all_gather", "broadcast"): lambda n: (
@@ -207,10 +207,10 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("multi_tree", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
     ("scatter_destination", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
     ("scatter_destination:3", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
-    ("hierarchical_leader", "all_reduce"): lambda n: whole(2 * (n - 1), n),
+    ("hierarchical_leader", "all_reduce"): lambda n: full_payload(2 * (n - 1), n),
 }
 
-# The same of what stands on a grid, which few rank counts fit.
+# The same on grids, which few rank counts fit.
 ON_GRIDS: dict[tuple[str, str, int], tuple[int, int]] = {
     ("ring:4x4", "all_reduce", 16): (2 * 16 * 15, 2 * 16 * 15),
     ("ring:3x4,bidirectional", "all_gather", 12): (2 * 12 * 11, 12 * 11),
@@ -218,10 +218,10 @@ ON_GRIDS: dict[tuple[str, str, int], tuple[int, int]] = {
     ("mirrored_ring", "all_gather", 64): (64 * 9, 64 * 63),
     ("mirrored_ring:8x8:4x2,2x4", "all_reduce", 64): (64 * 28, 2 * 64 * 63),
     ("mirrored_ring:bidirectional", "reduce_scatter", 16): (16 * 12, 16 * 15),
-    # In the groups 2 x 4 messages of a rank; between them 2 (N/4 - 1) N.
+    # Within blocks 2 x 4 messages per rank; between them 2 (N/4 - 1) N.
     ("concentrated_multi_tree", "all_reduce", 16): (8 * 16 + 2 * 3 * 16, 2 * 16 * 15),
     ("concentrated_multi_tree", "all_reduce", 64): (8 * 64 + 2 * 15 * 64, 2 * 64 * 63),
-    # As from any tree over all: each rank but the root gives all it has and gets all.
+    # As in any tree: each rank except the root sends and receives the full payload.
     ("concentrated_multi_tree:4x4,accumulators=1", "all_reduce", 16): (72, 2 * 16 * 15),
     ("concentrated_multi_tree:4x4,accumulators=2", "all_reduce", 16): (96 + 2 * 24, 2 * 16 * 15),
 }
@@ -284,7 +284,7 @@ NOTATIONS = {
 
 
 def laid_out(notation: str, collective: str) -> list[tutti.Schedule]:
-    """The schedules for the rank counts that it claims."""
+    """Returns the schedules for the supported rank counts."""
     found = []
     for ranks in RANKS:
         try:
@@ -296,11 +296,11 @@ def laid_out(notation: str, collective: str) -> list[tutti.Schedule]:
 
 
 @pytest.mark.parametrize(("notation", "collective"), COUNTS)
-def test_messages_and_bytes_are_those_of_the_page(notation: str, collective: str) -> None:
+def test_messages_and_bytes_match_the_page(notation: str, collective: str) -> None:
     for schedule in laid_out(notation, collective):
         n = schedule.ranks
         messages, shards = COUNTS[notation, collective](n)
-        # Elements of a byte, so many that every number of chunks up to the ranks divides them.
+        # A number of one-byte elements that every number of chunks up to the ranks divides.
         size = n * 2520 * 16
         run = tutti.simulate(schedule, MACHINE, size=tutti.Size(bytes=size), datatype="int8")
         assert (run.messages, run.message_bytes) == (messages, shards * size // n), f"{n} ranks"
@@ -316,7 +316,7 @@ def test_messages_and_bytes_on_grids(notation: str, collective: str, ranks: int)
 
 
 @pytest.mark.parametrize(("notation", "collective"), CLASSES)
-def test_the_bits_are_those_of_the_page(notation: str, collective: str) -> None:
+def test_reproducibility_classes_match_the_page(notation: str, collective: str) -> None:
     for schedule in laid_out(notation, collective):
         proof = schedule.verify()
         found = proof.same_on_all_ranks, proof.rank_order, proof.sequential
@@ -324,7 +324,7 @@ def test_the_bits_are_those_of_the_page(notation: str, collective: str) -> None:
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_the_bits_of_recursive_multiplying(notation: str) -> None:
+def test_reproducibility_classes_of_recursive_multiplying(notation: str) -> None:
     ranks = {"a6": 6, "c3m3,a4,e3m3": 6, "a3,a2": 6}.get(notation, 7)
     name = f"recursive_multiplying:{notation}"
     proof = tutti.schedule(name, collective="all_reduce", ranks=ranks).verify()

@@ -172,22 +172,24 @@ def test_a_wrong_schedule_is_timed_only_on_request(tmp_path: Path) -> None:
     for verb, options in (("compare", ("--no-report",)), ("run", one)):
         done = call(verb, "e.toml", *options, cwd=tmp_path)
         assert done.returncode == 3, done.stderr
-        assert "ends without" in " ".join(done.stderr.split())
+        assert "of the result lacks" in " ".join(done.stderr.split())
         done = call(verb, "e.toml", *options, "--no-verify", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert proving.SKIPPED in " ".join((done.stdout + done.stderr).split())
-    with pytest.raises(VerificationError, match=r"wrong.schedule on 4 ranks: rank . ends without"):
+    with pytest.raises(
+        VerificationError, match=r"wrong.schedule on 4 ranks: rank .: chunk . of the result lacks"
+    ):
         by_python(request)
-    with pytest.raises(VerificationError, match="ends without"):
+    with pytest.raises(VerificationError, match="of the result lacks"):
         by_sweep(request)
     assert by_python(request, verify=False)[0]["verified"].to_list() == [False, False]
     assert by_sweep(request, verify=False)["verified"].to_list() == [False, False]
     wrong = tutti.Schedule.from_text(WRONG)
     machine = platform("cray_xc30")
-    with pytest.raises(VerificationError, match="ends without"):
+    with pytest.raises(VerificationError, match="of the result lacks"):
         tutti.simulate(wrong, machine, size="8 B")
     assert tutti.simulate(wrong, machine, size="8 B", verify=False).not_verified == proving.SKIPPED
-    with pytest.raises(VerificationError, match="ends without"):
+    with pytest.raises(VerificationError, match="of the result lacks"):
         tutti.simulate(wrong.repeated(2), machine, size="8 B")
 
 
@@ -199,7 +201,7 @@ def test_a_sweep_that_was_not_verified_is_verified_before_its_rows_are_used_agai
     request |= {"ranks": [4]}
     cache = tmp_path / "cache"
     by_sweep(request, verify=False, cache=cache)
-    with pytest.raises(VerificationError, match="ends without"):
+    with pytest.raises(VerificationError, match="of the result lacks"):
         by_sweep(request, cache=cache)
     shutil.rmtree(cache)
 

@@ -1,4 +1,4 @@
-"""Schedules as Python sees them."""
+"""The Python interface of schedules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tutti import errors
 from tutti.schedule import candidates
 
 
-def test_ring_is_laid_out_as_it_is_drawn() -> None:
+def test_the_steps_of_a_ring() -> None:
     ring = tutti.schedule("ring", collective="all_reduce", ranks=4)
     assert (ring.name, ring.collective, ring.root) == ("ring", "all_reduce", None)
     assert (ring.ranks, ring.chunks, ring.slots, ring.result) == (4, 4, 2, 0)
@@ -38,7 +38,7 @@ def test_ring_is_laid_out_as_it_is_drawn() -> None:
         ("ring:4", "all_reduce", 4, "argument"),
     ],
 )
-def test_what_cannot_be_laid_out_is_refused(
+def test_invalid_requests_are_refused(
     algorithm: str, collective: str, ranks: int, kind: str
 ) -> None:
     with pytest.raises(errors.AlgorithmError) as caught:
@@ -47,7 +47,7 @@ def test_what_cannot_be_laid_out_is_refused(
 
 
 @pytest.mark.parametrize("number", [-1, 2**32, 2**70])
-def test_numbers_that_cannot_be_are_refused(number: int) -> None:
+def test_numbers_out_of_range_are_refused(number: int) -> None:
     builder = tutti.ScheduleBuilder("all_reduce", ranks=2)
     for refused in (
         lambda: tutti.schedule("ring", ranks=number),
@@ -63,7 +63,7 @@ def test_numbers_that_cannot_be_are_refused(number: int) -> None:
     assert builder.build().ranks == 2
 
 
-def test_ranks_and_steps_that_are_not_there_are_refused() -> None:
+def test_missing_ranks_and_steps_are_refused() -> None:
     ring = tutti.schedule("ring", collective="all_gather", ranks=3)
     with pytest.raises(errors.ScheduleError, match="ranks 0 to 2"):
         ring.steps(3)
@@ -71,7 +71,7 @@ def test_ranks_and_steps_that_are_not_there_are_refused() -> None:
         ring.ops(0, 2)
 
 
-def test_every_algorithm_describes_itself() -> None:
+def test_every_algorithm_has_a_description() -> None:
     for entry in tutti.algorithms():
         assert entry.summary
         assert entry.source
@@ -104,7 +104,7 @@ def test_a_schedule_is_built_op_by_op() -> None:
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in tutti.algorithms()])
-def test_the_text_form_reads_back(name: str) -> None:
+def test_the_text_form_round_trips(name: str) -> None:
     schedule = tutti.schedule(name, collective=collective_of(name), ranks=16)
     text = schedule.to_text()
     again = tutti.Schedule.from_text(text)
@@ -117,14 +117,14 @@ def collective_of(name: str) -> str:
     return next(c for c in entry.collectives if entry.claims(c, 16))
 
 
-def test_a_text_that_is_no_schedule_names_its_line() -> None:
+def test_text_errors_name_their_line() -> None:
     text = exchange().build().to_text().replace("recv", "receive", 1)
     with pytest.raises(errors.TextError, match="line 12: `receive") as caught:
         tutti.Schedule.from_text(text)
     assert caught.value.line == 12
 
 
-def test_mistakes_in_building_are_refused() -> None:
+def test_builder_errors_are_refused() -> None:
     builder = tutti.ScheduleBuilder("all_reduce", ranks=2, chunks=4)
     with pytest.raises(errors.ScheduleError, match="no rank 2"):
         builder.rank(2)
@@ -139,7 +139,7 @@ def test_mistakes_in_building_are_refused() -> None:
         tutti.ScheduleBuilder("all_reduce", ranks=0).build()
 
 
-def test_a_right_schedule_is_proved() -> None:
+def test_a_correct_schedule_is_verified() -> None:
     proof = exchange().build().verify()
     assert (proof.messages, proof.reductions, proof.steps) == (2, 2, 2)
     assert proof.rendezvous_safe
@@ -151,14 +151,14 @@ def test_a_right_schedule_is_proved() -> None:
 
 @pytest.mark.parametrize("name", [entry.name for entry in tutti.algorithms()])
 @pytest.mark.parametrize("ranks", [2, 3, 8, 12])
-def test_every_algorithm_is_proved_where_it_claims(name: str, ranks: int) -> None:
+def test_every_algorithm_is_verified_for_its_claims(name: str, ranks: int) -> None:
     entry = next(entry for entry in tutti.algorithms() if entry.name == name)
     for collective in entry.collectives:
         if entry.claims(collective, ranks):
             tutti.schedule(name, collective=collective, ranks=ranks).verify()
 
 
-def test_a_wrong_schedule_is_refused_with_the_place() -> None:
+def test_an_incorrect_schedule_is_refused_with_its_position() -> None:
     builder = tutti.ScheduleBuilder("all_reduce", ranks=2)
     builder.rank(0).send(1).recv(1, slot=1).reduce(0, [0, 1, 1])
     builder.rank(1).send(0).recv(0, slot=1).reduce(0, [0, 1])
@@ -169,7 +169,7 @@ def test_a_wrong_schedule_is_refused_with_the_place() -> None:
     assert caught.value.exit_code == errors.ExitCode.FAILED
 
 
-def test_a_deadlock_is_told_as_a_circle() -> None:
+def test_a_deadlock_is_reported_as_a_cycle() -> None:
     builder = tutti.ScheduleBuilder("all_reduce", ranks=2)
     for rank in range(2):
         builder.rank(rank).recv(1 - rank, slot=1).send(1 - rank).reduce(0, [0, 1])
@@ -185,7 +185,7 @@ def test_notebooks_show_a_table() -> None:
 
 
 @pytest.mark.parametrize(("ranks", "kind"), [(-1, "too_few_ranks"), (1 << 32, "too_many_ranks")])
-def test_rank_counts_that_cannot_be(ranks: int, kind: str) -> None:
+def test_rank_counts_out_of_range(ranks: int, kind: str) -> None:
     with pytest.raises(errors.AlgorithmError) as laid_out:
         tutti.schedule("ring", ranks=ranks)
     with pytest.raises(errors.AlgorithmError) as compared:
@@ -193,23 +193,23 @@ def test_rank_counts_that_cannot_be(ranks: int, kind: str) -> None:
     assert (laid_out.value.kind, compared.value.kind) == (kind, kind)
 
 
-def test_phases_are_timed_one_by_one_and_proved_together() -> None:
+def test_phases_are_timed_separately_and_verified_together() -> None:
     rings = tutti.schedule("mirrored_ring:4x4", ranks=16)
     torus = tutti.Topology.build("torus:4x4", rate="10 GB/s", latency="50 ns").routes()
     ends = tutti.PipeliningPostal(alpha_p="100 ns", alpha_r="10 ns")
     machine = tutti.Platform(name="t", model=ends, routes=torus, packets=tutti.Packets())
-    whole = tutti.simulate(rings, machine, size="16 KiB")
-    assert rings.verify().messages == whole.messages == 192
+    complete = tutti.simulate(rings, machine, size="16 KiB")
+    assert rings.verify().messages == complete.messages == 192
     parts = [rings.phase(index) for index in range(rings.phases)]
     assert [part.name for part in parts] == [f"mirrored_ring:4x4 phase {i}" for i in range(3)]
     runs = [tutti.simulate(part, machine, size="16 KiB") for part in parts]
     assert [run.messages for run in runs] == [48, 96, 48]
-    assert sum(run.message_bytes for run in runs) == whole.message_bytes
-    # All ranks keep step, so that nothing is lost by waiting for the slowest between two phases.
-    assert sum(run.completion_ps for run in runs) == whole.completion_ps
+    assert sum(run.message_bytes for run in runs) == complete.message_bytes
+    # All ranks stay synchronised, so waiting for the slowest between phases costs no time.
+    assert sum(run.completion_ps for run in runs) == complete.completion_ps
     assert {run.bound.at_least_ps for run in runs} == {0}
     for part in parts:
-        with pytest.raises(errors.VerificationError, match="cannot be proved alone") as caught:
+        with pytest.raises(errors.VerificationError, match="cannot be verified alone") as caught:
             part.verify()
         assert caught.value.kind == "part"
     with pytest.raises(errors.ScheduleError, match="its phases are 0 to 2") as missing:

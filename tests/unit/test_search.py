@@ -196,7 +196,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
         tutti.search(FLAT, ranks=8, size="8 B", kinds=["merge"])
     with pytest.raises(AlgorithmError, match="4 ranks have no merged schedule"):
         tutti.search(FLAT, ranks=4, size="8 B", kinds=["merged"])
-    with pytest.raises(LayoutError, match="no multiple of the datatype"):
+    with pytest.raises(LayoutError, match="not a multiple of the datatype"):
         tutti.search(FLAT, ranks=8, size="12 B", datatype="float64")
     with pytest.raises(ConfigError, match="top = 0"):
         tutti.search(FLAT, ranks=8, size="8 B", top=0)

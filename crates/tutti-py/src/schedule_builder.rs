@@ -118,7 +118,7 @@ impl ScheduleBuilder {
 
     /// Starts a new step of `rank` under a name.
     fn step(&mut self, rank: Number, name: &str) {
-        self.0.begin_step(RankId(rank.0), name);
+        self.0.start_step(RankId(rank.0), name);
     }
 
     /// The schedule.

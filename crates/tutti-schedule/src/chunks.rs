@@ -1,10 +1,10 @@
-//! Chunks: equal fractions of a payload, and the one rule that turns them into bytes.
+//! Chunks: equal fractions of a payload, and their conversion to bytes.
 
 use super::{Schedule, Shape};
 use crate::collective::Collective;
 use tutti_units::Bytes;
 
-/// A run of chunks, `start..end`.
+/// A range of chunks, `start..end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, PartialOrd, Ord)]
 pub struct ChunkRange {
     /// First chunk.
@@ -21,34 +21,34 @@ impl ChunkRange {
         ChunkRange { start, end }
     }
 
-    /// The one chunk `index`.
+    /// Returns the range with the single chunk `index`.
     #[inline]
     #[must_use]
     pub const fn one(index: u32) -> ChunkRange {
         ChunkRange { start: index, end: index + 1 }
     }
 
-    /// How many chunks.
+    /// Returns the number of chunks.
     #[inline]
     #[must_use]
     pub const fn len(self) -> u32 {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether it holds none.
+    /// Returns whether the range is empty.
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.end <= self.start
     }
 
-    /// Whether both hold a common chunk.
+    /// Returns whether the ranges have a common chunk.
     #[must_use]
     pub const fn overlaps(self, other: ChunkRange) -> bool {
         self.start < other.end && other.start < self.end
     }
 
-    /// The chunks as indices.
+    /// Returns the chunk indices.
     pub fn iter(self) -> impl Iterator<Item = u32> {
         self.start..self.end
     }
@@ -64,20 +64,20 @@ impl std::fmt::Display for ChunkRange {
     }
 }
 
-/// Why a payload cannot be laid out.
+/// An invalid size of a payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "LayoutError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum LayoutError {
-    /// The size is no whole number of elements.
-    #[error("a size of {size} is no multiple of the datatype's {element} bytes")]
+    /// The size is not a multiple of the element size.
+    #[error("a size of {size} is not a multiple of the datatype's {element} bytes")]
     PartialElement { size: Bytes, element: u64 },
     /// An element of no bytes.
     #[error("a datatype has at least one byte")]
     EmptyElement,
-    /// Parts that differ where they change places: what one rank sends to another would not fit there.
+    /// Parts of unequal size that are copied to other positions: a larger part would not fit.
     #[error(
-        "this schedule of {collective} on {ranks} ranks needs equal parts: {size} is no multiple of \
+        "this schedule of {collective} on {ranks} ranks needs equal parts: {size} is not a multiple of \
          {chunks} x {element} bytes"
     )]
     UnequalParts { collective: &'static str, size: Bytes, ranks: u32, chunks: u32, element: u64 },
@@ -89,27 +89,27 @@ pub enum LayoutError {
     NoChunks,
 }
 
-/// How a payload of whole elements is divided into chunks.
+/// The division of a payload of elements into chunks.
 ///
-/// Chunk `i` of `C` holds elements `floor(i E / C) .. floor((i + 1) E / C)` of `E`: chunks differ by at
-/// most one element and their sum is the payload, whatever divides or does not. With fewer elements than
-/// chunks some are empty; their messages are sent all the same, with no bytes.
+/// Chunk `i` of `C` holds elements `floor(i E / C) .. floor((i + 1) E / C)` of `E`. Chunks differ
+/// by at most one element, and their sum is the payload, for any `C` and `E`. With fewer elements
+/// than chunks some chunks are empty; their messages are sent with zero bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     elements: u64,
     element_bytes: u64,
     chunks: u32,
-    /// Bytes of one chunk where all are equal: saves two divisions per message.
+    /// The bytes of a chunk if all are equal: saves two divisions per message.
     even: Option<u64>,
 }
 
 impl Layout {
-    /// The payload of a schedule: `size` bytes by its collective's convention, of elements of
-    /// `element_bytes`.
+    /// Returns the layout of a schedule's payload: `size` bytes by its collective's convention, of
+    /// elements of `element_bytes`.
     ///
     /// # Errors
-    /// When the size does not suit the datatype, the collective or the schedule, which may need equal
-    /// chunks ([`Schedule::moves_chunks`]).
+    /// If the size does not suit the datatype, the collective or the schedule, which may require
+    /// equal chunks ([`Schedule::moves_chunks`]).
     pub fn of_schedule(
         schedule: &dyn Schedule,
         size: Bytes,
@@ -118,10 +118,10 @@ impl Layout {
         Layout::checked(schedule.shape(), schedule.moves_chunks(), size, element_bytes)
     }
 
-    /// As [`Layout::of_schedule`], where no more is known than the shape.
+    /// As [`Layout::of_schedule`], from the shape alone.
     ///
     /// # Errors
-    /// When the size does not suit the datatype or the collective.
+    /// If the size does not suit the datatype or the collective.
     pub fn of(shape: &Shape, size: Bytes, element_bytes: u64) -> Result<Layout, LayoutError> {
         Layout::checked(shape, shape.moves_chunks(), size, element_bytes)
     }
@@ -144,10 +144,10 @@ impl Layout {
         Ok(layout)
     }
 
-    /// A payload of `size` bytes, of elements of `element_bytes`, in `chunks` chunks.
+    /// Returns the layout of `size` bytes, of elements of `element_bytes`, in `chunks` chunks.
     ///
     /// # Errors
-    /// When the size is no multiple of the element, or there are no chunks.
+    /// If the size is not a multiple of the element size, or there are no chunks.
     pub fn new(size: Bytes, element_bytes: u64, chunks: u32) -> Result<Layout, LayoutError> {
         if element_bytes == 0 {
             return Err(LayoutError::EmptyElement);
@@ -165,7 +165,7 @@ impl Layout {
         Ok(Layout { elements, element_bytes, chunks, even })
     }
 
-    /// The bytes of a run of chunks; of one that the payload does not have, as many as can be counted.
+    /// Returns the bytes of a range of chunks; saturates for chunks beyond the payload.
     #[inline]
     #[must_use]
     pub fn bytes(&self, range: ChunkRange) -> Bytes {
@@ -179,19 +179,19 @@ impl Layout {
         Bytes(elements.saturating_mul(self.element_bytes))
     }
 
-    /// The whole payload.
+    /// Returns the size of the payload.
     #[must_use]
     pub fn size(&self) -> Bytes {
         Bytes(self.elements * self.element_bytes)
     }
 
-    /// How many chunks.
+    /// Returns the number of chunks.
     #[must_use]
     pub fn chunks(&self) -> u32 {
         self.chunks
     }
 
-    /// The elements before a chunk.
+    /// Returns the number of elements before a chunk.
     #[inline]
     fn before(&self, chunk: u32) -> u64 {
         // Most payloads fit 64 bits here, and a 128-bit division costs several times as much.
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_change_places_have_to_be_equal() {
+    fn moved_chunks_must_be_equal() {
         let shape = |collective, result| {
             let name = String::new();
             Shape { name, collective, ranks: 4, chunks: 4, slots: 2, result }
@@ -245,7 +245,7 @@ mod tests {
         ] {
             let error = laid_out(collective, result).unwrap_err().to_string();
             let expected = format!(
-                "this schedule of {collective} on 4 ranks needs equal parts: 40 B is no multiple of 4 x 8 bytes"
+                "this schedule of {collective} on 4 ranks needs equal parts: 40 B is not a multiple of 4 x 8 bytes"
             );
             assert_eq!(error, expected);
             assert!(Layout::of(&shape(collective, result), Bytes(64), 8).is_ok());
@@ -257,6 +257,6 @@ mod tests {
     #[test]
     fn sizes_that_cut_an_element_are_refused() {
         let error = Layout::new(Bytes(10), 4, 2).unwrap_err();
-        assert_eq!(error.to_string(), "a size of 10 B is no multiple of the datatype's 4 bytes");
+        assert_eq!(error.to_string(), "a size of 10 B is not a multiple of the datatype's 4 bytes");
     }
 }

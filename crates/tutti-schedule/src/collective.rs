@@ -1,10 +1,11 @@
-//! The collectives: what each rank holds before, and what it must hold after.
+//! The collectives: the precondition and the postcondition of each rank.
 //!
-//! A payload of size S is divided into equal chunks. Where a collective deals in shards, shard `r`
-//! belongs to rank `r` and is a run of `chunks / ranks` chunks. Size convention (that of nccl-tests):
-//! all_reduce, broadcast and reduce: S is the bytes of one rank's buffer; all_gather, reduce_scatter,
-//! gather and scatter: S is the **total**, ranks x shard; all_to_all: S is what one rank sends, its
-//! own part included; barrier: S is zero.
+//! A payload of size S is divided into equal chunks. If a collective uses shards, shard `r` belongs
+//! to rank `r` and is a range of `chunks / ranks` chunks. The size convention is that of
+//! nccl-tests. For all_reduce, broadcast and reduce, S is the size of one rank's buffer. For
+//! all_gather, reduce_scatter, gather and scatter, S is the **total**, ranks x shard. For
+//! all_to_all, S is the size that one rank sends, including its part for itself. For barrier, S is
+//! zero.
 
 use tutti_units::ids::RankId;
 
@@ -32,31 +33,32 @@ pub enum Collective {
     Barrier,
 }
 
-/// The original content of a chunk: what `origin` held at position `chunk` before the collective.
+/// The initial content of a chunk: the data of rank `origin` at position `chunk` before the
+/// collective.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Contribution {
     /// The rank that held it.
     pub origin: RankId,
-    /// Where in that rank's buffer.
+    /// The position in that rank's buffer.
     pub chunk: u32,
 }
 
-/// What a position of the result must hold after the collective.
+/// The required content of a position of the result after the collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the only field is the chunk of the contributions")]
-pub enum Wanted {
-    /// Nothing in particular.
+pub enum Postcondition {
+    /// No requirement.
     Anything,
     /// Exactly this one contribution.
     One(Contribution),
     /// The reduction of this chunk of every rank, each exactly once.
     SumOfAll { chunk: u32 },
-    /// Something from every rank, however often (a barrier's token).
+    /// A contribution of every rank, at least once (a barrier's token).
     FromAll { chunk: u32 },
 }
 
 impl Collective {
-    /// Every collective, rooted ones at rank 0.
+    /// All collectives, rooted ones at rank 0.
     pub const ALL: [Collective; 9] = [
         Collective::AllReduce,
         Collective::ReduceScatter,
@@ -69,7 +71,7 @@ impl Collective {
         Collective::Barrier,
     ];
 
-    /// The field's name in snake case.
+    /// Returns the name in snake case.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -85,13 +87,13 @@ impl Collective {
         }
     }
 
-    /// The collective of that name, rooted ones at `root`.
+    /// Returns the collective of that name, rooted ones at `root`.
     #[must_use]
     pub fn from_name(name: &str, root: RankId) -> Option<Collective> {
         Self::ALL.into_iter().find(|c| c.name() == name).map(|c| c.with_root(root))
     }
 
-    /// The same collective with another root; unrooted ones stay as they are.
+    /// Returns the same collective with another root; unrooted ones are unchanged.
     #[must_use]
     pub fn with_root(self, root: RankId) -> Collective {
         match self {
@@ -103,7 +105,7 @@ impl Collective {
         }
     }
 
-    /// The root, where there is one.
+    /// Returns the root, if there is one.
     #[must_use]
     pub fn root(self) -> Option<RankId> {
         match self {
@@ -115,7 +117,7 @@ impl Collective {
         }
     }
 
-    /// Whether the payload is divided into one shard per rank.
+    /// Returns whether the payload is divided into one shard per rank.
     #[must_use]
     pub fn has_shards(self) -> bool {
         matches!(
@@ -128,7 +130,7 @@ impl Collective {
         )
     }
 
-    /// Whether values of different ranks are combined.
+    /// Returns whether values of different ranks are combined.
     #[must_use]
     pub fn reduces(self) -> bool {
         matches!(
@@ -137,7 +139,8 @@ impl Collective {
         )
     }
 
-    /// What `rank` holds at position `chunk` of its data slot before the collective (the precondition).
+    /// Returns the content of position `chunk` of `rank`'s data slot before the collective (the
+    /// precondition).
     #[must_use]
     pub fn before(self, rank: RankId, chunk: u32, ranks: u32, chunks: u32) -> Option<Contribution> {
         let own = Some(Contribution { origin: rank, chunk });
@@ -156,29 +159,30 @@ impl Collective {
         }
     }
 
-    /// What `rank` must hold at position `chunk` of its result slot afterwards (the postcondition).
+    /// Returns the required content of position `chunk` of `rank`'s result slot afterwards (the
+    /// postcondition).
     #[must_use]
-    pub fn after(self, rank: RankId, chunk: u32, ranks: u32, chunks: u32) -> Wanted {
+    pub fn after(self, rank: RankId, chunk: u32, ranks: u32, chunks: u32) -> Postcondition {
         let shard = |of: u32| owner(of, ranks, chunks);
-        let one = |origin, chunk| Wanted::One(Contribution { origin, chunk });
+        let one = |origin, chunk| Postcondition::One(Contribution { origin, chunk });
         match self {
-            Collective::AllReduce => Wanted::SumOfAll { chunk },
-            Collective::Barrier => Wanted::FromAll { chunk },
+            Collective::AllReduce => Postcondition::SumOfAll { chunk },
+            Collective::Barrier => Postcondition::FromAll { chunk },
             Collective::AllGather => one(shard(chunk), chunk),
             Collective::Broadcast { root } => one(root, chunk),
-            Collective::Reduce { root } if rank == root => Wanted::SumOfAll { chunk },
+            Collective::Reduce { root } if rank == root => Postcondition::SumOfAll { chunk },
             Collective::Gather { root } if rank == root => one(shard(chunk), chunk),
-            Collective::ReduceScatter if shard(chunk) == rank => Wanted::SumOfAll { chunk },
+            Collective::ReduceScatter if shard(chunk) == rank => Postcondition::SumOfAll { chunk },
             Collective::Scatter { root } if shard(chunk) == rank => one(root, chunk),
             Collective::AllToAll => {
                 let per_shard = chunks / ranks;
                 one(shard(chunk), rank.0 * per_shard + chunk % per_shard)
             }
-            _ => Wanted::Anything,
+            _ => Postcondition::Anything,
         }
     }
 
-    /// busbw = algbw x this factor (nccl-tests, `doc/PERFORMANCE.md`).
+    /// Returns busbw / algbw (nccl-tests, `doc/PERFORMANCE.md`).
     #[must_use]
     pub fn busbw_factor(self, ranks: u32) -> f64 {
         let n = f64::from(ranks);
@@ -196,7 +200,7 @@ impl std::fmt::Display for Collective {
     }
 }
 
-/// The rank whose shard holds `chunk`.
+/// Returns the rank of the shard that contains `chunk`.
 fn owner(chunk: u32, ranks: u32, chunks: u32) -> RankId {
     RankId(chunk / (chunks / ranks).max(1))
 }

@@ -1,7 +1,8 @@
-//! Combinators: schedules made of schedules.
+//! Combinators: schedules built from schedules.
 //!
-//! [`Sequence`] runs one schedule after another; [`Embedded`] runs a schedule inside groups of the ranks
-//! and on a part of the chunks of a larger one. Both are streams themselves: nothing is unrolled.
+//! [`Sequence`] runs one schedule after another; [`Embedded`] runs a schedule inside groups of the
+//! ranks and on a part of the chunks of a larger one. Both are streams themselves and do not unroll
+//! the steps.
 
 use std::sync::Arc;
 
@@ -9,31 +10,35 @@ use super::{ChunkRange, Schedule, Shape, Slot, Step};
 use crate::collective::Collective;
 use tutti_units::ids::RankId;
 
-/// Why schedules do not fit together.
+/// Incompatible schedules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ComposeError {
-    /// A sequence of nothing.
+    /// A sequence without phases.
     #[error("a sequence has at least one phase")]
     NoPhases,
-    /// Phases for different numbers of ranks or of chunks.
+    /// Phases for different numbers of ranks or chunks.
     #[error(
-        "phase {phase} is for {ranks} ranks and {chunks} chunks: expected those of the first phase"
+        "phase {phase} has {ranks} ranks and {chunks} chunks: expected those of the first phase"
     )]
     Unlike { phase: String, ranks: u32, chunks: u32 },
-    /// A phase whose result the next one would not find.
-    #[error("{name} leaves its result in another slot than its data: it can only come last")]
+    /// A phase before the last one with a result outside the data slot.
+    #[error(
+        "{name} leaves its result outside the data slot: only the last phase of a sequence may do so"
+    )]
     OutOfPlace { name: String },
-    /// A schedule put into groups of another size.
-    #[error("{name} is for {ranks} ranks: it does not fit groups of {size}")]
+    /// A schedule embedded in groups of another size.
+    #[error("{name} has {ranks} ranks: expected {size}, the group size")]
     GroupSize { name: String, ranks: u32, size: u32 },
-    /// Groups that do not fill the ranks.
+    /// Groups that do not tile the ranks.
     #[error("groups of {size} ranks at distance {stride} do not fill {ranks} ranks")]
     Groups { size: u32, stride: u32, ranks: u32 },
-    /// A part that cannot be divided as the schedule wants it.
-    #[error("{name} divides its payload into {chunks} chunks: it does not fit a part of {part}")]
+    /// A part that is not a multiple of the schedule's chunks.
+    #[error(
+        "{name} divides its payload into {chunks} chunks: expected a divisor of {part}, the chunks of the part"
+    )]
     Chunks { name: String, chunks: u32, part: u32 },
-    /// A phase that a schedule does not have.
+    /// A phase that does not exist.
     #[error("{name} has no phase {phase}: its phases are 0 to {}", phases.saturating_sub(1))]
     NoSuchPhase { name: String, phase: u32, phases: u32 },
 }
@@ -46,24 +51,25 @@ pub struct Sequence {
 
 /// A named part of a [`Sequence`].
 pub struct Phase {
-    /// For drawings; empty to leave the names of the steps as they are.
+    /// Shown in drawings; empty to use only the names of the steps.
     pub name: String,
-    /// What is done.
+    /// The schedule of the phase.
     pub schedule: Arc<dyn Schedule>,
 }
 
 impl Phase {
-    /// A schedule under a name.
+    /// Returns a named phase.
     pub fn new(name: impl Into<String>, schedule: Arc<dyn Schedule>) -> Phase {
         Phase { name: name.into(), schedule }
     }
 }
 
 impl Sequence {
-    /// A rank goes on to the next phase as soon as it has ended the one before: nobody waits for all.
+    /// Returns the sequence of the phases. A rank starts the next phase as soon as it completes the
+    /// previous one, without a barrier.
     ///
     /// # Errors
-    /// When the phases differ in ranks or chunks, or one before the last works out of place.
+    /// If the phases differ in ranks or chunks, or one before the last works out of place.
     pub fn new(
         name: String,
         collective: Collective,
@@ -93,7 +99,7 @@ impl Sequence {
         Ok(Sequence { shape, phases })
     }
 
-    /// The phase that a rank's step belongs to, and which of its steps it is.
+    /// Returns the phase of a rank's step, and the step within it.
     fn locate(&self, rank: RankId, mut step: u32) -> (usize, u32) {
         let last = self.phases.len() - 1;
         for (at, phase) in self.phases[..last].iter().enumerate() {
@@ -144,17 +150,17 @@ impl Schedule for Sequence {
     }
 }
 
-/// A digit of a rank's number in a mixed radix: `rank / stride % size`.
+/// A digit of a rank number in a mixed radix: `rank / stride % size`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digit {
     /// The distance between ranks whose digits differ by one.
     pub stride: u32,
-    /// How many values it has.
+    /// The number of values of the digit.
     pub size: u32,
 }
 
 impl Digit {
-    /// The digit of `rank`.
+    /// Returns the digit of `rank`.
     #[inline]
     #[must_use]
     pub fn of(self, rank: RankId) -> u32 {
@@ -162,19 +168,19 @@ impl Digit {
     }
 }
 
-/// Where an inner schedule stands in the larger one.
+/// The placement of an inner schedule in the larger one.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// Ranks that differ in this digit alone form a group; the digit is the rank within it.
+    /// Ranks that differ only in this digit form a group; the digit is the rank within it.
     pub group: Digit,
-    /// Where only some groups take part: those whose ranks are this modulo the stride.
+    /// If only some groups take part: their ranks modulo the stride.
     pub only: Option<u32>,
-    /// How many chunks of the whole the inner payload is.
+    /// The size of the inner payload in chunks of the outer payload.
     pub part: u32,
-    /// Where the part begins: the sum of these digits of the rank, each times its weight in chunks.
-    /// The ranks of one group must agree on it.
+    /// The first chunk of the part: the sum of these digits of the rank, each times its weight in
+    /// chunks. It must be equal for all ranks of a group.
     pub first: Vec<(Digit, u32)>,
-    /// What the inner schedule finds as its data slot.
+    /// The data slot of the inner schedule.
     pub data: Slot,
     /// Its first scratch slot; the others follow.
     pub scratch: Slot,
@@ -185,16 +191,16 @@ pub struct Embedded {
     shape: Shape,
     inner: Arc<dyn Schedule>,
     place: Placement,
-    /// Chunks of the whole per chunk of the inner schedule.
+    /// Outer chunks per inner chunk.
     unit: u32,
 }
 
 impl Embedded {
-    /// Runs `inner` in every group at once. The shape's collective stays that of `inner`, whose
-    /// conditions hold inside each group, not for the whole.
+    /// Runs `inner` in every group concurrently. The shape's collective is that of `inner`, whose
+    /// postcondition holds inside each group, not for all ranks.
     ///
     /// # Errors
-    /// When ranks or chunks do not fit, or `inner` works out of place.
+    /// If ranks or chunks do not fit, or `inner` works out of place.
     pub fn new(
         inner: Arc<dyn Schedule>,
         ranks: u32,
@@ -210,7 +216,7 @@ impl Embedded {
     /// As [`Embedded::new`], for an `inner` whose result may be in one of its scratch slots.
     ///
     /// # Errors
-    /// When ranks or chunks do not fit.
+    /// If ranks or chunks do not fit.
     pub fn out_of_place(
         inner: Arc<dyn Schedule>,
         ranks: u32,
@@ -249,7 +255,7 @@ impl Embedded {
         Ok(Embedded { shape, inner, place, unit })
     }
 
-    /// The rank within its group; nothing where its group does not take part.
+    /// Returns the rank within its group; `None` if the group does not take part.
     #[inline]
     fn member(&self, rank: RankId) -> Option<RankId> {
         let Digit { stride, size } = self.place.group;
@@ -313,9 +319,9 @@ mod tests {
     use crate::Local;
 
     /// Every rank sends chunk 1 to the next, receives into scratch and folds, in one step.
-    struct Circle(Shape);
+    struct RingStep(Shape);
 
-    impl Schedule for Circle {
+    impl Schedule for RingStep {
         fn shape(&self) -> &Shape {
             &self.0
         }
@@ -333,14 +339,15 @@ mod tests {
         }
     }
 
-    fn circle(ranks: u32, result: Slot) -> Arc<dyn Schedule> {
+    fn ring_step(ranks: u32, result: Slot) -> Arc<dyn Schedule> {
         let collective = Collective::AllReduce;
         let shape =
-            Shape { name: "circle".to_owned(), collective, ranks, chunks: 2, slots: 2, result };
-        Arc::new(Circle(shape))
+            Shape { name: "ring_step".to_owned(), collective, ranks, chunks: 2, slots: 2, result };
+        Arc::new(RingStep(shape))
     }
 
-    /// Groups {0, 2, 4}, {1, 3, 5}, {6, 8, 10}, {7, 9, 11}; each half of the ranks has half the chunks.
+    /// Groups {0, 2, 4}, {1, 3, 5}, {6, 8, 10}, {7, 9, 11}; each half of the ranks has half of the
+    /// chunks.
     fn place() -> Placement {
         let group = Digit { stride: 2, size: 3 };
         let half = Digit { stride: 6, size: 2 };
@@ -349,8 +356,8 @@ mod tests {
     }
 
     #[test]
-    fn an_embedded_schedule_keeps_to_its_group_its_part_and_its_slots() {
-        let embedded = Embedded::new(circle(3, Slot::DATA), 12, 12, place()).unwrap();
+    fn an_embedded_schedule_stays_in_its_group_part_and_slots() {
+        let embedded = Embedded::new(ring_step(3, Slot::DATA), 12, 12, place()).unwrap();
         let mut step = Step::new();
         // Rank 11 is member 2 of {7, 9, 11}; chunk 1 of 2 in the second six chunks is 9..12.
         embedded.step(RankId(11), 0, &mut step);
@@ -364,7 +371,7 @@ mod tests {
         assert_eq!((into, chunks), (Slot(1), run));
         assert_eq!(step.operands(operands), [Slot(4), Slot(1)]);
         assert_eq!(copy, Local::Copy { from: Slot(1), into: Slot(4), chunks: run, to: 6 });
-        // Only ranks that are 1 modulo 2 take part; of each group the first takes two steps.
+        // Only ranks that are 1 modulo 2 take part; the first of each group takes two steps.
         let steps: Vec<u32> = (0..12).map(|rank| embedded.steps(RankId(rank))).collect();
         assert_eq!(steps, [0, 2, 0, 1, 0, 1, 0, 2, 0, 1, 0, 1]);
         assert_eq!(embedded.shape().slots, 5);
@@ -372,7 +379,8 @@ mod tests {
 
     #[test]
     fn a_sequence_goes_through_each_rank_s_own_steps() {
-        let phase = |name: &str| Phase { name: name.to_owned(), schedule: circle(3, Slot::DATA) };
+        let phase =
+            |name: &str| Phase { name: name.to_owned(), schedule: ring_step(3, Slot::DATA) };
         let phases = vec![phase("one"), phase(""), phase("three")];
         let sequence = Sequence::new("all".to_owned(), Collective::AllReduce, phases).unwrap();
         let names = |rank| -> Vec<String> {
@@ -386,24 +394,24 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn incompatible_schedules_are_refused() {
         let refusal = |inner, ranks, place| Embedded::new(inner, ranks, 12, place).err().unwrap();
-        let fits = circle(3, Slot::DATA);
-        let error = refusal(circle(4, Slot::DATA), 12, place());
+        let fits = ring_step(3, Slot::DATA);
+        let error = refusal(ring_step(4, Slot::DATA), 12, place());
         assert!(matches!(error, ComposeError::GroupSize { ranks: 4, size: 3, .. }));
         let error = refusal(fits.clone(), 10, place());
         assert_eq!(error, ComposeError::Groups { size: 3, stride: 2, ranks: 10 });
         let error = refusal(fits.clone(), 12, Placement { part: 5, ..place() });
         assert!(matches!(error, ComposeError::Chunks { chunks: 2, part: 5, .. }));
-        let error = refusal(circle(3, Slot(1)), 12, place());
+        let error = refusal(ring_step(3, Slot(1)), 12, place());
         assert!(matches!(error, ComposeError::OutOfPlace { .. }));
 
         let phase = |schedule| Phase { name: String::new(), schedule };
         let sequence = |phases| Sequence::new(String::new(), Collective::AllReduce, phases).err();
         assert_eq!(sequence(vec![]), Some(ComposeError::NoPhases));
-        let unlike = sequence(vec![phase(fits.clone()), phase(circle(4, Slot::DATA))]);
+        let unlike = sequence(vec![phase(fits.clone()), phase(ring_step(4, Slot::DATA))]);
         assert!(matches!(unlike, Some(ComposeError::Unlike { ranks: 4, .. })));
-        let out = || phase(circle(3, Slot(1)));
+        let out = || phase(ring_step(3, Slot(1)));
         assert!(matches!(
             sequence(vec![out(), phase(fits.clone())]),
             Some(ComposeError::OutOfPlace { .. })

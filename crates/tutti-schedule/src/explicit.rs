@@ -1,12 +1,12 @@
-//! Explicit schedules: every step written out, for schedules that people build by hand, for files and
-//! for tests. The memory they need grows with ranks x steps; algorithms stream theirs instead.
+//! Explicit schedules: every step stored, for hand-written schedules, files and tests. Their memory
+//! is proportional to ranks x steps; algorithms generate their steps on demand instead.
 
 use super::{ChunkRange, Local, MAX_RANKS, Message, Op, Schedule, Shape, Slot, Step};
 use crate::collective::Collective;
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
-/// Why an explicit schedule cannot be built.
+/// An invalid explicit schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "ScheduleError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
@@ -14,30 +14,30 @@ pub enum ExplicitError {
     /// No ranks.
     #[error("a schedule has at least one rank")]
     NoRanks,
-    /// More ranks than can be counted.
-    #[error("{ranks} ranks are too many: at most {MAX_RANKS}")]
+    /// More ranks than the maximum.
+    #[error("{ranks} ranks are too many: expected at most {MAX_RANKS}")]
     TooManyRanks { ranks: u32 },
-    /// A payload in no chunks.
-    #[error("a payload is divided into at least one chunk")]
+    /// A payload without chunks.
+    #[error("a payload has at least one chunk")]
     NoChunks,
-    /// An op of a rank that is none.
+    /// An op of a rank outside the schedule.
     #[error("{rank} cannot {op}: the ranks are 0 to {last}")]
     RankOutside { rank: RankId, op: &'static str, last: u32 },
-    /// A run of chunks that ends before it starts.
+    /// A range of chunks that ends before it starts.
     #[error("{rank} cannot {op} chunks {start}..{end}: the end comes before the start")]
     BackwardChunks { rank: RankId, op: &'static str, start: u32, end: u32 },
-    /// More slots than can be counted.
-    #[error("{slot} is not a slot: at most 2^32 - 1 of them")]
+    /// A slot number above the maximum.
+    #[error("invalid slot {slot}: expected fewer than 2^32 - 1 slots")]
     SlotOutside { slot: Slot },
-    /// A name that would not survive being written to a file.
-    #[error("`{name}` is not a name: one line without leading or trailing blanks")]
+    /// A name that cannot be written to a file.
+    #[error("invalid name `{name}`: expected one line without leading or trailing blanks")]
     BadName { name: String },
-    /// A collective whose root is none of the ranks.
+    /// A root outside the ranks.
     #[error("root {root} is not one of the ranks 0 to {last}")]
     WrongRoot { root: u32, last: u32 },
 }
 
-/// A step with the name that drawings show; empty for the default.
+/// A step with its name in drawings; empty for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Named {
     name: String,
@@ -48,12 +48,13 @@ struct Named {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explicit {
     shape: Shape,
-    /// Ranks beyond the last one that does anything are left out.
+    /// Ranks after the last active one are omitted.
     programs: Vec<Vec<Named>>,
 }
 
 impl Explicit {
-    /// Starts an empty schedule for `collective` on `ranks` ranks and a payload of `chunks` chunks.
+    /// Returns a builder of a schedule for `collective` on `ranks` ranks and a payload of `chunks`
+    /// chunks.
     #[must_use]
     pub fn builder(collective: Collective, ranks: u32, chunks: u32) -> Builder {
         let problem = if ranks == 0 {
@@ -77,7 +78,7 @@ impl Explicit {
         Builder { schedule: Explicit { shape, programs: Vec::new() }, open: Vec::new(), problem }
     }
 
-    /// Writes out any schedule, step by step.
+    /// Materialises any schedule.
     #[must_use]
     pub fn of(schedule: &dyn Schedule) -> Explicit {
         let shape = schedule.shape().clone();
@@ -94,7 +95,7 @@ impl Explicit {
         Explicit { shape, programs }.trimmed()
     }
 
-    /// Forgets the empty programs at the end, so that equal schedules compare equal.
+    /// Removes empty programs at the end, so that equal schedules compare equal.
     fn trimmed(mut self) -> Explicit {
         while self.programs.last().is_some_and(Vec::is_empty) {
             self.programs.pop();
@@ -139,12 +140,12 @@ fn default_name(step: u32) -> String {
 
 /// Builds an [`Explicit`] schedule op by op, in the program order of each rank.
 ///
-/// Ops are gathered into steps such that the schedule does what the program says: within a step sends
-/// come first, then receives, then local ops, so an op that would have to go back in that order starts
-/// a new step. So does a receive that writes what a send or another receive of the step touches. To
-/// exchange data without buffers, send first and receive next: both are then in the same step.
+/// Ops are grouped into steps that preserve the program order. Within a step sends precede
+/// receives, which precede local ops; an op out of that order starts a new step. So does a receive
+/// into chunks that a send or another receive of the step accesses. To exchange data without
+/// buffers, send first and receive next: both are then in the same step.
 ///
-/// A mistake is kept and reported by [`Builder::build`], so calls can be chained.
+/// Errors are deferred to [`Builder::build`], so that calls can be chained.
 #[derive(Clone, Debug)]
 pub struct Builder {
     schedule: Explicit,
@@ -154,7 +155,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Names the schedule; `explicit` otherwise.
+    /// Sets the name of the schedule; the default is `explicit`.
     pub fn name(&mut self, name: &str) -> &mut Builder {
         if is_name(name) && !name.is_empty() {
             name.clone_into(&mut self.schedule.shape.name);
@@ -164,13 +165,13 @@ impl Builder {
         self
     }
 
-    /// Says where the result is; the data slot otherwise.
+    /// Sets the result slot; the default is the data slot.
     pub fn result(&mut self, slot: Slot) -> &mut Builder {
         self.schedule.shape.result = slot;
         self.slot(slot)
     }
 
-    /// Asks for at least this many slots; the ops ask for as many as they name.
+    /// Sets the minimum number of slots; ops add the slots that they name.
     pub fn slots(&mut self, slots: u32) -> &mut Builder {
         let shape = &mut self.schedule.shape;
         shape.slots = shape.slots.max(slots);
@@ -199,7 +200,8 @@ impl Builder {
         self.op(rank, &Op::Recv(Message { peer, slot, chunks }))
     }
 
-    /// `rank` sends `chunks` of `slot` to each of `peers`, as one message where the network can fork it.
+    /// `rank` sends `chunks` of `slot` to each of `peers`, as one message if the network can fork
+    /// it.
     pub fn multicast(
         &mut self,
         rank: RankId,
@@ -210,7 +212,7 @@ impl Builder {
         self.op(rank, &Op::Multicast { peers: peers.to_vec(), slot, chunks })
     }
 
-    /// `rank` sends `chunks` of `slot` to `peer`, which combines them with those of others.
+    /// `rank` sends `chunks` of `slot` to `peer`, which combines them with those of other ranks.
     pub fn contribute(
         &mut self,
         rank: RankId,
@@ -221,8 +223,8 @@ impl Builder {
         self.op(rank, &Op::Contribute(Message { peer, slot, chunks }))
     }
 
-    /// `rank` receives `chunks` into the operands that come from others, as one message where the network can
-    /// combine them, and folds all operands, left to right, into `into`.
+    /// `rank` receives `chunks` into the operands that come from other ranks, as one message if the
+    /// network can combine them, and folds all operands, left to right, into `into`.
     pub fn combine(
         &mut self,
         rank: RankId,
@@ -266,7 +268,7 @@ impl Builder {
         self.op(rank, &Op::Sleep { duration })
     }
 
-    /// Any op, in program order.
+    /// Adds any op, in program order.
     pub fn op(&mut self, rank: RankId, op: &Op) -> &mut Builder {
         self.check(rank, op);
         let open = self.open.get(rank.index()).copied().unwrap_or(false);
@@ -280,7 +282,7 @@ impl Builder {
         self
     }
 
-    /// The next op of `rank` starts a new step.
+    /// Ends the step: the next op of `rank` starts a new one.
     pub fn end_step(&mut self, rank: RankId) -> &mut Builder {
         if let Some(open) = self.open.get_mut(rank.index()) {
             *open = false;
@@ -290,29 +292,29 @@ impl Builder {
 
     /// Starts a new step of `rank`, even if it stays empty, under a name for drawings (empty: the
     /// default name).
-    pub fn begin_step(&mut self, rank: RankId, name: &str) -> &mut Builder {
+    pub fn start_step(&mut self, rank: RankId, name: &str) -> &mut Builder {
         if is_name(name) {
-            self.add_step(rank, "begin a step", Named { name: name.to_owned(), step: Step::new() });
+            self.add_step(rank, "start a step", Named { name: name.to_owned(), step: Step::new() });
         } else {
             self.refuse(ExplicitError::BadName { name: name.to_owned() });
         }
         self
     }
 
-    /// Adds a whole step, as it is, under a name (empty: the default name).
+    /// Adds a complete step under a name (empty: the default name).
     pub fn step(&mut self, rank: RankId, name: &str, step: Step) -> &mut Builder {
         step.ops().for_each(|op| self.check(rank, &op));
-        self.begin_step(rank, name);
+        self.start_step(rank, name);
         if let Some(last) = self.last(rank) {
             last.step = step;
         }
         self.end_step(rank)
     }
 
-    /// The schedule.
+    /// Returns the schedule.
     ///
     /// # Errors
-    /// The first mistake that was made on the way.
+    /// The first error of an earlier call.
     pub fn build(&self) -> Result<Explicit, ExplicitError> {
         match &self.problem {
             Some(problem) => Err(problem.clone()),
@@ -324,7 +326,7 @@ impl Builder {
         self.schedule.shape.ranks
     }
 
-    /// The first mistake so far, for readers that want to say where it was made.
+    /// Returns the first error so far, for readers that report its position.
     pub(super) fn problem(&self) -> Option<&ExplicitError> {
         self.problem.as_ref()
     }
@@ -349,7 +351,7 @@ impl Builder {
         self.schedule.programs[rank.index()].push(named);
     }
 
-    /// Notes the slots that an op needs, and refuses what cannot be counted.
+    /// Records the slots that an op needs; refuses ops above the maxima.
     fn check(&mut self, rank: RankId, op: &Op) {
         let (slot, chunks) = match op {
             Op::Send(message) | Op::Contribute(message) | Op::Recv(message) => {
@@ -392,13 +394,14 @@ impl Builder {
     }
 }
 
-/// What an op does, for errors.
+/// Returns the verb of an op, for errors.
 fn verb(op: &Op) -> &'static str {
     if let Op::Recv(_) = op { "receive" } else { op.kind() }
 }
 
-/// Whether a step still does what its program says with one more op: sends come before receives, these before local
-/// ops, and a receive writes nothing that another message of the step touches.
+/// Returns whether a step preserves the program order with one more op: sends precede receives,
+/// which precede local ops, and a receive writes no chunk that another message of the step
+/// accesses.
 fn fits(step: &Step, op: &Op) -> bool {
     let untouched = |written: Slot, chunks: ChunkRange| {
         let mut touched = step.sends.iter().chain(&step.recvs);
@@ -417,7 +420,7 @@ fn fits(step: &Step, op: &Op) -> bool {
     }
 }
 
-/// Whether a name can stand on a line of its own.
+/// Returns whether a name is valid in a line of a file.
 fn is_name(name: &str) -> bool {
     name.trim() == name && !name.contains(char::is_control)
 }
@@ -436,7 +439,7 @@ mod tests {
         let mut builder = Explicit::builder(Collective::AllReduce, 2, 2);
         builder.send(A, B, Slot::DATA, ALL).recv(A, B, SCRATCH, ALL);
         builder.reduce(A, Slot::DATA, &[Slot::DATA, SCRATCH], ALL);
-        // Back to sending: a new step; a receive into what is being sent: another.
+        // A send after a receive: a new step; a receive into a chunk being sent: another.
         builder.send(A, B, Slot::DATA, ALL).recv(A, B, Slot::DATA, ChunkRange::one(1));
         builder.end_step(A).compute(A, Time::from_ps(5));
         let schedule = builder.build().unwrap();

@@ -1,15 +1,18 @@
-//! Schedules: what every rank does, in which order, on which part of the payload.
+//! Schedules: the actions of every rank, their order, and the parts of the payload they use.
 //!
-//! A schedule is a stream of [`Step`]s per rank, produced on demand: nothing is stored per rank, so a
-//! million ranks cost nothing until someone walks them. Sizes appear only as [`ChunkRange`]s, fractions
-//! of the payload, so one schedule holds for every message size and datatype.
+//! A schedule is a stream of [`Step`]s per rank, generated on demand. Nothing is stored per rank,
+//! so a million ranks cost nothing until their steps are read. Sizes appear only as
+//! [`ChunkRange`]s, fractions of the payload, so one schedule holds for every message size and
+//! datatype.
 //!
-//! **What a step means.** All sends are issued, in order; all receives are posted at once; the step waits for its
-//! receives (and, where sends are not buffered, its sends); then its local ops run in order. The next step starts
-//! after that. The k-th message from a to b meets b's k-th receive from a. The messages of a step are concurrent: a
-//! send may read its chunks, and a receive write its own, at any moment until the step ends. So a receive must not
-//! write what another message of the step touches; [`verify()`] refuses it. Then each send carries what its chunks
-//! hold when it is issued, and a step is safe with non-blocking calls of any MPI.
+//! **Semantics of a step.** All sends are issued, in order; all receives are posted at once. The
+//! step waits for its receives (and, where sends are not buffered, its sends); then its local ops
+//! run in order. The next step starts after that. The k-th message from a to b matches b's k-th
+//! receive from a. The messages of a step are concurrent: a send may read its chunks, and a receive
+//! write its chunks, at any moment until the step ends. A receive must therefore not write chunks
+//! that another message of the step accesses; [`verify()`] refuses such a step. Each send then
+//! carries the content of its chunks at issue, and a step is safe with non-blocking calls of any
+//! MPI.
 #![deny(unsafe_code)]
 
 pub mod algorithm;
@@ -39,28 +42,28 @@ pub use verify::{Fold, Reproducibility, Verification, VerifyError, verify, verif
 use crate::collective::Collective;
 use tutti_units::ids::RankId;
 
-/// The most ranks a schedule can have: ids, chunks and steps are counted in 32 bits with room to spare.
+/// The maximum number of ranks: leaves headroom for ids, chunks and steps in 32 bits.
 pub const MAX_RANKS: u32 = 1 << 24;
 
-/// What is known of a schedule without walking it.
+/// The properties of a schedule that are known without reading its steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How it was asked for, in the algorithm notation (`ring`, `recursive_multiplying:a8,a4`).
+    /// The name in the algorithm notation (`ring`, `recursive_multiplying:a8,a4`).
     pub name: String,
-    /// What it is meant to do.
+    /// The collective that it performs.
     pub collective: Collective,
-    /// How many ranks take part.
+    /// The number of ranks.
     pub ranks: u32,
-    /// How many equal chunks the payload is divided into; at least one.
+    /// The number of equal chunks of the payload; at least one.
     pub chunks: u32,
-    /// How many slots a rank needs: the data slot, then scratch.
+    /// The number of slots per rank: the data slot, then scratch.
     pub slots: u32,
-    /// Where the result is afterwards: the data slot, unless the collective works out of place.
+    /// The result slot: the data slot, unless the collective works out of place.
     pub result: Slot,
 }
 
 impl Shape {
-    /// The shape of a schedule whose result is in the data slot.
+    /// Returns the shape of a schedule whose result is in the data slot.
     pub(crate) fn in_place(
         name: impl Into<String>,
         collective: Collective,
@@ -71,8 +74,8 @@ impl Shape {
         Shape { name: name.into(), collective, ranks, chunks, slots, result: Slot::DATA }
     }
 
-    /// Whether chunks end at other places than they begin at: in every all_to_all, and in a collective that
-    /// deals in shards and leaves them in another slot than its data.
+    /// Returns whether chunks are copied to other positions: in every all_to_all, and in a
+    /// collective with shards whose result is in a slot other than its data.
     #[must_use]
     pub fn moves_chunks(&self) -> bool {
         self.collective == Collective::AllToAll
@@ -80,41 +83,41 @@ impl Shape {
     }
 }
 
-/// A collective algorithm laid out for a number of ranks: a stream of steps per rank.
+/// A collective algorithm for a number of ranks: a stream of steps per rank.
 pub trait Schedule: Send + Sync {
-    /// What is known without walking it.
+    /// Returns the properties that are known without reading the steps.
     fn shape(&self) -> &Shape;
 
-    /// How many steps `rank` takes.
+    /// Returns the number of steps of `rank`.
     fn steps(&self, rank: RankId) -> u32;
 
     /// Writes step `step` of `rank` into `out`, which the caller has cleared.
     fn step(&self, rank: RankId, step: u32, out: &mut Step);
 
-    /// Whether chunks change places, in the result or in between: then all must be equal, as one would not
-    /// fit where another was.
+    /// Returns whether chunks are copied to other positions, in the result or in between. All
+    /// chunks must then have equal size.
     fn moves_chunks(&self) -> bool {
         self.shape().moves_chunks()
     }
 
-    /// How many phases it has. Between two of them the network may be set up anew, where it can be: each sends
-    /// among pairs of ranks of its own. A rank does not wait for others at the end of a phase.
+    /// Returns the number of phases. Between two phases the network may be reconfigured: each phase
+    /// uses different pairs of ranks. A rank does not wait for others at the end of a phase.
     fn phases(&self) -> u32 {
         1
     }
 
-    /// The phase that a step of a rank belongs to: below [`Schedule::phases`], and never less than that of the
-    /// rank's step before.
+    /// Returns the phase of a step of a rank: below [`Schedule::phases`], and not below that of the
+    /// rank's previous step.
     fn phase(&self, _rank: RankId, _step: u32) -> u32 {
         0
     }
 
-    /// Whether it is only a part of what its collective asks for, so that it cannot be proved alone.
+    /// Returns whether it performs only a part of its collective and cannot be verified alone.
     fn is_part(&self) -> bool {
         false
     }
 
-    /// A short name for the step, for drawings and traces.
+    /// Returns a short name of the step, for drawings and traces.
     fn step_name(&self, _rank: RankId, step: u32) -> String {
         format!("step {step}")
     }

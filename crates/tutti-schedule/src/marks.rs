@@ -1,43 +1,44 @@
-//! Messages of a step that a network may fork or combine on the way.
+//! Messages of a step that a network may fork or combine.
 //!
-//! A multicast is sends of the same chunks to several ranks; a combine is receives of the same chunks from
-//! several ranks, folded as one, and at each of those ranks a send that contributes to it. Each is what it means on
-//! a network that knows nothing of it, so a schedule that has them runs anywhere, and is proved like any other;
-//! a [carrier](tutti_network::Carrier) that forks or combines sees the marks.
+//! A multicast is a set of sends of the same chunks to several ranks. A combine is a set of
+//! receives of the same chunks from several ranks, folded together, with a contributing send at
+//! each of those ranks. On a network without support they are ordinary messages, so a schedule with
+//! marks runs anywhere and is verified like any other. A [carrier](tutti_network::Carrier) that
+//! forks or combines uses the marks.
 
 use super::{ChunkRange, Local, Message, Op, Slot, Step};
 use tutti_units::ids::RankId;
 
-/// Some of a step's sends or receives, next to each other.
+/// Contiguous sends or receives of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MessageRange {
-    /// The first.
+    /// The first message.
     pub start: u32,
     /// One past the last.
     pub end: u32,
 }
 
 impl MessageRange {
-    /// These messages.
+    /// Returns the messages of the range.
     #[must_use]
     pub fn of(self, messages: &[Message]) -> &[Message] {
         &messages[self.start as usize..self.end as usize]
     }
 }
 
-/// What a network may do with messages of a step.
+/// An in-network operation on messages of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// These sends are one message to several ranks.
     Multicast(MessageRange),
     /// This send contributes to a combine at its receiver.
     Contribution(u32),
-    /// These receives are one message from several ranks, and the local op at that place folds it.
+    /// These receives are one message from several ranks, folded by the local op at this index.
     Combine(MessageRange, u32),
 }
 
 impl Step {
-    /// Sends `chunks` of `slot` to each of `peers`, as one message where the network can fork it.
+    /// Sends `chunks` of `slot` to each of `peers`, as one message if the network can fork it.
     pub fn multicast(
         &mut self,
         peers: impl IntoIterator<Item = RankId>,
@@ -50,15 +51,15 @@ impl Step {
         self.marks.extend((run.start < run.end).then_some(Mark::Multicast(run)));
     }
 
-    /// Sends `chunks` of `slot` to `peer`, which combines them with those of others.
+    /// Sends `chunks` of `slot` to `peer`, which combines them with those of other ranks.
     pub fn contribute(&mut self, peer: RankId, slot: Slot, chunks: ChunkRange) {
         self.marks.push(Mark::Contribution(count(&self.sends)));
         self.send(peer, slot, chunks);
     }
 
-    /// Receives `chunks` into those of `operands` that come from another rank, as one message where the network can
-    /// combine them, and folds all operands, in this order, into `into`: after the step's receives, and before
-    /// its other local ops.
+    /// Receives `chunks` into those of `operands` that come from another rank, as one message if
+    /// the network can combine them, and folds all operands, in this order, into `into`. The fold
+    /// follows the step's receives and precedes its other local ops.
     pub fn combine(
         &mut self,
         into: Slot,
@@ -81,14 +82,14 @@ impl Step {
         self.marks.extend((run.start < run.end).then_some(Mark::Combine(run, fold)));
     }
 
-    /// What a network may do with the step's messages; those about sends in order, those about receives too.
+    /// Returns the marks of the step: those of sends in order, and those of receives in order.
     #[inline]
     #[must_use]
     pub fn marks(&self) -> &[Mark] {
         &self.marks
     }
 
-    /// Its combines: the receives, and the place of the fold among the local ops.
+    /// Returns the combines: the receives, and the index of the fold among the local ops.
     pub fn combines(&self) -> impl Iterator<Item = (MessageRange, u32)> + '_ {
         self.marks.iter().filter_map(|mark| match *mark {
             Mark::Combine(run, fold) => Some((run, fold)),
@@ -96,7 +97,7 @@ impl Step {
         })
     }
 
-    /// Its sends that contribute to combines.
+    /// Returns the sends that contribute to combines.
     pub fn contributions(&self) -> impl Iterator<Item = u32> + '_ {
         self.marks.iter().filter_map(|mark| match *mark {
             Mark::Contribution(send) => Some(send),
@@ -104,7 +105,7 @@ impl Step {
         })
     }
 
-    /// What the send at a place is called: by itself, or as all that it is one with.
+    /// Returns the op of the send at `place`: the send, or the multicast that contains it.
     pub(super) fn send_op(&self, place: u32) -> Op {
         let message = self.sends[place as usize];
         for mark in &self.marks {
@@ -121,7 +122,7 @@ impl Step {
         Op::Send(message)
     }
 
-    /// What the receive at a place is called.
+    /// Returns the op of the receive at `place`.
     pub(super) fn recv_op(&self, place: u32) -> Op {
         let message = self.recvs[place as usize];
         let found = self.combines().find(|(run, _)| run.start == place);
@@ -137,7 +138,7 @@ impl Step {
         Op::Combine { into, operands, chunks }
     }
 
-    /// How many messages the op at a place stands for.
+    /// Returns the number of messages of an op.
     pub(super) fn width(op: &Op) -> u32 {
         let many = match op {
             Op::Multicast { peers, .. } => peers.len(),

@@ -1,43 +1,44 @@
 //! The notation of recursive multiplying: `a8,a4`, `c6m2,a2,a2,e6m2`, `m1g2a3,n1g3a2`.
 //!
 //! A schedule is a comma-separated list of stages, the same on every rank (Ruefenacht, Bull, Booth,
-//! "Generalisation of recursive doubling for AllReduce", Parallel Computing 69 (2017), section 4.2):
+//! "Generalisation of recursive doubling for AllReduce", Parallel Computing 69 (2017), section
+//! 4.2):
 //!
-//! | stage | meaning |
-//! |---|---|
-//! | `aB` | exchange between the members of groups of B |
-//! | `cTmB`, first, and `eTmB`, last | ranks below T collapse in groups of B to one rank each, and get the result from it at the end |
-//! | `mRgGaB`, first, and `nRgGaB`, last | R remainder ranks join the first and the last exchange of the others, each of which has G groups of B |
+//! - `aB`: an exchange between the members of groups of B.
+//! - `cTmB`, first, and `eTmB`, last: ranks below T collapse in groups of B to one rank each, and
+//!   receive the result from it at the end.
+//! - `mRgGaB`, first, and `nRgGaB`, last: R remainder ranks join the first and the last exchange of
+//!   the other ranks, each of which has G groups of B.
 //!
-//! This module owns the text form: reading, writing, and all rules that hold whatever the stages are
-//! used for. A notation that parses prints as the same text, byte for byte, and is laid out for exactly
-//! one number of ranks, [`Notation::ranks`].
+//! This module owns the text form: parsing, printing, and all rules that do not depend on the use
+//! of the stages. A notation that parses prints as the same text, byte for byte, and describes a
+//! schedule for exactly one number of ranks, [`Notation::ranks`].
 
 mod error;
 
 pub use error::{NotationError, Problem};
 
-/// The longest text that is read: the largest schedule there can be is far shorter.
+/// The maximum length of the text: the largest possible schedule is far shorter.
 pub const MAX_LENGTH: usize = 1024;
 
 /// One stage of a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "the table of the module names the fields")]
+#[expect(missing_docs, reason = "the list of the module names the fields")]
 pub enum Stage {
     /// `aB`: all members of a group of `base` ranks exchange their partial results.
     Factor { base: u32 },
     /// `cTmB`: groups of `base` ranks below `threshold` reduce to the last of each group.
     Collapse { threshold: u32, base: u32 },
-    /// `eTmB`: the collapsed ranks get the result.
+    /// `eTmB`: the collapsed ranks receive the result.
     Expand { threshold: u32, base: u32 },
-    /// `mRgGaB`: an exchange in `groups` groups of `base`, into which the remainder ranks send.
+    /// `mRgGaB`: an exchange in `groups` groups of `base`, to which the remainder ranks send.
     Merge { remainder: u32, groups: u32, base: u32 },
-    /// `nRgGaB`: an exchange in `groups` groups of `base`, which the remainder ranks listen to.
+    /// `nRgGaB`: an exchange in `groups` groups of `base`, from which the remainder ranks receive.
     InverseMerge { remainder: u32, groups: u32, base: u32 },
 }
 
 impl Stage {
-    /// The letters of the stage; each stands before one of its [`Stage::numbers`].
+    /// Returns the letters of the stage; each precedes one of its [`Stage::numbers`].
     fn letters(self) -> &'static str {
         match self {
             Stage::Factor { .. } => "a",
@@ -48,7 +49,7 @@ impl Stage {
         }
     }
 
-    /// The numbers, in the order of the letters; what is beyond them is zero.
+    /// Returns the numbers, in the order of the letters; unused ones are zero.
     fn numbers(self) -> [u32; 3] {
         match self {
             Stage::Factor { base } => [base, 0, 0],
@@ -60,7 +61,7 @@ impl Stage {
         }
     }
 
-    /// The stage that starts with `letter`, with these numbers.
+    /// Returns the stage that starts with `letter`, with these numbers.
     fn from_letter(letter: char, [first, second, third]: [u32; 3]) -> Option<Stage> {
         Some(match letter {
             'a' => Stage::Factor { base: first },
@@ -72,7 +73,7 @@ impl Stage {
         })
     }
 
-    /// The base B: how many ranks make a group.
+    /// Returns the base B, the group size.
     #[must_use]
     pub fn base(self) -> u32 {
         match self {
@@ -84,13 +85,14 @@ impl Stage {
         }
     }
 
-    /// Whether all ranks that take part exchange in it, so that its base is a factor of their number.
+    /// Returns whether all participating ranks exchange in it, so that its base divides their
+    /// number.
     #[must_use]
     pub fn is_exchange(self) -> bool {
         !matches!(self, Stage::Collapse { .. } | Stage::Expand { .. })
     }
 
-    /// Where number `index` starts, counted from the start of the stage.
+    /// Returns the offset of number `index` from the start of the stage.
     fn offset(self, index: usize) -> usize {
         let before = self.numbers().into_iter().take(index);
         before.map(|number| 1 + digits(number)).sum::<usize>() + 1
@@ -108,7 +110,7 @@ impl std::fmt::Display for Stage {
     }
 }
 
-/// A list of stages that make a schedule.
+/// A list of stages that form a schedule.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Notation {
     stages: Vec<Stage>,
@@ -118,10 +120,10 @@ pub struct Notation {
 }
 
 impl Notation {
-    /// Reads `a8,a4`.
+    /// Parses `a8,a4`.
     ///
     /// # Errors
-    /// When the text is no notation or breaks one of its rules.
+    /// If the text is malformed or breaks a rule.
     pub fn parse(text: &str) -> Result<Notation, NotationError> {
         if text.len() > MAX_LENGTH {
             let start: String = text.chars().take(48).collect();
@@ -137,10 +139,10 @@ impl Notation {
         Notation::new(stages)
     }
 
-    /// From stages that were not read from text; the same rules hold.
+    /// Returns the notation of these stages, under the same rules.
     ///
     /// # Errors
-    /// When the stages break a rule.
+    /// If the stages break a rule.
     pub fn new(stages: Vec<Stage>) -> Result<Notation, NotationError> {
         let mut notation = Notation { stages, inner: 1, ranks: 1 };
         match notation.validate() {
@@ -153,28 +155,28 @@ impl Notation {
         }
     }
 
-    /// The stages, in order.
+    /// Returns the stages, in order.
     #[must_use]
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
 
-    /// How many ranks take part in the exchanges: the product of their bases.
+    /// Returns the number of ranks that take part in the exchanges: the product of their bases.
     #[must_use]
     pub fn inner(&self) -> u32 {
         self.inner
     }
 
-    /// The one number of ranks that it is a schedule for.
+    /// Returns the number of ranks of the schedule.
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// Whether it is a schedule for `ranks` ranks.
+    /// Checks that it is a schedule for `ranks` ranks.
     ///
     /// # Errors
-    /// When it is one for another number, with the place where it goes wrong.
+    /// If it is one for another number, with the position of the mismatch.
     pub fn check(&self, ranks: u32) -> Result<(), NotationError> {
         if self.ranks == ranks {
             return Ok(());
@@ -201,7 +203,7 @@ impl Notation {
         Err(self.error(self.first_misfit(needed), problem))
     }
 
-    /// The first stage with which the bases no longer divide what they must multiply to.
+    /// Returns the first stage whose base does not divide the required product.
     fn first_misfit(&self, needed: u32) -> ErrorPosition {
         let mut left = needed;
         for (index, stage) in self.stages.iter().enumerate() {
@@ -218,7 +220,7 @@ impl Notation {
         ErrorPosition { stage: self.stages.len(), number: None }
     }
 
-    /// Checks all rules; the ranks in the exchanges and in all.
+    /// Checks all rules; returns the ranks in the exchanges and in total.
     fn validate(&self) -> Result<(u32, u32), (ErrorPosition, Problem)> {
         if self.stages.is_empty() {
             return Err((ErrorPosition::number(0, 0), Problem::Empty));
@@ -261,15 +263,15 @@ impl Notation {
             }
             Stage::Collapse { threshold, base } => match last {
                 Stage::Expand { threshold: t, base: b } if (t, b) == (threshold, base) => Ok(()),
-                _ => Err((place, Problem::Unmatched { stage, wanted: counterpart(stage) })),
+                _ => Err((place, Problem::Unmatched { stage, expected: counterpart(stage) })),
             },
             Stage::Expand { .. } if matches!(first, Stage::Collapse { .. }) => Ok(()),
             Stage::Merge { remainder, .. } => match last {
                 Stage::InverseMerge { remainder: r, .. } if r == remainder => Ok(()),
-                _ => Err((place, Problem::Unmatched { stage, wanted: counterpart(stage) })),
+                _ => Err((place, Problem::Unmatched { stage, expected: counterpart(stage) })),
             },
             Stage::InverseMerge { .. } if matches!(first, Stage::Merge { .. }) => Ok(()),
-            _ => Err((place, Problem::Unmatched { stage, wanted: counterpart(stage) })),
+            _ => Err((place, Problem::Unmatched { stage, expected: counterpart(stage) })),
         }
     }
 
@@ -288,7 +290,7 @@ impl Notation {
                 stage
                 && groups != inner / base
             {
-                let problem = Problem::WrongGroups { groups, base, inner, wanted: inner / base };
+                let problem = Problem::WrongGroups { groups, base, inner, expected: inner / base };
                 return Err((ErrorPosition::number(index, 1), problem));
             }
         }
@@ -316,7 +318,7 @@ impl std::fmt::Display for Notation {
     }
 }
 
-/// A stage, or one of its numbers: what an error points at.
+/// A stage, or one of its numbers: the position of an error.
 #[derive(Clone, Copy)]
 struct ErrorPosition {
     stage: usize,
@@ -329,7 +331,7 @@ impl ErrorPosition {
     }
 }
 
-/// What a stage's numbers must be, whatever stands around it.
+/// Checks the numbers of a stage alone.
 fn check_numbers(index: usize, stage: Stage) -> Result<(), (ErrorPosition, Problem)> {
     let base = stage.base();
     if base < 2 {
@@ -352,7 +354,7 @@ fn check_numbers(index: usize, stage: Stage) -> Result<(), (ErrorPosition, Probl
     }
 }
 
-/// What must stand at the other end.
+/// Returns the required counterpart at the other end.
 fn counterpart(stage: Stage) -> String {
     match stage {
         Stage::Collapse { threshold, base } => {
@@ -371,7 +373,7 @@ fn digits(number: u32) -> usize {
     number.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
-/// Reads stages; every error is a byte and a problem.
+/// A parser of stages; every error is a byte and a problem.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -403,7 +405,7 @@ impl Reader<'_> {
         for (number, letter) in numbers.iter_mut().zip(stage.letters().chars()) {
             match self.peek() {
                 Some(found) if found == letter => self.at += 1,
-                found => return Err(self.expected(wanted_letter(letter), found)),
+                found => return Err(self.expected(expected_letter(letter), found)),
             }
             *number = self.number()?;
         }
@@ -415,7 +417,7 @@ impl Reader<'_> {
         let rest = &self.text[start..];
         let length = rest.bytes().take_while(u8::is_ascii_digit).count();
         if length == 0 {
-            return Err(self.expected("a whole number", self.peek()));
+            return Err(self.expected("an integer", self.peek()));
         }
         let digits = &rest[..length];
         if length > 1 && digits.starts_with('0') {
@@ -429,12 +431,12 @@ impl Reader<'_> {
         self.text[self.at..].chars().next()
     }
 
-    fn expected(&self, wanted: &'static str, found: Option<char>) -> (usize, Problem) {
-        (self.at, Problem::Unexpected { wanted, found })
+    fn expected(&self, expected: &'static str, found: Option<char>) -> (usize, Problem) {
+        (self.at, Problem::Unexpected { expected, found })
     }
 }
 
-fn wanted_letter(letter: char) -> &'static str {
+fn expected_letter(letter: char) -> &'static str {
     match letter {
         'm' => "`m` and the base",
         'g' => "`g` and the number of groups",

@@ -1,4 +1,4 @@
-//! One phase of a schedule by itself: what runs between two changes of the network.
+//! One phase of a schedule: the steps between two reconfigurations of the network.
 
 use std::sync::Arc;
 
@@ -6,8 +6,9 @@ use super::compose::ComposeError;
 use super::{Schedule, Shape, Step};
 use tutti_units::ids::RankId;
 
-/// The steps of a schedule that belong to one of its phases. It can be timed and drawn like any other; where
-/// there are other phases it is no collective, and [`verify`](super::verify()) refuses it.
+/// The steps of one phase of a schedule. It can be timed and drawn like any other schedule. If
+/// there are other phases it is not a complete collective, and [`verify`](super::verify()) refuses
+/// it.
 pub struct OnlyPhase {
     shape: Shape,
     inner: Arc<dyn Schedule>,
@@ -15,10 +16,10 @@ pub struct OnlyPhase {
 }
 
 impl OnlyPhase {
-    /// Phase `phase`, counted from 0.
+    /// Returns phase `phase`, counted from 0.
     ///
     /// # Errors
-    /// When there is no such phase.
+    /// If there is no such phase.
     pub fn new(inner: Arc<dyn Schedule>, phase: u32) -> Result<OnlyPhase, ComposeError> {
         let (mut shape, phases) = (inner.shape().clone(), inner.phases());
         if phase >= phases {
@@ -30,7 +31,7 @@ impl OnlyPhase {
         Ok(OnlyPhase { shape, inner, phase })
     }
 
-    /// The first step of a rank that belongs to `phase` or a later one: phases never go back.
+    /// Returns the first step of a rank in `phase` or a later one: phases never decrease.
     fn first(&self, rank: RankId, phase: u32) -> u32 {
         let (mut low, mut high) = (0, self.inner.steps(rank));
         while low < high {

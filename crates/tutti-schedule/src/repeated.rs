@@ -1,4 +1,4 @@
-//! A schedule over and over, as benchmarks run it: many times in a row, and the time divided.
+//! Repetition of a schedule, as in benchmarks that divide the time by the number of repetitions.
 
 use std::sync::Arc;
 
@@ -6,8 +6,9 @@ use super::compose::ComposeError;
 use super::{Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-/// A schedule `count` times in a row; a rank begins again as soon as it has ended, and nobody waits for
-/// all. What is repeated works on what it left behind, so it cannot be verified as one collective.
+/// A schedule, `count` times in sequence. A rank starts the next repetition as soon as it completes
+/// one, without a barrier. Each repetition works on the previous results, so it cannot be verified
+/// as one collective.
 pub struct Repeated {
     shape: Shape,
     inner: Arc<dyn Schedule>,
@@ -18,7 +19,7 @@ impl Repeated {
     /// Repeats a schedule.
     ///
     /// # Errors
-    /// When it is repeated no time at all, or leaves its result in another slot than its data.
+    /// If `count` is zero, or the result is in a slot other than the data.
     pub fn new(inner: Arc<dyn Schedule>, count: u32) -> Result<Repeated, ComposeError> {
         let mut shape = inner.shape().clone();
         if count == 0 {

@@ -1,15 +1,15 @@
-//! One step of one rank, and the closed set of ops it is made of.
+//! One step of one rank, and the closed set of its ops.
 
 use super::{ChunkRange, Mark};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
-/// A buffer of a rank, as large as the payload; only the parts that ops touch need to exist.
+/// A buffer of a rank, as large as the payload; only the parts that ops access need to exist.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
 pub struct Slot(pub u32);
 
 impl Slot {
-    /// The rank's own buffer: the precondition fills it.
+    /// The rank's data buffer, initialised by the precondition.
     pub const DATA: Slot = Slot(0);
 }
 
@@ -23,33 +23,33 @@ impl std::fmt::Display for Slot {
     }
 }
 
-/// One side of a message: whom with, and which chunks of which slot.
+/// One side of a message: the peer, the slot and the chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
     /// The other rank.
     pub peer: RankId,
     /// Read from (send) or written to (receive).
     pub slot: Slot,
-    /// The chunks that travel.
+    /// The chunks of the message.
     pub chunks: ChunkRange,
 }
 
-/// Work that a rank does alone, after its step's receives.
+/// Local work of a rank, after its step's receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum Local {
-    /// `into[chunks] = fold(operands[chunks])`, left to right in the order of the operands, so that
-    /// the bits of the result are fixed by the schedule and never by who arrived first.
+    /// `into[chunks] = fold(operands[chunks])`, left to right in the order of the operands. The
+    /// schedule determines the bits of the result, independent of the order of arrival.
     Reduce { into: Slot, operands: OperandRange, chunks: ChunkRange },
     /// `into[to..] = from[chunks]`.
     Copy { from: Slot, into: Slot, chunks: ChunkRange, to: u32 },
-    /// The application's own work, for this long.
+    /// Computation of the application.
     Compute { duration: Time },
-    /// Waits for this long.
+    /// Waiting.
     Sleep { duration: Time },
 }
 
-/// Where a reduction's operands stand in its step; see [`Step::operands`].
+/// The operands of a reduction in its step; see [`Step::operands`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OperandRange {
     start: u32,
@@ -57,43 +57,43 @@ pub struct OperandRange {
 }
 
 impl OperandRange {
-    /// How many operands.
+    /// Returns the number of operands.
     #[inline]
     #[must_use]
     pub fn len(self) -> u32 {
         self.end - self.start
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no operands.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 }
 
-/// What one rank does between two moments at which it waits for others.
+/// The actions of one rank between two waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// Issued first, in order.
     pub sends: Vec<Message>,
     /// Posted together; the step waits for all.
     pub recvs: Vec<Message>,
-    /// Done last, in order.
+    /// Executed last, in order.
     pub locals: Vec<Local>,
     operands: Vec<Slot>,
     pub(super) marks: Vec<Mark>,
-    /// Memory of one combine, empty in between.
+    /// Reused memory of one combine, empty in between.
     pub(super) combined: Vec<Slot>,
 }
 
 impl Step {
-    /// An empty step.
+    /// Returns an empty step.
     #[must_use]
     pub fn new() -> Step {
         Step::default()
     }
 
-    /// Forgets all ops and keeps the memory.
+    /// Removes all ops and retains the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.sends.clear();
@@ -115,7 +115,7 @@ impl Step {
         self.recvs.push(Message { peer, slot, chunks });
     }
 
-    /// Reduces `operands`, in this order, into `into`.
+    /// Folds `operands`, in this order, into `into`.
     #[inline]
     pub fn reduce(
         &mut self,
@@ -129,8 +129,8 @@ impl Step {
         self.locals.push(Local::Reduce { into, operands, chunks });
     }
 
-    /// Exchanges parts of a slot with `peer`: sends `sent`, and folds what comes of `kept` in, through the next
-    /// slot; the own value is folded first if `own_first` says so.
+    /// Exchanges parts of a slot with `peer`: sends `sent`, and folds the received `kept`, through
+    /// the next slot; the rank's value is the first operand if `own_first` is true.
     #[inline]
     pub(crate) fn fold_with(
         &mut self,
@@ -145,7 +145,8 @@ impl Step {
         self.reduce(slot, if own_first { [slot, scratch] } else { [scratch, slot] }, kept);
     }
 
-    /// Receives `chunks` from `peer` through scratch slot 1, and folds them before the own value of the data slot.
+    /// Receives `chunks` from `peer` into scratch slot 1, and folds them before the rank's value in
+    /// the data slot.
     #[inline]
     pub(crate) fn fold_in(&mut self, peer: RankId, chunks: ChunkRange) {
         self.recv(peer, Slot(1), chunks);
@@ -192,21 +193,21 @@ impl Step {
         }
     }
 
-    /// The slots that a reduction of this step folds, in order.
+    /// Returns the slots that a reduction of this step folds, in order.
     #[inline]
     #[must_use]
     pub fn operands(&self, range: OperandRange) -> &[Slot] {
         &self.operands[range.start as usize..range.end as usize]
     }
 
-    /// Whether it does nothing.
+    /// Returns whether the step has no ops.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sends.is_empty() && self.recvs.is_empty() && self.locals.is_empty()
     }
 
     /// Rewrites every op in place: peers through `peer`, slots through `slot` and chunks through
-    /// `chunks`, which must keep runs of chunks together.
+    /// `chunks`, which must map ranges to ranges.
     #[inline]
     pub fn rewrite(
         &mut self,
@@ -236,7 +237,7 @@ impl Step {
         }
     }
 
-    /// The ops in program order, each with its operands written out. A combine stands among the receives.
+    /// Returns the ops in program order, each with its operands. A combine is among the receives.
     pub fn ops(&self) -> impl Iterator<Item = Op> + '_ {
         let messages = |of: &[Message], op: &dyn Fn(u32) -> Op| {
             let (mut all, mut next) = (Vec::new(), 0);
@@ -267,33 +268,33 @@ impl Step {
     }
 }
 
-/// An op by itself: the closed instruction set, for files, drawings and Python.
+/// A single op: the closed instruction set, for files, drawings and Python.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum Op {
-    /// Hands a message to the network.
+    /// Sends a message.
     Send(Message),
-    /// Hands a message for several ranks to the network.
+    /// Sends a message to several ranks.
     Multicast { peers: Vec<RankId>, slot: Slot, chunks: ChunkRange },
-    /// Hands a message to the network that the receiver combines with those of others.
+    /// Sends a message that the receiver combines with those of other ranks.
     Contribute(Message),
-    /// Takes a message from the network.
+    /// Receives a message.
     Recv(Message),
-    /// Takes messages of several ranks and folds them, and what else is among the operands, in order, into a slot;
-    /// operands come with the rank that they are received from.
+    /// Receives messages of several ranks and folds all operands, in order, into a slot. Operands
+    /// have the rank from which they are received.
     Combine { into: Slot, operands: Vec<(Slot, Option<RankId>)>, chunks: ChunkRange },
     /// Folds the operands, in order, into a slot.
     Reduce { into: Slot, operands: Vec<Slot>, chunks: ChunkRange },
     /// Copies chunks between slots or positions.
     Copy { from: Slot, into: Slot, chunks: ChunkRange, to: u32 },
-    /// The application's own work.
+    /// Computation of the application.
     Compute { duration: Time },
     /// Waiting.
     Sleep { duration: Time },
 }
 
 impl Op {
-    /// Its keyword in the text form.
+    /// Returns the keyword in the text form.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Phases of schedules: one by itself, and all of them as the whole.
+//! Phases of schedules: each alone, and all of them together.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tutti_schedule::{
 };
 use tutti_units::ids::RankId;
 
-/// Both halves of an all_reduce by rings, one after the other.
+/// A reduce_scatter and an all_gather of a ring in sequence.
 fn halves() -> Arc<dyn Schedule> {
     let half =
         |collective| Phase { name: String::new(), schedule: build("ring", collective, 5).unwrap() };
@@ -18,11 +18,11 @@ fn halves() -> Arc<dyn Schedule> {
 }
 
 #[test]
-fn the_phases_together_are_the_whole() {
-    let whole = halves();
-    assert!(verify(&*whole).is_ok());
-    assert_eq!(whole.phases(), 2);
-    let phase = |phase| OnlyPhase::new(Arc::clone(&whole), phase).unwrap();
+fn the_phases_together_are_the_schedule() {
+    let schedule = halves();
+    assert!(verify(&*schedule).is_ok());
+    assert_eq!(schedule.phases(), 2);
+    let phase = |phase| OnlyPhase::new(Arc::clone(&schedule), phase).unwrap();
     let mut together = Explicit::builder(Collective::AllReduce, 5, 5);
     together.name("halves");
     for rank in (0..5).map(RankId) {
@@ -36,7 +36,7 @@ fn the_phases_together_are_the_whole() {
         }
     }
     let text = |schedule: &dyn Schedule| text::to_string(schedule);
-    assert_eq!(text(&together.build().unwrap()), text(&*whole));
+    assert_eq!(text(&together.build().unwrap()), text(&*schedule));
     assert_eq!(phase(1).shape().name, "halves phase 1");
 }
 
@@ -47,11 +47,11 @@ fn a_part_is_not_proved_alone_and_the_only_phase_is_no_part() {
         for refused in [verify(&part), verify_exactly(&part)] {
             let error = refused.unwrap_err();
             assert!(matches!(&error, VerifyError::Part { .. }), "{error}");
-            assert!(error.to_string().contains("verify the whole schedule"), "{error}");
+            assert!(error.to_string().contains("verify the complete schedule"), "{error}");
         }
     }
-    let whole = build("ring", Collective::AllReduce, 5).unwrap();
-    let only = OnlyPhase::new(whole, 0).unwrap();
+    let schedule = build("ring", Collective::AllReduce, 5).unwrap();
+    let only = OnlyPhase::new(schedule, 0).unwrap();
     assert_eq!(only.shape().name, "ring");
     assert!(verify(&only).is_ok());
     let error = OnlyPhase::new(halves(), 2).err().unwrap().to_string();

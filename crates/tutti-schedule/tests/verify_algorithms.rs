@@ -1,5 +1,5 @@
-//! Every algorithm of the registry is proved for every collective and every number of ranks it claims,
-//! refuses the others with a typed error, and gives the bits that its reproducibility class promises.
+//! Every algorithm of the registry is verified for every supported collective and rank count,
+//! refuses the others with a typed error, and produces the bits of its reproducibility class.
 
 #[path = "common/execute.rs"]
 mod execute;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use execute::execute;
 use tutti_schedule::algorithm::{AlgorithmError, Entry, REGISTRY, Request, build};
-use tutti_schedule::collective::{Collective, Wanted};
+use tutti_schedule::collective::{Collective, Postcondition};
 use tutti_schedule::{ChunkRange, Explicit, Schedule, Slot, Verification, verify, verify_exactly};
 use tutti_units::ids::RankId;
 
-/// Arguments that some algorithm may take; those that do not fit have to be refused with an error.
+/// Arguments of some algorithms; algorithms that do not support them have to refuse them.
 const ARGUMENTS: &[&str] = &[
     "1",
     "2",
@@ -85,7 +85,7 @@ fn claims(entry: &Entry, collective: Collective, ranks: u32) -> bool {
 }
 
 #[test]
-fn what_is_claimed_is_proved_and_what_is_not_is_refused() {
+fn claims_are_verified_and_other_requests_refused() {
     for entry in REGISTRY {
         let mut proofs = 0;
         for ranks in 2..=128 {
@@ -107,7 +107,7 @@ fn what_is_claimed_is_proved_and_what_is_not_is_refused() {
 }
 
 #[test]
-fn what_an_argument_asks_for_is_proved_or_refused() {
+fn every_argument_is_verified_or_refused() {
     for entry in REGISTRY {
         for (argument, ranks) in ARGUMENTS.iter().flat_map(|a| [2, 6, 7, 8, 16, 32].map(|n| (a, n)))
         {
@@ -138,9 +138,10 @@ fn the_exact_verifier_finds_the_same() {
     }
 }
 
-/// Copies to another place need equal chunks, and a schedule knows that without being walked.
+/// Copies to another position need equal chunks, which a schedule reports without executing its
+/// steps.
 #[test]
-fn schedules_whose_chunks_change_places_say_so() {
+fn schedules_that_move_chunks_report_it() {
     for entry in REGISTRY {
         for ranks in (2..=13).chain([16, 24]) {
             for collective in collectives(ranks) {
@@ -171,7 +172,7 @@ fn too_few_ranks_and_foreign_roots_are_refused() {
     }
 }
 
-/// Numbers that differ by up to 2^60 in size and cancel, so that the order of additions shows.
+/// Numbers that differ by up to 2^60 in size and cancel, so that the order of additions is visible.
 fn wild(seed: u64, rank: u64, element: u64) -> f32 {
     let mut x = seed ^ rank.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ element.rotate_left(40);
     for _ in 0..3 {
@@ -179,13 +180,13 @@ fn wild(seed: u64, rank: u64, element: u64) -> f32 {
         x ^= x >> 27;
     }
     let bits = u32::try_from(x >> 32).unwrap();
-    // An exponent from -30 to 29; sign and mantissa as they come.
+    // An exponent from -30 to 29; arbitrary sign and mantissa.
     let exponent = 97 + (bits >> 23 & 0xFF) % 60;
     f32::from_bits(bits & 0x807F_FFFF | exponent << 23)
 }
 
-/// Of what ranks hold after a run with an operation: whether all have the same bits, and whether those are of the fold
-/// from left to right.
+/// Executes a schedule with an operation. Returns whether all ranks have the same bits, and whether
+/// those are the bits of the fold from left to right.
 fn executed(schedule: &dyn Schedule, seed: u64, operator: fn(f32, f32) -> f32) -> (bool, bool) {
     let (shape, per_chunk) = (schedule.shape(), 3_usize);
     let elements = shape.chunks as usize * per_chunk;
@@ -194,11 +195,11 @@ fn executed(schedule: &dyn Schedule, seed: u64, operator: fn(f32, f32) -> f32) -
     let results = execute(schedule, &inputs, operator);
     let (mut same, mut sequential) = (true, true);
     for chunk in 0..shape.chunks {
-        let wanted = |rank: &u32| {
+        let reduced = |rank: &u32| {
             let after = shape.collective.after(RankId(*rank), chunk, shape.ranks, shape.chunks);
-            matches!(after, Wanted::SumOfAll { .. })
+            matches!(after, Postcondition::SumOfAll { .. })
         };
-        let ranks: Vec<u32> = (0..shape.ranks).filter(wanted).collect();
+        let ranks: Vec<u32> = (0..shape.ranks).filter(reduced).collect();
         for element in (0..per_chunk).map(|within| chunk as usize * per_chunk + within) {
             let folded = inputs.iter().map(|input| input[element]).reduce(operator);
             let bits = |rank: u32| results[rank as usize][element].to_bits();
@@ -209,21 +210,22 @@ fn executed(schedule: &dyn Schedule, seed: u64, operator: fn(f32, f32) -> f32) -
     (same, sequential)
 }
 
-/// The class is what the bits show: what it promises holds for all seeds, what it denies fails for one.
-fn class_is_what_is_executed(schedule: &dyn Schedule) {
+/// The class matches the bits: its properties hold for all seeds, and denied properties fail for
+/// one.
+fn class_matches_execution(schedule: &dyn Schedule) {
     let shape = schedule.shape();
     let class = verify(schedule).unwrap().reproducibility;
     let sums: Vec<_> = (0..20).map(|seed| executed(schedule, seed, |a, b| a + b)).collect();
     let what = format!("{} {} on {} ranks: {class:?}", shape.name, shape.collective, shape.ranks);
     assert_eq!(class.same_on_all_ranks, sums.iter().all(|(same, _)| *same), "{what}");
     assert_eq!(class.sequential, sums.iter().all(|(_, sequential)| *sequential), "{what}");
-    // An operation that does not commute shows the order of operands.
+    // A non-commutative operation exposes the order of operands.
     let ordered = (0..20).all(|seed| executed(schedule, seed, |a, b| a - b / 3.0).0);
     assert_eq!(class.same_order_on_all_ranks, ordered, "{what}");
 }
 
 #[test]
-fn the_reproducibility_class_is_what_floating_point_shows() {
+fn the_reproducibility_class_matches_floating_point() {
     for entry in REGISTRY {
         for ranks in [2, 3, 4, 5, 6, 7, 8, 12, 16, 17] {
             for collective in collectives(ranks).filter(|collective| collective.reduces()) {
@@ -231,7 +233,7 @@ fn the_reproducibility_class_is_what_floating_point_shows() {
                     ARGUMENTS.iter().map(|argument| format!("{}:{argument}", entry.name));
                 for notation in notations.chain([entry.name.to_owned()]) {
                     if let Ok(schedule) = build(&notation, collective, ranks) {
-                        class_is_what_is_executed(schedule.as_ref());
+                        class_matches_execution(schedule.as_ref());
                     }
                 }
             }
@@ -240,7 +242,7 @@ fn the_reproducibility_class_is_what_floating_point_shows() {
 }
 
 #[test]
-fn a_class_that_denies_is_shown_by_floating_point_too() {
+fn denied_classes_fail_in_floating_point() {
     for (ranks, own_first, expected) in
         [(3, true, (false, false)), (3, false, (true, true)), (2, true, (true, true))]
     {
@@ -258,12 +260,12 @@ fn a_class_that_denies_is_shown_by_floating_point_too() {
         let schedule = builder.build().unwrap();
         let class = verify(&schedule).unwrap().reproducibility;
         assert_eq!((class.same_on_all_ranks, class.sequential), expected);
-        class_is_what_is_executed(&schedule);
+        class_matches_execution(&schedule);
     }
 }
 
 #[test]
-fn collectives_that_only_move_deliver_every_value() {
+fn collectives_without_reduction_deliver_every_value() {
     for entry in REGISTRY {
         for ranks in [2, 3, 5, 8, 13] {
             for collective in collectives(ranks).filter(|collective| !collective.reduces()) {
@@ -274,7 +276,9 @@ fn collectives_that_only_move_deliver_every_value() {
                 let inputs: Vec<Vec<u64>> = (0..ranks).map(input).collect();
                 let results = execute(schedule.as_ref(), &inputs, |a, b| a.max(b));
                 for (rank, chunk) in (0..ranks).flat_map(|r| (0..chunks).map(move |c| (r, c))) {
-                    if let Wanted::One(one) = collective.after(RankId(rank), chunk, ranks, chunks) {
+                    if let Postcondition::One(one) =
+                        collective.after(RankId(rank), chunk, ranks, chunks)
+                    {
                         let found = results[rank as usize][chunk as usize];
                         assert_eq!(found, value(one.origin.0, one.chunk), "{}", entry.name);
                     }

@@ -1,5 +1,6 @@
-//! The verifier against every interleaving: what it accepts is right in all of them, and what it refuses although it is
-//! right in all is exactly what `tutti_schedule::verify` documents.
+//! The verifier compared with every interleaving: accepted schedules are correct in all of them,
+//! and refused schedules that are correct in all are exactly those documented in
+//! `tutti_schedule::verify`.
 
 mod common;
 
@@ -13,18 +14,18 @@ use tutti_schedule::{
 use tutti_units::ids::RankId;
 
 const SCHEDULES: usize = 6_000;
-/// States of a search; beyond, a schedule is skipped and counted.
+/// The maximum number of states of a search; larger schedules are skipped and counted.
 const MOST_STATES: usize = 3_000;
-/// Runs at random of each schedule.
+/// Random runs of each schedule.
 const RUNS: usize = 6;
 
-const ANSWER: &str = "recv_into_send, the message is an answer to the send";
+const REPLY: &str = "recv_into_send, the message is a reply to the send";
 const SENDS: &str = "recv_into_send, the race changes no result";
 const OVERLAP: &str = "recvs_overlap, the race changes no result";
 const RACE: &str = "wrong by a race alone";
 const CUT: &str = "too large to search";
 
-/// Draws that are the same on every machine.
+/// Random numbers that are the same on every machine.
 struct Draws(u64);
 
 impl Draws {
@@ -43,14 +44,15 @@ impl Draws {
     }
 }
 
-/// A program op by op, with the rank that does it.
+/// A program op by op, with the rank of each op.
 type Ops = Vec<(u32, Op)>;
 
 fn message(peer: u32, slot: Slot, chunks: ChunkRange) -> Message {
     Message { peer: RankId(peer), slot, chunks }
 }
 
-/// Sends `chunks` of one rank's data to another, which folds them into its data or keeps them there.
+/// Sends `chunks` of one rank's data to another, which folds them into its data or stores them
+/// there.
 fn transfer(ops: &mut Ops, draws: &mut Draws, from: u32, to: u32, chunks: ChunkRange, folds: bool) {
     let scratch = Slot(1 + u32::from(draws.one_in(3)));
     let into = if folds || draws.one_in(4) { scratch } else { Slot::DATA };
@@ -86,7 +88,7 @@ fn trees(draws: &mut Draws, ranks: u32, chunks: ChunkRange, ops: &mut Ops, up: b
         known.sort_unstable();
         known.dedup();
     }
-    // Ranks that know the result may tell each other.
+    // Ranks that have the result may send it to each other.
     while down && draws.one_in(2) {
         let (from, to) = (draws.rank(ranks), draws.rank(ranks));
         if from != to {
@@ -95,7 +97,7 @@ fn trees(draws: &mut Draws, ranks: u32, chunks: ChunkRange, ops: &mut Ops, up: b
     }
 }
 
-/// An all_to_all in which ranks receive where they send from, in place, or by way of scratch.
+/// An all_to_all in which ranks receive into the chunks they send, in place, or through scratch.
 fn in_place(draws: &mut Draws) -> Explicit {
     let ranks = 2 + draws.rank(2);
     let pairs = || (0..ranks).flat_map(|a| (0..ranks).map(move |b| (a, b))).filter(|(a, b)| a != b);
@@ -114,7 +116,7 @@ fn in_place(draws: &mut Draws) -> Explicit {
     stepped(draws, Collective::AllToAll, ranks, ranks, &ops)
 }
 
-/// A schedule that is right, or was before something in it was changed.
+/// A schedule that is correct, or was before it was changed.
 fn random(draws: &mut Draws) -> Explicit {
     if draws.one_in(8) {
         return in_place(draws);
@@ -149,7 +151,7 @@ fn random(draws: &mut Draws) -> Explicit {
     stepped(draws, collective, ranks, chunks, &ops)
 }
 
-/// Drops, doubles or moves an op, or redirects a receive, now and then.
+/// Drops, doubles or moves an op, or redirects a receive, with some probability.
 fn bend(draws: &mut Draws, ops: &mut Ops) {
     while draws.one_in(3) && !ops.is_empty() {
         let at = draws.below(ops.len());
@@ -169,7 +171,7 @@ fn bend(draws: &mut Draws, ops: &mut Ops) {
     }
 }
 
-/// Gathers ops into steps, mostly as many as the order of sends, receives and local ops allows.
+/// Groups ops into steps, mostly as many as the order of sends, receives and local ops allows.
 fn stepped(
     draws: &mut Draws,
     collective: Collective,
@@ -220,8 +222,8 @@ fn build(
     builder.build().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same with each receive of a hazard going to a slot that nothing else uses, and copied from there first of all
-/// local ops: what the error's hint tells people to write.
+/// Redirects each receive of a hazard to an unused slot and copies it from there before all other
+/// local ops, as the error's hint recommends.
 fn apart(schedule: &Explicit) -> Explicit {
     let shape = schedule.shape().clone();
     let mut fresh = shape.slots;
@@ -253,7 +255,7 @@ fn apart(schedule: &Explicit) -> Explicit {
     build(shape.collective, shape.ranks, shape.chunks, fresh, programs)
 }
 
-/// The same with the receives that write what their step sends in a step of their own, with the local ops.
+/// Moves receives into chunks that their step sends to a separate step, with the local ops.
 fn later(schedule: &Explicit) -> Explicit {
     let shape = schedule.shape().clone();
     let mut programs = Vec::new();
@@ -315,7 +317,7 @@ fn add_locals(old: &Step, step: &mut Step) {
     }
 }
 
-/// What the verifier says, in a word.
+/// Returns the verifier's verdict as a word.
 fn verdict(schedule: &Explicit) -> String {
     match verify(schedule) {
         Ok(_) => "accepted".to_owned(),
@@ -323,11 +325,11 @@ fn verdict(schedule: &Explicit) -> String {
     }
 }
 
-/// Of a schedule that is right in every interleaving: how the verifier's verdict is explained.
+/// Returns the documented class of the verdict on a schedule that is correct in every interleaving.
 fn class(schedule: &Explicit, interpreter: &Interpreter) -> String {
     match verify(schedule) {
         Ok(_) => "accepted",
-        Err(VerifyError::RecvIntoSend { .. }) if !interpreter.seen.read_late => ANSWER,
+        Err(VerifyError::RecvIntoSend { .. }) if !interpreter.seen.read_late => REPLY,
         Err(VerifyError::RecvIntoSend { .. }) => SENDS,
         Err(VerifyError::RecvsOverlap { .. }) => OVERLAP,
         Err(_) => "not documented",
@@ -335,7 +337,7 @@ fn class(schedule: &Explicit, interpreter: &Interpreter) -> String {
     .to_owned()
 }
 
-/// Of a schedule that is wrong in some interleaving: whether a race alone makes it so.
+/// Returns whether only a race makes a schedule incorrect in some interleaving.
 fn wrong(schedule: &Explicit) -> String {
     let is_race = matches!(
         verify(schedule),
@@ -349,7 +351,7 @@ fn wrong(schedule: &Explicit) -> String {
 struct Shown<'a>(usize, &'a Explicit);
 
 impl Drop for Shown<'_> {
-    #[expect(clippy::print_stderr, reason = "tells which schedule failed")]
+    #[expect(clippy::print_stderr, reason = "shows which schedule failed")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("schedule {}: {}\n{}", self.0, verdict(self.1), text::to_string(self.1));
@@ -357,7 +359,7 @@ impl Drop for Shown<'_> {
     }
 }
 
-/// Compares the verdict on one schedule with all its interleavings; the class that it belongs to.
+/// Compares the verdict on one schedule with all its interleavings; returns its class.
 fn examined(schedule: &Explicit, draws: &mut Draws) -> String {
     let mut interpreter = Interpreter::new(schedule);
     interpreter.search(MOST_STATES);
@@ -378,16 +380,16 @@ fn examined(schedule: &Explicit, draws: &mut Draws) -> String {
     let class = if is_right { class(schedule, &interpreter) } else { wrong(schedule) };
     assert_ne!(class, "not documented", "refused, and right");
     if is_right {
-        assert_eq!(verdict(&apart(schedule)), "accepted", "with receives in slots of their own");
+        assert_eq!(verdict(&apart(schedule)), "accepted", "with receives in separate slots");
     }
-    if class == ANSWER && !receives_overlap(schedule) {
+    if class == REPLY && !receives_overlap(schedule) {
         assert_eq!(verdict(&later(schedule)), "accepted", "with receives in the next step");
     }
     class
 }
 
 #[test]
-fn what_is_accepted_is_right_and_what_is_refused_is_wrong_or_documented() {
+fn accepted_schedules_are_correct_and_refused_ones_incorrect_or_documented() {
     let mut draws = Draws(18);
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for number in 0..SCHEDULES {
@@ -397,7 +399,7 @@ fn what_is_accepted_is_right_and_what_is_refused_is_wrong_or_documented() {
         drop(shown);
         *counts.entry(class).or_default() += 1;
     }
-    let least = [("accepted", 2_000), ("wrong", 500), (RACE, 50), (ANSWER, 500), (SENDS, 100)];
+    let least = [("accepted", 2_000), ("wrong", 500), (RACE, 50), (REPLY, 500), (SENDS, 100)];
     for (class, least) in least.into_iter().chain([(OVERLAP, 100)]) {
         assert!(counts.get(class).is_some_and(|&count| count >= least), "{class}: {counts:?}");
     }

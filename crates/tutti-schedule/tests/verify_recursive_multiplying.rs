@@ -1,5 +1,5 @@
-//! Every schedule of the recursive-multiplying family on few ranks, and every form of elimination, is
-//! proved, and gives the bits that its documentation promises.
+//! Every schedule of the recursive multiplying family on few ranks, and every variant of
+//! elimination, is verified and produces the documented bits.
 
 use tutti_schedule::algorithm::build;
 use tutti_schedule::algorithm::search::{self, Order};
@@ -16,9 +16,9 @@ fn proved(name: &str, collective: Collective, ranks: u32) -> Verification {
     proof
 }
 
-/// Derivation: every exchange of base B is B - 1 messages from each of the P ranks in it, collapse and
-/// expand one for each of the T - T / B ranks they take out, and a merge and its inverse B for each of the
-/// R remainder ranks.
+/// Derivation: every exchange of base B has B - 1 messages from each of its P ranks. Collapse and
+/// expand have one for each of the T - T / B ranks that they remove, and a merge and its inverse
+/// have B for each of the R remainder ranks.
 fn messages(notation: &Notation) -> u64 {
     let exchange = |base: u32| u64::from(notation.inner()) * u64::from(base - 1);
     let count = |stage: &Stage| match *stage {
@@ -33,7 +33,7 @@ fn messages(notation: &Notation) -> u64 {
     notation.stages().iter().map(count).sum()
 }
 
-/// Only remainder ranks that are more than one are folded out of turn: into every G-th group.
+/// Only several remainder ranks are folded out of order: into every G-th group.
 fn folds_in_rank_order(notation: &Notation) -> bool {
     !matches!(notation.stages()[0], Stage::Merge { remainder: 2.., groups: 2.., .. })
 }
@@ -48,7 +48,7 @@ fn every_schedule_of_up_to_32_ranks() {
             assert_eq!(proof.messages, messages(&notation), "{name}");
             let class = proof.reproducibility;
             assert!(class.rank_order || !folds_in_rank_order(&notation), "{name}");
-            // One stage of all ranks is the sequential sum.
+            // A single stage of all ranks is the sequential sum.
             assert!(class.sequential || notation.stages().len() > 1, "{name}");
             proofs += 1;
         }
@@ -57,7 +57,7 @@ fn every_schedule_of_up_to_32_ranks() {
 }
 
 #[test]
-fn what_is_chosen_at_other_ratios() {
+fn choices_at_other_ratios_are_verified() {
     for ranks in 2..=128 {
         for ratio in ["1", "2.5", "12", "100"] {
             let name = format!("recursive_multiplying:ratio={ratio}");

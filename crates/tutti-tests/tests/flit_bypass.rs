@@ -187,12 +187,12 @@ fn algorithms_for_a_graph_need_ways_between_all() {
         };
         assert!(on("mesh,0=>1").is_ok());
         let refused = on("0>1,1>3,3>2").err().map(|error| error.to_string());
-        let says = "bypass:2x2:0>1,1>3,3>2 lacks ways between some ranks";
+        let says = "bypass:2x2:0>1,1>3,3>2 has no path between some ranks";
         assert!(refused.as_ref().is_some_and(|text| text.contains(says)), "{refused:?}");
         let partial = Routes::shortest_path(graph("bypass:2x2:0>1,1>3,3>2", 12));
         let built = algorithm::build_on(algorithm, Collective::AllReduce, 4, &partial);
         let refused = built.err().map(|error| error.to_string());
-        let says = "paths between all of them, which bypass:2x2:0>1,1>3,3>2 lacks";
+        let says = "a path between any two ranks, which bypass:2x2:0>1,1>3,3>2 lacks";
         assert!(refused.as_ref().is_some_and(|text| text.contains(says)), "{refused:?}");
     }
 }

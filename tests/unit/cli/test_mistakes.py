@@ -318,7 +318,7 @@ def test_a_simulation_that_cannot_finish_says_who_waits(tmp_path: Path) -> None:
         result = tutti(*verb, cwd=tmp_path)
         assert result.returncode == 3
         assert "waits for" in result.stderr
-        assert "all that wait" not in result.stderr  # the cycle is all of them
+        assert "all waiting ranks" not in result.stderr  # the cycle is all of them
         assert "Traceback" not in result.stderr
 
 

@@ -1,7 +1,8 @@
 //! Binomial tree: the k-nomial tree of radix 2.
 //!
-//! The oldest of the trees: every step doubles the ranks reached. Source: Thakur, Rabenseifner and
-//! Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
+//! The oldest tree algorithm: every step doubles the number of ranks reached. Source: Thakur,
+//! Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA
+//! 19 (2005).
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::Schedule;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "binomial",
-    summary: "a tree in which every step doubles the ranks reached; fewest steps with one message each",
+    summary: "binomial tree: each step doubles the ranks reached; fewest steps of one message each",
     source: "Thakur, Rabenseifner and Gropp 2005",
     argument: "",
     collectives: knomial::COLLECTIVES,

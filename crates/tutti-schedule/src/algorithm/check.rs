@@ -1,4 +1,4 @@
-//! For tests: algorithms under the verifier, and an obvious clock to hold their closed forms against.
+//! Test helpers: verify algorithms and compare their closed forms with a simple simulation.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,14 +13,15 @@ fn laid_out(notation: &str, collective: Collective, ranks: u32) -> Arc<dyn Sched
         .unwrap_or_else(|error| panic!("{notation}, {collective}, {ranks} ranks: {error}"))
 }
 
-/// Proves a schedule right.
+/// Verifies a schedule.
 pub(super) fn performs(notation: &str, collective: Collective, ranks: u32) -> Verification {
     let schedule = laid_out(notation, collective, ranks);
     verify(&*schedule)
         .unwrap_or_else(|error| panic!("{notation}, {collective}, {ranks} ranks: {error}"))
 }
 
-/// Every collective that the entry claims on this many ranks; every root where there are few.
+/// Verifies every collective that the entry claims on this many ranks, with every root if there are
+/// few.
 pub(super) fn claims(entry: &Entry, notation: &str, ranks: u32) {
     for collective in Collective::ALL {
         let argument = notation.split_once(':').map(|(_, argument)| argument);
@@ -36,19 +37,19 @@ pub(super) fn claims(entry: &Entry, notation: &str, ranks: u32) {
     }
 }
 
-/// Every reduced chunk of the result is folded in rank order.
+/// Asserts that every reduced chunk of the result is folded in rank order.
 pub(super) fn folds_in_rank_order(notation: &str, collective: Collective, ranks: u32) {
     let found = performs(notation, collective, ranks).reproducibility;
     assert!(found.rank_order, "{notation}, {collective}, {ranks} ranks");
 }
 
-/// Whether there is a closed form; where there is one, it equals the time of the slowest rank.
+/// Returns whether there is a closed form, which must equal the time of the slowest rank.
 pub(super) fn critical_path_is_exact(notation: &str, collective: Collective, ranks: u32) -> bool {
     let Some(stages) = critical_path(notation, collective, ranks).unwrap() else {
         return false;
     };
     let schedule = laid_out(notation, collective, ranks);
-    // The payload has as many bytes as divide evenly into the chunks of both.
+    // The payload size is a multiple of the chunk counts of both.
     let of = u64::from(stages.iter().map(|stage| stage.of).max().unwrap());
     let chunks = u64::from(schedule.shape().chunks);
     let time = |stage: &Stage| {
@@ -63,18 +64,18 @@ pub(super) fn critical_path_is_exact(notation: &str, collective: Collective, ran
     true
 }
 
-/// A pipelining postal network, in picoseconds, per message and per byte.
+/// Pipelining postal parameters, in picoseconds per message and per byte.
 const LATENCY: u64 = 1_000_000;
 const OVERHEAD: u64 = 70_000;
 const TRANSFER: u64 = 500;
 const FOLD: u64 = 30;
 
-/// When the last rank is done; chunks have that many bytes.
+/// Returns the time at which the last rank finishes; `bytes` is the chunk size.
 fn slowest(schedule: &dyn Schedule, bytes: u64) -> u64 {
     let ranks = schedule.shape().ranks;
     let mut clocks = vec![0; ranks as usize];
     let mut queues: BTreeMap<(u32, u32), VecDeque<u64>> = BTreeMap::new();
-    // Per rank: its next step, and whether that step's messages are sent.
+    // The next step of each rank, and whether its messages were sent.
     let mut at = vec![(0, false); ranks as usize];
     let mut step = Step::new();
     let mut moved = true;
@@ -99,25 +100,25 @@ fn slowest(schedule: &dyn Schedule, bytes: u64) -> u64 {
         }
     }
     let ended = |(rank, (next, _)): (u32, &(u32, bool))| *next == schedule.steps(RankId(rank));
-    assert!((0..).zip(&at).all(ended), "{} waits for ever", schedule.shape().name);
+    assert!((0..).zip(&at).all(ended), "{} never finishes", schedule.shape().name);
     clocks.into_iter().max().unwrap()
 }
 
-/// Takes all of a step's messages, or none while one is missing.
+/// Receives all messages of a step, or none if one is missing.
 fn receive(
     rank: u32,
     step: &Step,
     clock: &mut u64,
     queues: &mut BTreeMap<(u32, u32), VecDeque<u64>>,
 ) -> bool {
-    let mut wanted: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut needed: BTreeMap<u32, usize> = BTreeMap::new();
     for message in &step.recvs {
-        *wanted.entry(message.peer.0).or_default() += 1;
+        *needed.entry(message.peer.0).or_default() += 1;
     }
     let there = |(peer, count): (&u32, &usize)| {
         queues.get(&(*peer, rank)).is_some_and(|queue| queue.len() >= *count)
     };
-    if !wanted.iter().all(there) {
+    if !needed.iter().all(there) {
         return false;
     }
     for message in &step.recvs {
@@ -127,7 +128,7 @@ fn receive(
     true
 }
 
-/// How many chunks a step folds into others.
+/// Returns the number of chunks that a step folds into others.
 fn folds(step: &Step) -> u64 {
     let chunks = step.locals.iter().map(|local| match local {
         Local::Reduce { operands, chunks, .. } => {
@@ -138,7 +139,7 @@ fn folds(step: &Step) -> u64 {
     chunks.sum()
 }
 
-/// Two schedules of the same ops: peers, slots, chunks, order.
+/// Asserts that two schedules have the same ops: peers, slots, chunks, order.
 pub(super) fn same_steps(one: &dyn Schedule, other: &dyn Schedule) {
     let what = format!("{} and {}", one.shape().name, other.shape().name);
     let (ranks, chunks) = (one.shape().ranks, one.shape().chunks);

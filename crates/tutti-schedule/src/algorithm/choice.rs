@@ -1,17 +1,20 @@
-//! Which schedule recursive multiplying takes when none is named.
+//! Default schedule of recursive multiplying.
 //!
-//! **The rule.** The cost of a schedule is that of its stages one after the other in the pipelining postal
-//! model for small messages, in units of alpha_r: `ratio + b` for each stage of b messages, where ratio is
-//! alpha_p / alpha_r (see [`stage_bound`](super::recursive_multiplying::stage_bound)). The cheapest wins among
+//! **The rule.** The cost of a schedule is the sum of its stage times in the pipelining postal
+//! model for small messages, in units of alpha_r: a stage of b messages costs `ratio + b`, where
+//! ratio is alpha_p / alpha_r (see [`stage_bound`](super::recursive_multiplying::stage_bound)). The
+//! search takes the cheapest of:
 //!
 //! 1. all factored schedules, with any factors;
 //! 2. merged schedules whose inner ranks are a product of bases up to 16;
-//! 3. split schedules whose inner ranks are a product of bases up to 16, and whose base is up to 16.
+//! 3. split schedules whose inner ranks are a product of bases up to 16, and whose base is up to
+//!    16.
 //!
-//! Of equal costs the kind that stands first here wins, then the one with more inner ranks, then the
-//! smaller base of the split. Bases stand in descending order, as in most of the paper's Table 2. The
-//! bound of 16 keeps the search to some thousand inner ranks even among millions, and costs nothing at the
-//! ratios of real networks: 16 is the best base only at a ratio of about 29 (eq. (5) of the paper).
+//! Ties go to the kind listed first, then to the schedule with more inner ranks, then to the
+//! smaller base of the split. Bases are in descending order, as in most of the paper's Table 2. The
+//! limit of 16 bounds the search to some thousand inner ranks even for millions of ranks. It loses
+//! nothing at the ratios of real networks: 16 is the best base only at a ratio of about 29 (eq. (5)
+//! of the paper).
 
 use std::collections::BTreeMap;
 
@@ -21,39 +24,39 @@ use crate::notation::Notation;
 /// The largest base in the inner ranks of a split or merged schedule, and of a split.
 const LARGEST_BASE: u32 = 16;
 
-/// alpha_p / alpha_r in thousandths, from 1 to a million.
+/// alpha_p / alpha_r in thousandths, from 1 to 1000000.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ratio(u64);
 
 impl Ratio {
-    /// Four: the machine of the paper's Table 1 has 3.94 by its minima and 3.97 by its medians.
+    /// 4: the machine of the paper's Table 1 has 3.94 by minima and 3.97 by medians.
     pub(super) const DEFAULT: Ratio = Ratio(4_000);
 
     /// Reads `4` or `3.94`.
     pub(super) fn parse(text: &str) -> Result<Ratio, &'static str> {
         let problem =
             "expected a ratio from 1 to 1000000 with at most three decimals, such as 3.94";
-        let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+        let (integer, decimals) = text.split_once('.').unwrap_or((text, "0"));
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        if !is_number(whole) || !is_number(decimals) || decimals.len() > 3 || whole.len() > 7 {
+        if !is_number(integer) || !is_number(decimals) || decimals.len() > 3 || integer.len() > 7 {
             return Err(problem);
         }
         let parse = |digits: &str| digits.parse::<u64>().map_err(|_| problem);
-        let thousandths = parse(&format!("{decimals:0<3}"))? + parse(whole)? * 1_000;
+        let thousandths = parse(&format!("{decimals:0<3}"))? + parse(integer)? * 1_000;
         let allowed = 1_000..=1_000_000_000;
         if allowed.contains(&thousandths) { Ok(Ratio(thousandths)) } else { Err(problem) }
     }
 
-    /// A stage of so many messages, in thousandths of alpha_r.
+    /// Returns the cost of a stage of `messages` messages, in thousandths of alpha_r.
     fn stage(self, messages: u32) -> u64 {
         self.0 + 1_000 * u64::from(messages)
     }
 }
 
-/// The cheapest way to factor a number: its cost, and the factor taken last.
+/// The cheapest factorisation of each number: its cost and its last factor.
 type Cheapest = BTreeMap<u32, (u64, u32)>;
 
-/// The schedule for `ranks` ranks, at least two.
+/// Returns the schedule for `ranks` ranks, at least two.
 pub(super) fn choose(ranks: u32, ratio: Ratio) -> Notation {
     let exact = cheapest_factorings(ranks, ratio);
     let mut best = (exact[&ranks].0, search::factors(&factors_of(&exact, ranks)));
@@ -77,8 +80,8 @@ fn merged(ranks: u32, smooth: &Cheapest) -> Option<(u64, Notation)> {
         let bases = factors_of(smooth, inner);
         let Some(&last) = bases.last().filter(|_| bases.len() >= 2) else { continue };
         let remainder = ranks - inner;
-        // A remainder rank sends to all B of a group, one more than its members do; the last stage's
-        // members also send to their share of the remainder.
+        // A remainder rank sends to all B members of a group, one message more than a member does.
+        // The members of the last stage also send to their share of the remainder ranks.
         let more = 1 + u64::from(remainder.div_ceil(inner / last));
         let cost = cost + 1_000 * more;
         if best.as_ref().is_none_or(|&(least, ..)| cost < least) {
@@ -105,7 +108,7 @@ fn split(ranks: u32, ratio: Ratio, smooth: &Cheapest) -> Option<(u64, Notation)>
     })
 }
 
-/// For every divisor of `number`.
+/// Returns the cheapest factorisation of every divisor of `number`.
 fn cheapest_factorings(number: u32, ratio: Ratio) -> Cheapest {
     let small = (1..).take_while(|d| u64::from(*d) * u64::from(*d) <= u64::from(number));
     let mut divisors: Vec<u32> = small.filter(|d| number.is_multiple_of(*d)).collect();
@@ -115,11 +118,11 @@ fn cheapest_factorings(number: u32, ratio: Ratio) -> Cheapest {
     let mut cheapest = Cheapest::from([(1, (0, 1))]);
     for &divisor in &divisors[1..] {
         let factors = divisors[1..].iter().filter(|factor| divisor.is_multiple_of(**factor));
-        let ways = factors.map(|&factor| {
-            (cheapest.get(&(divisor / factor)).map_or(u64::MAX, |way| way.0), factor)
+        let options = factors.map(|&factor| {
+            (cheapest.get(&(divisor / factor)).map_or(u64::MAX, |option| option.0), factor)
         });
         let costs =
-            ways.map(|(rest, factor)| (rest.saturating_add(ratio.stage(factor - 1)), factor));
+            options.map(|(rest, factor)| (rest.saturating_add(ratio.stage(factor - 1)), factor));
         if let Some(least) = costs.min() {
             cheapest.insert(divisor, least);
         }
@@ -127,7 +130,8 @@ fn cheapest_factorings(number: u32, ratio: Ratio) -> Cheapest {
     cheapest
 }
 
-/// For every product of bases up to [`LARGEST_BASE`] that is at most `limit`.
+/// Returns the cheapest factorisation of every product of bases up to [`LARGEST_BASE`] that is at
+/// most `limit`.
 fn cheapest_products(limit: u32, ratio: Ratio) -> Cheapest {
     let mut cheapest = Cheapest::from([(1, (0, 1))]);
     let mut at = 1;
@@ -136,16 +140,16 @@ fn cheapest_products(limit: u32, ratio: Ratio) -> Cheapest {
             let Some(product) = number.checked_mul(base).filter(|product| *product <= limit) else {
                 break;
             };
-            let way = (cost + ratio.stage(base - 1), base);
-            let known = cheapest.entry(product).or_insert(way);
-            *known = way.min(*known);
+            let option = (cost + ratio.stage(base - 1), base);
+            let known = cheapest.entry(product).or_insert(option);
+            *known = option.min(*known);
         }
         at = number + 1;
     }
     cheapest
 }
 
-/// The factors of a number in descending order.
+/// Returns the factors of a number in descending order.
 fn factors_of(cheapest: &Cheapest, mut number: u32) -> Vec<u32> {
     let mut factors = Vec::new();
     while number > 1 {
@@ -178,9 +182,11 @@ mod tests {
         }
     }
 
-    /// Derivation at ratio 4, in alpha_r. 7: a7 costs 4 + 6 = 10; m1g2a3,n1g3a2 (4 + 3) + (4 + 1 + 1) = 13.
-    /// 13: a13 costs 16; m1g3a4,n1g4a3 (4 + 4) + (4 + 2 + 1) = 15. 64: a4,a4,a4 costs 3 (4 + 3) = 21,
-    /// a8,a8 2 (4 + 7) = 22. 31: m1g6a5,n1g5a6 costs (4 + 6) + (4 + 4 + 1) = 19, a31 34.
+    /// Derivation at ratio 4, in alpha_r.
+    /// - 7: a7 costs 4 + 6 = 10; m1g2a3,n1g3a2 costs (4 + 3) + (4 + 1 + 1) = 13.
+    /// - 13: a13 costs 16; m1g3a4,n1g4a3 costs (4 + 4) + (4 + 2 + 1) = 15.
+    /// - 64: a4,a4,a4 costs 3 (4 + 3) = 21; a8,a8 costs 2 (4 + 7) = 22.
+    /// - 31: m1g6a5,n1g5a6 costs (4 + 6) + (4 + 4 + 1) = 19; a31 costs 34.
     #[test]
     fn choices_by_hand() {
         for (ranks, expected) in [(2, "a2"), (7, "a7"), (13, "m1g3a4,n1g4a3"), (64, "a4,a4,a4")] {
@@ -199,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_that_make_no_sense_are_refused() {
+    fn invalid_ratios_are_refused() {
         for text in
             ["", "0.9", "0", "-4", "4,5", "4.", ".5", "1.2345", "1000001", "1e3", "99999999"]
         {

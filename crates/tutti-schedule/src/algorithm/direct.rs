@@ -1,11 +1,11 @@
-//! Direct: everybody exchanges with everybody, in one step.
+//! Direct: every rank exchanges with every other rank in one step.
 //!
-//! The fewest steps there can be and the most messages: n - 1 from each rank. Every reduction folds all
-//! ranks' values in rank order, so the bits are those of the sequential sum. all_reduce comes in two
-//! forms: `one_step` (every rank gets every buffer and reduces it all) and `two_step` (a direct
-//! reduce_scatter and a direct all_gather: least bytes). all_to_all works out of place.
-//! Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005), on all_to_all and all_gather; one-shot and
-//! two-shot all_reduce as in TensorRT-LLM and MSCCL++.
+//! This takes the fewest steps and the most messages: n - 1 from each rank. Every reduction folds
+//! the contributions of all ranks in rank order, so the result has the bits of the sequential sum.
+//! all_reduce has two forms. In `one_step` every rank receives every buffer and reduces the full
+//! payload. `two_step` is a direct reduce_scatter and a direct all_gather, with the fewest bytes.
+//! all_to_all works out of place. Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005), on
+//! all_to_all and all_gather; one-shot and two-shot all_reduce as in TensorRT-LLM and MSCCL++.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "direct",
-    summary: "everybody exchanges with everybody at once; one step, most messages",
+    summary: "every rank exchanges with every other rank at once; one step, most messages",
     source: "Thakur, Rabenseifner and Gropp 2005; one- and two-shot all_reduce: MSCCL++",
-    argument: "for all_reduce: `one_step` (also without) or `two_step`",
+    argument: "for all_reduce: `one_step` (default) or `two_step`",
     collectives: &[
         "all_reduce",
         "reduce_scatter",
@@ -36,7 +36,7 @@ pub(super) const ENTRY: Entry = Entry {
     critical_path,
 };
 
-/// Where an all_to_all puts its result.
+/// The result slot of an all_to_all.
 const RESULT: Slot = Slot(1);
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
@@ -82,9 +82,9 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
 
 struct Direct {
     shape: Shape,
-    /// Combines what arrives (a barrier: its tokens).
+    /// Whether received chunks are combined (for a barrier: its tokens).
     reduces: bool,
-    /// What a rank sends to another: all it has, its own shard, or the other's.
+    /// What a rank sends to a peer: its full buffer, its shard, or the peer's shard.
     sent: Sent,
     pattern: Pattern,
 }
@@ -98,7 +98,7 @@ enum Pattern {
 
 #[derive(Clone, Copy)]
 enum Sent {
-    Whole,
+    Buffer,
     Own,
     Theirs,
 }
@@ -120,7 +120,7 @@ impl Direct {
             Collective::ReduceScatter | Collective::Scatter { .. } | Collective::AllToAll => {
                 Sent::Theirs
             }
-            _ => Sent::Whole,
+            _ => Sent::Buffer,
         };
         let pattern = match collective {
             Collective::Broadcast { root } | Collective::Scatter { root } => {
@@ -134,13 +134,13 @@ impl Direct {
 
     fn chunks(&self, from: RankId, to: RankId) -> ChunkRange {
         ChunkRange::one(match self.sent {
-            Sent::Whole => 0,
+            Sent::Buffer => 0,
             Sent::Own => from.0,
             Sent::Theirs => to.0,
         })
     }
 
-    /// Where `rank` puts what comes from `peer`; a reduction needs a place for each.
+    /// Returns the slot for chunks from `peer`; a reduction needs one slot per peer.
     fn slot(&self, rank: RankId, peer: RankId) -> Slot {
         if !self.reduces {
             return self.shape.result;
@@ -157,20 +157,23 @@ impl Direct {
     }
 
     fn receive(&self, rank: RankId, peer: RankId, out: &mut Step) {
-        // In an all_to_all my shard of the peer's buffer becomes the peer's shard of my result.
+        // In an all_to_all this rank's shard of the peer's buffer becomes the peer's shard of the
+        // result.
         let out_of_place = self.shape.result == RESULT;
         let chunks = if out_of_place { ChunkRange::one(peer.0) } else { self.chunks(peer, rank) };
         out.recv(peer, self.slot(rank, peer), chunks);
     }
 
-    /// Each rank begins with its right-hand neighbour, so that no one is everybody's first.
+    /// Each rank starts with its right-hand neighbour, so that no two ranks start with the same
+    /// peer.
     fn send_all(&self, rank: RankId, out: &mut Step) {
         for peer in (rank.0 + 1..self.shape.ranks).chain(0..rank.0) {
             self.send(rank, RankId(peer), out);
         }
     }
 
-    /// Left-hand neighbour first, as they arrive; then what is to be done with it all.
+    /// Receives from the left-hand neighbour first, in the order of arrival, then runs the local
+    /// ops.
     fn receive_all(&self, rank: RankId, out: &mut Step) {
         for peer in (0..rank.0).rev().chain((rank.0 + 1..self.shape.ranks).rev()) {
             self.receive(rank, RankId(peer), out);

@@ -1,10 +1,10 @@
-//! Division by a number that is known beforehand: a multiplication instead of a division.
+//! Division by a fixed number as a multiplication.
 
 /// A divisor of 32-bit numbers.
 ///
-/// `magic` is 2^64 / divisor rounded up; the upper half of its product with any 32-bit number is the
-/// exact quotient (Lemire, Kaser and Kurz, "Faster remainder by direct computation", Softw. Pract.
-/// Exper. 49 (2019), theorem 1). It does not fit for a divisor of one, for which it is zero.
+/// `magic` is 2^64 / divisor, rounded up. The upper half of its product with any 32-bit number is
+/// the exact quotient (Lemire, Kaser and Kurz, "Faster remainder by direct computation", Softw.
+/// Pract. Exper. 49 (2019), theorem 1). It overflows for a divisor of one, for which it is zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Divisor {
     value: u32,
@@ -12,7 +12,7 @@ pub(super) struct Divisor {
 }
 
 impl Divisor {
-    /// Divides by `value`, which is not zero.
+    /// Returns a divisor for `value`, which must not be zero.
     pub(super) fn new(value: u32) -> Divisor {
         Divisor { value, magic: (u64::MAX / u64::from(value.max(1))).wrapping_add(1) }
     }
@@ -22,7 +22,7 @@ impl Divisor {
         self.value
     }
 
-    /// The quotient and the remainder of `number`.
+    /// Returns the quotient and the remainder of `number`.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the quotient is at most `number`")]
     pub(super) fn divide(self, number: u32) -> (u32, u32) {

@@ -1,24 +1,24 @@
-//! Double binary tree: two trees that share the work, each of which carries half of the payload.
+//! Double binary tree: two trees, each of which carries half of the payload.
 //!
-//! The first tree is the in-order binary tree on the places 1 ... N: a place with l zero bits at its end
-//! is at level l, its subtree is a run of places around it, and odd places are leaves. The second is the
-//! first mirrored (N even) or shifted by one (N odd), so that **a rank that is inner in one is a leaf in
-//! the other**, and no rank sends more than twice the payload. Every half is cut into C chunks, which are
-//! reduced to the root and broadcast from it in a pipeline. Sources: Sanders, Speck and Traeff, "Two-tree
-//! algorithms for full bandwidth broadcast, reduction and scan", Parallel Computing 35 (2009); mirrored
-//! and shifted as in NCCL.
+//! The first tree is the in-order binary tree on the positions 1 ... N. A position with l trailing
+//! zero bits is at level l, its subtree is a range of positions around it, and odd positions are
+//! leaves. The second tree is the first one mirrored (N even) or shifted by one (N odd). Therefore
+//! **an inner rank of one tree is a leaf of the other**, and no rank sends more than twice the
+//! payload. Each half is divided into C chunks, which are reduced to the root and broadcast from it
+//! in a pipeline. Sources: Sanders, Speck and Traeff, "Two-tree algorithms for full bandwidth
+//! broadcast, reduction and scan", Parallel Computing 35 (2009); mirrored and shifted as in NCCL.
 //!
-//! With `nccl` they are the very trees of NCCL (`ncclGetDtree`): they stand on the places 0 ... N - 1, and
-//! place 0 is the root with a single child, the root of the others. That is a level more unless N is a power
-//! of two, and for odd N rank 0 is inner in both.
+//! With `nccl` the trees are those of NCCL (`ncclGetDtree`): they use the positions 0 ... N - 1,
+//! and position 0 is the root with a single child, the root of the others. This adds a level unless
+//! N is a power of two. For odd N, rank 0 is an inner rank of both trees.
 //!
-//! With `phased` the broadcast begins when all reductions are over, in a phase of its own: the network may be set
-//! up for the edges towards the roots first, and turned round in between.
+//! With `phased` the broadcast starts after all reductions, as a separate phase. The network may
+//! then be configured for the edges towards the roots first and reversed between the phases.
 //!
-//! Each message has its beat, in which both of its ranks take part: with R the root's level, chunk c goes
-//! up to a parent of level l in beat l - 1 + c and down from it in beat 2 R - l + c, C - 1 beats later where it is
-//! phased. A step is a beat in which a rank has something to do, in either tree, so nothing needs to be
-//! buffered.
+//! Each message has a beat, in which both of its ranks take part. With R the level of the root,
+//! chunk c goes up to a parent of level l in beat l - 1 + c. It comes down from that parent in beat
+//! 2 R - l + c, C - 1 beats later if phased. A step is a beat in which a rank is active in either
+//! tree, so no message is buffered.
 
 #[cfg(test)]
 mod tests;
@@ -32,10 +32,10 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "double_binary_tree",
-    summary: "two binary trees with half of the payload each; inner in one, leaf in the other",
+    summary: "two binary trees with half of the payload each; an inner rank of one is a leaf of the other",
     source: "Sanders, Speck and Traeff 2009; NCCL",
-    argument: "[nccl,] [phased,] [C]: NCCL's trees; the broadcast after all reductions, as a phase; into how many chunks \
-               a tree's half is cut, 1 without",
+    argument: "[nccl,] [phased,] [C]: NCCL's trees; the broadcast as a separate phase after all reductions; the \
+               number of chunks per tree (default 1)",
     collectives: &["all_reduce"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && form(request).is_ok(),
@@ -43,19 +43,19 @@ pub(super) const ENTRY: Entry = Entry {
     critical_path,
 };
 
-/// The most chunks of a tree: steps and chunks are counted in 32 bits.
+/// The maximum number of chunks per tree: steps and chunks are counted in 32 bits.
 const MOST: u32 = 1 << 20;
-/// What the children send: those at the lower and at the higher places.
+/// Slots for chunks from the children at the lower and at the higher positions.
 const SCRATCH: [Slot; 2] = [Slot(1), Slot(2)];
 
-/// How the trees are to be.
+/// The variant of the trees.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Form {
-    /// C.
+    /// C, the chunks per tree.
     pieces: u32,
-    /// Below one more rank, as NCCL does it.
+    /// Whether a single root above the tree is added, as in NCCL.
     nccl: bool,
-    /// Nothing goes down before everything has come up.
+    /// Whether the broadcast starts after all reductions.
     phased: bool,
 }
 
@@ -73,10 +73,10 @@ fn form(request: &Request) -> Result<Form, AlgorithmError> {
     };
     let problem = match pieces {
         Ok(pieces @ 1..=MOST) => return Ok(Form { pieces, nccl, phased }),
-        Ok(_) => "a tree's half is cut into 1 to 1048576 chunks",
+        Ok(_) => "expected 1 to 1048576 chunks per tree",
         Err(()) => {
-            "expected the chunks of a tree, a whole number of at least 1, as in \
-             `double_binary_tree:4`, or before them `nccl`, `phased` or both, as in `nccl,phased,4`"
+            "expected the chunks per tree, an integer of at least 1, such as \
+             `double_binary_tree:4`, optionally after `nccl` and `phased`, such as `nccl,phased,4`"
         }
     };
     Err(request.refuse(ENTRY.name, argument.len() - argument.trim_start().len(), problem))
@@ -87,8 +87,8 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     Ok(Arc::new(DoubleTree::new(request.notation(ENTRY.name), request.ranks, form)))
 }
 
-/// Two ranks are root of one tree and leaf of the other, and do the same at the same time. With more,
-/// who is last in a beat depends on the network.
+/// Two ranks are the root of one tree and a leaf of the other, and act symmetrically. With more
+/// ranks, the last rank in a beat depends on the network.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let Form { pieces, phased, .. } = form(request).ok()?;
     let stage = |messages, reductions| Stage {
@@ -107,20 +107,20 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
 
 struct DoubleTree {
     shape: Shape,
-    /// C.
+    /// C, the chunks per tree.
     pieces: u32,
-    /// Places in front of the trees: the root's, in NCCL's.
+    /// Positions before the trees: the root's in NCCL's trees.
     before: u32,
-    /// The root's level.
+    /// The level of the root.
     top: u32,
     phased: bool,
 }
 
-/// Where a rank stands in a tree: places count from 1, or from 0 with a root in front.
+/// The position of a rank in a tree: counted from 1, or from 0 with a root in front.
 struct Node {
     level: u32,
     parent: Option<u32>,
-    /// At the lower and at the higher places.
+    /// At the lower and at the higher positions.
     children: [Option<u32>; 2],
 }
 
@@ -176,7 +176,7 @@ impl DoubleTree {
         Node { level, parent, children: [first, second] }
     }
 
-    /// The beats in which a node's first chunk comes up, goes up, comes down and goes down.
+    /// Returns the beats in which a node's first chunk comes up, goes up, comes down and goes down.
     fn beats(&self, node: &Node) -> [Option<u32>; 4] {
         let inner = (node.level > 0).then_some(node.level);
         let parent = node.parent.map(|place| self.level(place));
@@ -186,7 +186,8 @@ impl DoubleTree {
         [inner.map(up), parent.map(up), parent.map(down), inner.map(down)]
     }
 
-    /// The runs of beats in which a rank is busy, in order and without overlap: first beat and length.
+    /// Returns the ranges of beats in which a rank is active, in order and disjoint: first beat and
+    /// length.
     fn busy(&self, rank: RankId) -> impl Iterator<Item = (u32, u32)> {
         let [one, other] = [0, 1].map(|tree| self.beats(&self.node(tree, rank.0)));
         let mut starts = [one[0], one[1], one[2], one[3], other[0], other[1], other[2], other[3]];
@@ -209,7 +210,7 @@ impl DoubleTree {
         unreachable!("a rank has no more steps than beats in which it is busy")
     }
 
-    /// What a rank does in a tree in that beat.
+    /// Adds the ops of a rank in a tree in that beat.
     fn act(&self, tree: u32, rank: RankId, beat: u32, out: &mut Step) {
         let node = self.node(tree, rank.0);
         let chunk = |start: Option<u32>| {
@@ -237,7 +238,7 @@ impl DoubleTree {
             let operands = [(lower, SCRATCH[0]), (true, Slot::DATA), (higher, SCRATCH[1])];
             let operands = operands.into_iter().filter(|(there, _)| *there).map(|(_, slot)| slot);
             if tree == 1 && self.shape.ranks.is_multiple_of(2) {
-                // Mirrored: higher places are lower ranks.
+                // Mirrored: higher positions are lower ranks.
                 out.reduce(Slot::DATA, operands.rev(), chunk);
             } else {
                 out.reduce(Slot::DATA, operands, chunk);
@@ -265,7 +266,7 @@ impl Schedule for DoubleTree {
         1 + u32::from(self.phased)
     }
 
-    /// The first chunk goes down from a root in the beat after that in which the last one came up.
+    /// The first chunk leaves a root in the beat after the last one arrives.
     fn phase(&self, rank: RankId, step: u32) -> u32 {
         let down = self.top + self.pieces - 1;
         u32::from(self.phased && self.beat(rank, step) >= down)

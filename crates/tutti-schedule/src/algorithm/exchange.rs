@@ -1,10 +1,10 @@
-//! An all_to_all along the digits of the ranks, one after the other.
+//! all_to_all along the digits of the rank numbers, sequentially.
 //!
-//! Ranks are numbered in a mixed radix, the first digit the fastest. Along each digit the ranks that differ
-//! in it alone perform an all_to_all of their own, in which all parts for ranks with the same digit travel
-//! together: N / size parts to each of the others. Afterwards that digit of a part's position says whom
-//! it is from, no longer whom it is for; after all digits, so does the position. Before each all_to_all
-//! the parts are copied to an order in which its digit comes first.
+//! Ranks are numbered in a mixed radix, the first digit varying fastest. Along each digit, the
+//! ranks that differ only in that digit perform an all_to_all. It sends all parts for ranks with
+//! the same digit together: N / size parts to each peer. Afterwards that digit of a part's position
+//! denotes its source instead of its destination; after all digits, the complete position does.
+//! Before each all_to_all the parts are reordered so that its digit is the most significant.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{ChunkRange, ComposeError, Digit, Embedded, Placement, Schedule, Shap
 use tutti_units::gcd;
 use tutti_units::ids::RankId;
 
-/// Where every inner all_to_all leaves its result: the last one, that of the whole.
+/// The result slot of every inner all_to_all and of the complete one.
 const RESULT: Slot = Slot(1);
 
 /// The all_to_all of one digit, and the copies before it.
@@ -21,17 +21,17 @@ struct Level {
     name: String,
     inner: Embedded,
     from: Slot,
-    /// The digit that comes first in the order before, the rest in the order of the ranks.
+    /// The most significant digit in the previous order; the others are in rank order.
     before: usize,
     digit: usize,
 }
 
-/// All of them, in order.
+/// The all_to_alls of all digits, in order.
 pub(super) struct Exchange {
     shape: Shape,
     sizes: Vec<u32>,
     levels: Vec<Level>,
-    /// Where the inner schedules find their parts.
+    /// The data slot of the inner schedules.
     data: Slot,
 }
 
@@ -58,7 +58,7 @@ impl Exchange {
                 scratch: RESULT,
             };
             let inner = Embedded::out_of_place(inner, ranks, chunks, place)?;
-            // In the order of the ranks the last digit comes first.
+            // In rank order the last digit is the most significant.
             let (from, before) =
                 if digit == 0 { (Slot::DATA, sizes.len() - 1) } else { (RESULT, digit - 1) };
             levels.push(Level { name, inner, from, before, digit });
@@ -69,7 +69,7 @@ impl Exchange {
         Ok(Exchange { shape, sizes: sizes.to_vec(), levels, data })
     }
 
-    /// Where a position in the order of the ranks stands when `first` comes first.
+    /// Returns the position, with `first` as the leading digit, of a position in rank order.
     fn with_first(&self, first: usize, position: u32) -> u32 {
         let below: u32 = self.sizes[..first].iter().product();
         let size = self.sizes[first];
@@ -77,7 +77,7 @@ impl Exchange {
         digit * (self.shape.ranks / size) + rest + position % below
     }
 
-    /// Copies parts from one order to the other, neighbours together.
+    /// Copies parts from one order to the other; adjacent parts in one copy.
     fn reorder(&self, level: &Level, out: &mut Step) {
         let unit = self.shape.chunks / self.shape.ranks;
         let shift = |run: (u32, u32, u32)| {
@@ -105,7 +105,7 @@ impl Exchange {
         }
     }
 
-    /// The level that a rank's step belongs to, and which of its steps it is; the first is the copies.
+    /// Returns the level of a step of a rank and the step within it; the first step is the copies.
     fn locate(&self, rank: RankId, mut step: u32) -> Option<(&Level, u32)> {
         for level in &self.levels {
             let steps = 1 + level.inner.steps(rank);
@@ -153,7 +153,8 @@ mod tests {
     use crate::{Explicit, Layout};
     use tutti_units::Bytes;
 
-    /// A digit of two at a time is what recursive doubling does; one digit alone is the algorithm itself.
+    /// An all_to_all over digits of two is recursive doubling; one digit alone is the algorithm
+    /// itself.
     #[test]
     fn digits_of_two_are_recursive_doubling() {
         let doubling = build("recursive_doubling", Collective::AllToAll, 16).unwrap();
@@ -161,9 +162,10 @@ mod tests {
         check::same_steps(&*doubling, &*nested);
     }
 
-    /// Rank 4 of 2x3 has the digits 0, 2. Its part for rank 3, whose digits are 1, 1, goes to rank 5 first.
+    /// Rank 4 of 2x3 has the digits 0, 2. Its part for rank 3, with digits 1, 1, goes to rank 5
+    /// first.
     #[test]
-    fn parts_go_along_one_digit_after_the_other() {
+    fn parts_travel_digit_by_digit() {
         let schedule = build("hierarchical:2x3:pairwise", Collective::AllToAll, 6).unwrap();
         let mut out = Step::new();
         schedule.step(RankId(4), 0, &mut out);
@@ -181,7 +183,8 @@ mod tests {
         assert_eq!((out.sends[0].peer, out.sends[0].chunks), (RankId(5), ChunkRange::new(3, 6)));
     }
 
-    /// Copies to another order count, as an algorithm or written out; copies in place do not.
+    /// Copies to other positions require equal chunks, in an algorithm or an explicit schedule;
+    /// copies in place do not.
     #[test]
     fn schedules_that_reorder_have_to_have_equal_chunks() {
         let needs = |notation: &str, collective, ranks| {

@@ -1,6 +1,6 @@
-//! Grids of ranks, and cycles round them.
+//! Grids of ranks and Hamiltonian cycles on them.
 //!
-//! Rank x + C y stands in column x and row y of a grid `CxR`, as the members of a `mesh` do.
+//! Rank x + C y is in column x and row y of a grid `CxR`, as in a `mesh`.
 
 use super::sizes::{self, Misfit, misfit};
 
@@ -14,9 +14,9 @@ pub(super) struct Grid {
 impl Grid {
     /// Reads `8x4`: columns, then rows.
     pub(super) fn read(text: &str) -> Result<Grid, Misfit> {
-        let expected = "expected columns and rows, as in `8x4`";
+        let expected = "expected columns and rows, such as `8x4`";
         if !text.contains('x') {
-            return misfit(0, format!("`{text}` is no grid: {expected}"));
+            return misfit(0, format!("invalid grid `{text}`: {expected}"));
         }
         match sizes::read(text, "grid")?[..] {
             [columns, rows] => Ok(Grid { columns, rows }),
@@ -24,7 +24,7 @@ impl Grid {
         }
     }
 
-    /// Whether it holds so many ranks.
+    /// Checks that the grid has `ranks` ranks.
     pub(super) fn fits(self, ranks: u32) -> Result<(), Misfit> {
         sizes::fits(&[self.columns, self.rows], ranks)
     }
@@ -36,8 +36,8 @@ impl std::fmt::Display for Grid {
     }
 }
 
-/// An argument with commas between its words, the last of which may be `bidirectional`: what comes before it,
-/// and whether it is there.
+/// Splits a comma-separated argument whose last word may be `bidirectional`. Returns the text
+/// before that word, and whether the word is present.
 pub(super) fn bidirectional(argument: &str) -> (&str, bool) {
     let (before, last) = match argument.rsplit_once(',') {
         Some((before, last)) => (before, last),
@@ -46,21 +46,21 @@ pub(super) fn bidirectional(argument: &str) -> (&str, bool) {
     if last.trim() == "bidirectional" { (before, true) } else { (argument, false) }
 }
 
-/// A Hamiltonian cycle of a grid, from neighbour to neighbour: along the first row, then in turns down and up
-/// the columns of the other rows, from the last column back to the first. Where the number of columns is odd,
-/// rows and columns change places.
+/// A Hamiltonian cycle of a grid along neighbours: along the first row, then alternately down and
+/// up the columns of the other rows, from the last column back to the first. If the number of
+/// columns is odd, rows and columns are swapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cycle {
-    /// Of the line that comes first.
+    /// The length of the first line.
     long: u32,
-    /// How many more lines there are.
+    /// The number of further lines.
     deep: u32,
     by_column: bool,
 }
 
 impl Cycle {
-    /// Nothing where both sizes are odd: a cycle alternates between the colours of a chessboard, which then has
-    /// one more square of one than of the other.
+    /// Returns `None` if both sides are odd: a cycle alternates between the colours of a
+    /// chessboard, which then has one more square of one colour.
     pub(super) fn of(grid: Grid) -> Option<Cycle> {
         let Grid { columns, rows } = grid;
         if columns.is_multiple_of(2) || rows == 2 {
@@ -72,23 +72,23 @@ impl Cycle {
         }
     }
 
-    /// The column and row that the cycle comes to at its `turn`-th place.
+    /// Returns the column and row at step `turn` of the cycle.
     #[inline]
     pub(super) fn at(self, turn: u32) -> (u32, u32) {
         let (along, line) = match turn.checked_sub(self.long) {
             None => (turn, 0),
             Some(rest) => {
-                let (lane, way) = (rest / self.deep, rest % self.deep);
+                let (lane, offset) = (rest / self.deep, rest % self.deep);
                 (
                     self.long - 1 - lane,
-                    if lane.is_multiple_of(2) { 1 + way } else { self.deep - way },
+                    if lane.is_multiple_of(2) { 1 + offset } else { self.deep - offset },
                 )
             }
         };
         if self.by_column { (line, along) } else { (along, line) }
     }
 
-    /// When it comes there.
+    /// Returns the step at which the cycle visits a column and row.
     #[inline]
     pub(super) fn turn(self, (column, row): (u32, u32)) -> u32 {
         let (along, line) = if self.by_column { (row, column) } else { (column, row) };
@@ -96,8 +96,8 @@ impl Cycle {
             return along;
         }
         let lane = self.long - 1 - along;
-        let way = if lane.is_multiple_of(2) { line - 1 } else { self.deep - line };
-        self.long + lane * self.deep + way
+        let offset = if lane.is_multiple_of(2) { line - 1 } else { self.deep - line };
+        self.long + lane * self.deep + offset
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// The one of four by four: the first row, then columns 3 down, 2 up, 1 down and 0 up.
+    /// The cycle of 4x4: the first row, then columns 3 down, 2 up, 1 down and 0 up.
     #[test]
     fn a_cycle_by_hand() {
         let cycle = Cycle::of(Grid { columns: 4, rows: 4 }).unwrap();
@@ -133,10 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_grid_is_refused() {
+    fn invalid_grids_are_refused() {
         let problem = |text: &str| Grid::read(text).unwrap_err();
         assert!(problem("2x2x2").problem.contains("too many sizes"));
-        assert_eq!(problem("4").problem, "`4` is no grid: expected columns and rows, as in `8x4`");
+        assert_eq!(
+            problem("4").problem,
+            "invalid grid `4`: expected columns and rows, such as `8x4`"
+        );
         assert_eq!(problem("4x1").at, 2);
         assert_eq!(bidirectional("8x8:2x2, bidirectional"), ("8x8:2x2", true));
         assert_eq!(bidirectional("bidirectional"), ("", true));

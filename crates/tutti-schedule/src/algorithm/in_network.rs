@@ -1,18 +1,22 @@
-//! In network: reductions and broadcasts that the network does on the way, where it can.
+//! In network: reductions and multicasts by the switches, where the network supports them.
 //!
-//! The payload is divided among R roots. All ranks contribute their part of each root's share to it, which the
-//! network combines ([`Step::combine`]), and each root sends what has become of it to all, which the network
-//! forks ([`Step::multicast`]). A share is cut into C segments: in a step segment s goes up and segment s - 1 comes
-//! down, so that both directions are in use, and nothing needs to be buffered. Every rank sends and receives the payload
-//! once, whatever the number of ranks; a schedule of ordinary messages has to send nearly twice as much.
+//! The payload is divided among R roots. All ranks contribute their part of each root's share to
+//! that root, and the network combines the contributions ([`Step::combine`]). Each root then
+//! multicasts the result to all ranks, and the network forks the message ([`Step::multicast`]). A
+//! share is divided into C segments: in each step segment s goes up and segment s - 1 comes down.
+//! Both directions are in use, and no message is buffered. Every rank sends and receives the
+//! payload once, for any rank count; a schedule of ordinary messages has to send nearly twice as
+//! much.
 //!
-//! Where the network does neither, this is what it says: a root receives from all, folds in rank order, and sends to
-//! all, one after the other. Reductions then are the sequential sum; a network that combines folds in the order in
-//! which messages meet.
+//! On a network without this support the same schedule runs as ordinary messages: a root receives
+//! from all ranks, folds in rank order, and sends to all ranks sequentially. Reductions then have
+//! the bits of the sequential sum. A network that combines folds in the order in which messages
+//! meet.
 //!
-//! Sources: a reduction and a broadcast in the network are those of Krishna and Peh, "Single-Cycle Collective
-//! Communication Over A Shared Network Fabric", NOCS 2014; to give every rank a share, of Klenk et al., "An
-//! in-network architecture for accelerating shared-memory multiprocessor collectives", ISCA 2020 (NVLink SHARP).
+//! Sources: Krishna and Peh, "Single-Cycle Collective Communication Over A Shared Network Fabric",
+//! NOCS 2014, for reduction and broadcast in the network. Klenk et al., "An in-network architecture
+//! for accelerating shared-memory multiprocessor collectives", ISCA 2020 (NVLink SHARP), for one
+//! share per rank.
 
 use std::sync::Arc;
 
@@ -27,10 +31,10 @@ mod tests;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "in_network",
-    summary: "the network combines on the way to a root, and forks on the way from it",
+    summary: "switches reduce messages towards a root and multicast messages from it",
     source: "Krishna and Peh 2014; Klenk et al. 2020 (NVLink SHARP)",
-    argument: "[ROOTS,] [segments=C]: for all_reduce the roots that share the payload, as in `0+7+56+63`, or `all`, rank 0 \
-               without; into how many segments a share is cut, 1 without",
+    argument: "[ROOTS,] [segments=C]: for all_reduce the roots that share the payload, such as `0+7+56+63` or `all` \
+               (default 0); the number of pipeline segments per share (default 1)",
     collectives: &["all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && form(request).is_ok(),
@@ -38,10 +42,10 @@ pub(super) const ENTRY: Entry = Entry {
     critical_path,
 };
 
-/// The most segments of a share: steps and chunks are counted in 32 bits.
+/// The maximum number of segments: steps and chunks are counted in 32 bits.
 const MOST: u32 = 1 << 20;
 
-/// What is asked for.
+/// The parsed argument.
 struct Form {
     roots: Vec<u32>,
     segments: u32,
@@ -64,15 +68,15 @@ fn form(request: &Request) -> Result<Form, AlgorithmError> {
     };
     let chunks = u64::from(segments) * roots.len() as u64;
     if request.collective == Collective::Barrier && segments > 1 {
-        return refused("a barrier carries nothing that could be cut".to_owned());
+        return refused("a barrier has no payload to divide into segments".to_owned());
     }
     if chunks > u64::from(MOST) {
-        return refused(format!("{chunks} segments of all shares; expected {MOST} at most"));
+        return refused(format!("{chunks} segments in total: expected at most {MOST}"));
     }
     Ok(Form { roots, segments })
 }
 
-/// Reads `0+7+56+63,segments=4`: the roots, if there are any, and the segments.
+/// Reads `0+7+56+63,segments=4`: the roots, if any, and the segments.
 fn read(argument: &str, request: &Request) -> Result<(Option<Vec<u32>>, u32), Misfit> {
     let (mut roots, mut segments, mut at) = (None, None, 0);
     for word in argument.split(',').filter(|_| !argument.is_empty()) {
@@ -83,14 +87,14 @@ fn read(argument: &str, request: &Request) -> Result<(Option<Vec<u32>>, u32), Mi
             let Some(given) = given else {
                 return misfit(
                     place,
-                    format!("`{number}`: a share is cut into 1 to {MOST} segments"),
+                    format!("invalid number of segments `{number}`: expected 1 to {MOST}"),
                 );
             };
             if segments.replace(given).is_some() {
-                return misfit(place, "`segments` is given twice".to_owned());
+                return misfit(place, "`segments` appears twice".to_owned());
             }
         } else if roots.replace(ranks(trimmed, place, request.ranks)?).is_some() {
-            return misfit(place, "roots are given twice: expected `+` between them".to_owned());
+            return misfit(place, "a second list of roots: expected `+` between roots".to_owned());
         }
         at += word.len() + 1;
     }
@@ -112,13 +116,12 @@ fn ranks(text: &str, mut at: usize, ranks: u32) -> Result<Vec<u32>, Misfit> {
                 );
             }
             Ok(root) if roots.contains(&root) => {
-                return misfit(at, format!("root {root} is named twice"));
+                return misfit(at, format!("root {root} appears twice"));
             }
             Ok(root) => roots.push(root),
             Err(_) => {
-                let expected =
-                    "is no root: expected ranks, as in `0` or `0+7+56+63`, `all`, or `segments=C`";
-                return misfit(at, format!("`{}` {expected}", one.trim()));
+                let expected = "expected ranks, such as `0` or `0+7+56+63`, `all`, or `segments=C`";
+                return misfit(at, format!("invalid root `{}`: {expected}", one.trim()));
             }
         }
         at += one.len() + 1;
@@ -130,8 +133,9 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     Ok(Arc::new(InNetwork::new(request, form(request)?)))
 }
 
-/// With one segment, and one root or nothing but multicasts, all ranks that end last do the same. Several roots are
-/// contributed to in the same order by all, so that contributions meet: who is last then depends on the network.
+/// With one segment and one root, or only multicasts, all ranks that finish last act alike. All
+/// ranks contribute to several roots in the same order, so that contributions meet; the last rank
+/// then depends on the network.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let Form { roots, segments } = form(request).ok()?;
     let (others, of) = (request.ranks - 1, u32::try_from(roots.len()).ok()?);
@@ -146,7 +150,7 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     Some(up.into_iter().chain(down).collect())
 }
 
-/// Whether the collective combines, and whether it multicasts.
+/// Returns whether the collective combines, and whether it multicasts.
 fn directions(collective: Collective) -> (bool, bool) {
     let down = !matches!(collective, Collective::ReduceScatter | Collective::Reduce { .. });
     let up = !matches!(collective, Collective::AllGather | Collective::Broadcast { .. });
@@ -170,17 +174,18 @@ impl InNetwork {
         InNetwork { shape, roots, segments, up, down }
     }
 
-    /// The segment that goes up in a step.
+    /// Returns the segment that goes up in a step.
     fn rising(&self, step: u32) -> Option<u32> {
         (self.up && step < self.segments).then_some(step)
     }
 
-    /// The segment that comes down: of a reduction, the one that went up in the step before.
+    /// Returns the segment that comes down: in a reduction, the one that went up in the previous
+    /// step.
     fn falling(&self, step: u32) -> Option<u32> {
         step.checked_sub(u32::from(self.up)).filter(|_| self.down)
     }
 
-    /// The roots that are not `rank`, with the chunk of a segment of their shares.
+    /// Returns the roots other than `rank`, with the chunk of a segment of their shares.
     fn other_roots(
         &self,
         rank: RankId,
@@ -194,18 +199,19 @@ impl InNetwork {
         ChunkRange::one(share * self.segments + segment)
     }
 
-    /// The share that a rank is the root of.
+    /// Returns the share whose root is `rank`.
     fn own_share(&self, rank: RankId) -> Option<u32> {
         let place = self.roots.iter().position(|&root| root == rank.0);
         place.and_then(|place| u32::try_from(place).ok())
     }
 
-    /// The next rank first, so that no one is everybody's first.
+    /// Starts with the next rank, so that no two ranks start with the same peer.
     fn others(&self, rank: RankId) -> impl Iterator<Item = RankId> {
         (rank.0 + 1..self.shape.ranks).chain(0..rank.0).map(RankId)
     }
 
-    /// Where a root puts what comes from a rank, and whom it comes from; its own is in place.
+    /// Returns the root's slot for a rank's contribution and the sender; the root's contribution is
+    /// in place.
     fn operand(rank: RankId, peer: u32) -> (Slot, Option<RankId>) {
         match peer.cmp(&rank.0) {
             std::cmp::Ordering::Less => (Slot(peer + 1), Some(RankId(peer))),

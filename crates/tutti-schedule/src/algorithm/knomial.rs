@@ -1,11 +1,12 @@
-//! K-nomial tree: every step multiplies the ranks reached by the radix.
+//! K-nomial tree: every step multiplies the number of ranks reached by the radix.
 //!
-//! Ranks are counted from the root, modulo n. In base K the parent of a rank has that rank's lowest
-//! non-zero digit set to zero, so a subtree is a run of ranks, and a reduction folds neighbouring runs in
-//! order: with root 0 the whole is folded in rank order. A gather or scatter whose root is not 0 may have
-//! a run that passes rank n - 1; its data travels in two messages. all_reduce is a reduce to rank 0 and a
-//! broadcast from it, barrier the same with a token. Sources: binomial trees in Thakur, Rabenseifner and
-//! Gropp, IJHPCA 19 (2005); any radix as in UCC's and MPICH's k-nomial trees.
+//! Ranks are counted from the root, modulo n. In base K, the parent of a rank is that rank with its
+//! lowest non-zero digit set to zero. A subtree is therefore a range of ranks, and a reduction
+//! folds adjacent ranges in order: with root 0 the result is folded in rank order. In a gather or
+//! scatter with another root, a range may wrap around rank n - 1; its data is sent in two messages.
+//! An all_reduce is a reduce to rank 0 and a broadcast from it; barrier does the same with a token.
+//! Sources: binomial trees in Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005); any radix as in
+//! UCC's and MPICH's k-nomial trees.
 
 use std::sync::Arc;
 
@@ -19,9 +20,9 @@ pub(super) const COLLECTIVES: &[&str] =
 
 pub(super) const ENTRY: Entry = Entry {
     name: "knomial",
-    summary: "a tree in which every step multiplies the ranks reached by K; fewer, wider steps",
+    summary: "k-nomial tree: each step multiplies the ranks reached by K; fewer, wider steps than binomial",
     source: "MPICH and UCC; binomial: Thakur, Rabenseifner and Gropp 2005",
-    argument: "K, the radix, at least 2; 4 without",
+    argument: "K, the radix, at least 2; default 4",
     collectives: COLLECTIVES,
     ranks: "any",
     claims: |request| request.ranks >= 2 && radix(request).is_ok(),
@@ -41,36 +42,38 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
 }
 
 fn radix(request: &Request) -> Result<u32, AlgorithmError> {
-    let no_number = "expected the radix, a whole number of at least 2, as in `knomial:4`";
-    request.number(ENTRY.name, RADIX, 2, ["a tree's radix is at least 2", no_number])
+    let not_a_number = "expected the radix, an integer of at least 2, such as `knomial:4`";
+    request.number(ENTRY.name, RADIX, 2, ["a tree's radix is at least 2", not_a_number])
 }
 
-/// Lays out the tree of that radix.
+/// Builds the tree of that radix.
 pub(super) fn tree(
     request: &Request,
     radix: u32,
     name: String,
 ) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let root = RankId(0);
-    let one_way = |name: &str, collective, reduces| -> Arc<dyn Schedule> {
+    let phase = |name: &str, collective, reduces| -> Arc<dyn Schedule> {
         Arc::new(Tree::new(name.to_owned(), collective, request.ranks, radix, reduces))
     };
     match request.collective {
         Collective::AllReduce | Collective::Barrier => {
-            let up = one_way(&name, Collective::Reduce { root }, true);
-            let down = one_way(&name, Collective::Broadcast { root }, false);
+            let up = phase(&name, Collective::Reduce { root }, true);
+            let down = phase(&name, Collective::Broadcast { root }, false);
             let phases = vec![Phase::new("reduce", up), Phase::new("broadcast", down)];
-            let whole = Sequence::new(name, request.collective, phases);
-            Ok(Arc::new(whole.expect("both ways have the same ranks and one chunk")))
+            let sequence = Sequence::new(name, request.collective, phases);
+            Ok(Arc::new(sequence.expect("both phases have the same ranks and one chunk")))
         }
-        other => Ok(one_way(&name, other, matches!(other, Collective::Reduce { .. }))),
+        other => Ok(phase(&name, other, matches!(other, Collective::Reduce { .. }))),
     }
 }
 
-/// The closed form where the tree is full: n = d K^h, so that only the top level has fewer children.
+/// Returns the closed form if the tree is full: n = d K^h, so that only the top level has fewer
+/// children.
 ///
-/// Downwards the slowest rank is the last child of the last child; upwards all parents of a level are
-/// ready together. With another root some messages of gather and scatter come in two.
+/// Downwards the slowest rank is the last child of the last child; upwards all parents of a level
+/// are ready at the same time. With another root some messages of gather and scatter come in two
+/// parts.
 pub(super) fn stages(request: &Request, radix: u32) -> Option<Vec<Stage>> {
     let ranks = request.ranks;
     let mut levels = Vec::new();
@@ -110,14 +113,14 @@ pub(super) fn stages(request: &Request, radix: u32) -> Option<Vec<Stage>> {
     })
 }
 
-/// One way through the tree: towards the root or away from it.
+/// One phase of the tree: towards the root or away from it.
 struct Tree {
     shape: Shape,
     root: u32,
     radix: u32,
     /// The powers of the radix below the rank count: the size of a full subtree per level.
     subtrees: Vec<u32>,
-    /// Towards the root.
+    /// Whether messages go towards the root.
     up: bool,
     reduces: bool,
     shards: bool,
@@ -140,7 +143,7 @@ impl Tree {
         }
     }
 
-    /// A rank as counted from the root.
+    /// Returns the number of a rank, counted from the root.
     fn number(&self, rank: RankId) -> u32 {
         if rank.0 >= self.root { rank.0 - self.root } else { rank.0 + self.shape.ranks - self.root }
     }
@@ -150,7 +153,8 @@ impl Tree {
         RankId(if rank >= self.shape.ranks { rank - self.shape.ranks } else { rank })
     }
 
-    /// The level at which a rank hangs on its parent, and that parent; for the root all levels.
+    /// Returns the level at which a rank is attached to its parent, and that parent; all levels for
+    /// the root.
     fn parent(&self, number: u32) -> (usize, u32) {
         let mut level = 0;
         while let Some(&above) = self.subtrees.get(level + 1) {
@@ -163,11 +167,12 @@ impl Tree {
         if number == 0 { (self.subtrees.len(), 0) } else { (level, 0) }
     }
 
-    /// At how many levels, from the lowest, a rank that hangs at `level` has children.
+    /// Returns the number of levels, from the lowest, at which a rank attached at `level` has
+    /// children.
     fn levels(&self, number: u32, level: usize) -> usize {
-        let room = self.shape.ranks - number;
+        let remaining = self.shape.ranks - number;
         let mut levels = level;
-        while levels > 0 && self.subtrees[levels - 1] >= room {
+        while levels > 0 && self.subtrees[levels - 1] >= remaining {
             levels -= 1;
         }
         levels
@@ -179,7 +184,7 @@ impl Tree {
         (1..=last.min(self.radix - 1)).map(move |digit| number + digit * subtree)
     }
 
-    /// The runs of chunks that belong to the subtree of `number`, which hangs at `level`.
+    /// Returns the ranges of chunks of the subtree of `number`, which is attached at `level`.
     fn runs(&self, number: u32, level: usize) -> [ChunkRange; 2] {
         if !self.shards {
             return [ChunkRange::one(0), ChunkRange::default()];
@@ -316,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_radix_is_refused() {
+    fn invalid_radices_are_refused() {
         for (notation, at) in
             [("knomial:1", 0), ("knomial: x", 1), ("knomial:", 0), ("knomial:-2", 0)]
         {

@@ -1,7 +1,8 @@
-//! The algorithms: parameters in, a [`Schedule`] out. One file each, one line each in [`REGISTRY`].
+//! The algorithms: each turns a [`Request`] into a [`Schedule`], has a file and an entry in
+//! [`REGISTRY`].
 //!
-//! An algorithm is asked for in the notation `name` or `name:argument`, for example `ring`,
-//! `knomial:4` or `recursive_multiplying:a8,a4`.
+//! The notation of an algorithm is `name` or `name:argument`, for example `ring`, `knomial:4` or
+//! `recursive_multiplying:a8,a4`.
 
 mod binomial;
 pub mod bound;
@@ -49,76 +50,77 @@ use tutti_topology::Routes;
 
 pub use crate::MAX_RANKS;
 
-/// What is asked of an algorithm.
+/// The parameters of an algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The collective to perform.
     pub collective: Collective,
-    /// How many ranks take part; at least two.
+    /// The number of ranks, at least two.
     pub ranks: u32,
-    /// What follows the colon in `name:argument`.
+    /// The text after the colon in `name:argument`.
     pub argument: Option<&'a str>,
 }
 
 impl Request<'_> {
-    /// The notation that asks for this: the name of the schedule.
+    /// Returns the notation of this request: the name of the schedule.
     fn notation(&self, name: &str) -> String {
         self.argument.map_or_else(|| name.to_owned(), |argument| format!("{name}:{argument}"))
     }
 
-    /// The shape of a schedule that works in place.
+    /// Returns the shape of a schedule that works in place.
     fn shape(&self, name: &str, chunks: u32, slots: u32) -> Shape {
         Shape::in_place(self.notation(name), self.collective, self.ranks, chunks, slots)
     }
 
-    /// The error of an argument that does not fit at byte `at`.
+    /// Returns the error for an invalid argument, at byte `at`.
     fn refuse(&self, name: &'static str, at: usize, problem: impl Into<String>) -> AlgorithmError {
         let argument = self.argument.unwrap_or_default().to_owned();
         AlgorithmError::Argument { name, argument, at, problem: problem.into() }
     }
 
-    /// The same for a misfit.
+    /// Returns the error for a misfit.
     fn misfit(&self, name: &'static str, misfit: Misfit) -> AlgorithmError {
         self.refuse(name, misfit.at, misfit.problem)
     }
 
-    /// The error of a rank count that the algorithm does not work for.
+    /// Returns the error for an unsupported rank count.
     fn wrong_ranks(&self, name: &'static str, needs: impl Into<String>) -> AlgorithmError {
         AlgorithmError::WrongRanks { name, ranks: self.ranks, needs: needs.into() }
     }
 
-    /// Two sizes that make up the ranks and are as alike as they can be, the smaller first.
-    fn two_alike(&self, name: &'static str) -> Result<Vec<u32>, AlgorithmError> {
-        let needs = || self.wrong_ranks(name, "a product of two sizes of at least 2");
-        sizes::two_alike(self.ranks).ok_or_else(needs)
+    /// Returns the two sizes closest to each other whose product is the rank count, the smaller
+    /// first.
+    fn near_square(&self, name: &'static str) -> Result<Vec<u32>, AlgorithmError> {
+        let needs = || self.wrong_ranks(name, "a composite number");
+        sizes::near_square(self.ranks).ok_or_else(needs)
     }
 
-    /// Reads an argument that is a whole number of at least `least`: `default` without one. The problems are
-    /// those of a number below, and of what is no number.
+    /// Reads an argument that is an integer of at least `least`; `default` without one. The
+    /// problems are the texts for a smaller number and for anything else.
     fn number(
         &self,
         name: &'static str,
         default: u32,
         least: u32,
-        [below, no_number]: [&str; 2],
+        [below, not_a_number]: [&str; 2],
     ) -> Result<u32, AlgorithmError> {
         let Some(argument) = self.argument else { return Ok(default) };
         let problem = match argument.trim().parse::<u32>() {
             Ok(number) if number >= least => return Ok(number),
             Ok(_) => below,
-            Err(_) => no_number,
+            Err(_) => not_a_number,
         };
         Err(self.refuse(name, argument.len() - argument.trim_start().len(), problem))
     }
 
-    /// Reads an argument that is one of these words: the first without one.
+    /// Reads an argument that is one of these words; the first is the default.
     fn one_of<T: Copy>(
         &self,
         name: &'static str,
         words: &[(&str, T)],
     ) -> Result<T, AlgorithmError> {
-        let asked = self.argument.unwrap_or(words[0].0);
-        let found = words.iter().find(|(word, _)| *word == asked);
+        let requested = self.argument.unwrap_or(words[0].0);
+        let found = words.iter().find(|(word, _)| *word == requested);
         found.map(|&(_, meaning)| meaning).ok_or_else(|| {
             let known: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
             let (last, others) = known.split_last().expect("there is a word to choose");
@@ -126,7 +128,7 @@ impl Request<'_> {
         })
     }
 
-    /// Lays out algorithms one after the other on the ranks of the request, each with its default argument.
+    /// Builds a sequence of algorithms on the ranks of the request, each with its default argument.
     fn in_sequence(
         &self,
         name: &str,
@@ -137,11 +139,13 @@ impl Request<'_> {
             Ok(Phase::new(collective.name(), (entry.build)(&request)?))
         };
         let phases = phases.iter().map(phase).collect::<Result<_, AlgorithmError>>()?;
-        let whole = Sequence::new(self.notation(name), self.collective, phases);
-        Ok(Arc::new(whole.expect("all phases have the same ranks and shards, and work in place")))
+        let sequence = Sequence::new(self.notation(name), self.collective, phases);
+        Ok(Arc::new(
+            sequence.expect("all phases have the same ranks and shards, and work in place"),
+        ))
     }
 
-    /// The stages of such a sequence, where each phase has a closed form.
+    /// Returns the stages of such a sequence if each phase has a closed form.
     fn stages_in_sequence(&self, phases: &[(&Entry, Collective)]) -> Option<Vec<Stage>> {
         let stages = phases.iter().map(|&(entry, collective)| {
             (entry.critical_path)(&Request { collective, ranks: self.ranks, argument: None })
@@ -150,50 +154,53 @@ impl Request<'_> {
     }
 }
 
-/// One stage of an algorithm's critical path: what its slowest rank does between two waits.
+/// One stage of an algorithm's critical path: the actions of its slowest rank between two waits.
 ///
-/// This is the algorithm's closed form with the network left out; a network model turns each stage
-/// into time. Bytes are given as chunks of the payload, `of` in all. In an exchange every rank sends and
-/// receives as many messages; in a fan-out (broadcast) the sender sends b and the slowest receiver takes
-/// one; in a fan-in (gather) each sender sends one and the receiver takes b. A stage without messages is
-/// work alone, which goes on after the stage before: a second fold, of other chunks.
+/// This is the algorithm's closed form without the network; a network model turns each stage into
+/// time. Bytes are given as chunks of the payload, `of` in total. In an exchange every rank sends
+/// and receives the same number of messages. In a fan-out (broadcast) the sender sends b messages
+/// and the slowest receiver receives one. In a fan-in (gather) each sender sends one message and
+/// the receiver receives b. A stage without messages is local work that continues the previous
+/// stage: a second fold, of other chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stage {
-    /// Messages that one rank sends in this stage, one after the other (b in the models).
+    /// Messages that one rank sends sequentially in this stage (b in the models).
     pub messages: u32,
-    /// Messages that the rank which ends the stage takes in it: receiving costs time in LogP and its kin.
+    /// Messages received by the rank that ends the stage: receiving costs time in LogP and related
+    /// models.
     pub receives: u32,
     /// Chunks in each message.
     pub chunks: u32,
-    /// How many pieces of that size are folded in after the receives.
+    /// Pieces of that size that are folded after the receives.
     pub reductions: u32,
     /// Chunks in the payload.
     pub of: u32,
 }
 
-/// A line of the registry.
+/// An entry of the registry.
 pub struct Entry {
-    /// Its name in the notation.
+    /// The name in the notation.
     pub name: &'static str,
-    /// One sentence for lists.
+    /// A one-line summary for lists.
     pub summary: &'static str,
-    /// Where it was published.
+    /// The publication.
     pub source: &'static str,
-    /// What may follow the colon, as shown to people; empty when nothing may.
+    /// The argument after the colon, for users; empty if none is allowed.
     pub argument: &'static str,
-    /// The collectives it can perform.
+    /// The supported collectives.
     pub collectives: &'static [&'static str],
-    /// For which rank counts, in words.
+    /// The supported rank counts, in words.
     pub ranks: &'static str,
-    /// Whether it claims this collective on this many ranks, with its default argument.
+    /// Whether the algorithm supports this collective on this many ranks, with its default
+    /// argument.
     pub claims: fn(&Request) -> bool,
-    /// Lays it out.
+    /// Builds the schedule.
     pub build: fn(&Request) -> Result<Arc<dyn Schedule>, AlgorithmError>,
-    /// Its closed form; `None` for requests where no simple one exists.
+    /// Returns the closed form; `None` without a simple one.
     pub critical_path: fn(&Request) -> Option<Vec<Stage>>,
 }
 
-/// Every algorithm there is.
+/// All algorithms.
 pub const REGISTRY: &[Entry] = &[
     binomial::ENTRY,
     hierarchical::DECOMPOSED,
@@ -223,26 +230,26 @@ pub const REGISTRY: &[Entry] = &[
     swing::ENTRY,
 ];
 
-/// Lays an algorithm out on a graph that its notation does not name.
+/// Builds an algorithm on a graph that its notation does not name.
 type BuildOn = fn(&Request, &Routes) -> Result<Arc<dyn Schedule>, AlgorithmError>;
 
-/// The algorithms that are made for a graph.
+/// The algorithms that are built on a graph.
 const ON_GRAPH: &[(&str, BuildOn)] =
     &[("forest", forest::build_on), ("multi_tree", multi_tree::build_on)];
 
-/// Why an algorithm cannot be laid out as asked.
+/// An invalid request for an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "AlgorithmError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum AlgorithmError {
     /// No algorithm has that name.
-    #[error("there is no algorithm `{name}`: expected one of {known}")]
+    #[error("unknown algorithm `{name}`: expected one of {known}")]
     Unknown { name: String, known: String },
     /// Fewer than two ranks.
     #[error("a collective needs at least 2 ranks, not {ranks}")]
     TooFewRanks { ranks: u32 },
     /// More ranks than an algorithm's ids can count.
-    #[error("{ranks} ranks are too many: at most {MAX_RANKS}")]
+    #[error("{ranks} ranks are too many: expected at most {MAX_RANKS}")]
     TooManyRanks { ranks: u32 },
     /// The algorithm does not perform this collective.
     #[error("{name} does not perform {collective}: it performs {performs}")]
@@ -253,15 +260,15 @@ pub enum AlgorithmError {
     /// The root is not one of the ranks.
     #[error("root {root} is not one of the ranks 0 to {last}")]
     WrongRoot { root: u32, last: u32 },
-    /// The argument cannot be read or does not fit; `at` is the byte of `argument` where it fails.
+    /// The argument is invalid; `at` is the byte of `argument` at which it fails.
     #[error("`{argument}` does not fit {name}: {problem}")]
     Argument { name: &'static str, argument: String, at: usize, problem: String },
 }
 
-/// The entry of that name.
+/// Returns the entry of that name.
 ///
 /// # Errors
-/// When there is none.
+/// If the name is unknown.
 pub fn find(name: &str) -> Result<&'static Entry, AlgorithmError> {
     REGISTRY.iter().find(|entry| entry.name == name).ok_or_else(|| AlgorithmError::Unknown {
         name: name.to_owned(),
@@ -269,10 +276,10 @@ pub fn find(name: &str) -> Result<&'static Entry, AlgorithmError> {
     })
 }
 
-/// Lays out `notation` (`name` or `name:argument`) for a collective on `ranks` ranks.
+/// Builds `notation` (`name` or `name:argument`) for a collective on `ranks` ranks.
 ///
 /// # Errors
-/// When the name, the argument, the collective or the number of ranks does not fit.
+/// If the name, the argument, the collective or the number of ranks is invalid.
 pub fn build(
     notation: &str,
     collective: Collective,
@@ -282,11 +289,12 @@ pub fn build(
     (entry.build)(&request)
 }
 
-/// Lays out `notation` on a graph, if it is an algorithm that is made for one and names none itself; the
-/// first NPUs are the ranks, and messages take the routes. `None` for any other: [`build`] is for those.
+/// Builds `notation` on a graph, if the algorithm is built on a graph and its argument names none.
+/// The first NPUs are the ranks, and messages follow the routes. Returns `None` for any other
+/// algorithm: use [`build`].
 ///
 /// # Errors
-/// When the name, the argument, the collective or the number of ranks does not fit.
+/// If the name, the argument, the collective or the number of ranks is invalid.
 pub fn build_on(
     notation: &str,
     collective: Collective,
@@ -294,20 +302,20 @@ pub fn build_on(
     routes: &Routes,
 ) -> Result<Option<Arc<dyn Schedule>>, AlgorithmError> {
     let (entry, request) = resolve(notation, collective, ranks)?;
-    let made_for_one = ON_GRAPH.iter().find(|(name, _)| *name == entry.name);
-    match made_for_one.filter(|_| !on_graph::names_one(request.argument)) {
+    let on_graph_entry = ON_GRAPH.iter().find(|(name, _)| *name == entry.name);
+    match on_graph_entry.filter(|_| !on_graph::names_topology(request.argument)) {
         Some((_, build)) => build(&request, routes).map(Some),
         None => Ok(None),
     }
 }
 
-/// Whether the algorithm of that name is made for a graph.
+/// Returns whether the algorithm of that name is built on a graph.
 #[must_use]
 pub fn is_for_graphs(name: &str) -> bool {
     ON_GRAPH.iter().any(|(known, _)| *known == name)
 }
 
-/// The closed form of `notation`, where it has one.
+/// Returns the closed form of `notation`, if it has one.
 ///
 /// # Errors
 /// As [`build`].
@@ -321,7 +329,7 @@ pub fn critical_path(
     Ok((entry.critical_path)(&request))
 }
 
-/// Splits the notation and checks what every algorithm needs.
+/// Splits the notation and checks the requirements of all algorithms.
 fn resolve(
     notation: &str,
     collective: Collective,

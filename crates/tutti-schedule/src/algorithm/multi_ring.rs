@@ -1,16 +1,18 @@
-//! Rings along the dimensions of a grid, one after the other: the all_reduce of a torus.
+//! Rings along the dimensions of a grid, sequentially or concurrently: the all_reduce of a torus.
 //!
-//! Ranks stand on a grid as the members of a `torus` do, the first dimension the fastest. all_reduce is a
-//! reduce_scatter along the first dimension, one along the second on the share that is left, and so on,
-//! then all_gathers back from the last dimension to the first: every message goes to a neighbour. all_to_all
-//! is one of `ring` along each dimension, with all parts for a row together.
+//! Ranks are numbered on a grid as in a `torus`, the first dimension varying fastest. An all_reduce
+//! is a reduce_scatter along the first dimension, one along the second on the remaining share, and
+//! so on, then all_gathers from the last dimension back to the first. Every message goes to a
+//! neighbour. An all_to_all performs that of `ring` along each dimension, with all parts for a row
+//! together.
 //!
-//! One dimension is used at a time, and one of its two directions. With `all_dimensions` the payload is
-//! divided among as many parts as there are dimensions, each of which starts with another one, and with
-//! `bidirectional` among the two directions: with both, every link of a torus with equal sides is busy in
-//! every step. Sources: Sack and Gropp, "Collective algorithms for multiported torus networks", ACM TOPC 1
-//! (2015); Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus
-//! interconnects", ICS 2010; Ying et al., "Image classification at supercomputer scale", 2018 (TPU pods).
+//! By default one dimension is used at a time, in one of its two directions. `all_dimensions`
+//! divides the payload into as many parts as there are dimensions, each of which starts with a
+//! different dimension. `bidirectional` divides it between the two directions. With both, every
+//! link of a torus with equal sides is busy in every step. Sources: Sack and Gropp, "Collective
+//! algorithms for multiported torus networks", ACM TOPC 1 (2015); Jain and Sabharwal, "Optimal
+//! bucket algorithms for large MPI collectives on torus interconnects", ICS 2010; Ying et al.,
+//! "Image classification at supercomputer scale", 2018 (TPU pods).
 
 use std::sync::Arc;
 
@@ -23,13 +25,13 @@ use crate::collective::Collective;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "multi_ring",
-    summary: "rings along the dimensions of a torus, one after the other or all at once",
+    summary: "rings along the dimensions of a torus, sequentially or concurrently",
     source: "Jain and Sabharwal 2010; Sack and Gropp 2015; Ying et al. 2018 (TPU pods)",
-    argument: "the grid, fastest dimension first, as in `4x4x2`; then, each after a colon, `all_dimensions` \
-               (at once, each on its part) and `bidirectional`",
+    argument: "the grid, fastest dimension first, such as `4x4x2`; then, each after a colon, `all_dimensions` \
+               (concurrently, each on a part of the payload) and `bidirectional`",
     collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
-    ranks: "the product of the grid's sizes; without an argument any that is no prime, on a grid as square \
-            as can be",
+    ranks: "the product of the grid's sizes; any composite number without an argument, on the most nearly \
+            square grid",
     claims: |request| walk(request).is_ok(),
     build,
     critical_path,
@@ -42,14 +44,14 @@ fn walk(request: &Request) -> Result<(Walk, u32), AlgorithmError> {
             read(argument, ranks).map_err(|misfit| request.misfit(ENTRY.name, misfit))?
         }
         None => {
-            let sizes = request.two_alike(ENTRY.name)?;
+            let sizes = request.near_square(ENTRY.name)?;
             Walk { sizes, bidirectional: false, all_dimensions: false }
         }
     };
     if let (Some(argument), Collective::AllToAll, true) =
         (request.argument, request.collective, walk.all_dimensions)
     {
-        let problem = "`all_dimensions` is for collectives that divide shards, not for all_to_all";
+        let problem = "all_to_all does not support `all_dimensions`";
         let at = argument.find("all_dimensions").unwrap_or(0);
         return Err(request.refuse(ENTRY.name, at, problem));
     }
@@ -74,12 +76,14 @@ fn read(argument: &str, ranks: u32) -> Result<Walk, Misfit> {
             other => {
                 return misfit(
                     at,
-                    format!("`{other}` is neither `all_dimensions` nor `bidirectional`"),
+                    format!(
+                        "unknown option `{other}`: expected `all_dimensions` or `bidirectional`"
+                    ),
                 );
             }
         };
         if std::mem::replace(known, true) {
-            return misfit(at, format!("`{}` is named twice", flag.trim()));
+            return misfit(at, format!("`{}` appears twice", flag.trim()));
         }
         at += flag.len() + 1;
     }
@@ -91,7 +95,7 @@ fn rings(request: &Request) -> Result<Rings, AlgorithmError> {
     Ok(Rings::new(request.notation(ENTRY.name), request.collective, &walk, chunks))
 }
 
-/// What a ring along each dimension is asked for in an all_to_all.
+/// Returns the request for a ring along each dimension in an all_to_all.
 fn along(walk: &Walk) -> impl Iterator<Item = Request<'static>> + '_ {
     let collective = Collective::AllToAll;
     let argument = walk.bidirectional.then_some("bidirectional");
@@ -108,8 +112,8 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     for (dimension, request) in along(&walk).enumerate() {
         inners.push((format!("dimension {dimension}"), (ring::ENTRY.build)(&request)?));
     }
-    let whole = Exchange::new(rings.shape().name.clone(), &walk.sizes, inners);
-    Ok(Arc::new(whole.expect("every dimension was laid out for its size")))
+    let exchange = Exchange::new(rings.shape().name.clone(), &walk.sizes, inners);
+    Ok(Arc::new(exchange.expect("every dimension was laid out for its size")))
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
@@ -173,7 +177,7 @@ mod tests {
         let error =
             crate::algorithm::build("multi_ring:4x2:all_dimensions", Collective::AllToAll, 8);
         let text = error.err().unwrap().to_string();
-        assert!(text.contains("`all_dimensions` is for collectives that divide shards"), "{text}");
+        assert!(text.contains("all_to_all does not support `all_dimensions`"), "{text}");
     }
 
     #[test]
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_critical_path_is_exact_wherever_the_parts_keep_step() {
+    fn the_critical_path_is_exact_if_the_parts_are_in_lockstep() {
         every(|grid, flags, kind, ranks| {
             let exact =
                 check::critical_path_is_exact(&format!("multi_ring:{grid}{flags}"), kind, ranks);
@@ -195,7 +199,7 @@ mod tests {
         });
     }
 
-    /// One part at a time along each dimension is what nested rings do: the same ops.
+    /// Without flags the ops are those of nested rings.
     #[test]
     fn an_all_reduce_without_flags_is_that_of_nested_rings() {
         for (grid, ranks) in GRIDS {
@@ -237,13 +241,13 @@ mod tests {
     #[test]
     fn errors_point_at_the_byte() {
         let cases = [
-            ("4", 1, "there is one dimension"),
-            ("4x", 2, "`` is no size of a dimension"),
+            ("4", 1, "only one dimension"),
+            ("4x", 2, "`` is not a dimension size"),
             ("2x1", 2, "a dimension has at least 2 ranks"),
             ("4x4", 0, "4x4 is 16 ranks: expected sizes whose product is 8"),
-            ("4x2:", 4, "`` is neither"),
-            ("4x2:both", 4, "`both` is neither `all_dimensions` nor `bidirectional`"),
-            ("4x2:bidirectional:bidirectional", 18, "`bidirectional` is named twice"),
+            ("4x2:", 4, "unknown option ``"),
+            ("4x2:both", 4, "unknown option `both`: expected `all_dimensions` or `bidirectional`"),
+            ("4x2:bidirectional:bidirectional", 18, "`bidirectional` appears twice"),
         ];
         for (argument, place, part) in cases {
             let notation = format!("multi_ring:{argument}");

@@ -1,16 +1,17 @@
-//! MultiTree: a spanning tree from every rank, all grown together so that in each step of time every link
-//! of the graph carries at most one chunk. Source: Huang, Majhi, Kim, Kwon et al., "Communication Algorithm-Architecture
-//! Co-Design for Distributed Deep Learning", ISCA 2021.
+//! MultiTree: a spanning tree from every rank, built together so that every link of the graph
+//! carries at most one chunk in each time step. Source: Huang, Majhi, Kim, Kwon et al.,
+//! "Communication Algorithm-Architecture Co-Design for Distributed Deep Learning", ISCA 2021.
 //!
-//! **Construction.** Step t begins with all links free. The trees take turns, in the order of their roots,
-//! and add one rank per turn: the first free way that leads from a rank that was in the tree before the step
-//! (in the order in which they joined) to one that is not in it. The way's links are then taken for this
-//! step. When a whole round adds nothing, the next step begins; when all trees span all ranks, it is done. A
-//! way is what the routes make of it: a link between neighbours, or links through switches, which neither
-//! copy nor fold. With `ports=P`, a rank sends and receives at most P chunks in a step.
+//! **Construction.** Step t starts with all links free. The trees take turns, in the order of their
+//! roots, and add one rank per turn. A tree takes the first free edge from a rank that was in the
+//! tree before the step (in the order of joining) to a rank outside the tree, and reserves the
+//! edge's links for this step. When a complete round of turns adds nothing, the next step starts.
+//! The construction ends when all trees span all ranks. An edge follows the routes: a link between
+//! neighbours, or links through switches, which neither copy nor fold. With `ports=P`, a rank sends
+//! and receives at most P chunks per step.
 //!
-//! **all_gather** follows the trees down, **reduce_scatter** the trees of the reversed ways up, backwards
-//! in time, and **all_reduce** is one after the other. Chunk i is that of tree i.
+//! **all_gather** follows the trees down. **reduce_scatter** follows the trees of the reversed
+//! edges up, backwards in time. **all_reduce** is the two in sequence. Chunk i belongs to tree i.
 
 use std::sync::Arc;
 
@@ -22,24 +23,24 @@ use tutti_topology::Routes;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "multi_tree",
-    summary: "a spanning tree from every rank, grown together so that no link is used twice at once",
+    summary: "a spanning tree from every rank, built together so that each link carries one message at a time",
     source: "Huang et al., ISCA 2021",
-    argument: "[ports=P,] and a topology, such as torus:4x4; the ranks as fully connected without",
+    argument: "[ports=P,] and a topology, such as torus:4x4 (default fully connected)",
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
-    ranks: "as many as the topology has NPUs, at most 1024; at most 64 without one",
+    ranks: "the number of NPUs of the topology, at most 1024; at most 64 without a topology",
     claims: |request| request.ranks >= 2 && request.ranks <= on_graph::MOST_FLAT_RANKS,
     build,
     critical_path: all_at_once,
 };
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let asked = on_graph::read(request.argument);
-    let ports = ports(request, &asked)?;
-    let routes = on_graph::routes(ENTRY.name, request, &asked)?;
+    let argument = on_graph::read(request.argument);
+    let ports = ports(request, &argument)?;
+    let routes = on_graph::routes(ENTRY.name, request, &argument)?;
     lay_out(request, &routes, ports)
 }
 
-/// On a graph that the request does not name.
+/// Builds the algorithm on a graph that the request does not name.
 pub(super) fn build_on(
     request: &Request,
     routes: &Routes,
@@ -49,13 +50,14 @@ pub(super) fn build_on(
     lay_out(request, routes, ports)
 }
 
-fn ports(request: &Request, asked: &on_graph::Asked) -> Result<u32, AlgorithmError> {
+fn ports(request: &Request, argument: &on_graph::GraphArgument) -> Result<u32, AlgorithmError> {
     let mut ports = u32::MAX;
-    for &(option, value, at) in &asked.options {
+    for &(option, value, at) in &argument.options {
         ports = match value.parse() {
             Ok(count @ 1..) if option == "ports" => count,
             _ => {
-                let known = "ports=P, the most chunks that a rank sends in a step, at least 1";
+                let known =
+                    "ports=P, the maximum number of chunks that a rank sends per step, at least 1";
                 let given = (option, value, at);
                 return Err(on_graph::wrong_option(ENTRY.name, request, given, known));
             }
@@ -74,7 +76,7 @@ fn lay_out(
     Ok(Arc::new(schedule.expect("the ranks and chunks of a timetable are those of its request")))
 }
 
-/// All messages of the trees of a graph, with chunk i that of tree i.
+/// Returns all messages of the trees of a graph; chunk i belongs to tree i.
 pub(super) fn timetable(
     collective: Collective,
     ranks: u32,
@@ -89,7 +91,7 @@ pub(super) fn timetable(
     }
 }
 
-/// On fully connected ranks everything happens at once: one chunk to each other rank.
+/// On fully connected ranks all messages are sent at once: one chunk to each other rank.
 pub(super) fn all_at_once(request: &Request) -> Option<Vec<Stage>> {
     let others = request.ranks.checked_sub(1)?;
     if request.argument.is_some() {
@@ -109,18 +111,19 @@ pub(super) fn all_at_once(request: &Request) -> Option<Vec<Stage>> {
     })
 }
 
-/// A tree while it grows.
+/// A tree during construction.
 struct Tree {
     /// In the order in which they joined.
     members: Vec<u32>,
     inside: Vec<bool>,
-    /// How many members there were when the step began.
+    /// The number of members at the start of the step.
     old: usize,
-    /// Where to look on: a member, and one of its ways. What was taken or known before stays so.
+    /// Where the search resumes: a member and one of its edges. Earlier edges are taken or lead to
+    /// members.
     at: (usize, usize),
 }
 
-/// What is in use during a step.
+/// The resources used in a step.
 struct InUse {
     links: Vec<bool>,
     /// Chunks that each rank sends and receives.
@@ -144,9 +147,9 @@ impl InUse {
     }
 }
 
-/// Grows the trees of an all_gather.
-fn grow(wiring: &LinkGraph, ports: u32) -> Timetable {
-    let ranks = wiring.ranks;
+/// Builds the trees of an all_gather.
+fn grow(graph: &LinkGraph, ports: u32) -> Timetable {
+    let ranks = graph.ranks;
     let tree = |root: u32| {
         let mut inside = vec![false; ranks as usize];
         inside[root as usize] = true;
@@ -156,7 +159,7 @@ fn grow(wiring: &LinkGraph, ports: u32) -> Timetable {
     let mut timetable = Timetable { ranks, chunks: ranks, ..Timetable::default() };
     while trees.iter().any(|tree| tree.members.len() < ranks as usize) {
         let mut used = InUse {
-            links: vec![false; wiring.rates.len()],
+            links: vec![false; graph.rates.len()],
             sends: vec![0; ranks as usize],
             receives: vec![0; ranks as usize],
             ports,
@@ -169,7 +172,7 @@ fn grow(wiring: &LinkGraph, ports: u32) -> Timetable {
         let mut added = true;
         while std::mem::take(&mut added) {
             for (chunk, tree) in (0..).zip(&mut trees) {
-                if let Some((from, to)) = tree.join(wiring, &mut used) {
+                if let Some((from, to)) = tree.join(graph, &mut used) {
                     let one = Move { sent: slot, there: slot + 2, chunk, from, to, folds: false };
                     timetable.moves.push(one);
                     added = true;
@@ -182,21 +185,21 @@ fn grow(wiring: &LinkGraph, ports: u32) -> Timetable {
 }
 
 impl Tree {
-    /// Adds one rank, if a way to one is free.
-    fn join(&mut self, wiring: &LinkGraph, used: &mut InUse) -> Option<(u32, u32)> {
+    /// Adds one rank if a free edge leads to one.
+    fn join(&mut self, graph: &LinkGraph, used: &mut InUse) -> Option<(u32, u32)> {
         while self.at.0 < self.old && self.members.len() < self.inside.len() {
             let from = self.members[self.at.0];
-            let ways = wiring.from(from);
-            let Some(&way) = ways.get(self.at.1) else {
+            let edges = graph.from(from);
+            let Some(&edge) = edges.get(self.at.1) else {
                 self.at = (self.at.0 + 1, 0);
                 continue;
             };
             self.at.1 += 1;
-            let outside = !self.inside[way.to as usize];
-            if outside && used.take(from, way.to, wiring.links(way)) {
-                self.inside[way.to as usize] = true;
-                self.members.push(way.to);
-                return Some((from, way.to));
+            let outside = !self.inside[edge.to as usize];
+            if outside && used.take(from, edge.to, graph.links(edge)) {
+                self.inside[edge.to as usize] = true;
+                self.members.push(edge.to);
+                return Some((from, edge.to));
             }
         }
         None
@@ -216,15 +219,15 @@ mod tests {
     }
 
     fn steps(routes: &Routes, ports: u32) -> u32 {
-        let wiring = LinkGraph::of(routes, routes.topology().npus(), false);
-        u32::try_from(grow(&wiring, ports).end / 2).unwrap()
+        let graph = LinkGraph::of(routes, routes.topology().npus(), false);
+        u32::try_from(grow(&graph, ports).end / 2).unwrap()
     }
 
     fn on(notation: &str) -> Routes {
         Routes::shortest_path(Arc::new(tutti_topology::build(notation, &[link()]).unwrap()))
     }
 
-    /// Every node of a row and of a column with every other of it.
+    /// All nodes of a row, and of a column, are connected pairwise.
     fn flattened_butterfly(side: u32) -> Routes {
         let mut builder = Builder::new("flattened butterfly", side * side);
         let nodes = 0..side * side;
@@ -236,7 +239,7 @@ mod tests {
         Routes::shortest_path(Arc::new(builder.build().unwrap()))
     }
 
-    /// Steps of a phase, as counted by an independent re-implementation of the published construction.
+    /// Steps of a phase, from an independent re-implementation of the published construction.
     #[test]
     fn steps_are_those_of_the_construction() {
         let all = u32::MAX;
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_can_be_given_beside_the_notation() {
+    fn a_graph_can_be_given_separately() {
         let torus = on("torus:4x4");
         let gather = Collective::AllGather;
         let build_on = |notation| crate::algorithm::build_on(notation, gather, 16, &torus);
@@ -313,22 +316,19 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn invalid_requests_are_refused() {
         for (notation, expected) in [
             (
                 "multi_tree:torus:4x5",
-                "multi_tree does not work on 16 ranks: it needs as many as torus:4x5 has NPUs, 20",
+                "multi_tree does not work on 16 ranks: it needs 20, the number of NPUs of torus:4x5",
             ),
-            (
-                "multi_tree:taurus:4x4",
-                "`taurus:4x4` does not fit multi_tree: unknown topology `taurus`: expected one of ",
-            ),
+            ("multi_tree:taurus:4x4", "`taurus:4x4` does not fit multi_tree: "),
             ("multi_tree:torus:4y4", "`torus:4y4` does not fit multi_tree: "),
             (
                 "multi_tree:ports=0,torus:4x4",
-                "`ports=0,torus:4x4` does not fit multi_tree: `ports=0` is no option; expected ports=P",
+                "`ports=0,torus:4x4` does not fit multi_tree: invalid option `ports=0`: expected ports=P",
             ),
-            ("multi_tree:doors=2", "`doors=2` is no option"),
+            ("multi_tree:doors=2", "invalid option `doors=2`"),
         ] {
             let error = build_any(notation, Collective::AllReduce, 16).err().unwrap().to_string();
             assert!(error.contains(expected), "{error}");

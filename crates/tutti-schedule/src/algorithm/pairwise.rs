@@ -1,11 +1,13 @@
-//! Pairwise: every rank deals with one other rank at a time.
+//! Pairwise: every rank exchanges with one partner at a time.
 //!
-//! n - 1 steps of one message of 1/n of the payload each: in an all_to_all the part for the other rank, in a
-//! reduce_scatter too, which the other folds into its shard at once, in an all_gather the rank's own shard. In step i, counted from 1, rank r exchanges
-//! with r xor i where the rank count is a power of two; otherwise it sends to r + i and receives from
-//! r - i (mod n). Either way a step is a permutation of the ranks, so nobody is sent two messages at
-//! once. all_to_all works out of place; a rank's own part is copied in the first step. Source: Thakur, Rabenseifner
-//! and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
+//! n - 1 steps, each with one message of 1/n of the payload. In an all_to_all the message is the
+//! part for the partner. In a reduce_scatter it is the partner's shard, which the partner folds
+//! immediately. In an all_gather it is the rank's shard. In step i, counted from 1, rank r
+//! exchanges with r xor i if the rank count is a power of two; otherwise it sends to r + i and
+//! receives from r - i (mod n). In both cases a step is a permutation of the ranks, so no rank
+//! receives two messages at once. all_to_all works out of place; a rank's part for itself is copied
+//! in the first step. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective
+//! communication operations in MPICH", IJHPCA 19 (2005).
 
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "pairwise",
-    summary: "with one other rank at a time; least bytes, nobody is sent two messages at once",
+    summary: "exchanges with one partner per step; fewest bytes, no rank receives two messages at once",
     source: "Thakur, Rabenseifner and Gropp 2005",
     argument: "",
     collectives: &["reduce_scatter", "all_gather", "all_to_all"],
@@ -26,7 +28,7 @@ pub(super) const ENTRY: Entry = Entry {
     critical_path,
 };
 
-/// Where an all_to_all puts its result, and a reduce_scatter what comes.
+/// The result slot of an all_to_all, and the receive slot of a reduce_scatter.
 const RESULT: Slot = Slot(1);
 const SCRATCH: Slot = Slot(1);
 
@@ -41,7 +43,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     Ok(Arc::new(Pairwise { shape }))
 }
 
-/// All ranks do the same and stay together.
+/// All ranks act alike and stay synchronised.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let reductions = u32::from(request.collective.reduces());
     let stage = Stage { messages: 1, receives: 1, chunks: 1, reductions, of: request.ranks };
@@ -49,7 +51,7 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
 }
 
 impl Pairwise {
-    /// To whom `rank` sends in this step, and from whom it receives.
+    /// Returns the destination and the source of `rank` in this step.
     fn peers(&self, rank: RankId, step: u32) -> (RankId, RankId) {
         let (n, distance) = (self.shape.ranks, step + 1);
         if n.is_power_of_two() {
@@ -83,7 +85,7 @@ impl Schedule for Pairwise {
                 out.recv(from, SCRATCH, shard(rank));
                 out.reduce(Slot::DATA, [Slot::DATA, SCRATCH], shard(rank));
             }
-            // Shard `rank` of the other's buffer becomes shard `from` of the result.
+            // Shard `rank` of the peer's buffer becomes shard `from` of the result.
             _ => {
                 out.send(to, Slot::DATA, shard(to));
                 out.recv(from, RESULT, shard(from));
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_sent_two_messages_in_one_step() {
+    fn no_rank_receives_two_messages_in_one_step() {
         for ranks in [2, 3, 6, 7, 8, 16] {
             let schedule =
                 crate::algorithm::build(ENTRY.name, Collective::AllToAll, ranks).unwrap();

@@ -1,13 +1,14 @@
-//! Recursive doubling: in stage i every rank exchanges with the one whose number differs in bit i.
+//! Recursive doubling: in stage i every rank exchanges with the rank whose number differs in bit i.
 //!
-//! For all_reduce and barrier this is MPICH's algorithm, with its fix for rank counts that are no power
-//! of two: with 2^f ranks the largest power below N and r = N - 2^f, the even ranks below 2r first
-//! give their value to the odd rank above them and get the result from it in the end. The ranks that take
-//! part are numbered anew, rank / 2 below 2r and rank - r from there on. all_gather doubles what each pair
-//! of ranks has gathered, and needs a power of two. So does all_to_all, in which every stage exchanges the half of
-//! what a rank has that is for ranks across, see [`exchange`](super::exchange). Sources: Thakur, Rabenseifner and Gropp,
-//! "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005); the fix as in
-//! algorithm 1 of Ruefenacht, Bull and Booth, Parallel Computing 69 (2017).
+//! For all_reduce and barrier this is MPICH's algorithm, with its pre- and post-processing for rank
+//! counts other than powers of two. With 2^f the largest power below N and r = N - 2^f, the even
+//! ranks below 2r first send their value to the odd rank above them, and receive the result from it
+//! at the end. The participating ranks are renumbered, rank / 2 below 2r and rank - r above.
+//! all_gather doubles the shards gathered by each pair of ranks, and requires a power of two. So
+//! does all_to_all: every stage exchanges the half of a rank's parts that is for ranks across, see
+//! [`exchange`](super::exchange). Sources: Thakur, Rabenseifner and Gropp, "Optimization of
+//! collective communication operations in MPICH", IJHPCA 19 (2005); pre-processing as in algorithm
+//! 1 of Ruefenacht, Bull and Booth, Parallel Computing 69 (2017).
 //!
 //! Every partial result covers consecutive ranks, and the lower half is folded first.
 
@@ -21,7 +22,7 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "recursive_doubling",
-    summary: "exchanges in pairs at doubling distance; fewest stages of one message each",
+    summary: "pairwise exchanges at doubling distances; fewest stages of one message each",
     source: "Thakur, Rabenseifner and Gropp 2005 (MPICH)",
     argument: "",
     collectives: &["all_reduce", "all_gather", "all_to_all", "barrier"],
@@ -51,7 +52,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     Ok(Arc::new(Doubling::new(ENTRY.name.to_owned(), request)))
 }
 
-/// all_to_all: a digit of two at a time.
+/// all_to_all: a digit of base two at a time.
 fn exchange(ranks: u32) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let pair = Request { collective: Collective::AllToAll, ranks: 2, argument: None };
     let sizes = vec![2; ranks.ilog2() as usize];
@@ -59,12 +60,12 @@ fn exchange(ranks: u32) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     for stage in 0..sizes.len() {
         inners.push((format!("exchange {stage}"), (pairwise::ENTRY.build)(&pair)?));
     }
-    let whole = Exchange::new(ENTRY.name.to_owned(), &sizes, inners);
-    Ok(Arc::new(whole.expect("every pair exchanges in a group of two")))
+    let all_to_all = Exchange::new(ENTRY.name.to_owned(), &sizes, inners);
+    Ok(Arc::new(all_to_all.expect("every pair exchanges in a group of two")))
 }
 
-/// The delay of the ranks below 2r reaches a rank that must return a result only if two odd ranks there
-/// differ in all bits of their new number; those numbers are below r, so r must be more than half of 2^f.
+/// The delay of the ranks below 2r reaches a rank that returns a result only if two odd ranks there
+/// differ in all bits of their new number. Those numbers are below r, so r must exceed half of 2^f.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let n = request.ranks;
     let log = n.ilog2();
@@ -88,9 +89,9 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
 /// all_reduce and barrier.
 pub(super) struct Doubling {
     shape: Shape,
-    /// Stages among the ranks that take part.
+    /// Stages among the participating ranks.
     stages: u32,
-    /// r, the ranks that do not.
+    /// r, the ranks that do not participate.
     paired: u32,
 }
 
@@ -110,8 +111,8 @@ impl Doubling {
         let own = if self.is_paired(rank) { rank / 2 } else { rank - self.paired };
         let peer = own ^ (1 << stage);
         let peer = if peer < self.paired { peer * 2 + 1 } else { peer + self.paired };
-        let whole = ChunkRange::one(0);
-        out.fold_with((RankId(peer), rank < peer), Slot::DATA, whole, whole);
+        let payload = ChunkRange::one(0);
+        out.fold_with((RankId(peer), rank < peer), Slot::DATA, payload, payload);
     }
 }
 
@@ -130,17 +131,17 @@ impl Schedule for Doubling {
 
     #[inline]
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
-        let whole = ChunkRange::one(0);
+        let payload = ChunkRange::one(0);
         if !self.is_paired(rank.0) {
             return self.exchange(rank.0, step, out);
         }
         let partner = RankId(rank.0 ^ 1);
         match (rank.0 % 2, step) {
-            (0, 0) => out.send(partner, Slot::DATA, whole),
-            (0, _) => out.recv(partner, Slot::DATA, whole),
-            (_, 0) => out.fold_in(partner, whole),
+            (0, 0) => out.send(partner, Slot::DATA, payload),
+            (0, _) => out.recv(partner, Slot::DATA, payload),
+            (_, 0) => out.fold_in(partner, payload),
             (_, step) if step <= self.stages => self.exchange(rank.0, step - 1, out),
-            _ => out.send(partner, Slot::DATA, whole),
+            _ => out.send(partner, Slot::DATA, payload),
         }
     }
 
@@ -211,7 +212,8 @@ mod tests {
         }
     }
 
-    /// MPICH's fix is `c(2r)m2,a2...,e(2r)m2`: the general algorithm must give the very same steps.
+    /// MPICH's method is `c(2r)m2,a2...,e(2r)m2`: the general algorithm must produce the same
+    /// steps.
     #[test]
     fn is_recursive_multiplying_by_two() {
         for ranks in 2..=200_u32 {

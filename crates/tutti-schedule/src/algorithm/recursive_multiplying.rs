@@ -1,23 +1,25 @@
 //! Recursive multiplying: recursive doubling with groups of any size.
 //!
-//! Stage by stage, ranks exchange partial results in groups of B instead of pairs, so N ranks need as many
-//! stages as N has factors, and messages of a stage overlap. Rank counts without good factors are
-//! handled by collapse and expand (MPICH's fix, generalised) or by merge and inverse merge. The argument
-//! is a schedule in the [`notation`](crate::notation); without one, [`choice`](super::choice)
-//! picks it. Source: Ruefenacht, Bull, Booth, "Generalisation of recursive doubling for AllReduce: Now
-//! with simulation", Parallel Computing 69 (2017), algorithms 2 to 6.
+//! In each stage, ranks exchange partial results in groups of B instead of pairs. N ranks need as
+//! many stages as N has factors, and the messages of a stage overlap. Rank counts without suitable
+//! factors use collapse and expand (MPICH's pre- and post-processing, generalised) or merge and
+//! inverse merge. The argument is a schedule in the [`notation`](crate::notation); without one,
+//! [`choice`](super::choice) selects it. Source: Ruefenacht, Bull, Booth, "Generalisation of
+//! recursive doubling for AllReduce: Now with simulation", Parallel Computing 69 (2017), algorithms
+//! 2 to 6.
 //!
-//! **Who talks to whom.** Ranks that take part in the exchanges have a virtual rank w below their number
-//! P. In a stage of base B after stages of product M, the group of w is all v that differ from w only in
-//! digit (w / M) mod B; message i goes to digit + i mod B.
-//! Collapse `cTmB`: of every B consecutive ranks below T the last takes part, as w = rank / B; a rank from
-//! T on takes part as w = rank - (T / B)(B - 1). Merge `mRgGaB`: the R lowest ranks are the remainder, the
-//! others take part as w = rank - R. Remainder rank q sends to all members of group q mod G of the first
-//! stage, and listens to all members of group q mod G of the last.
+//! **Peers.** Ranks that take part in the exchanges have a virtual rank w below their number P. In
+//! a stage of base B after stages of product M, the group of w is all v that differ from w only in
+//! digit (w / M) mod B; message i goes to digit + i mod B. Collapse `cTmB`: of every B consecutive
+//! ranks below T the last takes part, as w = rank / B; a rank from T on takes part as w = rank - (T
+//! / B)(B - 1). Merge `mRgGaB`: the R lowest ranks are the remainder, the others take part as w =
+//! rank - R. Remainder rank q sends to all members of group q mod G of the first stage, and
+//! receives from all members of group q mod G of the last.
 //!
-//! **Same bits everywhere.** A group's partial results cover consecutive blocks of ranks, and every member
-//! folds them in the order of the digit, so by rank; a remainder rank folds exactly what the group that it
-//! listens to folds. All ranks thus compute the same tree, whoever arrives first.
+//! **Same bits on all ranks.** A group's partial results cover consecutive blocks of ranks, and
+//! every member folds them in digit order, which is rank order. A remainder rank folds the same
+//! values as the group that it receives from. All ranks therefore compute the same tree, whatever
+//! the order of arrival.
 
 use std::sync::Arc;
 
@@ -30,10 +32,10 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "recursive_multiplying",
-    summary: "exchanges in groups of any size; fewest stages for messages that overlap",
+    summary: "exchanges in groups of any size; fewest stages when messages overlap",
     source: "Ruefenacht, Bull and Booth 2017",
-    argument: "a schedule such as `a8,a4`, `c6m2,a2,a2,e6m2` or `m1g2a3,n1g3a2`, or `ratio=` and \
-               alpha_p / alpha_r, for which the best one is chosen (without: `ratio=4`)",
+    argument: "a schedule such as `a8,a4`, `c6m2,a2,a2,e6m2` or `m1g2a3,n1g3a2`, or `ratio=R`, \
+               the best schedule for R = alpha_p / alpha_r (default `ratio=4`)",
     collectives: &["all_reduce", "barrier"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && resolve(request).is_ok(),
@@ -41,9 +43,9 @@ pub(super) const ENTRY: Entry = Entry {
     critical_path: |request| resolve(request).ok().filter(is_exact).map(|n| stage_bound(&n)),
 };
 
-const WHOLE: ChunkRange = ChunkRange::one(0);
+const PAYLOAD: ChunkRange = ChunkRange::one(0);
 
-/// The schedule that the request asks for or leaves to be chosen.
+/// Returns the schedule of the request, or the default one.
 fn resolve(request: &Request) -> Result<Notation, AlgorithmError> {
     let Some(argument) = request.argument else {
         return Ok(choose(request.ranks, Ratio::DEFAULT));
@@ -68,10 +70,11 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     Ok(Arc::new(RecursiveMultiplying::new(shape, &notation)))
 }
 
-/// The stages of a schedule one after the other, each at its slowest: what the paper's closed forms add up.
+/// Returns the stages of a schedule, each at its slowest: the terms of the paper's closed forms.
 ///
-/// This is the exact critical path where every rank waits for every stage, and a bound otherwise: with
-/// collapse or merge some ranks enter a stage late, and a stage may hide part of their delay.
+/// This is the exact critical path if every rank waits for every stage, and an upper bound
+/// otherwise: with collapse or merge some ranks enter a stage late, and a stage may hide part of
+/// their delay.
 #[must_use]
 pub fn stage_bound(notation: &Notation) -> Vec<Stage> {
     let stage =
@@ -91,14 +94,14 @@ pub fn stage_bound(notation: &Notation) -> Vec<Stage> {
     notation.stages().iter().map(cost).collect()
 }
 
-/// Whether every stage waits for the slowest of the stage before, on any network.
+/// Returns whether every stage waits for the slowest rank of the previous stage, on any network.
 ///
-/// A rank that enters an exchange late delays itself, or, through its last message, the member whose
-/// digit is one lower, or both: what comes first depends on the network. The collapse makes the ranks late
-/// that also have to expand. They are the T / B lowest virtual ranks, and the delay is sure to come back to
-/// one of them if they reach beyond the P / B lowest of the last exchange: among them then are both a rank
-/// and the one whose digits are all higher by one, and any mixture of the two. Merges send and take
-/// unequal numbers of messages in one stage, which no stage of a closed form describes.
+/// A rank that enters an exchange late delays itself or, through its last message, the member whose
+/// digit is one lower, or both, depending on the network. Collapse delays the ranks that also have
+/// to expand: the T / B lowest virtual ranks. The delay always returns to one of them if they
+/// extend beyond the P / B lowest ranks of the last exchange. They then include a rank and the rank
+/// whose digits are all one higher, and every mixture of the two. Merge stages send and receive
+/// unequal numbers of messages, which no stage of a closed form describes.
 fn is_exact(notation: &Notation) -> bool {
     let stages = notation.stages();
     match stages[0] {
@@ -113,7 +116,7 @@ fn is_exact(notation: &Notation) -> bool {
     }
 }
 
-/// A slot for each value that a rank holds at once.
+/// Returns the number of values that a rank holds at once.
 fn slots(notation: &Notation) -> u32 {
     let held = |stage: &notation::Stage| match *stage {
         notation::Stage::Merge { remainder, groups, base } => base + remainder.div_ceil(groups),
@@ -123,7 +126,7 @@ fn slots(notation: &Notation) -> u32 {
     notation.stages().iter().map(held).max().unwrap_or(1)
 }
 
-/// How ranks map to the virtual ranks of the exchanges.
+/// The mapping from ranks to the virtual ranks of the exchanges.
 #[derive(Clone, Copy)]
 enum Frame {
     Plain,
@@ -140,14 +143,14 @@ enum Frame {
     },
 }
 
-/// What a rank is to the schedule.
+/// The role of a rank in the schedule.
 #[derive(Clone, Copy)]
 enum Role {
     /// Takes part in the exchanges as this virtual rank, from the first step on.
     Active(u32),
-    /// Takes part as this virtual rank, between collecting and returning.
+    /// Takes part as this virtual rank, between collecting values and returning results.
     Collector(u32),
-    /// Gives its value to this rank and gets the result from it.
+    /// Sends its value to this rank and receives the result from it.
     Collapsed(RankId),
     /// Joins the first and the last exchange.
     Remainder,
@@ -204,7 +207,7 @@ impl RecursiveMultiplying {
         }
     }
 
-    /// The rank behind a virtual rank.
+    /// Returns the rank of a virtual rank.
     #[inline]
     fn rank(&self, w: u32) -> RankId {
         RankId(match self.frame {
@@ -219,7 +222,7 @@ impl RecursiveMultiplying {
         u32::try_from(self.exchanges.len()).expect("a schedule has at most 32 exchanges")
     }
 
-    /// The exchange `index` of virtual rank `w`, with whatever the remainder has to do with it.
+    /// Adds exchange `index` of virtual rank `w`, including messages with the remainder ranks.
     #[inline]
     fn exchange(&self, w: u32, index: u32, out: &mut Step) {
         let exchange = self.exchanges[index as usize];
@@ -231,29 +234,30 @@ impl RecursiveMultiplying {
         let mut merged = 0;
         if index == 0 {
             for rank in (exchange.base.divide(w).0..remainder).step_by(first.value() as usize) {
-                out.recv(RankId(rank), Slot(group.base + merged), WHOLE);
+                out.recv(RankId(rank), Slot(group.base + merged), PAYLOAD);
                 merged += 1;
             }
         } else if index + 1 == self.exchange_count() {
             for rank in (group.first..remainder).step_by(last.value() as usize) {
-                out.send(RankId(rank), Slot::DATA, WHOLE);
+                out.send(RankId(rank), Slot::DATA, PAYLOAD);
             }
         }
         group.fold(merged, out);
     }
 
-    /// A collector and the ranks below it in its group: gathers their values, or returns the result.
+    /// A collector and the ranks below it in its group: gathers their values, or returns the
+    /// result.
     fn collect(&self, rank: u32, out: &mut Step) {
         let last = self.collapse_base() - 1;
         for member in 0..last {
-            out.recv(RankId(rank - last + member), Slot(member + 1), WHOLE);
+            out.recv(RankId(rank - last + member), Slot(member + 1), PAYLOAD);
         }
-        out.reduce(Slot::DATA, (1..=last).map(Slot).chain([Slot::DATA]), WHOLE);
+        out.reduce(Slot::DATA, (1..=last).map(Slot).chain([Slot::DATA]), PAYLOAD);
     }
 
-    fn give_back(&self, rank: u32, out: &mut Step) {
+    fn return_result(&self, rank: u32, out: &mut Step) {
         for member in rank - (self.collapse_base() - 1)..rank {
-            out.send(RankId(member), Slot::DATA, WHOLE);
+            out.send(RankId(member), Slot::DATA, PAYLOAD);
         }
     }
 
@@ -264,22 +268,22 @@ impl RecursiveMultiplying {
         }
     }
 
-    /// A remainder rank: sends to a group of the first exchange, listens to one of the last.
+    /// A remainder rank: sends to a group of the first exchange, receives from one of the last.
     fn join(&self, rank: u32, step: u32, out: &mut Step) {
         let Frame::Merged { groups: (first, last), .. } = self.frame else { return };
         if step == 0 {
             let base = self.exchanges[0].base.value();
             let start = first.divide(rank).1 * base;
             for w in start..start + base {
-                out.send(self.rank(w), Slot::DATA, WHOLE);
+                out.send(self.rank(w), Slot::DATA, PAYLOAD);
             }
         } else {
             let base = self.exchanges[self.exchanges.len() - 1].base.value();
             let start = last.divide(rank).1;
             for digit in 0..base {
-                out.recv(self.rank(start + digit * last.value()), Slot(digit), WHOLE);
+                out.recv(self.rank(start + digit * last.value()), Slot(digit), PAYLOAD);
             }
-            out.reduce(Slot::DATA, (0..base).map(Slot), WHOLE);
+            out.reduce(Slot::DATA, (0..base).map(Slot), PAYLOAD);
         }
     }
 }
@@ -303,14 +307,14 @@ impl Schedule for RecursiveMultiplying {
             Role::Active(w) => self.exchange(w, step, out),
             Role::Collector(_) if step == 0 => self.collect(rank.0, out),
             Role::Collector(w) if step <= self.exchange_count() => self.exchange(w, step - 1, out),
-            Role::Collector(_) => self.give_back(rank.0, out),
-            Role::Collapsed(collector) if step == 0 => out.send(collector, Slot::DATA, WHOLE),
-            Role::Collapsed(collector) => out.recv(collector, Slot::DATA, WHOLE),
+            Role::Collector(_) => self.return_result(rank.0, out),
+            Role::Collapsed(collector) if step == 0 => out.send(collector, Slot::DATA, PAYLOAD),
+            Role::Collapsed(collector) => out.recv(collector, Slot::DATA, PAYLOAD),
             Role::Remainder => self.join(rank.0, step, out),
         }
     }
 
-    /// The stage in the notation.
+    /// Returns the stage in the notation.
     fn step_name(&self, rank: RankId, step: u32) -> String {
         let last = self.names.len() - 1;
         let index = match self.role(rank.0) {
@@ -346,7 +350,8 @@ impl Exchange {
         Group { first: w - digit * self.mask.value(), digit, base: self.base.value() }
     }
 
-    /// Sends to the members above and round, receives from those below: in this order they arrive.
+    /// Sends to higher members, wrapping around, and receives from lower ones: the order of
+    /// arrival.
     #[inline]
     fn messages(self, group: Group, rank: impl Fn(u32) -> RankId, out: &mut Step) {
         let Group { first, digit, base } = group;
@@ -355,21 +360,21 @@ impl Exchange {
         if base == 2 {
             // The most frequent base, at half the cost of the general case.
             let peer = member(1 - digit);
-            out.send(peer, Slot::DATA, WHOLE);
-            return out.recv(peer, Slot(1), WHOLE);
+            out.send(peer, Slot::DATA, PAYLOAD);
+            return out.recv(peer, Slot(1), PAYLOAD);
         }
         (digit + 1..base)
             .chain(0..digit)
-            .for_each(|peer| out.send(member(peer), Slot::DATA, WHOLE));
+            .for_each(|peer| out.send(member(peer), Slot::DATA, PAYLOAD));
         (0..digit)
             .rev()
             .chain((digit + 1..base).rev())
-            .for_each(|peer| out.recv(member(peer), group.slot(peer), WHOLE));
+            .for_each(|peer| out.recv(member(peer), group.slot(peer), PAYLOAD));
     }
 }
 
 impl Group {
-    /// Where the value of a member is kept: one's own where it is, the others' side by side.
+    /// Returns the slot for a member's value: in place for this rank, then one slot per peer.
     #[inline]
     fn slot(self, member: u32) -> Slot {
         Slot(if member < self.digit {
@@ -381,18 +386,19 @@ impl Group {
         })
     }
 
-    /// Folds the values of `merged` remainder ranks, which are the lowest, then the members'.
+    /// Folds the values of `merged` remainder ranks, which are the lowest, then those of the
+    /// members.
     #[inline]
     fn fold(self, merged: u32, out: &mut Step) {
         if self.base == 2 && merged == 0 {
-            return out.reduce(Slot::DATA, [Slot(self.digit), Slot(1 - self.digit)], WHOLE);
+            return out.reduce(Slot::DATA, [Slot(self.digit), Slot(1 - self.digit)], PAYLOAD);
         }
         let members = (1..=self.digit).chain([0]).chain(self.digit + 1..self.base).map(Slot);
         if merged == 0 {
-            return out.reduce(Slot::DATA, members, WHOLE);
+            return out.reduce(Slot::DATA, members, PAYLOAD);
         }
         let remainder = (0..merged).map(|index| Slot(self.base + index));
-        out.reduce(Slot::DATA, remainder.chain(members), WHOLE);
+        out.reduce(Slot::DATA, remainder.chain(members), PAYLOAD);
     }
 }
 

@@ -1,29 +1,29 @@
 //! Reduce_scatter and gather: a reduce with the bytes of a reduce_scatter.
 //!
-//! The mirror image of [`scatter_all_gather`](super::scatter_all_gather): every rank ends up with a reduced
-//! shard, and the root gathers them over a binomial tree. About twice the payload passes the root, where a
-//! tree folds all of it log n times. The reduce_scatter is recursive halving (few steps) or a ring. Sources:
-//! van de Geijn, "On global combine operations", J. Parallel Distrib. Comput. 22 (1994); Rabenseifner,
-//! "Optimization of collective reduction operations", ICCS 2004; as in MPICH (Thakur, Rabenseifner and
-//! Gropp, IJHPCA 19 (2005)).
+//! The reverse of [`scatter_all_gather`](super::scatter_all_gather): every rank obtains a reduced
+//! shard, and the root gathers the shards over a binomial tree. About twice the payload passes the
+//! root, where a tree folds the payload log n times. The reduce_scatter is recursive halving (few
+//! steps) or a ring. Sources: van de Geijn, "On global combine operations", J. Parallel Distrib.
+//! Comput. 22 (1994); Rabenseifner, "Optimization of collective reduction operations", ICCS 2004;
+//! as in MPICH (Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005)).
 
 use super::{AlgorithmError, Entry, Request, binomial, recursive_halving_doubling, ring};
 use crate::collective::Collective;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "reduce_scatter_gather",
-    summary: "a reduce as reduce_scatter and binomial gather; few bytes, for large payloads",
+    summary: "reduce as reduce_scatter plus binomial gather; few bytes, for large payloads",
     source: "van de Geijn 1994; Rabenseifner 2004",
-    argument: "the reduce_scatter: `recursive_halving_doubling` (also without) or `ring`",
+    argument: "the reduce_scatter algorithm: `recursive_halving_doubling` (default) or `ring`",
     collectives: &["reduce"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && scatter(request).is_ok(),
     build: |request| request.in_sequence(ENTRY.name, &phases(request)?),
-    // Where both have one: powers of two, root 0. The reduce_scatter ends everywhere at once.
+    // Where both have one: powers of two, root 0. The reduce_scatter ends on all ranks at once.
     critical_path: |request| request.stages_in_sequence(&phases(request).ok()?),
 };
 
-/// Which algorithm reduces and scatters.
+/// Returns the reduce_scatter algorithm.
 fn scatter(request: &Request) -> Result<&'static Entry, AlgorithmError> {
     let all = [&recursive_halving_doubling::ENTRY, &ring::ENTRY];
     request.one_of(ENTRY.name, &all.map(|entry| (entry.name, entry)))

@@ -1,13 +1,13 @@
-//! Ring: every rank passes one shard at a time to its right-hand neighbour.
+//! Ring: every rank forwards one shard at a time to its right-hand neighbour.
 //!
-//! all_reduce is a reduce_scatter of n - 1 steps followed by an all_gather of n - 1 steps; each message
-//! is 1/n of the payload, so every link carries 2 (n - 1) / n of it, the least any all_reduce can do on
-//! a ring. With `bidirectional` every shard has two halves, one of which goes the other way round: as many
-//! steps, with two messages of half the size each, which pays where a link and a port carry both
-//! directions at once. With a grid the ring goes along a cycle through it, from neighbour to neighbour, see
-//! [`around`]. An all_to_all hands every part on until it is there, see [`exchange`]. Source: Patarasuk and
-//! Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel Distrib. Comput.
-//! 69 (2009).
+//! all_reduce is a reduce_scatter of n - 1 steps followed by an all_gather of n - 1 steps. Each
+//! message is 1/n of the payload, so every link carries 2 (n - 1) / n of it, the minimum of any
+//! all_reduce on a ring. With `bidirectional` every shard has two halves, which travel in opposite
+//! directions: the same number of steps, with two messages of half the size each. This is faster
+//! where a link and a port carry both directions at once. With a grid the ring follows a
+//! Hamiltonian cycle of neighbours, see [`around`]. An all_to_all forwards every part to its
+//! destination, see [`exchange`]. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce
+//! algorithms for clusters of workstations", J. Parallel Distrib. Comput. 69 (2009).
 
 mod around;
 mod exchange;
@@ -27,10 +27,10 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ring",
-    summary: "shards travel round a ring of neighbours; least bytes, most steps",
+    summary: "shards travel around a ring of neighbours; fewest bytes, most steps",
     source: "Patarasuk and Yuan 2009",
-    argument: "a grid, columns first, for a cycle through its neighbours, as in `4x4`; `bidirectional`: half of \
-               the payload the other way round; or both, as in `4x4,bidirectional`",
+    argument: "a grid, columns first, such as `4x4`, for a Hamiltonian cycle through it; `bidirectional` for half of \
+               the payload in each direction; or both, such as `4x4,bidirectional`",
     collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && read(request).is_ok(),
@@ -42,13 +42,13 @@ const BOTH: &str = "ring:bidirectional";
 
 struct Ring {
     shape: Shape,
-    /// Steps that reduce; the others only pass on.
+    /// Steps that reduce; the others only forward.
     reducing: u32,
-    /// Which shard rank 0 sends first: the reduction of shard s must end at rank s.
+    /// The shard that rank 0 sends first: the reduction of shard s must end at rank s.
     first: u32,
 }
 
-/// Where the ring goes.
+/// The variant of the ring.
 #[derive(Clone, Copy)]
 struct Form {
     both: bool,
@@ -65,7 +65,7 @@ fn read(request: &Request) -> Result<Form, AlgorithmError> {
         grid if grid.contains('x') => around_grid(request, grid).map(Some),
         _ => misfit(
             0,
-            "expected `bidirectional`, a grid as in `4x4`, or both as in `4x4,bidirectional`"
+            "expected `bidirectional`, a grid such as `4x4`, or both, such as `4x4,bidirectional`"
                 .to_owned(),
         ),
     };
@@ -77,16 +77,16 @@ fn around_grid(request: &Request, text: &str) -> Result<(Grid, Cycle), Misfit> {
     let grid = Grid::read(text)?;
     grid.fits(request.ranks)?;
     if request.collective == Collective::AllToAll {
-        let problem = "an all_to_all goes round in the order of the ranks: expected no grid";
+        let problem = "all_to_all does not support a grid";
         return misfit(0, problem.to_owned());
     }
     let problem =
-        || format!("{grid} has no cycle through all its ranks: one of its sides has to be even");
+        || format!("{grid} has no Hamiltonian cycle: expected an even number of rows or columns");
     let cycle = Cycle::of(grid).ok_or_else(|| Misfit { at: 0, problem: problem() })?;
     Ok((grid, cycle))
 }
 
-fn both_ways(request: &Request) -> Rings {
+fn bidirectional_rings(request: &Request) -> Rings {
     let walk = Walk { sizes: vec![request.ranks], bidirectional: true, all_dimensions: false };
     Rings::new(BOTH.to_owned(), request.collective, &walk, 2 * request.ranks)
 }
@@ -101,8 +101,11 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     if request.collective == Collective::AllToAll {
         return Ok(Arc::new(exchange(request, both)));
     }
-    let ring: Arc<dyn Schedule> =
-        if both { Arc::new(both_ways(request)) } else { Arc::new(one_way(request)) };
+    let ring: Arc<dyn Schedule> = if both {
+        Arc::new(bidirectional_rings(request))
+    } else {
+        Arc::new(unidirectional(request))
+    };
     Ok(match around {
         Some((grid, cycle)) => {
             Arc::new(Around::new(request.notation(ENTRY.name), ring, grid, cycle))
@@ -111,7 +114,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     })
 }
 
-fn one_way(request: &Request) -> Ring {
+fn unidirectional(request: &Request) -> Ring {
     let n = request.ranks;
     let (reducing, first) = match request.collective {
         Collective::AllGather => (0, 0),
@@ -125,10 +128,10 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let Form { both, .. } = read(request).ok()?;
     let n = request.ranks;
     if request.collective == Collective::AllToAll {
-        return hand_on(&exchange(request, both), n);
+        return forwarding_stages(&exchange(request, both), n);
     }
     if both {
-        return both_ways(request).stages();
+        return bidirectional_rings(request).stages();
     }
     let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
     let reduce = std::iter::repeat_n(stage(1), (n - 1) as usize);
@@ -140,8 +143,8 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     })
 }
 
-/// All ranks keep step; in a step whose two messages differ in length there is no stage.
-fn hand_on(exchange: &Exchange, of: u32) -> Option<Vec<Stage>> {
+/// All ranks stay synchronised; a step with two messages of different length has no stage.
+fn forwarding_stages(exchange: &Exchange, of: u32) -> Option<Vec<Stage>> {
     let stage = |(forward, back): (u32, u32)| {
         let messages = 1 + u32::from(back > 0);
         let alike = back == 0 || back == forward;
@@ -165,7 +168,7 @@ impl Schedule for Ring {
         let wrap = |value: u32| if value >= n { value - n } else { value };
         let right = RankId(wrap(rank.0 + 1));
         let left = RankId(wrap(rank.0 + n - 1));
-        // In the gathering half of an all_reduce each rank first sends the shard it finished: its own.
+        // In the all_gather of an all_reduce each rank first sends its reduced shard.
         let (first, step) =
             if step >= self.reducing { (0, step - self.reducing) } else { (self.first, step) };
         let sent = wrap(wrap(rank.0 + first) + n - step);
@@ -213,7 +216,7 @@ mod tests {
         }
     }
 
-    /// A walk in one direction along one dimension is the ring itself: the same ops.
+    /// A unidirectional walk along one dimension is the ring itself: the same ops.
     #[test]
     fn one_part_of_a_walk_is_the_ring() {
         for (collective, ranks) in
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_halves_go_opposite_ways() {
+    fn the_halves_go_in_opposite_directions() {
         let schedule = crate::algorithm::build(BOTH, Collective::AllReduce, 5).unwrap();
         let mut out = Step::new();
         for step in 0..8 {
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn all_to_all_hands_on_what_is_not_there_yet() {
+    fn all_to_all_forwards_parts_to_their_destinations() {
         for ranks in 2..=24 {
             assert!(check::critical_path_is_exact(ENTRY.name, Collective::AllToAll, ranks));
             let both = check::critical_path_is_exact(BOTH, Collective::AllToAll, ranks);
@@ -264,7 +267,7 @@ mod tests {
     #[test]
     fn other_arguments_are_refused() {
         let error = crate::algorithm::build("ring:both", Collective::AllReduce, 4).err().unwrap();
-        let expected = "`both` does not fit ring: expected `bidirectional`, a grid as in `4x4`, or both as in \
+        let expected = "`both` does not fit ring: expected `bidirectional`, a grid such as `4x4`, or both, such as \
                         `4x4,bidirectional`";
         assert_eq!(error.to_string(), expected);
     }

@@ -1,13 +1,15 @@
-//! Rings along the dimensions of a grid, several at once: what `ring` and `multi_ring` are made of.
+//! Concurrent rings along the dimensions of a grid: the base of `ring` and `multi_ring`.
 //!
-//! The payload is divided among **parts**. A part visits the dimensions in an order of its own, each in
-//! one of the two directions: a reduce_scatter is one along its first dimension, then one along the
-//! second on the share that is left, and so on; an all_gather undoes it from the last dimension to the
-//! first. All parts take as many steps, and the messages of a step are those of all parts.
+//! The payload is divided into **parts**. Each part visits the dimensions in a different order,
+//! each dimension in one of the two directions. A reduce_scatter goes along the part's first
+//! dimension, then along the second on the remaining share, and so on; an all_gather reverses it
+//! from the last dimension to the first. All parts take the same number of steps, and the messages
+//! of a step are those of all parts.
 //!
-//! A part's chunks lie in the order in which it divides them, so that a message is one run. Along one
-//! dimension that is the order of the ranks. Along several, an all_reduce can name its chunks as it likes;
-//! a reduce_scatter or an all_gather copies from or to the order of the ranks, in a step of its own.
+//! A part's chunks are stored in the order in which the part divides them, so that a message is one
+//! contiguous range. With one dimension this is rank order. With several, an all_reduce may number
+//! its chunks freely; a reduce_scatter or an all_gather copies from or to rank order, in a separate
+//! step.
 
 use super::Stage;
 use super::divide::Divisor;
@@ -15,13 +17,13 @@ use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-/// What is walked: a grid, and the parts that walk it.
+/// A grid, and the parts that traverse it.
 pub(super) struct Walk {
-    /// Rank x0 + k0 (x1 + k1 (...)) has the coordinates x0, x1, ...: the first size is the fastest.
+    /// Rank x0 + k0 (x1 + k1 (...)) has the coordinates x0, x1, ...: the first size varies fastest.
     pub(super) sizes: Vec<u32>,
-    /// Each dimension is also walked from the far end, by parts of their own.
+    /// Whether separate parts traverse each dimension in the opposite direction.
     pub(super) bidirectional: bool,
-    /// As many parts as dimensions, each of which starts with another one.
+    /// Whether there is one part per dimension, each of which starts with a different dimension.
     pub(super) all_dimensions: bool,
 }
 
@@ -31,7 +33,7 @@ impl Walk {
         u32::try_from(starts).unwrap_or(u32::MAX) * (1 + u32::from(self.bidirectional))
     }
 
-    /// How many chunks the payload is divided into; nothing where they cannot be counted.
+    /// Returns the number of chunks of the payload; `None` if it overflows.
     pub(super) fn chunks(&self) -> Option<u32> {
         self.sizes.iter().try_fold(self.parts(), |product, &size| product.checked_mul(size))
     }
@@ -49,18 +51,18 @@ impl Dimension {
         self.size.divide(self.stride.divide(rank).0).1
     }
 
-    /// The rank that stands at another place along this dimension.
+    /// Returns the rank at another position along this dimension.
     #[inline]
     fn moved(&self, rank: u32, from: u32, to: u32) -> RankId {
         RankId(rank - from * self.stride.value() + to * self.stride.value())
     }
 }
 
-/// A dimension as one part walks it.
+/// A dimension as traversed by one part.
 #[derive(Clone, Copy)]
 struct Leg {
     dimension: usize,
-    /// Of the part's chunks: how many are left to divide when the part comes here, over the size.
+    /// The part's remaining chunks at this dimension, divided by its size.
     run: u32,
 }
 
@@ -70,30 +72,30 @@ struct Part {
     forward: bool,
 }
 
-/// Where a part is in a step.
+/// The state of a part in a step.
 struct Moment<'a> {
     part: &'a Part,
     leg: usize,
-    /// Which step along this dimension.
+    /// The step along this dimension.
     step: u32,
     reducing: bool,
 }
 
-/// A walk along the rings.
+/// A traversal along the rings.
 pub(super) struct Rings {
     shape: Shape,
     dimensions: Vec<Dimension>,
     parts: Vec<Part>,
     /// Steps of a reduce_scatter or an all_gather: the sum of size - 1.
-    way: u32,
+    steps_per_phase: u32,
     reduces: bool,
     gathers: bool,
-    /// The chunks are copied to and from the order of the ranks.
+    /// Whether the chunks are copied to and from rank order.
     copies: bool,
 }
 
 impl Rings {
-    /// `chunks` is what the walk counts.
+    /// `chunks` is [`Walk::chunks`].
     pub(super) fn new(name: String, collective: Collective, walk: &Walk, chunks: u32) -> Rings {
         let (mut dimensions, mut stride) = (Vec::new(), 1);
         for &size in &walk.sizes {
@@ -108,7 +110,7 @@ impl Rings {
             shape: Shape::in_place(name, collective, ranks, chunks, slots),
             parts: parts(walk, ranks),
             dimensions,
-            way: walk.sizes.iter().map(|size| size - 1).sum(),
+            steps_per_phase: walk.sizes.iter().map(|size| size - 1).sum(),
             reduces,
             gathers: collective != Collective::ReduceScatter,
             copies,
@@ -119,26 +121,27 @@ impl Rings {
         u32::try_from(self.parts.len()).unwrap_or(u32::MAX)
     }
 
-    /// Where the chunks lie in the order of the parts.
+    /// Returns the slot of the chunks in the order of the parts.
     fn work(&self) -> Slot {
         Slot(u32::from(self.copies))
     }
 
-    /// Chunks `start..start + len` of a part.
+    /// Returns chunks `start..start + len` of a part.
     #[inline]
     fn run(&self, part: u32, start: u32, len: u32) -> ChunkRange {
         if self.dimensions.len() == 1 {
-            // One chunk at a time: those of all parts for a rank lie together, so that they are its shard.
+            // Single chunks: those of all parts for a rank are adjacent and form its shard.
             return ChunkRange::one(start * self.part_count() + part);
         }
         let first = part * self.shape.ranks + start;
         ChunkRange::new(first, first + len)
     }
 
-    /// Which leg of a part a step belongs to, and which of its steps it is; `way` steps there, as many back.
+    /// Returns the leg of a part in a step, and the step within it; `steps_per_phase` steps
+    /// forward, as many back.
     fn moment<'a>(&self, part: &'a Part, step: u32) -> Moment<'a> {
-        let reducing = self.reduces && step < self.way;
-        let mut step = if self.reduces && !reducing { step - self.way } else { step };
+        let reducing = self.reduces && step < self.steps_per_phase;
+        let mut step = if self.reduces && !reducing { step - self.steps_per_phase } else { step };
         let last = part.legs.len() - 1;
         for turn in 0..last {
             let leg = if reducing { turn } else { last - turn };
@@ -151,7 +154,7 @@ impl Rings {
         Moment { part, leg: if reducing { last } else { 0 }, step, reducing }
     }
 
-    /// One message there and one here.
+    /// Adds one send and one receive.
     fn pass(&self, rank: u32, index: u32, moment: &Moment, out: &mut Step) {
         let &Moment { part, leg, step, reducing } = moment;
         let Leg { dimension, run } = part.legs[leg];
@@ -159,7 +162,7 @@ impl Rings {
         let (place, size) = (along.of(rank), along.size.value());
         let wrap = |value: u32| if value >= size { value - size } else { value };
         let (up, down) = (wrap(place + 1), wrap(place + size - 1));
-        // A reduce_scatter begins one off, so that shard s ends where it belongs.
+        // A reduce_scatter starts one position earlier, so that shard s ends at rank s.
         let ahead = step + u32::from(reducing);
         let (to, from, sent, received) = if part.forward {
             let sent = wrap(place + size - ahead);
@@ -182,12 +185,12 @@ impl Rings {
         }
     }
 
-    /// Where the shard of a rank lies in a part.
+    /// Returns the position of a rank's shard in a part.
     fn place(&self, part: &Part, rank: u32) -> u32 {
         part.legs.iter().map(|leg| self.dimensions[leg.dimension].of(rank) * leg.run).sum()
     }
 
-    /// Between the order of the ranks and that of the parts; all shards or the rank's own.
+    /// Copies between rank order and the order of the parts; all shards or only the rank's.
     fn copy(&self, rank: u32, back: bool, out: &mut Step) {
         let all = back != self.reduces;
         let shards = if all { 0..self.shape.ranks } else { rank..rank + 1 };
@@ -204,8 +207,9 @@ impl Rings {
         }
     }
 
-    /// All ranks keep step. A step in which the parts' messages differ in length is no stage: there is none
-    /// unless all parts always have the same share left, as on a grid with equal sides.
+    /// All ranks stay synchronised. A step with part messages of different length is not a stage:
+    /// there are stages only if all parts always have the same remaining share, as on a grid with
+    /// equal sides.
     pub(super) fn stages(&self) -> Option<Vec<Stage>> {
         let mut stages = Vec::new();
         for step in 0..self.moving() {
@@ -225,9 +229,9 @@ impl Rings {
         Some(stages)
     }
 
-    /// How many steps have messages.
+    /// Returns the number of steps with messages.
     fn moving(&self) -> u32 {
-        self.way * (u32::from(self.reduces) + u32::from(self.gathers))
+        self.steps_per_phase * (u32::from(self.reduces) + u32::from(self.gathers))
     }
 }
 
@@ -279,10 +283,10 @@ impl Schedule for Rings {
             Some(step) if step == self.moving() => return "order by rank".to_owned(),
             Some(step) => step,
         };
-        if self.reduces && step < self.way {
+        if self.reduces && step < self.steps_per_phase {
             format!("reduce_scatter {step}")
         } else {
-            format!("all_gather {}", step - if self.reduces { self.way } else { 0 })
+            format!("all_gather {}", step - if self.reduces { self.steps_per_phase } else { 0 })
         }
     }
 }

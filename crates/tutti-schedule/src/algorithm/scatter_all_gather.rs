@@ -1,11 +1,11 @@
 //! Scatter and all_gather: a broadcast with the bytes of a ring.
 //!
-//! The root scatters its buffer over a binomial tree, shard r to rank r, and an all_gather puts it
-//! together again on every rank: about twice the payload passes each rank, where a tree's root sends it
-//! log n times. Ranks go on to the all_gather as soon as they have their shard. The all_gather is a ring
-//! (any rank count), recursive doubling (powers of two: fewer steps) or dissemination (any rank count: as few
-//! steps; Bruck's, but in place). Sources: van de Geijn, "On global
-//! combine operations", J. Parallel Distrib. Comput. 22 (1994); Thakur, Rabenseifner and Gropp,
+//! The root scatters its buffer over a binomial tree, shard r to rank r, and an all_gather
+//! assembles it on every rank. About twice the payload passes each rank, where a tree's root sends
+//! it log n times. Ranks start the all_gather as soon as they have their shard. The all_gather is a
+//! ring (any rank count), recursive doubling (powers of two: fewer steps) or dissemination (any
+//! rank count: as few steps; Bruck's, but in place). Sources: van de Geijn, "On global combine
+//! operations", J. Parallel Distrib. Comput. 22 (1994); Thakur, Rabenseifner and Gropp,
 //! "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
 
 use super::{AlgorithmError, Entry, Request, binomial, dissemination, recursive_doubling, ring};
@@ -13,20 +13,20 @@ use crate::collective::Collective;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "scatter_all_gather",
-    summary: "a broadcast as binomial scatter and all_gather; few bytes, for large payloads",
+    summary: "broadcast as binomial scatter plus all_gather; few bytes, for large payloads",
     source: "van de Geijn 1994; Thakur, Rabenseifner and Gropp 2005",
-    argument: "the all_gather: `ring` (also without), `dissemination` or, for powers of two, \
+    argument: "the all_gather algorithm: `ring` (default), `dissemination` or, for powers of two, \
                `recursive_doubling`",
     collectives: &["broadcast"],
-    ranks: "any; with `recursive_doubling` powers of two",
+    ranks: "any; powers of two with `recursive_doubling`",
     claims: |request| request.ranks >= 2 && gather(request).is_ok(),
     build: |request| request.in_sequence(ENTRY.name, &phases(request)?),
-    // Where the scatter has one: powers of two, root 0. The rank that gets its shard last delays each exchange of
-    // the all_gather by as much, so the two add up.
+    // If the scatter has one: powers of two, root 0. The rank that receives its shard last delays
+    // each exchange of the all_gather by the same time, so the two add up.
     critical_path: |request| request.stages_in_sequence(&phases(request).ok()?),
 };
 
-/// Which algorithm gathers.
+/// Returns the all_gather algorithm.
 fn gather(request: &Request) -> Result<&'static Entry, AlgorithmError> {
     if request.argument == Some("recursive_doubling") && !request.ranks.is_power_of_two() {
         return Err(request.wrong_ranks(ENTRY.name, "a power of two for `recursive_doubling`"));

@@ -1,13 +1,14 @@
-//! Scatter-destination: an all_to_all that posts everything at once, a batch of other ranks at a time.
+//! Scatter-destination: an all_to_all that posts the messages to a batch of peers at once.
 //!
-//! Rank r sends to r - 1, r - 2, ... r - (N - 1) and receives from r + 1, r + 2, ... (mod N), so that no
-//! rank is everybody's first. B of these at a time are posted together and waited for, so that no rank is
-//! sent more than B messages at once. It stands between its neighbours: [`direct`](super::direct) posts all
-//! N - 1 at once (B >= N - 1 sends the same in the other direction round the ranks), and
-//! [`pairwise`](super::pairwise) one (B = 1 is its shifted form, backwards, for every rank count). Works out
-//! of place; a rank's own part is copied in the first batch. Source: MPICH's "scattered" all_to_all with its
-//! throttle B, 32 by default, which counts the rank's own part in the first batch; Thakur, Rabenseifner and
-//! Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
+//! Rank r sends to r - 1, r - 2, ... r - (N - 1) and receives from r + 1, r + 2, ... (mod N), so
+//! that no two ranks start with the same peer. It posts B of these at a time and waits for them, so
+//! that no rank receives more than B messages at once. Compare [`direct`](super::direct), which
+//! posts all N - 1 at once (B >= N - 1 sends the same in the opposite direction), and
+//! [`pairwise`](super::pairwise), which posts one (B = 1 is its shifted form, backwards, for every
+//! rank count). Works out of place; a rank's part for itself is copied in the first batch. Source:
+//! MPICH's "scattered" all_to_all with its throttle B, 32 by default, which counts the rank's part
+//! for itself in the first batch; Thakur, Rabenseifner and Gropp, "Optimization of collective
+//! communication operations in MPICH", IJHPCA 19 (2005).
 
 use std::sync::Arc;
 
@@ -17,9 +18,9 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "scatter_destination",
-    summary: "an all_to_all to a batch of other ranks at a time; least bytes, no rank sent more than a batch",
+    summary: "all_to_all in batches of B peers; fewest bytes, at most B messages to a rank at once",
     source: "MPICH; Thakur, Rabenseifner and Gropp 2005",
-    argument: "B, to how many others a rank sends at once; 32 without",
+    argument: "B, the number of peers per batch; default 32",
     collectives: &["all_to_all"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && batch(request).is_ok(),
@@ -32,9 +33,9 @@ const BATCH: u32 = 32;
 const RESULT: Slot = Slot(1);
 
 fn batch(request: &Request) -> Result<u32, AlgorithmError> {
-    let no_number = "expected to how many others a rank sends at once, at least 1, \
-                     as in `scatter_destination:4`";
-    request.number(ENTRY.name, BATCH, 1, ["a batch is of at least 1 rank", no_number])
+    let not_a_number = "expected the number of peers per batch, an integer of at least 1, \
+                     such as `scatter_destination:4`";
+    request.number(ENTRY.name, BATCH, 1, ["a batch has at least 1 peer", not_a_number])
 }
 
 struct ScatterDestination {
@@ -47,7 +48,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     Ok(Arc::new(ScatterDestination { shape, batch: batch(request)?.min(request.ranks - 1) }))
 }
 
-/// All ranks do the same and stay together.
+/// All ranks act alike and stay synchronised.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let (batch, of) = (batch(request).ok()?, request.ranks);
     let stage = |done: u32| {
@@ -73,7 +74,7 @@ impl Schedule for ScatterDestination {
         for distance in first..n.min(first + self.batch) {
             let to = wrap(rank.0 + n - distance);
             let from = wrap(rank.0 + distance);
-            // Shard `rank` of the other's buffer becomes shard `from` of the result.
+            // Shard `rank` of the peer's buffer becomes shard `from` of the result.
             out.send(RankId(to), Slot::DATA, ChunkRange::one(to));
             out.recv(RankId(from), RESULT, ChunkRange::one(from));
         }
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_sent_more_than_a_batch_at_once() {
+    fn no_rank_receives_more_than_a_batch_at_once() {
         let schedule = crate::algorithm::build("scatter_destination:4", Collective::AllToAll, 11);
         let (schedule, mut out) = (schedule.unwrap(), Step::new());
         for (step, expected) in (0..).zip([4, 4, 2]) {
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_batch_is_refused() {
+    fn invalid_batches_are_refused() {
         for (argument, at) in [("0", 0), (" x", 1), ("", 0), ("-2", 0)] {
             let notation = format!("scatter_destination:{argument}");
             let error = crate::algorithm::build(&notation, Collective::AllToAll, 8).err().unwrap();

@@ -1,28 +1,29 @@
-//! All schedules of recursive multiplying for a number of ranks, one at a time.
+//! Enumeration of all recursive multiplying schedules for a number of ranks.
 //!
-//! The three kinds are those that the paper's generator makes (Ruefenacht, Bull, Booth 2017, section
-//! 6.1): factored (`a3,a2`), split (`c6m2,a2,a2,e6m2`) and merged (`m1g2a3,n1g3a2`). Their number grows
-//! fast with the ranks, so they are made only when asked for, always in the same order; `take` sets a
+//! The three kinds are those of the paper's generator (Ruefenacht, Bull, Booth 2017, section 6.1):
+//! factored (`a3,a2`), split (`c6m2,a2,a2,e6m2`) and merged (`m1g2a3,n1g3a2`). Their number grows
+//! fast with the ranks, so the iterators generate them lazily, in a fixed order; `take` sets a
 //! limit.
 
 use crate::notation::{Notation, Stage};
 
-/// Whether the order of the factors makes another schedule.
+/// Whether schedules with the same factors in another order are distinct.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// It does: `a2,a4` and `a4,a2` are two schedules.
+    /// Distinct: `a2,a4` and `a4,a2` are two schedules.
     Ordered,
-    /// It does not: one schedule for each set of factors, smallest first, as in the paper.
+    /// Not distinct: one schedule for each multiset of factors, smallest first, as in the paper.
     Unordered,
 }
 
-/// The ways to write a number as a product of factors of at least two, in lexicographic order.
+/// Iterates over the factorisations of a number into factors of at least two, in lexicographic
+/// order.
 ///
-/// One has the empty product as its only one.
+/// The only factorisation of one is the empty product.
 #[derive(Clone, Debug)]
 pub struct Factorings {
     order: Order,
-    /// The factors chosen, each with what was left to factor before it.
+    /// The chosen factors, each with the number that was left to factor before it.
     chosen: Vec<(u32, u32)>,
     state: State,
 }
@@ -35,14 +36,15 @@ enum State {
 }
 
 impl Factorings {
-    /// All factorings of `number`; none of zero.
+    /// Returns all factorisations of `number`; none for zero.
     #[must_use]
     pub fn new(number: u32, order: Order) -> Factorings {
         let state = if number == 0 { State::Done } else { State::Fresh(number) };
         Factorings { order, chosen: Vec::new(), state }
     }
 
-    /// The smallest factor of `left` that is at least `from` and leaves something that can be factored.
+    /// Returns the smallest factor of `left` that is at least `from` and leaves a number that can
+    /// be factored.
     fn candidate(&self, left: u32, from: u32) -> u32 {
         let mut factor = from;
         while u64::from(factor) * u64::from(factor) <= u64::from(left) {
@@ -54,7 +56,8 @@ impl Factorings {
         if self.order == Order::Unordered {
             return left;
         }
-        // Beyond the square root the factors are the cofactors of the small ones, which descend.
+        // Beyond the square root the factors are the cofactors of the small ones, in descending
+        // order.
         let mut cofactor = left / factor;
         while cofactor > 1 && !left.is_multiple_of(cofactor) {
             cofactor -= 1;
@@ -62,7 +65,7 @@ impl Factorings {
         left / cofactor.max(1)
     }
 
-    /// Chooses the smallest factors for what is left.
+    /// Chooses the smallest factors of the remaining number.
     fn descend(&mut self, mut left: u32) {
         while left > 1 {
             let from = match (self.order, self.chosen.last()) {
@@ -75,7 +78,7 @@ impl Factorings {
         }
     }
 
-    /// Goes to the next choice of the last factor that has one.
+    /// Advances the last factor that has another choice.
     fn advance(&mut self) -> bool {
         while let Some((factor, left)) = self.chosen.pop() {
             if factor < left {
@@ -110,7 +113,7 @@ impl Iterator for Factorings {
     }
 }
 
-/// The three kinds of schedules, in the order in which [`all`] makes them.
+/// The three kinds of schedules, in the order of [`all`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum Kind {
     /// `a3,a2`
@@ -122,7 +125,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a schedule is.
+    /// Returns the kind of a schedule.
     #[must_use]
     pub fn of(notation: &Notation) -> Kind {
         match notation.stages()[0] {
@@ -133,12 +136,12 @@ impl Kind {
     }
 }
 
-/// `aB` stages alone; none for fewer than two ranks.
+/// Returns the schedules with only `aB` stages; none for fewer than two ranks.
 pub fn factored(ranks: u32, order: Order) -> impl Iterator<Item = Notation> {
     Factorings::new(ranks, order).filter(|bases| !bases.is_empty()).map(|bases| factors(&bases))
 }
 
-/// With collapse and expand: by threshold, then by base, then by factors.
+/// Returns the schedules with collapse and expand, by threshold, then base, then factors.
 pub fn split(ranks: u32, order: Order) -> impl Iterator<Item = Notation> {
     let pairs = (2..=ranks).flat_map(|threshold| {
         (2..=threshold)
@@ -151,7 +154,8 @@ pub fn split(ranks: u32, order: Order) -> impl Iterator<Item = Notation> {
     })
 }
 
-/// With merge and inverse merge: by remainder, then by factors, of which there are at least two.
+/// Returns the schedules with merge and inverse merge, by remainder, then factors, of which there
+/// are at least two.
 pub fn merged(ranks: u32, order: Order) -> impl Iterator<Item = Notation> {
     (1..=ranks.saturating_sub(4)).flat_map(move |remainder| {
         Factorings::new(ranks - remainder, order)
@@ -160,18 +164,18 @@ pub fn merged(ranks: u32, order: Order) -> impl Iterator<Item = Notation> {
     })
 }
 
-/// All three kinds, one after the other.
+/// Returns the schedules of all three kinds in sequence.
 pub fn all(ranks: u32, order: Order) -> impl Iterator<Item = Notation> {
     factored(ranks, order).chain(split(ranks, order)).chain(merged(ranks, order))
 }
 
-/// `aB,aB...`
+/// Returns `aB,aB...`.
 #[must_use]
 pub fn factors(bases: &[u32]) -> Notation {
     notation(bases.iter().map(|&base| Stage::Factor { base }).collect())
 }
 
-/// `cTmB,...,eTmB`: `threshold` is a multiple of `base`.
+/// Returns `cTmB,...,eTmB`; `threshold` is a multiple of `base`.
 #[must_use]
 pub fn collapsed(threshold: u32, base: u32, bases: &[u32]) -> Notation {
     let mut stages = vec![Stage::Collapse { threshold, base }];
@@ -180,7 +184,7 @@ pub fn collapsed(threshold: u32, base: u32, bases: &[u32]) -> Notation {
     notation(stages)
 }
 
-/// `mRgGaB,...,nRgGaB`: there are at least two bases and one remainder rank.
+/// Returns `mRgGaB,...,nRgGaB`; there are at least two bases and one remainder rank.
 #[must_use]
 pub fn merging(remainder: u32, bases: &[u32]) -> Notation {
     let inner: u32 = bases.iter().product();
@@ -194,7 +198,7 @@ pub fn merging(remainder: u32, bases: &[u32]) -> Notation {
 }
 
 fn notation(stages: Vec<Stage>) -> Notation {
-    Notation::new(stages).expect("the rules of the notation are kept by construction")
+    Notation::new(stages).expect("the construction follows the rules of the notation")
 }
 
 #[cfg(test)]
@@ -205,7 +209,7 @@ mod tests {
         notations.map(|notation| notation.to_string()).collect()
     }
 
-    /// The obvious recursion.
+    /// The reference recursion.
     fn factorings(number: u32, smallest: u32, order: Order) -> Vec<Vec<u32>> {
         if number == 1 {
             return vec![Vec::new()];
@@ -237,8 +241,8 @@ mod tests {
         assert_eq!(texts(factored(1, Order::Ordered)), [""; 0]);
     }
 
-    /// Derivation: T is 2 to 5, B divides T, and the inner ranks are N - (T / B)(B - 1):
-    /// c2m2 4, c3m3 3, c4m2 3, c4m4 2, c5m5 1.
+    /// Derivation: T is 2 to 5, B divides T, and the inner ranks are N - (T / B)(B - 1): c2m2 4,
+    /// c3m3 3, c4m2 3, c4m4 2, c5m5 1.
     #[test]
     fn split_schedules_of_five_ranks() {
         let expected = [
@@ -258,7 +262,8 @@ mod tests {
         assert_eq!(texts(merged(7, Order::Ordered)), expected);
     }
 
-    /// Powers of two have as many ordered factorings as their exponent has compositions: 2^19 here.
+    /// A power of two has as many ordered factorisations as its exponent has compositions: 2^19
+    /// here.
     #[test]
     fn the_first_schedules_of_a_million_ranks_come_at_once() {
         let first: Vec<_> = texts(all(1 << 20, Order::Ordered).take(3));

@@ -1,6 +1,6 @@
-//! Sizes in an argument, as in `8x16`: of the levels of a nested machine, of the dimensions of a grid.
+//! Sizes in an argument, such as `8x16`: of the levels of a hierarchy or the dimensions of a grid.
 
-/// What is wrong with an argument, and at which byte.
+/// An invalid argument: the byte at which it fails, and the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Misfit {
     pub(super) at: usize,
@@ -11,7 +11,7 @@ pub(super) fn misfit<T>(at: usize, problem: String) -> Result<T, Misfit> {
     Err(Misfit { at, problem })
 }
 
-/// Reads at least two sizes, each at least two, of what is called `of`.
+/// Reads at least two sizes, each at least two; `of` names them.
 pub(super) fn read(text: &str, of: &str) -> Result<Vec<u32>, Misfit> {
     let mut sizes = Vec::new();
     let mut at = 0;
@@ -24,20 +24,20 @@ pub(super) fn read(text: &str, of: &str) -> Result<Vec<u32>, Misfit> {
             Some(Ok(size)) => sizes.push(size),
             _ => {
                 let problem =
-                    format!("`{digits}` is no size of a {of}: expected sizes as in `8x16`");
+                    format!("`{digits}` is not a {of} size: expected sizes such as `8x16`");
                 return misfit(start, problem);
             }
         }
         at += part.len() + 1;
     }
     if sizes.len() < 2 {
-        let problem = format!("there is one {of}: expected at least two, as in `8x16`");
+        let problem = format!("only one {of}: expected at least two, such as `8x16`");
         return misfit(text.len(), problem);
     }
     Ok(sizes)
 }
 
-/// Whether the sizes make up the ranks.
+/// Checks that the product of the sizes is the rank count.
 pub(super) fn fits(sizes: &[u32], ranks: u32) -> Result<(), Misfit> {
     let product = sizes.iter().fold(1u64, |product, &size| product.saturating_mul(size.into()));
     if product == u64::from(ranks) {
@@ -47,8 +47,8 @@ pub(super) fn fits(sizes: &[u32], ranks: u32) -> Result<(), Misfit> {
     misfit(0, format!("{sizes} is {product} ranks: expected sizes whose product is {ranks}"))
 }
 
-/// Two sizes that are as alike as they can be, the smaller first; nothing for a prime.
-pub(super) fn two_alike(ranks: u32) -> Option<Vec<u32>> {
+/// Returns the two factors closest to each other, the smaller first; `None` for a prime.
+pub(super) fn near_square(ranks: u32) -> Option<Vec<u32>> {
     let inner = (2..=ranks.isqrt()).rev().find(|&size| ranks.is_multiple_of(size));
     inner.map(|size| vec![size, ranks / size])
 }
@@ -58,18 +58,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_sizes_are_as_alike_as_can_be() {
-        assert_eq!(two_alike(12), Some(vec![3, 4]));
-        assert_eq!(two_alike(26), Some(vec![2, 13]));
-        assert_eq!((two_alike(2), two_alike(3), two_alike(13)), (None, None, None));
+    fn two_sizes_are_nearly_square() {
+        assert_eq!(near_square(12), Some(vec![3, 4]));
+        assert_eq!(near_square(26), Some(vec![2, 13]));
+        assert_eq!((near_square(2), near_square(3), near_square(13)), (None, None, None));
     }
 
     #[test]
-    fn misfits_name_the_thing() {
+    fn errors_name_the_kind_of_size() {
         let problem = |text| read(text, "dimension").unwrap_err();
         assert_eq!(
             problem("4").problem,
-            "there is one dimension: expected at least two, as in `8x16`"
+            "only one dimension: expected at least two, such as `8x16`"
         );
         assert_eq!((problem("4x1").at, problem("4x 0").at, problem("4xx").at), (2, 3, 2));
         assert_eq!(read(" 4 x 2 ", "dimension"), Ok(vec![4, 2]));

@@ -27,15 +27,15 @@ fn notations_of_the_paper_are_read_and_written_back() {
 
 #[test]
 fn syntax_errors_point_at_the_byte() {
-    let unexpected = |wanted, found| Problem::Unexpected { wanted, found };
+    let unexpected = |expected, found| Problem::Unexpected { expected, found };
     for (text, at, expected) in [
         ("", 0, Problem::Empty),
         ("x8", 0, Problem::UnknownStage { found: Some('x') }),
         ("a8,", 3, Problem::UnknownStage { found: None }),
         ("a8;a4", 2, unexpected("`,` or the end", Some(';'))),
         ("a8, a4", 3, Problem::UnknownStage { found: Some(' ') }),
-        ("a", 1, unexpected("a whole number", None)),
-        ("a-4", 1, unexpected("a whole number", Some('-'))),
+        ("a", 1, unexpected("an integer", None)),
+        ("a-4", 1, unexpected("an integer", Some('-'))),
         ("c6x2", 2, unexpected("`m` and the base", Some('x'))),
         ("m1g2", 4, unexpected("`a` and the base", None)),
         ("m1a2", 2, unexpected("`g` and the number of groups", Some('a'))),
@@ -53,12 +53,12 @@ fn rules_point_at_the_number_that_breaks_them() {
         ("c7m2,a2,e7m2", 1, "a threshold of 7: expected a positive multiple of the base 2"),
         ("c6m2,a2,a2", 0, "`c6m2` has no counterpart: expected `e6m2` at the end"),
         ("a2,e6m2", 3, "`e6m2` has no counterpart: expected `c6m2` at the start"),
-        ("a2,c6m2", 3, "`c6m2` after another stage: expected it first"),
-        ("e6m2,a2", 0, "`e6m2` before another stage: expected it last"),
+        ("a2,c6m2", 3, "`c6m2` after another stage: expected it as the first stage"),
+        ("e6m2,a2", 0, "`e6m2` before another stage: expected it as the last stage"),
         ("m0g2a3,n0g3a2", 1, "a remainder of 0 ranks: expected at least 1"),
         ("m1g3a3,n1g3a2", 3, "3 groups of 3 among the 6 ranks of the exchanges: expected 2 groups"),
         ("m1g2a3", 0, "`m1g2a3` has no counterpart: expected `n1g...a...` at the end"),
-        ("a65536,a65536", 7, "more ranks than can be counted: expected at most 4294967295"),
+        ("a65536,a65536", 7, "too many ranks: expected at most 4294967295"),
     ] {
         let error = Notation::parse(text).unwrap_err();
         assert_eq!((error.at, error.problem.to_string().as_str()), (at, shown), "{text}");
@@ -66,13 +66,13 @@ fn rules_point_at_the_number_that_breaks_them() {
 }
 
 #[test]
-fn a_notation_for_another_number_of_ranks_says_where_it_goes_wrong() {
+fn a_notation_for_another_number_of_ranks_reports_the_position() {
     for (text, ranks, at, shown) in [
-        ("a3,a3", 6, 4, "the bases multiply to 9: expected 6 for 6 ranks"),
-        ("a3", 6, 2, "the bases multiply to 3: expected 6 for 6 ranks"),
-        ("c6m2,a2,a2,e6m2", 8, 6, "the bases multiply to 4: expected 5 for 8 ranks"),
+        ("a3,a3", 6, 4, "the product of the bases is 9: expected 6 for 6 ranks"),
+        ("a3", 6, 2, "the product of the bases is 3: expected 6 for 6 ranks"),
+        ("c6m2,a2,a2,e6m2", 8, 6, "the product of the bases is 4: expected 5 for 8 ranks"),
         ("c6m2,a2,a2,e6m2", 5, 1, "a threshold of 6 on 5 ranks: expected at most 5"),
-        ("m1g2a3,n1g3a2", 8, 3, "the bases multiply to 6: expected 7 for 8 ranks"),
+        ("m1g2a3,n1g3a2", 8, 3, "the product of the bases is 6: expected 7 for 8 ranks"),
         ("m9g2a3,n9g3a2", 9, 1, "a remainder of 9 on 9 ranks: expected fewer than 9"),
     ] {
         let error = Notation::parse(text).unwrap().check(ranks).unwrap_err();
@@ -100,7 +100,7 @@ fn text_that_is_far_too_long_is_refused_with_its_start_only() {
     assert_eq!(error.text.len(), 48);
 }
 
-/// Texts that are nearly notations, so that every rule is met.
+/// Texts that are nearly notations, so that every rule is exercised.
 fn near_notation() -> impl Strategy<Value = String> {
     let stage = ("[acemng]", 0_u32..9, "[mga,]?", 0_u32..9, "[mga,]?", 0_u32..9)
         .prop_map(|(a, x, b, y, c, z)| format!("{a}{x}{b}{y}{c}{z}"));
@@ -114,12 +114,12 @@ proptest! {
     }
 
     #[test]
-    fn what_is_nearly_a_notation_does_not_panic_either(text in near_notation(), ranks in 0_u32..99) {
+    fn near_notations_do_not_panic(text in near_notation(), ranks in 0_u32..99) {
         check_any(&text, ranks);
     }
 
     #[test]
-    fn what_parses_prints_as_the_same_text(bases in proptest::collection::vec(2_u32..20, 1..6)) {
+    fn parsed_notations_round_trip(bases in proptest::collection::vec(2_u32..20, 1..6)) {
         let text = bases.iter().map(|b| format!("a{b}")).collect::<Vec<_>>().join(",");
         let notation = Notation::parse(&text).unwrap();
         prop_assert_eq!(notation.to_string(), text);

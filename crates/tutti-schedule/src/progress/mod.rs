@@ -1,13 +1,13 @@
-//! Walks a schedule in a causal order: posts steps, matches messages, and finds out who is stuck.
+//! Executes a schedule in a causal order: posts steps, matches messages, and finds blocked ranks.
 //!
-//! A rank posts all sends and receives of a step at once. A receive is done when its message is posted;
-//! a send is done when its receive is posted, or when fewer than `buffering` messages before it from the
-//! same rank to the same rank are unmatched. `buffering` starts at none (rendezvous) and grows by one
-//! only when nothing else can move. That finds the least buffering that a schedule needs in one walk:
-//! what can happen with k buffers can happen with k + 1, and what has happened stays, in whatever order,
-//! because every rank waits for all of a step and matches are fixed by the order on each pair.
+//! A rank posts all sends and receives of a step at once. A receive completes when its message is
+//! posted. A send completes when its receive is posted, or when fewer than `buffering` earlier
+//! messages of the pair are unmatched. `buffering` starts at zero (rendezvous) and grows by one
+//! only when nothing else can progress. This finds the minimum buffering of a schedule in one
+//! execution. Progress that is possible with k buffers is possible with k + 1 and is never undone,
+//! because every rank waits for all of a step and the order on each pair fixes the matches.
 //!
-//! What a message carries is the business of a [`Store`].
+//! A [`Store`] implements the content of messages.
 
 mod pairs;
 
@@ -17,13 +17,13 @@ use super::{ChunkRange, Message, Schedule, Slot, Step};
 use pairs::{Pairs, Queue, QueueIndex};
 use tutti_units::ids::RankId;
 
-/// Messages of a step whose queues are looked up together: the loads overlap, where one after the other
-/// each would wait for memory.
+/// Messages of a step whose queues are looked up together, so that the loads overlap instead of
+/// waiting for memory sequentially.
 const BATCH: usize = 16;
 
 /// A step of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub struct At {
     pub rank: RankId,
     pub step: u32,
@@ -35,41 +35,41 @@ impl std::fmt::Display for At {
     }
 }
 
-/// One side of a message and the step it belongs to.
+/// One side of a message and its step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Side {
     pub(super) at: At,
     pub(super) message: Message,
 }
 
-/// What the ranks hold, and what messages and local ops do to it.
+/// The contents of the ranks, and the effects of messages and local ops.
 pub(super) trait Store {
-    /// The content of a message on its way.
+    /// The content of a message in flight.
     type Payload;
-    /// Why a step cannot be done.
+    /// A failed step.
     type Error;
 
-    /// Looks at a step before it is posted; must refuse peers that are no other rank.
-    fn begin(&mut self, at: At, step: &Step) -> Result<(), Self::Error>;
-    /// Moves the content of a message from the sender's slot straight into the receiver's.
+    /// Checks a step before it is posted; must refuse invalid peers and the rank itself.
+    fn start(&mut self, at: At, step: &Step) -> Result<(), Self::Error>;
+    /// Moves the content of a message directly from the sender's slot to the receiver's.
     fn transfer(&mut self, send: Side, recv: Side) -> Result<(), Self::Error>;
-    /// Reads the content of a message out of the sender's slot.
+    /// Reads the content of a message from the sender's slot.
     fn take(&mut self, send: Side) -> Result<Self::Payload, Self::Error>;
-    /// Writes it into the receiver's.
+    /// Writes it to the receiver's slot.
     fn put(&mut self, payload: Self::Payload, send: Side, recv: Side) -> Result<(), Self::Error>;
-    /// Does the local ops of a step whose messages are through and are no longer part of it.
+    /// Executes the local ops of a step after its messages, which are no longer part of it.
     fn finish(&mut self, at: At, step: &Step) -> Result<(), Self::Error>;
 }
 
 /// A rank that waits, in this step, for a message from another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub struct Wait {
     pub at: At,
     pub from: RankId,
 }
 
-/// What was seen on the way.
+/// The observed traffic.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct Traffic {
     pub(super) steps: u64,
@@ -79,17 +79,17 @@ pub(super) struct Traffic {
     pub(super) waiting: u32,
 }
 
-/// How a walk ended. It is complete when both lists are empty.
+/// The end of an execution. It is complete if both lists are empty.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) traffic: Traffic,
-    /// Receives that can never be done.
+    /// Receives that can never complete.
     pub(super) waits: Vec<Wait>,
-    /// Messages that no receive takes; listed only when every rank has finished.
+    /// Messages without a receive; listed only if every rank has finished.
     pub(super) leftover: Vec<Side>,
 }
 
-/// Walks `schedule` to its end, or until nothing can move.
+/// Executes `schedule` to its end, or until nothing can progress.
 pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<Outcome, S::Error> {
     let ranks = schedule.shape().ranks;
     let state = |rank| Rank { steps: schedule.steps(RankId(rank)), ..Rank::default() };
@@ -119,20 +119,20 @@ pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<O
     }
 }
 
-/// Where a rank is.
+/// The state of a rank.
 #[derive(Default)]
 struct Rank {
-    /// The step that is posted, or next.
+    /// The posted or next step.
     at: u32,
     steps: u32,
-    /// Sends and receives of the posted step that are not done.
+    /// Incomplete sends and receives of the posted step.
     open: usize,
-    /// The posted step: its local ops, and, as soon as anything is buffered, those of its sends that may
-    /// have to be. The others stand in the queues.
+    /// The posted step: its local ops and, once messages are buffered, its sends that may have to
+    /// be buffered. Other messages are only in the queues.
     step: Step,
 }
 
-/// What a node of a queue stands for.
+/// The meaning of a queue node.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 enum Kind {
     /// A receive of the destination's posted step.
@@ -140,7 +140,7 @@ enum Kind {
     Recv,
     /// A send of the source's posted step, which waits for it.
     Send,
-    /// A send of the source's posted step that need not be waited for.
+    /// A completed send of the source's posted step.
     Eager,
     /// A send of an earlier step.
     Buffered,
@@ -151,7 +151,7 @@ struct Node {
     next: u32,
     /// Its number in its queue.
     ordinal: u32,
-    /// Read from or written to; for a buffered send, its place in `buffered` instead.
+    /// Read from or written to; for a buffered send, its index in `buffered` instead.
     slot: Slot,
     chunks: ChunkRange,
     kind: Kind,
@@ -161,23 +161,24 @@ struct Walk<'a, S: Store> {
     schedule: &'a dyn Schedule,
     store: &'a mut S,
     ranks: Vec<Rank>,
-    /// Messages posted for a rank that it has no receive for yet.
+    /// Messages posted for a rank without a receive yet.
     waiting: Vec<u32>,
     pairs: Pairs,
-    /// Node 0 is no node.
+    /// Node 0 is the null node.
     nodes: Vec<Node>,
-    /// Nodes that are in no queue. A list of its own, for following one through the nodes waits for memory.
+    /// Nodes in no queue. A separate list, because following links through the nodes waits for
+    /// memory.
     free: Vec<u32>,
     buffered: Vec<Option<(Side, S::Payload)>>,
     ready: VecDeque<u32>,
-    /// Memory of the step that is being posted.
+    /// Reused memory of the step being posted.
     sends: Vec<Message>,
     recvs: Vec<Message>,
     traffic: Traffic,
 }
 
 impl<S: Store> Walk<'_, S> {
-    /// Posts the next step of a rank and matches what it can.
+    /// Posts the next step of a rank and matches its messages.
     fn post(&mut self, rank: RankId) -> Result<(), S::Error> {
         let state = &mut self.ranks[rank.index()];
         let at = At { rank, step: state.at };
@@ -186,7 +187,7 @@ impl<S: Store> Walk<'_, S> {
         std::mem::swap(&mut step.recvs, &mut self.recvs);
         step.clear();
         self.schedule.step(rank, at.step, &mut step);
-        self.store.begin(at, &step)?;
+        self.store.start(at, &step)?;
         let mut open = step.sends.len() + step.recvs.len();
         self.traffic.messages += step.sends.len() as u64;
         open -= self.post_all(at, &step.sends, |peer| (peer, rank), Self::post_send)?;
@@ -200,7 +201,7 @@ impl<S: Store> Walk<'_, S> {
         if open == 0 { self.finish(rank) } else { Ok(()) }
     }
 
-    /// Posts one side of some messages; how many of them are done with. `pair` is (destination, source).
+    /// Posts one side of some messages; returns how many complete. `pair` is (destination, source).
     #[inline]
     fn post_all(
         &mut self,
@@ -209,11 +210,11 @@ impl<S: Store> Walk<'_, S> {
         pair: impl Fn(RankId) -> (RankId, RankId),
         post: impl Fn(&mut Self, Side, QueueIndex) -> Result<bool, S::Error>,
     ) -> Result<usize, S::Error> {
-        // What is buffered is looked up while others are posted, which may move the queues.
+        // With buffering, queues are looked up one at a time, because posting may move them.
         let batch = if self.traffic.buffering == 0 { BATCH } else { 1 };
         let (mut places, mut done) = ([QueueIndex::default(); BATCH], 0);
         for messages in messages.chunks(batch) {
-            self.pairs.make_room(messages.len());
+            self.pairs.reserve(messages.len());
             if messages.len() > 1 {
                 self.pairs.touch(messages.iter().map(|message| pair(message.peer)));
             }
@@ -230,14 +231,14 @@ impl<S: Store> Walk<'_, S> {
         Ok(done)
     }
 
-    /// Brings the first nodes of queues into the cache, all at once.
+    /// Prefetches the first nodes of queues into the cache.
     #[inline]
     fn touch_first(&mut self, places: &[QueueIndex]) {
         let kind = |place: &QueueIndex| self.nodes[self.pairs.at(*place).head as usize].kind as u32;
         std::hint::black_box(places.iter().map(kind).sum::<u32>());
     }
 
-    /// Whether the send is done with.
+    /// Returns whether the send completes.
     #[inline]
     fn post_send(&mut self, send: Side, place: QueueIndex) -> Result<bool, S::Error> {
         let (source, destination) = (send.at.rank, send.message.peer);
@@ -261,7 +262,7 @@ impl<S: Store> Walk<'_, S> {
         Ok(eager)
     }
 
-    /// Whether the receive is done with.
+    /// Returns whether the receive completes.
     #[inline]
     fn post_recv(&mut self, recv: Side, place: QueueIndex) -> Result<bool, S::Error> {
         let (source, destination) = (recv.message.peer, recv.at.rank);
@@ -289,14 +290,14 @@ impl<S: Store> Walk<'_, S> {
         Ok(true)
     }
 
-    /// The side that `rank` posted, in the step it is in, for a message to or from `peer`.
+    /// Returns the side that `rank` posted, in its current step, for a message to or from `peer`.
     #[inline]
     fn side(&self, rank: RankId, peer: RankId, node: &Node) -> Side {
         let at = At { rank, step: self.ranks[rank.index()].at };
         Side { at, message: Message { peer, slot: node.slot, chunks: node.chunks } }
     }
 
-    /// Takes the first node off a queue that has one.
+    /// Removes the first node of a non-empty queue.
     #[inline]
     fn pop(&mut self, place: QueueIndex, mut queue: Queue) -> Node {
         let first = queue.head;
@@ -310,7 +311,7 @@ impl<S: Store> Walk<'_, S> {
         node
     }
 
-    /// Puts a node at the end of a queue; which, and how many are in the queue then.
+    /// Appends a node to a queue; returns its index and the length of the queue.
     #[inline]
     fn append(
         &mut self,
@@ -341,7 +342,7 @@ impl<S: Store> Walk<'_, S> {
         (index, ordinal.wrapping_sub(first).wrapping_add(1))
     }
 
-    /// One send or receive fewer for a rank to wait for.
+    /// Completes one send or receive of a rank.
     #[inline]
     fn close(&mut self, rank: RankId) -> Result<(), S::Error> {
         let state = &mut self.ranks[rank.index()];
@@ -349,7 +350,7 @@ impl<S: Store> Walk<'_, S> {
         if state.open == 0 { self.finish(rank) } else { Ok(()) }
     }
 
-    /// Ends the posted step of a rank, all of whose messages are done with.
+    /// Ends the posted step of a rank, all of whose messages are complete.
     fn finish(&mut self, rank: RankId) -> Result<(), S::Error> {
         if self.traffic.buffering > 0 {
             self.keep_unmatched(rank)?;
@@ -366,7 +367,7 @@ impl<S: Store> Walk<'_, S> {
         Ok(())
     }
 
-    /// Reads the messages of a finishing step that nobody has taken, before their slots change.
+    /// Reads the unreceived messages of an ending step before their slots change.
     fn keep_unmatched(&mut self, rank: RankId) -> Result<(), S::Error> {
         let sends = self.ranks[rank.index()].step.sends.len();
         for position in 0..sends {
@@ -391,13 +392,13 @@ impl<S: Store> Walk<'_, S> {
         Ok(())
     }
 
-    /// Lets go of the sends of a pair that now fit into its buffers; whether there were any.
+    /// Completes the sends of a pair that now fit into its buffers; returns whether there were any.
     fn relax(&mut self, destination: RankId, source: RankId) -> Result<bool, S::Error> {
         let place = self.pairs.find((destination, source));
         let Queue { head: mut at, tail } = *self.pairs.at(place);
         let mut any = false;
-        // All before the last that fits are let go of already; where that is the last of all, there is no
-        // need to walk to it.
+        // All sends before the last that fits are complete; if that is the last of all, the queue
+        // is not traversed.
         let [first, last] = [at, tail].map(|node| self.nodes[node as usize].ordinal);
         if last.wrapping_sub(first) < self.traffic.buffering {
             at = tail;
@@ -417,7 +418,8 @@ impl<S: Store> Walk<'_, S> {
         Ok(any)
     }
 
-    /// Gives every pair one more buffer, when everyone is stuck; whether that frees anyone.
+    /// Adds one buffer to every pair when all ranks are blocked; returns whether any rank can
+    /// progress.
     fn buffer_more(&mut self) -> Result<bool, S::Error> {
         let pending = self.pairs.pending();
         let sends = |&&(.., node): &&(_, _, u32)| self.nodes[node as usize].kind != Kind::Recv;

@@ -1,12 +1,12 @@
-//! What is pending between two ranks: a hash table from (destination, source) to a queue.
+//! The pending messages between two ranks: a hash table from (destination, source) to a queue.
 //!
-//! Neighbouring sources share a block, so that ranks which all send to the same ranks, one after the
-//! other, stay within the cache. Nothing is ever removed; blocks whose queues are all empty are left
-//! behind when the table grows.
+//! Neighbouring sources share a block, so that ranks that send to the same ranks in turn stay
+//! within the cache. Entries are never removed; blocks whose queues are all empty are dropped when
+//! the table grows.
 
 use tutti_units::ids::RankId;
 
-/// The two ends of a queue of nodes; 0 is no node.
+/// The first and last node of a queue; 0 is the null node.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) head: u32,
@@ -15,11 +15,11 @@ pub(super) struct Queue {
 
 const WIDTH: u32 = 7;
 
-/// Queues from neighbouring sources to one destination; as long as a line of the cache.
+/// Queues from neighbouring sources to one destination; the size of a cache line.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Block {
-    /// 0 where the block is free.
+    /// 0 if the block is free.
     key: u64,
     queues: [Queue; WIDTH as usize],
 }
@@ -30,36 +30,36 @@ impl Block {
     }
 }
 
-/// Where a queue is.
+/// The position of a queue.
 #[derive(Clone, Copy, Default)]
 pub(super) struct QueueIndex {
     block: usize,
     within: usize,
 }
 
-/// The table. Its order depends on nothing but the calls made.
+/// The table. Its order depends only on the calls.
 pub(super) struct Pairs {
     blocks: Vec<Block>,
     used: usize,
 }
 
 impl Pairs {
-    /// A table with room for a pair or two per rank, within reason.
+    /// Returns a table with capacity for one or two pairs per rank, up to a limit.
     pub(super) fn new(ranks: u32) -> Pairs {
         let size = (ranks as usize * 2).next_power_of_two().clamp(64, 1 << 16);
         Pairs { blocks: vec![Block::default(); size], used: 0 }
     }
 
-    /// Lets so many queues be looked for without any of them moving.
+    /// Reserves capacity, so that this many queues can be looked up without moving any.
     #[inline]
-    pub(super) fn make_room(&mut self, queues: usize) {
+    pub(super) fn reserve(&mut self, queues: usize) {
         while (self.used + queues) * 4 > self.blocks.len() * 3 {
             self.grow();
         }
     }
 
-    /// Brings the queues of pairs (destination, source) into the cache, all at once: without a branch
-    /// that depends on one, the processor loads many at a time.
+    /// Prefetches the queues of pairs (destination, source): without a branch that depends on one,
+    /// the processor loads many at a time.
     #[inline]
     pub(super) fn touch(&self, pairs: impl Iterator<Item = (RankId, RankId)>) {
         let at = |pair: (RankId, RankId)| home(key(pair.0, pair.1)) & (self.blocks.len() - 1);
@@ -67,8 +67,8 @@ impl Pairs {
         std::hint::black_box(keys.fold(0, std::ops::BitXor::bitxor));
     }
 
-    /// Where the queue of messages to `destination` from `source` is, until another one is looked for
-    /// for which no room was made.
+    /// Returns the position of the queue of messages to `destination` from `source`. It is valid
+    /// until a lookup exceeds the reserved capacity.
     #[inline]
     pub(super) fn find(&mut self, (destination, source): (RankId, RankId)) -> QueueIndex {
         let within = source.0 % WIDTH;
@@ -90,7 +90,7 @@ impl Pairs {
         &mut self.blocks[place.block].queues[place.within]
     }
 
-    /// Leaves empty blocks behind, and makes the table larger unless that halves it.
+    /// Drops empty blocks, and enlarges the table unless that halves it.
     #[cold]
     fn grow(&mut self) {
         let size = self.blocks.len();
@@ -104,7 +104,8 @@ impl Pairs {
         (self.blocks, self.used) = (blocks, live);
     }
 
-    /// Every pair with something pending, as (destination, source, first node), ordered by rank.
+    /// Returns every pair with pending messages, as (destination, source, first node), ordered by
+    /// rank.
     pub(super) fn pending(&self) -> Vec<(RankId, RankId, u32)> {
         let mut found = Vec::new();
         for block in &self.blocks {
@@ -120,19 +121,19 @@ impl Pairs {
     }
 }
 
-/// What the block of a pair is found by; never 0.
+/// Returns the key of a pair's block; never 0.
 #[inline]
 fn key(destination: RankId, source: RankId) -> u64 {
     (u64::from(destination.0) << 32 | u64::from(source.0 / WIDTH)) + 1
 }
 
-/// Where the search for a key begins, but for the size of the table.
+/// Returns the first position of the search for a key, modulo the size of the table.
 #[inline]
 fn home(key: u64) -> usize {
     usize::try_from(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32).unwrap_or(0)
 }
 
-/// Where `key` is, or where it belongs.
+/// Returns the position of `key`, or of the free block for it.
 #[inline]
 fn probe(blocks: &[Block], key: u64) -> usize {
     let mask = blocks.len() - 1;

@@ -16,12 +16,12 @@
 //!   reduce data[0] = data + s1
 //! ```
 //!
-//! The header comes first; rooted collectives have a line `root R`. Ranks come in ascending order; those
-//! without steps may be left out. Within a step sends come first, then receives, then local ops
-//! (`copy s1[0..2] to data[4]`, `compute 1.5 us`, `sleep 3 ns`). What the network may fork or combine is written as one
-//! op: `multicast data[0] to 1 2 3` among the sends, `contribute data[0] to 0` too, and where these arrive
-//! `combine data[0] = data + s1 from 1 + s2 from 2` among the receives. `data` is slot 0, `s1` slot 1. Blank lines
-//! and lines that start with `#` mean nothing.
+//! The header comes first; rooted collectives have a line `root R`. Ranks are in ascending order;
+//! ranks without steps may be omitted. Within a step sends come first, then receives, then local
+//! ops (`copy s1[0..2] to data[4]`, `compute 1.5 us`, `sleep 3 ns`). Messages that the network may
+//! fork or combine are one op: `multicast data[0] to 1 2 3` and `contribute data[0] to 0` among the
+//! sends, and `combine data[0] = data + s1 from 1 + s2 from 2` among the receives. `data` is slot
+//! 0, `s1` slot 1. Blank lines and lines that start with `#` are ignored.
 
 use std::fmt::Write;
 
@@ -68,21 +68,21 @@ pub fn write(schedule: &dyn Schedule, out: &mut impl Write) -> std::fmt::Result 
     Ok(())
 }
 
-/// A schedule as text.
+/// Returns a schedule as text.
 #[must_use]
 pub fn to_string(schedule: &dyn Schedule) -> String {
     let mut out = String::new();
-    write(schedule, &mut out).expect("a string takes all that is written");
+    write(schedule, &mut out).expect("writing to a string never fails");
     out
 }
 
-/// Names stand on one line.
+/// Returns a name without line breaks.
 fn one_line(name: &str) -> String {
     name.replace(char::is_control, " ").trim().to_owned()
 }
 
 impl std::fmt::Display for Op {
-    /// As it stands in the text form.
+    /// Formats the op as in the text form.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let operand = |index, slot: Slot| format!("{} {slot}", if index == 0 { "" } else { " +" });
         write!(f, "{} ", self.kind())?;

@@ -1,4 +1,4 @@
-//! The reader: lines to an explicit schedule, every mistake with its line.
+//! The parser: lines to an explicit schedule, every error with its line.
 
 use super::FIRST_LINE;
 use crate::collective::Collective;
@@ -6,43 +6,45 @@ use crate::{Builder, ChunkRange, Explicit, ExplicitError, Message, Op, Slot, Ste
 use tutti_units::ids::RankId;
 use tutti_units::{Time, UnitError};
 
-/// Why a text is no schedule; lines count from 1.
+/// An invalid text form; lines count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "TextError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TextError {
-    /// A line that cannot be read.
+    /// An unreadable line.
     #[error("line {line}: `{text}` cannot be read: expected {expected}")]
     Malformed { line: usize, text: String, expected: &'static str },
-    /// A duration that cannot be read.
+    /// An unreadable duration.
     #[error("line {line}: {source}")]
     Duration { line: usize, source: UnitError },
-    /// An op that the schedule cannot have.
+    /// An invalid op.
     #[error("line {line}: {source}")]
     Refused { line: usize, source: ExplicitError },
-    /// A header line that is not there.
-    #[error("line {line}: the header has no line `{key}`, which must come before the first rank")]
+    /// A missing header line.
+    #[error("line {line}: the header lacks the line `{key}`: expected it before the first rank")]
     MissingHeader { line: usize, key: &'static str },
-    /// A header line that is there twice.
-    #[error("line {line}: the header has a second line `{key}`")]
+    /// A repeated header line.
+    #[error("line {line}: the header line `{key}` appears twice")]
     SecondHeader { line: usize, key: String },
     /// A rank after a higher one.
-    #[error("line {line}: rank {rank} comes after rank {before}: ranks are in ascending order")]
+    #[error(
+        "line {line}: rank {rank} comes after rank {before}: expected ranks in ascending order"
+    )]
     RankOrder { line: usize, rank: u32, before: u32 },
     /// An op outside a step.
-    #[error("line {line}: `{text}` stands outside a step: expected `rank` and `step` lines first")]
+    #[error("line {line}: `{text}` is outside a step: expected `rank` and `step` lines first")]
     OutsideStep { line: usize, text: String },
-    /// An op that stands where another kind of op has to.
+    /// An op out of order.
     #[error(
-        "line {line}: `{text}` comes too late in its step: sends come first, then recvs, then local ops"
+        "line {line}: `{text}` is out of order in its step: expected sends, then recvs, then local ops"
     )]
     OpOrder { line: usize, text: String },
 }
 
-/// Reads a schedule from text.
+/// Parses a schedule.
 ///
 /// # Errors
-/// What the text gets wrong first, with its line.
+/// The first error of the text, with its line.
 pub fn read(text: &str) -> Result<Explicit, TextError> {
     let mut lines = text
         .lines()
@@ -69,7 +71,7 @@ pub fn read(text: &str) -> Result<Explicit, TextError> {
     body.builder.build().map_err(|source| TextError::Refused { line: last, source })
 }
 
-/// A line of the text, without the blanks around it.
+/// A line of the text, without leading and trailing blanks.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     number: usize,
@@ -81,7 +83,7 @@ impl<'a> Line<'a> {
         self.text.split_whitespace().next().unwrap_or("")
     }
 
-    /// What follows the keyword.
+    /// Returns the text after the keyword.
     fn rest(self) -> &'a str {
         self.text[self.keyword().len()..].trim()
     }
@@ -186,7 +188,7 @@ impl<'a> Header<'a> {
         let need = |field: Option<Line<'a>>, key| {
             field.ok_or(TextError::MissingHeader { line: last, key })
         };
-        let count = |line: Line| line.number(line.rest(), "a whole number");
+        let count = |line: Line| line.number(line.rest(), "an integer");
         let [ranks, chunks] = [need(self.ranks, "ranks")?, need(self.chunks, "chunks")?];
         let mut builder = Explicit::builder(self.collective(last)?, count(ranks)?, count(chunks)?);
         let at_fault = match builder.problem() {
@@ -225,7 +227,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Reports at `line` what the builder has refused.
+/// Returns the builder's error, if any, with the number of `line`.
 fn refuse(builder: &Builder, line: Line) -> Result<(), TextError> {
     let refused =
         |source: &ExplicitError| TextError::Refused { line: line.number, source: source.clone() };
@@ -235,7 +237,7 @@ fn refuse(builder: &Builder, line: Line) -> Result<(), TextError> {
 struct Body<'a> {
     builder: Builder,
     rank: Option<u32>,
-    /// The step being read, with its name.
+    /// The current step, with its name.
     step: Option<(&'a str, Step)>,
 }
 
@@ -335,7 +337,7 @@ fn multicast(line: Line) -> Result<Op, TextError> {
 }
 
 fn combine(line: Line) -> Result<Op, TextError> {
-    let expected = "`combine slot[chunks] = slot + slot from rank + ...`, one `from` at least";
+    let expected = "`combine slot[chunks] = slot + slot from rank + ...`, with at least one `from`";
     let (into, chunks, operands) = line.fold(expected)?;
     let operand = |text: &str| match text.split_once(" from ") {
         None => Ok((line.slot(text.trim())?, None)),

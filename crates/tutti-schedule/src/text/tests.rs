@@ -1,4 +1,4 @@
-//! The text form reads back, and says where it is wrong.
+//! The text form parses back, and errors name their line.
 
 use proptest::prelude::*;
 
@@ -22,25 +22,25 @@ fn the_form_is_stable() {
 }
 
 #[test]
-fn mistakes_are_reported_with_their_line() {
+fn errors_name_their_line() {
     for (from, to, error) in [
         ("tutti schedule 1", "hello", "line 1: `hello` cannot be read: expected the first line"),
         ("ranks 2", "ranks 0", "line 4: a schedule has at least one rank"),
         ("ranks 2", "ranks 4000000000", "line 4: 4000000000 ranks are too many"),
-        ("chunks 4", "chunks 0", "line 5: a payload is divided into at least one chunk"),
-        ("result data", "result s4294967295", "line 7: s4294967295 is not a slot"),
+        ("chunks 4", "chunks 0", "line 5: a payload has at least one chunk"),
+        ("result data", "result s4294967295", "line 7: invalid slot s4294967295"),
         ("all_reduce", "reduce\nroot 2", "line 4: root 2 is not one of the ranks 0 to 1"),
-        ("ranks 2", "ranks two", "line 4: `ranks two` cannot be read: expected a whole number"),
-        ("ranks 2\n", "", "line 6: the header has no line `ranks`"),
-        ("slots 2", "chunks 2", "line 6: the header has a second line `chunks`"),
+        ("ranks 2", "ranks two", "line 4: `ranks two` cannot be read: expected an integer"),
+        ("ranks 2\n", "", "line 6: the header lacks the line `ranks`"),
+        ("slots 2", "chunks 2", "line 6: the header line `chunks` appears twice"),
         ("all_reduce", "all_reduse", "line 3: `collective all_reduse` cannot be read"),
-        ("all_reduce", "reduce", "line 7: the header has no line `root`"),
+        ("all_reduce", "reduce", "line 7: the header lacks the line `root`"),
         ("rank 1", "rank 0", "line 19: rank 0 comes after rank 0"),
         ("rank 1", "rank 2", "line 19: rank 2 cannot take part: the ranks are 0 to 1"),
         ("to 1", "at 1", "line 11: `send data[0..4] at 1` cannot be read: expected `send slot"),
         ("s1[0..4] from 1", "t[0] from 1", "line 12: `recv t[0] from 1` cannot be read"),
         ("1.5 us", "1.5", "line 16: `1.5` has no unit"),
-        ("step exchange\n", "", "line 10: `send data[0..4] to 1` stands outside a step"),
+        ("step exchange\n", "", "line 10: `send data[0..4] to 1` is outside a step"),
         ("data[2]", "data[2..3x]", "line 15: `copy s1[0..2] to data[2..3x]` cannot be read"),
         ("reduce data[0..4]", "reduce data[4..0]", "line 14: "),
     ] {
@@ -62,7 +62,7 @@ const ROOT: &str = "tutti schedule 1\nname root\ncollective all_reduce\nranks 3\
     \nrank 2\nstep\n  contribute data[0] to 0\nstep\n  recv data[0] from 0\n";
 
 #[test]
-fn what_the_network_may_do_is_one_op() {
+fn in_network_operations_are_one_op() {
     let schedule = read(ROOT).unwrap();
     assert_eq!(to_string(&schedule), ROOT);
     let mut step = Step::new();
@@ -141,7 +141,7 @@ fn any_schedule() -> impl Strategy<Value = Explicit> {
             for (rank, op, end) in &ops {
                 builder.op(RankId(*rank), op);
                 if *end {
-                    builder.begin_step(RankId(*rank), name.trim());
+                    builder.start_step(RankId(*rank), name.trim());
                 }
             }
             builder.build().unwrap()
@@ -151,7 +151,7 @@ fn any_schedule() -> impl Strategy<Value = Explicit> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back_the_same(schedule in any_schedule()) {
+    fn written_schedules_round_trip(schedule in any_schedule()) {
         let text = to_string(&schedule);
         let read = read(&text).unwrap();
         prop_assert_eq!(&read, &schedule);

@@ -1,74 +1,81 @@
-//! Checks of single steps: what can be refused without knowing what the other ranks do.
+//! Checks of single steps, independent of the other ranks.
 //!
-//! # Hazards: receives that touch what another message of the step touches
+//! # Hazards: receives that access chunks of another message of the step
 //!
-//! The messages of a step are concurrent: an executor posts all of them with non-blocking calls. Of these the MPI
-//! standard says (MPI 4.1, section 3.7.2) that nothing may modify the buffer of a send until the send completes, and
-//! that nothing may access any part of the buffer of a receive until the receive completes. So a receive that shares a
-//! chunk of a slot with a send or another receive of its step ([`VerifyError::RecvIntoSend`],
-//! [`VerifyError::RecvsOverlap`]) makes an erroneous MPI program, **in whatever order messages travel**, and is
-//! refused. libtutti_mpi relies on it too: a send that is pending beyond its step is copied when a *later* step writes
-//! its chunks. Messages of no chunks touch nothing.
+//! The messages of a step are concurrent: an executor posts all of them with non-blocking calls.
+//! The MPI standard (MPI 4.1, section 3.7.2) forbids modifying the buffer of a send until the send
+//! completes, and accessing any part of the buffer of a receive until the receive completes. A
+//! receive that shares a chunk of a slot with a send or another receive of its step
+//! ([`VerifyError::RecvIntoSend`], [`VerifyError::RecvsOverlap`]) is therefore an erroneous MPI
+//! program, **in any order of messages**, and is refused. The library libtutti_mpi relies on this:
+//! a send that is pending beyond its step is copied when a *later* step writes its chunks. Messages
+//! of no chunks access nothing.
 //!
-//! *The check is exact for that rule*, as it looks at every step, and all steps are executed.
+//! *The check is exact for that rule*: it checks every step, and all steps are executed.
 //!
-//! *Without hazards one order of execution stands for all.* A chunk that a message of a step writes is then touched by
-//! no other message of the step, so each read finds what earlier steps of the rank left there, whenever it happens.
+//! *Without hazards one order of execution represents all.* No other message of a step accesses a
+//! chunk that a message of the step writes. Each read therefore finds the content left by earlier
+//! steps of the rank, at any time.
 //!
-//! *Refusing hazards costs no schedule.* Take a schedule with hazards that is right in every interleaving. Let each
-//! receive of a hazard go to a slot that nothing else uses, and copy it from there as the first local ops of the step,
-//! in the order of the receives. That has no hazard. It does what the old schedule does where all sends of a step are
-//! read first and its receives are written last, in order: one of its interleavings, and hence right. So it is
-//! accepted. The slot and the copy are what a correct executor would need anyway, and they show in memory and time.
+//! *Refusing hazards excludes no algorithm.* Take a schedule with hazards that is correct in every
+//! interleaving. Redirect each receive of a hazard to an unused slot, and copy it from there as the
+//! first local ops of the step, in the order of the receives. The result has no hazard. It equals
+//! the interleaving of the old schedule in which all sends of a step are read first and its
+//! receives are written last, in order, and is hence correct. So it is accepted. A correct executor
+//! would need the slot and the copy anyway, and they are visible in memory and time.
 //!
-//! *Which refused schedules give right results in every interleaving of reads and writes* (no executor may rely on it):
-//! 1. `RecvIntoSend`, where the message received is sent after the message sent has been received: an answer to it. The
-//!    send was read before the answer is written. Such a receive can stand in the next step instead, without a copy.
-//! 2. `RecvIntoSend`, where the race changes no result: what is received equals what is sent, or nothing that counts is
-//!    made of what was sent.
-//! 3. `RecvsOverlap`, where the race changes no result: both receive the same, or the chunk is overwritten before it is
-//!    read, or never read. Here no order of messages helps. A step's sends are issued before its receives complete, so
-//!    no rank learns within the step that a receive has completed and could hold the other message back; and MPI
-//!    *matches* messages of one pair in order, but may complete them in any.
+//! *Refused schedules with correct results in every interleaving of reads and writes* (no executor
+//! may rely on them):
+//! 1. `RecvIntoSend`, if the received message is sent after the sent message was received: a reply
+//!    to it. The send was read before the reply is written. Such a receive can be in the next step
+//!    instead, without a copy.
+//! 2. `RecvIntoSend`, if the race changes no result: the received data equals the sent data, or the
+//!    sent data does not affect the result.
+//! 3. `RecvsOverlap`, if the race changes no result: both receive the same data, or the chunk is
+//!    overwritten before it is read, or never read. No order of messages prevents this race. A
+//!    step's sends are issued before its receives complete, so no rank learns within the step that
+//!    a receive has completed and could delay the other message. MPI *matches* messages of one pair
+//!    in order, but may complete them in any order.
 //!
-//! `tests/verify_interleavings.rs` runs random schedules in all interleavings and finds these three classes, none else.
+//! `tests/verify_interleavings.rs` runs random schedules in all interleavings and finds only these
+//! three classes.
 
 use super::VerifyError;
 use crate::{At, ChunkRange, Local, Message, Shape, Slot, Step};
 
-/// Refuses a shape that contradicts itself.
+/// Refuses an inconsistent shape.
 pub(super) fn shape(shape: &Shape) -> Result<(), VerifyError> {
     let Shape { collective, ranks, chunks, slots, result, .. } = shape;
     let problem = if *ranks == 0 {
         "there are no ranks".to_owned()
     } else if *chunks == 0 {
-        "the payload is divided into no chunks".to_owned()
+        "the payload has no chunks".to_owned()
     } else if result.0 >= *slots {
         format!("the result is in {result}, but there are {slots} slot(s), counted from data")
     } else if collective.has_shards() && !chunks.is_multiple_of(*ranks) {
         format!(
-            "{collective} deals in shards, but {chunks} chunks are no multiple of {ranks} ranks"
+            "{collective} divides the payload into shards, but {chunks} chunks are not a multiple of {ranks} ranks"
         )
     } else if let Some(root) = collective.root().filter(|root| root.0 >= *ranks) {
-        format!("its root is {root}, but the ranks are 0 to {}", ranks - 1)
+        format!("the root is {root}, but the ranks are 0 to {}", ranks - 1)
     } else {
         return Ok(());
     };
     Err(VerifyError::Shape { problem })
 }
 
-/// Checks steps one by one, keeping its memory in between.
+/// Checks steps one by one and reuses its memory.
 pub(super) struct Checker {
     ranks: u32,
     chunks: u32,
     slots: u32,
     /// Marks of the steps so far.
     marks: u64,
-    /// Receives of the step, by place.
+    /// Receives of the step, sorted by position.
     sorted: Vec<Message>,
 }
 
-/// Steps with fewer pairs of ops than this are compared pair by pair.
+/// Steps with fewer pairs of ops are compared pair by pair.
 const FEW: usize = 64;
 
 impl Checker {
@@ -77,7 +84,7 @@ impl Checker {
         Checker { ranks, chunks, slots, marks: 0, sorted: Vec::new() }
     }
 
-    /// Marks of the steps that have been checked.
+    /// Returns the number of marks in the checked steps.
     pub(super) fn marks(&self) -> u64 {
         self.marks
     }
@@ -174,7 +181,8 @@ impl Checker {
         for send in step.sends.iter().filter(outside) {
             let end = (send.slot, send.chunks.end);
             let before = sorted.partition_point(|recv| (recv.slot, recv.chunks.start) < end);
-            // Receives do not overlap, so only the last one that starts before the end can reach in.
+            // Receives do not overlap, so only the last one that starts before the end can overlap
+            // the send.
             if let Some(recv) = before.checked_sub(1).map(|index| &sorted[index]) {
                 recv_apart(at, send, recv)?;
             }
@@ -183,7 +191,7 @@ impl Checker {
     }
 }
 
-/// Refuses receives that write what a send reads or another receive writes, pair by pair.
+/// Refuses receives that write chunks that a send reads or another receive writes, pair by pair.
 #[inline]
 pub(super) fn few_hazards(at: At, step: &Step) -> Result<(), VerifyError> {
     for (index, recv) in step.recvs.iter().enumerate() {

@@ -1,14 +1,15 @@
-//! The exact verifier: follows every contribution by name. Slow, obvious, and the judge of the fast one.
+//! The exact verifier: tracks every contribution. Slow and simple; the reference for the fast
+//! verifier.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use super::{Fold, Reproducibility, Verification, VerifyError, check, stuck};
-use crate::collective::{Contribution, Wanted};
+use crate::collective::{Contribution, Postcondition};
 use crate::{At, Explicit, Local, Message, Schedule, Shape, Slot, Step, Wait};
 use tutti_units::ids::RankId;
 
-/// Verifies, following every contribution.
+/// Verifies a schedule by tracking every contribution.
 pub(super) fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
     check::shape(schedule.shape())?;
     let programs = programs(schedule);
@@ -55,7 +56,7 @@ fn all_steps(programs: &Programs) -> impl Iterator<Item = (At, &Step)> {
         .flat_map(|(rank, steps)| (0..).zip(steps).map(move |(step, ops)| (At { rank, step }, ops)))
 }
 
-/// Whether the schedule comes to its end with `buffering` messages of buffer per pair of ranks.
+/// Returns whether the schedule completes with `buffering` buffered messages per pair of ranks.
 fn finishes(programs: &Programs, buffering: u32) -> bool {
     let mut sent: BTreeMap<(RankId, RankId), u64> = BTreeMap::new();
     let mut taken: BTreeMap<(RankId, RankId), u64> = BTreeMap::new();
@@ -88,32 +89,32 @@ fn finishes(programs: &Programs, buffering: u32) -> bool {
     }
 }
 
-/// The content of a position: contributions, and how they were put together.
+/// The content of a position: its contributions and fold tree.
 struct Value {
-    /// How often each contribution is in it.
+    /// The number of times each contribution is included.
     holds: BTreeMap<Contribution, u64>,
-    /// The contributions from left to right, as long as none is in it twice.
+    /// The contributions from left to right, if none is included twice.
     sequence: Option<Vec<Contribution>>,
-    /// Equal for values whose fold trees are equal but for operands that change places.
+    /// Equal for values whose fold trees are equal up to the order of the operands of an addition.
     tree: usize,
-    /// Where it was folded, and what from.
+    /// The fold that produced it, and its operands.
     fold: Option<Folded>,
 }
 
-/// Where a value was folded: the step, the chunk and the operands.
+/// A fold: the step, the chunk and the operands.
 type Folded = (At, u32, Vec<(Slot, Held)>);
 
-/// A message on its way: the step and the message that sent it, and what it carries.
+/// A message in flight: the step and the send, and its content.
 type Sent = (At, Message, Vec<Rc<Value>>);
 
-/// A value in a slot, and whom it was received from.
+/// A value in a slot, and the rank from which it was received.
 #[derive(Clone)]
 struct Held {
     value: Rc<Value>,
     from: Option<RankId>,
 }
 
-/// Numbers fold trees such that equal ones have equal numbers.
+/// Numbers fold trees such that equal trees have equal numbers.
 #[derive(Default)]
 struct Trees {
     leaves: BTreeMap<Contribution, usize>,
@@ -136,7 +137,7 @@ struct SymbolicRun<'a> {
     shape: &'a Shape,
     programs: &'a Programs,
     slots: BTreeMap<(RankId, Slot, u32), Held>,
-    /// Messages on their way, per source and destination.
+    /// Messages in flight, per source and destination.
     queues: BTreeMap<(RankId, RankId), VecDeque<Sent>>,
     trees: Trees,
     reductions: u64,
@@ -167,7 +168,7 @@ impl<'a> SymbolicRun<'a> {
         }
     }
 
-    /// Executes all steps, with as much buffering as anyone wants.
+    /// Executes all steps, with unlimited buffering.
     fn finish(&mut self) -> Result<(), VerifyError> {
         let mut at = vec![0; self.programs.len()];
         let mut sent = vec![false; self.programs.len()];
@@ -205,12 +206,12 @@ impl<'a> SymbolicRun<'a> {
         Ok(())
     }
 
-    /// Takes the step's messages if all of them are there.
+    /// Receives the step's messages if all of them have arrived.
     fn receive(&mut self, at: At, step: &Step) -> Result<bool, VerifyError> {
-        let mut wanted: BTreeMap<RankId, usize> = BTreeMap::new();
-        step.recvs.iter().for_each(|recv| *wanted.entry(recv.peer).or_default() += 1);
+        let mut needed: BTreeMap<RankId, usize> = BTreeMap::new();
+        step.recvs.iter().for_each(|recv| *needed.entry(recv.peer).or_default() += 1);
         let there = |peer| self.queues.get(&(peer, at.rank)).map_or(0, VecDeque::len);
-        if wanted.iter().any(|(&peer, &count)| there(peer) < count) {
+        if needed.iter().any(|(&peer, &count)| there(peer) < count) {
             return Ok(false);
         }
         for recv in &step.recvs {
@@ -280,7 +281,7 @@ impl<'a> SymbolicRun<'a> {
         held.cloned().ok_or(VerifyError::NothingThere { at, op, slot, chunk })
     }
 
-    /// After the last move: does anyone wait, and are messages left?
+    /// Checks after the last move that no rank waits and no messages are left.
     fn nothing_left(&self, at: &[usize]) -> Result<(), VerifyError> {
         let mut waits = Vec::new();
         for (rank, program) in (0..).map(RankId).zip(self.programs) {
@@ -314,14 +315,14 @@ impl<'a> SymbolicRun<'a> {
         for chunk in 0..chunks {
             let mut trees = Vec::new();
             for rank in (0..ranks).map(RankId) {
-                let wanted = collective.after(rank, chunk, ranks, chunks);
-                if wanted == Wanted::Anything {
+                let postcondition = collective.after(rank, chunk, ranks, chunks);
+                if postcondition == Postcondition::Anything {
                     continue;
                 }
                 let held = self.slots.get(&(rank, result, chunk));
                 let value = held.ok_or(VerifyError::NotWritten { rank, chunk })?.value.clone();
-                right(rank, chunk, wanted, ranks, &value)?;
-                if let Wanted::SumOfAll { chunk } = wanted {
+                right(rank, chunk, postcondition, ranks, &value)?;
+                if let Postcondition::SumOfAll { chunk } = postcondition {
                     let all =
                         (0..ranks).map(|origin| Contribution { origin: RankId(origin), chunk });
                     let leaves: Vec<_> = all.clone().map(|leaf| self.trees.leaf(leaf)).collect();
@@ -338,21 +339,21 @@ impl<'a> SymbolicRun<'a> {
     }
 }
 
-/// Whether a value is what is wanted.
+/// Checks a value against the postcondition.
 fn right(
     rank: RankId,
     chunk: u32,
-    wanted: Wanted,
+    postcondition: Postcondition,
     ranks: u32,
     value: &Value,
 ) -> Result<(), VerifyError> {
     let of_all =
         |chunk| (0..ranks).map(move |origin| Contribution { origin: RankId(origin), chunk });
-    let expected: Vec<Contribution> = match wanted {
-        Wanted::Anything => return Ok(()),
-        Wanted::One(one) => vec![one],
-        Wanted::SumOfAll { chunk } => of_all(chunk).collect(),
-        Wanted::FromAll { .. } => {
+    let expected: Vec<Contribution> = match postcondition {
+        Postcondition::Anything => return Ok(()),
+        Postcondition::One(one) => vec![one],
+        Postcondition::SumOfAll { chunk } => of_all(chunk).collect(),
+        Postcondition::FromAll { .. } => {
             let from = |origin: RankId| value.holds.keys().any(|held| held.origin == origin);
             let missing: Vec<_> = of_all(chunk).filter(|one| !from(one.origin)).collect();
             return none_missing(rank, chunk, &missing);
@@ -363,8 +364,10 @@ fn right(
         return Err(VerifyError::Doubled { rank, chunk, contribution, fold });
     }
     let foreign = value.holds.keys().find(|held| !expected.contains(held));
-    if let (Wanted::One(wanted), Some(&found), 1) = (wanted, foreign, value.holds.len()) {
-        return Err(VerifyError::WrongChunk { rank, chunk, wanted, found });
+    if let (Postcondition::One(expected), Some(&found), 1) =
+        (postcondition, foreign, value.holds.len())
+    {
+        return Err(VerifyError::WrongChunk { rank, chunk, expected, found });
     }
     if let Some(&contribution) = foreign {
         return Err(VerifyError::Foreign { rank, chunk, contribution });
@@ -378,7 +381,7 @@ fn none_missing(rank: RankId, chunk: u32, missing: &[Contribution]) -> Result<()
     Err(VerifyError::Missing { rank, chunk, contribution, count: missing.len() })
 }
 
-/// The fold at which a contribution came in a second time.
+/// Returns the fold that includes a contribution for the second time.
 fn doubling(value: &Value, contribution: Contribution) -> Option<Fold> {
     let (at, chunk, operands) = value.fold.as_ref()?;
     let times = |held: &Held| held.value.holds.get(&contribution).copied().unwrap_or(0);

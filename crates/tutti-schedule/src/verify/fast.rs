@@ -1,12 +1,13 @@
-//! The fast verifier: walks the schedule once, moving 32-bit ids of values instead of values.
+//! The fast verifier: executes the schedule once, with 32-bit ids instead of values.
 //!
-//! An id below [`COMPUTED`] is a contribution, `origin x chunks + chunk`; the others count the results of
-//! folds, which an [`Algebra`] keeps. Moving a chunk moves its id, so only folds cost more than that.
+//! An id below [`COMPUTED`] is a contribution, `origin x chunks + chunk`; the others number the
+//! results of folds, which an [`Algebra`] stores. Moving a chunk moves its id, so only folds cost
+//! more.
 
 use super::check::Checker;
 use super::slots::{NOTHING, Slots};
 use super::{Reproducibility, Verification, VerifyError, check, stuck};
-use crate::collective::{Contribution, Wanted};
+use crate::collective::{Contribution, Postcondition};
 use crate::progress::{self, Side, Store};
 use crate::{At, Local, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
@@ -14,27 +15,27 @@ use tutti_units::ids::RankId;
 /// Ids from here on are results of folds.
 pub(super) const COMPUTED: u32 = 1 << 31;
 
-/// The most positions that all data slots together may have: 1 GiB of ids.
+/// The maximum number of positions of all data slots together: 1 GiB of ids.
 const MAX_POSITIONS: u64 = 1 << 28;
 
-/// Chunks whose expected results are held at a time.
+/// The number of chunks whose expected results are stored at a time.
 const BLOCK: u32 = 64;
 
-/// What is remembered of the results of folds, and how they are judged.
+/// The stored properties of fold results, and the checks on them.
 pub(super) trait Algebra {
-    /// The fold of these values, left to right; at least two.
+    /// Folds these values, at least two, left to right.
     fn fold(&mut self, ids: &[u32]) -> Result<u32, VerifyError>;
-    /// Prepares to judge results at these chunks.
+    /// Prepares the expected results at these chunks.
     fn expect(&mut self, chunks: std::ops::Range<u32>);
-    /// Judges a value that is reduced from all ranks, at a chunk that is expected.
+    /// Checks a value that is reduced from all ranks, at a prepared chunk.
     fn judge(&mut self, rank: RankId, chunk: u32, id: u32) -> Result<(), VerifyError>;
-    /// How many contributions a value holds.
+    /// Returns the number of contributions in a value.
     fn count(&self, id: u32) -> u32;
-    /// The class of what has been judged.
+    /// Returns the reproducibility class of the checked values.
     fn class(&self) -> Reproducibility;
 }
 
-/// Verifies with what `algebra` remembers.
+/// Verifies a schedule with the properties stored by `algebra`.
 pub(super) fn verify(
     schedule: &dyn Schedule,
     algebra: impl Algebra,
@@ -65,12 +66,12 @@ struct Fast<A> {
     algebra: A,
     chunks: u32,
     reductions: u64,
-    /// Memory of one fold.
+    /// Reused memory of one fold.
     operands: Vec<u32>,
 }
 
 impl<A: Algebra> Fast<A> {
-    /// Before the first step.
+    /// Returns the state before the first step.
     fn new(shape: &Shape, algebra: A) -> Result<Fast<A>, VerifyError> {
         let Shape { collective, ranks, chunks, .. } = *shape;
         if u64::from(ranks) * u64::from(chunks) > MAX_POSITIONS {
@@ -98,16 +99,16 @@ impl<A: Algebra> Fast<A> {
             self.algebra.expect(block.clone());
             for rank in (0..ranks).map(RankId) {
                 for chunk in block.clone() {
-                    let wanted = collective.after(rank, chunk, ranks, chunks);
-                    if wanted == Wanted::Anything {
+                    let expected = collective.after(rank, chunk, ranks, chunks);
+                    if expected == Postcondition::Anything {
                         continue;
                     }
                     let id = self.slots.get(rank, result, chunk);
                     if id == NOTHING {
                         return Err(VerifyError::NotWritten { rank, chunk });
                     }
-                    match wanted {
-                        Wanted::One(one) => self.judge_one(rank, chunk, one, id)?,
+                    match expected {
+                        Postcondition::One(one) => self.judge_one(rank, chunk, one, id)?,
                         _ => self.algebra.judge(rank, chunk, id)?,
                     }
                 }
@@ -120,19 +121,19 @@ impl<A: Algebra> Fast<A> {
         &self,
         rank: RankId,
         chunk: u32,
-        wanted: Contribution,
+        expected: Contribution,
         id: u32,
     ) -> Result<(), VerifyError> {
-        if id == wanted.origin.0 * self.chunks + wanted.chunk {
+        if id == expected.origin.0 * self.chunks + expected.chunk {
             return Ok(());
         }
         if id >= COMPUTED {
-            // A fold of one operand is that operand, so this holds more than one contribution.
+            // A fold of one operand is that operand, so this value has more than one contribution.
             let found = self.algebra.count(id);
-            return Err(VerifyError::Miscounted { rank, chunk, found, wanted: 1 });
+            return Err(VerifyError::Miscounted { rank, chunk, found, expected: 1 });
         }
         let found = contribution(id, self.chunks);
-        Err(VerifyError::WrongChunk { rank, chunk, wanted, found })
+        Err(VerifyError::WrongChunk { rank, chunk, expected, found })
     }
 
     fn reduce(&mut self, at: At, step: &Step, local: &Local) -> Result<(), VerifyError> {
@@ -174,7 +175,7 @@ impl<A: Algebra> Fast<A> {
     }
 }
 
-/// The contribution of an id below [`COMPUTED`].
+/// Returns the contribution of an id below [`COMPUTED`].
 pub(super) fn contribution(id: u32, chunks: u32) -> Contribution {
     Contribution { origin: RankId(id / chunks), chunk: id % chunks }
 }
@@ -192,7 +193,7 @@ impl<A: Algebra> Store for Fast<A> {
     type Error = VerifyError;
 
     #[inline]
-    fn begin(&mut self, at: At, step: &Step) -> Result<(), VerifyError> {
+    fn start(&mut self, at: At, step: &Step) -> Result<(), VerifyError> {
         self.checker.check(at, step)
     }
 

@@ -1,18 +1,19 @@
-//! Fingerprints: what is remembered of a partial reduction, in 32 bytes.
+//! Fingerprints: the stored properties of a partial reduction, in 32 bytes.
 //!
-//! Every contribution has pseudo-random hashes, drawn from its id. A value holds
-//! - the number of its contributions and the sum of their 96-bit weights, in two independent words: a
-//!   wrong multiset of n contributions has the right sum with probability at most n^2 2^-96 (multiplicities
-//!   that are divisible by a power of two, at most n, cost up to log2 n bits of each word);
-//! - a hash of its fold tree that does not tell the two operands of an addition apart: trees that differ in
-//!   more than that have the same hash with probability about 2^-64 per fold;
-//! - a polynomial hash, modulo 2^61 - 1, of its contributions from left to right: another sequence of n
-//!   has the same hash with probability at most n 2^-60.
+//! Every contribution has pseudo-random hashes, generated from its id. A value consists of
+//! - the number of its contributions and the sum of their 96-bit weights, in two independent words.
+//!   A wrong multiset of n contributions has the right sum with probability at most n^2 2^-96.
+//!   (Multiplicities that are divisible by a power of two, at most n, cost up to log2 n bits of
+//!   each word.)
+//! - a hash of its fold tree that ignores the order of the two operands of an addition. Trees that
+//!   differ in more than that have the same hash with probability about 2^-64 per fold.
+//! - a polynomial hash, modulo 2^61 - 1, of its contributions from left to right. A different
+//!   sequence of n contributions has the same hash with probability at most n 2^-60.
 //!
 //! For 4,096 ranks with 4,096 chunks, so 2^24 results and as many folds, a wrong result passes with
-//! probability below 2^24 x 2^24 x 2^-96 = 2^-48, and a class is claimed wrongly with less than 2^-24 for
-//! rank order (2^24 chunks' sequences x 2^12 x 2^-60) and 2^-40 for the others. The hashes are fixed, so a
-//! schedule gets the same answer every time.
+//! probability below 2^24 x 2^24 x 2^-96 = 2^-48. A class is claimed wrongly with probability below
+//! 2^-24 for rank order (2^24 chunks' sequences x 2^12 x 2^-60) and 2^-40 for the others. The
+//! hashes are fixed, so a schedule always has the same result.
 
 use super::fast::{Algebra, COMPUTED, contribution};
 use super::{Reproducibility, VerifyError};
@@ -27,11 +28,11 @@ struct Value {
     count: u32,
 }
 
-/// What is expected of a chunk, and what has been seen of it.
+/// The expected value of a chunk, and the observed values.
 struct Expected {
     /// The sequential sum in rank order.
     value: Value,
-    /// A value that has been found right.
+    /// A value that was found correct.
     right: u32,
     /// The fold tree and the sequence of the first result.
     first: Option<(u64, u64)>,
@@ -85,25 +86,25 @@ impl Fingerprints {
         }
     }
 
-    /// Names what is wrong where a single contribution explains it.
-    fn explain(&self, rank: RankId, chunk: u32, found: &Value, wanted: &Value) -> VerifyError {
+    /// Returns a specific error if a single contribution explains the difference.
+    fn explain(&self, rank: RankId, chunk: u32, found: &Value, expected: &Value) -> VerifyError {
         let weight = |id| (leaf(id).sum, leaf(id).more_sum);
         let differs = |a: &Value, b: &Value| {
             let difference = (a.sum.wrapping_sub(b.sum), a.more_sum.wrapping_sub(b.more_sum));
             let mut ids = (0..self.ranks).map(|origin| origin * self.chunks + chunk);
             ids.find(|&id| weight(id) == difference).map(|id| contribution(id, self.chunks))
         };
-        if found.count.checked_add(1) == Some(wanted.count)
-            && let Some(contribution) = differs(wanted, found)
+        if found.count.checked_add(1) == Some(expected.count)
+            && let Some(contribution) = differs(expected, found)
         {
             return VerifyError::Missing { rank, chunk, contribution, count: 1 };
         }
-        if wanted.count.checked_add(1) == Some(found.count)
-            && let Some(contribution) = differs(found, wanted)
+        if expected.count.checked_add(1) == Some(found.count)
+            && let Some(contribution) = differs(found, expected)
         {
             return VerifyError::Doubled { rank, chunk, contribution, fold: None };
         }
-        VerifyError::Miscounted { rank, chunk, found: found.count, wanted: wanted.count }
+        VerifyError::Miscounted { rank, chunk, found: found.count, expected: expected.count }
     }
 }
 
@@ -140,19 +141,19 @@ impl Algebra for Fingerprints {
         if self.expected[index].right == id {
             return Ok(());
         }
-        let (found, wanted) = (self.value(id), self.expected[index].value);
+        let (found, sequential) = (self.value(id), self.expected[index].value);
         let summed = |value: &Value| (value.sum, value.more_sum, value.count);
-        if summed(&found) != summed(&wanted) {
-            return Err(self.explain(rank, chunk, &found, &wanted));
+        if summed(&found) != summed(&sequential) {
+            return Err(self.explain(rank, chunk, &found, &sequential));
         }
         let expected = &mut self.expected[index];
         expected.right = id;
         let (tree, sequence) = *expected.first.get_or_insert((found.tree, found.sequence));
         self.class.same_on_all_ranks &= found.tree == tree;
-        // Of trees that differ in the order of operands alone, each has a sequence of its own.
+        // Trees that differ only in the order of operands have different sequences.
         self.class.same_order_on_all_ranks &= (found.tree, found.sequence) == (tree, sequence);
-        self.class.sequential &= found.tree == wanted.tree;
-        self.class.rank_order &= found.sequence == wanted.sequence;
+        self.class.sequential &= found.tree == sequential.tree;
+        self.class.rank_order &= found.sequence == sequential.sequence;
         Ok(())
     }
 
@@ -169,7 +170,7 @@ impl Algebra for Fingerprints {
 const PRIME: u64 = (1 << 61) - 1;
 const BASE: u64 = 0x0F1B_3C8A_59D2_6E47;
 
-/// The fingerprint of one contribution.
+/// Returns the fingerprint of one contribution.
 #[inline]
 fn leaf(id: u32) -> Value {
     let id = u64::from(id);
@@ -192,7 +193,7 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The hash of an addition of two trees, whichever way round.
+/// Returns the hash of an addition of two trees, in either order.
 #[inline]
 fn pair(a: u64, b: u64) -> u64 {
     let low = a.min(b) ^ 0xA076_1D64_78BD_642F;
@@ -221,9 +222,9 @@ fn power(exponent: u32) -> u64 {
     result
 }
 
-/// The low and the high 64 bits.
+/// Returns the low and the high 64 bits.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the halves are what is asked for")]
+#[expect(clippy::cast_possible_truncation, reason = "the result is the two halves")]
 fn halves(wide: u128) -> [u64; 2] {
     [wide as u64, (wide >> 64) as u64]
 }

@@ -1,4 +1,4 @@
-//! Checks of what a network may fork and combine: it must be what it says at every rank that has a part in it.
+//! Checks of multicasts and combines: the marks of all participating ranks must agree.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::VerifyError;
 use crate::{At, ChunkRange, Mark, Schedule, Step};
 use tutti_units::ids::RankId;
 
-/// How many multicasts and combines a schedule has.
+/// The number of multicasts and combines of a schedule.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct InNetwork {
     pub(super) multicasts: u64,
@@ -25,14 +25,14 @@ impl InNetwork {
     }
 }
 
-/// The messages of pairs of ranks that are marked at one end: by (from, to), their number among all from one to
-/// the other, where they stand, and which chunks they have.
+/// The marked messages of pairs of ranks: by (from, to), their index among all messages of the
+/// pair, their step and their chunks.
 type Ends = BTreeMap<(RankId, RankId), Vec<(u64, At, ChunkRange)>>;
 
-/// Looks at all marks of a schedule whose messages all meet receives.
+/// Checks all marks of a schedule whose messages all match receives.
 pub(super) fn check(schedule: &dyn Schedule) -> Result<InNetwork, VerifyError> {
     let mut found = InNetwork::default();
-    let (mut parts, mut wholes) = (Ends::new(), Ends::new());
+    let (mut contributed, mut combines) = (Ends::new(), Ends::new());
     let mut step = Step::new();
     for rank in (0..schedule.shape().ranks).map(RankId) {
         let (mut sent, mut received) = (BTreeMap::new(), BTreeMap::new());
@@ -40,12 +40,12 @@ pub(super) fn check(schedule: &dyn Schedule) -> Result<InNetwork, VerifyError> {
             step.clear();
             schedule.step(rank, index, &mut step);
             let at = At { rank, step: index };
-            let mut contributions = step.contributions().peekable();
+            let mut marked = step.contributions().peekable();
             for (place, send) in (0..).zip(&step.sends) {
                 let number = next(&mut sent, send.peer);
-                if contributions.next_if_eq(&place).is_some() {
+                if marked.next_if_eq(&place).is_some() {
                     let pair = (rank, send.peer);
-                    parts.entry(pair).or_default().push((number, at, send.chunks));
+                    contributed.entry(pair).or_default().push((number, at, send.chunks));
                 }
             }
             let mut combined = step.combines().flat_map(|(run, _)| run.start..run.end).peekable();
@@ -53,25 +53,25 @@ pub(super) fn check(schedule: &dyn Schedule) -> Result<InNetwork, VerifyError> {
                 let number = next(&mut received, recv.peer);
                 if combined.next_if_eq(&place).is_some() {
                     let pair = (recv.peer, rank);
-                    wholes.entry(pair).or_default().push((number, at, recv.chunks));
+                    combines.entry(pair).or_default().push((number, at, recv.chunks));
                 }
             }
             apart(at, &step)?;
             found.count(&step);
         }
     }
-    meet(&parts, &wholes)?;
+    meet(&contributed, &combines)?;
     Ok(found)
 }
 
-/// The number of the next message to or from a rank.
+/// Returns the index of the next message to or from a rank.
 fn next(counts: &mut BTreeMap<RankId, u64>, peer: RankId) -> u64 {
     let count = counts.entry(peer).or_default();
     *count += 1;
     *count - 1
 }
 
-/// Refuses to name a rank twice in one multicast or combine.
+/// Refuses a rank that appears twice in one multicast or combine.
 fn apart(at: At, step: &Step) -> Result<(), VerifyError> {
     for mark in step.marks() {
         let (op, messages) = match *mark {
@@ -88,14 +88,16 @@ fn apart(at: At, step: &Step) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// Every contribution must meet a combine, of the same chunks, and every combine contributions.
-fn meet(parts: &Ends, wholes: &Ends) -> Result<(), VerifyError> {
+/// Matches every contribution with a combine of the same chunks, and every combine with
+/// contributions.
+fn meet(contributed: &Ends, combines: &Ends) -> Result<(), VerifyError> {
     let nothing = Vec::new();
-    let pairs = parts.keys().chain(wholes.keys());
+    let pairs = contributed.keys().chain(combines.keys());
     for pair in pairs {
-        let [parts, wholes] = [parts, wholes].map(|ends| ends.get(pair).unwrap_or(&nothing));
-        for index in 0..parts.len().max(wholes.len()) {
-            match (parts.get(index), wholes.get(index)) {
+        let [contributed, combines] =
+            [contributed, combines].map(|ends| ends.get(pair).unwrap_or(&nothing));
+        for index in 0..contributed.len().max(combines.len()) {
+            match (contributed.get(index), combines.get(index)) {
                 (Some(&(number, from, sent)), Some(&(other, to, expected))) if number == other => {
                     if sent != expected {
                         return Err(VerifyError::UnlikeCombine { from, to, sent, expected });
@@ -130,7 +132,7 @@ mod tests {
     const B: RankId = RankId(1);
     const C: RankId = RankId(2);
 
-    /// Ranks 1 and 2 contribute to rank 0, which tells them the sum.
+    /// Ranks 1 and 2 contribute to rank 0, which multicasts the sum.
     fn root(alter: impl Fn(&mut Builder)) -> Builder {
         let mut builder = Explicit::builder(Collective::AllReduce, 3, 2);
         builder.combine(
@@ -164,27 +166,26 @@ mod tests {
     }
 
     #[test]
-    fn what_a_combine_takes_must_be_contributed() {
+    fn combined_messages_must_be_contributed() {
         let alone = root(|builder| _ = builder.send(C, A, Slot::DATA, ALL));
-        let expected =
-            "rank 0, step 0: combine takes a message of rank 2, which sends it by itself";
+        let expected = "rank 0, step 0: combine takes a message from rank 2 that is a plain send";
         assert!(fault(&alone).starts_with(expected), "{}", fault(&alone));
     }
 
     #[test]
-    fn what_is_contributed_must_be_combined() {
+    fn contributed_messages_must_be_combined() {
         let text = "tutti schedule 1\nname x\ncollective broadcast\nroot 1\nranks 2\nchunks 1\nslots 1\n\
             result data\nrank 0\nstep\nrecv data[0] from 1\nrank 1\nstep\ncontribute data[0] to 0\n";
         let error = verify(&read(text).unwrap()).unwrap_err().to_string();
         assert!(
-            error.starts_with("rank 1, step 0 contributes to a combine at rank 0, which"),
+            error.starts_with("rank 1, step 0 contributes to a combine at rank 0, but"),
             "{error}"
         );
     }
 
     #[test]
     fn members_contribute_the_same_chunks() {
-        // Both halves hold the same at rank 0 of a broadcast that folds nothing else in.
+        // Both halves are equal at rank 0 of a barrier without further folds.
         let mut builder = Explicit::builder(Collective::Barrier, 2, 2);
         builder.slots(2);
         let (first, second) = (ChunkRange::one(0), ChunkRange::one(1));
@@ -195,11 +196,11 @@ mod tests {
         builder.copy(A, Slot::DATA, first, Slot::DATA, 1);
         builder.copy(B, Slot::DATA, first, Slot::DATA, 1);
         let error = fault(&builder);
-        assert!(error.starts_with("rank 1, step 0 contributes chunks 1 to the combine at rank 0, step 0, which is of chunks 0"), "{error}");
+        assert!(error.starts_with("rank 1, step 0 contributes chunks 1 to the combine at rank 0, step 0, which combines chunks 0"), "{error}");
     }
 
     #[test]
-    fn nobody_is_named_twice() {
+    fn no_rank_is_named_twice() {
         let mut builder = Explicit::builder(Collective::Broadcast { root: A }, 2, 1);
         let one = ChunkRange::one(0);
         builder.multicast(A, &[B, B], Slot::DATA, one);
@@ -207,11 +208,11 @@ mod tests {
         let error = fault(&builder);
         assert_eq!(
             error,
-            "rank 0, step 0: multicast names rank 1 twice, whose part in it is one message"
+            "rank 0, step 0: multicast names rank 1 twice: expected one message per rank"
         );
     }
 
-    /// Messages without a mark before and after it do not shift which contribution meets which combine.
+    /// Unmarked messages before and after do not shift the matching of contributions and combines.
     #[test]
     fn contributions_are_counted_among_all_messages() {
         let mut builder = Explicit::builder(Collective::Barrier, 2, 1);
@@ -223,7 +224,7 @@ mod tests {
         builder.end_step(B).recv(B, A, Slot(1), one);
         builder.reduce(B, Slot::DATA, &[Slot::DATA, Slot(1)], one);
         assert_eq!(verify(&builder.build().unwrap()).unwrap().combines, 1);
-        // The other way round the combine meets the send.
+        // In the opposite order the combine matches the send.
         let mut step = Step::new();
         step.contribute(A, Slot::DATA, one);
         step.send(A, Slot::DATA, one);

@@ -1,28 +1,31 @@
-//! The verifier: proves that a schedule does what its collective asks, whatever the timing.
+//! The verifier: proves that a schedule performs its collective, independent of timing.
 //!
-//! A schedule is executed symbolically, in one causal order. One is enough: every rank waits for all of a
-//! step before it goes on, messages between two ranks are matched in order, and a step whose outcome would
-//! depend on who comes first is refused, so all orders lead to the same contents. For the same reason
-//! **a verified schedule gives the same bits from run to run**, always: folds are in the order that the
-//! schedule gives, never in the order of arrival. (A network that combines on the way folds as messages meet:
-//! there this holds of operations that associate.)
+//! A schedule is executed symbolically, in one causal order. One order suffices: every rank waits
+//! for all of a step before it continues, messages between two ranks are matched in order, and a
+//! step whose outcome would depend on the order of arrival is refused. All orders therefore lead to
+//! the same contents. For the same reason **a verified schedule always produces the same bits from
+//! run to run**: folds are in the order of the schedule, never in the order of arrival. (A network
+//! that combines folds in the order in which messages meet: there this holds for associative
+//! operations.)
 //!
-//! What is checked:
-//! - every position of the result holds the right contributions, each exactly once (for a barrier: at least
-//!   once), and nothing is read that nothing has written;
-//! - every message meets a receive of as many chunks, nothing is left over, nobody waits forever;
-//! - what a network may fork or combine is so marked at all ranks that have a part in it;
-//! - no receive of a step touches what another message of the step touches: such a step would depend on the order in
-//!   which messages travel, and MPI forbids it in any order (`check.rs` has the rule, and what it costs: nothing);
-//! - how many messages per pair of ranks must be buffered so that it does not deadlock, at best none
+//! The checks are:
+//! - every position of the result has the right contributions, each exactly once (for a barrier: at
+//!   least once), and no position is read before it is written;
+//! - every message matches a receive of the same number of chunks, no message is left over, and no
+//!   rank waits forever;
+//! - the marks of multicasts and combines agree at all participating ranks;
+//! - no receive of a step accesses chunks of another message of the step: such a step would depend
+//!   on the order of messages, and MPI forbids it in any order (see `check.rs` for the rule and its
+//!   cost);
+//! - how many messages per pair of ranks must be buffered to avoid deadlock, at best none
 //!   (rendezvous): then it is safe on any network;
-//! - which [`Reproducibility`] it gives.
+//! - which [`Reproducibility`] class it has.
 //!
-//! Two verifiers live here. The exact one is obvious, follows every contribution and explains what went
-//! wrong; the fast one moves ids and compares fingerprints. [`verify`] runs the fast one and,
-//! when it finds a fault in a schedule that is small enough, has the exact one explain it. The fast one
-//! never refuses a right schedule; how likely it lets a wrong one pass is said with its fingerprints: less
-//! than 2^-48.
+//! There are two verifiers. The exact one is simple, tracks every contribution and explains errors;
+//! the fast one moves ids and compares fingerprints. [`verify`] runs the fast one. If it finds an
+//! error in a sufficiently small schedule, the exact one explains it. The fast one never refuses a
+//! correct schedule. It accepts an incorrect one with probability below 2^-48, derived with the
+//! fingerprints.
 
 mod check;
 mod error;
@@ -42,57 +45,58 @@ use crate::collective::Collective;
 
 pub use error::{Fold, VerifyError};
 
-/// What holds of a schedule that is right.
+/// The verified properties of a correct schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verification {
-    /// Steps of all ranks together.
+    /// Total steps of all ranks.
     pub steps: u64,
-    /// Messages of all ranks together.
+    /// Total messages of all ranks.
     pub messages: u64,
-    /// Additions of a chunk to a chunk, of all ranks together.
+    /// Total additions of a chunk to a chunk, of all ranks.
     pub reductions: u64,
-    /// How many messages from one rank to another must be buffered for it not to deadlock. With 0 it
-    /// is rendezvous-safe: it runs on any network, however small its buffers.
+    /// The number of messages from one rank to another that must be buffered to avoid deadlock.
+    /// With 0 the schedule is rendezvous-safe: it runs on any network, however small its buffers.
     pub buffering: u32,
-    /// The most messages from one rank to another that were sent before they were expected, in the
-    /// verifier's order: ranks in turn, one step each, as far as buffers that small let them.
+    /// The maximum number of unexpected messages from one rank to another, in the verifier's order:
+    /// one step per rank in turn, as far as buffers of that size permit.
     pub in_flight: u32,
-    /// The most messages at one rank that were sent before they were expected, in that order.
+    /// The maximum number of unexpected messages at one rank, in that order.
     pub waiting: u32,
     /// Messages to several ranks that a network may fork.
     pub multicasts: u64,
-    /// Folds that a network may do on the way: then in the order in which messages meet, so what is said of bits
-    /// holds of operations that associate.
+    /// Folds that a network may perform, in the order in which messages meet: the statements about
+    /// bits then hold for associative operations.
     pub combines: u64,
-    /// Which results have the same bits, where ranks fold.
+    /// Which results have the same bits, for collectives that reduce.
     pub reproducibility: Reproducibility,
 }
 
 impl Verification {
-    /// Whether it runs without any buffers.
+    /// Returns whether it runs without any buffers.
     #[must_use]
     pub fn rendezvous_safe(&self) -> bool {
         self.buffering == 0
     }
 }
 
-/// Which results have the same bits, for an operation that commutes but does not associate, such as the
-/// addition of floating-point numbers.
+/// Which results have the same bits, for an operation that commutes but does not associate, such as
+/// floating-point addition.
 ///
-/// The same bits from run to run are not listed, for every verified schedule gives them. A collective that
-/// does not reduce has all of these.
+/// Every verified schedule produces the same bits from run to run, so that property is not listed.
+/// A collective that does not reduce has all of these properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reproducibility {
-    /// Every rank gets the same bits: their fold trees are equal, but for the two operands of an addition
-    /// changing places. A fold of several is `((x1 + x2) + x3) + ...`.
+    /// Every rank obtains the same bits: the fold trees are equal up to the order of the two
+    /// operands of an addition. A fold of several operands is `((x1 + x2) + x3) + ...`.
     pub same_on_all_ranks: bool,
-    /// Every rank gets the same bits even where exchanging two operands changes them (a maximum with
-    /// NaN, user-defined operations): fold trees are equal, operands in the same order.
+    /// Every rank obtains the same bits even if exchanging two operands changes them (a maximum
+    /// with NaN, user-defined operations): the fold trees are equal, with the operands in the same
+    /// order.
     pub same_order_on_all_ranks: bool,
-    /// Every result has the bits of the sequential sum `((x0 + x1) + x2) + ...` in the order of the ranks.
+    /// Every result has the bits of the sequential sum `((x0 + x1) + x2) + ...` in rank order.
     pub sequential: bool,
-    /// Contributions are combined in the order of the ranks, in whatever brackets: what an operation
-    /// that associates but does not commute needs.
+    /// Contributions are combined in rank order, with any association: the requirement of an
+    /// operation that associates but does not commute.
     pub rank_order: bool,
 }
 
@@ -105,15 +109,15 @@ impl Reproducibility {
     };
 }
 
-/// The exact verifier explains faults of schedules up to this size, in ranks x ranks x chunks.
+/// The exact verifier explains errors of schedules up to this size, in ranks x ranks x chunks.
 const EXPLAINED: u64 = 1 << 21;
 
-/// Proves a schedule right, or says what is wrong with it.
+/// Verifies a schedule.
 ///
 /// # Errors
-/// The first fault that was found.
+/// The first error found.
 pub fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
-    whole(schedule)?;
+    refuse_part(schedule)?;
     let fast = verify_fast(schedule);
     let Err(error) = fast else { return with_marks(schedule, fast) };
     let shape = schedule.shape();
@@ -125,17 +129,17 @@ pub fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
     Err(exact::verify(schedule).err().unwrap_or(error))
 }
 
-/// As [`verify`], following every contribution by name: slow, but obvious, and exact. Memory grows with
-/// ranks x ranks x chunks. It leaves `in_flight` and `waiting` at 0.
+/// As [`verify`], by tracking every contribution: slow, but simple and exact. Memory is
+/// proportional to ranks x ranks x chunks. It leaves `in_flight` and `waiting` at 0.
 ///
 /// # Errors
-/// The first fault that was found.
+/// The first error found.
 pub fn verify_exactly(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
-    whole(schedule)?;
+    refuse_part(schedule)?;
     with_marks(schedule, exact::verify(schedule))
 }
 
-/// Looks at marks where all else is right; until then they are all counted as multicasts.
+/// Checks marks after all other checks; until then all marks count as multicasts.
 fn with_marks(
     schedule: &dyn Schedule,
     proved: Result<Verification, VerifyError>,
@@ -148,8 +152,8 @@ fn with_marks(
     Ok(Verification { multicasts, combines, ..proved })
 }
 
-/// A part might by chance do what the collective asks of the whole: that would be no proof of either.
-fn whole(schedule: &dyn Schedule) -> Result<(), VerifyError> {
+/// Refuses a part: it might by chance satisfy the postcondition of the collective.
+fn refuse_part(schedule: &dyn Schedule) -> Result<(), VerifyError> {
     if schedule.is_part() {
         return Err(VerifyError::Part { name: schedule.shape().name.clone() });
     }

@@ -1,38 +1,38 @@
-//! Which value each position of each slot of each rank holds, as 32-bit ids.
+//! The value at each position of each slot of each rank, as 32-bit ids.
 //!
-//! Slots are laid out densely when all of them together are small. Otherwise only the data slots are,
-//! and a rank's other slots are a hash table of the positions that have been written: a schedule with a
-//! slot per peer touches few chunks of each.
+//! All slots are dense arrays if their total is small. Otherwise only the data slots are, and a
+//! rank's other slots are a hash table of the written positions: a schedule with a slot per peer
+//! uses few chunks of each.
 //!
-//! Dense positions stand in tiles of neighbouring ranks and chunks, a chunk's slots side by side:
-//! ranks take turns, and each has its own row of the payload, so without tiles every access would be to
-//! another page of memory.
+//! Dense positions are stored in tiles of neighbouring ranks and chunks, with a chunk's slots
+//! adjacent. Ranks take turns, and each has a separate row of the payload, so without tiles every
+//! access would be to another page of memory.
 
 use crate::{Shape, Slot};
 use tutti_units::ids::RankId;
 
-/// The id of a position that nothing has written.
+/// The id of a position that was not written.
 pub(super) const NOTHING: u32 = u32::MAX;
 
-/// Slots are dense up to this many positions in all (512 MiB).
+/// Slots are dense up to this total number of positions (512 MiB).
 const DENSE: u64 = 1 << 27;
 
-/// Ids in a line of the cache. Positions a multiple of this apart would share few places in the cache, so
-/// that a slot of many ranks would not stay there; one line more spreads them.
+/// Ids per cache line. Positions a multiple of this apart would map to few cache sets, and a slot
+/// of many ranks would not stay in the cache; one line more spreads them.
 const LINE: usize = 16;
 
-/// The sides of a tile, in powers of two, are at most this.
+/// The maximum side of a tile, as a power of two.
 const TILE: u32 = 5;
 
 pub(super) struct Slots {
     /// Sides of a tile, as powers of two.
     rank_bits: u32,
     chunk_bits: u32,
-    /// Tiles side by side that hold a rank's chunks.
+    /// Adjacent tiles that hold a rank's chunks.
     tiles: usize,
-    /// How many slots of a rank are dense: all, or the data slot.
+    /// The number of dense slots of a rank: all, or the data slot.
     dense_slots: usize,
-    /// From a position to the next: at least the dense slots.
+    /// The distance between positions: at least the dense slots.
     stride: usize,
     dense: Vec<u32>,
     sparse: Vec<Sparse>,

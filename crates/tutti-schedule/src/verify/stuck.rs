@@ -1,4 +1,4 @@
-//! What a walk that did not come to its end says about the schedule.
+//! Errors of an execution that did not complete.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::Wait;
 use crate::progress::{Outcome, Side};
 use tutti_units::ids::RankId;
 
-/// An error when ranks wait or messages are left.
+/// Returns an error if ranks wait or messages are left.
 pub(super) fn explain(outcome: &Outcome) -> Result<(), VerifyError> {
     if !outcome.waits.is_empty() {
         return Err(waits(&outcome.waits));
@@ -24,13 +24,13 @@ pub(super) fn explain(outcome: &Outcome) -> Result<(), VerifyError> {
     })
 }
 
-/// Tells a message that nobody will send from ranks that wait for each other in a cycle.
+/// Distinguishes a message that is never sent from a cycle of ranks that wait for each other.
 pub(super) fn waits(waits: &[Wait]) -> VerifyError {
     let of = |rank: RankId| {
         let start = waits.partition_point(|wait| wait.at.rank < rank);
         waits.get(start).filter(|wait| wait.at.rank == rank)
     };
-    // Whoever is waited for and waits for nobody has finished.
+    // A rank that others wait for and that waits for no rank has finished.
     if let Some(&wait) = waits.iter().find(|wait| of(wait.from).is_none()) {
         return VerifyError::NeverSent { wait, waits: waits.to_vec() };
     }

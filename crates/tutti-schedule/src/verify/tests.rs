@@ -1,4 +1,4 @@
-//! Broken schedules, each with its error; and the fast verifier against the exact one.
+//! Incorrect schedules with their errors, and the fast verifier compared with the exact one.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -32,14 +32,14 @@ fn at(rank: u32, step: u32) -> At {
     At { rank: RankId(rank), step }
 }
 
-/// What both verifiers say of a wrong schedule; they have to agree.
+/// Returns the error of an incorrect schedule; both verifiers have to agree.
 fn fault(builder: &Builder) -> VerifyError {
     let schedule = builder.build().unwrap();
     verify_fast(&schedule).unwrap_err();
     verify(&schedule).unwrap_err()
 }
 
-/// Two ranks exchange and fold, each its own first.
+/// Two ranks exchange and fold, each its value first.
 fn pair() -> Builder {
     let mut builder = builder(2);
     for rank in 0..2 {
@@ -51,12 +51,12 @@ fn pair() -> Builder {
 }
 
 #[test]
-fn a_right_schedule_is_measured() {
+fn a_correct_schedule_is_measured() {
     let found = verify(&pair().build().unwrap()).unwrap();
     assert_eq!((found.steps, found.messages, found.reductions), (2, 2, 2));
     assert!(found.rendezvous_safe());
     assert_eq!((found.in_flight, found.waiting), (1, 1));
-    // x0 + x1 and x1 + x0 are the same bits, but not the same order.
+    // x0 + x1 and x1 + x0 have the same bits, but not the same order.
     let Reproducibility { same_on_all_ranks, same_order_on_all_ranks, sequential, rank_order } =
         found.reproducibility;
     assert_eq!((same_on_all_ranks, sequential, rank_order), (true, true, false));
@@ -100,8 +100,8 @@ fn a_doubled_contribution_is_traced_to_its_fold() {
     }
     assert_eq!(
         fault(&builder).to_string(),
-        "rank 0 ends with rank 0's chunk 0 more than once in chunk 0 of its result: the reduce of chunk 0 at \
-         rank 0, step 1 finds it in data and in s1 (received from rank 1)"
+        "rank 0: chunk 0 of the result contains rank 0's chunk 0 more than once: the reduce of chunk 0 at \
+         rank 0, step 1 reads it from data and from s1 (received from rank 1)"
     );
 }
 
@@ -116,12 +116,12 @@ fn a_missing_contribution_is_named() {
     let contribution = Contribution { origin: RankId(2), chunk: 0 };
     let expected = VerifyError::Missing { rank: RankId(0), chunk: 0, contribution, count: 1 };
     assert_eq!(fault(&builder), expected);
-    // From fingerprints alone, too.
+    // Fingerprints alone identify it too.
     assert_eq!(verify_fast(&builder.build().unwrap()).unwrap_err(), expected);
 }
 
 #[test]
-fn a_long_cycle_is_told_in_a_few_words() {
+fn a_long_cycle_is_abbreviated() {
     let ranks = 20_000;
     let mut builder = Explicit::builder(Collective::Barrier, ranks, 1);
     for rank in 0..ranks {
@@ -136,9 +136,9 @@ fn a_long_cycle_is_told_in_a_few_words() {
     assert!(text.len() < 1_000, "{} bytes", text.len());
 }
 
-/// Each message needs one buffer more than the one before it, as nobody ever receives one.
+/// Each message needs one buffer more than the previous one, as no rank ever receives one.
 #[test]
-fn ever_more_buffers_are_found_in_linear_time() {
+fn increasing_buffering_is_found_in_linear_time() {
     let [a, b] = [RankId(0), RankId(1)];
     let mut builder = Explicit::builder(Collective::Broadcast { root: a }, 2, 1);
     for _ in 0..20_000 {
@@ -162,7 +162,7 @@ fn waiting_in_a_cycle_is_a_deadlock() {
 }
 
 #[test]
-fn a_cycle_is_found_beside_those_who_only_wait_for_it() {
+fn a_cycle_is_found_among_ranks_that_wait_for_it() {
     let mut builder = builder(4);
     for (rank, peer) in [(0, 1), (1, 2), (2, 3), (3, 2)] {
         recv(&mut builder, rank, peer, SCRATCH);
@@ -181,7 +181,7 @@ fn swapped_messages_leave_the_wrong_chunks() {
     }
     assert_eq!(
         fault(&builder).to_string(),
-        "rank 1 ends with rank 0's chunk 1 at chunk 0 of its result, where rank 0's chunk 0 belongs"
+        "rank 1: chunk 0 of the result holds rank 0's chunk 1: expected rank 0's chunk 0"
     );
 }
 
@@ -208,7 +208,7 @@ fn steps_are_refused_one_by_one() {
         (
             vec![],
             vec![message(1, SCRATCH, ChunkRange::new(1, 3))],
-            "recv touches chunks 1..3, but the",
+            "recv accesses chunks 1..3, but the",
         ),
         (
             vec![message(1, Slot::DATA, two)],
@@ -237,9 +237,12 @@ fn local_ops_are_refused_one_by_one() {
     let none = refused(Op::Reduce { into, operands: vec![], chunks });
     assert_eq!(none, "rank 0, step 0: reduce into data has no operands");
     let empty = refused(Op::Reduce { into, operands: vec![into, SCRATCH], chunks });
-    assert_eq!(empty, "rank 0, step 0: reduce reads s1[1], which nothing has written");
+    assert_eq!(empty, "rank 0, step 0: reduce reads s1[1], which has not been written");
     let outside = refused(Op::Copy { from: into, into, chunks, to: 2 });
-    assert_eq!(outside, "rank 0, step 0: copy touches chunks 2..3, but the payload's are 0..2");
+    assert_eq!(
+        outside,
+        "rank 0, step 0: copy accesses chunks 2..3, but the payload has chunks 0..2"
+    );
 }
 
 #[test]
@@ -249,14 +252,15 @@ fn a_message_of_another_length_is_refused() {
     builder.recv(RankId(1), RankId(0), Slot::DATA, ONE);
     assert_eq!(
         fault(&builder).to_string(),
-        "rank 0, step 0 sends chunks 0..2 (2 of them) to rank 1, step 0, whose matching recv takes chunks \
-         0 (1 of them)"
+        "rank 0, step 0 sends chunks 0..2 (length 2) to rank 1, step 0, but the matching recv takes chunks \
+         0 (length 1)"
     );
 }
 
 #[test]
 fn the_least_buffering_is_found() {
-    // Everyone sends `count` messages to the next rank before it takes those from the last.
+    // Every rank sends `count` messages to the next rank before it receives those from the previous
+    // one.
     for count in 1..5 {
         let mut builder = builder(3);
         for rank in 0..3 {
@@ -288,11 +292,11 @@ fn a_payload_too_large_to_hold_is_refused() {
     verify(&builder.build().unwrap()).unwrap();
 }
 
-/// What happens in one round: how far messages go, from which chunk on, in which order they are folded,
-/// and whether sends and receives stand in two steps.
+/// One round: the distance of messages, their first chunk, the order of the fold, and whether sends
+/// and receives are in two steps.
 type Round = (u32, u32, u32, bool);
 
-/// The ops of `rank` in a round.
+/// Returns the ops of `rank` in a round.
 fn round_ops(collective: Collective, ranks: u32, rank: u32, round: Round) -> Vec<Option<Op>> {
     let (shift, start, order, split) = round;
     let (slot, into) = (Slot(1 + order % 2), Slot::DATA);
@@ -311,8 +315,8 @@ fn round_ops(collective: Collective, ranks: u32, rank: u32, round: Round) -> Vec
     ]
 }
 
-/// A random schedule that is right or nearly so: rounds in which the ranks exchange some chunks and fold
-/// or copy them, with a few ops dropped, doubled or bent.
+/// A random schedule that is correct or nearly so: rounds in which the ranks exchange some chunks
+/// and fold or copy them, with a few ops dropped, doubled or changed.
 fn almost_right() -> impl Strategy<Value = Explicit> {
     let rounds = proptest::collection::vec((0..3_u32, 0..3_u32, 0..5_u32, any::<bool>()), 1..5);
     let bends = proptest::collection::vec((0..60_usize, 0..4_u8), 0..3);
@@ -370,7 +374,7 @@ proptest! {
 }
 
 #[test]
-fn the_random_schedules_are_right_and_wrong_in_many_ways() {
+fn the_random_schedules_cover_many_errors() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::new();
     for _ in 0..2_000 {

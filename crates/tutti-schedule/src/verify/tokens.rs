@@ -1,14 +1,15 @@
-//! A barrier's tokens: which ranks have had a say, as exact sets.
+//! A barrier's tokens: the contributing ranks, as exact sets.
 //!
-//! Contributions may come in twice, and sums of weights cannot tell twice from once and nothing; no
-//! fingerprint smaller than the set can. The sets of 4,096 ranks' tokens take 512 bytes each.
+//! Contributions may be included twice, and sums of weights cannot distinguish two from one and
+//! none; no fingerprint smaller than the set can. The sets of 4,096 ranks' tokens take 512 bytes
+//! each.
 
 use super::fast::{Algebra, COMPUTED, contribution};
 use super::{Reproducibility, VerifyError};
 use crate::collective::Contribution;
 use tutti_units::ids::RankId;
 
-/// The most memory for sets, in words of 8 bytes: 1 GiB.
+/// The maximum memory for sets, in words of 8 bytes: 1 GiB.
 const MAX_WORDS: usize = 1 << 27;
 
 pub(super) struct Tokens {

@@ -1,16 +1,17 @@
-//! Runs a schedule on data the obvious way: every rank's buffers, messages and folds, without a network.
+//! Reference execution of a schedule on data: every rank's buffers, messages and folds, without a
+//! network.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use tutti_schedule::{ChunkRange, Local, Schedule, Slot, Step};
 use tutti_units::ids::RankId;
 
-/// The slots of a rank that have been written to, and messages on their way by (source, destination).
+/// The written slots of a rank, and messages in flight by (source, destination).
 type Slots<T> = BTreeMap<Slot, Vec<T>>;
 type Queues<T> = BTreeMap<(RankId, RankId), VecDeque<Vec<T>>>;
 
-/// What each rank's result slot holds in the end, given one payload per rank that the chunks divide evenly. A
-/// fold is `operator(operator(x1, x2), x3)` and so on, element by element.
+/// Returns the final result slot of each rank, given one payload per rank that the chunks divide
+/// evenly. A fold is `operator(operator(x1, x2), x3)` and so on, element by element.
 #[expect(clippy::too_many_lines, reason = "the complete machine, in the order of a step")]
 pub(crate) fn execute<T: Copy + Default>(
     schedule: &dyn Schedule,
@@ -24,7 +25,7 @@ pub(crate) fn execute<T: Copy + Default>(
     let mut slots: Vec<Slots<T>> =
         inputs.iter().map(|input| BTreeMap::from([(Slot::DATA, input.clone())])).collect();
     let mut queues = Queues::new();
-    // By rank, the next step, and whether its messages are sent.
+    // By rank, the next step, and whether its messages were sent.
     let mut at = vec![(0, false); inputs.len()];
     let mut moved = true;
     while std::mem::take(&mut moved) {
@@ -40,9 +41,9 @@ pub(crate) fn execute<T: Copy + Default>(
                     queues.entry((rank, message.peer)).or_default().push_back(values);
                 }
                 moved |= !std::mem::replace(sent, true);
-                let wanted = |peer| step.recvs.iter().filter(|recv| recv.peer == peer).count();
+                let expected = |peer| step.recvs.iter().filter(|recv| recv.peer == peer).count();
                 let there = |peer| queues.get(&(peer, rank)).map_or(0, VecDeque::len);
-                if step.recvs.iter().any(|recv| there(recv.peer) < wanted(recv.peer)) {
+                if step.recvs.iter().any(|recv| there(recv.peer) < expected(recv.peer)) {
                     break;
                 }
                 for recv in &step.recvs {

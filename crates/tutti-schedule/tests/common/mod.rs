@@ -1,37 +1,38 @@
-//! What a schedule can come to, by a slow and obvious interpreter that tries every interleaving.
+//! A slow and simple interpreter of a schedule that tries every interleaving.
 //!
-//! It takes the messages of a step for what MPI makes of non-blocking calls: all sends and receives are posted
-//! together. From then on each chunk of a send may be read at any moment until the step ends, and each chunk that was
-//! read may be written to the receiver's slot at any moment from the posting of the receive until its step ends.
-//! A step ends when its sends are read and its receives written; then its local ops run. Buffers are unlimited.
+//! It models the messages of a step as non-blocking MPI calls: all sends and receives are posted
+//! together. From then on each chunk of a send may be read at any moment until the step ends. Each
+//! chunk that was read may be written to the receiver's slot at any moment from the posting of the
+//! receive until its step ends. A step ends when its sends are read and its receives written; then
+//! its local ops run. Buffers are unlimited.
 //!
-//! Two accesses can only matter to each other when they are to the same chunk of the same slot of a rank, in the same
-//! step, and one of them is a write. The search branches there alone and makes all other moves at once; [`at_random`]
-//! makes every move by itself, in any order, to check that.
+//! Two accesses can conflict only if they are to the same chunk of the same slot of a rank, in the
+//! same step, and one of them is a write. The search branches only there and makes all other moves
+//! at once; [`at_random`] makes every move separately, in any order, to check that.
 #![allow(unreachable_pub, reason = "a module of a test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tutti_schedule::collective::Wanted;
+use tutti_schedule::collective::Postcondition;
 use tutti_schedule::{Local, Message, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-/// A value: equal ids are equal bits, whatever is sent.
+/// A value: equal ids are equal bits, whatever data is sent.
 pub type Id = usize;
 
-/// How a run ends.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
-    /// Every rank has ended: the result slot of each rank, chunk by chunk.
+    /// Every rank has finished: the result slot of each rank, chunk by chunk.
     Results(Vec<Vec<Option<Id>>>),
-    /// Something that no schedule may do, or ranks that wait for ever.
+    /// An access that is never allowed, or ranks that wait forever.
     Fault(&'static str),
 }
 
 /// An access of a message to a chunk of a rank's slot.
 type Placement = (usize, Slot, u32);
 
-/// All that a search has seen.
+/// The results of a search.
 pub struct Seen {
     pub endings: BTreeSet<Ending>,
     /// Whether a chunk of a send was read after a receive of its step had overwritten it.
@@ -45,23 +46,23 @@ struct Moving {
     from: usize,
     to: usize,
     send: (Slot, u32),
-    /// The receive, once it is posted: where to, and how many chunks.
+    /// The receive, once posted: its slot and first chunk.
     recv: Option<(Slot, u32)>,
-    /// Of each chunk: what was read, and whether it was written.
+    /// For each chunk: the value read, and whether it was written.
     chunks: Vec<(Option<Id>, bool)>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct State {
     memory: BTreeMap<Placement, Id>,
-    /// Of each rank: its step, and whether that is posted.
+    /// For each rank: its step, and whether it is posted.
     at: Vec<(usize, bool)>,
     moving: Vec<Moving>,
     /// Receives that are posted before their sends, by source and destination.
     open: Vec<(usize, usize, Run)>,
 }
 
-/// Chunks of a slot: the first, and how many.
+/// Chunks of a slot: the first, and the number.
 type Run = (Slot, u32, usize);
 
 /// Reads (false) or writes (true) a chunk of a message.
@@ -72,7 +73,7 @@ type Move = (usize, usize, bool);
 struct Values {
     leaves: BTreeMap<(u32, u32), Id>,
     folds: BTreeMap<Vec<Id>, Id>,
-    /// How often each contribution is in each value.
+    /// The number of times each contribution is in each value.
     holds: Vec<BTreeMap<(u32, u32), u32>>,
 }
 
@@ -138,7 +139,7 @@ impl Interpreter {
         State { memory, at, moving: Vec::new(), open: Vec::new() }
     }
 
-    /// Tries every interleaving, or as many as reach `most` states.
+    /// Tries every interleaving, up to `most` states.
     pub fn search(&mut self, most: usize) {
         let mut known = BTreeSet::new();
         let mut stack = vec![self.start()];
@@ -169,7 +170,8 @@ impl Interpreter {
         }
     }
 
-    /// Makes all moves that matter to no other: posts, ends of steps, accesses that nothing else touches.
+    /// Makes all moves that cannot conflict: posts, ends of steps, accesses to chunks of one
+    /// message only.
     fn settle(&mut self, state: &mut State) -> Result<(), &'static str> {
         loop {
             let before = state.clone();
@@ -188,7 +190,7 @@ impl Interpreter {
         }
     }
 
-    /// Whether another message of the step touches what a move touches, and one of them writes.
+    /// Returns whether another message of the step accesses the same chunk, and one of them writes.
     fn matters(&self, state: &State, (which, chunk, writes): Move) -> bool {
         let (rank, slot, chunk) = state.moving[which].place(chunk, writes);
         let (step, _) = state.at[rank];
@@ -216,7 +218,7 @@ impl Interpreter {
         }
         let run = |recv: &Message| (recv.slot, recv.chunks.start, recv.chunks.len() as usize);
         state.open.extend(step.recvs.iter().map(|recv| (recv.peer.index(), rank, run(recv))));
-        // The k-th send from one rank to another meets the k-th receive.
+        // The k-th send from one rank to another matches the k-th receive.
         let mut at = 0;
         while at < state.open.len() {
             let (from, to, (slot, start, count)) = state.open[at];
@@ -235,7 +237,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Ends the step of a rank, if its messages are through.
+    /// Ends the step of a rank if its messages are complete.
     fn end(&mut self, state: &mut State, rank: usize) -> Result<(), &'static str> {
         let (at, is_posted) = state.at[rank];
         let waits = |one: &Moving| {
@@ -319,7 +321,7 @@ impl Interpreter {
         Ending::Results((0..state.at.len()).map(of_rank).collect())
     }
 
-    /// One run in which every move is made by itself, in an order that `draw` picks.
+    /// Runs once with every move made separately, in an order chosen by `draw`.
     pub fn at_random(&mut self, mut draw: impl FnMut(usize) -> usize) -> Ending {
         let mut state = self.start();
         loop {
@@ -352,24 +354,24 @@ impl Interpreter {
         (0..state.at.len()).try_for_each(|rank| self.step_of(state, rank))
     }
 
-    /// Whether an ending is what the collective asks for.
+    /// Returns whether an ending satisfies the collective's postcondition.
     pub fn is_right(&self, ending: &Ending) -> bool {
         let Ending::Results(results) = ending else { return false };
         let Shape { collective, ranks, chunks, .. } = self.shape;
         let right = |rank: u32, chunk: u32| {
             let held = results[rank as usize][chunk as usize].map(|id| &self.values.holds[id]);
-            let each_once = |wanted: BTreeSet<(u32, u32)>| {
+            let each_once = |expected: BTreeSet<(u32, u32)>| {
                 held.is_some_and(|held| {
-                    held.values().all(|&count| count == 1) && held.keys().copied().eq(wanted)
+                    held.values().all(|&count| count == 1) && held.keys().copied().eq(expected)
                 })
             };
             match collective.after(RankId(rank), chunk, ranks, chunks) {
-                Wanted::Anything => true,
-                Wanted::One(one) => each_once(BTreeSet::from([(one.origin.0, one.chunk)])),
-                Wanted::SumOfAll { chunk } => {
+                Postcondition::Anything => true,
+                Postcondition::One(one) => each_once(BTreeSet::from([(one.origin.0, one.chunk)])),
+                Postcondition::SumOfAll { chunk } => {
                     each_once((0..ranks).map(|rank| (rank, chunk)).collect())
                 }
-                Wanted::FromAll { .. } => held.is_some_and(|held| {
+                Postcondition::FromAll { .. } => held.is_some_and(|held| {
                     let origins: BTreeSet<u32> = held.keys().map(|&(origin, _)| origin).collect();
                     origins.len() == ranks as usize
                 }),
@@ -380,7 +382,7 @@ impl Interpreter {
 }
 
 impl State {
-    /// The accesses that can happen now.
+    /// Returns the currently possible accesses.
     fn moves(&self) -> Vec<Move> {
         let mut found = Vec::new();
         for (which, one) in self.moving.iter().enumerate() {
@@ -407,7 +409,7 @@ impl Moving {
         (rank, slot, start + chunk)
     }
 
-    /// Whether it has written this place.
+    /// Returns whether it has written this place.
     fn has_written(&self, place: Placement) -> bool {
         let written = |chunk: usize| self.chunks[chunk].1 && self.place(chunk, true) == place;
         self.recv.is_some() && (0..self.chunks.len()).any(written)

@@ -1,7 +1,7 @@
-//! A topology as numbers: how much each link carries, in whole multiples of one rate.
+//! The links of a topology as integer capacities, in multiples of one rate.
 //!
-//! The edges of a [`tutti_topology::Topology`] with parallel links added up and rates as whole numbers: what
-//! [`FlowGraph`]s with further edges, scaled and reversed, are made of.
+//! Parallel links of a [`tutti_topology::Topology`] are added up. [`FlowGraph`]s are built from
+//! these edges, with further edges, scaled or reversed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ pub(super) struct Capacities {
     pub(super) ranks: u32,
     /// (from, to, capacity), ascending.
     pub(super) edges: Vec<(u32, u32, u128)>,
-    /// A capacity of `unit` is a byte per picosecond.
+    /// The capacity that equals one byte per picosecond.
     unit: u128,
 }
 
 impl Capacities {
-    /// Of the whole graph, whose first NPUs host the ranks. Where the rates have no common measure, they
-    /// are rounded up, by less than one part in 2^30 of the greatest.
+    /// Returns the capacities of a graph whose first NPUs host the ranks. Rates without a common
+    /// measure are rounded up, by less than one part in 2^30 of the greatest.
     pub(super) fn of(topology: &Topology, ranks: u32) -> Capacities {
         let rates: BTreeSet<(u64, u64)> =
             topology.links().map(|link| topology.parameters(link).rate.fraction()).collect();
@@ -40,21 +40,22 @@ impl Capacities {
         Capacities { vertices: topology.vertex_count(), ranks, edges, unit }
     }
 
-    /// The same links the other way round.
+    /// Returns the same links in the opposite direction.
     pub(super) fn reversed(&self) -> Capacities {
         let mut edges: Vec<_> = self.edges.iter().map(|&(a, b, c)| (b, a, c)).collect();
         edges.sort_unstable();
         Capacities { edges, ..*self }
     }
 
-    /// Where the edges from a vertex lead, and how much they carry.
+    /// Returns the destinations and capacities of the edges from a vertex.
     pub(super) fn leaving(&self, vertex: u32) -> impl Iterator<Item = (u32, u128)> + '_ {
         let first = self.edges.partition_point(|&(from, ..)| from < vertex);
         let leaving = self.edges[first..].iter().take_while(move |&&(from, ..)| from == vertex);
         leaving.map(|&(_, to, capacity)| (to, capacity))
     }
 
-    /// For flows, with further edges; vertices beyond the graph's are `vertices` and `vertices + 1`.
+    /// Returns a flow graph with further edges; additional vertices are `vertices` and
+    /// `vertices + 1`.
     pub(super) fn flow(
         &self,
         times: u128,
@@ -64,14 +65,14 @@ impl Capacities {
         FlowGraph::new(self.vertices + 2, edges.chain(more))
     }
 
-    /// What leaves a set of vertices.
+    /// Returns the capacity of the edges that leave a set of vertices.
     pub(super) fn exit(&self, inside: impl Fn(u32) -> bool) -> u128 {
         let leaves = self.edges.iter().filter(|(from, to, _)| inside(*from) && !inside(*to));
         leaves.map(|(.., capacity)| capacity).sum()
     }
 
-    /// The time per byte of a payload of which `parts / of` has to go over links of this capacity in
-    /// all; rounded down where the fraction does not fit.
+    /// Returns the time per byte of a payload of which `parts / of` has to pass links of this total
+    /// capacity; rounded down if the fraction does not fit.
     pub(super) fn time(&self, parts: u128, of: u128, capacity: u128) -> TimePerByte {
         let mut ps = parts * self.unit;
         let mut bytes = of * capacity;
@@ -86,7 +87,7 @@ impl Capacities {
     }
 }
 
-/// The unit in which every rate is whole; a rough one where that would be too fine.
+/// Returns the unit in which every rate is an integer; an approximate one if that is too fine.
 fn common_unit(rates: &BTreeSet<(u64, u64)>) -> u128 {
     let mut unit: u128 = 1;
     for &(ps, _) in rates {

@@ -1,27 +1,28 @@
-//! The worst division of the ranks into groups for all_reduce: of all divisions, the one with the least
-//! (B(X_1) + ... + B(X_k)) / (k - 1), found exactly.
+//! The worst partition of the ranks into groups for all_reduce: the exact minimum of (B(X_1) +
+//! ... + B(X_k)) / (k - 1) over all partitions.
 //!
-//! Whether a division has less than a ratio P / q is asked of all divisions at once: is there one with
-//! q (B(X_1) + ... + B(X_k)) - k P < -P? What a set of ranks is worth, h(X) = q B(X) - P, is submodular, so the
-//! least sum over all divisions is found greedily (Edmonds' algorithm for what is called Dilworth's
-//! truncation: Schrijver, "Combinatorial Optimization", 2003, chapter 48; for the strength of a graph
-//! Cunningham 1985). Rank by rank, y(r) is the least of h(X) - y(X without r) over the sets X of r and ranks before
-//! it, a smallest cut; all groups that this X meets become one with r. At the end the sum of y is the least sum, and
-//! the groups are a division that has it. Its ratio is asked next, until there is none below (Dinkelbach).
+//! One test covers all partitions: is there one with ratio below P / q, that is, q (B(X_1) + ... +
+//! B(X_k)) - k P < -P? The weight of a set of ranks, h(X) = q B(X) - P, is submodular, so the
+//! minimum sum over all partitions is found greedily. This is Edmonds' algorithm for Dilworth's
+//! truncation (Schrijver, "Combinatorial Optimization", 2003, chapter 48; for the strength of a
+//! graph, Cunningham 1985). Rank by rank, y(r) is the minimum of h(X) - y(X without r), a minimum
+//! cut. X ranges over the sets of r and earlier ranks. All groups that intersect this X merge with
+//! r. At the end the sum of y is the minimum sum, and the groups form a partition that attains it.
+//! Its ratio is tested next, until no partition is below it (Dinkelbach).
 
 use super::capacity::Capacities;
 use super::own_cuts;
 
-/// A group of a division.
+/// A group of a partition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
-    /// Ranks in it.
+    /// The number of ranks in it.
     pub(super) ranks: u128,
-    /// The least that leaves a set of vertices with just these ranks.
+    /// The minimum capacity that leaves a set of vertices with exactly these ranks.
     pub(super) exit: u128,
 }
 
-/// The division with the least exits of all groups over the number of groups less one.
+/// Returns the partition with the minimum total exit capacity per number of groups less one.
 pub(super) fn worst(caps: &Capacities) -> Vec<Group> {
     let alone = own_cuts(caps).into_iter().map(|exit| Group { ranks: 1, exit });
     let mut found: Vec<Group> = alone.collect();
@@ -31,18 +32,18 @@ pub(super) fn worst(caps: &Capacities) -> Vec<Group> {
     found
 }
 
-/// What leaves the groups of a division, in all.
+/// Returns the total capacity that leaves the groups of a partition.
 pub(super) fn exits(groups: &[Group]) -> u128 {
     groups.iter().map(|group| group.exit).sum()
 }
 
-/// A group that is being joined: its ranks, and the sum of what they are worth.
+/// A group under construction: its ranks, and the sum of their weights.
 struct Part {
     ranks: Vec<u32>,
     worth: i128,
 }
 
-/// A division with less ratio than another; `None` where that one has the least.
+/// Returns a partition with a smaller ratio than `than`; `None` if `than` is minimal.
 fn worse(caps: &Capacities, than: &[Group]) -> Option<Vec<Group>> {
     let ratio = Ratio { exits: exits(than), apart: than.len() as u128 - 1 };
     let mut worth: Vec<i128> = Vec::new();
@@ -66,21 +67,22 @@ fn worse(caps: &Capacities, than: &[Group]) -> Option<Vec<Group>> {
     less.then(|| parts.iter().map(|part| ratio.group(part)).collect())
 }
 
-/// P / q: exits of all groups over their number less one.
+/// P / q: the exits of all groups over their number less one.
 struct Ratio {
     exits: u128,
     apart: u128,
 }
 
 impl Ratio {
-    /// The set of a rank and some before it whose h, less what these are worth, is least: the vertices,
-    /// and how much that is.
+    /// Returns the set of a rank and earlier ranks that minimises h less the ranks' weights: its
+    /// vertices, and that minimum.
     fn least_with(&self, caps: &Capacities, rank: u32, worth: &[i128]) -> (Vec<bool>, i128) {
         let source = u32::try_from(caps.vertices).unwrap_or(u32::MAX - 1);
         let sink = source + 1;
         let capacity: u128 = caps.edges.iter().map(|(.., capacity)| capacity).sum();
         let all = capacity * self.apart + worth.iter().map(|one| one.unsigned_abs()).sum::<u128>();
-        // To leave out what is worth something costs that much; so does taking in what is a burden.
+        // Excluding a rank of positive weight costs that weight; including one of negative weight
+        // does too.
         let before = (0..).zip(worth).map(|(other, &worth)| match worth {
             0.. => (source, other, worth.unsigned_abs()),
             _ => (other, sink, worth.unsigned_abs()),
@@ -89,11 +91,11 @@ impl Ratio {
         let ends = before.chain(after).chain([(source, rank, all + 1)]);
         let mut graph = caps.flow(self.apart, ends);
         let cut = graph.most(source, sink).cast_signed();
-        let wanted: i128 = worth.iter().copied().filter(|&worth| worth > 0).sum();
-        (graph.source_side(), cut - wanted - self.exits.cast_signed())
+        let positive: i128 = worth.iter().copied().filter(|&worth| worth > 0).sum();
+        (graph.source_side(), cut - positive - self.exits.cast_signed())
     }
 
-    /// A part whose ranks are together worth q B(X) - P.
+    /// Returns a group whose ranks have the total weight q B(X) - P.
     fn group(&self, part: &Part) -> Group {
         let exit = (part.worth + self.exits.cast_signed()).unsigned_abs() / self.apart;
         Group { ranks: part.ranks.len() as u128, exit }

@@ -1,16 +1,17 @@
-//! Maximum flow by Dinic's algorithm: shortest augmenting paths, a whole layer of them at a time.
+//! Maximum flow by Dinic's algorithm: shortest augmenting paths, one layered network at a time.
 //!
-//! The residual graph is not a [`tutti_topology::Topology`]: every edge has an arc back that takes flow back, and
-//! the capacities left change with every path. The searches of a bound walk it up to 60 million times.
+//! The residual graph is not a [`tutti_topology::Topology`]: every edge has a reverse arc, and the
+//! residual capacities change with every path. The searches of a bound visit it up to 60 million
+//! times.
 
 use std::collections::VecDeque;
 
 use tutti_topology::search::starts;
 
-/// A directed graph with capacities, and the flow that was found in it last.
+/// A directed graph with capacities, and the flow found last.
 pub(super) struct FlowGraph {
-    /// Arcs that leave vertex v: `order[first[v]..first[v + 1]]`. Arc 2 i is edge i, arc 2 i + 1 its
-    /// reverse, which takes flow back.
+    /// The arcs that leave vertex v: `order[first[v]..first[v + 1]]`. Arc 2 i is edge i, and arc 2
+    /// i + 1 its reverse.
     first: Vec<u32>,
     order: Vec<u32>,
     to: Vec<u32>,
@@ -23,7 +24,7 @@ pub(super) struct FlowGraph {
 const UNREACHED: u32 = u32::MAX;
 
 impl FlowGraph {
-    /// Vertices `0..vertices`, edges as (from, to, capacity).
+    /// `vertices` vertices, `0..vertices`; edges as (from, to, capacity).
     pub(super) fn new(
         vertices: usize,
         edges: impl IntoIterator<Item = (u32, u32, u128)>,
@@ -53,7 +54,7 @@ impl FlowGraph {
         }
     }
 
-    /// The most that can flow from one vertex to another; any flow found before is forgotten.
+    /// Returns the maximum flow from one vertex to another; discards any earlier flow.
     pub(super) fn most(&mut self, source: u32, sink: u32) -> u128 {
         self.left.clone_from(&self.capacity);
         let mut total = 0;
@@ -70,7 +71,7 @@ impl FlowGraph {
         total
     }
 
-    /// The vertices on the source's side of the smallest cut that the last flow shows.
+    /// Returns the vertices on the source's side of the minimum cut of the last flow.
     pub(super) fn source_side(&self) -> Vec<bool> {
         self.level.iter().map(|&level| level != UNREACHED).collect()
     }
@@ -92,7 +93,7 @@ impl FlowGraph {
         &self.level
     }
 
-    /// Sends flow along one path through the layers; zero when none is left.
+    /// Sends flow along one path through the layers; returns zero if none is left.
     fn push(&mut self, source: u32, sink: u32) -> u128 {
         let mut path: Vec<u32> = Vec::new();
         let mut at = source as usize;
@@ -114,7 +115,7 @@ impl FlowGraph {
                     path.push(u32::try_from(arc).expect("arcs are counted in 32 bits"));
                     at = to;
                 }
-                // A dead end: back by one, over the arc that led here.
+                // A dead end: go back over the arc that led here.
                 (None, Some(arc)) => {
                     at = self.to[arc as usize ^ 1] as usize;
                     self.next[at] += 1;
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The smallest cut by trying all of them.
+    /// Returns the minimum cut by trying all of them.
     fn least_cut(vertices: u32, edges: &[(u32, u32, u128)], source: u32, sink: u32) -> u128 {
         let sides = (0..1_u32 << vertices).filter(|s| s >> source & 1 == 1 && s >> sink & 1 == 0);
         let across = |side: u32| {

@@ -1,15 +1,16 @@
-//! What a schedule asks of the links: beside the limit, how close to it the most loaded link is.
+//! The load of a schedule on the links: the time of the most loaded link, to compare with the
+//! limit.
 
 use crate::{Schedule, Step};
 use tutti_topology::{Routes, TopologyError};
 use tutti_units::TimePerByte;
 use tutti_units::ids::{LinkId, RankId};
 
-/// The time per byte of the size for which the most loaded link is busy when a schedule's messages take
-/// these routes. No run in which messages share links is faster.
+/// Returns the time per byte of the size for which the most loaded link is busy when a schedule's
+/// messages follow these routes. It is a lower bound of every run in which messages share links.
 ///
 /// # Errors
-/// When the topology has fewer NPUs than the schedule has ranks.
+/// If the topology has fewer NPUs than the schedule has ranks.
 pub fn most_loaded(schedule: &dyn Schedule, routes: &Routes) -> Result<TimePerByte, TopologyError> {
     let shape = schedule.shape();
     let topology = routes.topology();
@@ -21,7 +22,7 @@ pub fn most_loaded(schedule: &dyn Schedule, routes: &Routes) -> Result<TimePerBy
             schedule.step(rank, index, &mut step);
             for message in &step.sends {
                 for link in routes.path(rank, message.peer)? {
-                    // Of links side by side that are shared, the first stands for all.
+                    // The first of several shared parallel links represents all of them.
                     let first = routes.bundle(link).next().unwrap_or(link);
                     chunks[first.index()] += u64::from(message.chunks.len());
                 }
@@ -35,7 +36,7 @@ pub fn most_loaded(schedule: &dyn Schedule, routes: &Routes) -> Result<TimePerBy
     Ok(busy.max().unwrap_or(TimePerByte::ZERO))
 }
 
-/// In lowest terms; rounded down where they do not fit.
+/// Returns the fraction in lowest terms; rounded down if it does not fit.
 fn fraction(mut ps: u128, mut bytes: u128) -> TimePerByte {
     while ps.max(bytes) > u128::from(u64::MAX) {
         ps >>= 1;

@@ -1,45 +1,46 @@
-//! What the links of a graph allow: no schedule of a collective moves its bytes in less time.
+//! The lower bound of a collective's time from the links of a graph.
 //!
-//! Nothing is assumed but that a link carries at most its rate, in each direction by itself, that NPUs
-//! forward and fold, and that switches forward only. N ranks, a payload of S bytes by the convention of
-//! [`crate::collective`], B(X) the capacity of the links that leave a set X of vertices, |X| the ranks
-//! in it. Each byte that has to get out of X takes its share of B(X):
+//! The bound assumes only that a link carries at most its rate in each direction, that NPUs forward
+//! and fold, and that switches only forward. N is the number of ranks, S the payload in bytes by
+//! the convention of [`crate::collective`]. B(X) is the capacity of the links that leave a set X of
+//! vertices, and |X| the number of ranks in X. The bytes that have to leave X share B(X):
 //!
-//! | collective | out of X | limit |
-//! |---|---|---|
-//! | all_gather | the \|X\| shards that are held in it | max over X of \|X\| S / (N B(X)) |
-//! | gather | the same, for X without the root | the same |
-//! | reduce_scatter | one value for each shard that belongs outside | (N - \|X\|) S / (N B(X)) |
-//! | scatter | the shards that belong outside, for X with the root | the same |
-//! | broadcast | the payload, for X with the root | S / B(X) |
-//! | reduce | one value for each element, for X without the root | S / B(X) |
-//! | all_reduce | one value for each element, out of X and out of the rest | S / B(X) |
-//! | all_to_all | what its ranks send to the others | \|X\| (N - \|X\|) S / (N B(X)) |
+//! - all_gather: the |X| shards held in X. Limit: max over X of |X| S / (N B(X)).
+//! - gather: the same, for X without the root.
+//! - reduce_scatter: one value for each shard that belongs outside. Limit: (N - |X|) S / (N B(X)).
+//! - scatter: the shards that belong outside, for X with the root. Limit: the same.
+//! - broadcast: the payload, for X with the root. Limit: S / B(X).
+//! - reduce: one value for each element, for X without the root. Limit: S / B(X).
+//! - all_reduce: one value for each element, out of X and out of the rest. Limit: S / B(X).
+//! - all_to_all: the parts of its ranks for other ranks. Limit: |X| (N - |X|) S / (N B(X)).
 //!
-//! **The worst X** of the first six is found exactly. A set of the least B(X) / |X| is found by Dinkelbach's
-//! iteration: with a source that feeds y into every rank, N y flow to each rank if and only if no set has
-//! less than y per rank; else the smallest cut is one that has less. That this limit can be reached is a
-//! theorem (Zhao et al., "ForestColl", 2024, from Edmonds' packing of arborescences), and for broadcast
-//! and reduce it is Edmonds' own.
+//! **The worst X** of the first six is found exactly, by Dinkelbach's iteration on B(X) / |X|. With
+//! a source that feeds y into every rank, the flow to each rank is N y if and only if no set has
+//! less than y per rank. Otherwise the minimum cut is a set with less. This limit is attainable
+//! (Zhao et al., "ForestColl", 2024, from Edmonds' packing of arborescences); for broadcast and
+//! reduce this is Edmonds' theorem.
 //!
-//! **all_reduce.** Divide the ranks into k groups; X_i is any set of vertices with just the ranks of group i,
-//! and switches. A group knows what one of its ranks knows. Every element takes 2 (k - 1) messages from one group
-//! to another at least: until the first group knows the contributions of all, every other has sent one that
-//! arrived, and afterwards every other receives one. (With one rank per group this is Harary and Schwenk's
-//! bound on one-way gossip, 1974.) A message from group i takes its share of B(X_i), whatever the other
-//! sets are, hence 2 (k - 1) S / (B(X_1) + ... + B(X_k)), and the same with what enters. The worst of all
-//! divisions is found exactly (`division`). Where every link has one back and joins two ranks, that can be
-//! reached, by trees that chunks go up and down (Tutte 1961; Nash-Williams 1961). It holds only while
-//! values are folded at NPUs: switches that fold can do better.
+//! **all_reduce.** Partition the ranks into k groups; X_i is any set of vertices with exactly the
+//! ranks of group i, and switches. A group holds what any of its ranks holds. Every element takes
+//! at least 2 (k - 1) messages between groups. Until the first group has the contributions of all,
+//! every other group has sent one that arrived; afterwards every other group receives one. (With
+//! one rank per group this is Harary and Schwenk's bound on one-way gossip, 1974.) A message from
+//! group i uses its share of B(X_i), whatever the other sets are. This gives 2 (k - 1) S /
+//! (B(X_1) + ... + B(X_k)), and the same with the capacity that enters. The worst partition is
+//! found exactly (`division`). If every link has a reverse link and connects two ranks, the bound
+//! is attainable, by trees that chunks traverse up and down (Tutte 1961; Nash-Williams 1961). It
+//! holds only while values are folded at NPUs: switches that fold can be faster.
 //!
-//! For the other collectives, divisions say no more than their groups: what k groups must send in all, over
-//! what leaves them in all, is at most the largest of the k fractions. all_reduce differs because which group
-//! knows first is open, so that a group by itself needs no more than S, but all of them 2 (k - 1) S.
+//! For the other collectives, partitions add nothing to their groups. The bytes that k groups must
+//! send, over the capacity that leaves them, is at most the largest of the k fractions. The bound
+//! of all_reduce differs because any group may complete first: one group alone needs only S, but
+//! all of them need 2 (k - 1) S.
 //!
-//! **all_to_all** has no such theorem. Sets that are tried: single ranks, the groups of the worst division for
-//! all_reduce, what holds together when all links below a rate are taken away, and ranks below a number. And
-//! lengths are counted: with any length for each link, the bytes of all pairs times their distance fit into
-//! the links' rates times their lengths. Lengths of 1 and of the time per byte are tried.
+//! **all_to_all** has no such theorem. The sets tried are single ranks, the groups of the worst
+//! partition for all_reduce, the components without the links below a rate, and ranks below a
+//! number. A second bound uses lengths: for any length of each link, the bytes of all pairs times
+//! their distance are at most the links' rates times their lengths. Lengths of 1 and of the time
+//! per byte are tried.
 
 mod capacity;
 mod division;
@@ -57,11 +58,11 @@ use crate::collective::Collective;
 use tutti_topology::Topology;
 use tutti_units::TimePerByte;
 
-/// Above this product of ranks and links only each rank's own links are looked at.
+/// Above this product of ranks and links only each rank's links are checked.
 const MOST_WORK: u64 = 60_000_000;
 
-/// The least time per byte of the collective's size on the first `ranks` NPUs of a topology, by its links
-/// alone. A limit that is provable, though not always the best that is.
+/// Returns the minimum time per byte of the collective's size on the first `ranks` NPUs of a
+/// topology, from its links alone. The bound is proved, but not always tight.
 #[must_use]
 pub fn by_links(collective: Collective, ranks: u32, topology: &Topology) -> TimePerByte {
     let ranks = ranks.min(topology.npus());
@@ -87,7 +88,7 @@ pub fn by_links(collective: Collective, ranks: u32, topology: &Topology) -> Time
     }
 }
 
-/// From each rank's own links, for graphs too large to look at all cuts.
+/// Returns the limit from each rank's links, for graphs too large for all cuts.
 fn roughly(collective: Collective, out: &Capacities, back: &Capacities) -> TimePerByte {
     let n = u128::from(out.ranks);
     let ends = |caps: &Capacities| {
@@ -107,7 +108,7 @@ fn roughly(collective: Collective, out: &Capacities, back: &Capacities) -> TimeP
     }
 }
 
-/// Every rank's shard to each of `targets`: the largest |X| S / (N B(X)) over the sets that lack one.
+/// All shards to each of `targets`: the largest |X| S / (N B(X)) over the sets that lack a target.
 fn gathered(caps: &Capacities, targets: impl Iterator<Item = u32> + Clone) -> TimePerByte {
     let n = u128::from(caps.ranks);
     let source = u32::try_from(caps.vertices).unwrap_or(u32::MAX);
@@ -115,7 +116,7 @@ fn gathered(caps: &Capacities, targets: impl Iterator<Item = u32> + Clone) -> Ti
         caps.flow(members, (0..caps.ranks).map(|rank| (source, rank, exit)))
     };
     let alone = |target: u32| (caps.exit(|vertex| vertex != target), n - 1);
-    // The worst set so far: what leaves it, and how many ranks are in it.
+    // The worst set so far: its exit capacity and its number of ranks.
     let mut worst = targets.clone().map(alone).min().unwrap_or((1, 1));
     let mut graph = feeding(worst);
     for target in targets {
@@ -130,7 +131,7 @@ fn gathered(caps: &Capacities, targets: impl Iterator<Item = u32> + Clone) -> Ti
     caps.time(worst.1, n, worst.0)
 }
 
-/// The whole payload from one rank to every other.
+/// The full payload from one rank to every other rank.
 fn spread(caps: &Capacities, root: u32) -> TimePerByte {
     let mut graph = caps.flow(1, []);
     let others = (0..caps.ranks).filter(|&rank| rank != root);
@@ -139,7 +140,8 @@ fn spread(caps: &Capacities, root: u32) -> TimePerByte {
 }
 
 fn all_reduced(out: &Capacities, back: &Capacities) -> TimePerByte {
-    // A set with ranks on both sides parts rank 0 from some other rank, one way or the other.
+    // A set with ranks on both sides separates rank 0 from some other rank, in one of the
+    // directions.
     let halves = spread(out, 0).max(spread(back, 0));
     let divided = |caps: &Capacities| {
         let groups = division::worst(caps);
@@ -150,8 +152,8 @@ fn all_reduced(out: &Capacities, back: &Capacities) -> TimePerByte {
     halves.max(divided(out)).max(entering)
 }
 
-/// For each rank the least that leaves a set with no other rank in it. These sets can be chosen apart from
-/// one another: what two have in common can be left out of one of them.
+/// Returns for each rank the minimum capacity that leaves a set with no other rank in it. These
+/// sets can be chosen independently: the intersection of two can be removed from one of them.
 fn own_cuts(caps: &Capacities) -> Vec<u128> {
     let sink = u32::try_from(caps.vertices).unwrap_or(u32::MAX);
     let all: u128 = caps.edges.iter().map(|(.., capacity)| capacity).sum();

@@ -4,7 +4,7 @@ use tutti_topology::{Builder, LinkParameters, build};
 use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time};
 
-/// Links of a byte per `ps` picoseconds.
+/// Links of one byte per `ps` picoseconds.
 fn every(ps: u64) -> LinkParameters {
     LinkParameters::new(TimePerByte::new(ps, 1).unwrap(), Time::ZERO)
 }
@@ -15,9 +15,12 @@ fn limit(collective: Collective, notation: &str, ps: u64) -> TimePerByte {
 }
 
 /// Derivations, for links of 1 ps per byte and S = 1:
-/// ring of 8: two links enter the last rank, 7/8 / 2; all_reduce by single ranks: 2 x 7 / (8 x 2).
-/// torus of 4 x 4: 15/16 / 4, and 2 x 15 / 64. mesh of 4 x 4: 15/16 / 2 into a corner; 48 links, 2 x 15 / 48.
-/// switch of 8: one link each, 7/8 and 2 x 7/8. fully connected 8: 7/8 / 7, and 2 x 7 / 56.
+/// - Ring of 8: two links enter the last rank, 7/8 / 2; all_reduce by single ranks: 2 x 7 / (8 x
+///   2).
+/// - Torus of 4 x 4: 15/16 / 4, and 2 x 15 / 64.
+/// - Mesh of 4 x 4: 15/16 / 2 into a corner; 48 links, 2 x 15 / 48.
+/// - Switch of 8: one link each, 7/8 and 2 x 7/8.
+/// - Fully connected 8: 7/8 / 7, and 2 x 7 / 56.
 #[test]
 fn known_graphs_have_known_limits() {
     let fraction = |ps, bytes| TimePerByte::new(ps, bytes).unwrap();
@@ -35,7 +38,7 @@ fn known_graphs_have_known_limits() {
     assert_eq!(limit(Collective::Barrier, "ring:8", 1), TimePerByte::ZERO);
     // Ring of 8: distances add up to 8 x (2 x (1 + 2 + 3) + 4) = 128 eighths over 16 links.
     assert_eq!(limit(Collective::AllToAll, "ring:8", 3), fraction(3, 1));
-    // Root with two links; a corner with two.
+    // A root with two links; a corner with two.
     let root = RankId(5);
     assert_eq!(limit(Collective::Broadcast { root }, "ring:8", 1), fraction(1, 2));
     assert_eq!(limit(Collective::Reduce { root }, "mesh:4x4", 1), fraction(1, 2));
@@ -43,9 +46,9 @@ fn known_graphs_have_known_limits() {
     assert_eq!(limit(Collective::Scatter { root }, "switch:8", 1), fraction(7, 8));
 }
 
-/// Boxes of 4 behind a thin uplink: what matters is what leaves a box.
-/// Links of 1 ps per byte inside, 10 outside. all_gather: 12 of 16 shards enter a box over one link;
-/// all_reduce: 4 boxes, 2 x 3 S over 4 uplinks.
+/// Boxes of 4 behind a slow uplink: the links between boxes are the limit. Links of 1 ps per byte
+/// inside, 10 outside. all_gather: 12 of 16 shards enter a box over one link; all_reduce: 4 boxes,
+/// 2 x 3 S over 4 uplinks.
 #[test]
 fn slow_links_between_boxes_are_the_limit() {
     let topology = build("hierarchical:switch:4/switch:4", &[every(1), every(10)]).unwrap();
@@ -56,8 +59,8 @@ fn slow_links_between_boxes_are_the_limit() {
     assert_eq!(limit(Collective::AllToAll), fraction(10 * 4 * 12, 16));
 }
 
-/// Rings of 16 behind one link each, as fast as those of the rings: no rate tells a ring from the rest. 16 rings,
-/// 2 x 15 S over 16 links. A ring of 5 of them: two links each, 2 x 4 S over 10.
+/// Rings of 16 behind one link each, as fast as the links of the rings: no rate separates the
+/// rings. 16 rings: 2 x 15 S over 16 links. A ring of 5 of them: two links each, 2 x 4 S over 10.
 #[test]
 fn groups_are_found_where_all_links_are_alike() {
     let fraction = |ps, bytes| TimePerByte::new(ps, bytes).unwrap();
@@ -69,7 +72,7 @@ fn groups_are_found_where_all_links_are_alike() {
     }
 }
 
-/// Fewer ranks than NPUs: the others are like switches.
+/// Fewer ranks than NPUs: the other NPUs act as switches.
 #[test]
 fn ranks_are_the_first_npus() {
     let topology = build("ring:8", &[every(1)]).unwrap();
@@ -89,8 +92,8 @@ fn large_graphs_are_limited_by_single_ranks() {
     }
 }
 
-/// A connected graph: a cycle through all vertices, of links of so many ps per byte, and more links; the vertices from `npus` on are
-/// switches.
+/// Returns a connected graph: a cycle through all vertices, with links of that many ps per byte,
+/// and further links; the vertices from `npus` on are switches.
 fn random(
     npus: u32,
     vertices: u32,
@@ -108,7 +111,7 @@ fn random(
     builder.build().unwrap()
 }
 
-/// The limit of a collective by looking at every set of vertices.
+/// Returns the limit of a collective from every set of vertices.
 fn by_all_sets(
     collective: Collective,
     topology: &tutti_topology::Topology,
@@ -120,16 +123,17 @@ fn by_all_sets(
         let inside = |vertex: u32| set >> vertex & 1 == 1;
         let ranks = (0..caps.ranks).filter(|&rank| inside(rank)).count() as u128;
         let exit = caps.exit(inside);
-        let wanted = amount(ranks, set).filter(|_| 0 < ranks && ranks < u128::from(caps.ranks));
-        if let Some(wanted) = wanted {
+        let required = amount(ranks, set).filter(|_| 0 < ranks && ranks < u128::from(caps.ranks));
+        if let Some(required) = required {
             assert!(exit > 0, "{collective} {topology:?}");
-            worst = worst.max(caps.time(wanted, u128::from(caps.ranks), exit));
+            worst = worst.max(caps.time(required, u128::from(caps.ranks), exit));
         }
     }
     worst
 }
 
-/// The least that leaves a set of vertices with just these ranks, for each set of ranks: by looking at all.
+/// Returns, for each set of ranks, the minimum capacity that leaves a set of vertices with exactly
+/// these ranks, by exhaustive search.
 fn exits_of_all(caps: &Capacities) -> Vec<u128> {
     let mut least = vec![u128::MAX; 1 << caps.ranks];
     for set in 0..1_usize << caps.vertices {
@@ -140,8 +144,8 @@ fn exits_of_all(caps: &Capacities) -> Vec<u128> {
     least
 }
 
-/// The least (exits, groups less one), as a fraction, over all divisions of the ranks from `next` on into
-/// groups, with the groups begun so far.
+/// Returns the minimum (exits, groups less one), as a fraction, over all partitions of the ranks
+/// from `next` on into groups, given the groups so far.
 fn least_ratio(exits: &[u128], groups: &mut Vec<usize>, next: u32) -> Option<(u128, u128)> {
     if 1_usize << next == exits.len() {
         let all = groups.iter().map(|&group| exits[group]).sum();
@@ -166,7 +170,7 @@ fn least_ratio(exits: &[u128], groups: &mut Vec<usize>, next: u32) -> Option<(u1
 }
 
 proptest! {
-    /// Up to 7 ranks, which can be divided in 877 ways, and 2 switches.
+    /// Up to 7 ranks, which have 877 partitions, and 2 switches.
     #[test]
     fn the_worst_division_is_found(
         npus in 2_u32..8,
@@ -220,13 +224,14 @@ proptest! {
         ] {
             prop_assert_eq!(by_links(collective, npus, &topology), expected, "{}", collective);
         }
-        // Every set is a limit of all_reduce; groups may be a better one, but not beyond twice all of them.
+        // Every set is a limit of all_reduce; groups may give a better one, but at most twice the
+        // best set's.
         let sets = by_sets(Collective::AllReduce, &|_, _| Some(n));
         let found = by_links(Collective::AllReduce, npus, &topology);
         prop_assert!(found >= sets, "{} {}", found, sets);
         let ps = |limit: TimePerByte| limit.of(Bytes(1 << 40)).ps();
         prop_assert!(ps(found) <= 2 * ps(sets) + 1);
-        // Of all_to_all, only single ranks and the like are looked at.
+        // For all_to_all only single ranks and a few other sets are checked.
         let alone = by_sets(Collective::AllToAll,
             &|x, _| (x == 1 || x == n - 1).then_some(x * (n - x)));
         prop_assert!(by_links(Collective::AllToAll, npus, &topology) >= alone);

@@ -1,4 +1,4 @@
-//! What all_to_all needs of the links, and groups of ranks that fast links hold together.
+//! The limits of all_to_all, and groups of ranks connected by fast links.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::own_cuts;
 use tutti_topology::search::least_costs;
 use tutti_units::TimePerByte;
 
-/// The groups that are left when all links below a capacity are taken away, for each capacity that
+/// Returns the components that remain without the links below a capacity, for each capacity that
 /// leaves more than one.
 fn joined_above_each_rate(caps: &Capacities) -> Vec<Vec<Group>> {
     let rates: BTreeSet<u128> = caps.edges.iter().map(|(.., capacity)| *capacity).collect();
@@ -36,7 +36,7 @@ fn joined(caps: &Capacities, least: u128) -> Vec<Group> {
     groups.into_values().collect()
 }
 
-/// The vertex that stands for the group of another.
+/// Returns the vertex that represents the group of another.
 fn top(parent: &mut [u32], mut vertex: u32) -> u32 {
     while parent[vertex as usize] != vertex {
         let above = parent[parent[vertex as usize] as usize];
@@ -46,8 +46,8 @@ fn top(parent: &mut [u32], mut vertex: u32) -> u32 {
     vertex
 }
 
-/// All_to_all: the largest of the limits of single ranks, of groups, of ranks below and above a number,
-/// and of distances.
+/// all_to_all: returns the largest of the limits of single ranks, of groups, of ranks below and
+/// above a number, and of distances.
 pub(super) fn exchanged(out: &Capacities, back: &Capacities) -> TimePerByte {
     let n = u128::from(out.ranks);
     let limit = |ranks: u128, exit: u128| out.time(ranks * (n - ranks), n, exit);
@@ -65,7 +65,7 @@ pub(super) fn exchanged(out: &Capacities, back: &Capacities) -> TimePerByte {
     worst.max(by_distance(out, |_| 1)).max(by_distance(out, |capacity| 1024 * greatest / capacity))
 }
 
-/// The least that leaves a set with just the ranks below a number in it.
+/// Returns the minimum capacity that leaves a set with exactly the ranks below a number.
 fn exit_below(caps: &Capacities, below: u32) -> u128 {
     let source = u32::try_from(caps.vertices).unwrap_or(u32::MAX - 1);
     let sink = source + 1;
@@ -74,9 +74,9 @@ fn exit_below(caps: &Capacities, below: u32) -> u128 {
     caps.flow(1, (0..caps.ranks).map(end)).most(source, sink)
 }
 
-/// The limit from lengths: bytes times distance, over capacity times length.
+/// Returns the limit from lengths: bytes times distance, over capacity times length.
 fn by_distance(caps: &Capacities, length: impl Fn(u128) -> u128) -> TimePerByte {
-    let room: u128 = caps.edges.iter().map(|&(.., capacity)| capacity * length(capacity)).sum();
+    let volume: u128 = caps.edges.iter().map(|&(.., capacity)| capacity * length(capacity)).sum();
     let from = |rank| {
         let distances = least_costs(caps.vertices, rank, u128::MAX, |at, visit| {
             caps.leaving(at).for_each(|(to, capacity)| visit(to, length(capacity)));
@@ -84,5 +84,5 @@ fn by_distance(caps: &Capacities, length: impl Fn(u128) -> u128) -> TimePerByte 
         distances.into_iter().take(caps.ranks as usize)
     };
     let all: u128 = (0..caps.ranks).flat_map(from).sum();
-    if room == 0 { TimePerByte::ZERO } else { caps.time(all, u128::from(caps.ranks), room) }
+    if volume == 0 { TimePerByte::ZERO } else { caps.time(all, u128::from(caps.ranks), volume) }
 }

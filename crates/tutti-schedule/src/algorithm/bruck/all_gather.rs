@@ -1,10 +1,11 @@
 //! all_gather: a rank collects the blocks of the ranks behind it.
 //!
-//! Place p of rank r's work slot is for the block of rank r + p (mod N). With d places filled, the rank at
-//! r + s has the blocks that belong at s, s + 1, ... s + d - 1. The missing N - d places are shared among
-//! the K ports in runs of q = min(d, ceil((N - d) / K)): run j begins at s = d + (j - 1) q, comes from rank
-//! r + s and is the first q (or fewer, in the end) places there. So a round fills K d more places, the last
-//! one what is missing, evenly. In the end places are copied to the order of the ranks, in two runs.
+//! Position p of rank r's work slot holds the block of rank r + p (mod N). With d positions filled,
+//! the rank at r + s has the blocks for positions s, s + 1, ... s + d - 1. The missing N - d
+//! positions are divided among the K ports in ranges of q = min(d, ceil((N - d) / K)). Range j
+//! starts at s = d + (j - 1) q, comes from rank r + s, and is the first q (at the end fewer)
+//! positions there. A round therefore fills K d more positions, and the last round divides the
+//! remainder evenly. At the end the blocks are copied to rank order, in two ranges.
 
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
@@ -18,7 +19,7 @@ pub(super) struct AllGather {
     rounds: Vec<Round>,
 }
 
-/// One round: what is known, and how what comes is shared among the ports.
+/// One round: the filled positions, and how the received ones are divided among the ports.
 #[derive(Clone, Copy)]
 struct Round {
     known: u32,
@@ -27,7 +28,7 @@ struct Round {
 }
 
 impl Round {
-    /// Where the run of a port begins, and its length, among so many ranks.
+    /// Returns the start and the length of a port's range, for `ranks` ranks.
     fn run(self, port: u32, ranks: u32) -> (u32, u32) {
         let start = self.known + port * self.share;
         (start, self.share.min(ranks - start))
@@ -47,7 +48,7 @@ fn rounds(ranks: u32, ports: u32) -> Vec<Round> {
     rounds
 }
 
-/// The blocks in each message of a rank, round by round.
+/// Returns the blocks in each message of a rank, round by round.
 pub(super) fn message_lengths(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
     let lengths = |round: Round| (0..round.ports).map(|port| round.run(port, ranks).1).collect();
     rounds(ranks, ports).into_iter().map(lengths).collect()
@@ -74,7 +75,7 @@ impl Schedule for AllGather {
         let n = self.shape.ranks;
         let wrap = |value: u32| if value >= n { value - n } else { value };
         let round = self.rounds[step as usize];
-        // The first message is the rank's own block, which need not be in its place for it.
+        // The first message is the rank's block, which is sent from the data slot.
         let (slot, first) = if step == 0 { (Slot::DATA, rank.0) } else { (WORK, 0) };
         for port in 0..round.ports {
             let (start, len) = round.run(port, n);

@@ -1,19 +1,20 @@
 //! all_to_all: a block travels its distance digit by digit.
 //!
-//! Place p of rank r's work slot holds a block that has p ranks to go: r's block for rank r + p at first.
-//! With p written in base K + 1, round i moves every block by its i-th digit: the places with digit z there
-//! go to rank r + z (K + 1)^i (mod N), all in one message, and come from as far behind into the same
-//! places. After the last round place p holds the block of rank r - p for r, and is copied there. The
-//! places of a message lie in runs of (K + 1)^i and are packed side by side for it.
+//! Position p of rank r's work slot holds a block that is p ranks from its destination: initially
+//! r's block for rank r + p. Write p in base K + 1. Round i moves every block by its i-th digit.
+//! The positions with digit z go to rank r + z (K + 1)^i (mod N), all in one message, and arrive
+//! from the same distance behind at the same positions. After the last round position p holds the
+//! block of rank r - p for r, and is copied to its place. The positions of a message lie in ranges
+//! of (K + 1)^i and are packed contiguously.
 
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 const WORK: Slot = Slot(1);
-/// What is sent, packed.
+/// The packed send buffer.
 const OUT: Slot = Slot(2);
-/// What is received, packed.
+/// The packed receive buffer.
 const IN: Slot = Slot(3);
 const RESULT: Slot = Slot(4);
 
@@ -29,12 +30,12 @@ fn weights(ranks: u32, ports: u32) -> Vec<u32> {
     powers.take_while(|&power| power < ranks).collect()
 }
 
-/// The places below N whose digit of one weight is `digit`, among those with any other digit than 0.
+/// The positions below N with this `digit` at one weight, among those with a non-zero digit there.
 #[derive(Clone, Copy)]
 struct Places {
     ranks: u32,
     weight: u32,
-    /// From a run to the next.
+    /// The distance between ranges.
     period: u32,
     digit: u32,
 }
@@ -44,24 +45,25 @@ impl Places {
         Places { ranks, weight, period: weight.saturating_mul(ports + 1), digit }
     }
 
-    /// How many there are.
+    /// Returns the number of positions.
     fn count(self) -> u32 {
         self.before(self.digit + 1) - self.before(self.digit)
     }
 
-    /// Where they stand when those of all digits are packed side by side, digit by digit.
+    /// Returns their packed positions, with those of all digits packed contiguously, digit by
+    /// digit.
     fn packed(self) -> ChunkRange {
         ChunkRange::new(self.before(self.digit), self.before(self.digit + 1))
     }
 
-    /// How many places have digits from 1 to below `digit`.
+    /// Returns the number of positions with digits from 1 to below `digit`.
     fn before(self, digit: u32) -> u32 {
-        let (whole, rest) = (self.ranks / self.period, self.ranks % self.period);
+        let (periods, rest) = (self.ranks / self.period, self.ranks % self.period);
         let wide = (digit - 1) * self.weight;
-        whole * wide + rest.saturating_sub(self.weight).min(wide)
+        periods * wide + rest.saturating_sub(self.weight).min(wide)
     }
 
-    /// The runs that they make, and where each is packed.
+    /// Returns the ranges of positions, and the packed position of each.
     fn runs(self) -> impl Iterator<Item = (ChunkRange, u32)> {
         let first = self.digit * self.weight;
         let starts = (first..self.ranks).step_by(self.period as usize);
@@ -73,13 +75,13 @@ impl Places {
     }
 }
 
-/// The messages of a round with weight `weight`, by digit.
+/// Returns the messages of a round with weight `weight`, by digit.
 fn digits(ranks: u32, ports: u32, weight: u32) -> impl Iterator<Item = Places> {
     let most = ports.min((ranks - 1) / weight);
     (1..=most).map(move |digit| Places::new(ranks, ports, weight, digit))
 }
 
-/// The blocks in each message of a rank, round by round.
+/// Returns the blocks in each message of a rank, round by round.
 pub(super) fn message_lengths(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
     let lengths = |weight| digits(ranks, ports, weight).map(Places::count).collect();
     weights(ranks, ports).into_iter().map(lengths).collect()
@@ -96,7 +98,7 @@ impl AllToAll {
         digits(self.shape.ranks, self.ports, weight)
     }
 
-    /// The rank's block for itself first, then for the ranks behind it.
+    /// Starts with the rank's block for itself, then those for the ranks behind it.
     fn turn(&self, rank: RankId, out: &mut Step) {
         let n = self.shape.ranks;
         out.copy(Slot::DATA, ChunkRange::new(rank.0, n), WORK, 0);

@@ -1,14 +1,16 @@
-//! Bruck's algorithms: all_gather and all_to_all in ceil(log_(K+1) N) rounds, for any number of ranks.
+//! Bruck's algorithms: all_gather and all_to_all in ceil(log_(K+1) N) rounds, for any number of
+//! ranks.
 //!
-//! In every round a rank sends to K others and hears from K others, so a round multiplies what it knows
-//! by K + 1, or deals with a digit in base K + 1 of how far a block has to go. Blocks are numbered from
-//! the rank itself, so that all ranks send the same places of their buffers, and are turned into the order
-//! of the ranks by copies; a message is always one run. See [`all_gather`] and [`all_to_all`]. Source:
-//! Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in
-//! multiport message-passing systems", IEEE TPDS 8 (1997).
+//! In every round a rank sends to K ranks and receives from K ranks. A round therefore multiplies
+//! the blocks it holds by K + 1, or processes one base-(K + 1) digit of the distance of each block.
+//! Blocks are indexed relative to the rank, so that all ranks send the same positions of their
+//! buffers, and copied to rank order; a message is always one contiguous range. See [`all_gather`]
+//! and [`all_to_all`]. Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for
+//! all-to-all communications in multiport message-passing systems", IEEE TPDS 8 (1997).
 //!
-//! Both put blocks where others have theirs, so all blocks must be equal
-//! ([`Layout::of`](crate::Layout::of) refuses others), and leave the result in a slot of its own.
+//! Both copy blocks to other positions, so all blocks must be equal
+//! ([`Layout::of_schedule`](crate::Layout::of_schedule) refuses other sizes), and leave the result
+//! in a separate slot.
 
 mod all_gather;
 mod all_to_all;
@@ -23,9 +25,9 @@ use all_to_all::AllToAll;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "bruck",
-    summary: "blocks numbered from each rank itself; fewest rounds of K messages for any rank count",
+    summary: "blocks indexed relative to each rank; fewest rounds of K messages for any rank count",
     source: "Bruck et al. 1997",
-    argument: "K, to how many others a rank sends in a round; 1 without",
+    argument: "K, the number of ports: messages that a rank sends per round; default 1",
     collectives: &["all_gather", "all_to_all"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && ports(request).is_ok(),
@@ -33,11 +35,11 @@ pub(super) const ENTRY: Entry = Entry {
     critical_path,
 };
 
-/// K; more than there are others are none the more.
+/// Returns K; values above the number of peers have no further effect.
 fn ports(request: &Request) -> Result<u32, AlgorithmError> {
-    let no_number = "expected to how many others a rank sends, at least 1, as in `bruck:2`";
-    let below = "a rank sends to at least 1 other in a round";
-    Ok(request.number(ENTRY.name, 1, 1, [below, no_number])?.min(request.ranks - 1))
+    let not_a_number = "expected the number of ports, an integer of at least 1, such as `bruck:2`";
+    let below = "expected at least 1 port";
+    Ok(request.number(ENTRY.name, 1, 1, [below, not_a_number])?.min(request.ranks - 1))
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
@@ -49,8 +51,8 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     })
 }
 
-/// All ranks do the same at the same time; there is a form where the messages of each round are equal.
-/// With one port they are.
+/// All ranks act alike at the same time. There is a closed form if the messages of each round are
+/// equal, as they are with one port.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let (ranks, ports) = (request.ranks, ports(request).ok()?);
     let rounds = match request.collective {
@@ -102,8 +104,8 @@ mod tests {
                 .map(|collective| check::critical_path_is_exact(notation, collective, ranks));
             (gather, to_all)
         };
-        // 9 = 3^2: everything is equal. 7 = 3 + 2 + 2, but of 0 ... 6 two have the first digit 2 and two
-        // the second digit 1, and only one has the second digit 2. 8 = 3 + 3 + 2.
+        // 9 = 3^2: all messages are equal. 7 = 3 + 2 + 2, but of 0 ... 6 two have the first digit 2
+        // and two the second digit 1, and only one has the second digit 2. 8 = 3 + 3 + 2.
         assert_eq!(exact("bruck:2", BOTH, 9), (true, true));
         assert_eq!(exact("bruck:2", BOTH, 7), (true, false));
         assert_eq!(exact("bruck:2", BOTH, 8), (false, false));
@@ -111,7 +113,7 @@ mod tests {
         assert_eq!(exact("bruck:5", BOTH, 6), (true, true));
     }
 
-    /// The least s with (K + 1)^s >= N.
+    /// The smallest s with (K + 1)^s >= N.
     #[test]
     fn rounds_are_as_few_as_can_be() {
         for (ranks, ports) in (2..=300).flat_map(|ranks| [1, 2, 3, 7, 400].map(|k| (ranks, k))) {
@@ -125,7 +127,8 @@ mod tests {
         }
     }
 
-    /// Nothing travels to an all_gather twice, and its last round shares evenly what is missing.
+    /// No block is received twice in an all_gather, and its last round divides the missing blocks
+    /// evenly.
     #[test]
     fn an_all_gather_sends_the_least_bytes() {
         for (ranks, ports) in (2..=300).flat_map(|ranks| [1, 2, 3, 7].map(|k| (ranks, k))) {
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_of_ports_is_refused() {
+    fn invalid_numbers_of_ports_are_refused() {
         for (argument, at) in [("0", 0), (" x", 1), ("", 0), ("-2", 0)] {
             let notation = format!("bruck:{argument}");
             let error = crate::algorithm::build(&notation, Collective::AllGather, 8).err().unwrap();

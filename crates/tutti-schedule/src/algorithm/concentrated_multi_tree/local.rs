@@ -1,4 +1,4 @@
-//! Groups of four: who accumulates what, and how it comes there and back.
+//! Blocks of four ranks: the accumulators, and the messages to and from them.
 
 use std::sync::Arc;
 
@@ -7,27 +7,28 @@ use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-/// A place in a group: column and row, 0 or 1. Neighbouring groups are mirror images of each other, so that those
-/// who border on the next group in one of them do so in the next as well.
+/// A position in a block: column and row, 0 or 1. Neighbouring blocks are mirror images of each
+/// other, so that ranks on the border to the next block in one of them are on that border in the
+/// next as well.
 pub(super) type Seat = [u32; 2];
 
 const SCRATCH: Slot = Slot(1);
 
-/// What an accumulator holds for trees whose chunks come to it along one dimension first.
+/// The chunks of an accumulator for trees whose chunks reach it along one dimension first.
 #[derive(Clone, Copy)]
 struct Share {
-    /// The dimension that comes first: 0 along the row, 1 along the column.
+    /// The first dimension: 0 along the row, 1 along the column.
     first: usize,
     of: Seat,
     chunks: ChunkRange,
 }
 
-/// The blocks of 2x2 ranks of a grid.
+/// The 2x2 blocks of a grid.
 pub(super) struct Groups {
     grid: Grid,
     accumulators: Vec<Seat>,
-    /// In the order of the chunks: for each dimension the seats by their place along it, then along the other,
-    /// so that what travels together is one run.
+    /// In chunk order: for each dimension the seats by their position along it, then along the
+    /// other, so that chunks of one message are contiguous.
     shares: Vec<Share>,
 }
 
@@ -61,7 +62,7 @@ impl Groups {
         self.shares.last().map_or(1, |share| share.chunks.end)
     }
 
-    /// The groups as columns and rows.
+    /// Returns the blocks as columns and rows.
     pub(super) fn mesh(&self) -> Grid {
         Grid { columns: self.grid.columns / 2, rows: self.grid.rows / 2 }
     }
@@ -70,7 +71,7 @@ impl Groups {
         &self.accumulators
     }
 
-    /// The rank in a seat of a group.
+    /// Returns the rank in a seat of a block.
     pub(super) fn member(&self, group: u32, seat: Seat) -> u32 {
         let columns = self.grid.columns / 2;
         let at = |block: u32, seat: u32| {
@@ -84,7 +85,7 @@ impl Groups {
         [along(rank % self.grid.columns), along(rank / self.grid.columns)]
     }
 
-    /// The other rank of the group in the same row (0) or column (1).
+    /// Returns the other rank of the block in the same row (0) or column (1).
     fn neighbour(&self, rank: u32, dimension: usize) -> RankId {
         let (column, row) = (rank % self.grid.columns, rank / self.grid.columns);
         RankId(if dimension == 0 {
@@ -94,34 +95,35 @@ impl Groups {
         })
     }
 
-    /// The chunk of a tree in the part of an accumulator.
+    /// Returns the chunk of a tree in the part of an accumulator.
     pub(super) fn chunk(&self, of: Seat, tree: u32) -> u32 {
         let first = first_of(of, tree);
         let share = self.shares.iter().find(|share| (share.first, share.of) == (first, of));
         share.map_or(0, |share| share.chunks.start + tree / 2)
     }
 
-    /// The chunks that come along a dimension first and are for seats at a place along it; those at a place
-    /// along the other too, where that is given.
+    /// Returns the chunks that travel along a dimension first and are for seats at a position along
+    /// it, optionally only those at a position along the other dimension.
     fn run(&self, first: usize, place: u32, other: Option<u32>) -> ChunkRange {
-        let wanted = |share: &&Share| {
+        let selected = |share: &&Share| {
             share.first == first
                 && share.of[first] == place
                 && other.is_none_or(|other| share.of[1 - first] == other)
         };
-        let mut found = self.shares.iter().filter(wanted).map(|share| share.chunks);
+        let mut found = self.shares.iter().filter(selected).map(|share| share.chunks);
         let Some(run) = found.next() else { return ChunkRange::default() };
         found.fold(run, |run, next| ChunkRange::new(run.start, next.end))
     }
 }
 
-/// Along which dimension the chunk of a tree comes to an accumulator first. Half of them each; where their number
-/// is odd, one more along the row for one half of the accumulators and along the column for the other.
+/// Returns the dimension along which the chunk of a tree reaches an accumulator first. Each
+/// dimension serves half of the trees; if their number is odd, one more goes along the row for one
+/// half of the accumulators and along the column for the other half.
 fn first_of(of: Seat, tree: u32) -> usize {
     usize::from(!(tree + of[0] + of[1]).is_multiple_of(2))
 }
 
-/// One of the two phases within groups.
+/// One of the two phases within blocks.
 pub(super) struct Local {
     shape: Shape,
     groups: Arc<Groups>,
@@ -135,16 +137,17 @@ impl Local {
         Local { shape, groups, gathers }
     }
 
-    /// Along a dimension, in a step towards the accumulators: what is for the neighbour's side, and for one's own.
+    /// In a step towards the accumulators along a dimension: the chunks for the neighbour's side,
+    /// and for this rank's side.
     fn passes(&self, rank: u32, dimension: usize, step: u32) -> [ChunkRange; 2] {
         let seat = self.groups.seat(rank);
         let (here, across) = (seat[dimension], seat[1 - dimension]);
         [1 - here, here].map(|place| {
             if step == 0 {
-                // The first way of one half, to both seats of the neighbour's side.
+                // The first hop of one half, to both seats of the neighbour's side.
                 self.groups.run(dimension, place, None)
             } else {
-                // The second way of the other half, to the neighbour itself.
+                // The second hop of the other half, to the neighbour itself.
                 self.groups.run(1 - dimension, across, Some(place))
             }
         })

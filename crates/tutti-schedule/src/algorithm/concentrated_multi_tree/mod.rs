@@ -1,20 +1,23 @@
-//! Concentrated MultiTree: blocks of 2x2 ranks of a grid act as one, and MultiTree's trees span the blocks.
+//! Concentrated MultiTree: 2x2 blocks of ranks of a grid act as one node of MultiTree's trees.
 //!
-//! **In the groups.** K of the four members of a group accumulate: all of them, the two on the diagonal of which both
-//! border on other groups, or the innermost. The contributions of the others come to them along rows and
-//! columns, half of the payload along the row first and half along the column first, so that both directions are in
-//! use in both steps; what meets on the way is folded ([`local`]).
+//! **Within blocks.** K of the four ranks of a block accumulate: all of them, the two on the
+//! diagonal that both border on other blocks, or the innermost. The contributions of the others
+//! reach them along rows and columns. Half of the payload travels along the row first and half
+//! along the column first, so that both directions are in use in both steps. Contributions are
+//! folded where they meet ([`local`]).
 //!
-//! **Between the groups.** Members that are each other's mirror images, as in a level of
-//! [`mirrored_ring`](super::mirrored_ring), hold the same part of the payload. They reduce and gather it along
-//! the trees that [`multi_tree`](super::multi_tree) grows on the mesh of the groups, the same for each of
-//! the K parts; with N/4 trees a message has 1/N of the payload where all accumulate.
+//! **Between blocks.** Mirror images, as in a level of [`mirrored_ring`](super::mirrored_ring),
+//! hold the same part of the payload. They reduce and gather it along the trees that
+//! [`multi_tree`](super::multi_tree) builds on the mesh of the blocks, the same for each of the K
+//! parts. With N/4 trees a message has 1/N of the payload if all ranks accumulate.
 //!
-//! **Phases.** The groups, between them, the groups again: the network may be set up anew in between.
+//! **Phases.** Within blocks, between blocks, within blocks: the network may be reconfigured
+//! between phases.
 //!
-//! Source: Yin, Ghazizadeh, Louri and Zheng, "ARIES: Accelerating distributed training in chiplet-based systems via
-//! flexible interconnects", ICCAD 2023 (concentrated multi-tree). There the members of a group accumulate at
-//! one, or two; which, and the way there, are not said.
+//! Source: Yin, Ghazizadeh, Louri and Zheng, "ARIES: Accelerating distributed training in
+//! chiplet-based systems via flexible interconnects", ICCAD 2023 (concentrated multi-tree). In the
+//! paper the ranks of a block accumulate at one or two ranks; it does not specify which ranks, nor
+//! the routes to them.
 
 mod local;
 #[cfg(test)]
@@ -32,12 +35,12 @@ use local::{Groups, Local};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "concentrated_multi_tree",
-    summary: "blocks of 2x2 ranks reduce among themselves, then along trees between the blocks; few steps",
+    summary: "2x2 blocks of ranks reduce locally, then along spanning trees between the blocks; few steps",
     source: "Yin et al., ICCAD 2023 (ARIES); Huang et al., ISCA 2021",
-    argument: "the grid, columns first, as in `4x4`, both sides even and at least 4; then `,accumulators=K`, how \
-               many of the four members of a group accumulate: 1, 2 or 4; 4 without",
+    argument: "the grid, columns first, such as `4x4`, both sides even and at least 4; then `,accumulators=K`, the \
+               number of accumulators among the four ranks of a block: 1, 2 or 4 (default)",
     collectives: &["all_reduce"],
-    ranks: "columns times rows, at most 1024; without an argument the square of an even number from 4 on",
+    ranks: "columns times rows, at most 1024; the square of an even number of at least 4 without an argument",
     claims: |request| groups(request).is_ok(),
     build,
     critical_path: |_| None,
@@ -57,7 +60,7 @@ fn groups(request: &Request) -> Result<Groups, AlgorithmError> {
         Err(misfit) if request.argument.is_some() => Err(request.misfit(ENTRY.name, misfit)),
         Err(_) => Err(request.wrong_ranks(
             ENTRY.name,
-            "the square of an even number from 4 to 32, or a grid, as in `concentrated_multi_tree:8x4`",
+            "the square of an even number from 4 to 32, or a grid such as `concentrated_multi_tree:8x4`",
         )),
     }
 }
@@ -81,7 +84,7 @@ fn read(argument: &str, ranks: u32) -> Result<(Grid, u32), Misfit> {
     let accumulators = accumulators.ok_or_else(|| Misfit {
         at: text.len() + 1,
         problem: format!(
-            "`{}` is no option; expected accumulators=K, how many of a group accumulate: 1, 2 or 4",
+            "unknown option `{}`: expected accumulators=K with K = 1, 2 or 4",
             option.unwrap_or_default().trim()
         ),
     })?;
@@ -92,7 +95,7 @@ fn checked(grid: Grid) -> Result<(), Misfit> {
     let fits = |side: u32| side >= 4 && side.is_multiple_of(2);
     if !fits(grid.columns) || !fits(grid.rows) {
         let problem =
-            format!("{grid} is not made of groups of 2x2: expected even sides of at least 4");
+            format!("{grid} does not divide into 2x2 blocks: expected even sides of at least 4");
         return misfit(0, problem);
     }
     if u64::from(grid.columns) * u64::from(grid.rows) > u64::from(on_graph::MOST_RANKS) {
@@ -108,15 +111,15 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let between = between(&name, &groups)?;
     let local = |gathers| Arc::new(Local::new(name.clone(), Arc::clone(&groups), gathers));
     let phases = vec![
-        Phase::new("reduce in the groups", local(false)),
-        Phase::new("between the groups", Arc::new(between)),
-        Phase::new("gather in the groups", local(true)),
+        Phase::new("reduce in blocks", local(false)),
+        Phase::new("between blocks", Arc::new(between)),
+        Phase::new("gather in blocks", local(true)),
     ];
-    let whole = Sequence::new(name, Collective::AllReduce, phases);
-    Ok(Arc::new(whole.expect("all phases are on the same ranks and chunks")))
+    let sequence = Sequence::new(name, Collective::AllReduce, phases);
+    Ok(Arc::new(sequence.expect("all phases are on the same ranks and chunks")))
 }
 
-/// MultiTree on the mesh of the groups, for each of the accumulators of a group.
+/// Builds MultiTree on the mesh of the blocks, for each accumulator of a block.
 fn between(name: &str, groups: &Groups) -> Result<Explicit, AlgorithmError> {
     let Grid { columns, rows } = groups.mesh();
     let mesh = format!("mesh:{columns}x{rows}");
@@ -134,5 +137,5 @@ fn between(name: &str, groups: &Groups) -> Result<Explicit, AlgorithmError> {
         }));
     }
     let all = Timetable { ranks: groups.ranks(), chunks: groups.chunks(), moves, ..trees };
-    Ok(all.lay_out(name, collective).expect("groups have their members among the ranks"))
+    Ok(all.lay_out(name, collective).expect("blocks consist of ranks of the grid"))
 }

@@ -1,4 +1,4 @@
-//! Proofs, steps and lengths by hand, loads of the members of a group, and refusals.
+//! Verification, steps and lengths by hand, loads within blocks, and refusals.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ fn laid_out(argument: &str, ranks: u32) -> Arc<dyn Schedule> {
     build(&notation, Collective::AllReduce, ranks).unwrap()
 }
 
-/// All steps of a rank in a phase, with their names.
+/// Returns all steps of a rank in a phase, with their names.
 fn steps(schedule: &Arc<dyn Schedule>, phase: u32, rank: u32) -> Vec<(String, Step)> {
     let part = OnlyPhase::new(Arc::clone(schedule), phase).unwrap();
     let step = |index| {
@@ -37,8 +37,8 @@ fn it_does_what_it_claims() {
     }
 }
 
-/// Golden: steps of the reductions, in groups and between them: 2 + 2 at 4x4, 2 + 8 at 8x8, where MultiTree on the
-/// mesh of all ranks takes 8 and 32.
+/// Golden: steps of the reductions, within blocks and between them: 2 + 2 at 4x4, 2 + 8 at 8x8,
+/// where MultiTree on the mesh of all ranks takes 8 and 32.
 #[test]
 fn steps_are_few() {
     for (argument, ranks, between) in [("4x4", 16, 2), ("8x8", 64, 8)] {
@@ -57,8 +57,9 @@ fn steps_are_few() {
     }
 }
 
-/// Most chunks that go over one link of a group in a step, over the chunks of the payload. With four accumulators a
-/// quarter and then an eighth in each direction; with two or one a quarter or a half of what is sent, twice.
+/// The maximum number of chunks over one link of a block in a step, over the chunks of the payload.
+/// With four accumulators a quarter and then an eighth in each direction; with two or one, a
+/// quarter or a half of the chunks sent, twice.
 #[test]
 fn lengths_in_a_group() {
     for (accumulators, expected) in
@@ -81,7 +82,8 @@ fn lengths_in_a_group() {
     }
 }
 
-/// Golden: who stands for the groups of four by four, and that between groups only they talk, to mirror images.
+/// Golden: the accumulators of blocks of 4x4; between blocks only they communicate, with mirror
+/// images.
 #[test]
 fn accumulators_are_mirror_images() {
     for (accumulators, expected) in
@@ -102,8 +104,8 @@ fn accumulators_are_mirror_images() {
     }
 }
 
-/// In a phase in the groups all ranks in the same seat send as much; where all accumulate, all ranks do, and between
-/// groups the members of each group.
+/// In a phase within blocks all ranks in the same seat send the same amount. If all ranks
+/// accumulate, all ranks do, and between blocks the ranks of each block.
 #[test]
 fn symmetric_ranks_have_symmetric_loads() {
     for (argument, columns, ranks) in [("4x4", 4, 16), ("8x8", 8, 64), ("8x4", 8, 32)] {
@@ -134,14 +136,14 @@ fn symmetric_ranks_have_symmetric_loads() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_arguments_are_refused() {
     for (argument, ranks, at, expected) in [
-        ("4x5", 20, 0, "4x5 is not made of groups of 2x2: expected even sides of at least 4"),
-        ("2x8", 16, 0, "2x8 is not made of groups of 2x2"),
+        ("4x5", 20, 0, "4x5 does not divide into 2x2 blocks: expected even sides of at least 4"),
+        ("2x8", 16, 0, "2x8 does not divide into 2x2 blocks"),
         ("4x4", 8, 0, "4x4 is 16 ranks: expected sizes whose product is 8"),
-        ("4", 4, 0, "`4` is no grid: expected columns and rows, as in `8x4`"),
-        ("4x4,accumulators=3", 16, 4, "`accumulators=3` is no option; expected accumulators=K"),
-        ("4x4,both", 16, 4, "`both` is no option"),
+        ("4", 4, 0, "invalid grid `4`: expected columns and rows, such as `8x4`"),
+        ("4x4,accumulators=3", 16, 4, "unknown option `accumulators=3`: expected accumulators=K"),
+        ("4x4,both", 16, 4, "unknown option `both`"),
         ("64x64", 4096, 0, "64x64 is too large: expected at most 1024 ranks"),
     ] {
         let notation = format!("concentrated_multi_tree:{argument}");

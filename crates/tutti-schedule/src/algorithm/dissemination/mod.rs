@@ -1,17 +1,18 @@
-//! Dissemination: in every stage each rank tells n others, ever farther on, all that it knows.
+//! Dissemination: in every stage each rank sends all it holds to n peers at growing distances.
 //!
-//! After stages 0 ... i - 1 a rank knows of itself and of the d - 1 ranks before it, d = (n + 1)^i. In
-//! stage i it sends to the ranks d, 2 d, ... n d further on and hears from those as far back, so that it
-//! knows of (n + 1) d ranks: ceil(log_(n+1) N) stages for any N, nobody waiting for a partner's partner. A
-//! peer at distance N or more would tell nothing new and is left out. Sources: Hensgen, Finkel and
-//! Manber, "Two algorithms for barrier synchronization", Int. J. Parallel Programming 17 (1988); with n
-//! ways Hoefler, Mehlan, Mietke and Rehm, "Fast barrier synchronization for InfiniBand", IPDPS 2006.
+//! After stages 0 ... i - 1 a rank holds the data of itself and of the d - 1 ranks before it, d =
+//! (n + 1)^i. In stage i it sends to the ranks d, 2 d, ... n d ahead and receives from those at the
+//! same distances behind. It then holds the data of (n + 1) d ranks: ceil(log_(n+1) N) stages for
+//! any N, without pre- or post-processing. Peers at distance N or more are left out. Sources:
+//! Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", Int. J. Parallel
+//! Programming 17 (1988); n-way: Hoefler, Mehlan, Mietke and Rehm, "Fast barrier synchronization
+//! for InfiniBand", IPDPS 2006.
 //!
-//! all_gather sends the shards themselves, to where they belong, each to every rank once: in the last
-//! stage only those that are still missing. A run of shards that passes rank N - 1 takes two messages.
+//! all_gather sends the shards in place, each to every rank once; the last stage sends only the
+//! missing shards. A range of shards that wraps around rank N - 1 takes two messages.
 //!
-//! all_reduce takes care that no contribution comes in twice, in as many rounds: see [`reducing`]. Every
-//! rank folds the ring of ranks from another beginning, so that ranks end with different bits.
+//! all_reduce folds every contribution once, in the same number of rounds: see [`reducing`]. Every
+//! rank starts the reduction at another rank of the ring, so the results differ in their bits.
 
 mod reducing;
 
@@ -25,45 +26,45 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "dissemination",
-    summary: "everyone tells n others, ever farther on, all it knows; fewest stages for any rank count",
-    source: "Hensgen, Finkel and Manber 1988; n ways: Hoefler et al. 2006",
-    argument: "n, to how many others a rank sends in a stage; 1 without",
+    summary: "each rank sends all it holds to n peers at growing distances; fewest stages for any rank count",
+    source: "Hensgen, Finkel and Manber 1988; n-way: Hoefler et al. 2006",
+    argument: "n, the number of peers that a rank sends to per stage; default 1",
     collectives: &["all_reduce", "all_gather", "barrier"],
     ranks: "any",
-    claims: |request| request.ranks >= 2 && ways(request).is_ok(),
+    claims: |request| request.ranks >= 2 && ports(request).is_ok(),
     build,
     critical_path,
 };
 
-fn ways(request: &Request) -> Result<u32, AlgorithmError> {
-    let no_number = "expected to how many others a rank sends, at least 1, as in `dissemination:2`";
-    request.number(ENTRY.name, 1, 1, ["a rank tells at least 1 other in a stage", no_number])
+fn ports(request: &Request) -> Result<u32, AlgorithmError> {
+    let not_a_number = "expected the number of peers per stage, an integer of at least 1, such as `dissemination:2`";
+    request.number(ENTRY.name, 1, 1, ["expected at least 1 peer per stage", not_a_number])
 }
 
-/// One stage: peers are `distance`, 2 `distance`, ... `peers` `distance` further on.
+/// One stage: the peers are `distance`, 2 `distance`, ... `peers` `distance` ahead.
 #[derive(Clone, Copy)]
 struct Round {
     distance: u32,
     peers: u32,
 }
 
-fn rounds(ranks: u32, ways: u32) -> Vec<Round> {
+fn rounds(ranks: u32, ports: u32) -> Vec<Round> {
     let mut rounds = Vec::new();
     let mut known = 1;
     while known < ranks {
-        let peers = ways.min((ranks - 1) / known);
+        let peers = ports.min((ranks - 1) / known);
         rounds.push(Round { distance: known, peers });
-        known = known.saturating_mul(ways.saturating_add(1));
+        known = known.saturating_mul(ports.saturating_add(1));
     }
     rounds
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let ways = ways(request)?;
+    let ports = ports(request)?;
     if request.collective == Collective::AllReduce {
-        return Ok(Arc::new(Reducing::new(request.notation(ENTRY.name), request.ranks, ways)));
+        return Ok(Arc::new(Reducing::new(request.notation(ENTRY.name), request.ranks, ports)));
     }
-    let rounds = rounds(request.ranks, ways);
+    let rounds = rounds(request.ranks, ports);
     let gathers = request.collective == Collective::AllGather;
     let widest = rounds.iter().map(|round| round.peers).max().unwrap_or_default();
     let (chunks, slots) = if gathers { (request.ranks, 1) } else { (1, 1 + widest) };
@@ -71,14 +72,14 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     Ok(Arc::new(Dissemination { shape, rounds, gathers }))
 }
 
-/// All ranks do the same at the same time, but for the runs of an all_gather that take two messages:
-/// there are none only where every message is of one shard.
+/// All ranks act alike at the same time, except for ranges of an all_gather that take two messages.
+/// No range takes two messages only if every message has one shard.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let n = request.ranks;
     if request.collective == Collective::AllReduce {
-        return Some(reducing_stages(n, ways(request).ok()?));
+        return Some(reducing_stages(n, ports(request).ok()?));
     }
-    let rounds = rounds(n, ways(request).ok()?);
+    let rounds = rounds(n, ports(request).ok()?);
     let gathers = request.collective == Collective::AllGather;
     if gathers && rounds.iter().any(|round| round.distance > 1 && n - round.distance > 1) {
         return None;
@@ -94,7 +95,7 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
 }
 
 /// A second fold of a round is a stage without messages.
-fn reducing_stages(ranks: u32, ways: u32) -> Vec<Stage> {
+fn reducing_stages(ranks: u32, ports: u32) -> Vec<Stage> {
     let stage =
         |messages, reductions| Stage { messages, receives: messages, chunks: 1, reductions, of: 1 };
     let round = |(messages, folds): (u32, Vec<u32>)| {
@@ -102,19 +103,19 @@ fn reducing_stages(ranks: u32, ways: u32) -> Vec<Stage> {
         let more = folds.into_iter().skip(1).map(move |folded| stage(0, folded));
         std::iter::once(stage(messages, first)).chain(more)
     };
-    reducing::work(ranks, ways).into_iter().flat_map(round).collect()
+    reducing::work(ranks, ports).into_iter().flat_map(round).collect()
 }
 
 struct Dissemination {
     shape: Shape,
     rounds: Vec<Round>,
-    /// Whether shards travel rather than a token.
+    /// Whether messages carry shards rather than a token.
     gathers: bool,
 }
 
 impl Dissemination {
-    /// The shards of `sender` and of the ranks before it that are news to the rank `distance` further
-    /// on; `known` are those that `sender` has.
+    /// Returns the shards of `sender` and of the ranks before it that the rank `distance` ahead
+    /// lacks; `known` is the number that `sender` has.
     fn news(&self, sender: u32, distance: u32, known: u32) -> impl Iterator<Item = ChunkRange> {
         let n = self.shape.ranks;
         let len = known.min(n - distance);
@@ -138,8 +139,8 @@ impl Schedule for Dissemination {
         let n = self.shape.ranks;
         let wrap = |value: u32| if value >= n { value - n } else { value };
         let Round { distance: known, peers } = self.rounds[step as usize];
-        for way in 1..=peers {
-            let distance = way * known;
+        for multiple in 1..=peers {
+            let distance = multiple * known;
             let (to, from) = (wrap(rank.0 + distance), wrap(rank.0 + n - distance));
             if self.gathers {
                 for run in self.news(rank.0, distance, known) {
@@ -150,7 +151,7 @@ impl Schedule for Dissemination {
                 }
             } else {
                 out.send(RankId(to), Slot::DATA, ChunkRange::one(0));
-                out.recv(RankId(from), Slot(way), ChunkRange::one(0));
+                out.recv(RankId(from), Slot(multiple), ChunkRange::one(0));
             }
         }
         if !self.gathers {
@@ -159,7 +160,7 @@ impl Schedule for Dissemination {
     }
 
     fn step_name(&self, _rank: RankId, step: u32) -> String {
-        format!("tell {step}")
+        format!("stage {step}")
     }
 }
 
@@ -169,13 +170,13 @@ mod tests {
     use crate::algorithm::check;
 
     #[test]
-    fn it_does_what_it_claims_at_every_rank_count_and_in_every_number_of_ways() {
+    fn it_does_what_it_claims_at_every_rank_count_and_number_of_ports() {
         for ranks in 2..=128 {
             check::claims(&ENTRY, "dissemination", ranks);
         }
         for ranks in 2..=40 {
-            for ways in [2, 3, 4, 7, 30, u32::MAX] {
-                check::claims(&ENTRY, &format!("dissemination:{ways}"), ranks);
+            for ports in [2, 3, 4, 7, 30, u32::MAX] {
+                check::claims(&ENTRY, &format!("dissemination:{ports}"), ranks);
             }
         }
     }
@@ -183,19 +184,21 @@ mod tests {
     #[test]
     fn a_barrier_has_a_closed_form_everywhere_and_an_all_gather_where_no_run_is_wide() {
         for ranks in 2..=64 {
-            for ways in [1, 2, 3, 5] {
-                let notation = format!("dissemination:{ways}");
+            for ports in [1, 2, 3, 5] {
+                let notation = format!("dissemination:{ports}");
                 assert!(check::critical_path_is_exact(&notation, Collective::Barrier, ranks));
                 let gather = check::critical_path_is_exact(&notation, Collective::AllGather, ranks);
-                assert_eq!(gather, ranks <= ways + 2, "{notation}, {ranks} ranks");
+                assert_eq!(gather, ranks <= ports + 2, "{notation}, {ranks} ranks");
             }
         }
     }
 
     #[test]
     fn an_all_reduce_has_a_closed_form_and_the_messages_of_a_barrier() {
-        for (ranks, ways) in (2..=90).flat_map(|ranks| [1, 2, 3, 6, 89].map(|ways| (ranks, ways))) {
-            let notation = format!("dissemination:{ways}");
+        for (ranks, ports) in
+            (2..=90).flat_map(|ranks| [1, 2, 3, 6, 89].map(|ports| (ranks, ports)))
+        {
+            let notation = format!("dissemination:{ports}");
             assert!(check::critical_path_is_exact(&notation, Collective::AllReduce, ranks));
             let [reduce, barrier] = [Collective::AllReduce, Collective::Barrier]
                 .map(|collective| check::performs(&notation, collective, ranks));
@@ -203,33 +206,33 @@ mod tests {
         }
     }
 
-    /// Of one round everything is there at once, and is folded in the order of the ranks.
+    /// In a single round all contributions arrive at once and are folded in rank order.
     #[test]
     fn the_bits_of_an_all_reduce_differ_but_in_one_round() {
-        for (ways, ranks) in [(1, 2), (2, 3), (4, 5), (9, 7)] {
-            let notation = format!("dissemination:{ways}");
+        for (ports, ranks) in [(1, 2), (2, 3), (4, 5), (9, 7)] {
+            let notation = format!("dissemination:{ports}");
             assert!(
                 check::performs(&notation, Collective::AllReduce, ranks).reproducibility.sequential
             );
         }
-        for (ways, ranks) in [(1, 3), (1, 8), (2, 9), (3, 27)] {
-            let notation = format!("dissemination:{ways}");
+        for (ports, ranks) in [(1, 3), (1, 8), (2, 9), (3, 27)] {
+            let notation = format!("dissemination:{ports}");
             let found = check::performs(&notation, Collective::AllReduce, ranks).reproducibility;
             assert!(!found.same_on_all_ranks && !found.rank_order, "{notation}, {ranks} ranks");
         }
     }
 
-    /// The least s with (n + 1)^s >= N, and so many messages of a rank that nobody is told twice.
+    /// The smallest s with (n + 1)^s >= N, and no rank is sent the same data twice.
     #[test]
     fn stages_are_as_few_as_can_be() {
-        for (ways, ranks, stages) in [(1, 2, 1), (1, 9, 4), (1, 16, 4), (2, 27, 3), (2, 28, 4)] {
-            assert_eq!(rounds(ranks, ways).len(), stages, "{ways} ways, {ranks} ranks");
+        for (ports, ranks, stages) in [(1, 2, 1), (1, 9, 4), (1, 16, 4), (2, 27, 3), (2, 28, 4)] {
+            assert_eq!(rounds(ranks, ports).len(), stages, "{ports} ports, {ranks} ranks");
         }
         assert_eq!(rounds(5, 2).iter().map(|round| round.peers).collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]
-    fn what_is_no_number_of_ways_is_refused() {
+    fn invalid_numbers_of_ports_are_refused() {
         for (argument, at) in [("0", 0), (" x", 1), ("", 0), ("-2", 0)] {
             let notation = format!("dissemination:{argument}");
             let error = crate::algorithm::build(&notation, Collective::Barrier, 8).err().unwrap();

@@ -1,4 +1,5 @@
-//! Proofs at every rank count, the trees as NCCL draws them, and where their edges lie on a grid.
+//! Verification at every rank count, the trees as drawn in NCCL, and the position of their edges on
+//! a grid.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,7 @@ fn it_does_what_it_claims_at_every_rank_count_and_needs_no_buffers() {
 }
 
 #[test]
-fn who_is_inner_in_one_tree_is_a_leaf_in_the_other() {
+fn inner_ranks_of_one_tree_are_leaves_of_the_other() {
     for ranks in 2..=300 {
         for (form, trees) in FORMS.map(|form| (form, trees(ranks, form))) {
             let inner = |rank| [0, 1].map(|tree| trees.node(tree, rank).level > 0);
@@ -39,7 +40,8 @@ fn who_is_inner_in_one_tree_is_a_leaf_in_the_other() {
     }
 }
 
-/// Each place has one parent, which knows it as a child, and a level above its own; one has none.
+/// Each position has one parent, which lists it as a child, at a level above its level; one has
+/// none.
 #[test]
 fn both_are_trees() {
     for (ranks, form) in (2..=300).flat_map(|ranks| FORMS.map(|form| (ranks, form))) {
@@ -90,7 +92,7 @@ fn two_ranks_have_a_closed_form() {
 }
 
 #[test]
-fn what_is_no_number_of_chunks_is_refused() {
+fn invalid_numbers_of_chunks_are_refused() {
     for (argument, at) in [
         ("0", 0),
         (" x", 1),
@@ -107,7 +109,7 @@ fn what_is_no_number_of_chunks_is_refused() {
     }
 }
 
-/// Parent and child of every edge of one of NCCL's trees.
+/// Returns parent and child of every edge of one of NCCL's trees.
 fn edges(ranks: u32, tree: u32) -> Vec<(u32, u32)> {
     let trees = trees(ranks, FORMS[1]);
     let above = |rank| trees.node(tree, rank).parent.map(|at| (trees.rank(tree, at).0, rank));
@@ -127,11 +129,11 @@ fn the_edges_on_sixteen_ranks() {
     }
 }
 
-/// Golden: an edge below level h spans N / 2^h ranks, which is so many rows or columns of a square less one hop
-/// that a direct link saves; but one child of each parent at the turn from rows to columns lies in another
-/// row and another column: 4 of 30 edges on 16 ranks, 8 of 126 on 64.
+/// Golden: an edge below level h spans N / 2^h ranks: that many rows or columns of a square, less
+/// one hop saved by a direct link. At the transition from rows to columns, one child of each parent
+/// is in another row and another column: 4 of 30 edges on 16 ranks, 8 of 126 on 64.
 #[test]
-fn where_edges_lie_on_a_square() {
+fn edges_on_a_square() {
     for (side, saved, across, hops) in
         [(4_u32, &[1, 0, 1, 0][..], 4, 44), (8, &[3, 1, 0, 3, 1, 0], 8, 224)]
     {
@@ -159,8 +161,8 @@ fn where_edges_lie_on_a_square() {
     }
 }
 
-/// Golden: with columns before rows on a mesh, of the flows of half a payload the most loaded link carries two towards
-/// the roots, three from them, and five of all together.
+/// Golden: with columns-first routing on a mesh, the most loaded link carries two flows of half a
+/// payload towards the roots, three from them, and five in total.
 #[test]
 fn loads_of_the_links_of_a_mesh() {
     for side in [4, 8] {
@@ -175,8 +177,8 @@ fn loads_of_the_links_of_a_mesh() {
                         Ordering::Equal => None,
                         Ordering::Greater => Some(at - unit),
                     };
-                    let way: Vec<u32> = std::iter::successors(Some(from), next).collect();
-                    way.windows(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>()
+                    let path: Vec<u32> = std::iter::successors(Some(from), next).collect();
+                    path.windows(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>()
                 };
                 for link in steps(from, corner, 1).into_iter().chain(steps(corner, to, side)) {
                     *loads[phase].entry(link).or_insert(0) += 1;
@@ -192,17 +194,18 @@ fn loads_of_the_links_of_a_mesh() {
     }
 }
 
-/// Up the trees, then down: each phase has the edges in one direction, and one chunk at a time for each.
+/// Up the trees, then down: each phase uses the edges in one direction, one chunk at a time per
+/// edge.
 #[test]
 fn phases_go_up_and_then_down() {
     for (ranks, argument, pieces) in
         [(16, "nccl,phased", 1), (64, "nccl,phased,4", 4), (13, "phased,3", 3)]
     {
-        let whole =
+        let schedule =
             build(&format!("double_binary_tree:{argument}"), Collective::AllReduce, ranks).unwrap();
-        assert_eq!(whole.phases(), 2);
+        assert_eq!(schedule.phases(), 2);
         let sent = |phase| -> BTreeMap<(u32, u32), u32> {
-            let part = OnlyPhase::new(Arc::clone(&whole), phase).unwrap();
+            let part = OnlyPhase::new(Arc::clone(&schedule), phase).unwrap();
             let mut sent = BTreeMap::new();
             for rank in (0..ranks).map(RankId) {
                 for index in 0..part.steps(rank) {
@@ -221,14 +224,15 @@ fn phases_go_up_and_then_down() {
         assert_eq!(up.len(), down.len());
         assert_eq!(up.values().sum::<u32>(), 2 * pieces * (ranks - 1));
     }
-    // In one chunk nothing would go down any sooner.
+    // With one chunk, `phased` delays nothing.
     let [one, other] = ["nccl", "nccl,phased"].map(|argument| {
         build(&format!("double_binary_tree:{argument}"), Collective::AllReduce, 16)
     });
     check::same_steps(&*one.unwrap(), &*other.unwrap());
 }
 
-/// The trees are each other's mirror images where N is even: so are the loads of rank r and rank N - 1 - r.
+/// For even N the trees are mirror images of each other: so are the loads of rank r and rank N - 1
+/// - r.
 #[test]
 fn mirrored_ranks_send_as_much() {
     for (ranks, argument) in [(6, "4"), (16, "nccl"), (64, "nccl,phased,2"), (30, "nccl,3")] {

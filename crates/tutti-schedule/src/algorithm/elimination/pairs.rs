@@ -1,6 +1,6 @@
-//! Which ranks a pair of survivors is grown from: two, three or four, so that there are 2^(f-1) pairs.
+//! The formation of 2^(f-1) pairs of survivors from two, three or four ranks each.
 
-/// What a pair of survivors is grown from.
+/// The ranks that form a pair of survivors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::algorithm) enum Origin {
     Two,
@@ -9,7 +9,7 @@ pub(in crate::algorithm) enum Origin {
 }
 
 impl Origin {
-    /// Ranks are counted in shifts, but for triples.
+    /// Returns log2 of the number of ranks, except for triples.
     fn log(self) -> u32 {
         if self == Origin::Four { 2 } else { 1 }
     }
@@ -23,7 +23,7 @@ impl Origin {
     }
 }
 
-/// Where a rank stands: in which pair, and which of its ranks it is.
+/// The position of a rank: its pair, and its index among the pair's ranks.
 #[derive(Clone, Copy)]
 pub(in crate::algorithm) struct PairPosition {
     pub(in crate::algorithm) pair: u32,
@@ -33,12 +33,12 @@ pub(in crate::algorithm) struct PairPosition {
     pub(in crate::algorithm) member: u32,
 }
 
-/// How N ranks make 2^(f-1) pairs: triples hold the lowest ranks.
+/// The division of N ranks into 2^(f-1) pairs: triples hold the lowest ranks.
 #[derive(Clone, Copy)]
 pub(in crate::algorithm) struct Pairs {
-    /// Pairs grown from three ranks.
+    /// Pairs formed from three ranks.
     triples: u32,
-    /// What the other pairs are grown from.
+    /// The origin of the other pairs.
     others: Origin,
 }
 
@@ -72,7 +72,7 @@ impl Pairs {
         }
     }
 
-    /// What a pair is grown from, and the lowest rank there.
+    /// Returns the origin of a pair, and its lowest rank.
     #[inline]
     pub(in crate::algorithm) fn origin(self, pair: u32) -> (Origin, u32) {
         if pair < self.triples {

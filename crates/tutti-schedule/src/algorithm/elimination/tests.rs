@@ -29,7 +29,7 @@ fn closed_forms_are_exact_where_there_are_any() {
     }
 }
 
-/// Peers of each step, sends then receives.
+/// Returns the peers of each step, sends then receives.
 fn program(name: &str, ranks: u32, rank: u32) -> Vec<(Vec<u32>, Vec<u32>)> {
     let schedule = lay_out(name, Collective::AllReduce, ranks).unwrap();
     let peers = |messages: &[crate::Message]| messages.iter().map(|m| m.peer.0).collect();
@@ -41,7 +41,8 @@ fn program(name: &str, ranks: u32, rank: u32) -> Vec<(Vec<u32>, Vec<u32>)> {
     (0..schedule.steps(RankId(rank))).map(step).collect()
 }
 
-/// Figure 23: triples 0 1 2 and 3 4 5 lose 0 and 3; then 1 and 4, 2 and 5 exchange; 1 and 4 return.
+/// Figure 23: triples 0 1 2 and 3 4 5 eliminate 0 and 3; then 1 and 4, 2 and 5 exchange; 1 and 4
+/// return.
 #[test]
 fn six_ranks_are_two_triples() {
     let swap = |peer| (vec![peer], vec![peer]);
@@ -61,7 +62,8 @@ fn six_ranks_are_two_triples() {
     assert_eq!(names, ["3-2 elimination", "exchange 1", "return"]);
 }
 
-/// Derivation: f = 2, r = 3, so one triple 0 1 2 and one quadruple 3 4 5 6, whose 3 and 5 go by 2-1 steps.
+/// Derivation: f = 2, r = 3, so one triple 0 1 2 and one quadruple 3 4 5 6, whose 3 and 5 are
+/// eliminated by 2-1 steps.
 #[test]
 fn seven_ranks_are_a_triple_and_a_quadruple() {
     let swap = |peer| (vec![peer], vec![peer]);
@@ -73,8 +75,9 @@ fn seven_ranks_are_a_triple_and_a_quadruple() {
     assert_eq!(program("elimination", 7, 2), [(vec![1], vec![0]), swap(6)]);
 }
 
-/// Derivation: bits 0 and 1 of 7 are set. Level 0, nodes 0 to 6: 4 5 6 do a 3-2 step, 4 goes. Level 1,
-/// nodes 01, 23, 56: member by member 0 2 5 and 1 3 6, 0 and 1 go. 5, 2 and 3 return the result.
+/// Derivation: bits 0 and 1 of 7 are set. Level 0, nodes 0 to 6: 4 5 6 perform a 3-2 step that
+/// eliminates 4. Level 1, nodes 01, 23, 56: member by member 0 2 5 and 1 3 6, which eliminates 0
+/// and 1. 5, 2 and 3 return the result.
 #[test]
 fn seven_ranks_overlapping() {
     let swap = |peer| (vec![peer], vec![peer]);

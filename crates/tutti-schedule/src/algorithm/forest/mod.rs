@@ -1,25 +1,25 @@
-//! Forest: several spanning trees from every rank, packed so that all links of a graph are in use until the
-//! end. Its bandwidth is that of the graph's smallest cuts, as far as the routes allow.
+//! Forest: several spanning trees from every rank, packed so that all links of a graph are busy
+//! until the end. Its bandwidth is that of the graph's minimum cuts, as far as the routes allow.
 //!
-//! What is to be reached is a theorem: trees that share the links fractionally exist up to the limit of
-//! [`super::bound`] (Edmonds 1973; Zhao et al., "ForestColl", 2024, who compute them exactly, by removing
-//! switches one after the other). Here the trees are packed approximately ([`packing`]), on the ways that
-//! the routes of the network really take, and every message gets a time ([`times`]), so that large
-//! payloads keep every loaded link busy. The more pieces a shard is cut into, the closer to the limit, and
-//! the more messages; without `pieces=K` it is the fewest that come within a twenty-fifth of the limit. Where
-//! one cycle through all ranks does that ([`cycle`]), it is taken.
+//! Trees that share the links fractionally exist up to the limit of [`super::bound`] (Edmonds 1973;
+//! Zhao et al., "ForestColl", 2024, who compute them exactly by removing switches one at a time).
+//! Here the trees are packed approximately ([`packing`]), on the routes of the network. Every
+//! message gets a time ([`times`]), so that large payloads keep every loaded link busy. More pieces
+//! per shard come closer to the limit, with more messages; the default is the smallest number
+//! within 4 % of the limit. If one cycle through all ranks achieves that ([`cycle`]), the cycle is
+//! used.
 //!
-//! Trees are packed on few ways and on many, at prices of two kinds, and timed in two orders ([`Manner`]); whatever
-//! the graph, that is kept whose timetable is shortest with a few pieces. Few ways come first: where packets queue,
-//! links far from the ranks that have one sender are served in the order of the timetable, and links on which
-//! several senders meet are not.
+//! Trees are packed on few edges and on many, at two kinds of prices, and timed in two orders
+//! ([`Manner`]). The shortest timetable with a few pieces determines which is used. Few edges are
+//! tried first. Where packets queue, links far from the ranks with one sender serve messages in
+//! timetable order; links with several senders do not.
 //!
-//! **all_gather** goes down the trees; **reduce_scatter** up trees of the reversed ways, backwards in
-//! time. **all_reduce** goes up and down the same trees wherever each way has a way back (a packing of
-//! undirected spanning trees, after Tutte and Nash-Williams, is better than two separate halves wherever some
-//! rank has fewer links than others), and else is one after the other.
+//! **all_gather** goes down the trees; **reduce_scatter** goes up trees of the reversed edges,
+//! backwards in time. **all_reduce** goes up and down the same trees if each edge has a reverse
+//! edge, and otherwise is the two in sequence. Packing undirected spanning trees (Tutte and
+//! Nash-Williams) is better than two separate halves if some rank has fewer links than others.
 //!
-//! With `depth=least` the trees are as shallow as they can be instead ([`shallow`]), for small payloads.
+//! With `depth=least` the trees have minimum depth instead ([`shallow`]), for small payloads.
 
 mod cycle;
 mod packing;
@@ -36,59 +36,60 @@ use super::on_graph::{self, LinkGraph, Timetable};
 use super::{AlgorithmError, Entry, Request};
 use crate::Schedule;
 use crate::collective::Collective;
-use packing::{Wanted, pack};
+use packing::{PackingProblem, pack};
 use times::{Order, Timing, timed};
 use tutti_topology::Routes;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "forest",
-    summary: "spanning trees from every rank, packed to fill the links of a graph up to its limit",
+    summary: "spanning trees from every rank, packed to approach the bandwidth limit of the topology",
     source: "Edmonds 1973; Nash-Williams 1961; after Zhao et al. 2024 (ForestColl)",
-    argument: "[pieces=K,] [lag=L,] or [depth=least,] and a topology, such as torus:4x4; the ranks as fully connected without",
+    argument: "[pieces=K,] [lag=L,] or [depth=least,] and a topology, such as torus:4x4 (default fully connected)",
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
-    ranks: "as many as the topology has NPUs, at most 1024; at most 64 without one",
+    ranks: "the number of NPUs of the topology, at most 1024; at most 64 without a topology",
     claims: |request| request.ranks >= 2 && request.ranks <= on_graph::MOST_FLAT_RANKS,
     build,
     critical_path: super::multi_tree::all_at_once,
 };
 
-/// Of the time that the limit allows: so close is close enough.
+/// The ratio to the limit that is close enough.
 const ENOUGH: f64 = 0.96;
-/// Messages of one phase beyond which shards are not cut further unless somebody asks for it.
+/// The number of messages per phase above which shards are not divided further by default.
 const MOST_MESSAGES: u32 = 1_200_000;
-/// Pieces with which all of [`Manner::ALL`] are tried; with more, only what was best with these.
+/// The number of pieces with which all of [`Manner::ALL`] are tried; larger numbers use only the
+/// best of these.
 const TRIAL: u32 = 4;
-/// Where ways lead through several switches, so many chunks at least: a message that waits for a slow link fills
-/// the buffers before it, and others behind it wait as well, the longer the longer it is.
+/// The minimum number of chunks where edges lead through several switches: a message that waits for
+/// a slow link fills the buffers before it and blocks others, for longer the longer the message is.
 const LEAST_CHUNKS: u32 = 2048;
-/// Pieces of a shard that can be asked for.
+/// The maximum of `pieces`.
 const MOST_PIECES: u32 = 1024;
 
-/// Of the time that the limit allows: what one piece has to reach to be left as it is.
+/// The ratio to the limit at which one piece is enough.
 const EXACT: f64 = 0.995;
-/// How many times its own length later than it could be a message is sent on, unless somebody asks for another
-/// number: where ways are links, and where they lead through switches.
+/// The default of `lag`: the delay before a message is forwarded, in multiples of its duration. For
+/// edges that are links, and for edges through switches.
 const LAG: [u32; 2] = [1, 2];
-/// The most that can be asked for.
+/// The maximum of `lag`.
 const MOST_LAG: u32 = 64;
 
-/// What is asked for beside the topology.
+/// The options before the topology.
 #[derive(Clone, Copy)]
-enum Asked {
-    /// Large payloads: a number of pieces, if one is given, and how much time messages have.
+enum Variant {
+    /// For large payloads: the number of pieces, if given, and the delay of messages.
     Packed { pieces: Option<u32>, lag: Option<u32> },
-    /// Small payloads.
+    /// For small payloads.
     Shallow,
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let asked = on_graph::read(request.argument);
-    let options = options(request, &asked)?;
-    let routes = on_graph::routes(ENTRY.name, request, &asked)?;
+    let argument = on_graph::read(request.argument);
+    let options = options(request, &argument)?;
+    let routes = on_graph::routes(ENTRY.name, request, &argument)?;
     Ok(lay_out(request, &routes, options))
 }
 
-/// On a graph that the request does not name.
+/// Builds the algorithm on a graph that the request does not name.
 pub(super) fn build_on(
     request: &Request,
     routes: &Routes,
@@ -98,30 +99,33 @@ pub(super) fn build_on(
     Ok(lay_out(request, routes, options))
 }
 
-fn options(request: &Request, asked: &on_graph::Asked) -> Result<Asked, AlgorithmError> {
+fn options(
+    request: &Request,
+    argument: &on_graph::GraphArgument,
+) -> Result<Variant, AlgorithmError> {
     let (mut pieces, mut lag, mut shallow) = (None, None, false);
-    for &(option, value, at) in &asked.options {
+    for &(option, value, at) in &argument.options {
         let number: Option<u32> = value.parse().ok();
         match (option, number) {
             ("pieces", Some(1..=MOST_PIECES)) if !shallow => pieces = number,
             ("lag", Some(0..=MOST_LAG)) if !shallow => lag = number,
             ("depth", None) if value == "least" && pieces.or(lag).is_none() => shallow = true,
             _ => {
-                let known = "pieces=K, into how many pieces a shard is cut, from 1 to 1024; lag=L, for \
-                             how many messages' time one may be late, from 0 to 64; or depth=least alone";
+                let known = "pieces=K, the pieces per shard, 1 to 1024; lag=L, the forwarding delay in \
+                             message times, 0 to 64; or depth=least alone";
                 let given = (option, value, at);
                 return Err(on_graph::wrong_option(ENTRY.name, request, given, known));
             }
         }
     }
-    let packed = Asked::Packed { pieces, lag };
-    Ok(if shallow { Asked::Shallow } else { packed })
+    let packed = Variant::Packed { pieces, lag };
+    Ok(if shallow { Variant::Shallow } else { packed })
 }
 
-fn lay_out(request: &Request, routes: &Routes, asked: Asked) -> Arc<dyn Schedule> {
-    let timetable = match asked {
-        Asked::Packed { pieces, lag } => best(request, routes, pieces, lag).1,
-        Asked::Shallow => {
+fn lay_out(request: &Request, routes: &Routes, variant: Variant) -> Arc<dyn Schedule> {
+    let timetable = match variant {
+        Variant::Packed { pieces, lag } => best(request, routes, pieces, lag).1,
+        Variant::Shallow => {
             let grown = |back| shallow::grow(&LinkGraph::of(routes, request.ranks, back));
             match request.collective {
                 Collective::AllGather => grown(false),
@@ -134,10 +138,11 @@ fn lay_out(request: &Request, routes: &Routes, asked: Asked) -> Arc<dyn Schedule
     Arc::new(schedule.expect("the ranks and chunks of a timetable are those of its request"))
 }
 
-/// A timetable, and how long it takes, per byte of the payload.
+/// A timetable, and its duration per byte of the payload.
 type Timed = (f64, Timetable);
 
-/// The timetable with that many pieces, or with the fewest that are close enough to the limit.
+/// Returns the timetable with that many pieces, or with the fewest that are close enough to the
+/// limit.
 fn best(request: &Request, routes: &Routes, pieces: Option<u32>, lag: Option<u32>) -> Timed {
     let (ranks, collective) = (request.ranks, request.collective);
     let all = [false, true].map(|back| LinkGraph::of(routes, ranks, back));
@@ -157,34 +162,35 @@ fn best(request: &Request, routes: &Routes, pieces: Option<u32>, lag: Option<u32
         }
         return graph.make(collective, pieces, &mut manners);
     }
-    let wanted = by_links(collective, ranks, routes.topology()).ps_per_byte();
+    let bound = by_links(collective, ranks, routes.topology()).ps_per_byte();
     let found = graph.make(collective, 1, &mut manners);
-    // Through several switches messages meet that a timetable keeps apart, and a cycle is the safer choice.
+    // Through several switches, messages contend that a timetable separates, and a cycle is the
+    // safer choice.
     let alone = graph.all[0].longest() <= 2;
-    if alone && wanted >= EXACT * found.0 {
+    if alone && bound >= EXACT * found.0 {
         return found;
     }
     let round = graph.round(collective);
-    if let Some(round) = round.filter(|round| wanted >= ENOUGH * round.0) {
+    if let Some(round) = round.filter(|round| bound >= ENOUGH * round.0) {
         return round;
     }
     let least = if alone { 1 } else { LEAST_CHUNKS / ranks };
-    graph.cut_finer(collective, found, (wanted, least), &mut manners)
+    graph.cut_finer(collective, found, (bound, least), &mut manners)
 }
 
 impl ForestGraph<'_> {
-    /// The timetable with more and more pieces, until it is close enough to what is `wanted` and has the
-    /// `least` number of them, or there would be too many messages.
+    /// Increases the number of pieces until the timetable is close enough to `bound` and has the
+    /// `least` number of pieces, or there would be too many messages.
     fn cut_finer(
         &self,
         collective: Collective,
         mut found: Timed,
-        (wanted, least): (f64, u32),
+        (bound, least): (f64, u32),
         manners: &mut Manners,
     ) -> Timed {
         let ranks = self.ranks;
         let mut pieces = 1;
-        while (wanted < ENOUGH * found.0 || pieces < least) && pieces < MOST_PIECES / 2 {
+        while (bound < ENOUGH * found.0 || pieces < least) && pieces < MOST_PIECES / 2 {
             pieces *= if pieces < TRIAL { TRIAL } else { 2 };
             if ranks.saturating_mul(ranks).saturating_mul(pieces) > MOST_MESSAGES {
                 break;
@@ -198,18 +204,18 @@ impl ForestGraph<'_> {
     }
 }
 
-/// How trees are packed and timed.
+/// A method of packing and timing trees.
 #[derive(Clone, Copy)]
 struct Manner {
-    /// On as few ways as use every link, where there are such; else on more.
+    /// Whether to use the fewest edges that cover every link, if there are such.
     sparse: bool,
-    /// At prices that rise while a tree grows.
+    /// Whether prices rise while a tree grows.
     rising: bool,
     order: Order,
 }
 
 impl Manner {
-    /// Those that share a packing side by side.
+    /// Methods with the same packing are adjacent.
     const ALL: [Manner; 6] = {
         let [turns, staggered] = [Order::Turns, Order::Staggered];
         [
@@ -223,7 +229,7 @@ impl Manner {
     };
 }
 
-/// What goes along trees at once.
+/// The traffic along the trees in one phase.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Gather,
@@ -231,13 +237,13 @@ enum Phase {
     Both,
 }
 
-/// The manner that was best for each phase with [`TRIAL`] pieces.
+/// The best method for each phase with [`TRIAL`] pieces.
 #[derive(Default)]
 struct Manners {
     best: [Option<Manner>; 3],
 }
 
-/// A graph, with its ways in both directions of time: all of them, and those that are packed.
+/// A graph with its edges in both directions of time: all of them, and those used for packing.
 struct ForestGraph<'a> {
     routes: &'a Routes,
     ranks: u32,
@@ -249,13 +255,13 @@ struct ForestGraph<'a> {
 }
 
 impl ForestGraph<'_> {
-    /// What the links allow one phase, per byte of the payload.
+    /// Returns the limit of one phase, per byte of the payload.
     fn limit(&self, phase: Phase) -> f64 {
         let limit = || by_links(phase.collective(), self.ranks, self.routes.topology());
         *self.limits[phase as usize].get_or_init(|| limit().ps_per_byte())
     }
 
-    /// Along one cycle; `None` where there is none.
+    /// Returns the timetable along one cycle; `None` without a cycle.
     fn round(&self, collective: Collective) -> Option<Timed> {
         let [ahead, back] = &self.all;
         let scatter = || cycle::round(back).map(|(takes, table)| (takes, table.reversed()));
@@ -272,10 +278,11 @@ impl ForestGraph<'_> {
             Collective::ReduceScatter => self.phase(Phase::Scatter, pieces, manners),
             _ => self.reduce(pieces, manners),
         };
-        made.expect("one-way trees can always be packed")
+        made.expect("trees in one direction can always be packed")
     }
 
-    /// Up and down the same trees; where that is not close to the limit or not possible, two halves.
+    /// Up and down the same trees; two separate halves if that is impossible or not close to the
+    /// limit.
     fn reduce(&self, pieces: u32, manners: &mut Manners) -> Option<Timed> {
         let limit = self.limit(Phase::Both);
         let one = self.phase(Phase::Both, pieces, manners);
@@ -287,8 +294,8 @@ impl ForestGraph<'_> {
         Some(one.filter(|one| one.0 <= apart.0).unwrap_or(apart))
     }
 
-    /// Packs and times one phase: its time per byte of the whole payload, and its timetable. `None` when
-    /// it should go both ways and cannot.
+    /// Packs and times one phase: returns its time per byte of the full payload, and its timetable.
+    /// `None` if it requires reverse edges that do not exist.
     fn phase(&self, phase: Phase, pieces: u32, manners: &mut Manners) -> Option<Timed> {
         let known = &mut manners.best[phase as usize];
         let all = known.map_or(Manner::ALL.to_vec(), |best| vec![best]);
@@ -317,14 +324,15 @@ impl ForestGraph<'_> {
         })
     }
 
-    /// Whether a manner of packing is another than those before it: over links alone there is but one.
+    /// Returns whether a method differs from those before it: on edges of single links there is
+    /// only one.
     fn differs(&self, phase: Phase, manner: Manner) -> bool {
         let direct = self.thinned[phase.direction()].longest() == 1;
         let sparse = self.sparse[phase.direction()].is_some();
         if manner.sparse { sparse } else { !(direct && manner.rising) }
     }
 
-    /// One packing, timed in several orders until one is close to the limit.
+    /// Computes one packing, timed in several orders until one is close to the limit.
     fn packed(
         &self,
         phase: Phase,
@@ -333,14 +341,14 @@ impl ForestGraph<'_> {
     ) -> Option<Vec<(Timed, Manner)>> {
         let Manner { sparse, rising, .. } = manners[0];
         let thinned = &self.thinned[phase.direction()];
-        let wiring = self.sparse[phase.direction()].as_ref().filter(|_| sparse).unwrap_or(thinned);
-        let (limit, both_ways) = (self.limit(phase), phase == Phase::Both);
-        let packing = pack(&Wanted { wiring, pieces, limit, both_ways, rising })?;
+        let graph = self.sparse[phase.direction()].as_ref().filter(|_| sparse).unwrap_or(thinned);
+        let (limit, both_directions) = (self.limit(phase), phase == Phase::Both);
+        let packing = pack(&PackingProblem { graph, pieces, limit, both_directions, rising })?;
         let trees = in_shards(packing.trees);
         let mut found: Vec<(Timed, Manner)> = Vec::new();
         for &manner in manners {
-            let timing = Timing { pieces, both_ways, lag: self.lag, order: manner.order };
-            let (takes, timetable) = timed(&trees, wiring, timing);
+            let timing = Timing { pieces, both_directions, lag: self.lag, order: manner.order };
+            let (takes, timetable) = timed(&trees, graph, timing);
             let takes = takes / f64::from(self.ranks) / f64::from(pieces);
             found.push(((takes, timetable), manner));
             if limit >= ENOUGH * takes {
@@ -360,19 +368,19 @@ impl Phase {
         }
     }
 
-    /// Of the ways: ahead or back.
+    /// Returns the index of the edges: 0 forwards, 1 reversed.
     fn direction(self) -> usize {
         usize::from(self == Phase::Scatter)
     }
 }
 
-/// One after the other, if both cut the payload alike.
+/// Returns the two in sequence, if both divide the payload alike.
 fn together(first: Timed, second: Timed) -> Option<Timed> {
     let alike = first.1.chunks == second.1.chunks;
     alike.then(|| (first.0 + second.0, first.1.then(second.1)))
 }
 
-/// Chunks of one shard stand together.
+/// Sorts the trees so that the chunks of a shard are contiguous.
 fn in_shards(mut trees: Vec<packing::Tree>) -> Vec<packing::Tree> {
     trees.sort_by_key(|tree| tree.root);
     trees

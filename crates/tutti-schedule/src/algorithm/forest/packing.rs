@@ -1,90 +1,91 @@
-//! Packs spanning trees so that the most loaded link carries as little as possible.
+//! Packs spanning trees so that the load of the most loaded link is small.
 //!
-//! Every link has a price that grows exponentially with its load. A tree is the cheapest that spans the
-//! ranks at these prices, which may rise while it grows; it then adds to the loads. After all trees stand, each is
-//! taken out in turn and laid again, several times over: a descent on the sum of the exponentials, which comes
-//! close to the best packing there is (Plotkin, Shmoys and Tardos 1995; Garg and Koenemann 2007). Ways are
-//! those of the routes, so loads are what the network will see. A price has a floor, so that ways are short
-//! where links have room: what does not pass a link cannot meet others on it.
+//! Every link has a price that grows exponentially with its load. A tree is the cheapest spanning
+//! tree at these prices, which may rise while it grows; its load is then added. After all trees are
+//! built, each is removed in turn and rebuilt, several times: a descent on the sum of the
+//! exponentials, which comes close to the optimal packing (Plotkin, Shmoys and Tardos 1995; Garg
+//! and Koenemann 2007). Edges follow the routes, so loads are those of the network. Prices have a
+//! minimum, so that edges are short where links have spare capacity: traffic that avoids a link
+//! cannot contend there.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::algorithm::on_graph::{Edge, LinkGraph};
 
-/// How steeply prices grow: a link that is used by a fiftieth more than another is e times as dear.
+/// The steepness of prices: a link with 2 % more load costs e times as much.
 const STEEPNESS: f64 = 50.0;
-/// The price of a link with room, in that of the most loaded one.
+/// The minimum price of a link, relative to that of the most loaded one.
 const FLOOR: f64 = 0.1;
-/// What each step away from the root weighs, in mean weights of a way: keeps trees shallow.
+/// The cost of each step away from the root, in mean costs of an edge: keeps trees shallow.
 const DEPTH: f64 = 0.04;
-/// The most times that every tree is laid again.
+/// The maximum number of times that every tree is rebuilt.
 const PASSES: u32 = 8;
-/// So close to the limit, nothing more is tried.
+/// The ratio to the limit at which the search stops.
 const CLOSE: f64 = 1.01;
 
-/// A spanning tree: ways in the order in which they join a rank.
+/// A spanning tree: edges in the order in which they add a rank.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
     pub(super) root: u32,
-    pub(super) ways: Vec<Edge>,
+    pub(super) edges: Vec<Edge>,
 }
 
-/// Trees, and how much the most loaded link exceeds the limit.
+/// Trees, and the ratio of each link's load to the limit.
 pub(super) struct Packing {
     pub(super) trees: Vec<Tree>,
-    /// By link: how long it is busy for all chunks, in the time that the limit allows.
+    /// The busy time of each link for all chunks, relative to the limit.
     usage: Vec<f64>,
 }
 
 impl Packing {
-    /// The most loaded link's.
+    /// Returns the usage of the most loaded link.
     pub(super) fn worst(&self) -> f64 {
         self.usage.iter().copied().fold(0.0, f64::max)
     }
 }
 
-/// What is packed.
-pub(super) struct Wanted<'a> {
-    pub(super) wiring: &'a LinkGraph,
-    /// How many trees each rank is the root of.
+/// The input of a packing.
+pub(super) struct PackingProblem<'a> {
+    pub(super) graph: &'a LinkGraph,
+    /// The number of trees per root.
     pub(super) pieces: u32,
-    /// The time per byte of the whole payload that the links allow.
+    /// The limit: time per byte of the full payload.
     pub(super) limit: f64,
-    /// Whether chunks also go up the trees, over the ways back.
-    pub(super) both_ways: bool,
-    /// Whether prices rise while a tree grows, which makes trees of many branches at few links rarer.
+    /// Whether chunks also go up the trees, over the reverse edges.
+    pub(super) both_directions: bool,
+    /// Whether prices rise while a tree grows, which reduces branching at few links.
     pub(super) rising: bool,
 }
 
 struct State<'a> {
-    wanted: &'a Wanted<'a>,
-    /// What a chunk at the pace of each link adds to a usage.
+    problem: &'a PackingProblem<'a>,
+    /// The usage that one chunk adds at the pace of each link.
     share: Vec<f64>,
     usage: Vec<f64>,
     price: Vec<f64>,
-    /// The most loaded link's usage when the tree at hand was begun.
+    /// The usage of the most loaded link when the current tree was started.
     worst: f64,
-    /// For each way, by its index, the way back.
+    /// The reverse of each edge, by index.
     back: Vec<Edge>,
 }
 
-/// Packs `pieces` trees from every rank; `None` when a way has no way back and both are wanted.
-pub(super) fn pack(wanted: &Wanted) -> Option<Packing> {
-    let wiring = wanted.wiring;
-    let trees = f64::from(wiring.ranks) * f64::from(wanted.pieces);
+/// Packs `pieces` trees from every rank; returns `None` if a required reverse edge does not exist.
+pub(super) fn pack(problem: &PackingProblem) -> Option<Packing> {
+    let graph = problem.graph;
+    let trees = f64::from(graph.ranks) * f64::from(problem.pieces);
     let share =
-        wiring.rates.iter().map(|rate| rate.ps_per_byte() / (trees * wanted.limit)).collect();
-    let back = wiring.edges().iter().map(|&way| wiring.way_back(way));
+        graph.rates.iter().map(|rate| rate.ps_per_byte() / (trees * problem.limit)).collect();
+    let back = graph.edges().iter().map(|&edge| graph.opposite(edge));
     let mut state = State {
-        wanted,
+        problem,
         share,
-        usage: vec![0.0; wiring.rates.len()],
-        price: vec![0.0; wiring.rates.len()],
+        usage: vec![0.0; graph.rates.len()],
+        price: vec![0.0; graph.rates.len()],
         worst: 0.0,
-        back: if wanted.both_ways { back.collect::<Option<_>>()? } else { Vec::new() },
+        back: if problem.both_directions { back.collect::<Option<_>>()? } else { Vec::new() },
     };
-    let roots = (0..wanted.pieces).flat_map(|_| 0..wiring.ranks);
+    let roots = (0..problem.pieces).flat_map(|_| 0..graph.ranks);
     let mut forest: Vec<Tree> = roots.map(|root| state.lay(root)).collect();
     let mut best = Packing { trees: forest.clone(), usage: state.usage.clone() };
     for _ in 0..PASSES {
@@ -92,7 +93,7 @@ pub(super) fn pack(wanted: &Wanted) -> Option<Packing> {
             break;
         }
         for tree in &mut forest {
-            state.take_out(tree);
+            state.remove(tree);
             *tree = state.lay(tree.root);
         }
         let found = Packing { trees: forest.clone(), usage: state.usage.clone() };
@@ -104,46 +105,46 @@ pub(super) fn pack(wanted: &Wanted) -> Option<Packing> {
 }
 
 impl State<'_> {
-    /// The cheapest tree from a root, which is added to the loads.
+    /// Builds the cheapest tree from a root and adds it to the loads.
     fn lay(&mut self, root: u32) -> Tree {
-        let wiring = self.wanted.wiring;
+        let graph = self.problem.graph;
         self.worst = self.usage.iter().copied().fold(0.0, f64::max);
         for link in 0..self.price.len() {
             self.price[link] = self.price_of(link);
         }
-        let all: f64 = (0..).zip(wiring.edges()).map(|(at, &way)| self.weight(at, way)).sum();
-        let deeper = DEPTH * all / f64::from(count(wiring.edges().len().max(1)));
-        let mut depth = vec![0_u32; wiring.ranks as usize];
-        let mut inside = vec![false; wiring.ranks as usize];
-        let mut tree = Tree { root, ways: Vec::with_capacity(inside.len() - 1) };
-        // Weights, as bits: these are in the order of what they stand for, as none is negative.
+        let all: f64 = (0..).zip(graph.edges()).map(|(at, &edge)| self.weight(at, edge)).sum();
+        let deeper = DEPTH * all / f64::from(count(graph.edges().len().max(1)));
+        let mut depth = vec![0_u32; graph.ranks as usize];
+        let mut inside = vec![false; graph.ranks as usize];
+        let mut tree = Tree { root, edges: Vec::with_capacity(inside.len() - 1) };
+        // Weights as bits, which have the same order because no weight is negative.
         let mut open: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
         let mut joined = Some(root);
         loop {
             if let Some(rank) = joined.take() {
                 inside[rank as usize] = true;
                 let deep = deeper * f64::from(depth[rank as usize]);
-                for (at, &way) in (wiring.first(rank)..).zip(wiring.from(rank)) {
-                    if !inside[way.to as usize] {
-                        open.push(Reverse(((self.weight(at, way) + deep).to_bits(), at)));
+                for (at, &edge) in (graph.first(rank)..).zip(graph.from(rank)) {
+                    if !inside[edge.to as usize] {
+                        open.push(Reverse(((self.weight(at, edge) + deep).to_bits(), at)));
                     }
                 }
             }
             let Some(Reverse((weight, at))) = open.pop() else { break };
-            let way = wiring.edges()[at];
-            if inside[way.to as usize] {
+            let edge = graph.edges()[at];
+            if inside[edge.to as usize] {
                 continue;
             }
-            let deep = deeper * f64::from(depth[way.from as usize]);
-            let now = (self.weight(at, way) + deep).to_bits();
+            let deep = deeper * f64::from(depth[edge.from as usize]);
+            let now = (self.weight(at, edge) + deep).to_bits();
             if now > weight {
                 open.push(Reverse((now, at)));
                 continue;
             }
-            self.add(way, 1.0);
-            depth[way.to as usize] = depth[way.from as usize] + 1;
-            tree.ways.push(way);
-            joined = Some(way.to);
+            self.add(edge, 1.0);
+            depth[edge.to as usize] = depth[edge.from as usize] + 1;
+            tree.edges.push(edge);
+            joined = Some(edge.to);
         }
         tree
     }
@@ -154,29 +155,29 @@ impl State<'_> {
         FLOOR + libm::exp(above)
     }
 
-    /// What a way costs, the way back included if that is used too.
-    fn weight(&self, at: usize, way: Edge) -> f64 {
-        let along = |way: Edge| -> f64 {
-            let links = self.wanted.wiring.paced(way);
+    /// Returns the cost of an edge, including the reverse edge if that is used too.
+    fn weight(&self, at: usize, edge: Edge) -> f64 {
+        let along = |edge: Edge| -> f64 {
+            let links = self.problem.graph.paced(edge);
             links.map(|(link, pace)| self.price[link] * self.share[pace]).sum()
         };
-        along(way) + self.back.get(at).map_or(0.0, |&back| along(back))
+        along(edge) + self.back.get(at).map_or(0.0, |&back| along(back))
     }
 
-    fn take_out(&mut self, tree: &Tree) {
-        for &way in &tree.ways {
-            self.add(way, -1.0);
+    fn remove(&mut self, tree: &Tree) {
+        for &edge in &tree.edges {
+            self.add(edge, -1.0);
         }
     }
 
-    /// Adds a way to the loads and to the prices, so many times.
-    fn add(&mut self, way: Edge, times: f64) {
-        let wiring = self.wanted.wiring;
-        let back = if self.wanted.both_ways { wiring.way_back(way) } else { None };
-        for way in [Some(way), back].into_iter().flatten() {
-            for (link, pace) in wiring.paced(way) {
+    /// Adds an edge to the loads and to the prices, `times` times.
+    fn add(&mut self, edge: Edge, times: f64) {
+        let graph = self.problem.graph;
+        let back = if self.problem.both_directions { graph.opposite(edge) } else { None };
+        for edge in [Some(edge), back].into_iter().flatten() {
+            for (link, pace) in graph.paced(edge) {
                 self.usage[link] += times * self.share[pace];
-                if self.wanted.rising {
+                if self.problem.rising {
                     self.price[link] = self.price_of(link);
                 }
             }

@@ -14,7 +14,7 @@ fn on(notation: &str, rates: &[u64]) -> Routes {
     Routes::shortest_path(Arc::new(tutti_topology::build(notation, &links).unwrap()))
 }
 
-/// The limit over the time of the most loaded link, and over that of the timetable.
+/// Returns the limit over the time of the most loaded link, and over that of the timetable.
 fn reached(collective: Collective, routes: &Routes, pieces: Option<u32>) -> (f64, f64) {
     let ranks = routes.topology().npus();
     let request = Request { collective, ranks, argument: None };
@@ -68,21 +68,27 @@ fn it_does_what_it_claims_on_every_kind_of_graph() {
     }
 }
 
-/// In either order: no link has two messages at once, and nothing is sent before it is there.
+/// In either order, no link has two messages at once, and no message is sent before its data
+/// arrives.
 #[test]
-fn messages_wait_for_what_they_carry_and_for_links() {
+fn messages_wait_for_their_data_and_for_links() {
     for (notation, rates) in [("torus:3x4", &[1][..]), ("hierarchical:switch:3/ring:3", &[1, 4])] {
         let routes = on(notation, rates);
         let ranks = routes.topology().npus();
-        let wiring = LinkGraph::of(&routes, ranks, false);
+        let graph = LinkGraph::of(&routes, ranks, false);
         for order in [Order::Turns, Order::Staggered] {
-            let wanted =
-                Wanted { wiring: &wiring, pieces: 3, limit: 1.0, both_ways: true, rising: false };
-            let trees = in_shards(pack(&wanted).unwrap().trees);
-            let timing = Timing { pieces: 3, both_ways: true, lag: 1, order };
-            let (_, timetable) = timed(&trees, &wiring, timing);
+            let problem = PackingProblem {
+                graph: &graph,
+                pieces: 3,
+                limit: 1.0,
+                both_directions: true,
+                rising: false,
+            };
+            let trees = in_shards(pack(&problem).unwrap().trees);
+            let timing = Timing { pieces: 3, both_directions: true, lag: 1, order };
+            let (_, timetable) = timed(&trees, &graph, timing);
             assert_eq!(timetable.moves.len(), (2 * 3 * ranks * (ranks - 1)) as usize);
-            let mut links: Vec<Vec<(u64, u64)>> = vec![Vec::new(); wiring.rates.len()];
+            let mut links: Vec<Vec<(u64, u64)>> = vec![Vec::new(); graph.rates.len()];
             for one in &timetable.moves {
                 let before = |other: &&Move| {
                     other.chunk == one.chunk && other.to == one.from && other.folds >= one.folds
@@ -92,11 +98,12 @@ fn messages_wait_for_what_they_carry_and_for_links() {
                     arrived.max().is_none_or(|there| there <= one.sent),
                     "{notation} {order:?} {one:?}"
                 );
-                let way = wiring.edges()[wiring.index(one.from, one.to).unwrap()];
-                // With a lag of 1 it is sent on after twice what it takes; over several links, some take less.
+                let edge = graph.edges()[graph.index(one.from, one.to).unwrap()];
+                // With a lag of 1 a message is forwarded after twice its duration; over several
+                // links, some take less.
                 let takes =
-                    if wiring.links(way).len() == 1 { (one.there - one.sent) / 2 } else { 1 };
-                let over = wiring.links(way).iter();
+                    if graph.links(edge).len() == 1 { (one.there - one.sent) / 2 } else { 1 };
+                let over = graph.links(edge).iter();
                 over.for_each(|&link| links[link as usize].push((one.sent, one.sent + takes)));
             }
             for mut busy in links {
@@ -107,9 +114,10 @@ fn messages_wait_for_what_they_carry_and_for_links() {
     }
 }
 
-/// Cycles, shallow trees and trees without lag need no buffers; with a lag, so many messages of a pair wait.
+/// Cycles, shallow trees and trees without lag need no buffers; with a lag, that many messages of a
+/// pair wait.
 #[test]
-fn no_more_waits_at_a_receiver_than_the_lag_says() {
+fn the_lag_bounds_the_messages_that_wait_at_a_receiver() {
     for (topology, ranks, most) in [
         ("ring:8", 8, 0),
         ("hierarchical:switch:4/switch:4", 16, 0),
@@ -127,9 +135,9 @@ fn no_more_waits_at_a_receiver_than_the_lag_says() {
     }
 }
 
-/// As many slots as the farthest rank is steps away, up and down for all_reduce.
+/// The number of slots is the largest distance between ranks, twice for all_reduce.
 #[test]
-fn shallow_trees_take_as_many_steps_as_the_graph_is_wide() {
+fn shallow_trees_take_as_many_steps_as_the_diameter() {
     for (topology, ranks, wide) in
         [("torus:4x4", 16, 4), ("mesh:4x3", 12, 5), ("ring:9", 9, 4), ("switch:8", 8, 1)]
     {
@@ -142,7 +150,7 @@ fn shallow_trees_take_as_many_steps_as_the_graph_is_wide() {
     }
 }
 
-/// Neighbours in the order of the ranks load every link once: N - 1 steps of a chunk each.
+/// Neighbours in rank order load every link once: N - 1 steps of one chunk each.
 #[test]
 fn one_cycle_meets_the_limit_of_single_links() {
     for notation in
@@ -163,7 +171,7 @@ fn one_cycle_meets_the_limit_of_single_links() {
 }
 
 #[test]
-fn without_a_graph_everything_happens_at_once() {
+fn without_a_graph_all_messages_are_sent_at_once() {
     for ranks in [2, 3, 8, 13] {
         for collective in ALL {
             assert!(check::critical_path_is_exact("forest", collective, ranks));
@@ -172,7 +180,7 @@ fn without_a_graph_everything_happens_at_once() {
 }
 
 #[test]
-fn what_is_no_option_is_refused() {
+fn unknown_options_are_refused() {
     for argument in [
         "pieces=0,ring:4",
         "pieces=x",
@@ -185,6 +193,6 @@ fn what_is_no_option_is_refused() {
     ] {
         let notation = format!("forest:{argument}");
         let error = build_any(&notation, Collective::AllReduce, 4).err().unwrap().to_string();
-        assert!(error.contains("is no option; expected pieces=K"), "{error}");
+        assert!(error.contains("expected pieces=K"), "{error}");
     }
 }

@@ -1,5 +1,5 @@
-//! Gives every message of packed trees a time: no link begins one before the last is through, no rank sends
-//! what it does not have, and what much else waits for goes first.
+//! Assigns a time to every message of packed trees: a link carries one message at a time, a rank
+//! sends only received data, and messages with many dependants have priority.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -7,56 +7,56 @@ use std::collections::{BTreeSet, BinaryHeap};
 use super::packing::Tree;
 use crate::algorithm::on_graph::{Edge, LinkGraph, Move, Receiving, Timetable};
 
-/// A message: over which way, and how long what depends on it takes at least.
+/// A message: its edge, and the minimum duration of the messages that depend on it.
 struct Task {
     chunk: u32,
-    way: Edge,
+    edge: Edge,
     folds: bool,
     height: u64,
-    /// Messages that must be there before.
+    /// The number of messages that must arrive before.
     waits: u32,
-    /// Messages that wait for this one.
+    /// The messages that depend on this one.
     after: Vec<u32>,
 }
 
-/// Messages down every tree; before that up, if they are folded first.
-fn tasks(trees: &[Tree], wiring: &LinkGraph, both_ways: bool) -> Vec<Task> {
-    let ranks = wiring.ranks as usize;
+/// Returns the messages down every tree, preceded by those up the tree if they fold.
+fn tasks(trees: &[Tree], graph: &LinkGraph, both_directions: bool) -> Vec<Task> {
+    let ranks = graph.ranks as usize;
     let mut tasks: Vec<Task> = Vec::new();
     for (chunk, tree) in (0..).zip(trees) {
         let mut down: Vec<Option<u32>> = vec![None; ranks];
         let start = tasks.len();
-        for &way in &tree.ways {
+        for &edge in &tree.edges {
             let index = index(tasks.len());
-            let before = down[way.from as usize];
+            let before = down[edge.from as usize];
             let waits = u32::from(before.is_some());
-            tasks.push(Task { chunk, way, folds: false, height: 0, waits, after: Vec::new() });
+            tasks.push(Task { chunk, edge, folds: false, height: 0, waits, after: Vec::new() });
             if let Some(before) = before {
                 tasks[before as usize].after.push(index);
             }
-            down[way.to as usize] = Some(index);
+            down[edge.to as usize] = Some(index);
         }
-        if both_ways {
-            add_folds(tree, chunk, wiring, start, &mut tasks);
+        if both_directions {
+            add_folds(tree, chunk, graph, start, &mut tasks);
         }
     }
     tasks
 }
 
-/// The same ways back, deepest first; all that reach the root come before what leaves it.
-fn add_folds(tree: &Tree, chunk: u32, wiring: &LinkGraph, start: usize, tasks: &mut Vec<Task>) {
-    let mut into: Vec<Vec<u32>> = vec![Vec::new(); wiring.ranks as usize];
-    for &way in tree.ways.iter().rev() {
-        let Some(back) = wiring.way_back(way) else { continue };
+/// Adds the same edges reversed, deepest first; all messages to the root precede those from it.
+fn add_folds(tree: &Tree, chunk: u32, graph: &LinkGraph, start: usize, tasks: &mut Vec<Task>) {
+    let mut into: Vec<Vec<u32>> = vec![Vec::new(); graph.ranks as usize];
+    for &edge in tree.edges.iter().rev() {
+        let Some(back) = graph.opposite(edge) else { continue };
         let index = index(tasks.len());
         let below = std::mem::take(&mut into[back.from as usize]);
         let waits = count(below.len());
         below.into_iter().for_each(|before| tasks[before as usize].after.push(index));
-        tasks.push(Task { chunk, way: back, folds: true, height: 0, waits, after: Vec::new() });
+        tasks.push(Task { chunk, edge: back, folds: true, height: 0, waits, after: Vec::new() });
         into[back.to as usize].push(index);
     }
     let last = std::mem::take(&mut into[tree.root as usize]);
-    let first = (start..start + tree.ways.len()).filter(|&at| tasks[at].way.from == tree.root);
+    let first = (start..start + tree.edges.len()).filter(|&at| tasks[at].edge.from == tree.root);
     let first: Vec<usize> = first.collect();
     for &at in &first {
         tasks[at].waits = count(last.len());
@@ -66,43 +66,43 @@ fn add_folds(tree: &Tree, chunk: u32, wiring: &LinkGraph, start: usize, tasks: &
     }
 }
 
-/// What goes first, by [`Order`]; then what most depends on; then to the next rank rather than to the one after
-/// it.
+/// The priority: by [`Order`], then by the dependants, then nearer ranks first.
 type Key = (u64, Reverse<u64>, u32, u32);
 
-/// Which trees go first.
+/// The order of the trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
-    /// The first of every rank before the second of any, so that the first are down before the last are up.
+    /// The first tree of every rank before the second of any, so that the first trees complete
+    /// early.
     Turns,
-    /// One after the other, the roots in an order that is even all over the ranks: each tree has a time at which
-    /// it should be down, these times are as far apart as the work allows, and what is due soonest goes first. At
-    /// the end fewer trees are still under way than by turns.
+    /// Trees start sequentially, with the roots spread evenly over the ranks. Each tree has a
+    /// deadline, the deadlines are as far apart as the work allows, and the earliest deadline has
+    /// priority. At the end fewer trees are in flight than with `Turns`.
     Staggered,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A link has room again.
+    /// A link is free again.
     Free(u32),
-    /// A message may be sent on.
+    /// A message may be forwarded.
     There(u32),
 }
 
-/// So many messages are looked at for a link that is free, before the next link has its turn.
+/// The maximum number of messages checked for a free link before the next link is served.
 const LOOK: usize = 128;
 
-/// 2^32 over the golden ratio: multiples of it, modulo 2^32, are even all over the range however many there are.
+/// 2^32 over the golden ratio: its multiples modulo 2^32 are spread evenly over the range.
 const GOLDEN: u32 = 0x9E37_79B9;
 
 struct Clock<'a> {
-    wiring: &'a LinkGraph,
+    graph: &'a LinkGraph,
     tasks: Vec<Task>,
     timing: Timing,
-    /// By chunk, with [`Order::Staggered`]: when its tree should be down.
+    /// The deadline of each chunk's tree, with [`Order::Staggered`].
     due: Vec<u64>,
-    /// By link: how long a message takes, what is still to come, until when it is busy, the messages
-    /// that are ready to begin with it, and the links whose messages wait for it.
+    /// By link: the duration of a message, the remaining work, the time until which it is busy, its
+    /// ready messages, and the links with messages that wait for it.
     ticks: Vec<u64>,
     left: Vec<u64>,
     busy: Vec<u64>,
@@ -112,33 +112,33 @@ struct Clock<'a> {
     timetable: Timetable,
 }
 
-/// How the messages are given times.
+/// The parameters of the timing.
 #[derive(Clone, Copy)]
 pub(super) struct Timing {
-    /// Each rank has so many trees, one after the other.
+    /// The number of trees per root, in sequence.
     pub(super) pieces: u32,
-    pub(super) both_ways: bool,
-    /// A message is sent on no sooner than this many times its length after it could have been.
+    pub(super) both_directions: bool,
+    /// The delay before a message is forwarded, in multiples of its duration.
     pub(super) lag: u32,
     pub(super) order: Order,
 }
 
-/// A timetable, and how long it takes, per byte of a chunk.
-pub(super) fn timed(trees: &[Tree], wiring: &LinkGraph, timing: Timing) -> (f64, Timetable) {
-    let links = wiring.rates.len();
+/// Returns a timetable, and its duration per byte of a chunk.
+pub(super) fn timed(trees: &[Tree], graph: &LinkGraph, timing: Timing) -> (f64, Timetable) {
+    let links = graph.rates.len();
     let mut clock = Clock {
-        wiring,
-        tasks: tasks(trees, wiring, timing.both_ways),
+        graph,
+        tasks: tasks(trees, graph, timing.both_directions),
         timing,
         due: Vec::new(),
-        ticks: wiring.rates.iter().map(|&rate| ticks(rate.fraction())).collect(),
+        ticks: graph.rates.iter().map(|&rate| ticks(rate.fraction())).collect(),
         left: vec![0; links],
         busy: vec![0; links],
         ready: vec![BTreeSet::new(); links],
         blocked: vec![Vec::new(); links],
         events: BinaryHeap::new(),
         timetable: Timetable {
-            ranks: wiring.ranks,
+            ranks: graph.ranks,
             chunks: count(trees.len()),
             receiving: Receiving::Late,
             ..Timetable::default()
@@ -153,14 +153,14 @@ pub(super) fn timed(trees: &[Tree], wiring: &LinkGraph, timing: Timing) -> (f64,
 }
 
 impl Clock<'_> {
-    /// When a message that starts at 0 has passed, and when it may be sent on.
-    fn lasts(&self, way: Edge) -> (u64, u64) {
-        let longest = self.wiring.links(way).iter().map(|&link| self.ticks[link as usize]).max();
+    /// Returns when a message that starts at 0 has passed, and when it may be forwarded.
+    fn lasts(&self, edge: Edge) -> (u64, u64) {
+        let longest = self.graph.links(edge).iter().map(|&link| self.ticks[link as usize]).max();
         let longest = longest.unwrap_or(2);
         (longest, longest * (1 + u64::from(self.timing.lag)))
     }
 
-    /// Sets the heights, and what is to come on each link.
+    /// Sets the heights, and the remaining work of each link.
     fn raise(&mut self) {
         let mut waits: Vec<u32> = self.tasks.iter().map(|task| task.waits).collect();
         let all = (0..).zip(&self.tasks);
@@ -169,7 +169,7 @@ impl Clock<'_> {
         let mut next = 0;
         while next < order.len() {
             let at = order[next] as usize;
-            for (link, pace) in self.wiring.paced(self.tasks[at].way) {
+            for (link, pace) in self.graph.paced(self.tasks[at].edge) {
                 self.left[link] += self.ticks[pace];
             }
             for &after in &self.tasks[at].after {
@@ -183,12 +183,13 @@ impl Clock<'_> {
         for &at in order.iter().rev() {
             let after =
                 self.tasks[at as usize].after.iter().map(|&after| &self.tasks[after as usize]);
-            let above = after.map(|task| task.height + self.lasts(task.way).1).max();
+            let above = after.map(|task| task.height + self.lasts(task.edge).1).max();
             self.tasks[at as usize].height = above.unwrap_or(0);
         }
     }
 
-    /// Trees are due evenly over the time that the most loaded link needs, later by the greatest height.
+    /// Spreads the deadlines evenly over the time of the most loaded link, delayed by the greatest
+    /// height.
     fn set_due(&mut self, chunks: u32) {
         let all = u128::from(self.left.iter().copied().max().unwrap_or(0));
         let highest = self.tasks.iter().map(|task| task.height).max().unwrap_or(0);
@@ -201,7 +202,7 @@ impl Clock<'_> {
         self.due = (0..chunks).map(due).collect();
     }
 
-    /// Starts everything; when the last message has passed.
+    /// Runs the simulation; returns the time at which the last message has passed.
     fn run(&mut self) -> u64 {
         let mut woken = Vec::new();
         for at in 0..count(self.tasks.len()) {
@@ -229,11 +230,11 @@ impl Clock<'_> {
         }
     }
 
-    /// A message is ready: the link to look at.
+    /// Queues a ready message; returns its first link.
     fn put(&mut self, at: u32) -> usize {
-        let Task { chunk, way, height, .. } = self.tasks[at as usize];
-        let turn = (self.wiring.ranks + way.to - way.from) % self.wiring.ranks;
-        let first = self.wiring.links(way)[0] as usize;
+        let Task { chunk, edge, height, .. } = self.tasks[at as usize];
+        let turn = (self.graph.ranks + edge.to - edge.from) % self.graph.ranks;
+        let first = self.graph.links(edge)[0] as usize;
         let goes = match self.timing.order {
             Order::Turns => u64::from(chunk % self.timing.pieces),
             Order::Staggered => self.due[chunk as usize] - height,
@@ -261,29 +262,29 @@ impl Clock<'_> {
     }
 
     fn start(&mut self, at: u32, now: u64) -> u64 {
-        let Task { chunk, way, folds, .. } = self.tasks[at as usize];
-        for (link, pace) in self.wiring.paced(way) {
+        let Task { chunk, edge, folds, .. } = self.tasks[at as usize];
+        for (link, pace) in self.graph.paced(edge) {
             self.busy[link] = now + self.ticks[pace];
             self.left[link] -= self.ticks[pace];
             self.events.push(Reverse((self.busy[link], Event::Free(count(link)))));
         }
-        let (passed, sent_on) = self.lasts(way);
+        let (passed, sent_on) = self.lasts(edge);
         let there = now + sent_on;
-        let Edge { from, to, .. } = way;
+        let Edge { from, to, .. } = edge;
         self.timetable.moves.push(Move { sent: now, there, chunk, from, to, folds });
         self.timetable.end = self.timetable.end.max(there);
         self.events.push(Reverse((there, Event::There(at))));
         now + passed
     }
 
-    /// The first message over a link whose other links are free too; if there is none, the links that are
-    /// not know who waits for them.
+    /// Returns the first message over a link whose other links are free. Without one, registers the
+    /// messages' links with the busy links.
     fn next(&mut self, first: usize, now: u64) -> Option<Key> {
         if self.busy[first] > now {
             return None;
         }
         for key in self.ready[first].iter().take(LOOK) {
-            let mut links = self.wiring.links(self.tasks[key.3 as usize].way).iter();
+            let mut links = self.graph.links(self.tasks[key.3 as usize].edge).iter();
             let Some(&taken) = links.find(|&&link| self.busy[link as usize] > now) else {
                 return Some(*key);
             };
@@ -296,10 +297,10 @@ impl Clock<'_> {
     }
 }
 
-/// Parts of a picosecond in which times are counted.
+/// The fractions of a picosecond in which times are counted.
 const PARTS: u32 = 2048;
 
-/// What a byte takes; even, and never nothing.
+/// Returns the duration of a byte; even, and at least two.
 fn ticks((ps, bytes): (u64, u64)) -> u64 {
     let half = u128::from(ps) * u128::from(PARTS / 2) / u128::from(bytes.max(1));
     2 * u64::try_from(half).unwrap_or(u64::MAX / 2).clamp(1, 1 << 36)

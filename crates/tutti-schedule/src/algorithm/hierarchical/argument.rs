@@ -7,32 +7,33 @@
 //! algorithm  = notation | "(" notation ")"       `name` or `name:argument`
 //! ```
 //!
-//! One algorithm per level, innermost first, is used for every collective that its level performs. An
-//! all_reduce or a barrier can also name one per phase: they stand in the order of the phases: for two levels `8x16:ring/direct/ring` is
-//! reduce_scatter inside, all_reduce across, all_gather inside; for three levels there are five. An
-//! algorithm whose own argument holds a `/` stands in parentheses, so hierarchies nest. Without
-//! algorithms every level takes `ring` (leaders: `binomial`).
+//! One algorithm per level, innermost first, is used for every collective that its level performs.
+//! An all_reduce or a barrier can also name one algorithm per phase, in phase order. For two levels
+//! `8x16:ring/direct/ring` is reduce_scatter within groups, all_reduce across, all_gather within;
+//! for three levels there are five. An algorithm whose argument contains a `/` is in parentheses,
+//! so hierarchies nest. Without algorithms every level uses `ring` (`hierarchical_leader`:
+//! `binomial`).
 
 use crate::algorithm::sizes::{self, Misfit, misfit};
 use crate::collective::Collective;
 
-/// The notation of an algorithm, and at which byte it stands.
+/// The notation of an algorithm, and the byte at which it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Named<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
 }
 
-/// An argument that was read.
+/// A parsed argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Levels<'a> {
     /// At least two, each at least two.
     pub(super) sizes: Vec<u32>,
-    /// As they stand there; empty when none were given.
+    /// As written; empty if none were given.
     pub(super) algorithms: Vec<Named<'a>>,
 }
 
-/// Reads the argument as far as it can be without knowing the rank count.
+/// Parses the argument as far as possible without the rank count.
 pub(super) fn read(argument: &str) -> Result<Levels<'_>, Misfit> {
     let (sizes, algorithms) = match argument.split_once(':') {
         Some((sizes, rest)) => (sizes, read_algorithms(rest, sizes.len() + 1)?),
@@ -41,7 +42,7 @@ pub(super) fn read(argument: &str) -> Result<Levels<'_>, Misfit> {
     Ok(Levels { sizes: sizes::read(sizes, "level")?, algorithms })
 }
 
-/// Spreads what was named over the phases; empty when nothing was.
+/// Assigns the named algorithms to the phases; empty if none were named.
 pub(super) fn one_per_phase<'a>(
     named: Vec<Named<'a>>,
     phases: &[(Collective, usize)],
@@ -67,10 +68,10 @@ pub(super) fn one_per_phase<'a>(
     } else {
         format!("1 (for all) or {levels} (one per level)")
     };
-    misfit(at, format!("there are {count} algorithms: expected {expected}"))
+    misfit(at, format!("{count} algorithms: expected {expected}"))
 }
 
-/// Splits at the slashes that stand in no parentheses; `offset` is where `text` stands.
+/// Splits at the slashes outside parentheses; `offset` is the position of `text`.
 fn read_algorithms(text: &str, offset: usize) -> Result<Vec<Named<'_>>, Misfit> {
     let mut algorithms = Vec::new();
     let mut open = Vec::new();
@@ -79,10 +80,7 @@ fn read_algorithms(text: &str, offset: usize) -> Result<Vec<Named<'_>>, Misfit> 
         match byte {
             b'(' => open.push(at),
             b')' if open.pop().is_none() => {
-                return misfit(
-                    offset + at,
-                    "this `)` closes nothing: expected a `(` before".to_owned(),
-                );
+                return misfit(offset + at, "unmatched `)`: expected a `(` before it".to_owned());
             }
             b'/' if open.is_empty() => {
                 algorithms.push(read_algorithm(&text[start..at], offset + start)?);
@@ -92,7 +90,7 @@ fn read_algorithms(text: &str, offset: usize) -> Result<Vec<Named<'_>>, Misfit> 
         }
     }
     if let Some(at) = open.pop() {
-        return misfit(offset + at, "this `(` is never closed: expected a `)`".to_owned());
+        return misfit(offset + at, "unmatched `(`: expected a `)`".to_owned());
     }
     algorithms.push(read_algorithm(&text[start..], offset + start)?);
     Ok(algorithms)
@@ -106,7 +104,7 @@ fn read_algorithm(text: &str, offset: usize) -> Result<Named<'_>, Misfit> {
         text = inside.trim();
     }
     if text.is_empty() {
-        return misfit(at, "there is no algorithm: expected one such as `ring`".to_owned());
+        return misfit(at, "missing algorithm: expected one such as `ring`".to_owned());
     }
     Ok(Named { text, at })
 }
@@ -130,28 +128,24 @@ mod tests {
     #[test]
     fn errors_point_at_the_byte() {
         let cases = [
-            ("", 0, "`` is no size"),
-            ("8", 1, "one level"),
-            ("8x", 2, "`` is no size"),
-            ("8xa:ring", 2, "`a` is no size"),
-            ("8x+2", 2, "`+2` is no size"),
-            ("8x99999999999:ring", 2, "`99999999999` is no size"),
+            ("", 0, "`` is not a level size"),
+            ("8", 1, "only one level"),
+            ("8x", 2, "`` is not a level size"),
+            ("8xa:ring", 2, "`a` is not a level size"),
+            ("8x+2", 2, "`+2` is not a level size"),
+            ("8x99999999999:ring", 2, "`99999999999` is not a level size"),
             ("1x16", 0, "at least 2 ranks"),
             ("2x8x0", 4, "at least 2 ranks"),
             ("4x4", 0, "4x4 is 16 ranks: expected sizes whose product is 8"),
             ("65536x65536x65536x65536x2", 0, "is 18446744073709551615 ranks"),
-            ("2x4:", 4, "no algorithm"),
-            ("2x4:ring//ring", 9, "no algorithm"),
-            ("2x4:ring/( )/ring", 11, "no algorithm"),
-            ("2x4:ring/(ring", 9, "never closed"),
-            ("2x4:ring)/ring", 8, "closes nothing"),
-            (
-                "2x2x2:ring/ring",
-                15,
-                "there are 2 algorithms: expected 1 (for all), 3 (one per level) or 5",
-            ),
-            ("2x4:ring/ring/ring/ring", 19, "there are 4 algorithms"),
-            ("2x4:ring/rong", 9, "level 1: there is no algorithm `rong`"),
+            ("2x4:", 4, "missing algorithm"),
+            ("2x4:ring//ring", 9, "missing algorithm"),
+            ("2x4:ring/( )/ring", 11, "missing algorithm"),
+            ("2x4:ring/(ring", 9, "unmatched `(`"),
+            ("2x4:ring)/ring", 8, "unmatched `)`"),
+            ("2x2x2:ring/ring", 15, "2 algorithms: expected 1 (for all), 3 (one per level) or 5"),
+            ("2x4:ring/ring/ring/ring", 19, "4 algorithms"),
+            ("2x4:ring/rong", 9, "level 1: unknown algorithm `rong`"),
             ("2x4:ring/binomial:3", 18, "level 1: `3` does not fit binomial"),
             ("2x4:binomial/ring/ring", 4, "level 0: binomial does not perform reduce_scatter"),
             ("2x4:ring/(knomial: x)/ring", 19, "level 1: ` x` does not fit knomial"),
@@ -170,7 +164,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_is_typed_is_read_or_refused_within_the_text(
+        fn any_argument_is_parsed_or_refused_within_the_text(
             argument in "[0-4x ]{0,9}(:[a-e0-9x:/() é]{0,20}|:(ring|/|direct|\\(|\\)|knomial:|[23x]){0,9})?",
             ranks in 2_u32..20,
         ) {

@@ -1,25 +1,26 @@
-//! Hierarchical: any algorithms, one per level of a nested machine, as one schedule.
+//! Hierarchical: one algorithm per level of a hierarchical machine, composed into one schedule.
 //!
-//! Ranks are numbered innermost level first: with levels `8x16`, ranks 0 to 7 form the first of 16 inner
-//! groups, and ranks 0, 8, 16, ... one of 8 groups across. Four styles:
+//! Ranks are numbered innermost level first: with levels `8x16`, ranks 0 to 7 form the first of 16
+//! inner groups, and ranks 0, 8, 16, ... one of 8 groups across. Four styles:
 //!
-//! - `hierarchical`, for bandwidth: all_reduce is a reduce_scatter inside the groups, an all_reduce
-//!   across them on the shard that each rank then holds, and an all_gather inside; the middle is the same
-//!   again on the levels above. Each level carries only its share of the payload.
-//! - `blue_connect`, the same with the all_reduce of the outermost level taken apart as well: it is
-//!   reduce_scatters along every factor of the rank count, then all_gathers back along them.
-//! - `hierarchical_local`, for tori whose innermost links are the fastest: only they divide the payload, and
-//!   every other level performs an all_reduce of the shard, one after the other.
-//! - `hierarchical_leader`, for latency: all_reduce is a reduce to each group's leader, an all_reduce
-//!   among the leaders, and a broadcast inside; only leaders talk across. The leaders are the ranks whose
-//!   place in their groups is the root's, or the first place where there is no root.
+//! - `hierarchical`, for bandwidth: all_reduce is a reduce_scatter within the groups, an all_reduce
+//!   across them on each rank's shard, and an all_gather within. The levels above decompose this
+//!   all_reduce likewise. Each level carries only its share of the payload.
+//! - `blue_connect` also decomposes the all_reduce of the outermost level: reduce_scatters along
+//!   every factor of the rank count, then all_gathers in reverse order.
+//! - `hierarchical_local`, for tori whose innermost links are the fastest: only the innermost level
+//!   divides the payload, and every other level in turn performs an all_reduce of the shard.
+//! - `hierarchical_leader`, for latency: all_reduce is a reduce to each group's leader, an
+//!   all_reduce among the leaders, and a broadcast within the groups; only leaders communicate
+//!   across. The leaders have the same position in their groups as the root, or the first position
+//!   without a root.
 //!
-//! all_to_all goes along the levels one after the other, in `hierarchical`, with all parts for the same member
-//! of a group together; see [`exchange`](super::exchange).
-//! reduce_scatter and all_gather by themselves work in an order of shards in which every level's part is
-//! one run, and copy to and from rank order; a machine that copies for nothing sees no difference. What
-//! can be said after the colon stands in [`argument`]. Sources: hierarchical all_reduce as in Horovod;
-//! BlueConnect: Cho et al., MLSys 2019; leaders as in MVAPICH and SMP-aware MPICH collectives.
+//! all_to_all, in `hierarchical`, goes along the levels sequentially, with all parts for the same
+//! member of a group together; see [`exchange`](super::exchange). A separate reduce_scatter or
+//! all_gather uses an order of shards in which every level's part is contiguous, and copies to and
+//! from rank order. On a machine with free copies this costs nothing. [`argument`] defines the text
+//! after the colon. Sources: hierarchical all_reduce as in Horovod; BlueConnect: Cho et al., MLSys
+//! 2019; leaders as in MVAPICH and SMP-aware MPICH collectives.
 
 mod argument;
 mod plan;
@@ -34,16 +35,16 @@ use crate::{Embedded, Phase, Schedule, Sequence, Slot};
 use plan::{HierarchicalPlan, Style};
 use reorder::{Reorder, WORK};
 
-const ARGUMENT: &str = "sizes innermost first, then algorithms, as in `8x16:ring/direct/ring`: one for \
-                        all, one per level, or for all_reduce one per phase; parentheses where one has its own `/`";
+const ARGUMENT: &str = "level sizes, innermost first, then algorithms, such as `8x16:ring/direct/ring`: one for \
+                        all, one per level or, for all_reduce, one per phase; in parentheses if it contains `/`";
 
 pub(super) const SHARDED: Entry = Entry {
     name: "hierarchical",
-    summary: "reduce_scatter inside, all_reduce across on the shards, all_gather inside; any levels",
+    summary: "reduce_scatter within groups, all_reduce of the shards across, all_gather within; any levels",
     source: "Horovod; Cho et al. 2019 (BlueConnect)",
     argument: ARGUMENT,
     collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
-    ranks: "the product of the levels' sizes; without an argument any that is no prime, in two levels",
+    ranks: "the product of the level sizes; any composite number without an argument, in two levels",
     claims: |request| build(Style::Sharded, request).is_ok(),
     build: |request| build(Style::Sharded, request),
     critical_path: |request| critical_path(Style::Sharded, request),
@@ -51,11 +52,11 @@ pub(super) const SHARDED: Entry = Entry {
 
 pub(super) const DECOMPOSED: Entry = Entry {
     name: "blue_connect",
-    summary: "reduce_scatters along the factors of the rank count, then all_gathers back; any levels",
+    summary: "reduce_scatter along each factor of the rank count, then all_gathers in reverse; any levels",
     source: "Cho et al. 2019 (BlueConnect)",
     argument: ARGUMENT,
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
-    ranks: "the product of the levels' sizes; without an argument any that is no prime, in two levels",
+    ranks: "the product of the level sizes; any composite number without an argument, in two levels",
     claims: |request| build(Style::Decomposed, request).is_ok(),
     build: |request| build(Style::Decomposed, request),
     critical_path: |request| critical_path(Style::Decomposed, request),
@@ -63,11 +64,11 @@ pub(super) const DECOMPOSED: Entry = Entry {
 
 pub(super) const LOCAL: Entry = Entry {
     name: "hierarchical_local",
-    summary: "reduce_scatter inside, an all_reduce along each other level, all_gather inside",
+    summary: "reduce_scatter on the innermost level, all_reduce on each other level, all_gather on the innermost",
     source: "Rashidi et al. 2021; ASTRA-sim (local bandwidth aware)",
     argument: ARGUMENT,
     collectives: &["all_reduce"],
-    ranks: "the product of the levels' sizes; without an argument any that is no prime, in two levels",
+    ranks: "the product of the level sizes; any composite number without an argument, in two levels",
     claims: |request| build(Style::Local, request).is_ok(),
     build: |request| build(Style::Local, request),
     critical_path: |request| critical_path(Style::Local, request),
@@ -75,11 +76,11 @@ pub(super) const LOCAL: Entry = Entry {
 
 pub(super) const LEADER: Entry = Entry {
     name: "hierarchical_leader",
-    summary: "reduce to a leader, all_reduce among leaders, broadcast inside; any levels",
+    summary: "reduce to a leader per group, all_reduce among leaders, broadcast within groups; any levels",
     source: "MVAPICH; SMP-aware collectives of MPICH",
     argument: ARGUMENT,
     collectives: &["all_reduce", "broadcast", "reduce", "gather", "scatter", "barrier"],
-    ranks: "the product of the levels' sizes; without an argument any that is no prime, in two levels",
+    ranks: "the product of the level sizes; any composite number without an argument, in two levels",
     claims: |request| build(Style::Leader, request).is_ok(),
     build: |request| build(Style::Leader, request),
     critical_path: |request| critical_path(Style::Leader, request),
@@ -118,12 +119,13 @@ fn build(style: Style, request: &Request) -> Result<Arc<dyn Schedule>, Algorithm
     if reorders {
         phases.push(reorder("order by rank", true));
     }
-    let whole = Sequence::new(name, request.collective, phases);
-    Ok(Arc::new(whole.expect("every phase was put on the same ranks and chunks")))
+    let sequence = Sequence::new(name, request.collective, phases);
+    Ok(Arc::new(sequence.expect("every phase was put on the same ranks and chunks")))
 }
 
-/// One phase after the other: exact, because all groups of a level do the same, so that the members of
-/// a group start a phase together or, under a root or a leader, all wait for the one that starts last.
+/// The phases in sequence. This is exact because all groups of a level act alike: the members of a
+/// group start a phase together or, under a root or a leader, all wait for the one that starts
+/// last.
 fn critical_path(style: Style, request: &Request) -> Option<Vec<Stage>> {
     let plan = HierarchicalPlan::new(style, request).ok()?;
     let mut stages = Vec::new();
@@ -148,7 +150,7 @@ mod tests {
     const FOUR: &[&str] = SHARDED.collectives;
     const SIX: &[&str] = LEADER.collectives;
 
-    /// Nestings of both styles, and what they perform.
+    /// Nested algorithms of all styles, and the collectives they perform.
     const CASES: &[(&str, u32, &[&str])] = &[
         ("blue_connect:4x8:direct/ring", 32, THREE),
         ("blue_connect:2x4x3:ring/direct/ring/direct/ring/direct", 24, ONE),
@@ -219,7 +221,7 @@ mod tests {
         }
     }
 
-    /// What sets it apart: the outermost level too is a reduce_scatter and an all_gather.
+    /// Unlike `hierarchical`, the outermost level is a reduce_scatter and an all_gather too.
     #[test]
     fn blue_connect_takes_the_outermost_all_reduce_apart() {
         let build =
@@ -235,8 +237,8 @@ mod tests {
         assert!(text.contains("recursive_doubling does not perform reduce_scatter"), "{text}");
     }
 
-    /// On two levels there is one all_reduce across, as in `hierarchical`; on three each sends the whole shard:
-    /// 2 (L-1)/L + 2 (V-1)/(V L) + 2 (H-1)/(H L) of the payload.
+    /// On two levels there is one all_reduce across, as in `hierarchical`. On three levels each
+    /// sends the full shard: 2 (L-1)/L + 2 (V-1)/(V L) + 2 (H-1)/(H L) of the payload.
     #[test]
     fn local_divides_inside_alone() {
         let build = |notation: &str, ranks| {

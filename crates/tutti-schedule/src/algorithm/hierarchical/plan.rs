@@ -1,4 +1,4 @@
-//! Which phases a hierarchical collective consists of, and where each of them stands.
+//! The phases of a hierarchical collective, and the placement of each.
 
 use std::sync::Arc;
 
@@ -10,14 +10,15 @@ use crate::{Digit, Placement, Schedule, Slot};
 use tutti_units::gcd;
 use tutti_units::ids::RankId;
 
-/// How the levels work together.
+/// How the levels cooperate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Style {
     /// Each level works on the shard that the level inside it left.
     Sharded,
-    /// The same, but every level's all_reduce is taken apart, that of the outermost too.
+    /// As `Sharded`, but the all_reduce of every level is decomposed, including the outermost.
     Decomposed,
-    /// Only the innermost level divides the payload; each other level works on the shard that it left.
+    /// Only the innermost level divides the payload; each other level works on the shard that it
+    /// left.
     Local,
     /// Only one rank of each group takes part in the level above.
     Leader,
@@ -46,7 +47,7 @@ pub(super) struct Step<'a> {
     pub(super) collective: Collective,
     pub(super) level: usize,
     pub(super) notation: &'a str,
-    /// Where in the argument the notation stands.
+    /// The position of the notation in the argument.
     at: usize,
 }
 
@@ -72,7 +73,7 @@ impl<'a> HierarchicalPlan<'a> {
                 sizes::fits(&levels.sizes, ranks).map_err(refuse)?;
                 (levels.sizes, levels.algorithms)
             }
-            None => (request.two_alike(style.name())?, Vec::new()),
+            None => (request.near_square(style.name())?, Vec::new()),
         };
         let order = phases(style, collective, &sizes);
         let named = argument::one_per_phase(named, &order, sizes.len(), text).map_err(refuse)?;
@@ -85,13 +86,13 @@ impl<'a> HierarchicalPlan<'a> {
         Ok(HierarchicalPlan { style, request: *request, sizes, phases })
     }
 
-    /// The schedule of each phase, inside one of its groups.
+    /// Returns the schedule of each phase, inside one of its groups.
     pub(super) fn inner_schedules(&self) -> Result<Vec<Arc<dyn Schedule>>, AlgorithmError> {
         let build = |phase: &Step| {
             algorithm::build(phase.notation, phase.collective, self.sizes[phase.level]).map_err(
                 |error| {
                     let within = match &error {
-                        // The argument of a level's algorithm stands behind its name and the colon.
+                        // The argument of a level's algorithm follows its name and the colon.
                         AlgorithmError::Argument { at, argument, .. } => {
                             phase.notation.len().saturating_sub(argument.len()) + at
                         }
@@ -104,13 +105,13 @@ impl<'a> HierarchicalPlan<'a> {
         self.phases.iter().map(build).collect()
     }
 
-    /// An error in the notation of a phase, `within` bytes from its start.
+    /// Returns an error in the notation of a phase, `within` bytes from its start.
     pub(super) fn refuse(&self, phase: &Step, within: usize, problem: String) -> AlgorithmError {
         let problem = format!("level {}: {problem}", phase.level);
         self.request.refuse(self.style.name(), phase.at + within, problem)
     }
 
-    /// The fewest chunks that every phase can divide its part of.
+    /// Returns the smallest number of chunks that every phase can divide.
     pub(super) fn chunks(&self, inners: &[Arc<dyn Schedule>]) -> Result<u32, AlgorithmError> {
         let mut chunks = 1u128;
         for (phase, inner) in self.phases.iter().zip(inners) {
@@ -118,14 +119,14 @@ impl<'a> HierarchicalPlan<'a> {
             chunks = chunks / gcd(chunks, needed) * needed;
             if chunks > u128::from(u32::MAX) {
                 let problem =
-                    format!("the payload would have {chunks} chunks: expected below 2^32");
+                    format!("the payload would have {chunks} chunks: expected fewer than 2^32");
                 return Err(self.refuse(phase, 0, problem));
             }
         }
         Ok(u32::try_from(chunks).unwrap_or(u32::MAX))
     }
 
-    /// A phase works on one part in this many of the payload.
+    /// Returns the divisor of the payload for a phase: its part is one in this many.
     pub(super) fn share(&self, phase: &Step) -> u32 {
         match self.style {
             _ if self.request.collective == Collective::AllToAll => 1,
@@ -138,7 +139,7 @@ impl<'a> HierarchicalPlan<'a> {
         }
     }
 
-    /// Where a phase stands when the payload has this many chunks.
+    /// Returns the placement of a phase for a payload of this many chunks.
     pub(super) fn place(&self, phase: &Step, chunks: u32) -> Placement {
         let stride = self.stride(phase.level);
         let digit = |level: usize| Digit { stride: self.stride(level), size: self.sizes[level] };
@@ -150,7 +151,7 @@ impl<'a> HierarchicalPlan<'a> {
             }
             Style::Local if phase.level == 0 => Vec::new(),
             Style::Local => vec![(digit(0), chunks / self.stride(1))],
-            // Groups of a level lie one after the other, as their ranks do.
+            // The parts of a level's groups are in the order of their ranks.
             Style::Leader => match self.share(phase) {
                 1 => Vec::new(),
                 size => vec![(Digit { stride: self.stride(phase.level + 1), size }, chunks / size)],
@@ -166,13 +167,13 @@ impl<'a> HierarchicalPlan<'a> {
         }
     }
 
-    /// The distance of neighbours on a level: how many ranks the levels inside it have.
+    /// Returns the distance of neighbours on a level: the number of ranks of the levels inside it.
     fn stride(&self, level: usize) -> u32 {
         self.sizes[..level].iter().product()
     }
 }
 
-/// The collectives to perform, each with its level, in order.
+/// Returns the collectives to perform, each with its level, in order.
 fn phases(style: Style, collective: Collective, sizes: &[u32]) -> Vec<(Collective, usize)> {
     let top = sizes.len() - 1;
     let mut stride = 1;

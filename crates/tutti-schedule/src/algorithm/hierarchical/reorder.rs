@@ -1,14 +1,15 @@
-//! Between the order of the ranks and the order of the levels.
+//! Copies between rank order and level order.
 //!
-//! Inner groups come first in a reduce_scatter and last in an all_gather, and each level must work on one
-//! run of chunks. Ranks are numbered innermost level first, so the shards of a level lie apart: they are
-//! copied to where the digits of the rank, innermost first, say.
+//! Inner groups come first in a reduce_scatter and last in an all_gather, and each level must work
+//! on one contiguous range of chunks. Ranks are numbered innermost level first, so the shards of a
+//! level are not contiguous: they are copied to the position given by the digits of the rank,
+//! innermost first.
 
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-/// Where the shards lie in the order of the levels.
+/// The slot of the shards in level order.
 pub(super) const WORK: Slot = Slot(1);
 
 /// One step of copies, for a reduce_scatter or an all_gather.
@@ -17,9 +18,9 @@ pub(super) struct Reorder {
     sizes: Vec<u32>,
     /// Chunks per shard.
     unit: u32,
-    /// Every shard, or the rank's own.
+    /// Whether every shard is copied, or only the rank's.
     all: bool,
-    /// Back into the order of the ranks.
+    /// Whether the copies restore rank order.
     out: bool,
 }
 
@@ -27,12 +28,13 @@ impl Reorder {
     pub(super) fn new(collective: Collective, sizes: &[u32], chunks: u32, out: bool) -> Reorder {
         let ranks = sizes.iter().product();
         let shape = Shape::in_place("order of shards", collective, ranks, chunks, 2);
-        // A reduce_scatter begins with every shard and ends with one, an all_gather the other way.
+        // A reduce_scatter starts with every shard and ends with one; an all_gather does the
+        // reverse.
         let all = (collective == Collective::AllGather) == out;
         Reorder { shape, sizes: sizes.to_vec(), unit: chunks / ranks, all, out }
     }
 
-    /// Which place the shard of a rank has in the order of the levels.
+    /// Returns the position of a rank's shard in level order.
     fn place(&self, rank: u32) -> u32 {
         let (mut rest, mut block, mut place) = (rank, self.shape.ranks, 0);
         for &size in &self.sizes {

@@ -21,7 +21,7 @@ fn reductions_are_the_sequential_sum_where_ranks_fold() {
 }
 
 #[test]
-fn the_critical_path_is_exact_where_ranks_keep_step() {
+fn the_critical_path_is_exact_in_lockstep() {
     for ranks in [2, 3, 5, 8, 16, 21] {
         for collective in Collective::ALL {
             if ENTRY.collectives.contains(&collective.name()) {
@@ -35,7 +35,8 @@ fn the_critical_path_is_exact_where_ranks_keep_step() {
     }
 }
 
-/// R roots and C segments: R C combines and as many multicasts, and every rank sends each chunk once.
+/// R roots and C segments: R C combines and as many multicasts, and every rank sends each chunk
+/// once.
 #[test]
 fn every_chunk_goes_up_and_comes_down_once() {
     let schedule = crate::algorithm::build("in_network:0+3,segments=5", Collective::AllReduce, 8);
@@ -66,12 +67,12 @@ fn every_chunk_goes_up_and_comes_down_once() {
 fn errors_point_at_the_byte() {
     let cases = [
         ("8", 0, "root 8 is not one of the ranks 0 to 7"),
-        ("0+1+0", 4, "root 0 is named twice"),
-        ("0,1", 2, "roots are given twice"),
-        ("segments=2,segments=3", 11, "`segments` is given twice"),
-        ("0, segments=0", 3, "a share is cut into 1 to 1048576 segments"),
-        ("corners", 0, "`corners` is no root"),
-        ("all,segments=1000000", 0, "8000000 segments of all shares"),
+        ("0+1+0", 4, "root 0 appears twice"),
+        ("0,1", 2, "a second list of roots"),
+        ("segments=2,segments=3", 11, "`segments` appears twice"),
+        ("0, segments=0", 3, "invalid number of segments `0`: expected 1 to 1048576"),
+        ("corners", 0, "invalid root `corners`"),
+        ("all,segments=1000000", 0, "8000000 segments in total"),
     ];
     for (argument, place, part) in cases {
         let notation = format!("in_network:{argument}");
@@ -87,5 +88,7 @@ fn errors_point_at_the_byte() {
     };
     let broadcast = Collective::Broadcast { root: RankId(1) };
     assert!(refused("in_network:3", broadcast).contains("broadcast takes no roots"));
-    assert!(refused("in_network:segments=2", Collective::Barrier).contains("a barrier carries"));
+    assert!(
+        refused("in_network:segments=2", Collective::Barrier).contains("a barrier has no payload")
+    );
 }

@@ -6,14 +6,14 @@
 //! block    = columns "x" rows       innermost first; their product, side by side, is the grid
 //! ```
 //!
-//! Without blocks all are 2x2, on a square whose side is a power of two; without a grid it is the square of
-//! the ranks.
+//! Without blocks all blocks are 2x2, on a square with a side that is a power of two. Without a
+//! grid, the grid is the square of that many ranks.
 
 use super::mirror::Level;
 use crate::algorithm::grid::{self, Grid};
 use crate::algorithm::sizes::{Misfit, misfit};
 
-/// What is asked for.
+/// The parsed argument.
 pub(super) struct Form {
     pub(super) levels: Vec<Level>,
     pub(super) both: bool,
@@ -21,11 +21,11 @@ pub(super) struct Form {
 
 const BLOCK: Grid = Grid { columns: 2, rows: 2 };
 
-/// Reads an argument; `None` where there is none and no square has so many ranks.
+/// Parses an argument; `None` without a grid if no square has that many ranks.
 pub(super) fn read(argument: Option<&str>, ranks: u32) -> Result<Option<Form>, Misfit> {
     let (text, both) = argument.map_or(("", false), grid::bidirectional);
     if argument.is_some() && text.is_empty() && !both {
-        return misfit(0, "expected a grid, as in `8x8`, or `bidirectional`".to_owned());
+        return misfit(0, "expected a grid such as `8x8`, or `bidirectional`".to_owned());
     }
     let (grid, blocks) = match text.split_once(':') {
         _ if text.is_empty() => (square(ranks), None),
@@ -40,7 +40,7 @@ pub(super) fn read(argument: Option<&str>, ranks: u32) -> Result<Option<Form>, M
     };
     let levels = Level::all(grid, &blocks).or_else(|index| {
         let block = blocks[index];
-        misfit(0, format!("a block of {block} has no ring through all its ranks: one of its sides has to be even"))
+        misfit(0, format!("a block of {block} has no Hamiltonian cycle: expected an even number of rows or columns"))
     })?;
     Ok(Some(Form { levels, both }))
 }
@@ -53,7 +53,7 @@ fn square(ranks: u32) -> Option<Grid> {
 fn usual(grid: Grid) -> Result<Vec<Grid>, Misfit> {
     if square(grid.columns * grid.rows) != Some(grid) {
         let problem = format!(
-            "{grid} is no square with a power of two as its side: expected blocks after the grid, \
+            "{grid} is not a square with a side that is a power of two: expected blocks after the grid, \
              innermost first, as in `{grid}:2x2,...`"
         );
         return misfit(0, problem);
@@ -74,8 +74,7 @@ fn named(grid: Grid, text: &str, mut at: usize) -> Result<Vec<Grid>, Misfit> {
     }
     if all != [grid.columns, grid.rows].map(u64::from) {
         let [columns, rows] = all;
-        let problem =
-            format!("the blocks make up {columns}x{rows}: expected blocks whose product is {grid}");
+        let problem = format!("the product of the blocks is {columns}x{rows}: expected {grid}");
         return misfit(start, problem);
     }
     Ok(blocks)

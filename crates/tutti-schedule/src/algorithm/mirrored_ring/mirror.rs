@@ -1,43 +1,44 @@
-//! Nested mirror images of a grid: which ranks a level joins, and what each of them stands for.
+//! Nested mirror images of a grid: the ranks that a level's ring joins, and their shares.
 //!
-//! Blocks tile the grid; blocks of blocks tile it again, and so on. Fold the grid along the edges of the blocks of
-//! one level, like a sheet of paper, and the ranks that come to lie on one another are each other's **mirror
-//! images**: there is one in each of these blocks. A level's ring joins the mirror images within one block of
-//! blocks, in the order of a cycle through the blocks.
+//! Blocks tile the grid; blocks of blocks tile it again, and so on. Fold the grid along the edges
+//! of the blocks of one level, like a sheet of paper: the ranks that coincide are each other's
+//! **mirror images**, one in each of these blocks. A level's ring joins the mirror images within
+//! one block of blocks, in the order of a Hamiltonian cycle through the blocks.
 
 use crate::algorithm::grid::{Cycle, Grid};
 
-/// One direction of one level: a position is `(block x size + seat) x below + inside`.
+/// One dimension of one level: a position is `(block x size + seat) x below + inside`.
 #[derive(Clone, Copy, Debug)]
 struct Side {
-    /// Ranks side by side in a block of the levels below.
+    /// The ranks along this dimension in a block of the levels below.
     below: u32,
-    /// How many of these blocks stand side by side in a block of this level.
+    /// The number of these blocks along this dimension in a block of this level.
     size: u32,
 }
 
 impl Side {
-    /// The place in the first block below that comes to lie on the position.
+    /// Returns the position in the first block below that coincides with `position` after folding.
     #[inline]
     fn folded(self, position: u32) -> u32 {
         let (block, inside) = (position / self.below, position % self.below);
         if block.is_multiple_of(2) { inside } else { self.below - 1 - inside }
     }
 
-    /// Which of the blocks below the position is in, within its block of this level.
+    /// Returns the index of the position's block below, within its block of this level.
     #[inline]
     fn seat(self, position: u32) -> u32 {
         position / self.below % self.size
     }
 
-    /// That seat, or a seat in the same block, as those see it whose block is the first of the level above.
+    /// Returns that seat, or a seat in the same block, as seen from ranks whose block is the first
+    /// of the level above.
     #[inline]
     fn mirrored(self, position: u32, seat: u32) -> u32 {
         let block = position / self.below / self.size;
         if block.is_multiple_of(2) { seat } else { self.size - 1 - seat }
     }
 
-    /// The mirror image in another seat of the same block.
+    /// Returns the mirror image in another seat of the same block.
     #[inline]
     fn moved(self, position: u32, seat: u32) -> u32 {
         let inside = self.folded(position);
@@ -53,15 +54,15 @@ pub(super) struct Level {
     x: Side,
     y: Side,
     cycle: Cycle,
-    /// Members of a ring.
+    /// The members of a ring.
     pub(super) size: u32,
-    /// Shards that a member is left with: ranks over the sizes of all rings so far.
+    /// The shards left to a member: ranks over the sizes of all rings so far.
     pub(super) run: u32,
 }
 
 impl Level {
-    /// The levels of a grid whose sides are the products of those of the blocks; nothing where a block has no
-    /// cycle, with its index.
+    /// Returns the levels of a grid whose sides are the products of the block sides, or the index
+    /// of a block without a Hamiltonian cycle.
     pub(super) fn all(grid: Grid, blocks: &[Grid]) -> Result<Vec<Level>, usize> {
         let mut below = Grid { columns: 1, rows: 1 };
         let mut run = grid.columns * grid.rows;
@@ -84,14 +85,14 @@ impl Level {
         (rank % self.columns, rank / self.columns)
     }
 
-    /// When the cycle of its ring comes to a rank.
+    /// Returns the step at which the cycle of its ring visits a rank.
     #[inline]
     pub(super) fn turn(&self, rank: u32) -> u32 {
         let (column, row) = self.place(rank);
         self.cycle.turn((self.x.seat(column), self.y.seat(row)))
     }
 
-    /// The rank of the same ring to which the cycle comes at that turn.
+    /// Returns the rank of the same ring that the cycle visits at that step.
     #[inline]
     pub(super) fn member(&self, rank: u32, turn: u32) -> u32 {
         let (column, row) = self.place(rank);
@@ -99,8 +100,8 @@ impl Level {
         self.y.moved(row, y) * self.columns + self.x.moved(column, x)
     }
 
-    /// Which part of what the ring divides is for its member of that turn: mirror images of the levels above
-    /// agree on it.
+    /// Returns the part of the ring's payload for the member at that step: mirror images of the
+    /// levels above have the same part.
     #[inline]
     pub(super) fn share(&self, rank: u32, turn: u32) -> u32 {
         let (column, row) = self.place(rank);
@@ -108,8 +109,9 @@ impl Level {
         self.y.mirrored(row, y) * self.x.size + self.x.mirrored(column, x)
     }
 
-    /// Whether the ring of a rank goes round as the cycle does. Rings of neighbours go opposite ways, like the
-    /// squares of a chessboard: their long edges lie on the same lines, one half in each direction.
+    /// Whether the ring of a rank follows the direction of the cycle. Neighbouring rings have
+    /// opposite directions, like the colours of a chessboard: their long edges share lines, one
+    /// half in each direction.
     #[inline]
     pub(super) fn along(&self, rank: u32) -> bool {
         let (column, row) = self.place(rank);

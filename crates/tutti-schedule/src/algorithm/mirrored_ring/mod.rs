@@ -1,23 +1,24 @@
 //! Mirrored rings: a hierarchy of rings on a grid, each of which joins nested mirror images.
 //!
-//! The innermost rings go round blocks of neighbours, each next level joins the ranks that come to lie on one
-//! another when the grid is folded along the edges of the blocks so far (see [`mirror`]). reduce_scatter is one
-//! in the rings of each level in turn, on the share that is left; all_gather goes back from the last level to
-//! the first. With 2x2 blocks that is 3 log4 N steps instead of N - 1, for the same bytes; what it costs is links
-//! between mirror images, such as a wire along each row and column that can be cut between any two ranks.
+//! The innermost rings connect blocks of neighbours. Each next level joins the ranks that coincide
+//! when the grid is folded along the edges of the blocks so far (see [`mirror`]). A reduce_scatter
+//! performs one in the rings of each level in turn, on the remaining share; all_gather goes back
+//! from the last level to the first. With 2x2 blocks this takes 3 log4 N steps instead of N - 1,
+//! for the same bytes. It requires links between mirror images, such as a wire along each row and
+//! column that can be segmented between any two ranks.
 //!
-//! **Directions.** Rings of a level whose ranks lie side by side go round opposite ways, as the squares of a
-//! chessboard are coloured: of the edges that lie on one line, half go each way. With 2x2 blocks on 4x4 or
-//! 8x8, no direction of any line then carries more than two edges of a level over any gap, one on the links of
-//! a mesh and one on a wire beside them. With `bidirectional` one half of every shard goes each way. An
-//! all_gather goes the same way round as the reduce_scatter, on the same links.
+//! **Directions.** Adjacent rings of a level have opposite directions, like the colours of a
+//! chessboard: of the edges on one line, half go in each direction. With 2x2 blocks on 4x4 or 8x8,
+//! no direction of any line carries more than two edges of a level over any gap: one on the links
+//! of a mesh and one on a parallel wire. With `bidirectional` one half of every shard travels in
+//! each direction. An all_gather has the same direction as the reduce_scatter, on the same links.
 //!
-//! **Phases.** Each level is one, as the network may be set up anew for it; on the last level all_reduce turns
-//! back in the same phase.
+//! **Phases.** Each level is a phase, as the network may be reconfigured for it; on the last level
+//! all_reduce reverses within the phase.
 //!
-//! Source: Yin, Ghazizadeh, Louri and Zheng, "ARIES: Accelerating distributed training in chiplet-based systems via
-//! flexible interconnects", ICCAD 2023 (latency-optimised ring). That all members of a block take part in the
-//! next level, and the directions, are inferred.
+//! Source: Yin, Ghazizadeh, Louri and Zheng, "ARIES: Accelerating distributed training in
+//! chiplet-based systems via flexible interconnects", ICCAD 2023 (latency-optimised ring).
+//! Inferred: all members of a block take part in the next level, and the directions.
 
 mod argument;
 mod mirror;
@@ -35,12 +36,12 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "mirrored_ring",
-    summary: "rings in blocks of a grid, then rings of mirror images, level by level; few steps, least bytes",
+    summary: "rings within blocks of a grid, then rings of mirror images, level by level; few steps, fewest bytes",
     source: "Yin et al., ICCAD 2023 (ARIES)",
-    argument: "the grid, columns first, as in `8x8`; blocks after a colon, innermost first, as in \
-               `8x8:4x2,2x4`, 2x2 each without; then `,bidirectional`: half of the payload the other way round",
+    argument: "the grid, columns first, such as `8x8`; after a colon the blocks, innermost first, such as \
+               `8x8:4x2,2x4` (default 2x2 each); `,bidirectional` sends half of the payload in each direction",
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
-    ranks: "the product of the grid's sides; without an argument a power of four",
+    ranks: "the product of the grid's sides; a power of four without an argument",
     claims: |request| form(request).is_ok(),
     build: |request| Ok(Arc::new(mirrored(request)?)),
     critical_path: |request| Some(mirrored(request).ok()?.stages()),
@@ -49,20 +50,20 @@ pub(super) const ENTRY: Entry = Entry {
 struct MirroredRing {
     shape: Shape,
     levels: Vec<Level>,
-    /// 1, or 2 in both directions.
+    /// 1, or 2 if bidirectional.
     parts: u32,
     /// Steps of a reduce_scatter or an all_gather: the sum of size - 1.
-    way: u32,
+    steps_per_phase: u32,
     reduces: bool,
     gathers: bool,
-    /// Shards are copied to and from the order in which the levels divide them.
+    /// Whether shards are copied to and from the order in which the levels divide them.
     copies: bool,
 }
 
 fn form(request: &Request) -> Result<Form, AlgorithmError> {
     let form = argument::read(request.argument, request.ranks);
     form.map_err(|misfit| request.misfit(ENTRY.name, misfit))?.ok_or_else(|| {
-        let needs = "a power of four, or a grid with blocks, as in `mirrored_ring:4x2:4x2`";
+        let needs = "a power of four, or a grid with blocks such as `mirrored_ring:4x2:4x2`";
         request.wrong_ranks(ENTRY.name, needs)
     })
 }
@@ -75,14 +76,14 @@ fn mirrored(request: &Request) -> Result<MirroredRing, AlgorithmError> {
     let copies = collective != Collective::AllReduce;
     let slots = 1 + u32::from(reduces) + u32::from(copies);
     let shape = request.shape(ENTRY.name, ranks * parts, slots);
-    let way = levels.iter().map(|level| level.size - 1).sum();
+    let steps_per_phase = levels.iter().map(|level| level.size - 1).sum();
     let gathers = collective != Collective::ReduceScatter;
-    Ok(MirroredRing { shape, levels, parts, way, reduces, gathers, copies })
+    Ok(MirroredRing { shape, levels, parts, steps_per_phase, reduces, gathers, copies })
 }
 
-/// What all ranks do in a step.
+/// The action of all ranks in a step.
 enum Moment {
-    /// Shards change their order.
+    /// Reorders the shards.
     Copy { back: bool },
     /// Step `step` of the rings of a level.
     Pass { level: usize, step: u32, reducing: bool },
@@ -90,15 +91,15 @@ enum Moment {
 
 impl MirroredRing {
     fn moment(&self, step: u32) -> Moment {
-        let moving = self.way * (u32::from(self.reduces) + u32::from(self.gathers));
+        let moving = self.steps_per_phase * (u32::from(self.reduces) + u32::from(self.gathers));
         let mut step = match step.checked_sub(u32::from(self.copies)) {
             None => return Moment::Copy { back: false },
             Some(step) if step == moving => return Moment::Copy { back: true },
             Some(step) => step,
         };
-        let reducing = self.reduces && step < self.way;
+        let reducing = self.reduces && step < self.steps_per_phase;
         if self.reduces && !reducing {
-            step -= self.way;
+            step -= self.steps_per_phase;
         }
         let last = self.levels.len() - 1;
         for turn in 0..last {
@@ -112,19 +113,19 @@ impl MirroredRing {
         Moment::Pass { level: if reducing { last } else { 0 }, step, reducing }
     }
 
-    /// Where the shards lie in the order of the levels.
+    /// Returns the slot of the shards in level order.
     fn work(&self) -> Slot {
         Slot(u32::from(self.copies))
     }
 
-    /// The first shard of what a rank is left with after the first `levels` levels.
+    /// Returns the first of the shards left to a rank after the first `levels` levels.
     #[inline]
     fn first(&self, rank: u32, levels: usize) -> u32 {
         let levels = self.levels[..levels].iter();
         levels.map(|level| level.share(rank, level.turn(rank)) * level.run).sum()
     }
 
-    /// One message there and one here, of one part.
+    /// Adds one send and one receive of one part.
     fn pass(
         &self,
         rank: u32,
@@ -136,7 +137,7 @@ impl MirroredRing {
         let (turn, size) = (ring.turn(rank), ring.size);
         let wrap = |value: u32| if value >= size { value - size } else { value };
         let (up, down) = (wrap(turn + 1), wrap(turn + size - 1));
-        // A reduce_scatter begins one off, so that what is for a member ends with it.
+        // A reduce_scatter starts one position earlier, so that a member's part ends with it.
         let ahead = step + u32::from(reducing);
         let (to, from, sent, received) = if ring.along(rank) == (part == 0) {
             let sent = wrap(turn + size - ahead);
@@ -159,7 +160,7 @@ impl MirroredRing {
         }
     }
 
-    /// Between the order of the ranks and that of the levels; all shards or the rank's own.
+    /// Copies between rank order and level order; all shards or only the rank's.
     fn copy(&self, rank: u32, back: bool, out: &mut Step) {
         let all = back != self.reduces;
         let shards = if all { 0..self.shape.ranks } else { rank..rank + 1 };
@@ -175,7 +176,7 @@ impl MirroredRing {
         }
     }
 
-    /// All ranks keep step.
+    /// All ranks stay synchronised.
     fn stages(&self) -> Vec<Stage> {
         let (messages, of) = (self.parts, self.shape.chunks);
         let mut stages = Vec::new();
@@ -201,7 +202,8 @@ impl Schedule for MirroredRing {
     }
 
     fn steps(&self, _rank: RankId) -> u32 {
-        self.way * (u32::from(self.reduces) + u32::from(self.gathers)) + 2 * u32::from(self.copies)
+        self.steps_per_phase * (u32::from(self.reduces) + u32::from(self.gathers))
+            + 2 * u32::from(self.copies)
     }
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {

@@ -1,4 +1,5 @@
-//! Steps, rings and directions by hand, proofs, closed forms, and which links a level needs.
+//! Steps, rings and directions by hand, verification, closed forms, and the links that a level
+//! needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ fn laid_out(argument: &str, collective: Collective, ranks: u32) -> Arc<dyn Sched
     build(&format!("mirrored_ring:{argument}"), collective, ranks).unwrap()
 }
 
-/// The pairs that messages go between in the steps of a phase.
+/// Returns the pairs of ranks that exchange messages in the steps of a phase.
 fn pairs(schedule: &dyn Schedule, phase: u32) -> BTreeSet<(u32, u32)> {
     let mut pairs = BTreeSet::new();
     for rank in (0..schedule.shape().ranks).map(RankId) {
@@ -26,7 +27,7 @@ fn pairs(schedule: &dyn Schedule, phase: u32) -> BTreeSet<(u32, u32)> {
 }
 
 #[test]
-fn it_does_what_it_claims_and_keeps_step() {
+fn it_does_what_it_claims_in_lockstep() {
     for (grid, ranks) in [
         ("2x2", 4),
         ("4x4", 16),
@@ -75,7 +76,7 @@ fn steps_of_a_reduce_scatter() {
     }
 }
 
-/// One block of all ranks is the ring along its cycle, but for the numbers of the chunks.
+/// One block of all ranks is the ring along its cycle, except for the numbers of the chunks.
 #[test]
 fn a_single_block_is_the_ring() {
     let one = laid_out("4x4:4x4", Collective::AllReduce, 16);
@@ -84,22 +85,22 @@ fn a_single_block_is_the_ring() {
     check::same_steps(&*one, &*ring);
 }
 
-/// Golden, from the published walk-through at 4x4: in the upper right block the chunk that ends at 2 goes 3, 7, 6, 2;
-/// in the upper left one that which ends at 1 goes 5, 4, 0, 1. The rings across are {1, 2, 14, 13} and its
-/// kin.
+/// Golden, from the published walk-through at 4x4: in the upper right block the chunk that ends at
+/// 2 visits 3, 7, 6, 2; in the upper left block the chunk that ends at 1 visits 5, 4, 0, 1. The
+/// rings across are {1, 2, 14, 13} and its equivalents.
 #[test]
 fn four_by_four_is_the_published_example() {
     let schedule = laid_out("4x4", Collective::ReduceScatter, 16);
     let (next, across) = (pairs(&*schedule, 0), pairs(&*schedule, 1));
-    for way in [[3, 7, 6, 2], [5, 4, 0, 1]] {
-        for pair in way.windows(2) {
+    for path in [[3, 7, 6, 2], [5, 4, 0, 1]] {
+        for pair in path.windows(2) {
             assert!(next.contains(&(pair[0], pair[1])), "{pair:?}");
         }
-        // Whom the first message of a chunk is from, and where it ends three steps later.
+        // The source of a chunk's first message, and its destination three steps later.
         let mut step = Step::new();
-        schedule.step(RankId(way[0]), 1, &mut step);
+        schedule.step(RankId(path[0]), 1, &mut step);
         let mut last = Step::new();
-        schedule.step(RankId(way[3]), 3, &mut last);
+        schedule.step(RankId(path[3]), 3, &mut last);
         assert_eq!(step.sends[0].chunks, last.recvs[0].chunks);
         assert_eq!(step.sends[0].chunks.len(), 4);
     }
@@ -117,8 +118,8 @@ fn four_by_four_is_the_published_example() {
             .collect()
     };
     let golden = |rings: [[u32; 4]; 4]| rings.map(|ring| ring.to_vec()).into_iter().collect();
-    // Clockwise in the blocks; across clockwise where row and column of the member in the first block
-    // add up to an even number, else the other way round.
+    // Clockwise in the blocks; across, clockwise if the row and column of the member in the first
+    // block have an even sum, otherwise counterclockwise.
     assert_eq!(
         rings(&next),
         golden([[0, 1, 5, 4], [2, 3, 7, 6], [8, 9, 13, 12], [10, 11, 15, 14]])
@@ -129,7 +130,7 @@ fn four_by_four_is_the_published_example() {
     );
 }
 
-/// How many edges of some pairs lie over each gap of each line, in each direction.
+/// Returns the number of edges over each gap of each line, in each direction.
 fn over_gaps(pairs: &BTreeSet<(u32, u32)>, side: u32) -> BTreeMap<(bool, u32, u32, bool), u32> {
     let mut over = BTreeMap::new();
     for &(from, to) in pairs {
@@ -144,9 +145,9 @@ fn over_gaps(pairs: &BTreeSet<(u32, u32)>, side: u32) -> BTreeMap<(bool, u32, u3
     over
 }
 
-/// A mesh link and one wire beside it carry every level by itself: at most two edges over a gap.
+/// A mesh link and one parallel wire carry every level alone: at most two edges over a gap.
 #[test]
-fn each_level_fits_a_mesh_with_one_wire_beside_each_link() {
+fn each_level_fits_a_mesh_with_one_wire_parallel_to_each_link() {
     for (argument, side, most) in [("4x4", 4, vec![1, 1, 1]), ("8x8", 8, vec![1, 1, 2, 1, 1])] {
         let schedule = laid_out(argument, Collective::AllReduce, side * side);
         let loads = (0..schedule.phases()).map(|phase| over_gaps(&pairs(&*schedule, phase), side));
@@ -155,10 +156,10 @@ fn each_level_fits_a_mesh_with_one_wire_beside_each_link() {
     }
 }
 
-/// Golden: at 4x4 both levels in both directions need all 48 mesh links and all 48 pieces of one wire, and
-/// all four ports of each rank.
+/// Golden: at 4x4 both levels in both directions need all 48 mesh links and all 48 segments of one
+/// wire, and all four ports of each rank.
 #[test]
-fn both_directions_fill_four_by_four() {
+fn both_directions_use_every_link_of_four_by_four() {
     let schedule = laid_out("4x4,bidirectional", Collective::AllReduce, 16);
     assert_eq!(schedule.phases(), 3);
     let levels = [0, 1].map(|phase| pairs(&*schedule, phase));
@@ -177,10 +178,10 @@ fn both_directions_fill_four_by_four() {
     }
 }
 
-/// Mirror images send as many chunks in every step, as all ranks do; each message has what is left over its
-/// ring's size: G/4, G/16, G/64.
+/// In every step mirror images send the same number of chunks, as do all ranks; each message has
+/// the remaining share over its ring's size: G/4, G/16, G/64.
 #[test]
-fn all_ranks_send_alike_and_messages_shrink() {
+fn all_ranks_send_the_same_amount_and_messages_shrink() {
     let schedule = laid_out("8x8", Collective::AllReduce, 64);
     let lengths = |rank| -> Vec<u32> {
         let sent = |index| {
@@ -195,17 +196,17 @@ fn all_ranks_send_alike_and_messages_shrink() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_arguments_are_refused() {
     for (argument, ranks, at, expected) in [
         ("4x4", 8, 0, "4x4 is 16 ranks: expected sizes whose product is 8"),
-        ("4x2", 8, 0, "4x2 is no square with a power of two as its side: expected blocks"),
-        ("6x6", 36, 0, "6x6 is no square with a power of two as its side"),
-        ("9x4:3x3,3x2", 36, 4, "the blocks make up 9x6: expected blocks whose product is 9x4"),
-        ("9x9:3x3,3x3", 81, 0, "a block of 3x3 has no ring through all its ranks"),
-        ("8x8:2x2,2y2", 64, 8, "`2y2` is no grid"),
+        ("4x2", 8, 0, "4x2 is not a square with a side that is a power of two: expected blocks"),
+        ("6x6", 36, 0, "6x6 is not a square with a side that is a power of two"),
+        ("9x4:3x3,3x2", 36, 4, "the product of the blocks is 9x6: expected 9x4"),
+        ("9x9:3x3,3x3", 81, 0, "a block of 3x3 has no Hamiltonian cycle"),
+        ("8x8:2x2,2y2", 64, 8, "invalid grid `2y2`"),
         ("8x8:2x2,4x1", 64, 10, "a grid has at least 2 ranks"),
-        ("8x8:2x2,4x4,both", 64, 12, "`both` is no grid"),
-        ("", 16, 0, "expected a grid, as in `8x8`, or `bidirectional`"),
+        ("8x8:2x2,4x4,both", 64, 12, "invalid grid `both`"),
+        ("", 16, 0, "expected a grid such as `8x8`, or `bidirectional`"),
     ] {
         let error = build(&format!("mirrored_ring:{argument}"), Collective::AllReduce, ranks).err();
         match error {

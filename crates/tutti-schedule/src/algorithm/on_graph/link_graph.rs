@@ -1,15 +1,15 @@
-//! Who can hand a message to whom on a graph without another rank on the way, and over which links.
+//! Direct connections between ranks on a graph, without another rank between them, and their links.
 //!
-//! It differs from [`tutti_topology::Topology`]: its vertices are ranks, and an edge is a path of several links,
-//! as the routes have it. Packing trees reads the links of every edge, and at which pace each of
-//! them passes a message, for each tree that it lays: they lie side by side in two arrays.
+//! Unlike [`tutti_topology::Topology`], its vertices are ranks, and an edge is a path of several
+//! links, as given by the routes. Packing reads the links of every edge, and the pace at which each
+//! of them passes a message, for each tree: they are stored contiguously in two arrays.
 
 use tutti_topology::Routes;
 use tutti_topology::search::steps;
 use tutti_units::TimePerByte;
 use tutti_units::ids::{LinkId, RankId, VertexId};
 
-/// A way from one rank to another, as [`Routes`] have it.
+/// A path from one rank to another, from [`Routes`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::algorithm) struct Edge {
     pub(in crate::algorithm) from: u32,
@@ -18,27 +18,28 @@ pub(in crate::algorithm) struct Edge {
     end: u32,
 }
 
-/// All ways on which no rank forwards; all ways there are where these do not connect the ranks.
+/// All edges on which no rank forwards; all paths if those do not connect the ranks.
 #[derive(Clone)]
 pub(in crate::algorithm) struct LinkGraph {
     pub(in crate::algorithm) ranks: u32,
     /// The time per byte of each link of the graph.
     pub(in crate::algorithm) rates: Vec<TimePerByte>,
-    /// By where they start, then where they end.
+    /// Sorted by source, then by destination.
     edges: Vec<Edge>,
     first: Vec<u32>,
     links: Vec<u32>,
-    /// For each of these, the link whose time a message takes on it.
+    /// For each of these, the link that determines the time of a message on it.
     pace: Vec<u32>,
 }
 
-/// Ways that are kept of each rank in a thinned wiring, besides those that links need.
+/// The number of edges per rank in a thinned graph, in addition to those needed to cover links.
 const FEW: u32 = 24;
-/// So many ways lead over each link that is on any way, where there are that many.
+/// The number of edges over each covered link, where there are that many.
 const COVER: u32 = 8;
 
 impl LinkGraph {
-    /// Between the first `ranks` NPUs. `backwards`, the way from a to b is the route from b to a.
+    /// Returns the graph between the first `ranks` NPUs. With `backwards`, the edge from a to b is
+    /// the route from b to a.
     pub(in crate::algorithm) fn of(routes: &Routes, ranks: u32, backwards: bool) -> LinkGraph {
         let direct = LinkGraph::through(routes, ranks, backwards, false);
         if direct.connects() { direct } else { LinkGraph::through(routes, ranks, backwards, true) }
@@ -47,18 +48,18 @@ impl LinkGraph {
     fn through(routes: &Routes, ranks: u32, backwards: bool, forwarding: bool) -> LinkGraph {
         let topology = routes.topology();
         let rates = topology.links().map(|link| topology.parameters(link).rate).collect();
-        let mut wiring = LinkGraph::empty(ranks, rates);
+        let mut graph = LinkGraph::empty(ranks, rates);
         for from in 0..ranks {
             for to in candidates(routes, from, ranks, backwards || forwarding) {
                 let (source, destination) = if backwards { (to, from) } else { (from, to) };
                 let Ok(path) = routes.path(RankId(source), RankId(destination)) else { continue };
                 if forwarding || passes_no_rank(routes, &path, ranks) {
-                    wiring.add(from, to, path.iter().map(|link| link.0));
+                    graph.add(from, to, path.iter().map(|link| link.0));
                 }
             }
-            wiring.first.push(count(wiring.edges.len()));
+            graph.first.push(count(graph.edges.len()));
         }
-        wiring
+        graph
     }
 
     fn empty(ranks: u32, rates: Vec<TimePerByte>) -> LinkGraph {
@@ -77,62 +78,62 @@ impl LinkGraph {
         for (at, &link) in path.iter().enumerate() {
             before = slower(before, link);
             let after = path[at + 1..].iter().copied().fold(before, slower);
-            // What comes in faster than it goes on keeps the link until it is gone; what comes in
-            // slowly leaves room between its packets.
+            // A message that arrives faster than it leaves occupies the link until it has left; one
+            // that arrives slowly leaves gaps between its packets.
             self.pace.push(if after == before { link } else { after });
         }
         let (start, end) = (count(start), count(self.links.len()));
         self.edges.push(Edge { from, to, start, end });
     }
 
-    /// Only some of the ways, where there are many: those to ranks at distances of powers of two, and
-    /// enough others to use every link, shortest first.
+    /// Returns a subset of the edges, if there are many: those to ranks at distances of powers of
+    /// two, and enough others to cover every link, shortest first.
     pub(in crate::algorithm) fn thinned(&self) -> LinkGraph {
         if self.edges.len() <= (FEW * self.ranks) as usize {
             return self.clone();
         }
-        let thinned = self.kept(|way| self.around(way).is_power_of_two(), COVER);
+        let thinned = self.kept(|edge| self.around(edge).is_power_of_two(), COVER);
         if thinned.connects() { thinned } else { self.clone() }
     }
 
-    /// As few ways as use every link: to the next ranks, and at distances of powers of two to those that are as
-    /// near as any. Links far from the ranks then have one sender, whose messages stay in their order. `None`
-    /// where these do not connect the ranks.
+    /// Returns the fewest edges that cover every link: to the next ranks, and at distances of
+    /// powers of two to the nearest ranks. Links far from the ranks then have one sender, which
+    /// preserves the order of its messages. `None` if these do not connect the ranks.
     pub(in crate::algorithm) fn sparse(&self) -> Option<LinkGraph> {
-        let nearest = |rank| self.from(rank).iter().map(|&way| self.links(way).len()).min();
+        let nearest = |rank| self.from(rank).iter().map(|&edge| self.links(edge).len()).min();
         let nearest: Vec<Option<usize>> = (0..self.ranks).map(nearest).collect();
-        let near = |way: Edge| Some(self.links(way).len()) == nearest[way.from as usize];
-        let wanted = |way: Edge| match self.around(way) {
+        let near = |edge: Edge| Some(self.links(edge).len()) == nearest[edge.from as usize];
+        let preferred = |edge: Edge| match self.around(edge) {
             1 => true,
-            distance => distance.is_power_of_two() && near(way),
+            distance => distance.is_power_of_two() && near(edge),
         };
-        Some(self.kept(wanted, 1)).filter(LinkGraph::connects)
+        Some(self.kept(preferred, 1)).filter(LinkGraph::connects)
     }
 
-    /// How many ranks apart the ends of a way are, the shorter way round.
-    fn around(&self, way: Edge) -> u32 {
-        let ahead = (self.ranks + way.to - way.from) % self.ranks;
+    /// Returns the distance between the ends of an edge in rank numbers, modulo the rank count.
+    fn around(&self, edge: Edge) -> u32 {
+        let ahead = (self.ranks + edge.to - edge.from) % self.ranks;
         ahead.min(self.ranks - ahead)
     }
 
-    /// The ways that are wanted, with their ways back, and of the others so many as lead over each link `cover` times,
-    /// shortest first.
-    fn kept(&self, wanted: impl Fn(Edge) -> bool, cover: u32) -> LinkGraph {
+    /// Returns the preferred edges with their reverse edges, and further edges, shortest first,
+    /// until `cover` edges use each link.
+    fn kept(&self, preferred: impl Fn(Edge) -> bool, cover: u32) -> LinkGraph {
         let mut order: Vec<usize> = (0..self.edges.len()).collect();
         order.sort_by_key(|&at| {
-            let way = self.edges[at];
-            (!wanted(way), way.end - way.start, self.around(way), at)
+            let edge = self.edges[at];
+            (!preferred(edge), edge.end - edge.start, self.around(edge), at)
         });
         let mut covered = vec![0_u32; self.rates.len()];
         let mut kept = vec![false; self.edges.len()];
         for at in order {
-            let way = self.edges[at];
+            let edge = self.edges[at];
             let needed =
-                |way: Edge| self.links(way).iter().any(|&link| covered[link as usize] < cover);
-            if kept[at] || !(wanted(way) || needed(way)) {
+                |edge: Edge| self.links(edge).iter().any(|&link| covered[link as usize] < cover);
+            if kept[at] || !(preferred(edge) || needed(edge)) {
                 continue;
             }
-            let back = self.index(way.to, way.from);
+            let back = self.index(edge.to, edge.from);
             for at in [Some(at), back].into_iter().flatten() {
                 kept[at] = true;
                 for &link in self.links(self.edges[at]) {
@@ -146,9 +147,9 @@ impl LinkGraph {
     fn only(&self, kept: &[bool]) -> LinkGraph {
         let mut some = LinkGraph::empty(self.ranks, self.rates.clone());
         for rank in 0..self.ranks {
-            for (at, &way) in (self.first(rank)..).zip(self.from(rank)) {
+            for (at, &edge) in (self.first(rank)..).zip(self.from(rank)) {
                 if kept[at] {
-                    some.add(way.from, way.to, self.links(way).iter().copied());
+                    some.add(edge.from, edge.to, self.links(edge).iter().copied());
                 }
             }
             some.first.push(count(some.edges.len()));
@@ -156,42 +157,42 @@ impl LinkGraph {
         some
     }
 
-    /// The ways from a rank, by where they end.
+    /// Returns the edges from a rank, sorted by destination.
     #[inline]
     pub(in crate::algorithm) fn from(&self, rank: u32) -> &[Edge] {
         let rank = rank as usize;
         &self.edges[self.first[rank] as usize..self.first[rank + 1] as usize]
     }
 
-    /// Where the ways from a rank begin among [`LinkGraph::edges`].
+    /// Returns the index of the first edge from a rank in [`LinkGraph::edges`].
     pub(in crate::algorithm) fn first(&self, rank: u32) -> usize {
         self.first[rank as usize] as usize
     }
 
-    /// The way from the end of another to its beginning.
-    pub(in crate::algorithm) fn way_back(&self, way: Edge) -> Option<Edge> {
-        self.index(way.to, way.from).map(|at| self.edges[at])
+    /// Returns the edge in the opposite direction.
+    pub(in crate::algorithm) fn opposite(&self, edge: Edge) -> Option<Edge> {
+        self.index(edge.to, edge.from).map(|at| self.edges[at])
     }
 
-    /// Which of the ways leads from one rank to another.
+    /// Returns the index of the edge from one rank to another.
     pub(in crate::algorithm) fn index(&self, from: u32, to: u32) -> Option<usize> {
-        let found = self.from(from).binary_search_by_key(&to, |way| way.to);
+        let found = self.from(from).binary_search_by_key(&to, |edge| edge.to);
         found.ok().map(|at| self.first(from) + at)
     }
 
-    /// All ways.
+    /// Returns all edges.
     pub(in crate::algorithm) fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// The links of a way.
+    /// Returns the links of an edge.
     #[inline]
     pub(in crate::algorithm) fn links(&self, edge: Edge) -> &[u32] {
         &self.links[edge.start as usize..edge.end as usize]
     }
 
-    /// The links of a way, each with the link whose time per byte a message takes on it: a slower one
-    /// that follows, where that one holds it up; else itself.
+    /// Returns the links of an edge, each with the link that determines the time of a message on
+    /// it: a slower one that follows, if that one delays the message, else the link itself.
     #[inline]
     pub(in crate::algorithm) fn paced(&self, edge: Edge) -> impl Iterator<Item = (usize, usize)> {
         let range = edge.start as usize..edge.end as usize;
@@ -199,19 +200,19 @@ impl LinkGraph {
         self.links[range].iter().map(|&link| link as usize).zip(pace)
     }
 
-    /// The most links of a way.
+    /// Returns the maximum number of links of an edge.
     pub(in crate::algorithm) fn longest(&self) -> usize {
-        self.edges.iter().map(|&way| self.links(way).len()).max().unwrap_or(0)
+        self.edges.iter().map(|&edge| self.links(edge).len()).max().unwrap_or(0)
     }
 
-    /// How many steps over ways each rank is from one.
+    /// Returns the number of edges from a rank to each rank.
     pub(in crate::algorithm) fn steps_from(&self, rank: u32) -> Vec<u32> {
         steps(self.ranks as usize, rank, |at, visit| {
             self.from(at).iter().for_each(|edge| visit(edge.to));
         })
     }
 
-    /// Whether every rank can be reached from every other.
+    /// Returns whether every rank can be reached from every other.
     fn connects(&self) -> bool {
         let mut into = vec![Vec::new(); self.ranks as usize];
         self.edges.iter().for_each(|edge| into[edge.to as usize].push(edge.from));
@@ -226,7 +227,8 @@ impl LinkGraph {
     }
 }
 
-/// The ranks that may be reached from one directly: all, or where none but ranks is next to it, those.
+/// Returns the ranks that may be reached directly from one: all, or its neighbours if all of those
+/// are ranks.
 fn candidates(routes: &Routes, from: u32, ranks: u32, all: bool) -> Vec<u32> {
     let topology = routes.topology();
     let links = topology.links_out(VertexId(from));
@@ -261,40 +263,41 @@ mod tests {
     }
 
     #[test]
-    fn ways_end_at_the_next_rank() {
+    fn edges_end_at_the_next_rank() {
         for (notation, ranks, edges, links) in [
             ("ring:6", 6, 12, 12),
-            // The other NPUs are like switches: 0-1, 1-2 and 2-0 the other way round.
+            // The other NPUs act as switches: 0-1, 1-2, and 2-0 in the other direction.
             ("ring:6", 3, 4, 4),
             ("switch:4", 4, 12, 24),
             ("torus:4x4", 16, 64, 64),
             ("hierarchical:switch:2/ring:3", 6, 30, 6 * 2 + 24 * 3),
         ] {
             for backwards in [false, true] {
-                let wiring = LinkGraph::of(&routes(notation), ranks, backwards);
-                let found = (wiring.edges().len(), wiring.links.len());
+                let graph = LinkGraph::of(&routes(notation), ranks, backwards);
+                let found = (graph.edges().len(), graph.links.len());
                 assert_eq!(found, (edges, links), "{notation} {backwards}");
-                for &edge in wiring.edges() {
-                    assert!(!wiring.links(edge).is_empty());
+                for &edge in graph.edges() {
+                    assert!(!graph.links(edge).is_empty());
                 }
             }
         }
     }
 
-    /// Five rings of four behind gateways that meet at a switch: 8 ways in each ring, and between rings only 6 of 16
-    /// from each to the next and back, which use every rank's link to its gateway. Boxes of four: all pairs in a
-    /// box but the first and the last rank, and the last of one with the first of the next.
+    /// Five rings of four behind gateways at a switch: 8 edges in each ring, and between rings only
+    /// 6 of 16 from each ring to the next and back, which cover every rank's link to its gateway.
+    /// Boxes of four: all pairs in a box except the first and the last rank, and the last rank of
+    /// one box with the first of the next.
     #[test]
-    fn sparse_ways_use_every_link_with_few_senders() {
+    fn sparse_edges_cover_every_link_with_few_senders() {
         let sparse =
             |notation, ranks| LinkGraph::of(&routes(notation), ranks, false).sparse().unwrap();
         let rings = sparse("hierarchical:ring:4/switch:5", 20);
-        let between = rings.edges().iter().filter(|way| way.from / 4 != way.to / 4);
-        assert!(between.clone().all(|way| rings.around(*way) <= 2));
+        let between = rings.edges().iter().filter(|edge| edge.from / 4 != edge.to / 4);
+        assert!(between.clone().all(|edge| rings.around(*edge) <= 2));
         assert_eq!((rings.edges().len(), between.count()), (5 * 8 + 5 * 6, 30));
         let boxes = sparse("hierarchical:switch:4/ring:3", 12);
-        let between = boxes.edges().iter().filter(|way| way.from / 4 != way.to / 4);
-        assert!(between.clone().all(|way| boxes.around(*way) == 1));
+        let between = boxes.edges().iter().filter(|edge| edge.from / 4 != edge.to / 4);
+        assert!(between.clone().all(|edge| boxes.around(*edge) == 1));
         assert_eq!((boxes.edges().len(), between.count()), (3 * 10 + 6, 6));
     }
 }

@@ -1,9 +1,9 @@
-//! What the algorithms that are made for a graph have in common: which graph, who can reach whom on it, and
-//! a timetable of messages that becomes a schedule.
+//! The common part of the algorithms that are built on a graph: the graph, its direct connections,
+//! and the conversion of a timetable to a schedule.
 //!
-//! Such an algorithm takes a topology in its argument (`multi_tree:torus:4x4`, all links alike), or is
-//! built on [`Routes`], then under its bare name ([`super::build_on`]). Without either it takes the ranks as
-//! fully connected.
+//! Such an algorithm takes a topology in its argument (`multi_tree:torus:4x4`, with identical
+//! links), or is built on [`Routes`] under its bare name ([`super::build_on`]). The default
+//! topology is fully connected.
 
 mod link_graph;
 mod timetable;
@@ -17,27 +17,28 @@ use super::{AlgorithmError, Request};
 use tutti_topology::{LinkParameters, Routes};
 use tutti_units::{Time, TimePerByte};
 
-/// The most ranks for which timetables are made: they hold every message.
+/// The maximum number of ranks: a timetable stores every message.
 pub(super) const MOST_RANKS: u32 = 1024;
-/// The most ranks without a graph, where there are simpler ways to do the same.
+/// The maximum number of ranks without a graph, for which there are simpler algorithms.
 pub(super) const MOST_FLAT_RANKS: u32 = 64;
 
-/// An argument taken apart.
-pub(super) struct Asked<'a> {
-    /// The options before the topology, as (name, value, byte at which it begins).
+/// A parsed argument.
+pub(super) struct GraphArgument<'a> {
+    /// The options before the topology, as (name, value, byte at which it starts).
     pub(super) options: Vec<(&'a str, &'a str, usize)>,
-    /// The topology, and the byte at which it begins; `None` where none is named.
+    /// The topology, and the byte at which it starts; `None` if none is named.
     topology: Option<(&'a str, usize)>,
 }
 
-/// Reads `OPTION=VALUE,...,TOPOLOGY`: what has a `=` before its first comma and colon is an option.
-pub(super) fn read(argument: Option<&str>) -> Asked<'_> {
+/// Parses `OPTION=VALUE,...,TOPOLOGY`: text with a `=` before its first comma and colon is an
+/// option.
+pub(super) fn read(argument: Option<&str>) -> GraphArgument<'_> {
     let mut rest = argument.unwrap_or("");
-    let whole = rest.len();
+    let length = rest.len();
     let mut options = Vec::new();
     loop {
         let part = rest.split(',').next().unwrap_or("");
-        let at = whole - rest.len();
+        let at = length - rest.len();
         match part.split_once('=') {
             Some((name, value)) if !name.contains(':') => {
                 options.push((name.trim(), value.trim(), at));
@@ -46,31 +47,31 @@ pub(super) fn read(argument: Option<&str>) -> Asked<'_> {
             _ => break,
         }
     }
-    let at = whole - rest.len();
-    Asked { options, topology: (!rest.trim().is_empty()).then_some((rest.trim(), at)) }
+    let at = length - rest.len();
+    GraphArgument { options, topology: (!rest.trim().is_empty()).then_some((rest.trim(), at)) }
 }
 
-/// Whether an argument names a topology.
-pub(super) fn names_one(argument: Option<&str>) -> bool {
+/// Returns whether an argument names a topology.
+pub(super) fn names_topology(argument: Option<&str>) -> bool {
     read(argument).topology.is_some()
 }
 
-/// The graph that a request names; fully connected ranks where it names none.
+/// Returns the routes of the graph that a request names; fully connected ranks by default.
 pub(super) fn routes(
     name: &'static str,
     request: &Request,
-    asked: &Asked,
+    argument: &GraphArgument,
 ) -> Result<Routes, AlgorithmError> {
     let flat = format!("fully_connected:{}", request.ranks);
-    let (notation, at) = asked.topology.unwrap_or((&flat, 0));
+    let (notation, at) = argument.topology.unwrap_or((&flat, 0));
     let refused = |problem: String| request.refuse(name, at, problem);
-    let most = if asked.topology.is_some() { MOST_RANKS } else { MOST_FLAT_RANKS };
+    let most = if argument.topology.is_some() { MOST_RANKS } else { MOST_FLAT_RANKS };
     if request.ranks > most {
         return Err(request.wrong_ranks(name, format!("at most {most}")));
     }
     let family = tutti_topology::parse(notation).map_err(|error| refused(error.to_string()))?;
     if family.size() != u64::from(request.ranks) {
-        let needs = format!("as many as {notation} has NPUs, {}", family.size());
+        let needs = format!("{}, the number of NPUs of {notation}", family.size());
         return Err(request.wrong_ranks(name, needs));
     }
     let alike = TimePerByte::new(1, 1).unwrap_or(TimePerByte::ZERO);
@@ -80,13 +81,13 @@ pub(super) fn routes(
     let routes = Routes::shortest_path(Arc::new(built));
     if routes.has_unreachable_pairs() {
         let problem =
-            format!("{notation} lacks ways between some ranks; expected one between any two");
+            format!("{notation} has no path between some ranks: expected a connected topology");
         return Err(refused(problem));
     }
     Ok(routes)
 }
 
-/// Whether there are enough NPUs, few enough ranks, and a way between any two.
+/// Checks that there are enough NPUs, few enough ranks, and a path between any two.
 pub(super) fn check_ranks(
     name: &'static str,
     request: &Request,
@@ -98,21 +99,21 @@ pub(super) fn check_ranks(
     } else if ranks > MOST_RANKS {
         format!("at most {MOST_RANKS}")
     } else if routes.has_unreachable_pairs() {
-        format!("ways between all of them, which {} lacks", routes.topology().name())
+        format!("a path between any two ranks, which {} lacks", routes.topology().name())
     } else {
         return Ok(());
     };
     Err(request.wrong_ranks(name, needs))
 }
 
-/// Refuses an option; `known` says what there is.
+/// Returns the error for an invalid option; `known` lists the valid ones.
 pub(super) fn wrong_option(
     name: &'static str,
     request: &Request,
     (option, value, at): (&str, &str, usize),
     known: &str,
 ) -> AlgorithmError {
-    request.refuse(name, at, format!("`{option}={value}` is no option; expected {known}"))
+    request.refuse(name, at, format!("invalid option `{option}={value}`: expected {known}"))
 }
 
 #[cfg(test)]
@@ -121,11 +122,11 @@ mod tests {
 
     #[test]
     fn options_come_before_the_topology() {
-        let asked = read(Some("ports=4, pieces=2,hierarchical:switch:4/ring:4"));
-        assert_eq!(asked.options, [("ports", "4", 0), ("pieces", "2", 8)]);
-        assert_eq!(asked.topology, Some(("hierarchical:switch:4/ring:4", 18)));
-        let asked = read(Some("edges:0-1,1-2"));
-        assert_eq!((asked.options, asked.topology), (vec![], Some(("edges:0-1,1-2", 0))));
+        let argument = read(Some("ports=4, pieces=2,hierarchical:switch:4/ring:4"));
+        assert_eq!(argument.options, [("ports", "4", 0), ("pieces", "2", 8)]);
+        assert_eq!(argument.topology, Some(("hierarchical:switch:4/ring:4", 18)));
+        let argument = read(Some("edges:0-1,1-2"));
+        assert_eq!((argument.options, argument.topology), (vec![], Some(("edges:0-1,1-2", 0))));
         assert_eq!(read(Some("ports=4")).topology, None);
         assert_eq!(read(None).topology, None);
     }

@@ -1,11 +1,11 @@
-//! A timetable: which chunk goes from whom to whom at which time, as a schedule.
+//! A timetable: chunk, source, destination and time of each message, converted to a schedule.
 //!
-//! A rank's step is a time at which it has something to do: it sends, receives, then folds. With slots of
-//! time ([`Receiving::InSlot`]) both ends of a message meet in the same step, what is received can be sent on in
-//! the next, and nothing needs to be buffered. With times ([`Receiving::Late`]) a rank goes on sending while
-//! messages are on their way to it, and waits for them no sooner than before it sends anything that was to
-//! start after they were there: links need not stand idle between two steps, and as many messages as
-//! are sent meanwhile wait at the receiver.
+//! A rank's step is a time at which it is active: it sends, receives, then folds. With time slots
+//! ([`Receiving::InSlot`]) both ends of a message meet in the same step, received data can be
+//! forwarded in the next, and no message is buffered. With times ([`Receiving::Late`]) a rank
+//! continues sending while messages to it are in flight. It waits for them only before it sends a
+//! message that starts after their arrival. Links need not idle between two steps, and the messages
+//! sent meanwhile wait at the receiver.
 
 use crate::collective::Collective;
 use crate::{ChunkRange, Explicit, ExplicitError, Slot, Step};
@@ -14,42 +14,43 @@ use tutti_units::ids::RankId;
 /// One message. Times are even, so that a step fits between two of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::algorithm) struct Move {
-    /// When it starts, and from when on it may be sent on: the next slot, or a time.
+    /// The start, and the time from which it may be forwarded: the next slot, or a time.
     pub(in crate::algorithm) sent: u64,
     pub(in crate::algorithm) there: u64,
     pub(in crate::algorithm) chunk: u32,
     pub(in crate::algorithm) from: u32,
     pub(in crate::algorithm) to: u32,
-    /// Whether it is folded into what the receiver has, or takes its place.
+    /// Whether it is folded into the receiver's value, or replaces it.
     pub(in crate::algorithm) folds: bool,
 }
 
-/// In which step a message is received.
+/// The step in which a message is received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::algorithm) enum Receiving {
-    /// In that of the slot in which it is sent.
+    /// The step of the slot in which it is sent.
     #[default]
     InSlot,
-    /// In the last that begins before the message may be sent on.
+    /// The last step that starts before the message may be forwarded.
     Late,
 }
 
-/// Messages on so many ranks and chunks.
+/// The messages of a schedule.
 #[derive(Clone, Debug, Default)]
 pub(in crate::algorithm) struct Timetable {
     pub(in crate::algorithm) ranks: u32,
     pub(in crate::algorithm) chunks: u32,
-    /// When the last message may be sent on.
+    /// The time at which the last message may be forwarded.
     pub(in crate::algorithm) end: u64,
     pub(in crate::algorithm) receiving: Receiving,
     pub(in crate::algorithm) moves: Vec<Move>,
 }
 
-/// A message, and at which time the step is that sends it (at its source), or receives it.
+/// A message, and the time of the step that sends or receives it.
 type Placed = (u64, Move);
 
 impl Timetable {
-    /// The same backwards in time: trees that spread chunks become trees that fold them.
+    /// Returns the timetable backwards in time: trees that distribute chunks become trees that fold
+    /// them.
     pub(in crate::algorithm) fn reversed(mut self) -> Timetable {
         for one in &mut self.moves {
             *one = Move {
@@ -64,7 +65,7 @@ impl Timetable {
         self
     }
 
-    /// This, and then another.
+    /// Returns this timetable followed by another.
     pub(in crate::algorithm) fn then(mut self, next: Timetable) -> Timetable {
         let later =
             |one: Move| Move { sent: one.sent + self.end, there: one.there + self.end, ..one };
@@ -73,15 +74,15 @@ impl Timetable {
         self
     }
 
-    /// As a schedule.
+    /// Converts the timetable to a schedule.
     pub(in crate::algorithm) fn lay_out(
         self,
         name: &str,
         collective: Collective,
     ) -> Result<Explicit, ExplicitError> {
         let ranks = self.ranks;
-        // Those of one step go round: to the next rank first, so that no receiver is last in all senders'
-        // turn.
+        // The messages of a step start with the next rank, so that no receiver is last for all
+        // senders.
         let turn = |one: &Move| (ranks + one.to - one.from) % ranks;
         let mut sends: Vec<Placed> = self.moves.iter().map(|&one| (one.sent, one)).collect();
         sends.sort_unstable_by_key(|(at, one)| (one.from, *at, turn(one), one.chunk));
@@ -110,7 +111,7 @@ impl Timetable {
     }
 }
 
-/// In which step of its receiver each message is received; `sends` are in order.
+/// Assigns each message to a step of its receiver; `sends` are in order.
 fn received(moves: Vec<Move>, sends: &[Placed], receiving: Receiving) -> Vec<Placed> {
     let at = |one: Move| {
         if receiving == Receiving::InSlot {
@@ -119,7 +120,7 @@ fn received(moves: Vec<Move>, sends: &[Placed], receiving: Receiving) -> Vec<Pla
         let before = sends.partition_point(|(at, of)| (of.from, *at) < (one.to, one.there));
         let last = sends[..before].last().filter(|(_, of)| of.from == one.to);
         let Some(&(last, _)) = last else { return (one.there - 1, one) };
-        // What the same step sends must not be overwritten by what it receives.
+        // A receive must not overwrite the data of a send in the same step.
         let same = sends[..before].iter().rev();
         let mut same = same.take_while(|(at, of)| of.from == one.to && *at == last);
         let collides = same.any(|(_, of)| of.chunk == one.chunk);
@@ -128,7 +129,7 @@ fn received(moves: Vec<Move>, sends: &[Placed], receiving: Receiving) -> Vec<Pla
     moves.into_iter().map(at).collect()
 }
 
-/// Takes the messages at the beginning for which it holds.
+/// Removes and returns the leading messages for which `holds` is true.
 fn leading<'a>(placed: &mut &'a [Placed], holds: impl Fn(&Placed) -> bool) -> &'a [Placed] {
     let end = placed.iter().position(|one| !holds(one)).unwrap_or(placed.len());
     let (taken, rest) = placed.split_at(end);
@@ -136,7 +137,7 @@ fn leading<'a>(placed: &mut &'a [Placed], holds: impl Fn(&Placed) -> bool) -> &'
     taken
 }
 
-/// A message for each run of chunks that one rank sends another at one time.
+/// Merges contiguous chunks between the same ranks at the same time into messages.
 fn merged(placed: &[Placed]) -> impl Iterator<Item = (Move, ChunkRange)> {
     let follows = |(_, a): &Placed, (_, b): &Placed| {
         (a.from, a.to, a.sent, a.folds, a.chunk + 1) == (b.from, b.to, b.sent, b.folds, b.chunk)
@@ -152,7 +153,7 @@ fn step(rank: u32, sent: &[Placed], received: &[Placed]) -> Step {
     for (one, chunks) in merged(sent) {
         step.send(RankId(one.to), Slot::DATA, chunks);
     }
-    // What is folded waits in scratch: for each chunk a slot of its own for each sender.
+    // Folded chunks are received into scratch: one slot per chunk and sender.
     let mut folded: Vec<(u32, u32, Slot)> = Vec::new();
     for (one, chunks) in merged(received) {
         let mut slot = Slot::DATA;
@@ -166,7 +167,7 @@ fn step(rank: u32, sent: &[Placed], received: &[Placed]) -> Step {
     }
     folded.sort_unstable();
     for of_chunk in folded.chunk_by(|a, b| a.0 == b.0) {
-        // In the order of the ranks, its own where it belongs.
+        // In rank order, including the rank's value.
         let own = of_chunk.partition_point(|(_, from, _)| *from < rank);
         let slot = |&(.., slot): &(u32, u32, Slot)| slot;
         let (lower, higher) = of_chunk.split_at(own);

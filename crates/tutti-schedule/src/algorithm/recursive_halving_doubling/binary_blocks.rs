@@ -1,14 +1,16 @@
 //! Binary blocks: a block of ranks for each bit of N, the largest first, each a power of two.
 //!
-//! Every block reduces and scatters among its ranks. Then the results are joined, from the smallest block to
-//! the largest: a rank of a block cuts what it holds into as many pieces as the next larger block has ranks
-//! for each of its own, sends them one each, and they are folded in there. The largest block then holds the
-//! result, and it goes the same way back before every block gathers. Nobody hands over more than it holds
-//! after halving, but blocks of very different size are far apart in their messages: a block of one rank
-//! cuts all of S into the pieces of the next.
+//! Every block performs a reduce_scatter among its ranks. Then the results are joined, from the
+//! smallest block to the largest. A rank of a block divides its range into as many pieces as the
+//! next larger block has ranks per rank of this block, sends them one each, and the receivers fold
+//! them. The largest block then holds the result, which returns by the same route before every
+//! block gathers. No rank sends more than its range after halving, but message sizes differ widely
+//! between blocks of different size: a block of one rank divides all of S into the pieces of the
+//! next.
 //!
-//! In a block of 2^e ranks member q holds after h rounds of halving the run that its low h bits, reversed,
-//! name; so member q of a smaller block holds what members q, q + 2^e, q + 2 2^e, ... of the larger one do.
+//! In a block of 2^e ranks, member q holds after h rounds of halving the range named by its low h
+//! bits, reversed. Member q of a smaller block therefore holds the ranges of members q, q + 2^e,
+//! q + 2 2^e, ... of the larger one.
 
 use super::SCRATCH;
 use crate::collective::Collective;
@@ -17,18 +19,18 @@ use tutti_units::ids::RankId;
 
 pub(super) struct BinaryBlocks {
     shape: Shape,
-    /// The logarithm of the largest block.
+    /// log2 of the size of the largest block.
     log: u32,
 }
 
-/// A block: its first rank and the logarithm of its size.
+/// A block: its first rank and log2 of its size.
 #[derive(Clone, Copy)]
 struct Block {
     first: u32,
     log: u32,
 }
 
-/// A rank in its block, and the blocks beside that.
+/// A rank's position in its block, and the adjacent blocks.
 #[derive(Clone, Copy)]
 struct BlockMember {
     block: Block,
@@ -37,12 +39,12 @@ struct BlockMember {
     smaller: Option<Block>,
 }
 
-/// What a rank does in a step.
+/// The action of a rank in a step.
 enum Act {
     Halve(u32),
-    /// Folds in what the smaller block sends.
+    /// Folds the messages of the smaller block.
     Join,
-    /// Sends to the larger block, then has the result from it.
+    /// Sends to the larger block, which then returns the result.
     HandOver,
     TakeBack,
     /// Sends the result to the smaller block.
@@ -59,11 +61,12 @@ impl BinaryBlocks {
         }
     }
 
-    /// The blocks: a bit of N each, from the highest.
+    /// The blocks: one for each bit of N, from the highest.
     fn place(&self, rank: u32) -> BlockMember {
         let n = self.shape.ranks;
         let block = |log: u32| Block { first: n >> log >> 1 << log << 1, log };
-        // The highest bit in which rank and N differ is the block's: below it N has a one and rank a zero.
+        // The highest bit in which rank and N differ is the block's: below it N has a one and rank
+        // a zero.
         let log = (rank ^ n).ilog2();
         let above = n >> log >> 1;
         let below = n & ((1 << log) - 1);
@@ -73,7 +76,7 @@ impl BinaryBlocks {
         BlockMember { block, member: rank - block.first, larger, smaller }
     }
 
-    /// What member `member` of any block holds after `halved` rounds.
+    /// Returns the range of member `member` of any block after `halved` rounds.
     fn range(&self, member: u32, halved: u32) -> ChunkRange {
         let len = 1 << (self.log - halved);
         let start = (member & ((1 << halved) - 1)).reverse_bits() >> (u32::BITS - self.log);
@@ -100,7 +103,7 @@ impl BinaryBlocks {
         acts.nth(after as usize).unwrap_or(Act::Join)
     }
 
-    /// The members of the larger block that hold what this rank does, and what each holds.
+    /// Returns the members of the larger block with this rank's range, and the range of each.
     fn holders(
         &self,
         place: &BlockMember,
@@ -114,12 +117,12 @@ impl BinaryBlocks {
         })
     }
 
-    /// The member of the smaller block that holds what this rank does, and more.
+    /// Returns the member of the smaller block whose range contains this rank's.
     fn joined(place: &BlockMember, smaller: Block) -> RankId {
         RankId(smaller.first + (place.member & ((1 << smaller.log) - 1)))
     }
 
-    /// One round inside the block; `round` counts from the first of halving.
+    /// Adds one round within the block; `round` counts from the first halving.
     fn exchange(&self, place: &BlockMember, round: u32, halve: bool, out: &mut Step) {
         let partner = place.member ^ (1 << round);
         let peer = RankId(place.block.first + partner);
@@ -138,8 +141,8 @@ impl Schedule for BinaryBlocks {
 
     fn steps(&self, rank: RankId) -> u32 {
         let place = self.place(rank.0);
-        let beside = [place.smaller, place.larger].into_iter().flatten().count();
-        2 * (place.block.log + u32::try_from(beside).unwrap_or(0))
+        let adjacent = [place.smaller, place.larger].into_iter().flatten().count();
+        2 * (place.block.log + u32::try_from(adjacent).unwrap_or(0))
     }
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
@@ -173,7 +176,7 @@ impl Schedule for BinaryBlocks {
         let place = self.place(rank.0);
         match Self::act(&place, step) {
             Act::Halve(round) => format!("reduce_scatter {round}"),
-            Act::Join => "fold the smaller block in".to_owned(),
+            Act::Join => "from the smaller block".to_owned(),
             Act::HandOver => "to the larger block".to_owned(),
             Act::TakeBack => "from the larger block".to_owned(),
             Act::GiveBack => "to the smaller block".to_owned(),
@@ -202,7 +205,8 @@ mod tests {
         assert_eq!(place(12), (12, 0, 4, 0));
         let larger = blocks.place(10).larger.unwrap();
         let holders: Vec<_> = blocks.holders(&blocks.place(10), larger).collect();
-        // Member 2 of four holds the run 1 of 4 in order of reversed bits, which members 2 and 6 share.
+        // Member 2 of four holds range 1 of 4 in order of reversed bits, which members 2 and 6
+        // share.
         assert_eq!(blocks.range(2, 2), ChunkRange::new(2, 4));
         assert_eq!(
             holders,

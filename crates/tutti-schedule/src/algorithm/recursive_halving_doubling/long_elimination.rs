@@ -1,18 +1,20 @@
-//! Elimination for long vectors: surplus ranks are taken out during the first exchange of halves.
+//! Elimination for long vectors: surplus ranks are eliminated during the first exchange of halves.
 //!
-//! The P/2 pairs of the first exchange are grown from two, three or four ranks, as in
-//! [`elimination`](crate::algorithm::elimination); in each the first survivor ends with the lower half of
-//! the vector, folded over all of the pair's ranks, and the second with the upper half.
+//! The P/2 pairs of the first exchange are formed from two, three or four ranks, as in
+//! [`elimination`](crate::algorithm::elimination). The first survivor of each pair ends with the
+//! lower half of the vector, folded over all of the pair's ranks, and the second with the upper
+//! half.
 //!
 //! - **Two ranks** exchange halves.
-//! - **Three, 3-2**: a and b exchange halves, so that a holds the upper one of both and b the lower; a sends
-//!   it to c, and c sends its own lower half to b at once. Back: b and c exchange their halves, and each
-//!   sends its own to a.
-//! - **Four**: a and b, c and d exchange halves; a hands the lower one to c, b the upper one to d. Back the
-//!   same way: c and d return what they have, and both exchange.
+//! - **Three, 3-2**: a and b exchange halves, so that a holds the upper half of both and b the
+//!   lower. a sends its half to c, and c sends its lower half to b in the first round. To return
+//!   the result, b and c exchange their halves, and each sends its half to a.
+//! - **Four**: a and b, c and d exchange halves; a sends the lower half to c, b the upper half to
+//!   d. The result returns by the same route: c and d return their halves, and both pairs exchange.
 //!
-//! The other f - 1 rounds go on halving among first and among second survivors. So surplus ranks cost one
-//! round of S/2 each way beside those of a power of two: less than 3 S in all, where `fold` takes 4 S.
+//! The other f - 1 rounds continue halving among first and among second survivors. Surplus ranks
+//! therefore cost one more round of S/2 in each direction than a power of two: less than 3 S in
+//! total, where `fold` takes 4 S.
 
 use super::SCRATCH;
 use crate::algorithm::elimination::pairs::{Origin, PairPosition, Pairs};
@@ -26,7 +28,7 @@ const SECOND: Slot = Slot(2);
 pub(super) struct LongElimination {
     shape: Shape,
     pairs: Pairs,
-    /// The logarithm of the power of two; half of the ranks that survive are firsts.
+    /// log2 of the power of two; half of the surviving ranks are first survivors.
     log: u32,
 }
 
@@ -37,7 +39,7 @@ impl LongElimination {
         LongElimination { shape, pairs: Pairs::new(ranks), log }
     }
 
-    /// First (0) or second (1) survivor; nothing where the rank is eliminated.
+    /// Returns 0 for a first and 1 for a second survivor; `None` if the rank is eliminated.
     fn side(place: PairPosition) -> Option<u32> {
         (place.member + 2).checked_sub(place.origin.ranks())
     }
@@ -47,22 +49,22 @@ impl LongElimination {
         RankId(first + origin.ranks() - 2 + side)
     }
 
-    /// Steps before the halves are with the survivors; as many bring the result back, but for the ranks of
-    /// a triple that survive.
-    fn growing(place: PairPosition) -> u32 {
+    /// Returns the steps until the survivors hold the halves. As many return the result, except for
+    /// the surviving ranks of a triple.
+    fn forming_steps(place: PairPosition) -> u32 {
         match (place.origin, place.member) {
             (Origin::Two, _) | (Origin::Three, 1 | 2) => 1,
             _ => 2,
         }
     }
 
-    /// The lower (0) and the upper half (1).
+    /// Returns the lower (0) or the upper half (1).
     fn half(&self, side: u32) -> ChunkRange {
         let len = 1 << (self.log - 1);
         ChunkRange::new(side * len, (side + 1) * len)
     }
 
-    /// What the survivor with this number, 2 pair + side, holds after `halved` rounds.
+    /// Returns the range of survivor number 2 pair + side after `halved` rounds.
     fn range(&self, number: u32, halved: u32) -> ChunkRange {
         let len = 1 << (self.log - halved);
         let start = (number & ((1 << halved) - 1)).reverse_bits() >> (u32::BITS - self.log);
@@ -101,8 +103,8 @@ impl LongElimination {
         }
     }
 
-    /// The result, from the survivors' halves to everyone.
-    fn give(&self, place: PairPosition, step: u32, out: &mut Step) {
+    /// Sends the result from the survivors' halves to all ranks of the pair.
+    fn return_result(&self, place: PairPosition, step: u32, out: &mut Step) {
         let peer = |member| RankId(place.first + member);
         let trade = |peer: RankId, own: u32, out: &mut Step| {
             out.trade(peer, Slot::DATA, self.half(own), self.half(1 - own));
@@ -113,7 +115,7 @@ impl LongElimination {
                 out.recv(peer(1), Slot::DATA, self.half(0));
                 out.recv(peer(2), Slot::DATA, self.half(1));
             }
-            // The two begin with different ranks, so that nobody is sent two halves at once.
+            // The two start with different ranks, so that no rank receives two halves at once.
             (Origin::Three, 1, _) => {
                 out.send(peer(0), Slot::DATA, self.half(0));
                 trade(peer(2), 0, out);
@@ -132,7 +134,8 @@ impl LongElimination {
         }
     }
 
-    /// A round of halving or doubling among survivors of one side; the pairs differ in bit `round` - 1.
+    /// Adds a round of halving or doubling among survivors of one side; the pairs differ in bit
+    /// `round` - 1.
     fn exchange(&self, pair: u32, side: u32, round: u32, halve: bool, out: &mut Step) {
         let partner = pair ^ (1 << (round - 1));
         let peer = self.survivor(partner, side);
@@ -143,12 +146,12 @@ impl LongElimination {
         out.fold_with((peer, pair < partner), Slot::DATA, other, own);
     }
 
-    /// Steps that bring the result back.
-    fn giving(place: PairPosition) -> u32 {
+    /// Returns the steps that return the result.
+    fn return_steps(place: PairPosition) -> u32 {
         if place.origin == Origin::Four { 2 } else { 1 }
     }
 
-    /// Rounds among the survivors of one side, there and back.
+    /// Returns the rounds of halving and doubling among the survivors of one side.
     fn exchanges(&self, place: PairPosition) -> u32 {
         if Self::side(place).is_some() { 2 * (self.log - 1) } else { 0 }
     }
@@ -161,12 +164,12 @@ impl Schedule for LongElimination {
 
     fn steps(&self, rank: RankId) -> u32 {
         let place = self.pairs.place(rank.0);
-        Self::growing(place) + self.exchanges(place) + Self::giving(place)
+        Self::forming_steps(place) + self.exchanges(place) + Self::return_steps(place)
     }
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
         let place = self.pairs.place(rank.0);
-        let Some(exchange) = step.checked_sub(Self::growing(place)) else {
+        let Some(exchange) = step.checked_sub(Self::forming_steps(place)) else {
             return self.grow(place, step, out);
         };
         let exchanges = self.exchanges(place);
@@ -176,23 +179,25 @@ impl Schedule for LongElimination {
                 let round = if there { exchange + 1 } else { exchanges - exchange };
                 self.exchange(place.pair, side, round, there, out);
             }
-            (given, _) => self.give(place, given.unwrap_or_default(), out),
+            (given, _) => self.return_result(place, given.unwrap_or_default(), out),
         }
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {
         let place = self.pairs.place(rank.0);
-        let growing = Self::growing(place);
+        let forming_steps = Self::forming_steps(place);
         let (rounds, exchanges) = (self.log - 1, self.exchanges(place));
         match place.origin {
-            Origin::Three if step < growing => "3-2 elimination".to_owned(),
-            Origin::Four if step + 1 == growing => "2-1 elimination".to_owned(),
-            _ if step < growing => "reduce_scatter 0".to_owned(),
-            _ if step < growing + exchanges / 2 => format!("reduce_scatter {}", step - growing + 1),
-            _ if step < growing + exchanges => {
-                format!("all_gather {}", step - growing - exchanges / 2)
+            Origin::Three if step < forming_steps => "3-2 elimination".to_owned(),
+            Origin::Four if step + 1 == forming_steps => "2-1 elimination".to_owned(),
+            _ if step < forming_steps => "reduce_scatter 0".to_owned(),
+            _ if step < forming_steps + exchanges / 2 => {
+                format!("reduce_scatter {}", step - forming_steps + 1)
             }
-            Origin::Four if step == growing + exchanges => "hand the result back".to_owned(),
+            _ if step < forming_steps + exchanges => {
+                format!("all_gather {}", step - forming_steps - exchanges / 2)
+            }
+            Origin::Four if step == forming_steps + exchanges => "post-processing".to_owned(),
             _ => format!("all_gather {rounds}"),
         }
     }

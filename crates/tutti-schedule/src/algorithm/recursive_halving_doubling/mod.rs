@@ -1,24 +1,26 @@
 //! Recursive halving and doubling: all_reduce in 2 log2 n steps with the bytes of a ring.
 //!
-//! reduce_scatter halves the range of chunks that a rank is responsible for in every step, all_gather
-//! doubles it again. In an all_reduce the first partner is the neighbour, so that a fold always joins
-//! neighbouring runs of ranks, in order, and so that the largest messages travel the least. In a
-//! reduce_scatter by itself the first partner is the farthest: only then is the range that rank r ends
-//! with contiguous all along and shard r in the end.
+//! reduce_scatter halves a rank's range of chunks in every step; all_gather doubles it again. In an
+//! all_reduce the first partner is the neighbour. A fold therefore always joins adjacent ranges of
+//! ranks, in order, and the largest messages travel the shortest distance. In a separate
+//! reduce_scatter the first partner is the farthest: only then does rank r end with a contiguous
+//! range that is shard r.
 //!
-//! Rank counts that are no power of two, r more than the power P, for an all_reduce by the argument:
+//! Methods for rank counts with r ranks beyond a power of two P, for an all_reduce by the argument:
 //!
-//! - **`fold`**, also without: of the first 2r ranks each even one hands its data to its odd neighbour and
-//!   gets the result from it in the end, as in MPICH.
-//! - **`2-1`**: the same, but the two fold one half of the data each before one hands its half over.
-//! - **`3-2`**: see [`long_elimination`]: the surplus is taken out during the first exchange of halves.
-//! - **`binary_blocks`**: see [`binary_blocks`]: blocks of as many ranks as the bits of N say, each by itself.
+//! - **`fold`**, the default: of the first 2r ranks each even one sends its data to its odd
+//!   neighbour and receives the result from it at the end, as in MPICH.
+//! - **`2-1`**: the same, but each of the two folds one half of the data before one sends its half.
+//! - **`3-2`**: see [`long_elimination`]: surplus ranks are eliminated during the first exchange of
+//!   halves.
+//! - **`binary_blocks`**: see [`binary_blocks`]: one block of ranks for each bit of N.
 //!
-//! reduce_scatter and all_gather by themselves fold as MPICH does: see [`shards`]. Sources: Rabenseifner,
-//! "Optimization of collective reduction operations", ICCS 2004 (`2-1`, `binary_blocks`); Rabenseifner and
-//! Traeff, "More efficient reduction algorithms for non-power-of-two number of processors in
-//! message-passing parallel systems", EuroPVM/MPI 2004 (`3-2`); Thakur, Rabenseifner and Gropp,
-//! "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005) (`fold`).
+//! Separate reduce_scatter and all_gather fold as in MPICH: see [`shards`]. Sources: Rabenseifner,
+//! "Optimization of collective reduction operations", ICCS 2004 (`2-1`, `binary_blocks`).
+//! Rabenseifner and Traeff, "More efficient reduction algorithms for non-power-of-two number of
+//! processors in message-passing parallel systems", EuroPVM/MPI 2004 (`3-2`). Thakur, Rabenseifner
+//! and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005)
+//! (`fold`).
 
 mod binary_blocks;
 mod long_elimination;
@@ -36,9 +38,9 @@ use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "recursive_halving_doubling",
-    summary: "halves the payload step by step, then doubles it back; few steps and least bytes",
+    summary: "recursive halving, then recursive doubling; few steps, fewest bytes",
     source: "Rabenseifner 2004; Thakur, Rabenseifner and Gropp 2005; Rabenseifner and Traeff 2004",
-    argument: "for all_reduce, what is done with ranks beyond a power of two: `fold` (also without), \
+    argument: "for all_reduce, how to handle a rank count other than a power of two: `fold` (default), \
                `2-1`, `3-2` or `binary_blocks`",
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
     ranks: "any",
@@ -51,18 +53,18 @@ const SCRATCH: Slot = Slot(1);
 
 struct Halving {
     shape: Shape,
-    /// The largest power of two that is not above the rank count, and its logarithm.
+    /// The largest power of two that is at most the rank count, and its logarithm.
     power: u32,
     rounds: u32,
-    /// How many ranks there are beyond the power.
+    /// The number of ranks beyond the power of two.
     extra: u32,
     /// Whether a rank and its replacement fold half of the data each.
     halves: bool,
 }
 
-/// What a rank is to the inner exchange among a power of two.
+/// The role of a rank in the inner exchange among a power of two.
 enum Part {
-    /// Its odd neighbour does its work.
+    /// Replaced by its odd neighbour.
     Replaced,
     /// Takes part for itself and its even neighbour, under this number.
     Pair(u32),
@@ -70,7 +72,7 @@ enum Part {
     Single(u32),
 }
 
-/// What is done with the ranks beyond a power of two.
+/// The method for ranks beyond a power of two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Surplus {
     Fold,
@@ -88,7 +90,7 @@ fn surplus(request: &Request) -> Result<Surplus, AlgorithmError> {
     ];
     let surplus = request.one_of(ENTRY.name, &words)?;
     if surplus != Surplus::Fold && request.collective != Collective::AllReduce {
-        let problem = format!("{} can only `fold`", request.collective);
+        let problem = format!("{} supports only `fold`", request.collective);
         return Err(request.refuse(ENTRY.name, 0, problem));
     }
     Ok(surplus)
@@ -113,9 +115,10 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     })
 }
 
-/// For every rank count where surplus ranks are folded in: the ranks that take part for two start and end
-/// last, and each round hands their delay on to their partners; the rounds back undo the rounds there, so
-/// that the delay of those same ranks is whole in the end, when the replaced ranks wait for them.
+/// The closed form for every rank count with folded surplus ranks. Ranks that take part for two
+/// start and end last, and each round propagates their delay to their partners. The doubling rounds
+/// reverse the halving rounds, so the same ranks have the full delay at the end, when the replaced
+/// ranks wait for them.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let rounds = request.ranks.ilog2();
     let power = 1 << rounds;
@@ -154,12 +157,12 @@ impl Halving {
         }
     }
 
-    /// The rank that takes part under this number.
+    /// Returns the rank that takes part under this number.
     fn real(&self, number: u32) -> RankId {
         RankId(if number < self.extra { 2 * number + 1 } else { number + self.extra })
     }
 
-    /// What `number` is responsible for after `halved` rounds of halving.
+    /// Returns the range of `number` after `halved` rounds of halving.
     fn range(&self, number: u32, halved: u32) -> ChunkRange {
         let len = self.power >> halved;
         let start = (number & ((1 << halved) - 1)).reverse_bits() >> (u32::BITS - self.rounds);
@@ -181,18 +184,18 @@ impl Halving {
         out.trade(peer, Slot::DATA, own, other);
     }
 
-    fn whole(&self) -> ChunkRange {
+    fn payload(&self) -> ChunkRange {
         ChunkRange::new(0, self.power)
     }
 }
 
 impl Halving {
-    /// Steps before a rank that takes part for two has the data of both.
+    /// Returns the steps until a rank that takes part for two has the data of both.
     fn joining(&self) -> u32 {
         1 + u32::from(self.halves)
     }
 
-    /// A step of a rank that is replaced.
+    /// Adds a step of a replaced rank.
     fn replaced(&self, rank: RankId, step: u32, out: &mut Step) {
         let odd = RankId(rank.0 + 1);
         let [low, high] = self.both_halves();
@@ -201,16 +204,16 @@ impl Halving {
                 out.fold_with((odd, true), Slot::DATA, high, low);
             }
             1 if self.halves => out.send(odd, Slot::DATA, low),
-            0 => out.send(odd, Slot::DATA, self.whole()),
-            _ => out.recv(odd, Slot::DATA, self.whole()),
+            0 => out.send(odd, Slot::DATA, self.payload()),
+            _ => out.recv(odd, Slot::DATA, self.payload()),
         }
     }
 
-    /// How a rank that takes part for two gets the data of the other.
+    /// Adds a step in which a rank that takes part for two receives the data of the other.
     fn join(&self, rank: RankId, step: u32, out: &mut Step) {
         let even = RankId(rank.0 - 1);
         let [low, high] = self.both_halves();
-        let folded = if self.halves { high } else { self.whole() };
+        let folded = if self.halves { high } else { self.payload() };
         if step == 1 {
             return out.recv(even, Slot::DATA, low);
         }
@@ -244,7 +247,7 @@ impl Schedule for Halving {
             Part::Replaced => return self.replaced(rank, step, out),
             Part::Pair(_) if step < self.joining() => return self.join(rank, step, out),
             Part::Pair(_) if step + 1 == self.steps(rank) => {
-                return out.send(RankId(rank.0 - 1), Slot::DATA, self.whole());
+                return out.send(RankId(rank.0 - 1), Slot::DATA, self.payload());
             }
             Part::Pair(number) => (number, step - self.joining()),
             Part::Single(number) => (number, step),
@@ -260,8 +263,8 @@ impl Schedule for Halving {
         let joining = self.joining();
         let round = match self.part(rank) {
             Part::Single(_) => step,
-            _ if step < joining => return "fold the extra ranks in".to_owned(),
-            _ if step + 1 == self.steps(rank) => return "hand the result back".to_owned(),
+            _ if step < joining => return "pre-processing".to_owned(),
+            _ if step + 1 == self.steps(rank) => return "post-processing".to_owned(),
             _ => step - joining,
         };
         if round < self.rounds {

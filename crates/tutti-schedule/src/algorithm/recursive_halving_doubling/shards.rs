@@ -1,10 +1,11 @@
-//! reduce_scatter and all_gather by themselves, for any rank count.
+//! Separate reduce_scatter and all_gather, for any rank count.
 //!
-//! Of the first 2r ranks each even one is replaced by its odd neighbour, so that P take part, and the q-th
-//! is responsible for the shards of one rank or of two neighbours: runs of shards, which recursive halving
-//! with the farthest partner first keeps together. In a reduce_scatter an even rank hands all of its data
-//! over first and gets its shard in the end; in an all_gather it hands its shard over first and gets
-//! everything in the end. Messages of a round differ by the ranks that they stand for.
+//! Of the first 2r ranks each even one is replaced by its odd neighbour, so that P take part. The
+//! q-th is responsible for the shards of one rank or of two neighbours: contiguous ranges of
+//! shards, which recursive halving with the farthest partner first preserves. In a reduce_scatter
+//! an even rank sends all of its data first and receives its shard at the end; in an all_gather it
+//! sends its shard first and receives all shards at the end. Messages of a round differ in size
+//! with the number of ranks that they cover.
 
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
@@ -44,7 +45,7 @@ impl Shards {
         if rank.0 < 2 * self.extra { rank.0 / 2 } else { rank.0 - self.extra }
     }
 
-    /// The shards that `len` neighbours answer for: those that `number` is one of.
+    /// Returns the shards of the block of `len` neighbours that contains `number`.
     fn block(&self, number: u32, len: u32) -> ChunkRange {
         let first = number & !(len - 1);
         let start = |number: u32| number + number.min(self.extra);
@@ -62,11 +63,11 @@ impl Shards {
         out.fold_with((peer, number < partner), Slot::DATA, other, own);
     }
 
-    /// What an even rank hands over, and what it gets in the end.
-    fn handed(&self, even: RankId) -> [ChunkRange; 2] {
-        let whole = ChunkRange::new(0, self.shape.ranks);
+    /// Returns the chunks that an even rank sends, and the chunks that it receives at the end.
+    fn exchanged_chunks(&self, even: RankId) -> [ChunkRange; 2] {
+        let payload = ChunkRange::new(0, self.shape.ranks);
         let own = ChunkRange::one(even.0);
-        if self.gathers { [own, whole] } else { [whole, own] }
+        if self.gathers { [own, payload] } else { [payload, own] }
     }
 }
 
@@ -86,7 +87,7 @@ impl Schedule for Shards {
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
         if self.is_replaced(rank) {
             let odd = RankId(rank.0 + 1);
-            let [over, back] = self.handed(rank);
+            let [over, back] = self.exchanged_chunks(rank);
             return match step {
                 0 => out.send(odd, Slot::DATA, over),
                 _ => out.recv(odd, Slot::DATA, back),
@@ -96,7 +97,7 @@ impl Schedule for Shards {
             return self.round(self.number(rank), step, out);
         }
         let even = RankId(rank.0 - 1);
-        let [over, back] = self.handed(even);
+        let [over, back] = self.exchanged_chunks(even);
         match step {
             0 if self.gathers => out.recv(even, Slot::DATA, over),
             0 => out.fold_in(even, over),
@@ -109,10 +110,10 @@ impl Schedule for Shards {
         let pair = self.is_pair(rank);
         if self.is_replaced(rank) || pair {
             if step == 0 {
-                return "fold the extra ranks in".to_owned();
+                return "pre-processing".to_owned();
             }
             if step + 1 == self.steps(rank) {
-                return "hand the result back".to_owned();
+                return "post-processing".to_owned();
             }
         }
         format!("{} {}", self.shape.collective, step - u32::from(pair))

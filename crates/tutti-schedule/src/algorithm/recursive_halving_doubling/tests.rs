@@ -44,9 +44,9 @@ fn the_critical_path_is_exact_where_ranks_are_folded_in() {
     }
 }
 
-/// What every chunk must take part in: N - 1 folds, however they are arranged.
+/// Every chunk takes N - 1 folds, in any order.
 #[test]
-fn no_contribution_is_folded_in_vain() {
+fn every_fold_is_necessary() {
     for (ranks, notation) in (2..=64).flat_map(|ranks| ALL_REDUCE.map(|name| (ranks, name))) {
         let proof = check::performs(notation, Collective::AllReduce, ranks);
         let power = 1_u64 << ranks.ilog2();
@@ -54,7 +54,7 @@ fn no_contribution_is_folded_in_vain() {
     }
 }
 
-/// On a power of two there is no surplus: all forms are the same program.
+/// On a power of two there are no surplus ranks: all variants are the same program.
 #[test]
 fn powers_of_two_have_one_form() {
     for ranks in [2, 4, 8, 32] {
@@ -87,6 +87,6 @@ fn other_arguments_are_refused() {
     );
     assert_eq!(
         problem("3-2", Collective::ReduceScatter),
-        "`3-2` does not fit recursive_halving_doubling: reduce_scatter can only `fold`"
+        "`3-2` does not fit recursive_halving_doubling: reduce_scatter supports only `fold`"
     );
 }

@@ -8,7 +8,7 @@ fn schedule(notation: &str, ranks: u32) -> Arc<dyn Schedule> {
     lay_out(&format!("recursive_multiplying:{notation}"), Collective::AllReduce, ranks).unwrap()
 }
 
-/// Per step of a rank: whom it sends to and whom it receives from.
+/// Returns the destinations and sources of each step of a rank.
 fn peers(schedule: &dyn Schedule, rank: u32) -> Vec<(Vec<u32>, Vec<u32>)> {
     let step = |index| {
         let mut step = Step::new();
@@ -75,8 +75,8 @@ fn seven_ranks_split() {
     assert_eq!(schedule.step_name(RankId(1), 3), "e6m2");
 }
 
-/// Derivation: w = rank - 1 in two groups of three, ranks 1 2 3 and 4 5 6; rank 0 sends to group 0 mod 2.
-/// Then pairs w, w + 3: ranks 1 4, 2 5, 3 6; rank 0 listens to pair 0 mod 3. Figure 21.
+/// Derivation: w = rank - 1 in two groups of three, ranks 1 2 3 and 4 5 6; rank 0 sends to group 0
+/// mod 2. Then pairs w, w + 3: ranks 1 4, 2 5, 3 6; rank 0 receives from pair 0 mod 3. Figure 21.
 #[test]
 fn seven_ranks_one_merged() {
     let schedule = schedule("m1g2a3,n1g3a2", 7);
@@ -91,8 +91,9 @@ fn seven_ranks_one_merged() {
     assert_eq!(schedule.step_name(RankId(0), 1), "n1g3a2");
 }
 
-/// Derivation: w = rank - 3 in groups 3 4 and 5 6; remainder ranks 0 and 2 send to group 0, rank 1 to
-/// group 1. Then pairs w, w + 2: ranks 3 5 and 4 6; 0 and 2 listen to pair 0, 1 to pair 1. Figure 22.
+/// Derivation: w = rank - 3 in groups 3 4 and 5 6; remainder ranks 0 and 2 send to group 0, rank 1
+/// to group 1. Then pairs w, w + 2: ranks 3 5 and 4 6; 0 and 2 receive from pair 0, 1 from pair 1.
+/// Figure 22.
 #[test]
 fn seven_ranks_three_merged() {
     let schedule = schedule("m3g2a2,n3g2a2", 7);
@@ -118,7 +119,7 @@ fn every_schedule_of_few_ranks_reduces_once_and_has_the_closed_form_it_claims() 
     assert!(exact > 0);
 }
 
-/// With more remainder ranks a group takes every G-th of them, which is no run of ranks.
+/// With more remainder ranks a group folds every G-th of them, which are not consecutive.
 #[test]
 fn factored_and_split_schedules_and_merges_of_one_fold_in_rank_order() {
     let one_remainder = |notation: &Notation| {
@@ -188,7 +189,7 @@ fn arguments_that_do_not_fit_point_at_the_character() {
     assert_eq!(error("a3,a3", 6).0, 4);
     assert_eq!(error("a3,b2", 6).0, 3);
     assert_eq!(error("ratio=0.5", 6).0, 6);
-    assert!(error("c7m2,a2,e7m2", 8).1.ends_with("; 6 or 8 would do"));
+    assert!(error("c7m2,a2,e7m2", 8).1.ends_with("; use 6 or 8"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A ring along a cycle through a grid instead of the order of the ranks.
+//! A ring along a Hamiltonian cycle of a grid instead of rank order.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use crate::algorithm::grid::{Cycle, Grid};
 use crate::{ChunkRange, Schedule, Shape, Step};
 use tutti_units::ids::RankId;
 
-/// A ring whose ranks stand on a grid, in the order in which a cycle comes to them. Shards stay where they belong:
-/// that of a rank is numbered by the rank.
+/// A ring of the ranks of a grid in the order of a cycle. Shards are not reordered: shard r belongs
+/// to rank r.
 pub(super) struct Around {
     shape: Shape,
     inner: Arc<dyn Schedule>,
     columns: u32,
     cycle: Cycle,
-    /// Chunks of a shard; a message has one of them.
+    /// Chunks per shard; a message has one of them.
     pieces: u32,
 }
 
@@ -67,7 +67,7 @@ mod tests {
     const KINDS: [Collective; 3] =
         [Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather];
 
-    /// Columns and rows of grids that have a cycle.
+    /// Returns columns and rows of grids that have a cycle.
     fn grids() -> impl Iterator<Item = (u32, u32)> {
         let all = (2..=9).flat_map(|columns| (2..=8).map(move |rows| (columns, rows)));
         all.filter(|(columns, rows)| columns * rows % 2 == 0)
@@ -122,18 +122,18 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_cycle_is_refused() {
+    fn grids_without_a_cycle_are_refused() {
         for (argument, ranks, expected) in [
-            ("3x5", 15, "3x5 has no cycle through all its ranks: one of its sides has to be even"),
+            ("3x5", 15, "3x5 has no Hamiltonian cycle: expected an even number of rows or columns"),
             ("4x4", 15, "4x4 is 16 ranks: expected sizes whose product is 15"),
-            ("4x4x4", 64, "`4x4x4` has too many sizes: expected columns and rows, as in `8x4`"),
+            ("4x4x4", 64, "`4x4x4` has too many sizes: expected columns and rows, such as `8x4`"),
             ("4x1", 4, "a grid has at least 2 ranks"),
-            ("4x4,both", 16, "`4,both` is no size of a grid"),
-            ("4x4:bidirectional", 16, "is no size of a grid"),
+            ("4x4,both", 16, "`4,both` is not a grid size"),
+            ("4x4:bidirectional", 16, "is not a grid size"),
             (
                 "",
                 4,
-                "expected `bidirectional`, a grid as in `4x4`, or both as in `4x4,bidirectional`",
+                "expected `bidirectional`, a grid such as `4x4`, or both, such as `4x4,bidirectional`",
             ),
         ] {
             let error = build(&format!("ring:{argument}"), Collective::AllReduce, ranks).err();
@@ -141,6 +141,6 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         }
         let error = build("ring:4x4", Collective::AllToAll, 16).err().unwrap().to_string();
-        assert!(error.contains("an all_to_all goes round in the order of the ranks"), "{error}");
+        assert!(error.contains("all_to_all does not support a grid"), "{error}");
     }
 }

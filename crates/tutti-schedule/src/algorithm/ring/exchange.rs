@@ -1,21 +1,21 @@
-//! all_to_all on a ring: parts are handed on from neighbour to neighbour until they are there.
+//! all_to_all on a ring: neighbours forward parts to their destinations.
 //!
-//! Parts that travel k ranks lie at position k. In step s a rank sends on, as one run, all that has s or more
-//! ranks to go in all, and keeps of what comes the part at position s, which has arrived. With two directions a
-//! part takes the shorter way, forward where both are as long; those that go j ranks back lie at position
-//! n - j.
+//! Parts that travel k ranks are at position k. In step s a rank forwards, in one message, all
+//! parts that travel s or more ranks in total. Of the received parts it keeps the one at position
+//! s, which has arrived. With two directions a part takes the shorter one, forward if both are
+//! equal; parts that travel j ranks backwards are at position n - j.
 
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 const RESULT: Slot = Slot(1);
-/// Sent from in one step and received into in the next.
+/// Slots sent from in one step and received into in the next.
 const TRAVELLING: [Slot; 2] = [Slot(2), Slot(3)];
 
 pub(super) struct Exchange {
     shape: Shape,
-    /// How far parts go in each direction.
+    /// The distance of parts in each direction.
     forward: u32,
     back: u32,
 }
@@ -28,13 +28,13 @@ impl Exchange {
         Exchange { shape, forward, back: ranks - 1 - forward }
     }
 
-    /// How many parts go forward and back in each step.
+    /// Returns the number of parts that travel forward and backwards in each step.
     pub(super) fn lengths(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         (1..=self.forward)
             .map(|step| (self.forward + 1 - step, (self.back + 1).saturating_sub(step)))
     }
 
-    /// Parts in the order of their way; the rank's own is there.
+    /// Copies parts in the order of their distance; the rank's part for itself has arrived.
     fn set_out(&self, rank: u32, out: &mut Step) {
         let n = self.shape.ranks;
         out.copy(Slot::DATA, ChunkRange::one(rank), RESULT, rank);
@@ -76,6 +76,6 @@ impl Schedule for Exchange {
     }
 
     fn step_name(&self, _rank: RankId, step: u32) -> String {
-        if step == 0 { "order by way".to_owned() } else { format!("all_to_all {}", step - 1) }
+        if step == 0 { "order by distance".to_owned() } else { format!("all_to_all {}", step - 1) }
     }
 }

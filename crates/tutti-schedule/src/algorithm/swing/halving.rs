@@ -1,13 +1,14 @@
-//! The bandwidth-optimal variant among a power of two of ranks: every message is one run of chunks.
+//! The bandwidth-optimal variant among a power of two of ranks: every message is one contiguous
+//! range.
 //!
-//! **In which order the blocks lie.** Along a ring of 2^k, the ranks that an even rank e can still reach
-//! from step s on are those that are e modulo 2^(s+1), and those that are e + rho(s): every rho from there on
-//! is rho(s) modulo 2^(s+1), and all multiples occur. Give each odd rank x the even number x - rho(k-1) (mod
-//! 2^k), each even rank its own; then what is reached together from step s on agrees in the lower s bits of
-//! half that number. So blocks lie in the order of these k - 1 bits, the lowest first, and of being odd: what
-//! a step keeps or sends is a run, as in recursive halving. On a torus the bits stand in the order in which
-//! the steps use them. An all_reduce can name its blocks as it likes; reduce_scatter and all_gather copy
-//! from or to the order of the ranks.
+//! **Order of the blocks.** Along a ring of 2^k, the ranks that an even rank e can still reach from
+//! step s on are those equal to e or e + rho(s) modulo 2^(s+1). The reason is that every later rho
+//! equals rho(s) modulo 2^(s+1), and all multiples occur. Give each odd rank x the even number x -
+//! rho(k-1) (mod 2^k), each even rank its number. Ranks reachable together from step s on then
+//! agree in the lower s bits of half that number. Blocks are therefore ordered by these k - 1 bits,
+//! the lowest first, and then by parity: a step keeps or sends a contiguous range, as in recursive
+//! halving. On a torus the bits are in the order in which the steps use them. An all_reduce may
+//! number its blocks freely; reduce_scatter and all_gather copy from or to rank order.
 
 use super::path::{Turns, rho, swung};
 use crate::collective::Collective;
@@ -37,7 +38,7 @@ impl Halving {
         }
     }
 
-    /// The chunks are copied to and from the order of the ranks.
+    /// Whether the chunks are copied to and from rank order.
     fn copies(&self) -> bool {
         self.shape.collective != Collective::AllReduce
     }
@@ -46,7 +47,8 @@ impl Halving {
         Slot(u32::from(self.copies()))
     }
 
-    /// Where the block of a rank lies: one bit per step, the first step's on top.
+    /// Returns the position of a rank's block: one bit per step, the first step's the most
+    /// significant.
     fn label(&self, rank: u32) -> u32 {
         let bits = self.turns.count();
         let most = self.sizes.iter().map(|size| size.ilog2()).max().unwrap_or(0);
@@ -65,7 +67,7 @@ impl Halving {
         label
     }
 
-    /// What a label is responsible for after so many halvings.
+    /// Returns the range of a label after `halvings` halvings.
     fn range(&self, label: u32, halvings: u32) -> ChunkRange {
         let len = self.shape.ranks >> halvings;
         let start = label & !(len - 1);
@@ -83,7 +85,7 @@ impl Halving {
         }
     }
 
-    /// Between the order of the ranks and that of the labels; all blocks or the rank's own.
+    /// Copies between rank order and label order; all blocks or only the rank's.
     fn copy(&self, rank: u32, back: bool, out: &mut Step) {
         let all = back != self.reduces;
         let blocks = if all { 0..self.shape.ranks } else { rank..rank + 1 };
@@ -102,7 +104,7 @@ impl Halving {
     }
 }
 
-/// The bit by which a ring of this size tells apart in step `step`.
+/// Returns the bit that distinguishes the partners of step `step` on a ring of this size.
 fn bit(place: u32, size: u32, step: u32) -> u32 {
     let bits = size.ilog2();
     if step + 1 == bits {

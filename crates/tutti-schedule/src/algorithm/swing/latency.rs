@@ -1,4 +1,4 @@
-//! The latency-optimal variant: everything is exchanged and folded in every step.
+//! The latency-optimal variant: every step exchanges and folds the full payload.
 
 use super::path::Turns;
 use crate::collective::Collective;
@@ -29,9 +29,9 @@ impl Schedule for Latency {
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
         let peer = self.turns.partner(rank.0, step);
-        let whole = ChunkRange::one(0);
+        let payload = ChunkRange::one(0);
         // Partners fold the same two values in the same order.
-        out.fold_with((peer, rank < peer), Slot::DATA, whole, whole);
+        out.fold_with((peer, rank < peer), Slot::DATA, payload, payload);
     }
 
     fn step_name(&self, _rank: RankId, step: u32) -> String {

@@ -1,18 +1,19 @@
-//! Swing: an all_reduce in log2 n steps whose partners stay near on a ring or a torus.
+//! Swing: an all_reduce in log2 n steps between nearby partners on a ring or a torus.
 //!
-//! In step s an even rank exchanges with the rank rho(s) to its right, an odd one with the rank rho(s) to
-//! its left, rho(s) = 1 - 2 + 4 - ... = (1 - (-2)^(s+1)) / 3: distances 1, -1, 3, -5, 11, ..., each close to
-//! two thirds of what recursive doubling takes. On a torus the steps go through the dimensions in turn,
-//! each with a count of its own.
+//! In step s an even rank exchanges with the rank rho(s) to its right, an odd one with the rank
+//! rho(s) to its left, rho(s) = 1 - 2 + 4 - ... = (1 - (-2)^(s+1)) / 3. The distances are 1, -1, 3,
+//! -5, 11, ..., each close to two thirds of those of recursive doubling. On a torus the steps use
+//! the dimensions in turn, with a separate step count for each.
 //!
-//! - **Bandwidth-optimal**, the default: a reduce_scatter in which every step halves what a rank is
-//!   responsible for, then an all_gather that undoes it. See [`halving`] for powers of two and [`packed`]
-//!   for other even rank counts.
-//! - **`latency_optimal`**: every step exchanges and folds the whole payload, as in recursive doubling.
+//! - **Bandwidth-optimal**, the default: a reduce_scatter in which every step halves a rank's
+//!   range, then an all_gather in reverse. See [`halving`] for powers of two and [`packed`] for
+//!   other even rank counts.
+//! - **`latency_optimal`**: every step exchanges and folds the full payload, as in recursive
+//!   doubling.
 //!
-//! Odd rank counts are not claimed. Source: De Sensi, Bonato, Saam and Hoefler, "Swing: short-cutting rings
-//! for higher bandwidth allreduce", NSDI 2024; which blocks a step sends where the rank count is even and no
-//! power of two: libswing, the authors' library.
+//! Odd rank counts are not supported. Source: De Sensi, Bonato, Saam and Hoefler, "Swing:
+//! short-cutting rings for higher bandwidth allreduce", NSDI 2024. The blocks of a step for even
+//! rank counts other than powers of two follow libswing, the authors' library.
 
 mod halving;
 mod latency;
@@ -36,20 +37,20 @@ const LATENCY_OPTIMAL: &str = "latency_optimal";
 
 pub(super) const ENTRY: Entry = Entry {
     name: "swing",
-    summary: "recursive halving and doubling with partners that stay near on a ring or torus",
+    summary: "recursive halving and doubling between nearby partners on a ring or torus",
     source: "De Sensi, Bonato, Saam and Hoefler 2024",
-    argument: "a torus of powers of two, fastest dimension first, as in `4x8` (without: one ring); \
-               `latency_optimal`, also after a colon, to exchange the whole payload in every step",
+    argument: "a torus with sides that are powers of two, fastest dimension first, such as `4x8` (default: one \
+               ring); `latency_optimal`, after a colon if both, exchanges the full payload in every step",
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
-    ranks: "even; with a torus or `latency_optimal` powers of two, `latency_optimal` all_reduce alone",
+    ranks: "even; powers of two with a torus or `latency_optimal` (all_reduce only)",
     claims: |request| plan(request).is_ok(),
     build,
     critical_path,
 };
 
-/// What is asked for, and known to fit.
+/// The parsed and checked argument.
 struct SwingPlan {
-    /// One for a ring.
+    /// One size for a ring.
     sizes: Vec<u32>,
     latency: bool,
 }
@@ -78,12 +79,12 @@ fn read(argument: &str, ranks: u32, collective: Collective) -> Result<SwingPlan,
     };
     let at = argument.len() - word.unwrap_or_default().len();
     if let Some(other) = word.map(str::trim).filter(|&word| word != LATENCY_OPTIMAL) {
-        return misfit(at, format!("`{other}` is not known: expected `{LATENCY_OPTIMAL}`"));
+        return misfit(at, format!("unknown option `{other}`: expected `{LATENCY_OPTIMAL}`"));
     }
     if word.is_some() && collective != Collective::AllReduce {
         return misfit(
             at,
-            format!("`{LATENCY_OPTIMAL}` is a way to all_reduce, not to {collective}"),
+            format!("{collective} does not support `{LATENCY_OPTIMAL}`: expected all_reduce"),
         );
     }
     let sizes = match grid {
@@ -91,8 +92,9 @@ fn read(argument: &str, ranks: u32, collective: Collective) -> Result<SwingPlan,
             let sizes = sizes::read(grid, "dimension")?;
             sizes::fits(&sizes, ranks)?;
             if let Some(size) = sizes.iter().find(|size| !size.is_power_of_two()) {
-                let problem =
-                    format!("{size} is no power of two, as every side of a torus has to be");
+                let problem = format!(
+                    "{size} is not a power of two: expected a power of two for every side of a torus"
+                );
                 return misfit(0, problem);
             }
             sizes
@@ -114,7 +116,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     })
 }
 
-/// Partners start every step together, and all ranks do the same.
+/// Partners start every step together, and all ranks act alike.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let plan = plan(request).ok()?;
     let n = request.ranks;

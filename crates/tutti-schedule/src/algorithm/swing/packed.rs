@@ -1,33 +1,34 @@
-//! The bandwidth-optimal variant for even rank counts that are no power of two.
+//! The bandwidth-optimal variant for even rank counts other than powers of two.
 //!
-//! With k = log2 n rounded up there are 2^k paths of steps from a rank, more than there are ranks: some
-//! blocks could go two ways. Each takes the path that departs latest: read as a binary number, the first
-//! step's bit on top, the smallest. Without its first step that path is again the smallest from the rank
-//! where it then is, so a block that was sent on waits there for nothing but its next step, and every
-//! contribution arrives once. The all_gather is the reduce_scatter backwards.
+//! With k = log2 n rounded up there are 2^k paths of steps from a rank, more than there are ranks,
+//! so some blocks have two paths. Each takes the path that departs latest: the smallest binary
+//! number, with the first step as the most significant bit. Without its first step that path is
+//! again the smallest one from the next rank. A forwarded block therefore waits only for its next
+//! step, and every contribution arrives once. The all_gather is the reduce_scatter backwards.
 //!
-//! **Paths in numbers.** From an even rank steps t0 < t1 < ... lead as far as rho(t0) - rho(t1) + ...; digit i
-//! of that in base -2 is 1 if the number of steps not before i is odd, and the sign is minus if there is an
-//! even number of steps. So a distance gives its digits and a path the other way round, in a few operations.
-//! From an odd rank all is mirrored.
+//! **Paths as numbers.** From an even rank, steps t0 < t1 < ... lead to distance rho(t0) -
+//! rho(t1) + .... Digit i of that distance in base -2 is 1 if the number of steps not before i is
+//! odd; the sign is minus if the number of steps is even. A distance therefore determines its
+//! digits and these the path, in a few operations. From an odd rank the distances are mirrored.
 //!
-//! The blocks of a step lie apart: they are copied to a run before they are sent and from it afterwards, as
-//! a library does whose datatypes cannot skip. So there is one message per step, and copies in between.
+//! The blocks of a step are not contiguous: they are packed before they are sent and unpacked
+//! afterwards, as in a library without strided datatypes. Each step has one message, with copies in
+//! between.
 
 use super::path::{rho, swung};
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-/// What is sent, what has come, and the rank's own part of what has come.
+/// The packed send buffer, the receive buffer, and the rank's part of the received blocks.
 const OUT: Slot = Slot(1);
 const IN: Slot = Slot(2);
 const OWN: Slot = Slot(3);
 
-/// 0b1010...: turns base 2 into base -2 and back.
+/// 0b1010...: converts between base 2 and base -2.
 const ODD_DIGITS: i64 = 0xAAAA_AAAA;
 
-/// The steps of a block: as bits, the first step's on top.
+/// The steps of a block as bits, the first step the most significant.
 #[derive(Clone, Copy)]
 pub(super) struct Paths {
     ranks: u32,
@@ -39,7 +40,7 @@ impl Paths {
         Paths { ranks, steps: ranks.next_power_of_two().ilog2() }
     }
 
-    /// How far a path leads from an even rank.
+    /// Returns the distance of a path from an even rank.
     pub(super) fn offset(self, path: u32) -> u32 {
         let mut digits = path.reverse_bits() >> (u32::BITS - self.steps);
         for shift in [1, 2, 4, 8, 16] {
@@ -50,7 +51,7 @@ impl Paths {
         u32::try_from(signed.rem_euclid(i64::from(self.ranks))).unwrap_or_default()
     }
 
-    /// The smallest path that leads as far.
+    /// Returns the smallest path to that distance.
     pub(super) fn smallest(self, offset: u32) -> u32 {
         let path = |turns: i64| {
             let signed = i64::from(offset) + turns * i64::from(self.ranks);
@@ -62,7 +63,8 @@ impl Paths {
         (-2..=1).filter_map(path).min().unwrap_or_default()
     }
 
-    /// How far away the blocks are that an even rank sends in a step, in the order of their paths.
+    /// Returns the distances of the blocks that an even rank sends in a step, in the order of their
+    /// paths.
     pub(super) fn sent(self, step: u32) -> impl Iterator<Item = u32> {
         let first = 1 << (self.steps - 1 - step);
         (first..2 * first).filter_map(move |path| {
@@ -72,7 +74,7 @@ impl Paths {
     }
 }
 
-/// How many blocks a rank sends in each step of a reduce_scatter.
+/// Returns the number of blocks that a rank sends in each step of a reduce_scatter.
 pub(super) fn blocks_per_step(ranks: u32) -> Vec<u32> {
     let paths = Paths::new(ranks);
     let count = |step| u32::try_from(paths.sent(step).count()).unwrap_or(u32::MAX);
@@ -85,7 +87,7 @@ pub(super) fn blocks_per_step(ranks: u32) -> Vec<u32> {
 pub(super) struct Packed {
     shape: Shape,
     paths: Paths,
-    /// How many blocks a message of each step has.
+    /// The number of blocks in a message of each step.
     counts: Vec<u32>,
     reduces: bool,
     gathers: bool,
@@ -108,7 +110,8 @@ impl Packed {
         self.paths.steps * (u32::from(self.reduces) + u32::from(self.gathers))
     }
 
-    /// Which step of the reduce_scatter a message belongs to or undoes, and whether it reduces.
+    /// Returns the step of the reduce_scatter that a message belongs to or reverses, and whether it
+    /// reduces.
     fn turn(&self, step: u32) -> (u32, bool) {
         if self.reduces && step < self.paths.steps {
             (step, true)
@@ -117,13 +120,13 @@ impl Packed {
         }
     }
 
-    /// What `rank` sends in a step of the reduce_scatter.
+    /// Returns the blocks that `rank` sends in a step of the reduce_scatter.
     fn blocks(&self, rank: RankId, step: u32) -> impl Iterator<Item = u32> {
         let ranks = self.shape.ranks;
         self.paths.sent(step).map(move |offset| swung(rank.0, i64::from(offset), ranks))
     }
 
-    /// Copies what a step is to send to where it is sent from.
+    /// Packs the blocks of a step into the send buffer.
     fn pack(&self, rank: RankId, step: u32, out: &mut Step) {
         let (turn, reducing) = self.turn(step);
         let sender = if reducing { rank } else { self.partner(rank, turn) };
@@ -142,7 +145,8 @@ impl Packed {
         let run = ChunkRange::new(0, self.counts[turn as usize]);
         out.send(peer, OUT, run);
         out.recv(peer, IN, run);
-        // What comes in a reduce_scatter is what the partner sends, in an all_gather what this rank sent then.
+        // In a reduce_scatter the received blocks are the ones that the partner sends; in an
+        // all_gather the ones that this rank sent in that step.
         let sender = if reducing { peer } else { rank };
         if reducing {
             for (at, block) in (0..).zip(self.blocks(sender, turn)) {

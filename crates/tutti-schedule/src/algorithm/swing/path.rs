@@ -1,4 +1,4 @@
-//! Who meets whom: the steps of Swing along one ring, and along the dimensions of a torus in turn.
+//! Partners: the steps of Swing along one ring, and along the dimensions of a torus in turn.
 
 use super::super::divide::Divisor;
 use tutti_units::ids::RankId;
@@ -8,7 +8,8 @@ pub(super) fn rho(step: u32) -> i64 {
     (1 - (-2_i64).pow(step + 1)) / 3
 }
 
-/// The number that stands `distance` to the right of `place` on a ring of that size, to the left for odd places.
+/// Returns the number `distance` to the right of `place` on a ring of that size; to the left for
+/// odd `place`.
 #[inline]
 pub(super) fn swung(place: u32, distance: i64, size: u32) -> u32 {
     let distance = if place.is_multiple_of(2) { distance } else { -distance };
@@ -16,7 +17,7 @@ pub(super) fn swung(place: u32, distance: i64, size: u32) -> u32 {
     u32::try_from(sum).unwrap_or_default()
 }
 
-/// A step of the whole: along which dimension, and which of that dimension's steps.
+/// A step on the torus: its dimension, and the step within that dimension.
 struct Turn {
     stride: Divisor,
     size: Divisor,
@@ -27,7 +28,7 @@ struct Turn {
 pub(super) struct Turns(Vec<Turn>);
 
 impl Turns {
-    /// Dimensions take turns; one whose steps are done is passed over.
+    /// Dimensions take turns; a dimension without steps left is skipped.
     pub(super) fn new(sizes: &[u32]) -> Turns {
         let mut turns = Vec::new();
         let most = sizes.iter().map(|size| size.ilog2()).max().unwrap_or(0);
@@ -48,7 +49,7 @@ impl Turns {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whom `rank` exchanges with.
+    /// Returns the partner of `rank`.
     #[inline]
     pub(super) fn partner(&self, rank: u32, turn: u32) -> RankId {
         let Turn { stride, size, distance } = &self.0[turn as usize];

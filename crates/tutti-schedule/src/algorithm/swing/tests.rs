@@ -47,7 +47,7 @@ fn the_critical_path_is_exact_at_every_rank_count() {
 fn distances_are_those_of_the_paper() {
     let distances: Vec<i64> = (0..8).map(rho).collect();
     assert_eq!(distances, [1, -1, 3, -5, 11, -21, 43, -85]);
-    // The paper's 16 nodes: 0 meets 1, 15, 3 and 11; 1 meets 0, 2, 14 and 6.
+    // The paper's 16 nodes: 0 exchanges with 1, 15, 3 and 11; 1 with 0, 2, 14 and 6.
     let peers = |rank| [0, 1, 2, 3].map(|step| swung(rank, rho(step), 16));
     assert_eq!((peers(0), peers(1)), ([1, 15, 3, 11], [0, 2, 14, 6]));
 }
@@ -60,7 +60,7 @@ fn a_torus_takes_its_dimensions_in_turn() {
     assert_eq!((partners(0), partners(9)), (vec![1, 8, 7, 3], vec![8, 1, 10, 14]));
 }
 
-/// The obvious way: walk all paths, from the one that departs latest.
+/// The reference: walk all paths, from the one that departs latest.
 #[test]
 fn the_smallest_path_is_that_of_a_search() {
     for ranks in (2..=130).step_by(2) {
@@ -80,11 +80,11 @@ fn the_smallest_path_is_that_of_a_search() {
         }
         assert_eq!(reached.len(), ranks as usize);
         let sent: u32 = blocks_per_step(ranks).iter().sum();
-        assert_eq!(sent, ranks - 1, "every block but its own is sent once");
+        assert_eq!(sent, ranks - 1, "a rank sends every block except that for itself once");
     }
 }
 
-/// The two ways to lay out a power of two send the same blocks.
+/// Both layouts of a power of two send the same blocks.
 #[test]
 fn powers_of_two_send_half_in_every_step() {
     for steps in 1..=10 {
@@ -111,22 +111,22 @@ fn partners_are_never_farther_than_two_thirds_of_doubling() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_requests_are_refused() {
     let problem =
         |notation: &str, kind, ranks| lay_out(notation, kind, ranks).err().unwrap().to_string();
     let cases = [
         ("swing", 7, "swing does not work on 7 ranks: it needs an even number"),
         ("swing:latency_optimal", 6, "it needs a power of two for `latency_optimal`"),
         ("swing:4x2", 6, "4x2 is 8 ranks: expected sizes whose product is 6"),
-        ("swing:3x2", 6, "3 is no power of two, as every side of a torus has to be"),
-        ("swing:4x2:fast", 8, "`fast` is not known: expected `latency_optimal`"),
-        ("swing:8", 8, "there is one dimension: expected at least two"),
-        ("swing:", 8, "`` is no size of a dimension"),
+        ("swing:3x2", 6, "3 is not a power of two: expected a power of two"),
+        ("swing:4x2:fast", 8, "unknown option `fast`: expected `latency_optimal`"),
+        ("swing:8", 8, "only one dimension: expected at least two"),
+        ("swing:", 8, "`` is not a dimension size"),
     ];
     for (notation, ranks, part) in cases {
         let text = problem(notation, Collective::AllReduce, ranks);
         assert!(text.contains(part), "{notation}: {text}");
     }
     let text = problem("swing:4x2:latency_optimal", Collective::AllGather, 8);
-    assert!(text.contains("is a way to all_reduce, not to all_gather"), "{text}");
+    assert!(text.contains("all_gather does not support `latency_optimal`"), "{text}");
 }
