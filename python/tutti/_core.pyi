@@ -785,7 +785,7 @@ class TrainingProgram:
         pipeline: tuple[int, int, tuple[str, int, int, int]] | None = None,
     ) -> TrainingProgram: ...
     @staticmethod
-    def alone(asked: tuple[str, int, int, int]) -> TrainingProgram: ...
+    def alone(requested: tuple[str, int, int, int]) -> TrainingProgram: ...
     @staticmethod
     def of_tasks(
         tasks: list[tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]],
@@ -831,7 +831,7 @@ def simulate_training(
     each: list[TrainingProgram] = ...,
 ) -> TrainingRecord: ...
 def collective_limit(
-    asked: tuple[str, int, int, int],
+    requested: tuple[str, int, int, int],
     torus: Torus,
     endpoint: Endpoint,
     carriage: dict[str, Any],

@@ -137,7 +137,7 @@ def test_ranks_without_a_path_are_rejected_before_anything_runs() -> None:
     for packets in (None, tutti.Packets()):
         platform = tutti.Platform(name="t", model=ENDS, routes=routes, packets=packets)
         with pytest.raises(
-            SimulationError, match="there is no way from rank 2 to rank 3"
+            SimulationError, match="no path of live links connects rank 2 to rank 3"
         ) as refused:
             tutti.simulate(ring, platform, size="64 KiB")
         assert refused.value.kind == "no_way"

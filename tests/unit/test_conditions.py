@@ -178,7 +178,7 @@ def test_a_changed_copy_is_not_what_it_was() -> None:
 
 def test_detours_that_take_everything_are_refused() -> None:
     ticks = tutti.Periodic(period="1 us", duration="1 us")
-    with pytest.raises(NoiseError, match="leave no time to work"):
+    with pytest.raises(NoiseError, match="leave no time for work"):
         pair(tutti.Conditions(noise=tutti.Noise(detours=ticks)))
 
 

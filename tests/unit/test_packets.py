@@ -89,9 +89,9 @@ def test_flows_of_others_take_their_share() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ModelError, match="holds no packet"):
+    with pytest.raises(ModelError, match="cannot hold a packet"):
         tutti.Packets(size="4 KiB", buffer="1 KiB").core  # noqa: B018
-    with pytest.raises(ModelError, match="carry nothing"):
+    with pytest.raises(ModelError, match="carry no payload"):
         tutti.Packets(size="0 B").core  # noqa: B018
     with pytest.raises(ConfigError, match="the platform has no links"):
         tutti.Platform(name="t", model=ENDS, packets=tutti.Packets())
@@ -116,7 +116,7 @@ links = [{{ rate = "10 GB/s", latency = "50 ns" }}]
     [
         ('routing = "ugal"', "expected a `packets` table"),
         ("[topology.packets]\nsize = 4096", "4096"),
-        ('[topology.packets]\nsize = "1 MiB"', "holds no packet"),
+        ('[topology.packets]\nsize = "1 MiB"', "cannot hold a packet"),
         ('[topology.packets]\nbufer = "1 MiB"', "bufer"),
     ],
 )

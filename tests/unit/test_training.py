@@ -139,9 +139,9 @@ def test_tables_in_the_background_leave_the_loop() -> None:
 @pytest.mark.parametrize(
     ("ace", "problem"),
     [
-        (AceSettings(sram=Size.parse("64 KiB")), "holds no chunk"),
-        (AceSettings(fsms=(1, 1, 1)), "3 state machines cannot carry 4 phases"),
-        (AceSettings(fsms=3), "3 state machines cannot carry 4 phases"),
+        (AceSettings(sram=Size.parse("64 KiB")), "cannot hold a chunk"),
+        (AceSettings(fsms=(1, 1, 1)), "3 FSMs cannot process 4 phases"),
+        (AceSettings(fsms=3), "3 FSMs cannot process 4 phases"),
         (AceSettings(shares=(1, 1)), "5 partitions"),
     ],
 )
@@ -159,7 +159,7 @@ def test_what_cannot_be_is_refused() -> None:
         small().run(Configuration(name="b", kind="ace", memory=RATE("900 GB/s")))
     with pytest.raises(WorkloadError, match="0 iterations"):
         small(iterations=0).run(configurations()["ideal"])
-    with pytest.raises(TopologyError, match="nobody to talk to"):
+    with pytest.raises(TopologyError, match="has no links"):
         torus(rings(1, 1, 1))
 
 

@@ -21,12 +21,12 @@ const CASES: &[([u32; 3], u32, u64)] =
 const RUNS: u32 = 3;
 
 fn main() {
-    let wanted: Vec<String> =
+    let requested: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     for &(nodes, layers, megabytes) in CASES {
         let [l, v, h] = nodes;
         let name = format!("ace {l}x{v}x{h}, {layers} layers of {megabytes} MB");
-        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part)) {
+        if !requested.is_empty() && !requested.iter().any(|part| name.contains(part)) {
             continue;
         }
         let (fabric, program) = (fabric(nodes), program(layers, megabytes));

@@ -1,5 +1,5 @@
-//! Whom a rank still waits for in its step, a bit for each: where messages come in order of time, one that is
-//! awaited can be taken when it comes and leaves no letter.
+//! The senders that a rank waits for in its step, as a bit mask: if messages arrive in order of time, an awaited
+//! message is received on arrival and needs no letter.
 
 use tutti_units::ids::RankId;
 
@@ -11,7 +11,7 @@ const WIDTH: usize = u64::BITS as usize;
 struct Sources {
     bits: Vec<u64>,
     missing: usize,
-    /// Whether the rank waits by bits.
+    /// Whether the rank waits by bit mask.
     waits: bool,
 }
 
@@ -22,15 +22,15 @@ pub(super) struct Awaited {
 }
 
 impl Awaited {
-    /// A rank of so many begins to wait for one message from each of these; whether it is worth the bits, and
-    /// nobody is among them twice.
-    pub(super) fn begin(
+    /// Makes a rank wait for one message from each source; returns false if a mask is not worthwhile or a source
+    /// occurs twice.
+    pub(super) fn wait_for(
         &mut self,
         rank: RankId,
         of: usize,
         sources: impl ExactSizeIterator<Item = RankId>,
     ) -> bool {
-        // As much as a quarter of a letter each.
+        // At most a quarter of a letter per source.
         if sources.len() < 2 || sources.len() * WIDTH / 2 < of {
             return false;
         }
@@ -40,7 +40,7 @@ impl Awaited {
         (*missing, *waits) = (sources.len(), true);
         for source in sources {
             let bit = 1 << (source.0 % u64::BITS);
-            // Beyond the end are ranks that do not exist, for which one waits in vain.
+            // Ranks beyond the end do not exist, so their messages never arrive.
             match bits.get_mut(source.index() / WIDTH) {
                 Some(word) if *word & bit == 0 => *word |= bit,
                 _ => *waits = false,
@@ -52,7 +52,7 @@ impl Awaited {
         *waits
     }
 
-    /// A message comes; whether it is awaited, and now not any more.
+    /// Notes the arrival of a message; returns whether it was awaited.
     #[inline]
     pub(super) fn take(&mut self, rank: RankId, source: RankId) -> bool {
         let awaited = self.holds(rank, source);
@@ -73,14 +73,14 @@ impl Awaited {
         })
     }
 
-    /// Whether a rank waits by bits, and how many are missing.
+    /// The number of missing messages, if a rank waits by bit mask.
     #[inline]
     pub(super) fn missing(&self, rank: RankId) -> Option<usize> {
         let sources = self.ranks.get(rank.index())?;
         sources.waits.then_some(sources.missing)
     }
 
-    /// A rank goes on.
+    /// Ends the wait of a rank.
     pub(super) fn end(&mut self, rank: RankId) {
         self.ranks[rank.index()].waits = false;
     }

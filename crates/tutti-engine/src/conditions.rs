@@ -1,4 +1,4 @@
-//! What a run meets besides its schedule and its network: local work, skew, noise, distance.
+//! The conditions of a run in addition to schedule and network: local work, skew, noise, distance.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use tutti_units::parameter::ParameterError;
 use tutti_units::{Bytes, Time, TimePerByte};
 
 tutti_units::parameters! {
-    /// What local work on a rank costs.
+    /// The cost of local work on a rank.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct LocalCosts("compute" as "LocalCosts", "", ParameterError) {
-        /// Reducing one more operand into another, per byte.
+        /// Time per byte of reducing one operand into another.
         gamma: TimePerByte = "0 ns/B",
         /// Fixed time of each reduction.
         reduce_overhead: Time = "0 ns",
-        /// Copying, per byte.
+        /// Time per byte of copying.
         copy: TimePerByte = "0 ns/B",
     }
 }
@@ -29,7 +29,7 @@ impl LocalCosts {
         copy: TimePerByte::ZERO,
     };
 
-    /// Folding `operands` pieces of `bytes` into one.
+    /// Time of reducing `operands` operands of `bytes` into one.
     #[inline]
     #[must_use]
     pub fn reduce(&self, operands: u32, bytes: Bytes) -> Time {
@@ -38,78 +38,75 @@ impl LocalCosts {
     }
 }
 
-/// Injected disturbance. Every answer depends on the arguments alone, so the order in which a run asks
-/// cannot change it.
+/// Injected noise. Every method is a pure function of its arguments, so the order of calls has no effect.
 pub trait Disturbance: Send + Sync {
     /// When `rank` enters the collective (arrival skew).
     fn start(&self, rank: RankId) -> Time;
 
-    /// Time the processor of `rank` loses at the start of `step`.
+    /// Time that the processor of `rank` loses at the start of `step`.
     fn before_step(&self, rank: RankId, step: u32) -> Time;
 
-    /// Time by which the `index`-th message that `rank` sends in `step` is late.
+    /// Delay of the `index`-th message that `rank` sends in `step`.
     fn on_message(&self, rank: RankId, step: u32, index: u32) -> Time;
 
-    /// What local work of nominally this long takes on `rank` (its speed).
+    /// Time of local work on `rank` (depends on its speed) that nominally takes `nominal`.
     fn local(&self, rank: RankId, nominal: Time) -> Time;
 
-    /// When the processor of `rank` is done with `work` that it begins at `start`; later than `work` takes
-    /// where it does something else meanwhile.
+    /// When the processor of `rank` completes `work` that it starts at `start`, including detours.
     fn done(&self, _rank: RankId, start: Time, work: Time) -> Time {
         start + work
     }
 
-    /// Whether a rank ends a step only once all that it sent in it has arrived, as one that waits for its
-    /// puts does.
+    /// Whether a rank ends a step only after all its messages of the step have arrived, like a rank that waits
+    /// for its puts.
     fn waits_for_sends(&self) -> bool {
         false
     }
 
-    /// Whether messages may be late, be it through [`Disturbance::on_message`] or through
-    /// [`Disturbance::on_way`].
+    /// Whether [`Disturbance::on_message`] or [`Disturbance::on_route`] may delay messages.
     fn delays_messages(&self) -> bool {
         true
     }
 
-    /// Time by which traffic of others holds up the `index`-th message that `rank` sends in `step`, on its
-    /// way to `to`; `from` is (rank, step, index).
-    fn on_way(&self, _from: (RankId, u32, u32), _to: RankId) -> Time {
+    /// Queueing delay due to background traffic of a message on its route to `to`; `from` is (rank, step,
+    /// index).
+    fn on_route(&self, _from: (RankId, u32, u32), _to: RankId) -> Time {
         Time::ZERO
     }
 }
 
-/// What the way between two ranks adds to a model that knows no distance.
+/// Delay of the path between two ranks, in addition to a model without topology.
 pub trait Distance: Send + Sync {
-    /// The time by which a message of `bytes` arrives later than the model says.
+    /// Delay of a message of `bytes` in addition to the model's time.
     fn extra(&self, source: RankId, destination: RankId, bytes: Bytes) -> Time;
 
-    /// Whether some ranks are out of reach of others.
+    /// Whether some ranks cannot reach others.
     fn lacks_ways(&self) -> bool {
         false
     }
 
-    /// Whether there is a way from one rank to another; where there is none, nobody asks for it.
+    /// Whether a path connects one rank to another; [`Distance::extra`] is not called otherwise.
     fn reaches(&self, _from: RankId, _to: RankId) -> bool {
         true
     }
 }
 
-/// Ranks as they are: noise on them and on the wire, and each with its own speed.
+/// The conditions of ranks: noise on processors and messages, and a speed per rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranks {
     /// Skew and noise.
     pub noise: Noise,
     /// Speed of each rank's local work, 1 being nominal; ranks beyond the end are nominal.
     pub speeds: Vec<f64>,
-    /// How late each rank enters the collective, besides what the noise draws; ranks beyond the end are
+    /// How late each rank enters the collective, in addition to the noise; ranks beyond the end are
     /// on time.
     pub arrivals: Arc<[Time]>,
-    /// Whether a rank ends a step only once all that it sent in it has arrived.
+    /// Whether a rank ends a step only after all its messages of the step have arrived.
     pub wait_for_sends: bool,
 }
 
 impl Ranks {
-    /// Whether every rank is nominal and undisturbed.
+    /// Whether every rank is nominal and without noise.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         !self.wait_for_sends
@@ -151,13 +148,13 @@ impl Disturbance for Ranks {
     }
 }
 
-/// Ranks whose messages meet the traffic of others on their way.
+/// Ranks with background traffic on the routes of their messages.
 pub struct Loaded<'a> {
     /// The ranks.
     pub ranks: &'a Ranks,
-    /// The ways of their messages.
+    /// The routes of their messages.
     pub routes: &'a Routes,
-    /// What is on them.
+    /// The background traffic.
     pub load: &'a LinkLoad,
 }
 
@@ -186,24 +183,24 @@ impl Disturbance for Loaded<'_> {
         self.ranks.wait_for_sends
     }
 
-    fn on_way(&self, from: (RankId, u32, u32), to: RankId) -> Time {
+    fn on_route(&self, from: (RankId, u32, u32), to: RankId) -> Time {
         self.load.wait(self.routes, &self.ranks.noise, from, to)
     }
 }
 
-/// The way through a topology: every hop's latency, and what the slowest link takes for the bytes of a message
-/// beyond what the model charges for them anyway. No message is in another's way.
+/// The contention-free delay of a path through a topology: the latencies of its hops, and the time of the slowest
+/// link for the bytes of a message in excess of the model's serialization.
 pub struct Routed<'a> {
     /// The routes; its first NPUs are the ranks.
     pub routes: &'a Routes,
-    /// What the model itself charges for the bytes of a message.
+    /// The model's serialization.
     pub included: Serialization,
 }
 
 impl Distance for Routed<'_> {
     fn extra(&self, source: RankId, destination: RankId, bytes: Bytes) -> Time {
-        let way = self.routes.pair(source, destination);
-        way.latency + (way.bottleneck.of(bytes) - self.included.of(bytes))
+        let path = self.routes.pair(source, destination);
+        path.latency + (path.bottleneck.of(bytes) - self.included.of(bytes))
     }
 
     fn lacks_ways(&self) -> bool {
@@ -215,7 +212,7 @@ impl Distance for Routed<'_> {
     }
 }
 
-/// What gets in the way of a run; the default is nothing.
+/// The conditions of a run; the default has no effect.
 #[derive(Clone, Copy, Default)]
 pub struct Conditions<'a> {
     /// Skew, noise and slow ranks.
@@ -249,18 +246,18 @@ impl Conditions<'_> {
         self.disturbance.is_some_and(Disturbance::waits_for_sends)
     }
 
-    /// Whether a message may arrive later than the model says.
+    /// Whether a message may arrive later than in the model.
     pub(super) fn delay_messages(&self) -> bool {
         self.distance.is_some() || self.disturbance.is_some_and(Disturbance::delays_messages)
     }
 
-    /// How much later than the model says a message arrives; `from` is (rank, step, index).
+    /// Delay of a message in addition to the model; `from` is (rank, step, index).
     #[inline]
     pub(super) fn late(&self, from: (RankId, u32, u32), to: RankId, bytes: Bytes) -> Time {
         let (rank, step, index) = from;
         let noise = self
             .disturbance
-            .map_or(Time::ZERO, |d| d.on_message(rank, step, index) + d.on_way(from, to));
+            .map_or(Time::ZERO, |d| d.on_message(rank, step, index) + d.on_route(from, to));
         noise + self.distance.map_or(Time::ZERO, |d| d.extra(rank, to, bytes))
     }
 }

@@ -1,5 +1,5 @@
-//! What a rank has sent, once more: a step's messages follow from the schedule, the model and from when the rank
-//! was ready, so a network that takes them when it is their turn need not keep them until then.
+//! Replay of sends: the messages of a step follow from the schedule, the model and the time at which the rank was
+//! ready, so a network need not store them before it injects them.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use tutti_schedule::Step;
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
-/// Messages under way, and where those come from that are still to set off.
+/// The messages in flight, and the source of those not injected yet.
 pub(super) struct Dispatch<'a, M: MessageModel> {
     simulation: &'a Simulation<'a, M>,
     pub(super) transit: Transit,
@@ -24,12 +24,12 @@ impl<'a, M: MessageModel> Dispatch<'a, M> {
 }
 
 impl<M: MessageModel> Supply for Dispatch<'_, M> {
-    /// Nobody asks when it was sent: where somebody looks, nothing is offered.
+    /// The send time is unused: observed runs offer no messages.
     fn set_off(&mut self, source: RankId, destination: RankId, bytes: Bytes) -> Ticket {
         self.transit.send((source, destination), bytes, Time::ZERO)
     }
 
-    fn tell(&mut self, from: &Cursor, each: &mut dyn FnMut(&Cursor, Carried) -> ControlFlow<()>) {
+    fn replay(&mut self, from: &Cursor, each: &mut dyn FnMut(&Cursor, Carried) -> ControlFlow<()>) {
         let Simulation { schedule, layout, model, .. } = self.simulation;
         self.step.clear();
         schedule.step(from.rank, from.step, &mut self.step);

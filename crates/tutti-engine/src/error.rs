@@ -5,14 +5,14 @@ use crate::workload::{ProgramError, TaskId};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
-/// A rank that can never go on, and whom it waits for.
+/// A blocked rank and the peers it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Who waits.
+    /// The blocked rank.
     pub rank: RankId,
-    /// In which of its steps.
+    /// The step in which it is blocked.
     pub step: u32,
-    /// The peers whose messages are missing, one entry a message.
+    /// The peers from which messages are missing, one entry per message.
     pub on: Vec<RankId>,
 }
 
@@ -28,43 +28,43 @@ impl std::fmt::Display for Waiting {
     }
 }
 
-/// Why a run gives no result.
+/// Why a run fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "SimulationError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum EngineError {
-    /// Ranks wait for messages that nobody sends; at most the first sixteen are listed.
-    #[error("the simulation cannot finish: {stuck} of {ranks} ranks wait for ever: {}", list(.waiting))]
+    /// Ranks wait for messages that no rank sends; at most the first sixteen are listed.
+    #[error("the simulation cannot finish: {stuck} of {ranks} ranks are blocked forever: {}", list(.waiting))]
     #[refusal(class = "DeadlockError")]
     Deadlock { waiting: Vec<Waiting>, stuck: usize, ranks: u32 },
-    /// The network is deadlocked with messages in it.
-    #[error("the network is deadlocked: from {since} on nothing moves in it, with {messages} messages under way; {}", cycle_text(.deadlock_cycle))]
+    /// The network is deadlocked with messages in flight.
+    #[error("the network is deadlocked: no packet has moved since {since}, with {messages} messages in flight; {}", cycle_text(.deadlock_cycle))]
     #[refusal(class = "DeadlockError")]
     NetworkDeadlock { since: Time, messages: usize, deadlock_cycle: Vec<String> },
-    /// Messages that nobody receives.
+    /// Messages that no rank receives.
     #[error("{count} messages are never received; the first is from {sender} to {receiver}")]
     Unreceived { count: u64, sender: RankId, receiver: RankId },
     /// A message to a rank that does not exist.
     #[error("{sender} in step {step} sends to {receiver}, but there are only {ranks} ranks")]
     NoSuchRank { sender: RankId, step: u32, receiver: RankId, ranks: u32 },
-    /// A message between ranks of which the graph does not lead from one to the other.
+    /// A message to a rank that no path of the graph reaches.
     #[error(
-        "{sender} in step {step} sends to {receiver}, but there is no way from {sender} to \
-         {receiver}: no live links lead there"
+        "{sender} in step {step} sends to {receiver}, but no path of live links connects {sender} to \
+         {receiver}"
     )]
     NoWay { sender: RankId, step: u32, receiver: RankId },
-    /// No message was sent at all.
-    #[error("the schedule sends no message: there is nothing to simulate")]
+    /// The schedule sends no message.
+    #[error("the schedule sends no messages: expected at least one")]
     NothingMoved,
-    /// Chunks of the payload that are not the schedule's.
-    #[error("the payload is laid out in {layout} chunks but the schedule has {schedule}")]
+    /// A payload layout with another number of chunks than the schedule.
+    #[error("the payload layout has {layout} chunks: expected {schedule}, as in the schedule")]
     WrongLayout { layout: u32, schedule: u32 },
-    /// Somebody stopped it.
-    #[error("the simulation was stopped before it was done")]
+    /// The caller stopped the run.
+    #[error("the simulation was stopped before it finished")]
     Stopped,
-    /// Longer than time can count.
+    /// A completion time beyond the range of `Time`.
     #[error(
-        "{rank} would finish later than 2^63 - 1 ps (about 107 days), the latest time a run may end at"
+        "{rank} would finish after 2^63 - 1 ps (about 107 days), the latest completion time of a run"
     )]
     TimeOverflow { rank: RankId },
 }
@@ -73,17 +73,17 @@ fn list(waiting: &[Waiting]) -> String {
     waiting.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The most VCs of a deadlock cycle that are named.
+/// The most entries of a deadlock cycle that an error lists.
 const SHOWN: usize = 8;
 
 fn cycle_text(cycle: &[String]) -> String {
     if cycle.is_empty() {
-        return "what it waits for was not found".to_owned();
+        return "the cyclic dependency could not be determined".to_owned();
     }
     let shown = cycle.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = cycle.len().saturating_sub(SHOWN);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!("each waits for the next and the last for the first: {shown}{more}")
+    format!("cyclic dependency (each waits for the next, the last for the first): {shown}{more}")
 }
 
 tutti_units::fields! {

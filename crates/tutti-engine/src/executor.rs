@@ -1,4 +1,4 @@
-//! Which ranks can go on, and what they do when they can. Knows no network but through its model.
+//! The executor: schedules ready ranks and executes their steps. It accesses the network only through its model.
 
 mod ended;
 mod forked;
@@ -18,25 +18,25 @@ use tutti_schedule::{Local, Message, MessageRange, Step};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
-/// Where a rank stands.
+/// The progress of a rank.
 #[derive(Clone, Copy)]
 struct Progress {
     clock: Time,
     port: Port,
-    /// When all that was sent so far has arrived, where the rank waits for that.
+    /// When all messages sent so far have arrived, if the rank waits for its sends.
     sent: Time,
-    /// What it sent that the network still carries, and whether it waits for nothing else.
+    /// Its messages in flight, and whether it waits only for them.
     in_flight: u32,
     held: bool,
     step: u32,
     steps: u32,
     mailbox: Mailbox,
-    /// Letters that must be in the mailbox before it is worth looking; zero while not waiting.
+    /// Letters that must be in the mailbox before the next match; zero while not waiting.
     needs: u32,
 }
 
 impl Progress {
-    /// Of all ranks before their first step.
+    /// The state before the first step.
     fn of_all<M: MessageModel>(simulation: &Simulation<'_, M>) -> Vec<Progress> {
         (0..simulation.schedule.shape().ranks)
             .map(|rank| Progress {
@@ -77,22 +77,22 @@ pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     letters: Letters,
     awaited: Awaited,
     dispatch: Dispatch<'a, M>,
-    /// Whether messages are offered to the network, which asks for them again, rather than given to it.
+    /// Whether messages are offered to the network, which requests them again, instead of handed over.
     offers: bool,
-    /// Where the network combines.
+    /// The in-network reductions.
     combining: Combining,
-    /// Messages of a multicast that the network forks.
+    /// The messages of a multicast.
     forked: Vec<(Ticket, Carried)>,
     /// Messages that have just arrived.
     arrived: Vec<Parcel>,
     ready: VecDeque<RankId>,
-    /// The step at hand.
+    /// The current step.
     step: Step,
     matching: Matching,
     waits_for_sends: bool,
     messages: u64,
     bytes: u128,
-    /// What more ranks take than they send where the network forks, and how much less where it combines.
+    /// The surplus of received over sent messages due to multicasts, less that of in-network reductions.
     copied: Moved,
     combined: Moved,
     /// The first send to a rank that does not exist.
@@ -105,7 +105,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         carrier: &'a mut C,
         probe: &'a mut P,
     ) -> Self {
-        // What is recorded is kept anyway.
+        // A recorded run stores all messages anyway.
         let offers = !P::LOOKS
             && !simulation.conditions.delay_messages()
             && carrier.prefers_offers().is_some_and(|rate| simulation.model.keeps_order(rate));
@@ -139,12 +139,12 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
-    /// A rank whose mailbox may hold all that its step waits for.
+    /// Returns a rank the mailbox of which may hold all messages of its step.
     pub(super) fn next_ready(&mut self) -> Option<RankId> {
         self.ready.pop_front()
     }
 
-    /// Lets the network go on until a message arrives; whether one did.
+    /// Runs the network until a message arrives; returns whether one did.
     pub(super) fn next_arrival(&mut self) -> bool {
         let next = if self.offers {
             self.carrier.next_arrival_of(&mut self.dispatch)
@@ -170,7 +170,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         true
     }
 
-    /// What a rank waits for, that its message has arrived, has happened to one of them.
+    /// Notes that a message of a rank that waits for its sends has arrived.
     fn put_arrived(&mut self, source: RankId, arrival: Time) {
         let sender = &mut self.ranks[source.index()];
         sender.sent = arrival.max(sender.sent);
@@ -180,7 +180,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
-    /// Puts a message into the mailbox of its receiver, who may wait for it.
+    /// Puts a message into the mailbox of its receiver, and wakes the receiver.
     #[inline]
     fn hand_over(&mut self, source: RankId, destination: RankId, arrival: Time) {
         if C::CONTENDED && self.awaited.take(destination, source) {
@@ -197,8 +197,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
-    /// Takes a message that has just come, or was the next to come: at its end all that count are its time and the
-    /// rank's.
+    /// Receives a message on arrival: only its arrival time and the rank's clock matter.
     #[inline]
     fn take_at_once(&mut self, rank: RankId, arrival: Time) {
         let progress = &mut self.ranks[rank.index()];
@@ -206,11 +205,11 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         progress.clock = model.receive(&mut progress.port, clock, arrival, Bytes(0));
     }
 
-    /// Lets a rank wait by bits where messages come in order of time; what has come for its step is taken.
+    /// Makes a rank wait by bit mask if messages arrive in order of time; receives messages that have arrived.
     fn await_rest(&mut self, rank: RankId) {
         let sources = self.step.recvs.iter().map(|recv| recv.peer);
         let of = self.ranks.len();
-        if !self.offers || self.waits_for_sends || !self.awaited.begin(rank, of, sources) {
+        if !self.offers || self.waits_for_sends || !self.awaited.wait_for(rank, of, sources) {
             return;
         }
         let progress = &mut self.ranks[rank.index()];
@@ -223,7 +222,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
-    /// Takes up a waiting rank where it stopped.
+    /// Resumes a waiting rank.
     pub(super) fn resume(&mut self, rank: RankId) {
         self.load_step(rank);
         if self.receive_all(rank) {
@@ -232,7 +231,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
-    /// Runs a rank from the start of its next step until it waits or is done.
+    /// Runs a rank from the start of its next step until it blocks or completes.
     pub(super) fn advance(&mut self, rank: RankId) {
         while self.ranks[rank.index()].step < self.ranks[rank.index()].steps {
             self.load_step(rank);
@@ -257,7 +256,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let conditions = &self.simulation.conditions;
         let ready = conditions.done(rank, before, conditions.before_step(rank, step));
         let mut clock = ready;
-        port.begin_step();
+        port.start_burst();
         if C::IN_NETWORK {
             self.carrier.begin_step(rank);
         }
@@ -280,7 +279,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         progress.port = port;
     }
 
-    /// Sends the `index`-th message of the step at hand; when the rank can go on.
+    /// Sends the `index`-th message of the current step; returns when the rank is free.
     #[inline]
     fn send(&mut self, rank: RankId, step: u32, index: usize, now: Time, port: &mut Port) -> Time {
         let Simulation { layout, model, conditions, .. } = self.simulation;
@@ -319,7 +318,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         sent.free
     }
 
-    /// Gives a message to a network in which messages meet.
+    /// Hands a message to a network with contention.
     #[inline]
     fn give(&mut self, at: &Cursor, message: Carried) {
         if self.offers && message.source != message.destination {
@@ -339,7 +338,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
-    /// Takes the step's messages if all are there; otherwise notes how many letters it takes to look again.
+    /// Receives the step's messages if all have arrived; else notes how many letters the next match requires.
     fn receive_all(&mut self, rank: RankId) -> bool {
         let progress = &mut self.ranks[rank.index()];
         if progress.in_flight > 0 {
@@ -369,7 +368,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         true
     }
 
-    /// Nothing, where a rank may go on while its messages are on their way.
+    /// Zero, if a rank may continue while its messages are in flight.
     #[inline]
     fn wait_for_sends(&mut self, rank: RankId) {
         let Progress { clock: now, sent, step, .. } = self.ranks[rank.index()];
@@ -381,8 +380,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
-    /// When a rank that would have been busy with messages from `start` to `end` can go on: what it is kept
-    /// from by a detour comes after them.
+    /// When a rank that handles messages from `start` to `end` is free, including detours.
     #[inline]
     fn detour(&mut self, rank: RankId, (start, end): (Time, Time)) -> Time {
         let done = self.simulation.conditions.done(rank, start, end - start);
@@ -400,9 +398,9 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let bytes = layout.bytes(chunks);
         let progress = &mut self.ranks[rank.index()];
         let (now, step) = (progress.clock, progress.step);
-        // Where messages meet, their bytes have passed the receiver's port among those of others.
+        // With contention, the ejection port has already accounted for the bytes.
         let passing = if C::CONTENDED { Bytes(0) } else { bytes };
-        // What the network has combined comes as one message, whichever is the first.
+        // The result of an in-network reduction arrives as one message, the first of its contributions.
         let combined = |(run, _): &(MessageRange, u32)| run.start < position && position < run.end;
         let rest =
             C::IN_NETWORK && self.carrier.combines() && self.step.combines().any(|c| combined(&c));
@@ -424,7 +422,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
     /// The step's local ops in order.
     fn end_step(&mut self, rank: RankId) {
         let step = self.ranks[rank.index()].step;
-        // What the network combines it has folded too; folds of combines come first.
+        // The network has done its reductions; reductions of combines come first.
         let in_network = C::IN_NETWORK && self.carrier.combines();
         let folded = if in_network { self.step.combines().count() } else { 0 };
         for index in 0..self.step.locals.len() {
@@ -446,7 +444,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         self.ranks[rank.index()].step = step + 1;
     }
 
-    /// What a local op is, how long it takes at nominal speed, and on how many bytes.
+    /// The activity, nominal duration and bytes of a local op.
     #[inline]
     fn local(&self, local: Local) -> (Activity, Time, Bytes) {
         let Simulation { layout, costs, .. } = self.simulation;

@@ -1,15 +1,14 @@
-//! The engine: runs a schedule on a network model and says when each rank is done.
+//! The engine: simulates a schedule on a network model and yields the completion time of each rank.
 //!
-//! The models of [`tutti_network`] are free of contention: what becomes of a message depends on its
-//! sender alone, and when a rank goes on depends only on the messages its step waits for. The order in
-//! which ranks are looked at therefore cannot change any time, and the engine takes the cheapest: causal
-//! order. A rank runs until it waits; the message that completes what it waits for puts it at the end of
-//! a queue. [`oracle`] does the same the obvious way, with every event in a queue ordered by time, and
-//! tests hold the two together.
+//! The models of [`tutti_network`] are contention-free: the times of a message depend only on its sender, and
+//! a rank continues as soon as the messages of its step have arrived. The order in which ranks are simulated
+//! therefore has no effect, and the engine uses the cheapest one: causal order. A rank runs until it blocks;
+//! the last message it waits for appends it to the ready queue. [`oracle`] is the reference model, with all
+//! events in a queue ordered by time; tests compare the two.
 //!
-//! The life of a message: the executor asks the schedule for a step, hands each send to
-//! [`MessageModel::send`], puts the arrival in the receiver's mailbox, and when all that the receiver's
-//! step waits for is there, takes it in order of arrival through [`MessageModel::receive`].
+//! The life of a message: the executor generates a step from the schedule, passes each send to
+//! [`MessageModel::send`], and puts the arrival in the receiver's mailbox. When all messages of the receiver's
+//! step have arrived, it receives them in order of arrival through [`MessageModel::receive`].
 #![deny(unsafe_code)]
 
 mod awaited;
@@ -42,32 +41,32 @@ use tutti_network::{Carrier, MessageModel, Uncontended};
 use tutti_schedule::{Layout, Message, Schedule, Step};
 use tutti_units::ids::RankId;
 
-/// A schedule, a payload, a network model and the conditions they meet: all that a run depends on.
+/// The inputs of a run: schedule, payload, network model and conditions.
 #[derive(Clone, Copy)]
 pub struct Simulation<'a, M: MessageModel> {
-    /// What to run.
+    /// The schedule.
     pub schedule: &'a dyn Schedule,
-    /// On how much data; its chunks must be the schedule's.
+    /// The payload layout; it has the chunks of the schedule.
     pub layout: Layout,
-    /// How long messages take.
+    /// The network model.
     pub model: &'a M,
-    /// How long local work takes.
+    /// The cost of local work.
     pub costs: LocalCosts,
-    /// What else gets in the way: skew, noise, slow ranks, distance.
+    /// Skew, noise, slow ranks and distance.
     pub conditions: Conditions<'a>,
 }
 
 impl<M: MessageModel> Simulation<'_, M> {
-    /// Runs to the end.
+    /// Runs to completion.
     ///
     /// # Errors
-    /// When there is no way for a message, ranks wait for messages that never come, messages are left
-    /// over, nothing moved at all, or time ran out of its range.
+    /// When a message has no path, ranks are blocked forever, messages are never received, no message is sent,
+    /// or the time is out of range.
     pub fn run(&self) -> Result<Outcome, EngineError> {
         self.run_with(&mut Silent)
     }
 
-    /// Runs to the end and records every span and message.
+    /// Runs to completion and records every span and message.
     ///
     /// # Errors
     /// As [`Simulation::run`].
@@ -77,7 +76,7 @@ impl<M: MessageModel> Simulation<'_, M> {
         Ok((outcome, probe.into_timeline()))
     }
 
-    /// Runs to the end with an observer.
+    /// Runs to completion with an observer.
     ///
     /// # Errors
     /// As [`Simulation::run`].
@@ -85,7 +84,7 @@ impl<M: MessageModel> Simulation<'_, M> {
         self.run_through(&mut Uncontended, &AtomicBool::new(false), probe)
     }
 
-    /// Runs to the end, or until somebody sets `stop`, over a network in which messages meet.
+    /// Runs to completion, or until `stop` is set, over a network with contention.
     ///
     /// # Errors
     /// As [`Simulation::run`], and when it was stopped.
@@ -96,7 +95,7 @@ impl<M: MessageModel> Simulation<'_, M> {
         probe: &mut P,
     ) -> Result<Outcome, EngineError> {
         self.check_layout()?;
-        self.check_ways(carrier)?;
+        self.check_paths(carrier)?;
         let stopped = || stop.load(Ordering::Relaxed);
         let mut executor = Executor::new(self, carrier, probe);
         for rank in (0..self.schedule.shape().ranks).map(RankId) {
@@ -119,8 +118,8 @@ impl<M: MessageModel> Simulation<'_, M> {
         if stopped() { Err(EngineError::Stopped) } else { executor.finish() }
     }
 
-    /// Refuses messages for which there is no way, before any is sent.
-    fn check_ways<C: Carrier>(&self, carrier: &C) -> Result<(), EngineError> {
+    /// Returns an error for messages without a path, before any is sent.
+    fn check_paths<C: Carrier>(&self, carrier: &C) -> Result<(), EngineError> {
         let distance = self.conditions.distance.filter(|distance| distance.lacks_ways());
         if distance.is_none() && !carrier.lacks_ways() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Messages on their way or arrived: one queue per receiving rank, all in one slab.
+//! Mailboxes: messages in flight or arrived, one queue per receiver, all in one slab.
 
 use tutti_units::Time;
 use tutti_units::ids::RankId;

@@ -1,4 +1,4 @@
-//! Meets the receives of a step with the letters in a mailbox: all of them or none.
+//! Matches the receives of a step with the letters in a mailbox: all or none.
 
 use super::mailbox::{Letters, Mailbox};
 use tutti_schedule::Message;
@@ -8,11 +8,11 @@ use tutti_units::ids::RankId;
 /// Up to so many letters are compared one by one; more are sorted first.
 const FEW: usize = 16;
 
-/// The matching at hand, and memory kept from one to the next.
+/// The current matching, and buffers reused by the next one.
 #[derive(Default)]
 pub(super) struct Matching {
-    /// (arrival, position in the step's receives), in the order in which they are to be handled: by
-    /// arrival, ties in the order of the step, so that nothing depends on who was simulated first.
+    /// (arrival, position in the step's receives), in order of handling: by arrival, at ties in the order of the
+    /// step, so that the order of simulation has no effect.
     pub(super) matched: Vec<(Time, u32)>,
     letters: Vec<(RankId, Time)>,
     taken: Vec<bool>,

@@ -1,7 +1,7 @@
-//! The engine the obvious way: every event in a queue ordered by time, every step kept in memory.
+//! The reference engine: all events in a queue ordered by time, all steps stored in memory.
 //!
-//! Slow, short and with nothing shared with the fast engine but the model: the two must agree on every
-//! time of every rank.
+//! It is slow and short, and shares only the network model with the fast engine. Both must yield the same
+//! times for every rank.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -12,14 +12,14 @@ use tutti_schedule::{Local, Step};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
-/// Events are handled by time, then in the order in which they were made.
+/// Events are handled by time, then in order of creation.
 type Queue = BinaryHeap<Reverse<(Time, u64, Event)>>;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The rank begins its next step.
-    Begin(u32),
-    /// A message is wholly at its destination.
+    /// The rank starts its next step.
+    Start(u32),
+    /// A message has arrived completely.
     Arrive { to: u32 },
 }
 
@@ -29,29 +29,29 @@ struct Rank {
     clock: Time,
     port: Port,
     waiting: bool,
-    /// When all that it sent so far has arrived.
+    /// When all its messages so far have arrived.
     sent: Time,
 }
 
-/// When each rank finishes.
+/// Returns the completion time of each rank.
 ///
 /// # Errors
-/// When ranks wait for messages that never come.
+/// When ranks wait for messages that never arrive.
 ///
 /// # Panics
-/// When the schedule names ranks that it does not have.
+/// When the schedule sends to ranks that do not exist.
 pub fn finish_times<M: MessageModel>(run: &Simulation<'_, M>) -> Result<Vec<Time>, EngineError> {
     let mut ranks = materialise(run);
     let mut queue = Queue::new();
     let mut sequence = 0;
     let mut inbox: BTreeMap<(u32, u32), VecDeque<Time>> = BTreeMap::new();
     for (rank, state) in (0..).zip(&ranks) {
-        queue.push(Reverse((state.clock, sequence, Event::Begin(rank))));
+        queue.push(Reverse((state.clock, sequence, Event::Start(rank))));
         sequence += 1;
     }
     while let Some(Reverse((now, _, event))) = queue.pop() {
         let rank = match event {
-            Event::Begin(rank) => {
+            Event::Start(rank) => {
                 for (arrival, to) in send_all(run, &mut ranks, &mut inbox, rank) {
                     queue.push(Reverse((arrival.max(now), sequence, Event::Arrive { to })));
                     sequence += 1;
@@ -62,7 +62,7 @@ pub fn finish_times<M: MessageModel>(run: &Simulation<'_, M>) -> Result<Vec<Time
         };
         let state = &mut ranks[rank as usize];
         if let Some(next) = try_finish_step(run, state, &mut inbox, (rank, now)) {
-            queue.push(Reverse((next, sequence, Event::Begin(rank))));
+            queue.push(Reverse((next, sequence, Event::Start(rank))));
             sequence += 1;
         }
     }
@@ -88,7 +88,7 @@ fn materialise<M: MessageModel>(run: &Simulation<'_, M>) -> Vec<Rank> {
         .collect()
 }
 
-/// Issues the sends of a rank's step; where and when they arrive.
+/// Issues the sends of a rank's step; returns their destinations and arrival times.
 fn send_all<M: MessageModel>(
     run: &Simulation<'_, M>,
     ranks: &mut [Rank],
@@ -101,7 +101,7 @@ fn send_all<M: MessageModel>(
     let lost = run.conditions.before_step(RankId(rank), number);
     let ready = run.conditions.done(RankId(rank), state.clock, lost);
     state.clock = ready;
-    state.port.begin_step();
+    state.port.start_burst();
     state.waiting = true;
     let mut sent = Vec::new();
     for (index, send) in (0..).zip(&step.sends) {
@@ -118,7 +118,7 @@ fn send_all<M: MessageModel>(
     sent
 }
 
-/// Ends the step of a rank if all its messages have arrived by now; when its next step begins.
+/// Ends the step of a rank if all its messages have arrived; returns the start of its next step.
 fn try_finish_step<M: MessageModel>(
     run: &Simulation<'_, M>,
     state: &mut Rank,
@@ -129,15 +129,15 @@ fn try_finish_step<M: MessageModel>(
         return None;
     }
     let step = &state.steps[state.at];
-    let mut wanted: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut expected: BTreeMap<u32, usize> = BTreeMap::new();
     for recv in &step.recvs {
-        *wanted.entry(recv.peer.0).or_default() += 1;
+        *expected.entry(recv.peer.0).or_default() += 1;
     }
     let there = |peer: u32| {
         let arrivals = inbox.get(&(peer, rank)).into_iter().flatten();
         arrivals.take_while(|&&arrival| arrival <= now).count()
     };
-    if wanted.iter().any(|(&peer, &count)| there(peer) < count) {
+    if expected.iter().any(|(&peer, &count)| there(peer) < count) {
         return None;
     }
     let mut arrivals = Vec::new();

@@ -1,4 +1,4 @@
-//! Observers of a run: they see everything and can change nothing.
+//! Observers of a run, which cannot change it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,9 +6,9 @@ use super::record::{MessageRecord, Span, Timeline};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
-/// Sees what happens in a run.
+/// Observes a run.
 pub trait Probe {
-    /// Whether anybody looks; where not, the engine skips the bookkeeping.
+    /// Whether the run is observed; if not, the engine skips the bookkeeping.
     const LOOKS: bool;
 
     /// A rank did something for a while.
@@ -17,11 +17,11 @@ pub trait Probe {
     /// A message was handed to the network.
     fn sent(&mut self, source: RankId, destination: RankId, bytes: Bytes, at: Time, arrival: Time);
 
-    /// The message from `source` that came at `arrival` was taken; of several, the one sent first.
+    /// The message from `source` that arrived at `arrival` was received; of several, the one sent first.
     fn received(&mut self, source: RankId, destination: RankId, arrival: Time, at: Time);
 }
 
-/// Looks at nothing.
+/// Observes nothing.
 pub struct Silent;
 
 impl Probe for Silent {
@@ -35,8 +35,8 @@ impl Probe for Silent {
 #[derive(Default)]
 pub struct TimelineProbe {
     spans: Vec<Span>,
-    /// Per pair: its messages, and which of them have not been taken yet. Messages of one step may
-    /// overtake one another, so these are not always the last ones.
+    /// Per pair: its messages, and those not received yet. Messages of one step may overtake each other, so
+    /// these are not always the last ones.
     pairs: BTreeMap<(RankId, RankId), (Vec<MessageRecord>, VecDeque<usize>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run leaves behind, as it happened.
+//! The result of a run: outcome and timeline.
 
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
@@ -8,80 +8,80 @@ use tutti_units::{Bytes, Time};
 pub struct Outcome {
     /// When each rank entered the collective.
     pub start: Vec<Time>,
-    /// When each rank had done its last op.
+    /// When each rank completed its last op.
     pub finish: Vec<Time>,
-    /// Messages that ranks handed to the network; one that it forks is one.
+    /// Messages sent by ranks; a multicast counts as one.
     pub messages: u64,
     /// Bytes in these.
     pub bytes: u128,
-    /// Messages that ranks took: one at each receiver of one that was forked, and one where the network combined
-    /// several. As many as were handed over where it does neither.
+    /// Messages received by ranks: one at each receiver of a multicast, and one per in-network reduction. Without
+    /// these, as many as were sent.
     pub delivered: u64,
     /// Bytes in these.
     pub delivered_bytes: u128,
 }
 
-/// What a rank does during a span of a [`Timeline`].
+/// The activity of a rank during a span of a [`Timeline`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, tutti_units::Named)]
 pub enum Activity {
     /// Delayed by injected noise.
     Noise,
-    /// Handing a message to the network.
+    /// Sending a message.
     Send,
-    /// Nothing to do until a message arrives.
+    /// Blocked until a message arrives.
     Wait,
-    /// Taking a message from the network.
+    /// Receiving a message.
     Recv,
-    /// Folding operands.
+    /// Reducing operands.
     Reduce,
     /// Copying chunks.
     Copy,
-    /// The application's own work.
+    /// Computing (application work).
     Compute,
     /// Sleeping.
     Sleep,
 }
 
-/// One thing a rank did, from when to when. A rank's spans neither overlap nor leave gaps.
+/// One activity of a rank. A rank's spans neither overlap nor leave gaps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Who.
+    /// The rank.
     pub rank: RankId,
-    /// In which of its steps.
+    /// Its step.
     pub step: u32,
-    /// What.
+    /// The activity.
     pub activity: Activity,
-    /// From.
+    /// The start.
     pub start: Time,
-    /// To.
+    /// The end.
     pub end: Time,
-    /// The other rank of a send, wait or receive; none where the network forks what is sent to several.
+    /// The peer of a send, wait or receive; None for a multicast.
     pub peer: Option<RankId>,
-    /// Bytes sent, received or folded.
+    /// Bytes sent, received or reduced.
     pub bytes: Bytes,
 }
 
-/// One message, from the send op that made it to the receive op that took it. Of one that the network forks there is
-/// a record for each receiver, and of what it combines one for each sender.
+/// One message, from its send op to its receive op. A multicast has a record per receiver, an in-network reduction
+/// one per sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MessageRecord {
     /// The sender.
     pub source: RankId,
     /// The receiver.
     pub destination: RankId,
-    /// Its place among the messages from this source to this destination.
+    /// Its index among the messages of its pair.
     pub index: u32,
     /// Its size.
     pub bytes: Bytes,
-    /// When its send began.
+    /// When its send started.
     pub sent: Time,
-    /// When it was wholly at the destination's port.
+    /// When its last byte arrived at the destination's port.
     pub arrival: Time,
-    /// When the destination held it.
+    /// When the destination had received it.
     pub received: Time,
 }
 
-/// Everything that happened, for drawings and traces.
+/// All spans and messages of a run, for timelines and traces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// By rank, then time.

@@ -1,8 +1,8 @@
-//! Messages that the network carries: handed over in the order in which their sender sent them.
+//! Messages in flight, delivered per pair in the order of their sends.
 //!
-//! Where messages meet, a later one of the same pair can be there first: it took another way, or its
-//! forerunner was held up. The k-th message still meets the k-th receive, so it is kept back until those
-//! before it have come. That changes no time: whoever waits for it waits for those as well.
+//! With contention, messages of a pair may overtake each other. The k-th message still matches the k-th receive,
+//! so an early message is held until all earlier ones have arrived. This changes no time: a receiver that waits
+//! for it waits for the earlier ones as well.
 
 use tutti_network::Ticket;
 use tutti_units::ids::RankId;
@@ -11,17 +11,17 @@ use tutti_units::{Bytes, Time};
 /// No parcel.
 const NONE: u32 = u32::MAX;
 
-/// Parcels and buckets start with so many places.
+/// Initial capacity of parcels and buckets.
 const FEW: usize = 64;
 
-/// A message under way, or kept back.
+/// A message in flight, or held.
 #[derive(Clone, Copy)]
 pub(super) struct Parcel {
     pub(super) source: RankId,
     pub(super) destination: RankId,
     pub(super) bytes: Bytes,
     pub(super) sent: Time,
-    /// `Time::MAX` while under way.
+    /// `Time::MAX` while in flight.
     pub(super) arrival: Time,
     /// The bucket's parcels sent before and after it.
     before: u32,
@@ -35,14 +35,14 @@ impl Parcel {
     }
 }
 
-/// All parcels. Those of a pair of ranks lie in one bucket, in the order sent; which bucket that is, and
-/// what else lies there, changes nothing.
+/// All parcels. The parcels of a pair are in one bucket, in the order sent; the assignment of buckets has no
+/// effect on results.
 pub(super) struct Transit {
     slab: Vec<Parcel>,
     unused: Vec<u32>,
     /// The parcel sent last in each bucket; a power of two of them.
     last: Vec<u32>,
-    /// How many have come and are kept back.
+    /// How many have arrived and are held.
     kept: usize,
 }
 
@@ -51,12 +51,12 @@ impl Transit {
         Transit { slab: Vec::new(), unused: Vec::new(), last: vec![NONE; FEW], kept: 0 }
     }
 
-    /// Whether nothing is under way or kept back.
+    /// Whether no message is in flight or held.
     pub(super) fn is_empty(&self) -> bool {
         self.slab.len() == self.unused.len()
     }
 
-    /// Takes note of a message that is handed to the network.
+    /// Records a message that is handed to the network.
     pub(super) fn send(&mut self, pair: (RankId, RankId), bytes: Bytes, sent: Time) -> Ticket {
         if self.slab.len() - self.unused.len() >= self.last.len() {
             self.spread();
@@ -75,7 +75,7 @@ impl Transit {
         Ticket(at)
     }
 
-    /// A message has arrived; puts it, and those that it kept back, into `into` in the order sent.
+    /// Records an arrival; puts the message, and messages that it held, into `into` in the order sent.
     pub(super) fn arrive(&mut self, ticket: Ticket, arrival: Time, into: &mut Vec<Parcel>) {
         self.slab[ticket.0 as usize].arrival = arrival;
         if self.is_kept_back(ticket.0) {
@@ -98,7 +98,7 @@ impl Transit {
         }
     }
 
-    /// Whether an earlier message of the same pair has not come.
+    /// Whether an earlier message of the same pair has not arrived.
     fn is_kept_back(&self, at: u32) -> bool {
         let Parcel { source, destination, mut before, .. } = self.slab[at as usize];
         while before != NONE {

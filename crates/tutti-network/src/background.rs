@@ -1,47 +1,47 @@
-//! Traffic of others on the links: as a load that each link carries, or as the messages themselves.
+//! Background traffic on the links: as a load per link, or as messages.
 //!
-//! **Load.** Other traffic takes a share rho of a link's rate, in bursts of b bytes that come at random
-//! (Poisson, of exponential length). A message that meets such a link waits as in an M/M/1 queue: not at
-//! all with chance 1 - rho, else exponentially long with mean b times per byte / (1 - rho). That is for
-//! models in which messages do not meet: it needs nothing but the way of a message.
+//! **Load.** Background traffic occupies a fraction rho of a link's rate, in bursts of b bytes (Poisson
+//! arrivals, exponential length). A message on such a link waits as in an M/M/1 queue: with probability
+//! 1 - rho not at all, else exponentially with mean b times per byte / (1 - rho). This is for contention-free
+//! models: it requires only the route of a message.
 //!
-//! **Flows.** Messages from one NPU to another, once or at a fixed interval: for networks in which
-//! messages meet, which send them like any others.
+//! **Flows.** Messages from one NPU to another, once or periodically. This is for networks with contention,
+//! which carry them like other messages.
 
 use super::noise::{Distribution, Noise, NoiseError, Part};
 use tutti_topology::{LinkParameters, Routes};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// Messages of somebody else, `count` of them, one each `period`.
+/// A background flow of `count` messages, one per `period`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackgroundFlow {
-    /// The rank on whose NPU they start.
+    /// The rank on the source NPU.
     pub source: RankId,
-    /// The rank on whose NPU they end.
+    /// The rank on the destination NPU.
     pub destination: RankId,
-    /// How long each of them is.
+    /// The size of each message.
     pub bytes: Bytes,
-    /// When the first is sent.
+    /// When the first message is sent.
     pub start: Time,
-    /// From one to the next.
+    /// The interval between messages.
     pub period: Time,
-    /// How many there are.
+    /// The number of messages.
     pub count: u64,
 }
 
-/// What other traffic does to a message on each kind of link.
+/// The queueing delay due to background traffic, per kind of link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkLoad {
-    /// By kind of link, as [`LinkLoad::kinds`] orders them: how long a message waits.
+    /// The queueing delay per kind of link, in the order of [`LinkLoad::kinds`].
     waits: Vec<(LinkParameters, Distribution)>,
 }
 
 impl LinkLoad {
-    /// One load for each kind of link, or one for all of them; in bursts of `burst` bytes.
+    /// One load per kind of link, or one for all kinds; in bursts of `burst` bytes.
     ///
     /// # Errors
-    /// When there are more or fewer loads than kinds of links, or a load is not from 0 to below 1.
+    /// When the number of loads is neither 1 nor the number of kinds, or a load is not in [0, 1).
     pub fn new(routes: &Routes, loads: &[f64], burst: Bytes) -> Result<LinkLoad, NoiseError> {
         if let Some(load) = loads.iter().find(|load| !(0.0..1.0).contains(*load)) {
             return Err(NoiseError::Load { load: load.to_string() });
@@ -66,7 +66,7 @@ impl LinkLoad {
         kinds
     }
 
-    /// How long the `index`-th message that `rank` sends in `step` waits on its way to `to`.
+    /// Queueing delay, on its route to `to`, of the `index`-th message that `rank` sends in `step`.
     #[must_use]
     pub fn wait(
         &self,
@@ -88,7 +88,7 @@ impl LinkLoad {
     }
 }
 
-/// The wait of an M/M/1 queue.
+/// The distribution of the waiting time of an M/M/1 queue.
 fn wait(load: f64, rate: TimePerByte, burst: Bytes) -> Distribution {
     let mean = rate.of(burst).at_speed(1.0 - load);
     let distribution = Distribution::Exponential(mean);
@@ -112,31 +112,28 @@ mod tests {
         let noise = Noise { seed: 7, ..Noise::default() };
         let wait = |step| load.wait(&routes, &noise, (RankId(0), step, 0), RankId(3)).ps();
         let waits: Vec<u64> = (0..40_000).map(wait).collect();
-        // Two links, each rho / (1 - rho) x 100 ns in the mean: 66.67 ns. The variance of one wait is
+        // Two links, each rho / (1 - rho) x 100 ns on average: 66.67 ns. The variance of one wait is
         // rho (2 - rho) / (1 - rho)^2 (100 ns)^2 = (88.2 ns)^2, so sigma of the mean is 0.62 ns; five.
         let mean = waits.iter().sum::<u64>() as f64 / waits.len() as f64;
         assert!((mean - 66_667.0).abs() < 3_120.0, "mean {mean}");
-        // Nobody waits with chance (1 - rho)^2 = 0.5625; sigma 0.00248.
+        // No wait with probability (1 - rho)^2 = 0.5625; sigma 0.00248.
         let none = waits.iter().filter(|&&wait| wait == 0).count();
         assert!(none.abs_diff(22_500) < 496, "{none} did not wait");
     }
 
     #[test]
-    fn loads_that_cannot_be_are_refused() {
+    fn invalid_loads_are_rejected() {
         let link = LinkParameters::new(TimePerByte::parse("10 GB/s").unwrap(), Time::ZERO);
         let routes = Routes::shortest_path(Arc::new(build("ring:4", &[link]).unwrap()));
-        let says =
+        let error =
             |loads: &[f64]| LinkLoad::new(&routes, loads, Bytes(64)).unwrap_err().to_string();
-        assert!(says(&[1.0]).starts_with("a load of 1 is refused"));
-        assert!(says(&[f64::NAN]).starts_with("a load of NaN is refused"));
-        assert!(says(&[-0.1]).starts_with("a load of -0.1 is refused"));
+        assert!(error(&[1.0]).starts_with("invalid load 1:"));
+        assert!(error(&[f64::NAN]).starts_with("invalid load NaN:"));
+        assert!(error(&[-0.1]).starts_with("invalid load -0.1:"));
         assert_eq!(
-            says(&[0.1, 0.2]),
-            "2 loads are given: expected one, or one for each of the 1 kinds of links"
+            error(&[0.1, 0.2]),
+            "2 loads are given: expected one, or one per kind of link (1)"
         );
-        assert_eq!(
-            says(&[]),
-            "0 loads are given: expected one, or one for each of the 1 kinds of links"
-        );
+        assert_eq!(error(&[]), "0 loads are given: expected one, or one per kind of link (1)");
     }
 }

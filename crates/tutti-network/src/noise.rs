@@ -1,9 +1,9 @@
-//! Injected randomness: skew at the start, noise on processors, noise on the wire.
+//! Injected noise: arrival skew, noise on processors, noise on messages.
 //!
-//! Every draw is a pure function of (seed, kind, rank, step, index): the generator is counter-based
-//! (Philox 4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
-//! so a draw depends neither on the order in which a run asks nor on how many threads ask, and is the
-//! same on every platform: integer arithmetic, and a logarithm from `libm`, not from the system.
+//! Every draw is a pure function of (seed, kind, rank, step, index). The generator is counter-based
+//! (Philox 4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+//! A draw therefore does not depend on the order of draws or the number of threads. It is the same on every
+//! platform: integer arithmetic, and a logarithm from `libm`, not from the system.
 //!
 //! Seeds that differ by one give unrelated draws: repetition k of an experiment may use seed + k.
 
@@ -21,10 +21,10 @@ use tutti_units::Time;
 use tutti_units::ids::RankId;
 use tutti_units::random::{random_bits, scale};
 
-/// The disturbances of a run. The default is none.
+/// The noise of a run. The default has no effect.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Noise {
-    /// Whose draws these are.
+    /// The seed of all draws.
     pub seed: u64,
     /// How late each rank enters the collective.
     pub start_skew: Distribution,
@@ -32,12 +32,12 @@ pub struct Noise {
     pub step: Distribution,
     /// Time by which each message arrives later.
     pub message: Distribution,
-    /// Times in which a rank's processor does something else.
+    /// Times in which a rank's processor is interrupted.
     pub detours: Option<Detours>,
 }
 
 impl Noise {
-    /// Whether nothing is disturbed.
+    /// Whether the noise has no effect.
     #[must_use]
     pub fn is_none(&self) -> bool {
         let drawn = [&self.start_skew, &self.step, &self.message];
@@ -52,21 +52,21 @@ impl Noise {
         self.draw(&self.start_skew, Stream::StartSkew, rank, 0, 0)
     }
 
-    /// What the processor of `rank` loses at the start of `step`.
+    /// Time that the processor of `rank` loses at the start of `step`.
     #[inline]
     #[must_use]
     pub fn on_step(&self, rank: RankId, step: u32) -> Time {
         self.draw(&self.step, Stream::Step, rank, step, 0)
     }
 
-    /// By how much the `index`-th message that `rank` sends in `step` is late.
+    /// Delay of the `index`-th message that `rank` sends in `step`.
     #[inline]
     #[must_use]
     pub fn on_message(&self, rank: RankId, step: u32, index: u32) -> Time {
         self.draw(&self.message, Stream::Message, rank, step, index)
     }
 
-    /// When `rank` is done with `work` that it begins at `start`: detours that it meets come on top.
+    /// When `rank` completes `work` that it starts at `start`, including detours.
     #[inline]
     #[must_use]
     pub fn done(&self, rank: RankId, start: Time, work: Time) -> Time {
@@ -76,15 +76,15 @@ impl Noise {
         }
     }
 
-    /// How far into the cycle of its detours `rank` is at time zero.
+    /// The phase of `rank` in the cycle of its detours at time zero.
     fn phase(&self, detours: &Detours, rank: RankId) -> Time {
         let rank = if detours.aligned() { 0 } else { rank.0 };
         let bits = random_bits(self.seed, [Stream::Phase as u32, rank, 0, 0]);
         Time::from_ps(scale(bits, u128::from(detours.cycle().ps())))
     }
 
-    /// The random bits for the wait of the `index`-th message that `rank` sends in `step`, at the `hop`-th
-    /// link of its way.
+    /// The random bits for the queueing delay of the `index`-th message that `rank` sends in `step`, at the
+    /// `hop`-th link of its route.
     #[inline]
     pub fn bits_on_link(&self, rank: RankId, step: u32, index: u32, hop: u32) -> u64 {
         let seed = random_bits(self.seed, [Stream::Link as u32, hop, 0, 0]);
@@ -108,7 +108,7 @@ impl Noise {
     }
 }
 
-/// What a draw is for; the numbers are part of what a seed means and stay as they are.
+/// The random stream of a draw. The numbers must not change: they determine the draws of a seed.
 #[derive(Clone, Copy)]
 enum Stream {
     StartSkew = 0,

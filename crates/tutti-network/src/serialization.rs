@@ -1,4 +1,4 @@
-//! How long the bytes of a message occupy a port.
+//! Serialization: how long the bytes of a message occupy a port.
 
 use tutti_units::{Bytes, Time, TimePerByte};
 
@@ -9,21 +9,21 @@ use tutti_units::{Bytes, Time, TimePerByte};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Serialization {
     per_byte: TimePerByte,
-    /// Bytes at the start of a message that cost nothing.
+    /// Bytes at the start of a message that take no time.
     free: u64,
 }
 
 impl Serialization {
-    /// Bytes cost nothing.
+    /// Bytes take no time.
     pub const NONE: Serialization = Serialization::of_every_byte(TimePerByte::ZERO);
 
-    /// Every byte of a message costs as much.
+    /// Every byte takes `per_byte`.
     #[must_use]
     pub const fn of_every_byte(per_byte: TimePerByte) -> Serialization {
         Serialization { per_byte, free: 0 }
     }
 
-    /// Every byte of a message but the first costs as much.
+    /// Every byte but the first takes `per_byte`.
     #[must_use]
     pub const fn after_the_first(per_byte: TimePerByte) -> Serialization {
         Serialization { per_byte, free: 1 }

@@ -66,7 +66,7 @@ fn pipelining_postal_overlaps_alpha_p_alone() {
 }
 
 #[test]
-fn loggp_exchange_takes_what_loggopsim_says() {
+fn loggp_exchange_matches_loggopsim() {
     // 2 o + L + 7 G = 3000 + 2500 + 42 ns.
     let given = [("L", "2500 ns"), ("o", "1500 ns"), ("g", "1000 ns"), ("G", "6 ns/B")];
     let loggp = model("loggp", &given);
@@ -79,13 +79,13 @@ fn loggp_exchange_takes_what_loggopsim_says() {
 
 #[test]
 fn loggp_spaces_long_messages_by_their_length_at_both_ends() {
-    // g + (n - 1) G = 1000 + 999 x 6 = 6994 ns between starts; (n - 1) G + o + L = 9994 ns on the way.
+    // g + (n - 1) G = 1000 + 999 x 6 = 6994 ns between starts; (n - 1) G + o + L = 9994 ns in flight.
     let given = [("L", "2500 ns"), ("o", "1500 ns"), ("g", "1000 ns"), ("G", "6 ns/B")];
     let loggp = model("loggp", &given);
     let (free, arrivals) = burst(&loggp, 3, 1000);
     assert_eq!(arrivals, [ns(9994), ns(16988), ns(23982)]);
     assert_eq!(free, ns(2 * 6994 + 1500));
-    // Two that arrive at the same moment are taken as far apart.
+    // Two messages that arrive simultaneously are received as far apart.
     let mut port = Port::default();
     let first = loggp.receive(&mut port, Time::ZERO, ns(9994), Bytes(1000));
     let second = loggp.receive(&mut port, first, ns(9994), Bytes(1000));
@@ -104,14 +104,14 @@ fn logp_ignores_bytes_and_is_loggp_without_g_per_byte() {
 }
 
 #[test]
-fn logfp_frees_the_first_f_of_a_burst_from_the_gap() {
+fn logfp_exempts_the_first_f_of_a_burst_from_the_gap() {
     // Starts at 0, 100, 200 (f = 3, o apart), then g = 400 apart: 600, 1000; each arrives o + L later.
     let given = [("L", "1000 ns"), ("o", "100 ns"), ("g", "400 ns"), ("f", "3")];
     let logfp = model("logfp", &given);
     let (free, arrivals) = burst(&logfp, 5, 8);
     assert_eq!(arrivals, [1100, 1200, 1300, 1700, 2100].map(ns));
     assert_eq!(free, ns(1100));
-    // The receiver takes five that are there at once in the same rhythm.
+    // The receiver has the same gaps between five messages that arrive simultaneously.
     let (mut port, mut now, mut held) = (Port::default(), Time::ZERO, Vec::new());
     for _ in 0..5 {
         now = logfp.receive(&mut port, now, Time::ZERO, Bytes(8));
@@ -119,7 +119,7 @@ fn logfp_frees_the_first_f_of_a_burst_from_the_gap() {
     }
     assert_eq!(held, [100, 200, 300, 700, 1100].map(ns));
     // A new step starts a new burst.
-    port.begin_step();
+    port.start_burst();
     assert_eq!(logfp.send(&mut port, now, Bytes(8)).free, ns(1200));
 }
 
@@ -146,25 +146,25 @@ fn every_model_is_in_the_registry_under_its_name() {
 }
 
 #[test]
-fn what_is_no_model_is_refused_with_a_reason() {
-    let says = |name, given: &[_]| build(name, given).unwrap_err().to_string();
+fn invalid_models_are_rejected_with_a_reason() {
+    let error = |name, given: &[_]| build(name, given).unwrap_err().to_string();
     assert_eq!(
-        says("logpp", &[]),
-        "there is no network model `logpp`: expected one of \
+        error("logpp", &[]),
+        "unknown network model `logpp`: expected one of \
          postal, pipelining_postal, logp, lop, logfp, loggp"
     );
     assert_eq!(
-        says("postal", &[("alfa", "1 us")]),
+        error("postal", &[("alfa", "1 us")]),
         "postal has no parameter `alfa`: expected one of alpha, beta"
     );
-    assert_eq!(says("postal", &[]), "postal needs `alpha`, a time: time of a message of no bytes");
-    assert!(says("postal", &[("alpha", "5")]).contains("`5` has no unit"));
-    assert!(says("postal", &[("alpha", "-1 us")]).contains("is negative"));
-    assert!(says("postal", &[("alpha", "0 us")]).contains("cannot all be zero"));
+    assert_eq!(error("postal", &[]), "postal needs `alpha`, a time: time of an empty message");
+    assert!(error("postal", &[("alpha", "5")]).contains("`5` has no unit"));
+    assert!(error("postal", &[("alpha", "-1 us")]).contains("is negative"));
+    assert!(error("postal", &[("alpha", "0 us")]).contains("cannot all be zero"));
     let logp = [("L", "1 us"), ("o", "1 us"), ("g", "1 us")];
     let with_f = |f| [&logp[..], &[("f", f)]].concat();
-    assert_eq!(says("logfp", &with_f("0")), "`f` is 0: expected 1 to 4294967295");
-    assert_eq!(says("logfp", &with_f("1.5")), "`1.5` is not a count");
+    assert_eq!(error("logfp", &with_f("0")), "`f` is 0: expected 1 to 4294967295");
+    assert_eq!(error("logfp", &with_f("1.5")), "`1.5` is not a count");
     let lop = LoP {
         L: ns(1),
         o_first: ns(1),
@@ -177,15 +177,15 @@ fn what_is_no_model_is_refused_with_a_reason() {
 }
 
 #[test]
-fn an_overlap_ratio_below_one_is_remarked_on_and_not_refused() {
+fn an_overlap_ratio_below_one_is_accepted_with_a_remark() {
     let with = |p, r| model("pipelining_postal", &[("alpha_p", p), ("alpha_r", r)]);
     assert!(with("0.3 us", "1.3 us").remark().unwrap().contains("were the two swapped?"));
     assert_eq!(with("1.3 us", "0.3 us").remark(), None);
 }
 
 proptest! {
-    /// Nothing is free before it starts, nothing arrives before it is sent, equal messages of one rank
-    /// arrive in order, and taking a message never makes the clock go back.
+    /// No sender is free before it starts, no message arrives before it is sent, equal messages of one rank
+    /// arrive in order, and receiving a message never moves the clock back.
     #[test]
     fn time_runs_forward_in_every_model(
         waits in prop::collection::vec(0_u64..5_000_000, 1..20),
@@ -195,7 +195,7 @@ proptest! {
             let (mut port, mut now, mut last) = (Port::default(), Time::ZERO, Time::ZERO);
             for (index, wait) in waits.iter().enumerate() {
                 if index % 5 == 0 {
-                    port.begin_step();
+                    port.start_burst();
                 }
                 now += Time::from_ps(*wait);
                 let sent = model.send(&mut port, now, Bytes(bytes));

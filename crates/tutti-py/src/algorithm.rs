@@ -9,55 +9,55 @@ use crate::errors::{OrRaise, refuse};
 use crate::schedule::{Number, Schedule};
 use crate::topology::Routes;
 
-/// A line of the registry.
+/// An entry of the registry of algorithms.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct Algorithm(&'static Entry);
 
 #[pymethods]
 impl Algorithm {
-    /// Its name in the notation `name[:argument]`.
+    /// The name in the notation `name[:argument]`.
     #[getter]
     fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// One sentence for lists.
+    /// A summary of one sentence.
     #[getter]
     fn summary(&self) -> &'static str {
         self.0.summary
     }
 
-    /// Where it was published.
+    /// The publication.
     #[getter]
     fn source(&self) -> &'static str {
         self.0.source
     }
 
-    /// What may follow the colon; empty when nothing may.
+    /// The argument after the colon, or an empty text.
     #[getter]
     fn argument(&self) -> &'static str {
         self.0.argument
     }
 
-    /// The collectives it can perform.
+    /// The supported collectives.
     #[getter]
     fn collectives(&self) -> Vec<&'static str> {
         self.0.collectives.to_vec()
     }
 
-    /// For which rank counts, in words.
+    /// The supported rank counts, in words.
     #[getter]
     fn ranks(&self) -> &'static str {
         self.0.ranks
     }
 
-    /// Whether it is made for a graph, which follows the colon or is given beside the notation.
+    /// Whether it requires a graph, given after the colon or in addition to the notation.
     #[getter]
     fn for_graphs(&self) -> bool {
         algorithm::is_for_graphs(self.0.name)
     }
 
-    /// Whether it performs this collective on this many ranks with its default argument.
+    /// Whether it supports the collective on `ranks` ranks with its default argument.
     #[pyo3(signature = (collective, ranks, *, root=Number(0)))]
     #[pyo3(text_signature = "($self, collective, ranks, *, root=0)")]
     fn claims(&self, collective: &str, ranks: Number, root: Number) -> PyResult<bool> {
@@ -71,13 +71,13 @@ impl Algorithm {
     }
 }
 
-/// Every algorithm there is, in the order of the registry.
+/// Every algorithm, in the order of the registry.
 #[pyfunction]
 pub(crate) fn algorithms() -> Vec<Algorithm> {
     REGISTRY.iter().map(Algorithm).collect()
 }
 
-/// Lays out `notation` for a collective on `ranks` ranks: on a graph, if it is made for one.
+/// Generates the schedule of `notation` for a collective on `ranks` ranks, on a graph if it requires one.
 #[pyfunction]
 #[pyo3(signature = (notation, collective, ranks, *, root=Number(0), routes=None))]
 #[pyo3(text_signature = "(notation, collective, ranks, *, root=0, routes=None)")]
@@ -100,23 +100,23 @@ pub(crate) fn build_schedule(
     built.or_raise().map(|inner| Schedule { inner, algorithm: Some(notation.to_owned()) })
 }
 
-/// One stage of an algorithm's critical path: what its slowest rank does between two waits.
+/// One stage of an algorithm's critical path: the ops of its slowest rank between two waits.
 #[pyclass(frozen, eq, get_all, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stage {
-    /// Messages that one rank sends, one after the other.
+    /// Messages that one rank sends sequentially.
     messages: u32,
-    /// Messages that the rank which ends the stage takes in it.
+    /// Messages received by the rank that completes the stage last.
     receives: u32,
     /// Chunks in each message.
     chunks: u32,
-    /// How many pieces of that size are folded in after the receives.
+    /// Operands of that size that are reduced after the receives.
     reductions: u32,
     /// Chunks in the payload.
     of: u32,
 }
 
-/// The critical path of `notation`, stage by stage; None where there is no closed form.
+/// The critical path of `notation`, stage by stage; None without a closed form.
 #[pyfunction]
 #[pyo3(signature = (notation, collective, ranks, *, root=Number(0)))]
 #[pyo3(text_signature = "(notation, collective, ranks, *, root=0)")]
@@ -138,11 +138,11 @@ impl From<algorithm::Stage> for Stage {
     }
 }
 
-/// The collective of that name, or an `AlgorithmError` that lists them.
+/// Returns the collective of that name, or an `AlgorithmError` that lists the names.
 pub(crate) fn collective_named(name: &str, root: u32) -> PyResult<Collective> {
     Collective::from_name(name, RankId(root)).ok_or_else(|| {
         let known = Collective::ALL.map(Collective::name).join(", ");
-        let message = format!("there is no collective `{name}`: expected one of {known}");
+        let message = format!("unknown collective `{name}`: expected one of {known}");
         refuse("AlgorithmError", "unknown_collective", &message)
     })
 }

@@ -32,13 +32,13 @@ impl BypassMesh {
         self.0.wires()
     }
 
-    /// What its ports can take.
+    /// The port constraints.
     #[getter]
     fn muxes(&self) -> &'static str {
         self.0.muxes().name()
     }
 
-    /// What stands before the links in the notation of the family.
+    /// The part of the family's notation before the links.
     #[getter]
     fn notation(&self) -> String {
         self.0.notation()
@@ -91,13 +91,13 @@ impl BypassConfiguration {
         (self.0.used_mesh_links(), self.0.used_bypass_segments())
     }
 
-    /// The ports that no link has: node, side, and whether it is the output.
+    /// The idle ports: node, side, and whether it is the output.
     fn idle_ports(&self) -> Vec<(u32, &'static str, bool)> {
         let idle = self.0.idle_ports();
         idle.into_iter().map(|(node, port, output)| (node, port.name(), output)).collect()
     }
 
-    /// The same with every mesh link live whose ports are idle at both ends.
+    /// Returns the configuration with all mesh links enabled whose ports are idle at both ends.
     fn filled(&self) -> BypassConfiguration {
         BypassConfiguration(self.0.filled())
     }

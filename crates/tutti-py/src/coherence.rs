@@ -79,16 +79,16 @@ impl GivenChip {
             other => return Err(unknown("protocol", other, "ht or tc")),
         };
         let mut chip = SystemSettings::new(mesh.columns, mesh.rows, protocol);
-        let whole = |place: &mut u32, given: Option<Number>| {
+        let count = |place: &mut u32, given: Option<Number>| {
             *place = given.map_or(*place, |number| number.0);
         };
         let cycles = |place: &mut u64, given: Option<u64>| *place = given.unwrap_or(*place);
-        whole(&mut chip.l1_bytes, self.l1_bytes);
-        whole(&mut chip.l1_ways, self.l1_ways);
-        whole(&mut chip.l2_bytes, self.l2_bytes);
-        whole(&mut chip.l2_ways, self.l2_ways);
-        whole(&mut chip.reissues, self.reissues);
-        whole(&mut chip.data_flits, self.data_flits);
+        count(&mut chip.l1_bytes, self.l1_bytes);
+        count(&mut chip.l1_ways, self.l1_ways);
+        count(&mut chip.l2_bytes, self.l2_bytes);
+        count(&mut chip.l2_ways, self.l2_ways);
+        count(&mut chip.reissues, self.reissues);
+        count(&mut chip.data_flits, self.data_flits);
         cycles(&mut chip.l1_cycles, self.l1_cycles);
         cycles(&mut chip.l2_cycles, self.l2_cycles);
         cycles(&mut chip.snoop_cycles, self.snoop_cycles);

@@ -15,7 +15,7 @@ use crate::errors::{OrRaise, refuse};
 use crate::schedule::Number;
 use crate::units::TimePerByte;
 
-/// Rings: nodes, what a byte takes over a link in one direction, latency in picoseconds.
+/// Rings: nodes, time per byte of a link in one direction, latency in picoseconds.
 type GivenRing = (Number, TimePerByte, u64);
 
 /// A phase: (kind, ring, divide, class).
@@ -27,7 +27,7 @@ pub(crate) struct Torus(pub(crate) CoreTorus);
 
 #[pymethods]
 impl Torus {
-    /// `relays`: what a byte takes after the links of a ring; `nested`: how all-reduces go over them.
+    /// `relays`: time per byte after the links of a ring; `nested`: whether all-reduces nest the rings.
     #[new]
     #[pyo3(signature = (rings, *, relays=Vec::new(), nested=false))]
     fn new(
@@ -46,7 +46,7 @@ impl Torus {
         Ok(Torus(if nested { torus.nested() } else { torus }))
     }
 
-    /// How many NPUs it has.
+    /// The number of NPUs.
     #[getter]
     fn npus(&self) -> u32 {
         self.0.npus()
@@ -108,13 +108,13 @@ pub(crate) struct GivenAce {
     memory: TimePerByte,
     bus: TimePerByte,
     sram: u64,
-    /// Proportions of its partitions; none: by rate and chunk.
+    /// Proportions of the SRAM partitions; None: by rate and chunk size.
     shares: Option<Vec<u32>>,
-    /// Whether a chunk takes room in the next partition only when its phase is over.
+    /// Whether a chunk reserves space in the next partition only at the end of its phase.
     late: bool,
     sram_read: TimePerByte,
     sram_write: TimePerByte,
-    /// How state machines are divided: `by_time`, `evenly` or `each`; and how many there are.
+    /// How FSMs are divided among phases (`by_time`, `evenly` or `each`), and their numbers.
     fsms: (String, Vec<u32>),
     alu: TimePerByte,
     packet: u64,
@@ -133,19 +133,20 @@ fn fsms((division, counts): (String, Vec<u32>)) -> PyResult<Fsms> {
         ("evenly", [sum]) => Ok(Fsms::Evenly(*sum)),
         ("each", _) => Ok(Fsms::Each(counts)),
         _ => {
-            let message = format!("state machines are not divided `{division}`");
+            let message =
+                format!("unknown division `{division}` of FSMs: expected by_time, evenly or each");
             Err(refuse("EndpointError", "wrong_fsms", &message))
         }
     }
 }
 
-/// What stands between an NPU and its links.
+/// An endpoint: the model between an NPU and its links.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct Endpoint(pub(crate) endpoint::Endpoint);
 
 #[pymethods]
 impl Endpoint {
-    /// One that is never in the way.
+    /// The ideal endpoint, which never stalls.
     #[staticmethod]
     fn ideal(settings: GivenIdeal) -> PyResult<Endpoint> {
         let GivenIdeal { packet, cycle, chunks: bound } = settings;
@@ -163,7 +164,7 @@ impl Endpoint {
         agent.endpoint().or_raise().map(Endpoint)
     }
 
-    /// The NPU itself.
+    /// The baseline: the SMs of the NPU.
     #[staticmethod]
     fn baseline(settings: GivenBaseline) -> PyResult<Endpoint> {
         let given = settings;
@@ -181,8 +182,8 @@ impl Endpoint {
         baseline.endpoint().or_raise().map(Endpoint)
     }
 
-    /// ACE, its scratchpad divided for chunks of `chunk` bytes on `torus`, for all-reduces and, if it is
-    /// so, all-to-alls.
+    /// ACE, with SRAM partitions for chunks of `chunk` bytes on `torus`, for all-reduces and optionally
+    /// all-to-alls.
     #[staticmethod]
     fn ace(settings: GivenAce, torus: &Torus, chunk: u64, exchanges: bool) -> PyResult<Endpoint> {
         let given = settings;
@@ -211,7 +212,7 @@ impl Endpoint {
         self.0.name
     }
 
-    /// State machines of each phase; empty where it has none.
+    /// FSMs of each phase; empty without FSMs.
     #[getter]
     fn fsms(&self) -> Vec<u32> {
         match &self.0.admission {
@@ -220,13 +221,13 @@ impl Endpoint {
         }
     }
 
-    /// Bytes of the partitions of its scratchpad; empty where it has none.
+    /// Bytes of the SRAM partitions; empty without partitions.
     #[getter]
     fn rooms(&self) -> Vec<u64> {
         match &self.0.admission {
             Admission::Chunks(_) => Vec::new(),
             Admission::Partitions(partitions) => {
-                partitions.rooms.iter().map(|room| room.0).collect()
+                partitions.sizes.iter().map(|bytes| bytes.0).collect()
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Runs of the engine: one at a time with its record, or many at once in threads.
+//! Runs of the engine: one with its record, or many in threads.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use tutti_analysis::bound::{Asked, Folding, Ports, Way, bound, in_network};
+use tutti_analysis::bound::{Folding, GraphBound, Ports, Query, bound, in_network};
 use tutti_analysis::closed_form;
 use tutti_engine::results;
 use tutti_engine::{
@@ -25,9 +25,9 @@ use crate::network::{self, Conditions, LinkLoad};
 use crate::run::{Left, Run, Used};
 use crate::schedule::{Number, Schedule};
 use crate::threads::{each_in_threads, watched};
-use crate::topology::{Choosing, Routes, Ways};
+use crate::topology::{Choosing, GraphBounds, Routes};
 
-/// Everything that a run depends on.
+/// All inputs of a run.
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone)]
 pub(crate) struct Case {
@@ -38,11 +38,11 @@ pub(crate) struct Case {
     costs: LocalCosts,
     conditions: Conditions,
     routes: Option<Arc<tutti_topology::Routes>>,
-    ways: Option<Arc<Ways>>,
+    graph_bounds: Option<Arc<GraphBounds>>,
     packets: Option<Packets>,
     flits: Option<Flits>,
     mesh: Option<MeshFlits>,
-    /// How packets choose their way, and the seed of what is random about it.
+    /// The routing algorithm of packets, and its seed.
     choosing: Option<(Choosing, u64)>,
     load: Option<Arc<tutti_network::LinkLoad>>,
     flows: Vec<BackgroundFlow>,
@@ -52,7 +52,7 @@ pub(crate) struct Case {
 impl Case {
     #[new]
     #[pyo3(signature = (schedule, model, *, size, element, conditions=None, routes=None, packets=None, flits=None, mesh=None, load=None, flows=None, seed=0))]
-    #[expect(clippy::too_many_arguments, reason = "keywords, all of them")]
+    #[expect(clippy::too_many_arguments, reason = "all are keyword arguments")]
     fn new(
         schedule: &Schedule,
         model: &network::Model,
@@ -73,7 +73,7 @@ impl Case {
             None => check_packets(packets.is_some(), routes, choosing.as_ref())?,
         }
         if let Some(routes) = routes {
-            // The last rank must have a place; then all have.
+            // If the last rank exists, all do.
             let last = RankId(schedule.inner.shape().ranks - 1);
             routes.inner.try_pair(last, last).or_raise()?;
         }
@@ -88,7 +88,7 @@ impl Case {
             costs: model.1,
             conditions: conditions.cloned().unwrap_or_default(),
             routes: routes.map(|routes| Arc::clone(&routes.inner)),
-            ways: routes.map(|routes| Arc::clone(&routes.ways)),
+            graph_bounds: routes.map(|routes| Arc::clone(&routes.graph_bounds)),
             packets: packets.map(|packets| packets.0),
             flits: flits.map(|flits| flits.with_seed(seed)),
             mesh: mesh.cloned(),
@@ -98,8 +98,8 @@ impl Case {
         })
     }
 
-    /// The completion time by the closed form, where there is one: for an algorithm of the registry on
-    /// undisturbed ranks at no distance, whose copies are free.
+    /// The completion time by the closed form, if there is one: for an algorithm of the registry without
+    /// noise, topology or copy costs.
     fn closed_form_ps(&self) -> PyResult<Option<u64>> {
         let Some(notation) = &self.schedule.algorithm else { return Ok(None) };
         let distant = self.routes.is_some() || self.mesh.is_some();
@@ -118,20 +118,22 @@ impl Case {
         Ok(path.and_then(time).map(Time::ps))
     }
 
-    /// What no schedule of the collective can be faster than, on this model and through this graph. One phase
-    /// alone can be as fast as it likes, and its graph need not connect all ranks.
+    /// The lower bound of the collective on this model and graph. A single phase has none; its graph need not
+    /// connect all ranks.
     fn bound(&self, py: Python<'_>) -> LowerBound {
         if self.schedule.inner.is_part() {
             return LowerBound::NONE;
         }
         let shape = self.schedule.inner.shape();
         let (collective, ranks) = (shape.collective, shape.ranks);
-        let asked = Asked { collective, ranks, size: self.layout.size(), element: self.element };
+        let query = Query { collective, ranks, size: self.layout.size(), element: self.element };
         let found = py.detach(|| {
-            let way = self.routes.as_deref().zip(self.ways.as_deref()).map_or(
-                Way::NONE,
-                // Without packets, messages do not meet: the links' rates bound nothing.
-                |(routes, ways)| ways.of(routes.topology(), collective, ranks, self.is_contended()),
+            let graph = self.routes.as_deref().zip(self.graph_bounds.as_deref()).map_or(
+                GraphBound::NONE,
+                // Without packets messages do not contend, so the links' rates are not a bound.
+                |(routes, graph_bounds)| {
+                    graph_bounds.of(routes.topology(), collective, ranks, self.is_contended())
+                },
             );
             let of_packets = self.packets.as_ref().map(|packets| Ports::of(packets, &self.model));
             let of_flits = self.flits.as_ref().map(|flits| flits.ports(&self.model));
@@ -139,9 +141,9 @@ impl Case {
             let ports = of_flits.or(of_mesh).or(of_packets);
             if let Some(ports) = of_mesh.filter(|_| self.mesh.iter().any(MeshFlits::is_in_network))
             {
-                return in_network(&asked, &self.model, ports);
+                return in_network(&query, &self.model, ports);
             }
-            bound(&asked, &self.model, self.folding(), Way { ports, ..way })
+            bound(&query, &self.model, self.folding(), GraphBound { ports, ..graph })
         });
         LowerBound {
             latency_ps: found.latency.ps(),
@@ -152,17 +154,17 @@ impl Case {
     }
 }
 
-/// The parts of a lower bound; each holds by itself.
+/// The parts of a lower bound; each is itself a lower bound.
 #[pyclass(frozen, get_all, eq, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LowerBound {
-    /// Until what is known has spread.
+    /// The latency bound.
     latency_ps: u64,
-    /// Until the bytes are through the ranks' ports.
+    /// The bandwidth bound of the ranks' ports.
     bandwidth_ps: u64,
-    /// Until the bytes are through the links of the graph, where messages share them.
+    /// The bandwidth bound of the links, if messages share them.
     links_ps: u64,
-    /// Until the folds are done.
+    /// The reduction bound.
     folding_ps: u64,
 }
 
@@ -173,7 +175,7 @@ impl LowerBound {
 
 #[pymethods]
 impl LowerBound {
-    /// No schedule is faster than this: the largest part.
+    /// The lower bound: the largest part.
     #[getter]
     fn at_least_ps(&self) -> u64 {
         self.latency_ps.max(self.bandwidth_ps).max(self.links_ps).max(self.folding_ps)
@@ -184,10 +186,10 @@ impl LowerBound {
     }
 }
 
-/// Messages of others: source, destination, bytes, start and period in ps, and how many.
+/// A background flow: source, destination, bytes, start and period in ps, and count.
 type Flow = (u32, u32, u64, u64, u64, u64);
 
-/// Flows whose ends are NPUs of the topology.
+/// Checks that flows connect NPUs of the topology.
 fn checked_flows(flows: Vec<Flow>, routes: Option<&Routes>) -> PyResult<Vec<BackgroundFlow>> {
     let flow = |(source, destination, bytes, start, period, count)| {
         let (source, destination) = (RankId(source), RankId(destination));
@@ -200,19 +202,19 @@ fn checked_flows(flows: Vec<Flow>, routes: Option<&Routes>) -> PyResult<Vec<Back
     flows.into_iter().map(flow).collect()
 }
 
-/// Refuses packets without links to queue for, and choices that only packets can make.
+/// Rejects packets without a topology, and per-packet routing without packets.
 fn check_packets(
     packets: bool,
     routes: Option<&Routes>,
     choosing: Option<&Choosing>,
 ) -> PyResult<()> {
     let message = match choosing {
-        Some((_, choice)) if !packets => format!(
-            "routing is `{}`, a choice that packets make, but the platform has no packets",
-            choice.name()
-        ),
+        Some((_, choice)) if !packets => {
+            format!("routing `{}` is per packet, but the platform has no packets", choice.name())
+        }
         _ if packets && routes.is_none() => {
-            "packets queue for links, but the platform has no topology".to_owned()
+            "the platform has packets but no topology: expected links on which packets queue"
+                .to_owned()
         }
         _ => return Ok(()),
     };
@@ -225,7 +227,7 @@ impl Case {
         self.packets.is_some() || self.flits.is_some() || self.mesh.is_some()
     }
 
-    /// What folding costs the fastest rank at least.
+    /// The reduction cost on the fastest rank.
     fn folding(&self) -> Folding {
         if self.conditions.0.speeds.iter().any(|&speed| speed > 1.0) {
             return Folding::FREE;
@@ -233,7 +235,7 @@ impl Case {
         Folding { gamma: self.costs.gamma, overhead: self.costs.reduce_overhead }
     }
 
-    /// Runs on the model itself, so that the engine is compiled for each.
+    /// Runs with the engine compiled for the concrete model.
     fn run(&self, record: bool, stop: &AtomicBool) -> Result<Left, EngineError> {
         dispatch!(&self.model, model => self.run_on(model, record, stop))
     }
@@ -266,7 +268,7 @@ impl Case {
         self.run_over(&simulation, record, stop)
     }
 
-    /// Runs over the network that messages meet in, if there is one.
+    /// Runs over the network with contention, if there is one.
     fn run_over<M: MessageModel>(
         &self,
         simulation: &Simulation<'_, M>,
@@ -280,25 +282,28 @@ impl Case {
             return Ok(Left { used: flits.used(&carrier), ..left });
         }
         if let Some(mesh) = &self.mesh {
-            let mut carrier = mesh.carrier(ends, stop).expect("it was built when it was checked");
+            let mut carrier = mesh.carrier(ends, stop).expect("the check has built it");
             let left = run_through(simulation, &mut carrier, record, stop)?;
             return Ok(Left { used: MeshFlits::used(&carrier), ..left });
         }
         let Some((routes, packets)) = self.routes.as_deref().zip(self.packets) else {
             return run_through(simulation, &mut Uncontended, record, stop);
         };
-        let mut fabric = PacketNetwork::new(self.packet_ways(routes), packets, ends)
+        let mut fabric = PacketNetwork::new(self.packet_routing(routes), packets, ends)
             .with_background(&self.flows);
         let left = run_through(simulation, &mut fabric, record, stop)?;
         Ok(Left { used: Used::ByPackets(fabric.link_use().collect()), ..left })
     }
 
-    fn packet_ways<'a>(&'a self, routes: &'a tutti_topology::Routes) -> packet::Ways<'a> {
+    fn packet_routing<'a>(
+        &'a self,
+        routes: &'a tutti_topology::Routes,
+    ) -> packet::PacketRouting<'a> {
         match &self.choosing {
             Some(((distances, choice), seed)) => {
-                packet::Ways::Chosen { distances, choice: *choice, seed: *seed }
+                packet::PacketRouting::PerPacket { distances, choice: *choice, seed: *seed }
             }
-            None => packet::Ways::Routed(routes),
+            None => packet::PacketRouting::Routed(routes),
         }
     }
 }
@@ -333,7 +338,7 @@ pub(crate) fn busbw(collective: &str, ranks: u32, size: u64, completion_ps: u64)
     Ok(results::busbw(collective, ranks, Bytes(size), Time::from_ps(completion_ps)))
 }
 
-/// Runs one case; others may run in other threads meanwhile.
+/// Runs one case; other threads may run others in the meantime.
 #[pyfunction]
 #[pyo3(signature = (case, *, record=false))]
 pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Run> {
@@ -341,14 +346,14 @@ pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Ru
     Ok(Run(left))
 }
 
-/// Runs cases in `threads` threads (0: as many as there are cores) and hands each result to
-/// `done(index, result)` as soon as it is there, in no particular order; a result is either
+/// Runs cases in `threads` threads (0: one per core) and passes each result to
+/// `done(index, result)` as soon as it is complete, in completion order; a result is either
 /// (completion_ps, messages, message_bytes) or an exception. Stops early when `done` raises or
 /// Ctrl-C is pressed. The results do not depend on the number of threads.
 #[pyfunction]
 #[pyo3(signature = (cases, done, *, threads=Number(0)))]
 #[pyo3(text_signature = "(cases, done, *, threads=0)")]
-#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub(crate) fn simulate_many(
     py: Python<'_>,
     cases: Vec<PyRef<'_, Case>>,

@@ -1,4 +1,4 @@
-//! The one mapping from what the core refuses to the exceptions of `tutti.errors`.
+//! The mapping from errors of the core to the exceptions of `tutti.errors`.
 //!
 //! Each variant has a class and a kind, which its enum names (`#[derive(Refusal)]`). Its fields become attributes.
 
@@ -71,7 +71,7 @@ impl<T, E: Refusal> OrRaise<T> for Result<T, E> {
     }
 }
 
-/// As [`raised`]; what the parts of a flit network refuse is of their own class.
+/// As [`raised`], with separate classes for the errors of the parts of a flit network.
 pub(crate) fn raised_by_flits(error: &FlitError) -> PyErr {
     match error {
         FlitError::Allocator { source } => raised(source),

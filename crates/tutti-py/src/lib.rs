@@ -1,6 +1,6 @@
 //! Python bindings of the core: conversion and errors, no physics.
 //!
-//! One file per stage of the core that Python sees; `errors` maps what each stage refuses to a Python
+//! One file per stage of the core that Python sees; `errors` maps the errors of each stage to a Python
 //! class. Everything appears flat in the one module `tutti._core`, whose stub is `_core.pyi`.
 
 mod algorithm;
@@ -97,7 +97,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        // The stub says what is exported; a second list would only have to be kept in step.
+        // The stub lists the exports; `__all__` would duplicate it.
         module.delattr("__all__")
     }
 }

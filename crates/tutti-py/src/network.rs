@@ -1,4 +1,4 @@
-//! The network models by name, and the randomness that can disturb a run.
+//! The network models by name, and the noise of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tutti_units::{Bytes, Time};
 use crate::errors::{OrRaise, refuse};
 use crate::topology::Routes;
 
-/// A network model with its parameters, and what local work costs.
+/// A network model with its parameters, and the cost of local work.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Model(pub(crate) tutti_network::Model, pub(crate) LocalCosts);
@@ -46,7 +46,7 @@ impl Model {
         self.0.name()
     }
 
-    /// What is unusual about its parameters, though valid.
+    /// A hint about unusual but valid parameters.
     #[getter]
     fn remark(&self) -> Option<String> {
         self.0.remark()
@@ -57,7 +57,7 @@ impl Model {
     }
 }
 
-/// How messages are cut into packets, and how much waits where.
+/// The packet parameters.
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone, Copy)]
 pub(crate) struct Packets(pub(crate) packet::Packets);
@@ -72,7 +72,7 @@ impl Packets {
     }
 }
 
-/// What gets in the way of a run: noise, arrival skew, slow ranks.
+/// The conditions of a run: noise, arrival skew, slow ranks.
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone, Default)]
 pub(crate) struct Conditions(pub(crate) Ranks);
@@ -101,13 +101,14 @@ impl Conditions {
         if let Some((rank, speed)) =
             speeds.iter().enumerate().find(|(_, speed)| !(speed.is_finite() && **speed > 0.0))
         {
-            let message = format!("rank {rank} cannot have speed {speed}: expected it positive");
+            let message =
+                format!("speed {speed} of rank {rank} is invalid: expected a positive number");
             return Err(refuse("NoiseError", "speed", &message));
         }
         Ok(Conditions(Ranks { noise, speeds, wait_for_sends, ..Ranks::default() }))
     }
 
-    /// The same with another seed, and with recorded arrivals in picoseconds, by rank.
+    /// Returns the conditions with another seed, and recorded arrivals in picoseconds, by rank.
     fn with_seed(&self, seed: u64, arrivals_ps: Vec<u64>) -> Conditions {
         let mut ranks = self.0.clone();
         ranks.noise.seed = seed;
@@ -116,7 +117,7 @@ impl Conditions {
     }
 }
 
-/// Times in which the processors of ranks do something else, in a cycle.
+/// Detours: times in which the processors of ranks are interrupted, in a cycle.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct Detours(tutti_network::Detours);
 
@@ -132,7 +133,7 @@ impl Detours {
             .map(Detours)
     }
 
-    /// Detours at random times, `interval` picoseconds apart in the mean.
+    /// Detours at random times, `interval` picoseconds apart on average.
     #[staticmethod]
     fn random(interval: u64, duration: &str, aligned: bool) -> PyResult<Detours> {
         let duration = Distribution::parse(duration).or_raise()?;
@@ -142,7 +143,7 @@ impl Detours {
     }
 }
 
-/// Traffic of others on the links of a topology.
+/// Background traffic on the links of a topology.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct LinkLoad(pub(crate) Arc<tutti_network::LinkLoad>);
 

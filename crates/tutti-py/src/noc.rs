@@ -1,4 +1,4 @@
-//! Flit networks: what they are made of, and measurements of them in threads.
+//! Flit networks: their components, and measurements in threads.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -97,7 +97,7 @@ pub(crate) struct FlitNetwork {
     pub(crate) wiring: Arc<Wiring>,
     pub(crate) settings: Settings,
     pub(crate) routing: Arc<dyn Routing>,
-    /// As it was asked for.
+    /// The routing in its notation.
     named: String,
     pub(crate) flit: Bytes,
     /// The nodes along each dimension, for patterns along a grid.
@@ -110,7 +110,7 @@ type GivenEnd = (&'static str, u32, Option<u32>);
 /// Both ends, latency and latency of credits in cycles, time of a flit in ps, length in um.
 type GivenChannel = (GivenEnd, GivenEnd, u32, u32, u64, Option<u64>);
 
-/// From where to where, cycles round, room, what it needs, the buffer for that, how many links.
+/// Source, destination, round trip in cycles, credits, required credits, required buffer, number of links.
 type GivenThrottled = (String, String, u64, u64, u64, u64, usize);
 
 #[pymethods]
@@ -158,7 +158,7 @@ impl FlitNetwork {
         Ok(FlitNetwork { wiring, settings, routing, named, flit, grid })
     }
 
-    /// Refuses a routing that can deadlock; false where there are too many routes to check.
+    /// Rejects a routing that can deadlock; false if the dependency graph is too large to check.
     fn check_deadlock(&self, py: Python<'_>) -> PyResult<bool> {
         let found = py.detach(|| deadlock::verdict(&self.wiring, &self.settings, &*self.routing));
         match found {
@@ -172,7 +172,7 @@ impl FlitNetwork {
         }
     }
 
-    /// The link that buffers throttle most, with packets of so many flits at most; none if they do not.
+    /// The link that buffers throttle most, for packets of at most `longest` flits; None if buffers suffice.
     fn throttled(&self, longest: Number) -> Option<GivenThrottled> {
         let found = credits::throttled(&self.wiring, &self.settings, longest.0)?;
         let Throttled { from, to, round_trip, slots, needs, buffer, links } = found;
@@ -194,7 +194,7 @@ impl FlitNetwork {
         (0..self.wiring.nodes()).filter_map(name).collect()
     }
 
-    /// The names of the vertices that routers stand at, in order.
+    /// The names of the vertices with routers, in order.
     fn router_names(&self) -> Vec<&str> {
         let name = |router| Some(self.wiring.topology()?.vertex_name(self.wiring.vertex(router)?));
         (0..self.wiring.routers()).filter_map(name).collect()
@@ -297,7 +297,7 @@ impl FlitCase {
                 keep_vcs,
             },
         };
-        // What is refused is refused before the first cycle, and there is none.
+        // Runs no cycle: errors are detected before the first one.
         match case.measured(&AtomicBool::new(true)) {
             Ok(_) | Err(FlitError::Stopped) => Ok(case),
             Err(error) => Err(raised_by_flits(&error)),
@@ -316,8 +316,7 @@ impl FlitCase {
             Ending::Deadlocked => deadlock::waiting(wiring, &network.deadlock_cycle()),
             Ending::Stable | Ending::Saturated => Vec::new(),
         };
-        let deadlock_cycle = cycle.iter().map(ToString::to_string).collect();
-        Ok(Found { measurement, deadlock_cycle })
+        Ok(Found { measurement, deadlock_cycle: cycle.iter().map(ToString::to_string).collect() })
     }
 }
 
@@ -346,14 +345,14 @@ fn described<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyDict>
     given.set_item("all", of_class(py, &measurement.all)?)?;
     let classes = measurement.classes.iter().map(|class| of_class(py, class));
     given.set_item("classes", classes.collect::<PyResult<Vec<_>>>()?)?;
-    let whole = |values: &[u64]| column(py, values.iter().map(|value| value.to_le_bytes()));
+    let wide = |values: &[u64]| column(py, values.iter().map(|value| value.to_le_bytes()));
     let short = |values: &[u16]| column(py, values.iter().map(|value| value.to_le_bytes()));
     let means = measurement.occupancy.iter().map(|mean| mean.to_le_bytes());
-    given.set_item("sent", whole(&measurement.sent))?;
-    given.set_item("sent_by_vc", whole(&measurement.sent_by_vc))?;
+    given.set_item("sent", wide(&measurement.sent))?;
+    given.set_item("sent_by_vc", wide(&measurement.sent_by_vc))?;
     given.set_item("occupancy", column(py, means))?;
-    given.set_item("buffered", whole(&measurement.buffered))?;
-    given.set_item("buffered_by_vc", whole(&measurement.buffered_by_vc))?;
+    given.set_item("buffered", wide(&measurement.buffered))?;
+    given.set_item("buffered_by_vc", wide(&measurement.buffered_by_vc))?;
     given.set_item("vc_occupancy", short(&measurement.series.occupancy))?;
     given.set_item("vc_sent", short(&measurement.series.sent))?;
     let stalls = dict_of!(py, measurement.stalls, [busy, routing, no_vc, no_credit, switch]);

@@ -7,7 +7,7 @@ use tutti_network::packet::Packets;
 use tutti_noc::{Settings, Speculation};
 use tutti_units::parameter::{Group, Kind, Parameter};
 
-/// Every group that is no network model.
+/// Every group except the network models.
 const GROUPS: &[&Group] =
     &[&LocalCosts::GROUP, &Packets::GROUP, &Speculation::GROUP, &Settings::GROUP];
 

@@ -20,14 +20,14 @@ pub(crate) struct Left {
 
 /// What each link did.
 pub(crate) enum Used {
-    /// Messages do not meet.
+    /// No contention.
     Nothing,
     /// By link of the graph.
     ByPackets(Vec<LinkUse>),
     /// By link of the graph, `packets` being flits; flits over each channel of the network, and VCs that
     /// were given to packets.
     ByFlits { links: Vec<LinkUse>, sent: Vec<u64>, vc_grants: u64 },
-    /// All of a mesh together, and reductions begun although its tables were full.
+    /// Counters of a SMART mesh, and reductions started while its tables were full.
     ByMesh { counts: Box<Counts>, beyond: u64 },
 }
 
@@ -49,7 +49,7 @@ impl Run {
         self.0.outcome.finish_skew().ps()
     }
 
-    /// Messages that ranks handed to the network; one that it forks is one.
+    /// Messages sent by ranks; a multicast counts as one.
     #[getter]
     fn messages(&self) -> u64 {
         self.0.outcome.messages
@@ -61,7 +61,7 @@ impl Run {
         self.0.outcome.bytes
     }
 
-    /// Messages that ranks took: one at each receiver of one that was forked, one where the network combined several.
+    /// Messages received by ranks: one at each receiver of a multicast, one per in-network reduction.
     #[getter]
     fn delivered(&self) -> u64 {
         self.0.outcome.delivered
@@ -86,7 +86,7 @@ impl Run {
     }
 
     /// What each link did, by link index: packets or flits, bytes with headers, busy_ps, as little-endian
-    /// 64-bit integers. None where messages do not meet.
+    /// 64-bit integers. None without contention.
     fn link_use<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let (links, counted) = match &self.0.used {
             Used::Nothing | Used::ByMesh { .. } => return Ok(None),
@@ -107,14 +107,14 @@ impl Run {
         Some((wide(py, sent.iter().copied()), *vc_grants))
     }
 
-    /// What happened in a mesh of several hops per cycle, by name, and how many reductions were begun although
-    /// its tables were full. None for other networks.
+    /// Counters of a SMART mesh by name, and the number of reductions started while its tables were full.
+    /// None for other networks.
     fn mesh_use<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyDict>, u64)>> {
         let Used::ByMesh { counts, beyond } = &self.0.used else { return Ok(None) };
         Ok(Some((counts_dict(py, counts)?, *beyond)))
     }
 
-    /// The columns of the timeline: 32-bit rank, step, activity, peer (all ones where there is none),
+    /// The columns of the timeline: 32-bit rank, step, activity, peer (all ones without a peer),
     /// 64-bit start_ps, end_ps, bytes. None for a run without a record.
     fn spans<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(timeline) = &self.0.timeline else { return Ok(None) };

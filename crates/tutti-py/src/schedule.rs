@@ -14,24 +14,24 @@ use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, refuse};
 use crate::threads::LOOK;
 
-/// A collective algorithm laid out for a number of ranks.
+/// The schedule of a collective algorithm for a number of ranks.
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone)]
 pub(crate) struct Schedule {
     pub(crate) inner: Arc<dyn tutti_schedule::Schedule>,
-    /// The notation that the registry laid it out for; others have no closed form.
+    /// The notation from which the registry generated it; other schedules have no closed form.
     pub(crate) algorithm: Option<String>,
 }
 
 #[pymethods]
 impl Schedule {
-    /// The notation that lays it out again; None for one by hand, or on a graph that is not in its name.
+    /// The notation that regenerates it; None for manual schedules and for graphs outside the notation.
     #[getter]
     fn notation(&self) -> Option<&str> {
         self.algorithm.as_deref()
     }
 
-    /// How it was asked for, in the algorithm notation.
+    /// The requested algorithm, in its notation.
     #[getter]
     fn name(&self) -> &str {
         &self.inner.shape().name
@@ -49,19 +49,19 @@ impl Schedule {
         self.inner.shape().collective.root().map(|root| root.0)
     }
 
-    /// How many ranks take part.
+    /// The number of ranks.
     #[getter]
     fn ranks(&self) -> u32 {
         self.inner.shape().ranks
     }
 
-    /// How many equal chunks the payload is divided into.
+    /// The number of chunks of the payload.
     #[getter]
     fn chunks(&self) -> u32 {
         self.inner.shape().chunks
     }
 
-    /// How many slots a rank needs: the data slot, then scratch.
+    /// The number of slots of a rank: the data slot, then scratch.
     #[getter]
     fn slots(&self) -> u32 {
         self.inner.shape().slots
@@ -73,13 +73,13 @@ impl Schedule {
         self.inner.shape().result.0
     }
 
-    /// Whether chunks change places, so that all must be equal.
+    /// Whether chunks move to other positions, so that all must have equal sizes.
     #[getter]
     fn moves_chunks(&self) -> bool {
         self.inner.moves_chunks()
     }
 
-    /// How many steps `rank` takes.
+    /// The number of steps of `rank`.
     fn steps(&self, rank: Number) -> PyResult<u32> {
         self.rank(rank.0).map(|rank| self.inner.steps(rank))
     }
@@ -97,7 +97,7 @@ impl Schedule {
         self.step(rank.0, step.0).map(|rank| self.inner.step_name(rank, step.0))
     }
 
-    /// Proves it right, or raises a `VerificationError` that says what is wrong.
+    /// Verifies the schedule; raises a `VerificationError` that describes the first problem.
     fn verify(&self, py: Python<'_>) -> PyResult<Verification> {
         let schedule = Arc::clone(&self.inner);
         heeding_signals(py, move || tutti_schedule::verify(&*schedule))?
@@ -105,13 +105,13 @@ impl Schedule {
             .map(Verification::from)
     }
 
-    /// How many phases it has, between which the network may be set up anew.
+    /// The number of phases, between which the network may be reconfigured.
     #[getter]
     fn phases(&self) -> u32 {
         self.inner.phases()
     }
 
-    /// One of its phases by itself.
+    /// Returns one of its phases as a schedule.
     fn phase(&self, index: Number) -> PyResult<Schedule> {
         match tutti_schedule::OnlyPhase::new(Arc::clone(&self.inner), index.0) {
             Ok(part) => Ok(Schedule { inner: Arc::new(part), algorithm: None }),
@@ -119,7 +119,7 @@ impl Schedule {
         }
     }
 
-    /// The same `count` times in a row.
+    /// Returns the schedule repeated `count` times.
     fn repeated(&self, count: Number) -> PyResult<Schedule> {
         match tutti_schedule::Repeated::new(Arc::clone(&self.inner), count.0) {
             Ok(repeated) => Ok(Schedule { inner: Arc::new(repeated), algorithm: None }),
@@ -127,7 +127,7 @@ impl Schedule {
         }
     }
 
-    /// The text form, every op on its line.
+    /// The text form, one op per line.
     fn to_text(&self, py: Python<'_>) -> String {
         py.detach(|| text::to_string(&*self.inner))
     }
@@ -139,7 +139,7 @@ impl Schedule {
     }
 }
 
-/// Runs a long computation, and ends early when Ctrl-C is pressed: nobody then waits for its thread.
+/// Runs a long computation; on Ctrl-C it returns early and abandons the thread.
 fn heeding_signals<T: Send + 'static>(
     py: Python<'_>,
     compute: impl FnOnce() -> T + Send + 'static,
@@ -172,7 +172,7 @@ impl Schedule {
         if rank < ranks {
             return Ok(RankId(rank));
         }
-        let message = format!("there is no rank {rank}: the schedule has ranks 0 to {}", ranks - 1);
+        let message = format!("invalid rank {rank}: expected 0 to {}", ranks - 1);
         Err(refuse("ScheduleError", "no_such_rank", &message))
     }
 
@@ -182,12 +182,13 @@ impl Schedule {
         if step < steps {
             return Ok(id);
         }
-        let message = format!("rank {rank} has no step {step}: it has {steps}, counted from 0");
+        let message =
+            format!("invalid step {step} of rank {rank}: it has {steps} steps, counted from 0");
         Err(refuse("ScheduleError", "no_such_step", &message))
     }
 }
 
-/// One op of a step; what does not apply to its kind is None.
+/// One op of a step; attributes that do not apply to its kind have no value.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, PartialEq, Eq, Default)]
 pub(crate) struct Op {
@@ -206,10 +207,10 @@ pub(crate) struct Op {
     /// The chunks concerned, as start and end.
     #[pyo3(get)]
     chunks: Option<(u32, u32)>,
-    /// The slots that a reduce or combine folds, in order.
+    /// The operand slots of a reduce or combine, in order.
     #[pyo3(get)]
     operands: Option<Vec<u32>>,
-    /// Of a combine, the rank that each operand is received from; None for what the rank holds already.
+    /// Of a combine, the source rank of each operand; None for local operands.
     #[pyo3(get)]
     sources: Option<Vec<Option<u32>>>,
     /// The slot that a copy writes.
@@ -275,33 +276,33 @@ impl From<tutti_schedule::Op> for Op {
     }
 }
 
-/// What holds of a schedule that is right.
+/// The verified properties of a schedule.
 #[pyclass(frozen, get_all, eq, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Verification {
-    /// Steps of all ranks together.
+    /// Total number of steps.
     steps: u64,
-    /// Messages of all ranks together.
+    /// Total number of messages.
     messages: u64,
     /// Messages to several ranks that a network may fork.
     multicasts: u64,
-    /// Folds that a network may do on the way.
+    /// Reductions that may be executed in the network.
     combines: u64,
-    /// Additions of a chunk to a chunk, of all ranks together.
+    /// Total number of chunk reductions.
     reductions: u64,
-    /// How many messages from one rank to another must be buffered for it not to deadlock.
+    /// Messages per pair of ranks that must be buffered to avoid deadlock.
     buffering: u32,
     /// Whether it runs without any buffers.
     rendezvous_safe: bool,
     /// Whether every rank gets the same bits.
     same_on_all_ranks: bool,
-    /// Whether every rank gets the same bits, of operations too whose operands must not be exchanged.
+    /// Whether every rank gets the same bits, also for noncommutative operations.
     same_order_on_all_ranks: bool,
     /// Whether every result has the bits of the sequential sum in the order of the ranks.
     sequential: bool,
-    /// Whether contributions are combined in the order of the ranks, in whatever brackets.
+    /// Whether contributions are combined in rank order, with any association.
     rank_order: bool,
-    /// The reproducibility class: what is guaranteed of the bits of the result.
+    /// The reproducibility class: the guarantee on the bits of the result.
     reproducibility: &'static str,
 }
 
@@ -352,7 +353,7 @@ impl Verification {
     }
 }
 
-/// A count or an index as people give it: one that cannot be is a mistake of theirs like any other.
+/// A count or an index from the user; values out of range raise a `ScheduleError`.
 #[derive(Clone, Copy)]
 pub(crate) struct Number(pub(crate) u32);
 

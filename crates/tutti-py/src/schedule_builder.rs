@@ -32,7 +32,7 @@ impl ScheduleBuilder {
         Ok(ScheduleBuilder(builder))
     }
 
-    /// Says where the result is; slot 0 otherwise.
+    /// Sets the result slot; the default is slot 0.
     fn result(&mut self, slot: Number) {
         self.0.result(Slot(slot.0));
     }

@@ -1,4 +1,4 @@
-//! The search for schedules: scores, the best ones, and candidates where distances count.
+//! The search for schedules: scores, the best schedules, and candidates on a topology.
 
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ use crate::network::Model;
 use crate::schedule::Number;
 use crate::topology::Routes;
 
-/// A schedule of recursive multiplying in its notation, its kind, its time in ps, and how that was found.
+/// A recursive multiplying schedule: notation, kind, time in ps, and the method of its prediction.
 type Row = (String, &'static str, u64, &'static str);
 
 /// Searches the schedules of recursive multiplying on one machine for one size.
@@ -32,7 +32,7 @@ impl ScheduleSearch {
         ScheduleSearch(Flat { model: model.0, bytes: Bytes(size), costs })
     }
 
-    /// The time in ps where all ranks are equally far, and how it was found.
+    /// The time in ps without a topology, and the method of its prediction.
     fn score(&self, notation: &str) -> PyResult<(u64, &'static str)> {
         let notation = Notation::parse(notation);
         let notation =
@@ -41,8 +41,8 @@ impl ScheduleSearch {
         Ok((time.ps(), method.name()))
     }
 
-    /// The best schedules where all ranks are equally far: rows, what the best takes at least in ps, how
-    /// many schedules were scored.
+    /// The best schedules without a topology: rows, the lower bound in ps, and the number of scored
+    /// schedules.
     #[pyo3(signature = (ranks, kinds, *, keep, messages))]
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
     fn best(
@@ -60,8 +60,8 @@ impl ScheduleSearch {
         Ok((rows, best.bound.ps(), best.scored))
     }
 
-    /// Every schedule where all ranks are equally far, best first, in as many threads as there are cores;
-    /// None if there are more than `most`.
+    /// Every schedule without a topology, best first, computed with one thread per core; None if there are
+    /// more than `most`.
     #[pyo3(signature = (ranks, kinds, *, most))]
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
     fn all(
@@ -84,7 +84,7 @@ impl ScheduleSearch {
         }))
     }
 
-    /// Candidates for the best schedule on these routes: notation, kind, and about what it takes in ps.
+    /// Candidates for the best schedule on these routes: notation, kind, and estimated time in ps.
     #[pyo3(signature = (routes, ranks, kinds, *, keep))]
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
     fn orders(
@@ -96,7 +96,7 @@ impl ScheduleSearch {
         keep: usize,
     ) -> PyResult<Vec<(String, &'static str, u64)>> {
         let (ranks, kinds) = (checked(ranks)?, kinds_named(&kinds)?);
-        // The last rank must have a place; then all have.
+        // If the last rank exists, all do.
         routes.inner.try_pair(RankId(ranks - 1), RankId(ranks - 1)).or_raise()?;
         let routed = Routed { routes: &routes.inner, included: self.0.model.serialization() };
         let found = py.detach(|| search::orders(&self.0, &routed, ranks, &kinds, keep));
@@ -126,11 +126,11 @@ pub(crate) fn schedules_of(
 fn enumerated(ranks: u32, kinds: &[Kind], most: usize) -> Option<Vec<Notation>> {
     let mut found = Vec::new();
     for kind in kinds {
-        let room = most.saturating_add(1) - found.len();
+        let space = most.saturating_add(1) - found.len();
         match kind {
-            Kind::Factored => found.extend(schedules::factored(ranks, Order::Ordered).take(room)),
-            Kind::Split => found.extend(schedules::split(ranks, Order::Ordered).take(room)),
-            Kind::Merged => found.extend(schedules::merged(ranks, Order::Ordered).take(room)),
+            Kind::Factored => found.extend(schedules::factored(ranks, Order::Ordered).take(space)),
+            Kind::Split => found.extend(schedules::split(ranks, Order::Ordered).take(space)),
+            Kind::Merged => found.extend(schedules::merged(ranks, Order::Ordered).take(space)),
         }
     }
     (found.len() <= most).then_some(found)
@@ -156,9 +156,9 @@ fn kinds_named(names: &[String]) -> PyResult<Vec<Kind>> {
     let known = Kind::ALL.map(Kind::name);
     if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
         let message =
-            format!("there is no kind of schedule `{name}`: expected one of {}", known.join(", "));
+            format!("unknown kind of schedule `{name}`: expected one of {}", known.join(", "));
         return Err(refuse("AlgorithmError", "argument", &message));
     }
-    let asked = |kind: &Kind| names.iter().any(|name| name == kind.name());
-    Ok(Kind::ALL.into_iter().filter(asked).collect())
+    let requested = |kind: &Kind| names.iter().any(|name| name == kind.name());
+    Ok(Kind::ALL.into_iter().filter(requested).collect())
 }

@@ -1,4 +1,4 @@
-//! Meshes whose flits make several hops in a cycle: what they are made of.
+//! SMART meshes, whose flits make several hops per cycle: their designs and settings.
 
 use pyo3::prelude::*;
 use tutti_noc::FlitError;
@@ -10,16 +10,16 @@ use tutti_noc::smart::{
 use crate::errors::{raised_by_flits, refuse};
 use crate::schedule::Number;
 
-/// A mesh, by the name of its design and what is unlike it.
+/// A mesh: the name of its design and the settings that differ.
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone)]
 pub(crate) struct SmartMesh {
     design: Design,
-    /// With one message class, in which multicasts travel; whoever needs more makes them like it.
+    /// With one message class, which carries multicasts; further classes are copies of it.
     pub(crate) settings: Settings,
 }
 
-/// What a mesh has instead of what its design has, by name.
+/// Settings that override those of the design, by name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct GivenMesh {
@@ -42,7 +42,7 @@ pub(crate) struct GivenMesh {
 }
 
 impl GivenMesh {
-    /// The settings of a design with these instead.
+    /// Returns the settings of a design with these overrides.
     fn over(self, mut settings: Settings) -> PyResult<Settings> {
         let put = |place: &mut u32, given: Option<Number>| {
             *place = given.map_or(*place, |number| number.0);
@@ -75,7 +75,7 @@ impl GivenMesh {
 
 #[pymethods]
 impl SmartMesh {
-    /// The design of that name with what is given instead.
+    /// Returns the design of that name with overrides.
     #[new]
     fn new(design: &str, given: GivenMesh) -> PyResult<SmartMesh> {
         let design = design_of(design).map_err(|error| raised_by_flits(&error))?;
@@ -88,13 +88,13 @@ impl SmartMesh {
         }
     }
 
-    /// How many nodes.
+    /// The number of nodes.
     #[getter]
     fn nodes(&self) -> u32 {
         self.settings.nodes()
     }
 
-    /// All settings as they are, by the keys of files.
+    /// All current settings, by the keys of files.
     fn described(&self) -> Described {
         let settings = &self.settings;
         let Class { vcs, depth, .. } = settings.classes[0];
@@ -142,7 +142,7 @@ impl SmartMesh {
         self.design.build(settings)
     }
 
-    /// Whether it is links of their own between all nodes.
+    /// Whether all nodes have dedicated links.
     pub(crate) fn is_connected(&self) -> bool {
         matches!(self.design.kind, DesignKind::FullyConnected(_))
     }

@@ -80,7 +80,7 @@ impl GivenSmartLoad {
     }
 }
 
-/// As many processes as are needed where each begins one reduction per cycle at most.
+/// The number of processes needed if each starts at most one reduction per cycle.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -88,13 +88,14 @@ impl GivenSmartLoad {
 )]
 fn streams_of(rate: f64) -> PyResult<u32> {
     if !(0.0..=MOST_REDUCTIONS).contains(&rate) {
-        let message = format!("a rate of {rate}: expected 0 to {MOST_REDUCTIONS} per cycle");
+        let message =
+            format!("invalid rate {rate}: expected 0 to {MOST_REDUCTIONS} reductions per cycle");
         return Err(refuse("TrafficError", "chance", &message));
     }
     Ok((rate.ceil() as u32).max(1))
 }
 
-/// Reductions begun per cycle at most; a mesh takes about one.
+/// The most reductions started per cycle; a mesh sustains about one.
 const MOST_REDUCTIONS: f64 = 64.0;
 
 fn unknown(what: &str, text: &str, expected: &str) -> PyErr {
@@ -125,14 +126,14 @@ impl SmartCase {
         Ok(case)
     }
 
-    /// For each load what no mesh can better: messages per cycle, and hops; none where it is not known.
+    /// The bounds for each load: messages per cycle, and hops; None where unknown.
     fn ideals(&self) -> Vec<Option<(f64, f64)>> {
         let Settings { columns, rows, .. } = self.settings;
         let of = |load| ideal(load, columns, rows).map(|ideal| (ideal.throughput, ideal.hops));
         self.loads.iter().map(of).collect()
     }
 
-    /// What happens in the first so many cycles: events, and the packets that were sent.
+    /// The trace of the first cycles: events, and the packets sent.
     fn watch(&self, py: Python<'_>, cycles: u64) -> PyResult<(Vec<GivenEvent>, Vec<GivenSent>)> {
         if self.mesh.is_connected() {
             let message = "a fully connected fabric has no routers that could be watched";
@@ -161,7 +162,7 @@ impl MeasurementCase for SmartCase {
     }
 }
 
-/// The half width of the 95 % confidence interval of the mean of independent values.
+/// The 95 % CI half-width of the mean of independent values.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
 pub(crate) fn half_width(values: Vec<f64>) -> f64 {

@@ -1,5 +1,5 @@
-//! Work in threads while Python listens for Ctrl-C: one piece, or many at once with each result to Python as
-//! soon as it is there.
+//! Work in threads while Python handles Ctrl-C: one item, or many with each result passed to Python as soon
+//! as it is complete.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -10,20 +10,20 @@ use rayon::prelude::*;
 
 use crate::schedule::Number;
 
-/// How often a long computation looks whether Ctrl-C was pressed.
+/// The interval at which a long computation checks for Ctrl-C.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
-/// Works on all items in so many threads (0: as many as there are cores), the first ones first, and hands
-/// each result to `tell` with the item's index, in no particular order. Stops early when `tell` fails or
-/// Ctrl-C is pressed; `work` is told to by its second argument.
+/// Processes all items in `threads` threads (0: one per core), in order, and passes each result with its index
+/// to `deliver`, in completion order. Stops early when `deliver` fails or Ctrl-C is pressed; `work` must then
+/// return when its second argument is set.
 pub(crate) fn each_in_threads<T: Sync, R: Send>(
     py: Python<'_>,
     items: &[T],
     Number(threads): Number,
     work: impl Fn(&T, &AtomicBool) -> R + Sync,
-    tell: impl Fn(Python<'_>, usize, R) -> PyResult<()> + Sync,
+    deliver: impl Fn(Python<'_>, usize, R) -> PyResult<()> + Sync,
 ) -> PyResult<()> {
-    // More threads than items would only be started.
+    // Avoids starting idle threads.
     let threads = (threads as usize).min(items.len().max(1));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| {
@@ -39,27 +39,27 @@ pub(crate) fn each_in_threads<T: Sync, R: Send>(
                     let items = items.par_iter().enumerate().with_max_len(1);
                     items.for_each_with(sender, |sender, (index, item)| {
                         if !stop.load(Ordering::Relaxed) {
-                            // The receiver is gone only when it has stopped everything.
+                            // The receiver is dropped only after it has stopped all work.
                             _ = sender.send((index, work(item, stop)));
                         }
                     });
                 });
             });
-            let heard = hear(&receiver, &tell);
+            let result = deliver_all(&receiver, &deliver);
             stop.store(true, Ordering::Relaxed);
-            heard
+            result
         })
     })
 }
 
-/// Hands results on until all are there.
-fn hear<R>(
+/// Passes on results until all are complete.
+fn deliver_all<R>(
     receiver: &mpsc::Receiver<(usize, R)>,
-    tell: &impl Fn(Python<'_>, usize, R) -> PyResult<()>,
+    deliver: &impl Fn(Python<'_>, usize, R) -> PyResult<()>,
 ) -> PyResult<()> {
     loop {
         match receiver.recv_timeout(LOOK) {
-            Ok((index, result)) => Python::attach(|py| tell(py, index, result))?,
+            Ok((index, result)) => Python::attach(|py| deliver(py, index, result))?,
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
         }
@@ -67,7 +67,7 @@ fn hear<R>(
     }
 }
 
-/// Runs something in a thread of its own, and tells it to stop when Ctrl-C is pressed.
+/// Runs `work` in a separate thread, and stops it when Ctrl-C is pressed.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> T + Send,
@@ -76,7 +76,7 @@ pub(crate) fn watched<T: Send>(
     py.detach(|| {
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel(1);
-            // The receiver is gone only when it has stopped everything.
+            // The receiver is dropped only after it has stopped all work.
             scope.spawn(move || _ = sender.send(work(stop)));
             loop {
                 match receiver.recv_timeout(LOOK) {
@@ -84,7 +84,7 @@ pub(crate) fn watched<T: Send>(
                     Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())
                         .inspect_err(|_| stop.store(true, Ordering::Relaxed))?,
                     Err(mpsc::RecvTimeoutError::Disconnected) => {
-                        // The thread has panicked, and the end of the scope passes that on.
+                        // The thread has panicked; the scope propagates the panic.
                         return Err(pyo3::exceptions::PyRuntimeError::new_err("no result"));
                     }
                 }

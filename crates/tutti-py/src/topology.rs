@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use tutti_analysis::bound::Way;
+use tutti_analysis::bound::GraphBound;
 use tutti_network::packet::Choice;
 use tutti_schedule::algorithm::bound::{by_links, most_loaded};
 use tutti_schedule::collective::Collective;
@@ -29,7 +29,7 @@ pub(crate) fn format_length(um: u64) -> String {
     Length::from_um(um).to_string()
 }
 
-/// What a link is like: time per byte, latency in ps, length in um.
+/// The parameters of a link: time per byte, latency in ps, length in um.
 type Parameters = (TimePerByte, u64, Option<u64>);
 
 fn parameters((rate, latency_ps, length_um): Parameters) -> LinkParameters {
@@ -40,16 +40,16 @@ fn parameters((rate, latency_ps, length_um): Parameters) -> LinkParameters {
     }
 }
 
-/// A line of the registry.
+/// An entry of the registry of topology families.
 #[pyclass(frozen, get_all, module = "tutti._core")]
 pub(crate) struct TopologyFamily {
-    /// Its name in the notation `name:argument`.
+    /// The name in the notation `name:argument`.
     name: &'static str,
-    /// One sentence for lists.
+    /// A summary of one sentence.
     summary: &'static str,
-    /// What follows the colon.
+    /// The argument after the colon.
     argument: &'static str,
-    /// A small instance.
+    /// An example.
     example: &'static str,
 }
 
@@ -60,7 +60,7 @@ impl TopologyFamily {
     }
 }
 
-/// Every family there is, in the order of the registry.
+/// Every family, in the order of the registry.
 #[pyfunction]
 pub(crate) fn topology_families() -> Vec<TopologyFamily> {
     let line = |entry: &tutti_topology::Entry| TopologyFamily {
@@ -72,7 +72,7 @@ pub(crate) fn topology_families() -> Vec<TopologyFamily> {
     tutti_topology::REGISTRY.iter().map(line).collect()
 }
 
-/// The kinds of link in `notation` whose parameters may differ, in order.
+/// The link classes of `notation`, in order.
 #[pyfunction]
 pub(crate) fn topology_link_classes(notation: &str) -> PyResult<Vec<String>> {
     tutti_topology::parse(notation).or_raise().map(|family| family.link_classes())
@@ -95,8 +95,8 @@ impl Topology {
         built.or_raise().map(|inner| Topology { inner: Arc::new(inner) })
     }
 
-    /// Builds a graph from its vertices and links. NPUs come first and are the vertices 0, 1, ...; then
-    /// the others, each with its kind; a link names vertices by number.
+    /// Builds a graph from vertices and links. NPUs are the vertices 0, 1, ...; the other vertices follow,
+    /// each with its kind. Links refer to vertices by number.
     #[staticmethod]
     fn from_links(
         py: Python<'_>,
@@ -130,7 +130,7 @@ impl Topology {
         self.inner.name()
     }
 
-    /// How many NPUs, hence ranks, there are.
+    /// The number of NPUs, hence of ranks.
     #[getter]
     fn ranks(&self) -> u32 {
         self.inner.npus()
@@ -142,13 +142,13 @@ impl Topology {
         self.inner.vertices().map(vertex).collect()
     }
 
-    /// How many links there are.
+    /// The number of links.
     #[getter]
     fn link_count(&self) -> usize {
         self.inner.link_count()
     }
 
-    /// Every link: where from, where to, time per byte, latency in ps, length in um.
+    /// Every link: source, destination, time per byte, latency in ps, length in um.
     fn links(&self) -> Vec<(u32, u32, TimePerByte, u64, Option<u64>)> {
         let link = |id| {
             let tutti_topology::Link { from, to, parameters } = self.inner.link(id);
@@ -170,7 +170,7 @@ impl Topology {
         Some((grid.sizes().to_vec(), grid.wraps()))
     }
 
-    /// The least time per byte of a collective's size that the links allow its first `ranks` NPUs.
+    /// Lower bound due to the links, per byte of a collective's size, on the first `ranks` NPUs.
     #[pyo3(signature = (collective, ranks, *, root=Number(0)))]
     #[pyo3(text_signature = "($self, collective, ranks, *, root=0)")]
     fn bound_by_links(
@@ -208,7 +208,7 @@ impl Topology {
 
 fn no_such_kind(kind: &str) -> PyErr {
     let known = [VertexKind::Switch.name(), VertexKind::Router.name()].join(", ");
-    let message = format!("there is no kind of vertex `{kind}`: expected one of {known}");
+    let message = format!("unknown kind of vertex `{kind}`: expected one of {known}");
     refuse("TopologyError", "attribute", &message)
 }
 
@@ -223,13 +223,13 @@ pub(crate) struct TopologyFacts {
     routers: u64,
     /// One-directional links.
     links: u64,
-    /// The fewest and the most links that leave an NPU.
+    /// Minimum and maximum out-degree of the NPUs.
     npu_degree: (u64, u64),
-    /// The most links that leave a switch or router.
+    /// Maximum out-degree of switches and routers.
     radix: u64,
-    /// The most hops on a shortest path between two NPUs.
+    /// The diameter in hops between NPUs.
     diameter: u32,
-    /// The fewest links, in one direction, between two halves of the NPUs, where known.
+    /// The bisection in one-directional links, if known.
     bisection_links: Option<u64>,
 }
 
@@ -240,92 +240,94 @@ pub(crate) struct Wire {
     latency_ps: u64,
     /// The time per byte of the slowest link; zero from a rank to itself.
     bottleneck: TimePerByte,
-    /// How many links it crosses.
+    /// The number of hops.
     hops: u32,
 }
 
-/// How packets choose their way, and what they know of the graph.
+/// The distances and the algorithm of per-packet routing.
 pub(crate) type Choosing = (Arc<tutti_topology::Distances>, Choice);
 
-/// The routes between all ranks of a topology, or a rule by which packets choose among them.
+/// The routes between all ranks of a topology, or a per-packet routing algorithm.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct Routes {
-    /// One route a pair; minimal ones where packets choose.
+    /// One route per pair; minimal routes for per-packet routing.
     pub(crate) inner: Arc<tutti_topology::Routes>,
-    pub(crate) ways: Arc<Ways>,
+    pub(crate) graph_bounds: Arc<GraphBounds>,
     pub(crate) choosing: Option<Choosing>,
 }
 
 impl Routes {
     fn of(inner: tutti_topology::Routes) -> Routes {
-        Routes { inner: Arc::new(inner), ways: Arc::default(), choosing: None }
+        Routes { inner: Arc::new(inner), graph_bounds: Arc::default(), choosing: None }
     }
 }
 
 /// A collective with its root, a rank count, and whether links are shared.
-type Asked = (&'static str, Option<u32>, u32, bool);
+type BoundKey = (&'static str, Option<u32>, u32, bool);
 
-/// What the graph adds to lower bounds, found once for each question.
+/// The contribution of the graph to lower bounds, cached per key.
 #[derive(Default)]
-pub(crate) struct Ways(Mutex<BTreeMap<Asked, Way>>);
+pub(crate) struct GraphBounds(Mutex<BTreeMap<BoundKey, GraphBound>>);
 
-impl Ways {
+impl GraphBounds {
     pub(crate) fn of(
         &self,
         topology: &tutti_topology::Topology,
         collective: Collective,
         ranks: u32,
         shared: bool,
-    ) -> Way {
+    ) -> GraphBound {
         let root = collective.root().map(|root| root.0);
-        let asked = (collective.name(), root, ranks, shared);
-        // A way is the same whoever finds it, so a poisoned lock is as good as any.
+        let key = (collective.name(), root, ranks, shared);
+        // Bounds are deterministic, so the cache of a poisoned lock is valid.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(asked).or_insert_with(|| Way::through(topology, collective, ranks, shared))
+        *known
+            .entry(key)
+            .or_insert_with(|| GraphBound::through(topology, collective, ranks, shared))
     }
 }
 
 #[pymethods]
 impl Routes {
-    /// Fewest hops, then least latency, then lowest link ids.
+    /// Minimum hops, then latency, then link ids.
     #[staticmethod]
     fn shortest_path(topology: &Topology) -> Routes {
         Routes::of(tutti_topology::Routes::shortest_path(Arc::clone(&topology.inner)))
     }
 
-    /// In a mesh or torus, one dimension after the other.
+    /// Dimension-order routing in a mesh or torus.
     #[staticmethod]
     fn dimension_order(topology: &Topology) -> PyResult<Routes> {
         let routes = tutti_topology::Routes::dimension_order(Arc::clone(&topology.inner));
         routes.or_raise().map(Routes::of)
     }
 
-    /// In a dragonfly, the shortest path with at most one global link.
+    /// Minimal routing in a dragonfly, with at most one global link.
     #[staticmethod]
     fn minimal(topology: &Topology) -> PyResult<Routes> {
         let routes = tutti_topology::Routes::minimal(Arc::clone(&topology.inner));
         routes.or_raise().map(Routes::of)
     }
 
-    /// In a fat tree, up by the digits of the destination's number.
+    /// Destination-based up/down routing in a fat tree (d-mod-k).
     #[staticmethod]
     fn d_mod_k(topology: &Topology) -> PyResult<Routes> {
         let routes = tutti_topology::Routes::d_mod_k(Arc::clone(&topology.inner));
         routes.or_raise().map(Routes::of)
     }
 
-    /// At every vertex one of the links with the fewest hops to go, by a hash of pair and seed.
+    /// ECMP: at every vertex one of the minimal links, by a hash of pair and seed.
     #[staticmethod]
     fn ecmp(topology: &Topology, seed: u64) -> Routes {
         Routes::of(tutti_topology::Routes::ecmp(Arc::clone(&topology.inner), seed))
     }
 
-    /// Packets choose their way: `adaptive`, `valiant` or `ugal`.
+    /// Per-packet routing: `adaptive`, `valiant` or `ugal`.
     #[staticmethod]
     fn chosen(topology: &Topology, choice: &str) -> PyResult<Routes> {
         let Some(choice) = Choice::from_name(choice) else {
             let known = Choice::ALL.map(Choice::name).join(", ");
-            let message = format!("packets cannot choose by `{choice}`: expected one of {known}");
+            let message = format!("unknown per-packet routing `{choice}`: expected one of {known}");
             return Err(refuse("TopologyError", "argument", &message));
         };
         let graph = || Arc::clone(&topology.inner);
@@ -345,13 +347,13 @@ impl Routes {
         Ok(Routes { choosing, ..Routes::of(routes) })
     }
 
-    /// The name of the rule by which packets choose; None where each pair has one route.
+    /// The name of the per-packet routing; None for fixed routes.
     #[getter]
     fn choice(&self) -> Option<&'static str> {
         self.choosing.as_ref().map(|(_, choice)| choice.name())
     }
 
-    /// By a table of (vertex, destination rank, link).
+    /// Routes from a table of (vertex, destination rank, link).
     #[staticmethod]
     fn next_hops(topology: &Topology, hops: Vec<(u32, u32, u32)>) -> PyResult<Routes> {
         let hops = hops.into_iter().map(|(at, destination, link)| Hop {
@@ -363,7 +365,7 @@ impl Routes {
         routes.or_raise().map(Routes::of)
     }
 
-    /// By a path of links for every pair of ranks.
+    /// Routes from a path of links per pair of ranks.
     #[staticmethod]
     fn paths(topology: &Topology, paths: Vec<(u32, u32, Vec<u32>)>) -> PyResult<Routes> {
         let paths = paths.into_iter().map(|(from, to, links)| {
@@ -373,12 +375,12 @@ impl Routes {
         routes.or_raise().map(Routes::of)
     }
 
-    /// Takes paths for some pairs, each as the ranks from its source to its destination. Other pairs take
-    /// the shortest path. Packets share parallel links.
+    /// Routes from paths for some pairs, each the ranks from source to destination; shortest paths for the
+    /// others. Packets share parallel links between two ranks.
     #[staticmethod]
     fn node_paths(topology: &Topology, paths: Vec<(u32, u32, Vec<u32>)>) -> PyResult<Routes> {
-        let paths = paths.into_iter().map(|(from, to, nodes)| {
-            (RankId(from), RankId(to), nodes.into_iter().map(RankId).collect())
+        let paths = paths.into_iter().map(|(from, to, passed)| {
+            (RankId(from), RankId(to), passed.into_iter().map(RankId).collect())
         });
         let routes = tutti_topology::Routes::node_paths(Arc::clone(&topology.inner), paths);
         routes.or_raise().map(Routes::of)
@@ -395,13 +397,13 @@ impl Routes {
         Ok(path.into_iter().map(|link| link.0).collect())
     }
 
-    /// The time per byte of the size for which a schedule keeps its most loaded link busy.
+    /// Time per byte of the size for which a schedule occupies its most loaded link.
     fn most_loaded(&self, py: Python<'_>, schedule: &Schedule) -> PyResult<TimePerByte> {
         let busy = py.detach(|| most_loaded(&*schedule.inner, &self.inner));
         busy.or_raise().map(TimePerByte)
     }
 
-    /// What the way from one rank to another comes to.
+    /// Latency, bottleneck and hops of the path from one rank to another.
     fn pair(&self, source: u32, destination: u32) -> PyResult<Wire> {
         let wire = self.inner.try_pair(RankId(source), RankId(destination)).or_raise()?;
         let bottleneck = TimePerByte(wire.bottleneck);

@@ -21,7 +21,7 @@ use crate::schedule::Number;
 use crate::threads::watched;
 use crate::units::TimePerByte;
 
-/// How long work takes that is bound by arithmetic or by memory, in picoseconds, and by which.
+/// The roofline time of work in picoseconds, and whether arithmetic or memory bounds it.
 #[pyfunction]
 pub(crate) fn roofline_time(
     flops: u64,
@@ -50,7 +50,7 @@ pub(crate) fn systolic_cycles(
         "input_stationary" => Dataflow::InputStationary,
         other => {
             let known = "output_stationary, weight_stationary, input_stationary";
-            let message = format!("there is no dataflow `{other}`: expected one of {known}");
+            let message = format!("unknown dataflow `{other}`: expected one of {known}");
             return Err(refuse("WorkloadError", "unknown_dataflow", &message));
         }
     };
@@ -120,17 +120,16 @@ pub(crate) struct GivenEmbedding {
     background: bool,
 }
 
-/// A pipeline: stages, micro-batches, what is handed on.
+/// A pipeline: stages, micro-batches, message between stages.
 type GivenPipeline = (Number, Number, GivenTransfer);
 
 /// A task: (kind, layer, pass, iteration, picoseconds, bytes or times).
 type TaskRow<'a> = (&'static str, &'a str, &'static str, u32, u64);
 
-/// A task: its name, picoseconds and whether in the background, or what is handed over, and the tasks it
-/// waits for.
+/// A task: its name, picoseconds and whether in the background, or its collective, and its dependencies.
 type GivenTask = (String, (u64, bool), Option<GivenTransfer>, Vec<u32>);
 
-/// What every NPU does.
+/// The program of every NPU.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct TrainingProgram(Program);
 
@@ -172,10 +171,10 @@ impl TrainingProgram {
         made(&plan)
     }
 
-    /// One collective and nothing else.
+    /// A single collective.
     #[staticmethod]
-    fn alone(asked: GivenTransfer) -> PyResult<TrainingProgram> {
-        let transfer = transfer(asked)?;
+    fn alone(requested: GivenTransfer) -> PyResult<TrainingProgram> {
+        let transfer = transfer(requested)?;
         let name = "alone".to_owned();
         made(&TrainingLoop {
             layers: vec![Layer { name, after_weight_gradient: Some(transfer), ..Layer::default() }],
@@ -188,7 +187,7 @@ impl TrainingProgram {
         })
     }
 
-    /// Of tasks and what each of them waits for; names are those of the tasks.
+    /// A program from tasks with their dependencies and names.
     #[staticmethod]
     fn of_tasks(tasks: Vec<GivenTask>) -> PyResult<TrainingProgram> {
         let mut names = Vec::with_capacity(tasks.len());
@@ -232,17 +231,17 @@ fn made(plan: &TrainingLoop) -> PyResult<TrainingProgram> {
     })
 }
 
-/// How collectives of a training run are carried, by name; sizes in bytes.
+/// How collectives of a training run are executed, by name; sizes in bytes.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct GivenCarriage {
     chunk: u64,
     message: u64,
-    /// Into how many chunks a collective is cut, however large it is.
+    /// The number of chunks of a collective of any size.
     parts: Option<u32>,
     order: String,
     every_npu: bool,
-    /// Picoseconds; 0 where nothing is watched over time.
+    /// Length of a window in picoseconds; 0 without time series.
     window: u64,
 }
 
@@ -266,13 +265,13 @@ fn order(name: &str) -> PyResult<Order> {
         "fifo" => Ok(Order::Fifo),
         "lifo" => Ok(Order::Lifo),
         other => {
-            let message = format!("there is no order `{other}`: expected `lifo` or `fifo`");
+            let message = format!("unknown order `{other}`: expected `lifo` or `fifo`");
             Err(refuse("WorkloadError", "unknown_order", &message))
         }
     }
 }
 
-/// Runs a program on every NPU of a torus; with `each`, what each NPU does instead.
+/// Runs a program on every NPU of a torus; `each` overrides it with one program per NPU.
 #[pyfunction]
 #[pyo3(signature = (program, torus, endpoint, carriage, each=Vec::new()))]
 pub(crate) fn simulate_training(
@@ -298,26 +297,26 @@ fn run_raised(error: TrainingRunError) -> PyErr {
     }
 }
 
-/// What a collective alone asks of an NPU: the least time it can take, the way of its shortest chunk, the
-/// work of each server, the work of each link, in picoseconds.
+/// The lower bound of a collective alone in picoseconds: the bound, the latency of its shortest chunk, the busy
+/// time of each server, the busy time of each link.
 type LimitRow = (u64, u64, Vec<(&'static str, u64)>, Vec<u64>);
 
 /// The lower bound of a collective alone.
 #[pyfunction]
 pub(crate) fn collective_limit(
-    asked: GivenTransfer,
+    requested: GivenTransfer,
     torus: &Torus,
     endpoint: &Endpoint,
     carriage: GivenCarriage,
 ) -> PyResult<LimitRow> {
     let fabric = carriage.fabric(torus, endpoint)?;
-    let limit = fabric.limit(transfer(asked)?).map_err(run_raised)?;
+    let limit = fabric.limit(transfer(requested)?).map_err(run_raised)?;
     let servers = limit.servers.iter().map(|(name, time)| (*name, time.ps())).collect();
     let links = limit.links.iter().map(|time| time.ps()).collect();
     Ok((limit.time().ps(), limit.latency.ps(), servers, links))
 }
 
-/// What a training run leaves; times in picoseconds.
+/// The result of a training run; times in picoseconds.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct TrainingRecord(TrainingOutcome);
 
@@ -334,26 +333,26 @@ fn ps(windows: &Windows) -> Vec<u64> {
 
 #[pymethods]
 impl TrainingRecord {
-    /// When all was done.
+    /// The completion time.
     #[getter]
     fn end_ps(&self) -> u64 {
         self.0.end.ps()
     }
 
-    /// How many NPUs were simulated.
+    /// The number of simulated NPUs.
     #[getter]
     fn npus(&self) -> usize {
         self.0.npus.len()
     }
 
-    /// Where the time of an NPU went: compute, overlap, exposed, idle.
+    /// The breakdown of an NPU's time: compute, overlap, exposed, idle.
     #[pyo3(signature = (npu=0))]
     fn breakdown(&self, npu: usize) -> PyResult<(u64, u64, u64, u64)> {
         let Breakdown { compute, overlap, exposed, idle } = self.npu(npu)?.breakdown;
         Ok((compute.ps(), overlap.ps(), exposed.ps(), idle.ps()))
     }
 
-    /// When each iteration of an NPU was done.
+    /// The completion time of each iteration of an NPU.
     #[pyo3(signature = (npu=0))]
     fn iterations(&self, npu: usize) -> PyResult<Vec<u64>> {
         Ok(self.npu(npu)?.iterations.iter().map(|time| time.ps()).collect())
@@ -366,13 +365,13 @@ impl TrainingRecord {
         Ok(spans.map(|span| (span.task.0, span.start.ps(), span.end.ps())).collect())
     }
 
-    /// What the servers of an NPU's endpoint did.
+    /// The utilisation of the servers of an NPU's endpoint.
     #[pyo3(signature = (npu=0))]
     fn servers(&self, npu: usize) -> PyResult<Vec<ServerRow>> {
         Ok(self.npu(npu)?.servers.iter().map(|(name, used)| server_row(name, used)).collect())
     }
 
-    /// What the links of an NPU did, named by ring and way round.
+    /// The utilisation of the links of an NPU, named by ring and direction.
     #[pyo3(signature = (npu=0))]
     fn links(&self, npu: usize) -> PyResult<Vec<ServerRow>> {
         let name =
@@ -381,7 +380,7 @@ impl TrainingRecord {
         Ok(links.map(|(at, used)| server_row(&name(at), used)).collect())
     }
 
-    /// Why chunks and pieces of an NPU waited, besides for servers: (cause, picoseconds, times).
+    /// The stalls of chunks and packets of an NPU, except for servers: (cause, picoseconds, count).
     #[pyo3(signature = (npu=0))]
     fn stalls(&self, npu: usize) -> PyResult<Vec<(&'static str, u64, u64)>> {
         let stalls = self.npu(npu)?.stalls.iter();
@@ -399,7 +398,7 @@ impl TrainingRecord {
         (ps(&self.0.links), ps(&self.0.computing))
     }
 
-    /// In how much of each window the endpoints that were simulated had a chunk.
+    /// The time within each window in which the simulated endpoints had a chunk.
     fn active_over_time(&self) -> Vec<u64> {
         ps(&self.0.active)
     }
@@ -409,7 +408,8 @@ impl TrainingRecord {
     fn npu(&self, npu: usize) -> PyResult<&NpuRecord> {
         self.0.npus.get(npu).ok_or_else(|| {
             let simulated = self.0.npus.len();
-            let message = format!("NPU {npu} was not simulated: expected 0 to {}", simulated - 1);
+            let message =
+                format!("NPU {npu} was not simulated: expected an NPU from 0 to {}", simulated - 1);
             refuse("WorkloadError", "no_such_npu", &message)
         })
     }

@@ -1,8 +1,8 @@
 //! How fast the engine and the verifier are: `cargo bench --bench spine [-- PART OF A NAME ...]`.
 //!
-//! Each case runs several times in a process of its own, so that its peak memory is its own. Written is a
-//! line per run: case, aim, run, messages, seconds, peak MiB, with tabs between; `benchmarks/run.py` makes
-//! a table of it. Nothing here passes or fails.
+//! Each case runs several times in a separate process, so that its peak memory is measured separately. Each run
+//! writes a line of tab-separated fields: case, aim, run, messages, seconds, peak MiB. `benchmarks/run.py`
+//! makes a table of them. There are no pass criteria.
 #![expect(clippy::print_stdout, reason = "its output is data")]
 #![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
 
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use tutti_analysis::search::{Effort, Flat, best};
 use tutti_engine::{Conditions, LocalCosts, Ranks, Silent, Simulation};
-use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{Distribution, Noise};
 use tutti_network::{LogGP, MessageModel, Model, PipeliningPostal};
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring, routing};
@@ -205,7 +205,7 @@ fn packets(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
             .expect("is a model");
     let costs = LocalCosts::FREE;
     let conditions = Conditions::default();
-    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets, Ends::FREE);
+    let mut fabric = PacketNetwork::new(PacketRouting::Routed(&routes), packets, Ends::FREE);
     Simulation { schedule: &*schedule, layout, model: &model, costs, conditions }
         .run_through(&mut fabric, &AtomicBool::new(false), &mut Silent)
         .expect("finishes");
@@ -293,9 +293,9 @@ fn peak_mib() -> f64 {
 /// One line per run; the first, which warms up, has none.
 fn measure(case: &Case) {
     for run in 0..=case.runs {
-        let begin = Instant::now();
+        let start = Instant::now();
         let messages = (case.work)();
-        let seconds = begin.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         if run > 0 {
             let Case { name, aim, .. } = case;
             println!("{name}\t{aim}\t{run}\t{messages}\t{seconds}\t{:.1}", peak_mib());
@@ -304,16 +304,17 @@ fn measure(case: &Case) {
 }
 
 fn main() {
-    let wanted: Vec<String> =
+    let selected: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
-    if let [only] = &wanted[..]
+    if let [only] = &selected[..]
         && let Some(case) = CASES.iter().find(|case| case.name == only)
     {
         return measure(case);
     }
     let this = std::env::current_exe().expect("a running program has a path");
-    let chosen =
-        |case: &&Case| wanted.is_empty() || wanted.iter().any(|w| case.name.contains(w.as_str()));
+    let chosen = |case: &&Case| {
+        selected.is_empty() || selected.iter().any(|w| case.name.contains(w.as_str()))
+    };
     for case in CASES.iter().filter(chosen) {
         let status = Command::new(&this).arg(case.name).status().expect("runs itself");
         assert!(status.success(), "{} failed", case.name);

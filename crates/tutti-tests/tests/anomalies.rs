@@ -1,4 +1,4 @@
-//! Scheduling anomalies: runs that become faster when something in their way becomes slower. Pinned where they are
+//! Scheduling anomalies: runs that become faster when a component becomes slower. Pinned where they are
 //! genuine (`docs/models/README.md`, "Scheduling anomalies"), and excluded where nothing queues.
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 use tutti_engine::{Conditions, LocalCosts, MessageRecord, Simulation, TimelineProbe};
-use tutti_network::packet::{Ends, PacketNetwork, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, PacketRouting};
 use tutti_network::{Carrier, LogGP, Model, PipeliningPostal, Postal, Uncontended};
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring, routing};
 use tutti_schedule::algorithm::build;
@@ -77,8 +77,11 @@ fn packets_that_come_later_to_a_link_let_those_pass_that_more_depends_on() {
     let schedule = relay(310_000);
     let [(before, first), (after, second)] = [300_000, 315_000].map(|alpha| {
         let model = postal(alpha);
-        let mut fabric =
-            PacketNetwork::new(Ways::Routed(&routes), packets(1000, 8000), Ends::of(&model));
+        let mut fabric = PacketNetwork::new(
+            PacketRouting::Routed(&routes),
+            packets(1000, 8000),
+            Ends::of(&model),
+        );
         run(&schedule, 1000, &model, &mut fabric)
     });
     assert_eq!((arrival(&first, 0, 2), arrival(&first, 1, 2)), (800_000, 900_000));
@@ -115,10 +118,10 @@ fn over_flits_of(
     run(schedule, size, model, &mut carrier)
 }
 
-/// The same in flits: with one VC, the packet that comes to the link first has it to itself. A message alone takes 203
-/// cycles: 100 flits over two links of 50 cycles and a router of 3. alpha = 300 ns: rank 0's is there at 803, rank 1's
-/// 101 cycles later, and with rank 3 at 904 + 300 + 203. alpha = 315 ns: rank 1's is there at 625 + 203 = 828, and with
-/// rank 3 at 828 + 315 + 203.
+/// The same in flits: with one VC, the packet that arrives first at the link occupies it. A message alone takes 203
+/// cycles: 100 flits over two links of 50 cycles and a router of 3. With alpha = 300 ns, rank 0's message arrives at
+/// 803, rank 1's 101 cycles later, and the one to rank 3 at 904 + 300 + 203. With alpha = 315 ns, rank 1's message
+/// arrives at 625 + 203 = 828, and the one to rank 3 at 828 + 315 + 203.
 #[test]
 fn flits_that_come_later_to_a_link_let_those_pass_that_more_depends_on() {
     let schedule = relay(310_000);
@@ -179,7 +182,7 @@ proptest! {
             let model = PipeliningPostal { alpha_p: ps(alpha_p), alpha_r: ps(alpha_r), beta }.checked().unwrap();
             let model = Model::PipeliningPostal(model);
             let routes = routes("ring:4", &[link(flit_ps / 10, 50)]);
-            let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets(256, 2048), Ends::of(&model));
+            let mut fabric = PacketNetwork::new(PacketRouting::Routed(&routes), packets(256, 2048), Ends::of(&model));
             let over_packets = run(&*schedule, 4 * size, &model, &mut fabric).0;
             [over_packets, over_flits_of(&*schedule, ("ring:4", flit_ps), 4 * size, &model).0]
         };

@@ -14,10 +14,10 @@ use tutti_units::{Bytes, Time, TimePerByte};
 
 const RANKS: &[u32] = &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 15, 16, 17, 24, 27, 31, 32, 48, 64];
 
-/// Algorithms without a closed form; the engine is held against its slow twin for them all the same.
+/// Algorithms without a closed form; the engine is compared with its reference model for them, too.
 const WITHOUT: &[&str] = &["concentrated_multi_tree"];
 
-/// Notations beside each algorithm's own default; those that do not fit a rank count are passed over.
+/// Notations in addition to each default; those invalid for a rank count are skipped.
 const NOTATIONS: &[&str] = &[
     "bruck:2",
     "bruck:3",
@@ -71,7 +71,7 @@ fn costs() -> LocalCosts {
     LocalCosts { gamma, reduce_overhead: Time::parse("13 ns").unwrap(), copy: TimePerByte::ZERO }
 }
 
-/// The closed form and the engine's answer; `None` where there is no closed form.
+/// The closed form and the engine's result; `None` without a closed form.
 fn both(
     notation: &str,
     collective: Collective,
@@ -90,7 +90,7 @@ fn both(
     Some((expected, run.run().unwrap().completion_time()))
 }
 
-/// How often each notation was held against each model, and every disagreement.
+/// How often each notation was compared on each model, and every difference.
 #[derive(Default)]
 struct Tally {
     checked: BTreeMap<(&'static str, &'static str), u32>,

@@ -23,7 +23,7 @@ fn record(schedule: &dyn Schedule, size: u64, model: &Model, seed: u64) -> (Outc
     (outcome, timeline)
 }
 
-/// Bytes per (sender, receiver) as the schedule says, without running it.
+/// Bytes per (sender, receiver) of the schedule, without simulation.
 fn bytes_by_pair(schedule: &dyn Schedule, size: u64, sent: bool) -> BTreeMap<(u32, u32), u64> {
     let layout = Layout::of(schedule.shape(), Bytes(size), 8).unwrap();
     let mut bytes = BTreeMap::new();
@@ -133,7 +133,7 @@ fn same_input_same_bits_on_any_number_of_threads() {
     assert!(once.0.completion_time() > Time::ZERO);
 }
 
-/// A slow rank's local work takes its nominal time over its speed; nobody else's changes.
+/// A slow rank's local work takes its nominal time over its speed; that of the others is unchanged.
 #[test]
 fn a_rank_at_half_speed_folds_twice_as_long() {
     let schedule = algorithm::build("ring", Collective::AllReduce, 4).unwrap();

@@ -1,4 +1,4 @@
-//! A run that cannot finish is an error that says who waits for whom; so is one that moves nothing.
+//! Runs that cannot finish are errors that name the blocked ranks and their peers; so are runs without messages.
 
 use std::sync::atomic::AtomicBool;
 use tutti_tests::model;
@@ -35,13 +35,13 @@ fn a_cycle_of_waiting_ranks_is_named() {
     assert_eq!(error, EngineError::Deadlock { waiting, stuck: 2, ranks: 3 });
     assert_eq!(
         error.to_string(),
-        "the simulation cannot finish: 2 of 3 ranks wait for ever: rank 0 in step 0 waits for rank 1; \
+        "the simulation cannot finish: 2 of 3 ranks are blocked forever: rank 0 in step 0 waits for rank 1; \
          rank 1 in step 0 waits for rank 0"
     );
 }
 
 #[test]
-fn a_message_that_nobody_receives_is_an_error() {
+fn a_message_that_no_rank_receives_is_an_error() {
     let mut builder = Explicit::builder(Collective::Barrier, 2, 1);
     builder.send(RankId(0), RankId(1), Slot::DATA, ALL);
     let error = run(&builder.build().unwrap()).unwrap_err();
@@ -85,7 +85,7 @@ fn a_payload_in_other_chunks_than_the_schedules_is_an_error() {
 }
 
 #[test]
-fn a_run_that_somebody_stops_says_so() {
+fn a_stopped_run_reports_it() {
     let schedule = algorithm::build("ring", Collective::AllReduce, 8).unwrap();
     let model = model(&("logp", &[("L", "1 us"), ("o", "1 us"), ("g", "1 us")]));
     let layout = Layout::of(schedule.shape(), Bytes(64), 8).unwrap();

@@ -1,6 +1,6 @@
-//! One message from first principles: what it takes is written out here in picoseconds, for every model and for
-//! sizes from zero, and shares nothing with the closed forms, the engine or its oracle. And what must hold
-//! whatever the numbers: no message is faster for being longer, or for anything in its way being slower.
+//! One message from first principles: its time is computed here in picoseconds, for every model and for sizes from
+//! zero, independently of the closed forms, the engine and its reference model. Properties: a longer message, or
+//! slower components on its path, never make it faster.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use tutti_analysis::closed_form::stage_time;
 use tutti_engine::{Conditions, LocalCosts, Routed, Silent, Simulation, oracle};
-use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{LoP, LogGP, LogP, LogfP, Model, PipeliningPostal, Postal};
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring, routing};
 use tutti_schedule::algorithm::build;
@@ -93,7 +93,7 @@ fn completion(run: &Simulation<Model>) -> u64 {
 }
 
 #[test]
-fn a_message_takes_what_its_model_s_paper_says() {
+fn a_message_takes_the_time_of_its_model_s_paper() {
     let schedule = message();
     for numbers in [([1_340_000, 340_000, 190_000], 437), ([7, 3, 11], 1), ([5, 0, 0], 100)] {
         for size in SIZES {
@@ -129,12 +129,12 @@ fn over_a_link_a_message_takes_no_less_than_its_bytes_take_there() {
                 let routed = Routed { routes: &routes, included };
                 let far = Conditions { distance: Some(&routed), disturbance: None };
                 let run_far = run(&*schedule, model, size, far);
-                let told = format!("{size} B over {link_ps} ps/B under {model:?}");
-                assert_eq!(completion(&run_far), expected, "{told}");
+                let case = format!("{size} B over {link_ps} ps/B under {model:?}");
+                assert_eq!(completion(&run_far), expected, "{case}");
                 for packet in [1, 64, 4096] {
                     let near = run(&*schedule, model, size, Conditions::default());
                     let found = over_packets(&near, &routes, packet);
-                    assert_eq!(found, expected, "{told} in packets of {packet} B");
+                    assert_eq!(found, expected, "{case} in packets of {packet} B");
                 }
             }
         }
@@ -143,7 +143,8 @@ fn over_a_link_a_message_takes_no_less_than_its_bytes_take_there() {
 
 fn over_packets(run: &Simulation<Model>, routes: &Routes, size: u64) -> u64 {
     let packets = Packets::new(Bytes(size), Bytes(0), Bytes(2 * size)).unwrap();
-    let mut fabric = PacketNetwork::new(Ways::Routed(routes), packets, Ends::of(run.model));
+    let mut fabric =
+        PacketNetwork::new(PacketRouting::Routed(routes), packets, Ends::of(run.model));
     let outcome = run.run_through(&mut fabric, &AtomicBool::new(false), &mut Silent).unwrap();
     outcome.completion_time().ps()
 }

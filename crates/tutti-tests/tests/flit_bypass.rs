@@ -1,11 +1,11 @@
-//! Schedules over bypass wires, flit by flit, against packets: where every message has links of its own the two
-//! agree within a few per cent; links side by side are shared; ranks without a way are refused.
+//! Schedules over bypass links, in flits compared with packets: with dedicated links per message both agree within
+//! a few per cent; parallel links are shared; ranks without a path are rejected.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, EngineError, LocalCosts, Outcome, Routed, Silent, Simulation};
-use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{Model, Serialization};
 use tutti_noc::deadlock::{self, Verdict};
 use tutti_noc::routing;
@@ -21,7 +21,7 @@ use tutti_units::{Bytes, Time, TimePerByte};
 const CYCLE: Time = Time::from_ps(1000);
 /// A flit per cycle on a link of 68 GB/s.
 const FLIT: u64 = 68;
-/// The hierarchical rings of the paper, both ways: all 96 segments, all 4 ports in and out.
+/// The bidirectional hierarchical rings of the paper: all 96 segments, all 4 ports in and out.
 const RINGS: &str = "bypass:4x4:mesh,0=3,0=12,1=13,2=14,3=15,4=7,8=11,12=15";
 
 fn ends() -> Model {
@@ -71,7 +71,7 @@ fn by_packets(schedule: &dyn Schedule, notation: &str, size: u64) -> Result<Outc
     let routes = Routes::shortest_path(graph(notation, 12));
     let packets = Packets::new(Bytes(4 * FLIT), Bytes(0), Bytes(32 * FLIT)).unwrap();
     let ends = ends();
-    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets, Ends::of(&ends));
+    let mut fabric = PacketNetwork::new(PacketRouting::Routed(&routes), packets, Ends::of(&ends));
     let stop = AtomicBool::new(false);
     simulation(schedule, &ends, size).run_through(&mut fabric, &stop, &mut Silent)
 }
@@ -132,9 +132,9 @@ fn links_side_by_side_are_shared() {
 }
 
 #[test]
-fn ranks_without_a_way_are_refused_before_anything_runs() {
+fn ranks_without_a_path_are_rejected_before_the_run() {
     let schedule = build("ring:4x4", Collective::AllReduce, 16).unwrap();
-    // All of the mesh but what leads to node 0: 4 is the one before it in the ring.
+    // The mesh without the links to node 0: 4 precedes it in the ring.
     let mesh = tutti_topology::bypass::BypassMesh::parse("4x4").unwrap().0;
     let links: Vec<String> = mesh
         .mesh_links()
@@ -155,7 +155,7 @@ fn ranks_without_a_way_are_refused_before_anything_runs() {
 }
 
 #[test]
-fn ways_are_followed_and_can_deadlock() {
+fn explicit_paths_are_followed_and_can_deadlock() {
     let port = ChannelParameters { latency: 1, credit_latency: 1, flit_time: CYCLE, length: None };
     let wiring =
         Arc::new(Wiring::of(graph("bypass:2x2:mesh", 10), CYCLE, Bytes(FLIT), port).unwrap());
@@ -164,7 +164,7 @@ fn ways_are_followed_and_can_deadlock() {
         deadlock::verdict(&wiring, &Settings::new(4, 32), &*routing)
     };
     assert_eq!(verdict("shortest_path"), Verdict::Free);
-    // Everybody goes round the same way.
+    // All packets circulate in the same direction.
     let round = verdict("paths:0>1>3;1>3>2;3>2>0;2>0>1");
     assert!(matches!(round, Verdict::Cycle(_)), "{round:?}");
     for (text, problem) in [
@@ -179,7 +179,7 @@ fn ways_are_followed_and_can_deadlock() {
 }
 
 #[test]
-fn algorithms_for_a_graph_need_ways_between_all() {
+fn algorithms_for_a_graph_need_paths_between_all_ranks() {
     for algorithm in ["multi_tree", "forest"] {
         let on = |links: &str| {
             let notation = format!("{algorithm}:bypass:2x2:{links}");
@@ -187,12 +187,12 @@ fn algorithms_for_a_graph_need_ways_between_all() {
         };
         assert!(on("mesh,0=>1").is_ok());
         let refused = on("0>1,1>3,3>2").err().map(|error| error.to_string());
-        let says = "bypass:2x2:0>1,1>3,3>2 has no path between some ranks";
-        assert!(refused.as_ref().is_some_and(|text| text.contains(says)), "{refused:?}");
+        let expected = "bypass:2x2:0>1,1>3,3>2 has no path between some ranks";
+        assert!(refused.as_ref().is_some_and(|text| text.contains(expected)), "{refused:?}");
         let partial = Routes::shortest_path(graph("bypass:2x2:0>1,1>3,3>2", 12));
         let built = algorithm::build_on(algorithm, Collective::AllReduce, 4, &partial);
         let refused = built.err().map(|error| error.to_string());
-        let says = "a path between any two ranks, which bypass:2x2:0>1,1>3,3>2 lacks";
-        assert!(refused.as_ref().is_some_and(|text| text.contains(says)), "{refused:?}");
+        let expected = "a path between any two ranks, which bypass:2x2:0>1,1>3,3>2 lacks";
+        assert!(refused.as_ref().is_some_and(|text| text.contains(expected)), "{refused:?}");
     }
 }

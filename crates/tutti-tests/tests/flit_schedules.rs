@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, EngineError, LocalCosts, Outcome, Silent, Simulation};
 use tutti_network::Model;
-use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, PacketRouting, Packets};
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring};
 use tutti_schedule::algorithm::build;
@@ -92,7 +92,7 @@ fn times(algorithm: &str, notation: &str, model: &Model, bytes: u64) -> Times {
     let flit = run(&*schedule, model, bytes, &flits).unwrap();
     let routes = Routes::dimension_order(topology).unwrap();
     let packets = Packets::new(Bytes(16 * FLIT), Bytes(0), Bytes(64 * FLIT)).unwrap();
-    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets, Ends::of(model));
+    let mut fabric = PacketNetwork::new(PacketRouting::Routed(&routes), packets, Ends::of(model));
     let stop = AtomicBool::new(false);
     let simulation = simulation(&*schedule, model, bytes);
     let packet = simulation.run_through(&mut fabric, &stop, &mut Silent).unwrap();
@@ -114,7 +114,7 @@ fn a_ring_of_neighbours_takes_as_long_as_over_packets() {
     ];
     for ends in ends {
         let Times { flit, packet } = times("ring", "torus:8", &ends, 1 << 20);
-        // Within 5 %, in whole numbers.
+        // Within 5 %, in integer arithmetic.
         let apart = flit.ps().abs_diff(packet.ps());
         assert!(apart * 20 <= packet.ps(), "{ends:?}: flit {flit}, packet {packet}");
     }
@@ -161,9 +161,9 @@ fn ping_pong(late: bool) -> Explicit {
 }
 
 #[test]
-fn what_is_sent_late_holds_up_nobody_before() {
-    // The answer is told to rank 0 only when the model has it arrive, when the network is idle until
-    // rank 2 sends, a millisecond later.
+fn late_messages_do_not_delay_earlier_ones() {
+    // Rank 0 is notified of the reply at the model's arrival time, while the network is idle until rank 2 sends,
+    // a millisecond later.
     let topology = graph("ring:4", 1);
     let ends = model(&("postal", &[("alpha", "3 us"), ("beta", "100 ns/B")]));
     let flits = Flits::new(topology, "shortest_path", Settings::new(2, 4), 4);
@@ -184,7 +184,7 @@ fn a_long_wire_is_no_deadlock() {
 }
 
 #[test]
-fn a_deadlocked_run_names_the_deadlock_cycle() {
+fn a_deadlocked_run_names_the_cyclic_dependency() {
     let topology = graph("ring:5", 1);
     let schedule = build("direct", Collective::AllToAll, 5).unwrap();
     let flits = Flits::new(topology, "shortest_path", Settings::new(1, 1), 16);
@@ -197,6 +197,6 @@ fn a_deadlocked_run_names_the_deadlock_cycle() {
         deadlock_cycle.len() >= 5 && deadlock_cycle.len().is_multiple_of(5),
         "{deadlock_cycle:?}"
     );
-    let said = error.to_string();
-    assert!(said.contains("deadlocked") && said.contains("VC 0 of npu"), "{said}");
+    let text = error.to_string();
+    assert!(text.contains("deadlocked") && text.contains("VC 0 of npu"), "{text}");
 }

@@ -1,10 +1,10 @@
-//! How much of what the cuts of a graph allow forests reach where messages meet, in whole picoseconds.
+//! The fraction of the cut bound that forests reach with contention, in integer picoseconds.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, LocalCosts, Silent, Simulation};
-use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{Model, PipeliningPostal};
 use tutti_schedule::Layout;
 use tutti_schedule::algorithm::{bound::by_links, build_on};
@@ -51,7 +51,7 @@ fn took(
         conditions,
     };
     let packets = Packets::new(Bytes(PACKET), Bytes(0), Bytes(8 * PACKET)).unwrap();
-    let mut fabric = PacketNetwork::new(Ways::Routed(routes), packets, Ends::FREE);
+    let mut fabric = PacketNetwork::new(PacketRouting::Routed(routes), packets, Ends::FREE);
     let outcome = run.run_through(&mut fabric, &AtomicBool::new(false), &mut Silent).unwrap();
     (outcome.finish.into_iter().map(Time::ps).max().unwrap(), size)
 }

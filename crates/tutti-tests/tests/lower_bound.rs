@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tutti_analysis::bound::{Asked, Folding, Ports, Way, bound};
+use tutti_analysis::bound::{Folding, GraphBound, Ports, Query, bound};
 use tutti_engine::{Conditions, Distance, LocalCosts, Routed, Silent, Simulation};
 use tutti_network::Model;
-use tutti_network::packet::{Choice, Ends, PacketNetwork, Packets, Ways};
+use tutti_network::packet::{Choice, Ends, PacketNetwork, PacketRouting, Packets};
 use tutti_schedule::algorithm::{REGISTRY, build, build_on};
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{Layout, Schedule};
@@ -18,7 +18,7 @@ use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time, TimePerByte};
 
 const RANKS: &[u32] = &[2, 3, 4, 5, 7, 8, 12, 16, 27, 32];
-/// Arguments beside the default.
+/// Arguments in addition to the default.
 const NOTATIONS: &[&str] = &[
     "knomial:4",
     "double_binary_tree:8",
@@ -57,30 +57,35 @@ fn sizes(collective: Collective, ranks: u32) -> Vec<u64> {
     }
 }
 
-/// Runs and complains if the bound is not one.
-fn hold(schedule: &dyn Schedule, model: &Model, conditions: Conditions<'_>, way: Way) -> u32 {
+/// Runs a schedule and checks the bound.
+fn hold(
+    schedule: &dyn Schedule,
+    model: &Model,
+    conditions: Conditions<'_>,
+    graph: GraphBound,
+) -> u32 {
     let shape = schedule.shape();
     let mut held = 0;
     for size in sizes(shape.collective, shape.ranks) {
-        // A size that an all_to_all does not divide is refused.
+        // Sizes that an all_to_all does not divide are rejected.
         let Ok(layout) = Layout::of_schedule(schedule, Bytes(size), 4) else { continue };
         let run = Simulation { schedule, layout, model, costs: costs(), conditions };
         let took = run.run().unwrap().completion_time();
-        check(schedule, model, took, (size, way));
+        check(schedule, model, took, (size, graph));
         held += 1;
     }
     held
 }
 
-fn check(schedule: &dyn Schedule, model: &Model, took: Time, (size, way): (u64, Way)) {
+fn check(schedule: &dyn Schedule, model: &Model, took: Time, (size, graph): (u64, GraphBound)) {
     let shape = schedule.shape();
     let (collective, ranks) = (shape.collective, shape.ranks);
-    let asked = Asked { collective, ranks, size: Bytes(size), element: 4 };
+    let query = Query { collective, ranks, size: Bytes(size), element: 4 };
     let folding = Folding { gamma: costs().gamma, overhead: costs().reduce_overhead };
-    let least = bound(&asked, model, folding, way);
+    let least = bound(&query, model, folding, graph);
     assert!(
         took >= least.at_least(),
-        "{} {collective} on {ranks} ranks, {size} B, {model:?}: {took} is below {least:?} by {way:?}",
+        "{} {collective} on {ranks} ranks, {size} B, {model:?}: {took} is below {least:?} by {graph:?}",
         shape.name,
     );
 }
@@ -91,7 +96,8 @@ fn no_algorithm_on_any_model_is_below_it() {
     for &ranks in RANKS {
         for schedule in schedules(ranks) {
             for parameters in MODELS {
-                held += hold(&*schedule, &model(parameters), Conditions::default(), Way::NONE);
+                held +=
+                    hold(&*schedule, &model(parameters), Conditions::default(), GraphBound::NONE);
             }
         }
     }
@@ -99,7 +105,7 @@ fn no_algorithm_on_any_model_is_below_it() {
 }
 
 #[test]
-fn nor_is_one_through_a_graph() {
+fn no_algorithm_on_a_graph_is_below_it() {
     for notation in [
         "ring:8",
         "torus:4x4",
@@ -121,8 +127,8 @@ fn nor_is_one_through_a_graph() {
                 let distance: Option<&dyn Distance> = Some(&routed);
                 let conditions = Conditions { distance, ..Conditions::default() };
                 let shape = schedule.shape();
-                let way = Way::through(&topology, shape.collective, shape.ranks, false);
-                hold(&*schedule, &model, conditions, way);
+                let graph = GraphBound::through(&topology, shape.collective, shape.ranks, false);
+                hold(&*schedule, &model, conditions, graph);
             }
         }
     }
@@ -136,7 +142,7 @@ fn nor_is_one_that_is_disturbed() {
             for parameters in MODELS {
                 let disturbance = Some(&shaken as _);
                 let conditions = Conditions { disturbance, ..Conditions::default() };
-                hold(&*schedule, &model(parameters), conditions, Way::NONE);
+                hold(&*schedule, &model(parameters), conditions, GraphBound::NONE);
             }
         }
     }
@@ -171,10 +177,11 @@ fn links(kinds: usize) -> Vec<LinkParameters> {
     all.map(|(rate, latency)| LinkParameters::new(rate, latency)).take(kinds).collect()
 }
 
-/// Short and long packets, with and without headers, room and ports; ejection also faster than LogGP's G.
+/// Short and long packets, with and without headers, buffer space and ports; ejection also faster than LogGP's G.
 fn packets() -> Vec<Packets> {
     let per_byte = |text| TimePerByte::parse(text).unwrap();
-    let cut = |size, header, room| Packets::new(Bytes(size), Bytes(header), Bytes(room)).unwrap();
+    let cut =
+        |size, header, buffer| Packets::new(Bytes(size), Bytes(header), Bytes(buffer)).unwrap();
     vec![
         cut(4096, 0, 65_536),
         cut(256, 16, 272),
@@ -192,17 +199,24 @@ fn routings(topology: &Arc<Topology>) -> Vec<Routes> {
     any.into_iter().chain(made).collect()
 }
 
-/// Each packet's way for those, and by each choice that packets may have.
-fn ways<'a>(routings: &'a [Routes], distances: &'a [Distances]) -> Vec<Ways<'a>> {
+/// Fixed routing for each of them, and every per-packet routing.
+fn packet_routings<'a>(
+    routings: &'a [Routes],
+    distances: &'a [Distances],
+) -> Vec<PacketRouting<'a>> {
     let chosen = distances.iter().flat_map(|distances| {
-        Choice::ALL.into_iter().map(|choice| Ways::Chosen { distances, choice, seed: 9 })
+        Choice::ALL.into_iter().map(|choice| PacketRouting::PerPacket {
+            distances,
+            choice,
+            seed: 9,
+        })
     });
-    routings.iter().map(Ways::Routed).chain(chosen).collect()
+    routings.iter().map(PacketRouting::Routed).chain(chosen).collect()
 }
 
-/// Every schedule with every size on every family; what else there is to choose is drawn anew each time.
+/// Every schedule with every size on every family; the other parameters are drawn for each run.
 #[test]
-fn nor_is_one_whose_packets_meet() {
+fn no_algorithm_with_contention_is_below_it() {
     let (models, packets) = (MODELS.iter().map(model).collect::<Vec<_>>(), packets());
     let families: BTreeSet<&str> =
         GRAPHS.iter().filter_map(|(graph, _)| graph.split(':').next()).collect();
@@ -214,17 +228,17 @@ fn nor_is_one_whose_packets_meet() {
     for &(notation, kinds) in GRAPHS {
         let topology = Arc::new(tutti_topology::build(notation, &links(kinds)).unwrap());
         let (routings, distances) = (routings(&topology), all_distances(&topology));
-        let ways = ways(&routings, &distances);
+        let choices = packet_routings(&routings, &distances);
         for schedule in schedules_on(&routings[0]) {
             let shape = schedule.shape();
-            let way = Way::through(&topology, shape.collective, shape.ranks, true);
+            let graph = GraphBound::through(&topology, shape.collective, shape.ranks, true);
             for size in sizes(shape.collective, shape.ranks) {
                 let mut draw = draws(held);
                 let (model, packets) = (&models[draw(models.len())], packets[draw(packets.len())]);
-                let ways = ways[draw(ways.len())];
-                let mut fabric = PacketNetwork::new(ways, packets, Ends::of(model));
-                let way = way.with_ports(Ports::of(&packets, model));
-                held += hold_through(&*schedule, (model, size.min(40_004)), way, &mut fabric);
+                let routing = choices[draw(choices.len())];
+                let mut fabric = PacketNetwork::new(routing, packets, Ends::of(model));
+                let graph = graph.with_ports(Ports::of(&packets, model));
+                held += hold_through(&*schedule, (model, size.min(40_004)), graph, &mut fabric);
             }
         }
     }
@@ -247,7 +261,7 @@ fn all_distances(topology: &Arc<Topology>) -> Vec<Distances> {
     std::iter::once(fewest).chain(Distances::one_global(Arc::clone(topology))).collect()
 }
 
-/// Every schedule on all ranks of a graph, among them those that are made for it.
+/// Every schedule on all ranks of a graph, including those generated for the graph.
 fn schedules_on(routes: &Routes) -> Vec<Arc<dyn Schedule>> {
     let ranks = routes.topology().npus();
     let made_for_it = ["forest", "multi_tree"].into_iter().flat_map(|notation| {
@@ -257,18 +271,18 @@ fn schedules_on(routes: &Routes) -> Vec<Arc<dyn Schedule>> {
     schedules(ranks).into_iter().chain(made_for_it).collect()
 }
 
-/// As [`hold`], through a network whose messages meet.
+/// As [`hold`], on a network with contention.
 fn hold_through(
     schedule: &dyn Schedule,
     (model, size): (&Model, u64),
-    way: Way,
+    graph: GraphBound,
     fabric: &mut PacketNetwork,
 ) -> u32 {
     let Ok(layout) = Layout::of_schedule(schedule, Bytes(size), 4) else { return 0 };
     let conditions = Conditions::default();
     let run = Simulation { schedule, layout, model, costs: costs(), conditions };
     let outcome = run.run_through(fabric, &AtomicBool::new(false), &mut Silent).unwrap();
-    check(schedule, model, outcome.completion_time(), (size, way));
+    check(schedule, model, outcome.completion_time(), (size, graph));
     1
 }
 
@@ -284,9 +298,9 @@ fn the_best_schedules_come_close() {
         run.run().unwrap().completion_time()
     };
     let least = |size| {
-        let asked =
-            Asked { collective: Collective::AllReduce, ranks: 16, size: Bytes(size), element: 4 };
-        bound(&asked, &postal, Folding::FREE, Way::NONE).at_least()
+        let query =
+            Query { collective: Collective::AllReduce, ranks: 16, size: Bytes(size), element: 4 };
+        bound(&query, &postal, Folding::FREE, GraphBound::NONE).at_least()
     };
     assert_eq!(time("recursive_doubling", 4), least(4));
     let (ring, least) = (time("ring", 64_000_000).ps(), least(64_000_000).ps());

@@ -1,11 +1,11 @@
-//! The packet network: against the routes without contention, by hand where messages meet, and that nothing
-//! is lost on the way. Against its oracle it stands in `packets_fast_slow.rs`.
+//! The packet network: against contention-free routes, hand-computed cases with contention, and conservation.
+//! `packets_fast_slow.rs` compares it with its reference model.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, EngineError, Routed, Silent, TimelineProbe, Waiting};
-use tutti_network::packet::{Choice, Ends, LinkUse, PacketNetwork, Packets, Ways};
+use tutti_network::packet::{Choice, Ends, LinkUse, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{BackgroundFlow, Model, PipeliningPostal};
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{ChunkRange, Explicit, Schedule, Shape, Slot, Step};
@@ -42,15 +42,20 @@ fn at_once(ranks: u32, messages: &[(u32, u32)]) -> Explicit {
 
 /// When each message arrived, in the order of the arguments.
 fn arrivals(routes: &Routes, packets: Packets, size: u64, messages: &[(u32, u32)]) -> Vec<u64> {
-    arrivals_by(Ways::Routed(routes), packets, size, messages)
+    arrivals_by(PacketRouting::Routed(routes), packets, size, messages)
 }
 
-fn arrivals_by(ways: Ways, packets: Packets, size: u64, messages: &[(u32, u32)]) -> Vec<u64> {
-    let schedule = at_once(ways.topology().npus(), messages);
+fn arrivals_by(
+    routing: PacketRouting,
+    packets: Packets,
+    size: u64,
+    messages: &[(u32, u32)],
+) -> Vec<u64> {
+    let schedule = at_once(routing.topology().npus(), messages);
     let model = instant();
     let run = simulation(&schedule, size, &model, Conditions::default());
     let mut probe = TimelineProbe::default();
-    let mut fabric = PacketNetwork::new(ways, packets, Ends::FREE);
+    let mut fabric = PacketNetwork::new(routing, packets, Ends::FREE);
     run.run_through(&mut fabric, &AtomicBool::new(false), &mut probe).unwrap();
     let records = probe.into_timeline().messages;
     let arrival = |&(source, destination): &(u32, u32)| {
@@ -79,8 +84,11 @@ fn without_contention_every_time_is_that_of_the_routes() {
                 let shared = Conditions { disturbance: Some(&shaken), distance: None };
                 let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
                 let run = simulation(&*schedule, 4000, &model, shared);
-                let mut fabric =
-                    PacketNetwork::new(Ways::Routed(&routes), packets(64, 64), Ends::of(&model));
+                let mut fabric = PacketNetwork::new(
+                    PacketRouting::Routed(&routes),
+                    packets(64, 64),
+                    Ends::of(&model),
+                );
                 let name = &schedule.shape().name;
                 // Messages of one pair in one step meet on its link all the same, and messages from
                 // several ranks in a port that takes them.
@@ -106,7 +114,7 @@ fn without_contention_a_ring_under_loggp_takes_what_it_takes_on_the_routes() {
         let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
         let run = simulation(&*schedule, 4000, &model, Conditions::default());
         let mut fabric =
-            PacketNetwork::new(Ways::Routed(&routes), packets(64, 64), Ends::of(&model));
+            PacketNetwork::new(PacketRouting::Routed(&routes), packets(64, 64), Ends::of(&model));
         assert_eq!(through(&run, &mut fabric), expected, "{notation}");
     }
 }
@@ -124,14 +132,14 @@ fn interleaved_messages_pass_the_receivers_port_once() {
     let model = Model::LogGP(loggp);
     let run = simulation(&*gather, 500_000, &model, Conditions::default());
     let mut fabric =
-        PacketNetwork::new(Ways::Routed(&routes), packets(1000, 8000), Ends::of(&model));
+        PacketNetwork::new(PacketRouting::Routed(&routes), packets(1000, 8000), Ends::of(&model));
     let outcome = through(&run, &mut fabric);
     // Four messages of 100,000 bytes to every rank, over links and ports of one rate; L and two links.
     let last = outcome.finish.iter().map(|time| time.ps()).max().unwrap();
     assert_eq!(last, 4 * 100_000 * 100 + 1_000_000 + 2 * 50_000);
 }
 
-/// Whether a rank sends to the same rank again without having heard from anybody in between.
+/// Whether a rank sends to the same rank again without a receive in between.
 fn meets_itself(schedule: &dyn Schedule) -> bool {
     let ranks = schedule.shape().ranks;
     let mut step = tutti_schedule::Step::new();
@@ -197,7 +205,7 @@ fn messages_of_one_rank_follow_one_another() {
     assert_eq!(times, [1, 2, 3, 4].map(|k| 100_000 + k * 1_000_000));
 }
 
-/// A port of its own serialises what would leave, or come, over several links at once.
+/// A port serialises messages that would use several links in parallel.
 #[test]
 fn ports_limit_what_several_links_could_carry() {
     let routes = routes("fully_connected:3", &[link(100, 50)]);
@@ -211,8 +219,8 @@ fn ports_limit_what_several_links_could_carry() {
     assert_eq!(ejecting.iter().max(), Some(&2_050_000));
 }
 
-/// Rank 0 sends to 3 through two switches and rank 1 to 2: with buffers of two packets the jam at rank 3
-/// reaches back and holds up the flow that only shares the way; with room it does not.
+/// Rank 0 sends to 3 through two switches and rank 1 to 2. With buffers of two packets the congestion at rank 3
+/// spreads back and blocks the flow that shares only part of the path. With larger buffers it does not.
 #[test]
 fn a_jam_reaches_back_through_full_buffers() {
     let mut builder = tutti_topology::Builder::new("two switches", 5);
@@ -255,7 +263,7 @@ fn every_link_carries_what_the_routes_say() {
         for schedule in algorithms(12) {
             let model = instant();
             let run = simulation(&*schedule, 12_000, &model, Conditions::default());
-            let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packet, Ends::FREE);
+            let mut fabric = PacketNetwork::new(PacketRouting::Routed(&routes), packet, Ends::FREE);
             let mut probe = TimelineProbe::default();
             let stop = AtomicBool::new(false);
             let outcome = run.run_through(&mut fabric, &stop, &mut probe).unwrap();
@@ -268,44 +276,47 @@ fn every_link_carries_what_the_routes_say() {
                 }
             }
             let name = &schedule.shape().name;
-            for (found, wanted) in fabric.link_use().zip(&mut expected) {
-                assert!(found.busy >= TimePerByte::new(130, 1).unwrap().of(Bytes(wanted.bytes)));
+            for (found, expected_use) in fabric.link_use().zip(&mut expected) {
+                assert!(
+                    found.busy >= TimePerByte::new(130, 1).unwrap().of(Bytes(expected_use.bytes))
+                );
                 assert!(found.busy <= outcome.finish.iter().copied().max().unwrap());
-                wanted.busy = found.busy;
-                assert_eq!(found, *wanted, "{name} on {notation}");
+                expected_use.busy = found.busy;
+                assert_eq!(found, *expected_use, "{name} on {notation}");
             }
         }
     }
 }
 
-/// From corner to corner of a square there are two ways of two hops; packets take both.
+/// Two paths of two hops connect opposite corners of a square; packets use both.
 #[test]
-fn packets_that_choose_take_both_ways_round_a_square() {
+fn adaptive_packets_use_both_paths_of_a_square() {
     let routes = routes("mesh:2x2", &[link(100, 50)]);
     let distances = Distances::fewest_hops(Arc::clone(routes.topology()));
-    let adaptive = Ways::Chosen { distances: &distances, choice: Choice::Adaptive, seed: 0 };
+    let adaptive =
+        PacketRouting::PerPacket { distances: &distances, choice: Choice::Adaptive, seed: 0 };
     let (size, packet) = (100_000, packets(1000, 8000));
     assert_eq!(arrivals(&routes, packet, size, &[(0, 3)]), [size * 100 + 100_000]);
     assert_eq!(arrivals_by(adaptive, packet, size, &[(0, 3)]), [size * 50 + 100_000]);
 }
 
-/// When all of one group send to the next one, a dragonfly's only link between the two is the bottleneck
-/// of every minimal way, and detours pay; when everybody sends everywhere they cost, and UGAL makes few: in
-/// five orders of the messages together it takes at most a tenth longer than minimal ways.
+/// If each group of a dragonfly sends to the next, the only link between them is the bottleneck of all minimal
+/// paths, and detours pay off. In an all-to-all they are slower, and UGAL takes few: over five orders of
+/// the messages it takes at most 10 % longer than minimal routing.
 #[test]
-fn detours_pay_where_the_minimal_way_is_jammed_and_cost_elsewhere() {
+fn detours_pay_off_only_if_the_minimal_path_is_congested() {
     let topology = tutti_topology::build("dragonfly:p=2,a=4,h=2,g=9", &[link(100, 50)]).unwrap();
     let distances = Distances::one_global(Arc::new(topology)).unwrap();
     let neighbours: Vec<(u32, u32)> = (0..72).map(|rank| (rank, (rank + 8) % 72)).collect();
-    // Each rank in an order of its own, or else all would visit the groups together.
+    // Each rank has a separate order; otherwise all would visit the groups together.
     let everywhere = |stride: u32| -> Vec<(u32, u32)> {
         let far = |rank: u32, nth| 1 + (nth * stride + rank * rank * 13) % 71;
         let of_rank = |rank| (0..71).map(move |nth| (rank, (rank + far(rank, nth)) % 72));
         (0..72).flat_map(of_rank).collect()
     };
     let last = |choice, messages: &[(u32, u32)]| {
-        let ways = Ways::Chosen { distances: &distances, choice, seed: 5 };
-        let times = arrivals_by(ways, packets(1000, 16_000), 40_000, messages);
+        let routing = PacketRouting::PerPacket { distances: &distances, choice, seed: 5 };
+        let times = arrivals_by(routing, packets(1000, 16_000), 40_000, messages);
         times.into_iter().max().unwrap()
     };
     let jammed = Choice::ALL.map(|choice| last(choice, &neighbours));
@@ -313,23 +324,23 @@ fn detours_pay_where_the_minimal_way_is_jammed_and_cost_elsewhere() {
     let orders = [7, 11, 29, 31, 53].map(everywhere);
     let spread = Choice::ALL.map(|choice| orders.iter().map(|all| last(choice, all)).sum::<u64>());
     assert!(spread[1] > spread[0] && spread[1] > spread[2], "detours cost: {spread:?}");
-    assert!(spread[2] <= spread[0] / 10 * 11, "UGAL makes few that do not pay: {spread:?}");
+    assert!(spread[2] <= spread[0] / 10 * 11, "UGAL takes few detours: {spread:?}");
 }
 
-/// Every choice delivers everything on every family, and the same again in a second run.
+/// Every routing delivers all packets on every family, and a second run is identical.
 #[test]
-fn whatever_packets_choose_all_arrive_and_the_same_way_again() {
+fn every_routing_delivers_all_packets_reproducibly() {
     let families = [("torus:3x4", 1), ("hierarchical:ring:4/switch:3", 2), ("ring:12", 1)];
     for (notation, links) in families {
         let topology = tutti_topology::build(notation, &vec![link(130, 70); links]).unwrap();
         let distances = Distances::fewest_hops(Arc::new(topology));
         for choice in Choice::ALL {
-            let ways = Ways::Chosen { distances: &distances, choice, seed: 11 };
+            let routing = PacketRouting::PerPacket { distances: &distances, choice, seed: 11 };
             for schedule in algorithms(12) {
                 let model = instant();
                 let run = simulation(&*schedule, 6000, &model, Conditions::default());
                 let mut fabrics =
-                    [0, 1].map(|_| PacketNetwork::new(ways, packets(128, 128), Ends::FREE));
+                    [0, 1].map(|_| PacketNetwork::new(routing, packets(128, 128), Ends::FREE));
                 let [first, second] = fabrics.each_mut().map(|fabric| through(&run, fabric));
                 assert_eq!(first, second);
                 assert!(fabrics[0].link_use().eq(fabrics[1].link_use()));
@@ -354,7 +365,8 @@ fn traffic_of_others_takes_its_share_of_a_link() {
         count,
     };
     let took = |count| {
-        let fabric = PacketNetwork::new(Ways::Routed(&routes), packets(1000, 8000), Ends::FREE);
+        let fabric =
+            PacketNetwork::new(PacketRouting::Routed(&routes), packets(1000, 8000), Ends::FREE);
         let outcome = through(&run, &mut fabric.with_background(&[flow(count)]));
         outcome.finish[2].ps() - 1
     };
@@ -366,23 +378,24 @@ fn traffic_of_others_takes_its_share_of_a_link() {
     assert!((20_000_000..=20_200_000).contains(&endless), "{endless}");
 }
 
-/// What is under way at once is bounded by buffers and posted messages, however long these are.
+/// The packets in flight are bounded by buffers and posted messages, independent of message lengths.
 #[test]
-fn longer_messages_put_no_more_packets_under_way() {
+fn longer_messages_put_no_more_packets_in_flight() {
     let routes = routes("switch:8", &[link(100, 50)]);
     let schedule = tutti_schedule::algorithm::build("ring", Collective::AllReduce, 8).unwrap();
     let model = instant();
     let most = |size| {
         let run = simulation(&*schedule, size, &model, Conditions::default());
-        let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets(1000, 8000), Ends::FREE);
+        let mut fabric =
+            PacketNetwork::new(PacketRouting::Routed(&routes), packets(1000, 8000), Ends::FREE);
         through(&run, &mut fabric);
-        fabric.most_under_way()
+        fabric.peak_in_flight()
     };
     assert_eq!(most(8_000_000), most(800_000));
 }
 
-/// A message that waits for those before it is not cut: of eight posted at once, what is under way are the
-/// packets on the two links and in the one buffer between, and the one whose turn is next.
+/// A message that waits behind others has no packets: of eight posted at once, the packets in flight are those on
+/// the two links, in the buffer between them, and the next one.
 #[test]
 fn messages_that_wait_at_their_source_are_not_cut() {
     let routes = routes("switch:9", &[link(100, 0)]);
@@ -390,14 +403,15 @@ fn messages_that_wait_at_their_source_are_not_cut() {
     let schedule = at_once(9, &messages);
     let model = instant();
     let run = simulation(&schedule, 1000, &model, Conditions::default());
-    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets(1000, 1000), Ends::FREE);
+    let mut fabric =
+        PacketNetwork::new(PacketRouting::Routed(&routes), packets(1000, 1000), Ends::FREE);
     through(&run, &mut fabric);
-    let most = fabric.most_under_way();
+    let most = fabric.peak_in_flight();
     assert_eq!(most.posted, 8);
     assert!(most.packets <= 4 && most.messages <= 4, "{most:?}");
 }
 
-/// Every rank sends so many messages to others at once, and receives as many; made when it is asked for.
+/// Every rank sends `each` messages to others at once, and receives as many; generated lazily.
 struct Burst {
     shape: Shape,
     each: u32,
@@ -430,40 +444,41 @@ impl Schedule for Burst {
     }
 }
 
-/// Of what waits at its source there is a note for a few messages of each line, however many there are: for
-/// 96,000 messages no more than for 9,600. Where somebody looks on there is one for each, and the same happens.
+/// Only a few waiting messages per injection queue are stored: for 96,000 messages no more than for 9,600. An
+/// observed run stores all of them, with the same result.
 #[test]
-fn messages_that_wait_at_their_source_leave_no_note_each() {
+fn messages_that_wait_at_their_source_need_no_entry_each() {
     let routes = routes("torus:4x4", &[link(100, 50)]);
     let distances = Distances::fewest_hops(Arc::clone(routes.topology()));
-    let adaptive = Ways::Chosen { distances: &distances, choice: Choice::Ugal, seed: 3 };
+    let adaptive =
+        PacketRouting::PerPacket { distances: &distances, choice: Choice::Ugal, seed: 3 };
     let plain = packets(1000, 8000);
     let injecting = plain.with_injection(TimePerByte::new(30, 1).unwrap());
     let model = instant();
-    for (ways, packets) in [(Ways::Routed(&routes), plain), (adaptive, injecting)] {
+    for (routing, packets) in [(PacketRouting::Routed(&routes), plain), (adaptive, injecting)] {
         let most = |each| {
             let schedule = Burst::new(16, each);
             let run = simulation(&schedule, 1000, &model, Conditions::default());
             let [mut offered, mut given] =
-                [0, 1].map(|_| PacketNetwork::new(ways, packets, Ends::FREE));
+                [0, 1].map(|_| PacketNetwork::new(routing, packets, Ends::FREE));
             let outcome = through(&run, &mut offered);
             let mut probe = TimelineProbe::default();
             let watched = run.run_through(&mut given, &AtomicBool::new(false), &mut probe).unwrap();
             assert_eq!(outcome, watched);
             assert!(offered.link_use().eq(given.link_use()));
-            assert_eq!(given.most_under_way().posted, 16 * each as usize);
-            offered.most_under_way().posted
+            assert_eq!(given.peak_in_flight().posted, 16 * each as usize);
+            offered.peak_in_flight().posted
         };
         let [few, many] = [600, 6000].map(most);
         assert_eq!(few, many);
-        let lines = if let Ways::Routed(_) = ways { 64 } else { 16 };
+        let lines = if let PacketRouting::Routed(_) = routing { 64 } else { 16 };
         assert!(many <= lines * 32 + 16, "{many}");
     }
 }
 
-/// A receiver that waits in vain for one of three says for whom, looked at or not.
+/// A receiver that waits forever for one of three messages names its sender, observed or not.
 #[test]
-fn who_waits_in_vain_says_for_whom() {
+fn a_blocked_rank_names_the_rank_it_waits_for() {
     let routes = routes("switch:4", &[link(100, 50)]);
     let mut builder = Explicit::builder(Collective::Barrier, 4, 1);
     let all = ChunkRange::new(0, 1);
@@ -476,7 +491,7 @@ fn who_waits_in_vain_says_for_whom() {
     let (schedule, model) = (builder.build().unwrap(), instant());
     let run = simulation(&schedule, 1000, &model, Conditions::default());
     let plain = packets(1000, 8000);
-    let fabric = || PacketNetwork::new(Ways::Routed(&routes), plain, Ends::FREE);
+    let fabric = || PacketNetwork::new(PacketRouting::Routed(&routes), plain, Ends::FREE);
     let stop = AtomicBool::new(false);
     let unwatched = run.run_through(&mut fabric(), &stop, &mut Silent).unwrap_err();
     let mut probe = TimelineProbe::default();

@@ -1,11 +1,11 @@
-//! The packet network against its obvious twin: random messages, mostly so that much happens at the very same
-//! time, where only the order that both keep tells who goes first.
+//! The packet network against its reference model: random messages with many simultaneous events, which both must
+//! order alike.
 
 use proptest::prelude::*;
 use tutti_engine::{Conditions, Disturbance, Outcome};
 use tutti_network::Serialization;
 use tutti_network::packet::oracle::Obvious;
-use tutti_network::packet::{Ends, PacketNetwork, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, PacketRouting};
 use tutti_tests::packets::{algorithms, flood, link, packets, routes, simulation, through};
 use tutti_tests::{MODELS, Parameters, Shaken, Staggered, model};
 use tutti_topology::LinkParameters;
@@ -122,15 +122,16 @@ impl Case {
         let schedule = if messages == 0 { &*all[nth % all.len()] } else { &flood };
         let size = size * u64::from(schedule.shape().chunks);
         let run = simulation(schedule, size, &model, conditions);
-        let fast = through(&run, &mut PacketNetwork::new(Ways::Routed(&routes), cut, ends));
+        let fast =
+            through(&run, &mut PacketNetwork::new(PacketRouting::Routed(&routes), cut, ends));
         (fast, through(&run, &mut Obvious::new(&routes, cut, ends)))
     }
 }
 
-/// A packet leaves a full buffer in the very picosecond in which the link before it becomes free: whether
-/// that link is asked before or after makes room decides whose packet it takes.
+/// A packet leaves a full buffer in the same picosecond in which the upstream link becomes free: the order of the
+/// two events determines which packet starts.
 #[test]
-fn links_that_become_free_together_are_asked_in_one_order() {
+fn links_that_become_free_together_are_served_in_one_order() {
     let notation = ("hierarchical:ring:3/rail:switch:3", 2);
     let pace = Pace::Uneven;
     let cases = [
@@ -163,9 +164,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
-    /// The same with more messages at once than the fast network keeps in mind, so that it asks again.
+    /// As above, with more messages at once than the fast network stores, so that it requests them again.
     #[test]
-    fn what_the_fast_network_asks_for_again_is_what_was_offered(
+    fn requested_messages_equal_offered_messages(
         (seed, size, slots, ports) in (0_u64..1000, 0_u64..100, 1_u64..4, 0_u8..4),
         packet in prop::sample::select(vec![64_u64, 100, 1000]),
         notation in prop::sample::select(NOTATIONS.to_vec()),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use peak_alloc::PeakAlloc;
 use tutti_engine::{Conditions, LocalCosts, Silent, Simulation};
 use tutti_network::PipeliningPostal;
-use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, PacketRouting, Packets};
 use tutti_schedule::Layout;
 use tutti_schedule::collective::Collective;
 use tutti_topology::{LinkParameters, Routes};
@@ -35,7 +35,7 @@ fn measure(notation: &str) -> (u64, usize) {
     let (model, costs, conditions) = (&nearly, LocalCosts::FREE, Conditions::default());
     let before = ALLOCATED.current_usage();
     ALLOCATED.reset_peak_usage();
-    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets, Ends::FREE);
+    let mut fabric = PacketNetwork::new(PacketRouting::Routed(&routes), packets, Ends::FREE);
     let outcome = Simulation { schedule: &*schedule, layout, model, costs, conditions }
         .run_through(&mut fabric, &AtomicBool::new(false), &mut Silent)
         .unwrap();
@@ -43,8 +43,8 @@ fn measure(notation: &str) -> (u64, usize) {
 }
 
 /// Three times the links and NPUs, and nine times the messages: less than twice the memory for each link and NPU.
-/// It is 2,911 and 5,246 bytes, as ways are longer and so there are more classes of buffers. A note of each message
-/// would make it 5,522 and 24,507, a letter of 16 bytes for each at its receiver alone 3,458 and 8,473.
+/// It is 2,911 and 5,246 bytes: longer paths require more buffer classes. With an entry per message it would be
+/// 5,522 and 24,507, with only a letter of 16 bytes per message at its receiver 3,458 and 8,473.
 #[test]
 fn memory_grows_with_links_and_ranks_not_with_messages() {
     let (few, small) = measure("torus:16x8");

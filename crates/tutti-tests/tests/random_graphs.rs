@@ -107,9 +107,9 @@ proptest! {
         let carried: u128 = timeline.messages.iter().map(|m| u128::from(m.bytes.0)).sum();
         prop_assert_eq!(carried, outcome_in_order.bytes);
         for message in &timeline.messages {
-            let way = routes_in_order.pair(message.source, message.destination);
-            prop_assert!(message.arrival >= message.sent + way.latency);
-            prop_assert!(message.arrival >= message.sent + way.bottleneck.of(message.bytes));
+            let path = routes_in_order.pair(message.source, message.destination);
+            prop_assert!(message.arrival >= message.sent + path.latency);
+            prop_assert!(message.arrival >= message.sent + path.bottleneck.of(message.bytes));
             prop_assert!(message.received >= message.arrival);
         }
     }

@@ -1,6 +1,6 @@
 //! The search that scales against all schedules there are, for every number of ranks from 2 to 256.
 //!
-//! Every factored, split and merged schedule of N is scored, except those whose lower bound is no better
+//! Every factored, split and merged schedule of N is scored, unless its lower bound is not better
 //! than the best found so far; that the bounds hold is tested in `search::tests`, against the engine. The
 //! search promises to come within 2 % of the optimum; with its default effort it always hit it.
 
@@ -51,7 +51,7 @@ fn optimum(flat: &Flat, notations: &[Notation]) -> Time {
     least
 }
 
-/// Of every number of ranks that leaves this remainder: a part of the whole, so that all cores help.
+/// Checks every number of ranks with this remainder: a part of the test, so that all cores are used.
 fn check(remainder: u32) {
     let machines = machines();
     for ranks in (2..=256).filter(|ranks| ranks % 4 == remainder) {

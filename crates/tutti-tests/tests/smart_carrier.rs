@@ -1,4 +1,4 @@
-//! Schedules over links of their own between all nodes, where times can be said by hand.
+//! Schedules over dedicated links between all nodes, with hand-computed times.
 
 use std::sync::atomic::AtomicBool;
 use tutti_engine::{Conditions, LocalCosts, Outcome, Silent, Simulation};
@@ -101,13 +101,13 @@ fn what_arrives_can_be_answered_in_the_next_cycle() {
     assert_eq!((cycles(&barrier), barrier.injected), (17, 16));
 }
 
-/// With one entry reductions go one after the other; none is begun beyond, as all members are ready.
+/// With one entry reductions are sequential; none is started beyond the table, as all members are ready.
 #[test]
-fn as_many_reductions_are_under_way_as_there_are_entries() {
+fn reductions_in_flight_are_limited_by_the_entries() {
     let few = Settings { art_entries: 16, ..settings() };
     for settings in [few, settings()] {
         let ran = run("in_network:all,segments=4", Collective::AllReduce, 64 * 64, &settings);
-        // Every rank is sent all of 256 flits, and of its own share 15 answers for each.
+        // Every rank receives all 256 flits, and 15 responses per flit of its shard.
         assert_eq!(ran.injected, 256 * 15 + 256);
         assert_eq!(ran.beyond, 0);
         let least = 256 - 16 + 16 * 15;
@@ -166,7 +166,7 @@ fn what_does_not_fit_a_mesh_is_refused() {
 /// Any other schedule runs over it too.
 #[test]
 fn ordinary_schedules_are_unicasts() {
-    // 15 steps each way, of a sixteenth of 32 flits, and a cycle between steps.
+    // 15 steps per phase, of a sixteenth of 32 flits, and a cycle between steps.
     let ran = run("ring", Collective::AllReduce, 512, &settings());
     assert_eq!(ran.injected, 30 * 16 * 2);
     let folding = 15 * 32;

@@ -1,8 +1,8 @@
-//! Collectives in the network, on meshes of several designs, beside schedules of ordinary messages on the same mesh.
+//! In-network collectives on meshes of several designs, compared with schedules of unicasts on the same mesh.
 
 use std::sync::atomic::AtomicBool;
 
-use tutti_analysis::bound::{Asked, Ports, in_network};
+use tutti_analysis::bound::{Ports, Query, in_network};
 use tutti_engine::{
     Activity, Conditions, LocalCosts, Outcome, Probe, Silent, Simulation, Timeline, TimelineProbe,
 };
@@ -31,7 +31,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// Whole cycles until the last rank has done its last op.
+    /// Cycles until the last rank completes its last op.
     fn cycles(&self) -> u64 {
         self.outcome.completion_time().ps() / 1000
     }
@@ -87,9 +87,9 @@ fn run_seen_by<P: Probe>(
 const REDUCE: Collective = Collective::Reduce { root: RankId(0) };
 const BROADCAST: Collective = Collective::Broadcast { root: RankId(0) };
 
-/// Two dimensions of two cycles each way, and a cycle from when the sum is there to when it can go back.
+/// Two dimensions of two cycles per direction, and a cycle between the arrival of the sum and its return.
 #[test]
-fn a_flit_across_a_dimension_in_a_cycle_takes_four_cycles_each_way() {
+fn a_flit_across_a_dimension_in_a_cycle_takes_four_cycles_per_direction() {
     let settings = Settings { fan_in: FanIn::Complete, ..mesh("sfo_greedy", 8) };
     assert_eq!(run("in_network", REDUCE, 1, &settings).cycles(), 4);
     assert_eq!(run("in_network", BROADCAST, 1, &settings).cycles(), 4);
@@ -98,7 +98,7 @@ fn a_flit_across_a_dimension_in_a_cycle_takes_four_cycles_each_way() {
         let notation = format!("in_network:{root}");
         let ran = run(&notation, Collective::AllReduce, 1, &settings);
         assert_eq!(ran.cycles(), 4 + 1 + 4, "{notation}");
-        // A tree each way: every other node has one link on it.
+        // A tree per direction: every other node has one link on it.
         let Counts { injected, ejected, link_hops, merged, .. } = ran.counts;
         assert_eq!((injected, ejected, link_hops, merged), (64, 64, 126, 62), "{notation}");
     }
@@ -124,8 +124,8 @@ fn slots_of_broadcasts_are_waited_for() {
     assert_eq!(run("in_network", Collective::AllReduce, 1, &settings).cycles(), 14);
 }
 
-/// Every NIC injects its part of each flit, and takes the result: F flits take F cycles at least, whoever adds and
-/// whoever forks.
+/// Every NIC injects its part of each flit, and receives the result: F flits take at least F cycles, independent
+/// of where they are added and forked.
 #[test]
 fn no_all_reduce_is_faster_than_its_flits_pass_a_port() {
     let model = Model::LogGP(
@@ -149,8 +149,8 @@ fn no_all_reduce_is_faster_than_its_flits_pass_a_port() {
                     assert!(ran.cycles() >= flits, "{name}, {notation}: {} cycles", ran.cycles());
                     let size = Bytes(flits * FLIT);
                     let collective = Collective::AllReduce;
-                    let asked = Asked { collective, ranks: 16, size, element: 1 };
-                    let bound = in_network(&asked, &model, ports).at_least();
+                    let query = Query { collective, ranks: 16, size, element: 1 };
+                    let bound = in_network(&query, &model, ports).at_least();
                     assert!(bound <= ran.outcome.completion_time() && bound.ps() >= flits * 1000);
                 }
             }
@@ -158,10 +158,10 @@ fn no_all_reduce_is_faster_than_its_flits_pass_a_port() {
     }
 }
 
-/// With tables every flit of every share is one tree each way, however many are under way, and no more than there
-/// are entries.
+/// With tables every flit of every shard is one tree per direction, for any number in flight up to the number of
+/// entries.
 #[test]
-fn each_flit_is_one_tree_each_way() {
+fn each_flit_is_one_tree_per_direction() {
     let settings = Settings { fan_in: FanIn::Complete, ..mesh("sfo_greedy", 8) };
     for notation in ["in_network", "in_network:0+7+56+63,segments=4", "in_network:all"] {
         let ran = run(notation, Collective::AllReduce, 128, &settings);
@@ -178,8 +178,8 @@ fn each_flit_is_one_tree_each_way() {
     assert!(many <= few, "{many} cycles with all entries, {few} with 16");
 }
 
-/// Ranks are at different segments at once, and more flits at each than there are entries: were those of later segments
-/// begun before those of earlier ones, they would wait for each other until some go beyond the tables.
+/// Ranks are at different segments simultaneously, with more flits at each than there are entries. If flits of later
+/// segments started before those of earlier ones, they would block each other until some bypass the tables.
 #[test]
 fn segments_do_not_wait_for_each_other() {
     let settings = Settings { fan_in: FanIn::Complete, ..mesh("baseline_collective", 8) };

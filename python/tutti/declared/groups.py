@@ -11,60 +11,56 @@ from tutti.units import Size, Time, TimePerByte
 
 
 class LocalCosts(Parameters):
-    """What local work on a rank costs.
+    """The cost of local work on a rank.
 
     Attributes:
-        gamma: Reducing one more operand into another, per byte.
+        gamma: Time per byte of reducing one operand into another.
         reduce_overhead: Fixed time of each reduction.
-        copy_: Copying, per byte.
+        copy_: Time per byte of copying.
     """
 
     gamma: Annotated[
-        TimePerByte, Field(description="Reducing one more operand into another, per byte.")
+        TimePerByte, Field(description="Time per byte of reducing one operand into another.")
     ] = TimePerByte.parse("0 ns/B")
     reduce_overhead: Annotated[Time, Field(description="Fixed time of each reduction.")] = (
         Time.parse("0 ns")
     )
-    copy_: Annotated[TimePerByte, Field(description="Copying, per byte.", alias="copy")] = (
+    copy_: Annotated[TimePerByte, Field(description="Time per byte of copying.", alias="copy")] = (
         TimePerByte.parse("0 ns/B")
     )
 
 
 class PacketParameters(Parameters):
-    """Messages are cut into packets, and packets queue for the links of the topology.
+    """Messages are cut into packets, which queue for the links of the topology.
 
     Attributes:
-        size: The most bytes of a message in one packet.
-        buffer: Buffer space behind each link, beyond what its wire holds; the same again for each
-            number of links that a packet has crossed (virtual channels by hop, which exclude
-            deadlock).
-        header: Bytes of each packet in addition to those of its message.
-        injection: Rate of the port through which all messages leave an NPU; without it, only the
-            links limit them.
-        ejection: Rate of the port through which all messages reach an NPU.
+        size: Maximum payload of a packet.
+        buffer: Buffer space at the end of each link in addition to the bytes on its wire; separate
+            for each number of hops (one virtual channel per hop, which prevents deadlock).
+        header: Header bytes of each packet, in addition to its payload.
+        injection: Rate of the injection port of each NPU; without it, only the links limit
+            injection.
+        ejection: Rate of the ejection port of each NPU.
     """
 
-    size: Annotated[Size, Field(description="The most bytes of a message in one packet.")] = (
-        Size.parse("4 KiB")
-    )
+    size: Annotated[Size, Field(description="Maximum payload of a packet.")] = Size.parse("4 KiB")
     buffer: Annotated[
         Size,
         Field(
-            description="Buffer space behind each link, beyond what its wire holds; the same again for each number of links that a packet has crossed (virtual channels by hop, which exclude deadlock)."
+            description="Buffer space at the end of each link in addition to the bytes on its wire; separate for each number of hops (one virtual channel per hop, which prevents deadlock)."
         ),
     ] = Size.parse("64 KiB")
     header: Annotated[
-        Size, Field(description="Bytes of each packet in addition to those of its message.")
+        Size, Field(description="Header bytes of each packet, in addition to its payload.")
     ] = Size.parse("0 B")
     injection: Annotated[
         TimePerByte | None,
         Field(
-            description="Rate of the port through which all messages leave an NPU; without it, only the links limit them."
+            description="Rate of the injection port of each NPU; without it, only the links limit injection."
         ),
     ] = None
     ejection: Annotated[
-        TimePerByte | None,
-        Field(description="Rate of the port through which all messages reach an NPU."),
+        TimePerByte | None, Field(description="Rate of the ejection port of each NPU.")
     ] = None
 
 

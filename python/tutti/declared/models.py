@@ -11,17 +11,17 @@ from tutti.units import Time, TimePerByte
 
 
 class Postal(NetworkModel):
-    """One message at a time: the sender is busy alpha + n beta, until it has arrived.
+    """One message at a time: the sender is busy for alpha + n beta, until the message arrives.
 
     Source: Chan et al. 2007; Ruefenacht et al. 2017, section 3.
 
     Attributes:
-        alpha: Time of a message of no bytes.
+        alpha: Time of an empty message.
         beta: Time per byte.
     """
 
     kind: Literal["postal"] = "postal"
-    alpha: Annotated[Time, Field(description="Time of a message of no bytes.")]
+    alpha: Annotated[Time, Field(description="Time of an empty message.")]
     beta: Annotated[TimePerByte, Field(description="Time per byte.")] = TimePerByte.parse("0 ns/B")
 
 
@@ -31,17 +31,18 @@ class PipeliningPostal(NetworkModel):
     Source: Ruefenacht et al. 2017, eq. (3).
 
     Attributes:
-        alpha_p: Part of a message's latency that further messages overlap.
-        alpha_r: The remainder, which nothing overlaps.
-        beta: Time per byte, which nothing overlaps.
+        alpha_p: The part of a message's latency that overlaps with further messages.
+        alpha_r: The part of the latency that does not overlap.
+        beta: Time per byte; does not overlap.
     """
 
     kind: Literal["pipelining_postal"] = "pipelining_postal"
     alpha_p: Annotated[
-        Time, Field(description="Part of a message's latency that further messages overlap.")
+        Time,
+        Field(description="The part of a message's latency that overlaps with further messages."),
     ]
-    alpha_r: Annotated[Time, Field(description="The remainder, which nothing overlaps.")]
-    beta: Annotated[TimePerByte, Field(description="Time per byte, which nothing overlaps.")] = (
+    alpha_r: Annotated[Time, Field(description="The part of the latency that does not overlap.")]
+    beta: Annotated[TimePerByte, Field(description="Time per byte; does not overlap.")] = (
         TimePerByte.parse("0 ns/B")
     )
 
@@ -53,30 +54,32 @@ class LogP(NetworkModel):
 
     Attributes:
         L: Latency of the wire.
-        o: Overhead: how long a message occupies its sender, and its receiver.
-        g: Gap: the least time between two messages of a rank.
+        o: Overhead: how long a message occupies its sender and its receiver.
+        g: Gap: the minimum time between consecutive messages of a rank.
     """
 
     kind: Literal["logp"] = "logp"
     L: Annotated[Time, Field(description="Latency of the wire.")]
     o: Annotated[
         Time,
-        Field(description="Overhead: how long a message occupies its sender, and its receiver."),
+        Field(description="Overhead: how long a message occupies its sender and its receiver."),
     ]
-    g: Annotated[Time, Field(description="Gap: the least time between two messages of a rank.")]
+    g: Annotated[
+        Time, Field(description="Gap: the minimum time between consecutive messages of a rank.")
+    ]
 
 
 class LoP(NetworkModel):
-    """Small messages that pipeline, up to a saturation of the adapter; form inferred.
+    """Pipelined small messages with saturation of the adapter; form inferred.
 
     Source: after Hoefler and Rehm 2005.
 
     Attributes:
         L: Latency that messages of a burst share.
         o_first: Overhead of the first message of a burst.
-        o_next: Overhead of each later message, and of each message taken.
-        processing: Time of the adapter per message.
-        saturation: Additional time of the adapter per message beyond the knee.
+        o_next: Overhead of each later message, and of each received message.
+        processing: Processing time of the adapter per message.
+        saturation: Additional processing time per message beyond the knee.
         knee: Messages of a burst before the adapter saturates, at least 1.
     """
 
@@ -84,11 +87,11 @@ class LoP(NetworkModel):
     L: Annotated[Time, Field(description="Latency that messages of a burst share.")]
     o_first: Annotated[Time, Field(description="Overhead of the first message of a burst.")]
     o_next: Annotated[
-        Time, Field(description="Overhead of each later message, and of each message taken.")
+        Time, Field(description="Overhead of each later message, and of each received message.")
     ]
-    processing: Annotated[Time, Field(description="Time of the adapter per message.")]
+    processing: Annotated[Time, Field(description="Processing time of the adapter per message.")]
     saturation: Annotated[
-        Time, Field(description="Additional time of the adapter per message beyond the knee.")
+        Time, Field(description="Additional processing time per message beyond the knee.")
     ]
     knee: Annotated[
         int,
@@ -102,31 +105,33 @@ class LoP(NetworkModel):
 
 
 class LogfP(NetworkModel):
-    """LogP in which the first f messages of a burst are free of the gap g.
+    """LogP in which the first f messages of a burst are exempt from the gap g.
 
     Source: Hoefler et al. 2006.
 
     Attributes:
         L: Latency of the wire.
-        o: Overhead: how long a message occupies its sender, and its receiver.
-        g: Gap: the least time between two messages of a rank.
-        f: Messages of a burst that are free of the gap, at least 1.
+        o: Overhead: how long a message occupies its sender and its receiver.
+        g: Gap: the minimum time between consecutive messages of a rank.
+        f: Messages of a burst that are exempt from the gap, at least 1.
     """
 
     kind: Literal["logfp"] = "logfp"
     L: Annotated[Time, Field(description="Latency of the wire.")]
     o: Annotated[
         Time,
-        Field(description="Overhead: how long a message occupies its sender, and its receiver."),
+        Field(description="Overhead: how long a message occupies its sender and its receiver."),
     ]
-    g: Annotated[Time, Field(description="Gap: the least time between two messages of a rank.")]
+    g: Annotated[
+        Time, Field(description="Gap: the minimum time between consecutive messages of a rank.")
+    ]
     f: Annotated[
         int,
         Strict(),
         Field(
             ge=1,
             le=4294967295,
-            description="Messages of a burst that are free of the gap, at least 1.",
+            description="Messages of a burst that are exempt from the gap, at least 1.",
         ),
     ]
 
@@ -138,8 +143,8 @@ class LogGP(NetworkModel):
 
     Attributes:
         L: Latency of the wire.
-        o: Overhead: how long a message occupies its sender, and its receiver.
-        g: Gap: the least time between two messages of a rank.
+        o: Overhead: how long a message occupies its sender and its receiver.
+        g: Gap: the minimum time between consecutive messages of a rank.
         G: Gap per byte: the inverse of a port's rate.
     """
 
@@ -147,9 +152,11 @@ class LogGP(NetworkModel):
     L: Annotated[Time, Field(description="Latency of the wire.")]
     o: Annotated[
         Time,
-        Field(description="Overhead: how long a message occupies its sender, and its receiver."),
+        Field(description="Overhead: how long a message occupies its sender and its receiver."),
     ]
-    g: Annotated[Time, Field(description="Gap: the least time between two messages of a rank.")]
+    g: Annotated[
+        Time, Field(description="Gap: the minimum time between consecutive messages of a rank.")
+    ]
     G: Annotated[TimePerByte, Field(description="Gap per byte: the inverse of a port's rate.")]
 
 

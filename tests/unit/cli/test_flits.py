@@ -87,7 +87,7 @@ def test_a_deadlocked_run_ends_with_its_deadlock_cycle(here: Path) -> None:
     (here / "e.toml").write_text(tight)
     said = " ".join(tutti("run", "e.toml", cwd=here, code=3).stderr.split())
     assert "the network is deadlocked" in said
-    assert "each waits for the next and the last for the first: VC 0 of npu" in said
+    assert "(each waits for the next, the last for the first): VC 0 of npu" in said
     refusing = tight.replace('flit = "64 B"', 'flit = "64 B"\ndeadlock = "refuse"')
     (here / "e.toml").write_text(refusing)
     said = " ".join(tutti("compare", "e.toml", cwd=here, code=2).stderr.split())

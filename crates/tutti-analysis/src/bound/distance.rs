@@ -1,15 +1,16 @@
-//! How near and how far ranks are, by latency alone and whatever the route.
+//! Minimum and maximum distances of ranks in latency, independent of the routing.
 
 use tutti_topology::Topology;
 use tutti_topology::search::least_costs;
 use tutti_units::Time;
 use tutti_units::ids::VertexId;
 
-/// Above this many links to walk over, only the ways from one rank are looked at.
+/// Above this many link visits, only the paths from one rank are computed.
 const MOST_WORK: u64 = 60_000_000;
 
-/// The least latency between two of the first `ranks` NPUs, and the most: from or to the root where there
-/// is one. In a large graph the least is that of an NPU's links, and the most is that from rank 0.
+/// The minimum and the maximum latency between two of the first `ranks` NPUs; for a rooted collective, the
+/// maximum from or to the root. In a large graph the minimum is that of an NPU's links, and the maximum is that
+/// from rank 0.
 pub(super) fn extremes(
     topology: &Topology,
     ranks: u32,
@@ -46,7 +47,7 @@ pub(super) fn extremes(
     (nearest, farthest)
 }
 
-/// The least latency from a vertex to each, or to it from each.
+/// The minimum latency from a vertex to every other, or to it from every other.
 fn from(topology: &Topology, source: VertexId, inwards: bool) -> Vec<Time> {
     least_costs(topology.vertex_count(), source.0, Time::MAX, |at, visit| {
         let mut look = |link, next: VertexId| visit(next.0, topology.parameters(link).latency);

@@ -1,23 +1,23 @@
-//! Lower bounds: what no schedule can be faster than, on any model and graph.
+//! Lower bounds on the completion time of any schedule, for any model and graph.
 //!
-//! The bound of a run is the largest of several times, each of which every schedule takes; they are never
-//! added up, since a schedule may do what they are about at once. All ranks enter together at time 0:
-//! skew and noise only make a run longer. N ranks, a payload of S bytes (sizes as in
-//! [`tutti_schedule::collective`]), an element of e bytes, gamma per byte folded.
+//! The bound is the maximum of several times that every schedule takes. They are not added, since a schedule
+//! may overlap them. All ranks enter at time 0: skew and noise only lengthen a run. There are N ranks, a
+//! payload of S bytes (sizes as in [`tutti_schedule::collective`]), elements of e bytes, and gamma is the
+//! reduction time per byte.
 //!
-//! **Latency.** What one rank knows has to reach all others (or, towards a root, what all know has to
-//! reach one, which is the same backwards in time). A message is held by its receiver `held` after its
-//! sender began with it, and a sender's messages are `apart`; ranks that know go on telling, so at time t
-//! at most n(t) = 1 + n(t - held) + n(t - held - apart) + ... ranks know (Bar-Noy and Kipnis 1992; Karp et
-//! al. 1993). The first time with n(t) >= N is the bound; backwards, `apart` is between receives. In a graph
-//! every message takes the least latency between two ranks longer; and the two that are farthest apart
-//! (in latency, whatever the route) have to hear of one another by one message at least.
+//! **Latency.** Data of one rank has to reach all others (towards a root: data of all ranks has to reach one,
+//! which is the same reversed in time). A receiver has a message `held` after its sender started it, and a
+//! rank starts messages `apart` from each other. Informed ranks keep sending, so at time t at most
+//! n(t) = 1 + n(t - held) + n(t - held - apart) + ... ranks are informed (Bar-Noy and Kipnis 1992; Karp et
+//! al. 1993). The first time with n(t) >= N is the bound; reversed, `apart` is between receives. In a graph
+//! every message takes longer by the minimum latency between two ranks. The two ranks with the maximum
+//! latency between them need at least one message.
 //!
-//! **Bandwidth.** Bytes that some rank at least must send and receive, from the table below: the most loaded
-//! rank has no less than the average. Its port takes `Ends::sent` for them, and where receiving takes
+//! **Bandwidth.** The bytes that some rank must send and receive, from the table below: the most loaded
+//! rank has at least the average. Its port takes `Ends::sent` for them, and where receiving takes
 //! time, `Ends::received`.
 //!
-//! | collective | sends | receives | in all messages |
+//! | collective | sends | receives | total of messages |
 //! |---|---|---|---|
 //! | all_reduce | S | S | 2 (N - 1) S |
 //! | reduce_scatter, all_gather, all_to_all | | | (N - 1) S |
@@ -25,17 +25,17 @@
 //! | reduce | S | S | (N - 1) S |
 //! | scatter, gather | (N - 1) S / N | (N - 1) S / N | (N - 1) S / N |
 //!
-//! **Links.** Where messages share the links of a graph, [`by_links`]. There the ports through which all that
-//! an NPU injects or ejects passes are links as well ([`Ports`]), and stand in for what a model charges a receiver
-//! per byte: it takes messages of no bytes.
+//! **Links.** Where messages share the links of a graph, [`by_links`]. The injection and ejection ports of an
+//! NPU are then links as well ([`Ports`]). They replace the receiver's time per byte in the model, which
+//! receives empty messages.
 //!
-//! **In the network.** Where it forks and combines ([`in_network`]) a message is one at its sender and one at its
-//! receiver, however many ranks it goes to or comes from: what is left is the time of one message at its ends, and what
-//! every rank has to send and hear at least, once.
+//! **In-network collectives.** Where the network forks and reduces messages ([`in_network`]), a multicast is
+//! one message at its sender, and a reduction one message at its receiver. The bound is the time of one
+//! message at its endpoints, and that of the bytes that every rank must send and receive once.
 //!
-//! **Folding.** N contributions to an element take N - 1 folds, wherever they are done: (N - 1) S gamma in all,
-//! at least an Nth of it on some rank. Where sending keeps the processor busy (postal, pipelining postal)
-//! the average rank does both, one after the other. A result is a fold after a message at least.
+//! **Reduction.** N contributions to an element take N - 1 reductions: (N - 1) S gamma in total, at least 1/N
+//! of it on some rank. Where sending occupies the processor (postal, pipelining postal), the average rank
+//! does both sequentially. A result takes at least one message and one reduction.
 
 use tutti_network::packet::Packets;
 use tutti_network::{LogGP, Model, Serialization};
@@ -49,29 +49,29 @@ mod distance;
 #[cfg(test)]
 mod tests;
 
-/// What is asked: a collective on so many ranks and bytes.
+/// The collective to bound.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
-    /// What is performed.
+pub struct Query {
+    /// The collective.
     pub collective: Collective,
-    /// By how many ranks.
+    /// The number of ranks.
     pub ranks: u32,
-    /// On how much data, by the collective's convention.
+    /// The size, by the collective's convention.
     pub size: Bytes,
-    /// Bytes of an element, which is never divided.
+    /// Bytes of an element; elements are indivisible.
     pub element: u64,
 }
 
-impl Asked {
-    /// The most that a rank's shard can be where elements do not divide evenly.
+impl Query {
+    /// The maximum size of a rank's shard if elements do not divide evenly.
     fn longest_shard(&self) -> u64 {
         let element = self.element.max(1);
         let elements = self.size.0.div_ceil(element);
         elements.div_ceil(u64::from(self.ranks)).saturating_mul(element)
     }
 
-    /// The size, or for collectives on shards so much of it that every rank has as long a shard: a set of
-    /// ranks may hold the shorter ones.
+    /// The size; for collectives on shards, rounded down so that all shards are equal, since a set of ranks
+    /// may have the shorter ones.
     fn divided(&self) -> Bytes {
         match self.collective {
             Collective::AllGather
@@ -86,44 +86,44 @@ impl Asked {
     }
 }
 
-/// What folding costs.
+/// The cost of reductions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Folding {
     /// Per byte and operand, on the fastest rank.
     pub gamma: TimePerByte,
-    /// Every fold, however small, on the fastest rank.
+    /// Per reduction, on the fastest rank.
     pub overhead: Time,
 }
 
 impl Folding {
-    /// Folding takes no time.
+    /// Reductions take no time.
     pub const FREE: Folding = Folding { gamma: TimePerByte::ZERO, overhead: Time::ZERO };
 }
 
-/// What a graph adds: computed once for a collective and its ranks, whatever the size.
+/// The contribution of a graph: computed once per collective and rank count, for all sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
-    /// The least latency between two ranks.
+pub struct GraphBound {
+    /// The minimum latency between two ranks.
     pub nearest: Time,
-    /// The most latency between two ranks of which one has to hear of the other, whatever the route.
+    /// The maximum latency of a shortest path between two ranks of which one needs data of the other.
     pub farthest: Time,
-    /// What the links allow per byte of the size; nothing where messages do not share them.
+    /// The bound of the links per byte of the size; zero without contention.
     pub links: TimePerByte,
-    /// The ports of the NPUs, where messages share them as well.
+    /// The ports of the NPUs, if messages share them.
     pub ports: Option<Ports>,
 }
 
-/// What a byte takes to pass between an NPU and its links, where messages meet.
+/// Times per byte between an NPU and its links, with contention.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ports {
-    /// Out of the NPU; zero where nothing limits it but its links.
+    /// Of the injection port; zero if only the links limit injection.
     pub injection: TimePerByte,
-    /// Into it: the port's, or what the model charges a receiver.
+    /// Of the ejection port, or of the receiver in the model.
     pub ejection: Serialization,
 }
 
 impl Ports {
-    /// Those of packets, beneath a model that may have a receiving port of its own.
+    /// The ports of packets; the model supplies the ejection port if the packets have none.
     #[must_use]
     pub fn of(packets: &Packets, model: &Model) -> Ports {
         let ejection = packets.ejection.map(Serialization::of_every_byte).or(model.takes());
@@ -134,111 +134,120 @@ impl Ports {
     }
 }
 
-impl Way {
-    /// All ranks next to one another.
-    pub const NONE: Way =
-        Way { nearest: Time::ZERO, farthest: Time::ZERO, links: TimePerByte::ZERO, ports: None };
+impl GraphBound {
+    /// No graph.
+    pub const NONE: GraphBound = GraphBound {
+        nearest: Time::ZERO,
+        farthest: Time::ZERO,
+        links: TimePerByte::ZERO,
+        ports: None,
+    };
 
-    /// Through a topology whose first NPUs are the ranks; `shared` when its links carry one message at a
-    /// time.
+    /// The contribution of a topology, the first NPUs of which are the ranks; `shared` if messages contend for
+    /// links.
     #[must_use]
-    pub fn through(topology: &Topology, collective: Collective, ranks: u32, shared: bool) -> Way {
+    pub fn through(
+        topology: &Topology,
+        collective: Collective,
+        ranks: u32,
+        shared: bool,
+    ) -> GraphBound {
         let ranks = ranks.min(topology.npus());
         let root = collective.root().map(|RankId(root)| VertexId(root.min(ranks.max(1) - 1)));
         let inwards = matches!(collective, Collective::Gather { .. } | Collective::Reduce { .. });
         let (nearest, farthest) = distance::extremes(topology, ranks, root, inwards);
         let links = if shared { by_links(collective, ranks, topology) } else { TimePerByte::ZERO };
-        Way { nearest, farthest, links, ports: None }
+        GraphBound { nearest, farthest, links, ports: None }
     }
 
-    /// The same, with packets that pass through ports.
+    /// Adds ports.
     #[must_use]
-    pub fn with_ports(self, ports: Ports) -> Way {
-        Way { ports: Some(ports), ..self }
+    pub fn with_ports(self, ports: Ports) -> GraphBound {
+        GraphBound { ports: Some(ports), ..self }
     }
 }
 
-/// The parts of a lower bound; each holds by itself.
+/// The parts of a lower bound; each is itself a lower bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bound {
-    /// Until what is known has spread.
+    /// The latency bound.
     pub latency: Time,
-    /// Until the bytes are through the ranks' ports.
+    /// The bandwidth bound of the ranks' ports.
     pub bandwidth: Time,
-    /// Until the bytes are through the links of the graph.
+    /// The bandwidth bound of the links of the graph.
     pub links: Time,
-    /// Until the folds are done.
+    /// The reduction bound.
     pub folding: Time,
 }
 
 impl Bound {
-    /// No schedule is faster than this: the largest part.
+    /// The lower bound: the largest part.
     #[must_use]
     pub fn at_least(self) -> Time {
         self.latency.max(self.bandwidth).max(self.links).max(self.folding)
     }
 }
 
-/// The lower bound of a collective on a model and through a graph.
+/// Returns the lower bound of a collective on a model and a graph.
 #[must_use]
-pub fn bound(asked: &Asked, model: &Model, folding: Folding, way: Way) -> Bound {
-    if asked.ranks < 2 {
+pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) -> Bound {
+    if query.ranks < 2 {
         let none = Time::ZERO;
         return Bound { latency: none, bandwidth: none, links: none, folding: none };
     }
-    let ends = Ends { model, element: asked.element.max(1) };
-    let needs = Needs::of(asked);
-    let smallest = Bytes(if asked.size.0 == 0 { 0 } else { ends.smallest(asked.collective) });
+    let ends = Ends { model, element: query.element.max(1) };
+    let needs = Needs::of(query);
+    let smallest = Bytes(if query.size.0 == 0 { 0 } else { ends.smallest(query.collective) });
     let held = ends.held(smallest);
-    let apart = match (needs.inwards, way.ports) {
+    let apart = match (needs.inwards, graph.ports) {
         (false, _) => ends.sent_apart(smallest),
         (true, None) => ends.taken_apart(smallest),
         (true, Some(_)) => ends.taken_apart(Bytes(0)),
     };
-    let spreading = spread(asked.ranks, held + way.nearest, apart);
-    let latency = spreading.max(held + way.farthest);
-    let average = Bytes(share(needs.all, asked.ranks));
+    let spreading = spread(query.ranks, held + graph.nearest, apart);
+    let latency = spreading.max(held + graph.farthest);
+    let average = Bytes(share(needs.all, query.ranks));
     let (sends, receives) = (average.max(needs.sends), average.max(needs.receives));
-    let bandwidth = match way.ports {
+    let bandwidth = match graph.ports {
         None => ends.sent(sends).max(ends.received(receives)),
         Some(Ports { injection, ejection }) => {
             let ports = injection.of(sends).max(ejection.of(receives));
-            ends.sent(sends).max(ends.held(Bytes(0)) + way.nearest + ports)
+            ends.sent(sends).max(ends.held(Bytes(0)) + graph.nearest + ports)
         }
     };
     Bound {
         latency,
         bandwidth,
-        links: way.links.of(asked.divided()),
-        folding: folds(asked, &ends, needs, folding, held),
+        links: graph.links.of(query.divided()),
+        folding: folds(query, &ends, needs, folding, held),
     }
 }
 
-/// The lower bound of a collective where the network forks and combines messages on the way.
+/// Returns the lower bound of a collective on a network that forks and reduces messages.
 ///
-/// A message is then one at its sender however many ranks it goes to, and one at its receiver however many it
-/// comes from, and folds may be the network's. What is left: one message takes what it takes at its ends, what a rank
-/// knows and others have to hear leaves it once, and what a rank has to hear comes once.
+/// A multicast is one message at its sender, a reduction is one message at its receiver, and the network may
+/// do all reductions. What remains is the endpoint time of one message, and the bytes that each rank must send
+/// once and receive once.
 #[must_use]
-pub fn in_network(asked: &Asked, model: &Model, ports: Ports) -> Bound {
+pub fn in_network(query: &Query, model: &Model, ports: Ports) -> Bound {
     let none = Time::ZERO;
     let nothing = Bound { latency: none, bandwidth: none, links: none, folding: none };
-    if asked.ranks < 2 {
+    if query.ranks < 2 {
         return nothing;
     }
-    let ends = Ends { model, element: asked.element.max(1) };
-    let smallest = Bytes(if asked.size.0 == 0 { 0 } else { ends.smallest(asked.collective) });
-    let size = asked.divided().0;
-    let (shard, all) = (size / u64::from(asked.ranks), asked.size.0);
-    let (sends, receives) = match asked.collective {
+    let ends = Ends { model, element: query.element.max(1) };
+    let smallest = Bytes(if query.size.0 == 0 { 0 } else { ends.smallest(query.collective) });
+    let size = query.divided().0;
+    let (shard, all) = (size / u64::from(query.ranks), query.size.0);
+    let (sends, receives) = match query.collective {
         Collective::AllReduce | Collective::Broadcast { .. } | Collective::Reduce { .. } => {
             (all, all)
         }
         Collective::ReduceScatter => (size - shard, shard),
         Collective::AllGather => (shard, size - shard),
         Collective::AllToAll => {
-            let others = u128::from(asked.ranks) - 1;
-            let bytes = share(u128::from(all) * others, asked.ranks);
+            let others = u128::from(query.ranks) - 1;
+            let bytes = share(u128::from(all) * others, query.ranks);
             (bytes, bytes)
         }
         Collective::Gather { .. } => (shard, size - shard),
@@ -249,26 +258,26 @@ pub fn in_network(asked: &Asked, model: &Model, ports: Ports) -> Bound {
     Bound { latency: ends.held(smallest), bandwidth: through, ..nothing }
 }
 
-/// Bytes that must move whatever the schedule.
+/// Bytes that every schedule must move.
 #[derive(Clone, Copy)]
 struct Needs {
-    /// Some rank sends this much.
+    /// Some rank sends at least this.
     sends: Bytes,
-    /// Some rank receives this much.
+    /// Some rank receives at least this.
     receives: Bytes,
-    /// In all messages together, and how many messages that takes.
+    /// Total bytes of all messages, and their number.
     all: u128,
     messages: u128,
-    /// Values of bytes that are folded, in all.
+    /// Total bytes reduced.
     folds: u128,
     /// Towards a root.
     inwards: bool,
 }
 
 impl Needs {
-    fn of(asked: &Asked) -> Needs {
-        let (size, others) = (u128::from(asked.size.0), u128::from(asked.ranks) - 1);
-        let (all, whole) = (others * size, asked.size);
+    fn of(query: &Query) -> Needs {
+        let (size, others) = (u128::from(query.size.0), u128::from(query.ranks) - 1);
+        let (all, payload) = (others * size, query.size);
         let plain = Needs {
             sends: Bytes(0),
             receives: Bytes(0),
@@ -277,14 +286,14 @@ impl Needs {
             folds: 0,
             inwards: false,
         };
-        // Of gather and scatter: what the root has to do with, whose own shard may be the longest, and
-        // what some other rank has.
-        let most = Bytes(asked.size.0.saturating_sub(asked.longest_shard()));
-        let each = Bytes(most.0 / u64::from(asked.ranks - 1));
-        match asked.collective {
+        // Gather and scatter: the bytes at the root, which may have the longest shard, and at some other
+        // rank.
+        let most = Bytes(query.size.0.saturating_sub(query.longest_shard()));
+        let each = Bytes(most.0 / u64::from(query.ranks - 1));
+        match query.collective {
             Collective::AllReduce => Needs {
-                sends: whole,
-                receives: whole,
+                sends: payload,
+                receives: payload,
                 all: 2 * all,
                 messages: 2 * others,
                 folds: all,
@@ -292,9 +301,9 @@ impl Needs {
             },
             Collective::ReduceScatter => Needs { folds: all, ..plain },
             Collective::AllGather | Collective::AllToAll => plain,
-            Collective::Broadcast { .. } => Needs { sends: whole, receives: whole, ..plain },
+            Collective::Broadcast { .. } => Needs { sends: payload, receives: payload, ..plain },
             Collective::Reduce { .. } => {
-                Needs { sends: whole, receives: whole, folds: all, inwards: true, ..plain }
+                Needs { sends: payload, receives: payload, folds: all, inwards: true, ..plain }
             }
             Collective::Gather { .. } => Needs {
                 sends: each,
@@ -311,32 +320,32 @@ impl Needs {
     }
 }
 
-/// An Nth, rounded down: some rank has at least as much.
+/// 1/N of the total, rounded down: some rank has at least as much.
 fn share(all: u128, ranks: u32) -> u64 {
     u64::try_from(all / u128::from(ranks)).unwrap_or(u64::MAX)
 }
 
-/// The folds of the most loaded rank, alone and with what sending takes of its time.
-fn folds(asked: &Asked, ends: &Ends, needs: Needs, folding: Folding, held: Time) -> Time {
+/// The reductions of the most loaded rank, alone and with the time it is busy sending.
+fn folds(query: &Query, ends: &Ends, needs: Needs, folding: Folding, held: Time) -> Time {
     if needs.folds == 0 {
         return Time::ZERO;
     }
-    let work = |all: u128| folding.gamma.of(Bytes(share(all, asked.ranks)));
-    let busy = ends.busy(needs.all, needs.messages, asked.ranks);
-    let last = held + folding.overhead + folding.gamma.of(Bytes(asked.element.min(asked.size.0)));
-    // Both are rounded up, and the sum of the exact values need not be: a picosecond less.
+    let work = |all: u128| folding.gamma.of(Bytes(share(all, query.ranks)));
+    let busy = ends.busy(needs.all, needs.messages, query.ranks);
+    let last = held + folding.overhead + folding.gamma.of(Bytes(query.element.min(query.size.0)));
+    // Both are rounded up, but the exact sum need not be: subtract a picosecond.
     (work(needs.folds) + busy - Time::from_ps(1)).max(work(needs.folds)).max(last)
 }
 
-/// What a model makes of messages at their two ends.
+/// The endpoint times of messages in a model.
 struct Ends<'a> {
     model: &'a Model,
     element: u64,
 }
 
 impl Ends<'_> {
-    /// The least that a message with anything in it holds. Of shards, some are empty where there are fewer
-    /// elements than ranks, and a schedule that moves them to other places sends what those would hold.
+    /// The minimum payload of a nonempty message. Some shards are empty if there are fewer elements than
+    /// ranks; a schedule that moves chunks to other positions sends empty messages for them.
     fn smallest(&self, collective: Collective) -> u64 {
         match collective {
             Collective::AllReduce | Collective::Broadcast { .. } | Collective::Reduce { .. } => {
@@ -346,7 +355,7 @@ impl Ends<'_> {
         }
     }
 
-    /// From a sender's beginning to the receiver's holding a message.
+    /// From the start of a send to the end of its receive.
     fn held(&self, bytes: Bytes) -> Time {
         match self.model {
             Model::Postal(m) => m.alpha + m.beta.of(bytes),
@@ -358,20 +367,20 @@ impl Ends<'_> {
         }
     }
 
-    /// Between the beginnings of a rank's messages.
+    /// Minimum time between the starts of consecutive sends of a rank.
     fn sent_apart(&self, bytes: Bytes) -> Time {
         match self.model {
             Model::Postal(m) => m.alpha + m.beta.of(bytes),
             Model::PipeliningPostal(m) => m.alpha_r + m.beta.of(bytes),
             Model::LogP(m) => m.o.max(m.g),
             Model::LogGP(m) => m.o.max(m.g + m.length(bytes)),
-            // A new step is free of the gap again.
+            // A new step is exempt from the gap.
             Model::LogfP(m) => m.o,
             Model::LoP(m) => m.o_next.max(m.processing),
         }
     }
 
-    /// Between the ends of messages that a rank takes.
+    /// Minimum time between the ends of consecutive receives of a rank.
     fn taken_apart(&self, bytes: Bytes) -> Time {
         match self.model {
             Model::Postal(_) | Model::PipeliningPostal(_) => Time::ZERO,
@@ -381,33 +390,33 @@ impl Ends<'_> {
         }
     }
 
-    /// Until the last of that many bytes that a rank sends is held by its receiver.
+    /// Until the receivers have all of `bytes` that a rank sends.
     fn sent(&self, bytes: Bytes) -> Time {
         match self.model {
             Model::Postal(_) | Model::PipeliningPostal(_) => self.held(bytes),
             Model::LogGP(m) => self.through_a_port(m, bytes),
-            // Sizes do not matter.
+            // Independent of the size.
             Model::LogP(_) | Model::LogfP(_) | Model::LoP(_) => self.held(Bytes(0)),
         }
     }
 
-    /// Until a rank holds the last of that many bytes that it receives.
+    /// Until a rank has received `bytes`.
     fn received(&self, bytes: Bytes) -> Time {
         match self.model {
             Model::LogGP(m) => self.through_a_port(m, bytes),
-            // Receiving is free, or sizes do not matter.
+            // Receiving is free or independent of the size.
             _ => self.held(Bytes(0)),
         }
     }
 
-    /// LogGP. In k messages, each no less than an element, that many bytes keep a port busy for at least
-    /// (k - 1) g + (n - k) G, and its rank for k o: the k that is best for the schedule.
+    /// LogGP: in k messages of at least an element each, n bytes occupy a port for at least
+    /// (k - 1) g + (n - k) G, and its rank for k o. Returns the minimum over k.
     fn through_a_port(&self, m: &LogGP, bytes: Bytes) -> Time {
         let most = (bytes.0 / self.element).max(1);
         let wire = |k: u64| m.g.times(k - 1) + m.G.of(Bytes(bytes.0.saturating_sub(k)));
         let processor = |k: u64| m.o.times(k - 1);
         let takes = |k: u64| wire(k).max(processor(k));
-        // Where a message costs more than the byte it saves, one is best; else `wire` falls with k and
+        // If a message costs more than the byte it saves, k = 1 is optimal; else `wire` falls with k and
         // `processor` rises.
         let one_is_best = m.g >= m.G.of(Bytes(1));
         let least = if one_is_best {
@@ -423,7 +432,7 @@ impl Ends<'_> {
         m.L + m.o.times(2) + least
     }
 
-    /// How long sending keeps the average rank's processor busy, in models where it does.
+    /// How long sending occupies the average rank's processor, in models where it does.
     fn busy(&self, bytes: u128, messages: u128, ranks: u32) -> Time {
         let (fixed, per_byte) = match self.model {
             Model::Postal(m) => (m.alpha, m.beta),
@@ -434,23 +443,23 @@ impl Ends<'_> {
     }
 }
 
-/// The first time at which `ranks` can know what one knew at time 0.
+/// The earliest time at which data of one rank can have reached `ranks` ranks.
 ///
-/// Messages that begin at the same time are counted together, time by time, so this takes as many steps as
-/// there are different times: at most some thousand for the ranks that a schedule can have.
+/// Messages that start simultaneously are counted together, so the number of iterations is the number of
+/// distinct times: at most a few thousand for the supported rank counts.
 fn spread(ranks: u32, held: Time, apart: Time) -> Time {
     if apart == Time::ZERO {
         return held;
     }
-    // New ranks that know, by time; each tells another after `held`, and then every `apart`.
+    // Newly informed ranks by time; each informs another after `held`, and then one every `apart`.
     let mut new = std::collections::BTreeMap::from([(held, 1_u64)]);
-    let mut know = 1_u64;
+    let mut informed = 1_u64;
     while let Some((now, count)) = new.pop_first() {
-        know = know.saturating_add(count);
-        if know >= u64::from(ranks) {
+        informed = informed.saturating_add(count);
+        if informed >= u64::from(ranks) {
             return now;
         }
-        // Each of them may begin now; and whoever told them tells another `apart` later.
+        // Each of them may send now; and their senders may start another message `apart` later.
         for next in [now + held, now + apart] {
             let more = new.entry(next).or_insert(0);
             *more = more.saturating_add(count);

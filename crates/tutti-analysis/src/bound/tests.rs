@@ -10,13 +10,13 @@ fn model(name: &str, given: &[(&str, &str)]) -> Model {
 }
 
 fn on(collective: Collective, ranks: u32, size: u64, model: &Model) -> Bound {
-    let asked = Asked { collective, ranks, size: Bytes(size), element: 4 };
-    bound(&asked, model, Folding::FREE, Way::NONE)
+    let query = Query { collective, ranks, size: Bytes(size), element: 4 };
+    bound(&query, model, Folding::FREE, GraphBound::NONE)
 }
 
-/// One message at a time doubles those who know: ceil(log2 N) alpha (Chan et al. 2007, Table 1).
+/// One message at a time doubles the informed ranks: ceil(log2 N) alpha (Chan et al. 2007, Table 1).
 #[test]
-fn one_message_at_a_time_doubles_what_is_known() {
+fn one_message_at_a_time_doubles_the_informed_ranks() {
     let postal = model("postal", &[("alpha", "50 ns"), ("beta", "0 ns/B")]);
     for (ranks, rounds) in [(2, 1), (3, 2), (4, 2), (5, 3), (8, 3), (9, 4), (1024, 10), (1025, 11)]
     {
@@ -35,7 +35,7 @@ fn messages_that_overlap_spread_faster() {
     assert_eq!(spread(1000, ns(3), Time::ZERO), ns(3));
 }
 
-/// LogP, L = 6, o = 2, g = 4 (Karp et al. 1993, Fig. 1): eight ranks know after 24.
+/// LogP, L = 6, o = 2, g = 4 (Karp et al. 1993, Fig. 1): eight ranks are informed after 24.
 #[test]
 fn the_published_broadcast_of_logp_is_the_bound() {
     let logp = model("logp", &[("L", "6 ns"), ("o", "2 ns"), ("g", "4 ns")]);
@@ -51,7 +51,7 @@ fn bytes_go_through_the_ports() {
     assert_eq!(on(Collective::AllReduce, 6, 600, &postal).bandwidth, ns(1050));
     assert_eq!(on(Collective::AllGather, 6, 600, &postal).bandwidth, ns(550));
     assert_eq!(on(Collective::Broadcast { root: RankId(1) }, 6, 600, &postal).bandwidth, ns(650));
-    // Receiving is free in this model: a root takes all at once.
+    // Receiving is free in this model: a root receives all at once.
     assert_eq!(on(Collective::Gather { root: RankId(1) }, 6, 600, &postal).bandwidth, ns(150));
     let loggp = [("L", "9 ns"), ("o", "2 ns"), ("g", "3 ns"), ("G", "1 ns/B")];
     let loggp = model("loggp", &loggp);
@@ -70,59 +70,62 @@ fn a_schedule_may_cut_its_messages_where_that_is_cheaper() {
 }
 
 #[test]
-fn folds_are_shared_but_done() {
+fn reductions_are_shared() {
     let given = [("alpha", "50 ns"), ("beta", "1 ns/B")];
     let postal = model("postal", &given);
-    let asked = Asked { collective: Collective::AllReduce, ranks: 6, size: Bytes(600), element: 4 };
+    let query = Query { collective: Collective::AllReduce, ranks: 6, size: Bytes(600), element: 4 };
     let gamma = TimePerByte::parse("0.5 ns/B").unwrap();
     let folding = Folding { gamma, overhead: ns(7) };
     // 5/6 x 600 x 0.5 = 250, with 1000 of sending and one alpha of each rank's 10/6 messages; one less for
     // rounding.
-    let found = bound(&asked, &postal, folding, Way::NONE);
+    let found = bound(&query, &postal, folding, GraphBound::NONE);
     assert_eq!(found.folding, ns(1300) - Time::from_ps(1));
     assert_eq!(found.at_least(), found.folding);
-    // A small one ends with a fold of an element.
-    let small = Asked { size: Bytes(4), ..asked };
-    assert_eq!(bound(&small, &postal, folding, Way::NONE).folding, ns(54 + 7 + 2));
+    // A small one ends with the reduction of an element.
+    let small = Query { size: Bytes(4), ..query };
+    assert_eq!(bound(&small, &postal, folding, GraphBound::NONE).folding, ns(54 + 7 + 2));
 }
 
-/// A ring of 8, 10 ns and 1 ns/B a link: nobody is nearer than 10 ns, the farthest 40 ns away.
+/// A ring of 8, 10 ns and 1 ns/B per link: the minimum distance is 10 ns, the maximum 40 ns.
 #[test]
 fn a_graph_adds_its_latencies_and_its_links() {
     let link = LinkParameters::new(TimePerByte::parse("1 ns/B").unwrap(), ns(10));
     let ring = tutti_topology::build("ring:8", &[link]).unwrap();
-    let way = Way::through(&ring, Collective::AllReduce, 8, true);
+    let graph = GraphBound::through(&ring, Collective::AllReduce, 8, true);
     let per_byte = TimePerByte::new(7000, 8).unwrap();
-    assert_eq!(way, Way { nearest: ns(10), farthest: ns(40), links: per_byte, ports: None });
+    assert_eq!(
+        graph,
+        GraphBound { nearest: ns(10), farthest: ns(40), links: per_byte, ports: None }
+    );
     let postal = model("postal", &[("alpha", "3 ns"), ("beta", "0 ns/B")]);
-    let asked = Asked { collective: Collective::AllReduce, ranks: 8, size: Bytes(800), element: 4 };
-    let found = bound(&asked, &postal, Folding::FREE, way);
+    let query = Query { collective: Collective::AllReduce, ranks: 8, size: Bytes(800), element: 4 };
+    let found = bound(&query, &postal, Folding::FREE, graph);
     assert_eq!((found.latency, found.links), (ns(43), ns(700)));
-    let alone = Way::through(&ring, Collective::AllReduce, 8, false);
-    assert_eq!(bound(&asked, &postal, Folding::FREE, alone).links, Time::ZERO);
-    // Three rounds of 13 ns take less than the way to the other side; in a small ring they would not.
+    let alone = GraphBound::through(&ring, Collective::AllReduce, 8, false);
+    assert_eq!(bound(&query, &postal, Folding::FREE, alone).links, Time::ZERO);
+    // Three rounds of 13 ns take less than the longest path; in a small ring they would not.
     let root = RankId(2);
-    let three = Way::through(&ring, Collective::Gather { root }, 4, false);
+    let three = GraphBound::through(&ring, Collective::Gather { root }, 4, false);
     assert_eq!((three.nearest, three.farthest), (ns(10), ns(20)));
 }
 
-/// Where messages meet, LogGP's receiving port is the ejection port: bytes and the gap between messages pass
-/// at the same time, and a faster port in its place is what counts.
+/// With contention, LogGP's receiving port is the ejection port: bytes and the gap between messages overlap, and
+/// a faster ejection port replaces it.
 #[test]
-fn ports_of_packets_stand_in_for_what_a_model_charges_a_receiver() {
+fn ports_of_packets_replace_the_receiver_time_of_a_model() {
     let given = [("L", "9 ns"), ("o", "2 ns"), ("g", "3 ns"), ("G", "1 ns/B")];
     let loggp = model("loggp", &given);
     let packets = Packets::new(Bytes(100), Bytes(0), Bytes(100)).unwrap();
     let per_byte = |text| TimePerByte::parse(text).unwrap();
     let root = RankId(0);
     let on = |collective, packets: &Packets| {
-        let way = Way::NONE.with_ports(Ports::of(packets, &loggp));
-        let asked = Asked { collective, ranks: 6, size: Bytes(600), element: 4 };
-        bound(&asked, &loggp, Folding::FREE, way)
+        let graph = GraphBound::NONE.with_ports(Ports::of(packets, &loggp));
+        let query = Query { collective, ranks: 6, size: Bytes(600), element: 4 };
+        bound(&query, &loggp, Folding::FREE, graph)
     };
     let gather = Collective::Gather { root };
     assert_eq!(on(gather, &packets).bandwidth, ns(13 + 499));
-    // 500 bytes at 2 per ns, from when the first is there.
+    // 500 bytes at 2 per ns, from the arrival of the first.
     let ejecting = packets.with_ejection(per_byte("0.5 ns/B"));
     assert_eq!(on(gather, &ejecting).bandwidth, ns(13 + 250));
     let injecting = packets.with_injection(per_byte("4 ns/B"));
@@ -130,10 +133,10 @@ fn ports_of_packets_stand_in_for_what_a_model_charges_a_receiver() {
     // A reduce's messages of an element are g apart, not g + 3 G: at 17, 20 and 23 two, three and four
     // have come to the root.
     let alone =
-        Asked { collective: Collective::Reduce { root }, ranks: 4, size: Bytes(4), element: 4 };
-    let met = Way::NONE.with_ports(Ports::of(&packets, &loggp));
-    let latency = |way| bound(&alone, &loggp, Folding::FREE, way).latency;
-    assert_eq!((latency(met), latency(Way::NONE)), (ns(16 + 2 * 3), ns(16 + 2 * 6)));
+        Query { collective: Collective::Reduce { root }, ranks: 4, size: Bytes(4), element: 4 };
+    let met = GraphBound::NONE.with_ports(Ports::of(&packets, &loggp));
+    let latency = |graph| bound(&alone, &loggp, Folding::FREE, graph).latency;
+    assert_eq!((latency(met), latency(GraphBound::NONE)), (ns(16 + 2 * 3), ns(16 + 2 * 6)));
 }
 
 #[test]

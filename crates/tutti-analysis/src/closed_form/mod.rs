@@ -1,37 +1,37 @@
-//! Closed forms: how long an algorithm's critical path takes on a model, without an event in sight.
+//! Closed forms: the time of an algorithm's critical path on a model, without simulation.
 //!
-//! An algorithm's [`Stage`]s say what its slowest rank does between two waits: m messages sent, k taken,
-//! all of n bytes, then a fold. The formulas below turn a stage into time. They share nothing with the
-//! models' own code, and a test demands that the engine agrees to the picosecond.
+//! An algorithm's [`Stage`]s describe what its slowest rank does between two waits: m messages sent, k
+//! received, all of n bytes, then a reduction. The formulas below yield the time of a stage. They are
+//! independent of the code of the models, and a test checks that the engine agrees to the picosecond.
 //!
-//! **Lockstep.** All ranks of a stage start it together, at time 0 here, with idle ports. An exchange
-//! has m = k: the i-th message a rank takes is the i-th of some peer. A fan-out has k = 1: the receiver
-//! takes the sender's last. A fan-in has m = 1: the receiver takes k that were sent together.
+//! **Lockstep.** All ranks start a stage together, here at time 0, with idle ports. An exchange has m = k:
+//! the i-th message a rank receives is the i-th of some peer. A fan-out has k = 1: the receiver receives the
+//! sender's last message. A fan-in has m = 1: the receiver receives k messages sent simultaneously.
 //!
-//! **Postal.** The i-th message is there after i (alpha + n beta), taking it is free: m (alpha + n beta).
+//! **Postal.** The i-th message arrives after i (alpha + n beta), receiving is free: m (alpha + n beta).
 //!
 //! **Pipelining postal.** The i-th message leaves after i (alpha_r + n beta) and travels alpha_p:
 //! alpha_p + m (alpha_r + n beta), eq. (3) of Ruefenacht et al. 2017.
 //!
 //! **LogP, LogGP, LogfP.** Let l = (n - 1) G (zero but in LogGP). Sends start at u_1 = 0, then o apart
-//! while free of the gap (i <= f; f = 1 but in LogfP) and s = max(o, g + l) apart beyond: u_i. The last
-//! send ends at F = u_m + o; the i-th message is there at D + u_i, where D = o + l + L. Messages are taken
-//! in the same rhythm, each no sooner than it is there and none before F. In an exchange the i-th is
-//! taken from t_i = max(t_(i-1) + u_i - u_(i-1), D + u_i), t_1 = max(F, D), so by induction
+//! while exempt from the gap (i <= f; f = 1 except in LogfP) and s = max(o, g + l) apart beyond: u_i. The last
+//! send ends at F = u_m + o; the i-th message arrives at D + u_i, where D = o + l + L. Messages are received
+//! with the same spacing, each after its arrival and none before F. In an exchange the i-th receive
+//! starts at t_i = max(t_(i-1) + u_i - u_(i-1), D + u_i), t_1 = max(F, D), so by induction
 //! t_i = max(F, D) + u_i. With k = 1 it is t = D + u_m, and D >= o makes F irrelevant; with m = 1 it is
 //! t_k = max(F, D) + u_k. All three are t = max(F + u_k, D + u_max(m, k)), and the stage takes t + o.
 //!
 //! The next stage finds idle ports if it starts no sooner than g + l after the last send, and its first
-//! message is there no sooner than g + l after the last was taken. It starts at t + o >= u_m + D + o, so
-//! both hold if and only if g <= L + 2 o; where they do not, **there is no closed form** for more than one
-//! stage. LogfP starts every burst anew, so there it always holds.
+//! message arrives no sooner than g + l after the last receive. It starts at t + o >= u_m + D + o, so both hold
+//! if and only if g <= L + 2 o. Otherwise more than one stage **has no closed form**. In LogfP every burst is
+//! independent, so both always hold.
 //!
-//! **LoP.** The j-th send ends at h_j = o_first + (j - 1) o_next; the adapter is done with the m-th
-//! message at x = max over j of h_j + C(m) - C(j - 1), where C(i) = i processing + max(0, i - knee)
-//! saturation is what i messages take. h_j - C(j - 1) is concave in j with a bend at knee + 1, so the
-//! maximum is at 1, at knee + 1 or at m. The message is there at x + L. What the i-th is late by,
-//! x_i - i o_next, never falls with i (the adapter only gets slower), so in an exchange taking all of
-//! them ends at max(h_m + k o_next, x + L + o_next); in a fan-in it is x + L + k o_next.
+//! **LoP.** The j-th send ends at h_j = o_first + (j - 1) o_next. The time of i messages in the adapter is
+//! C(i) = i processing + max(0, i - knee) saturation. The adapter completes the m-th message at x = max over
+//! j of h_j + C(m) - C(j - 1). As h_j - C(j - 1) is concave in j with a bend at knee + 1, the maximum is
+//! at 1, at knee + 1 or at m. The message arrives at x + L. The delay x_i - i o_next of the i-th message
+//! never decreases with i, since the adapter only becomes slower. In an exchange the receives therefore end at
+//! max(h_m + k o_next, x + L + o_next); in a fan-in at x + L + k o_next.
 
 mod real;
 
@@ -41,12 +41,12 @@ use tutti_network::{LoP, LogGP, LogfP, Model};
 use tutti_schedule::algorithm::Stage;
 use tutti_units::{Bytes, Time};
 
-/// How long the stages take, one after the other, on a payload of `size` bytes in elements of
-/// `element` bytes; `reduce` is the time of folding that many operands of that many bytes.
+/// Returns the time of the stages in sequence, on a payload of `size` bytes in elements of `element` bytes;
+/// `reduce` is the time of reducing a number of operands of a number of bytes.
 ///
-/// `None` where there is no closed form: a stage's chunks are no whole number of elements, so that
-/// messages differ; or the gap of LogP or LogGP is so long (g > L + 2 o) that ports are still busy with
-/// the stage before.
+/// `None` without a closed form. This is the case if the chunks of a stage are not an integer number of elements,
+/// so that messages differ. It is also the case if the gap of LogP or LogGP is so long (g > L + 2 o) that ports
+/// are still busy with the previous stage.
 pub fn time(
     model: &Model,
     stages: &[Stage],
@@ -68,7 +68,7 @@ pub fn time(
     Some(total)
 }
 
-/// The bytes of a stage's messages, where all are the same.
+/// The bytes of a stage's messages, if all are equal.
 fn message_bytes(stage: &Stage, size: Bytes, element: u64) -> Option<Bytes> {
     let elements = size.0.checked_div(element).filter(|count| count * element == size.0)?;
     let product = u128::from(elements) * u128::from(stage.chunks);
@@ -76,10 +76,10 @@ fn message_bytes(stage: &Stage, size: Bytes, element: u64) -> Option<Bytes> {
     if of == 0 || !product.is_multiple_of(of) {
         return None;
     }
-    u64::try_from(product / of).ok().map(|whole| Bytes(whole * element))
+    u64::try_from(product / of).ok().map(|elements| Bytes(elements * element))
 }
 
-/// Whether a port may be busy with a message when the next stage wants it.
+/// Whether a port may still be busy when the next stage starts.
 fn outlasts_a_stage(model: &Model) -> bool {
     let outlasts = |m: &LogGP| m.g > m.L + m.o.times(2);
     match model {
@@ -89,7 +89,7 @@ fn outlasts_a_stage(model: &Model) -> bool {
     }
 }
 
-/// Until the stage's last message is taken: `m` sent one after the other, `k` taken, of `n` bytes each.
+/// Time until the stage's last message is received: `m` sent sequentially, `k` received, of `n` bytes each.
 #[must_use]
 pub fn stage_time(model: &Model, m: u32, k: u32, n: Bytes) -> Time {
     if m == 0 || k == 0 {

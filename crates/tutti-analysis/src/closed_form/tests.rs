@@ -19,7 +19,7 @@ fn free(_: u32, _: Bytes) -> Time {
 }
 
 #[test]
-fn the_paper_s_all_reduces_take_what_its_model_says() {
+fn all_reduces_take_the_times_of_the_paper_s_model() {
     // Table 1, minimum: 1.34 + b 0.34 us per stage. N = 32: a8,a4 against five stages of doubling.
     let given = [("alpha_p", "1.34 us"), ("alpha_r", "0.34 us")];
     let model = build("pipelining_postal", &given).unwrap();
@@ -46,7 +46,7 @@ fn folds_and_bytes_are_charged_per_stage() {
 }
 
 #[test]
-fn chunks_that_are_no_whole_elements_have_no_closed_form() {
+fn chunks_that_split_elements_have_no_closed_form() {
     let model = build("postal", &[("alpha", "1 us"), ("beta", "1 ns/B")]).unwrap();
     let eighth = Stage { of: 8, ..exchange(1) };
     let at = |size, element| time(&model, &[eighth], Bytes(size), element, free);
@@ -183,7 +183,7 @@ fn b_opt_is_what_the_paper_draws_and_is_the_minimum() {
 }
 
 #[test]
-fn uniform_stages_agree_with_whole_stages() {
+fn uniform_stages_agree_with_integer_stages() {
     // N = 64 as two stages of b = 7 at alpha_p 1 us, alpha_r 0.25 us (Fig. 4): 2 x 2.75 us.
     let time = time_of_uniform_stages(ns(1000), ns(250), 7.0, 64.0);
     assert!((time - 5_500_000.0).abs() < 1e-6);

@@ -1,15 +1,14 @@
 //! The best schedules of any number of ranks on a flat network: branch and bound.
 //!
-//! A **branch** is a kind of schedule with its ends fixed: the base of a collapse, or the last base of a
-//! merge, and the number of ranks that take part in the exchanges. The [`bounds`](super::bounds) say what
-//! its schedules take at least, from F, the cheapest product of the number of ranks that take part
-//! ([`Products`]). Branches are opened in the order of their bounds. An open branch goes through its products
-//! of bases, and for each through the orders of its factors, which count where some ranks are late.
+//! A **branch** is a kind of schedule with fixed ends: the base of a collapse or the last base of a merge, and
+//! the number of ranks in the exchanges. The [`bounds`](super::bounds) yield a lower bound of its schedules
+//! from F, the cheapest product of that number of ranks ([`Products`]). Branches are opened in the order of
+//! their bounds. An open branch enumerates its products of bases, and for each the orders of its factors, which
+//! matter if some ranks are late.
 //!
-//! It ends with a proof when the next branch is bound to be no better than what is kept: no schedule
-//! there is could be. Otherwise it ends when it has looked at as many messages as it may, and the bound of
-//! the first branch that is not exhausted says how much better the best schedule could be at most. Both
-//! depend on the question alone, never on the clock.
+//! The search ends with a proof of optimality if the bound of the next branch is not below the worst stored
+//! schedule. Otherwise it ends at its limit of evaluated messages, and the bound of the first open branch limits
+//! the distance to the optimum. Both depend on the input alone, never on the clock.
 
 use super::bounds::Bounds;
 use super::multiset::{Visit, each_product, next_order};
@@ -19,9 +18,9 @@ use tutti_schedule::algorithm::search::{self, Kind};
 use tutti_schedule::notation::Notation;
 use tutti_units::Time;
 
-/// Bases that are tried first, to know early what is cheap.
+/// Bases that are tried first, to find good schedules early.
 const SMALL_BASES: u32 = 16;
-/// Messages that this may look at.
+/// Limit of messages evaluated for them.
 const FIRST_LOOK: u64 = 200_000;
 /// The largest base of the exchanges of a split or merged schedule.
 const LARGEST_BASE: u32 = 4096;
@@ -29,9 +28,9 @@ const LARGEST_BASE: u32 = 4096;
 /// How hard to search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effort {
-    /// How many schedules to keep; those that differ in the order of their stages only count as one.
+    /// How many schedules to return; schedules that differ only in the order of stages count as one.
     pub keep: usize,
-    /// How many messages to look at, about.
+    /// Approximate number of messages to evaluate.
     pub messages: u64,
 }
 
@@ -41,21 +40,21 @@ impl Default for Effort {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Best {
     /// Best first.
     pub found: Vec<Scored>,
-    /// What the best schedule there is takes at least.
+    /// Lower bound of the optimum.
     pub bound: Time,
     /// Schedules that were scored.
     pub scored: u64,
-    /// Messages that were looked at.
+    /// Evaluated messages.
     pub messages: u64,
 }
 
 impl Best {
-    /// Whether nothing can be better than the best that was found.
+    /// Whether the best schedule is proven optimal.
     #[must_use]
     pub fn is_proved(&self) -> bool {
         self.found.first().is_some_and(|best| best.time <= self.bound)
@@ -76,7 +75,7 @@ pub fn best(flat: &Flat, ranks: u32, kinds: &[Kind], effort: Effort) -> Best {
     }
     let kinds: Vec<Kind> = kinds.iter().copied().filter(|kind| *kind != Kind::Factored).collect();
     if !kinds.is_empty() {
-        // What it misses the second look finds.
+        // The second pass finds what this one misses.
         search.look(&kinds, SMALL_BASES, 0);
         least_open = least_open.min(search.look(&kinds, LARGEST_BASE, effort.messages));
     }
@@ -86,7 +85,7 @@ pub fn best(flat: &Flat, ranks: u32, kinds: &[Kind], effort: Effort) -> Best {
 /// The schedules of one kind with some of their numbers fixed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Branch {
-    /// None of them takes less.
+    /// Their lower bound.
     bound: Time,
     kind: Kind,
     /// Ranks that take part in the exchanges.
@@ -103,7 +102,7 @@ struct Search<'a> {
     bounds: Bounds<'a>,
     ranks: u32,
     effort: Effort,
-    /// Whether the stages of a factored schedule just add up.
+    /// Whether the times of a factored schedule's stages add up.
     adds_up: bool,
     kept: Vec<(Scored, Likeness)>,
     scored: u64,
@@ -125,7 +124,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What a schedule must take less than to be kept.
+    /// The time below which a schedule is stored.
     fn under(&self) -> Time {
         let last = self.effort.keep.max(1) - 1;
         self.kept.get(last).map_or(Time::MAX, |(scored, _)| scored.time)
@@ -160,7 +159,7 @@ impl<'a> Search<'a> {
 
     /// From how many to how many ranks the exchanges can have.
     ///
-    /// A rank that sends m messages in a stage takes at least as long as it takes to send them. Whoever
+    /// A rank that sends m messages in a stage takes at least the time of sending them. A rank that
     /// expands sends to (N - P) / G ranks where G is at most P; a member of the last group of base B
     /// sends to at least (N - P) B / P more.
     fn inner(&self, under: Time) -> (u32, u32) {
@@ -225,7 +224,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Opens branches until none can be better; the least bound of those that were not exhausted.
+    /// Opens branches until no bound is better; returns the minimum bound of the open ones.
     fn open_all(&mut self, products: &Products, branches: &[Branch], messages: u64) -> Time {
         let until = self.messages.saturating_add(messages);
         for &branch in branches {
@@ -270,7 +269,7 @@ impl<'a> Search<'a> {
 struct Open<'s, 'a> {
     search: &'s mut Search<'a>,
     branch: Branch,
-    /// How many messages may have been looked at.
+    /// The limit of evaluated messages.
     until: u64,
 }
 
@@ -294,7 +293,7 @@ impl Visit for Open<'_, '_> {
         let adds_up = self.search.adds_up;
         match kind {
             Kind::Factored => self.orders(factors, adds_up),
-            // Where everybody collects, everybody goes on together.
+            // If all ranks collect, all continue together.
             Kind::Split => self.orders(factors, adds_up && inner * end == self.search.ranks),
             Kind::Merged => self.merged(factors, cost),
         }

@@ -1,34 +1,33 @@
-//! Times that no schedule can beat, from formulas alone.
+//! Lower bounds of schedules from formulas.
 //!
-//! Let f(B) be the time of an exchange of base B that all ranks begin together. Two facts hold in every
-//! model, because ports and clocks only ever make a rank later, never earlier:
+//! Let f(B) be the time of an exchange of base B that all ranks start together. Two facts hold in every
+//! model, because ports and clocks only delay a rank:
 //!
-//! 1. A rank ends an exchange no sooner than f(B) after the time at which the *earliest* of its group
-//!    began it. So whoever takes part in all exchanges is done no sooner than the sum of f.
-//! 2. If some rank begins an exchange at x, some rank ends it no sooner than x + f(B): f is either how
-//!    long a rank is busy with its own messages, or how long until its last one is taken, so it is the
-//!    rank itself or the one that takes its last message. So a delay is never lost: it goes through
-//!    to the end of the exchanges.
+//! 1. A rank ends an exchange no sooner than f(B) after the *earliest* start in its group. A rank in all
+//!    exchanges thus ends no sooner than the sum of f.
+//! 2. If some rank starts an exchange at x, some rank ends it no sooner than x + f(B). Either f is the time in
+//!    which a rank is busy with its sends, or the time until its last message is received. The rank that ends
+//!    last is the sender or that receiver. A delay is therefore never lost: it persists to the end.
 //!
-//! **Split**: those that collect begin collect(B) late, so by 2 the exchanges end no sooner than
-//! collect + sum of f; by 1 none of them returns the result sooner than the sum of f, which takes another
-//! expand(B). The larger of the two is the bound; their true time is often more, as collecting delays
-//! those that return. Where all that take part have collected, nothing is hidden and all of it adds up.
+//! **Split**: collecting ranks start collect(B) late, so by 2 the exchanges end no sooner than
+//! collect + sum of f. By 1 no rank returns the result sooner than the sum of f, which takes another
+//! expand(B). The bound is the larger of the two; the actual time is often longer, as collecting delays ranks
+//! that return. If all participating ranks have collected, the times add up.
 //!
-//! **Merged**: with R remainder ranks the last member of a group takes a message of each that belongs to
-//! its group, which was the sender's B-th; by 2 that delay lasts. In the last exchange some group sends
-//! e = ceil(R / G) more messages, and its members begin it, by 1, no sooner than the sum of the f before.
+//! **Merged**: with R remainder ranks the last member of a group receives a message from each one in its group,
+//! which was the sender's B-th; by 2 that delay persists. In the last exchange some group sends
+//! e = ceil(R / G) more messages, and by 1 its members start it no sooner than the sum of the previous f.
 //!
-//! **Busy ports**: where the gap of LogP or LogGP outlasts a stage, its messages still leave s apart, so a
-//! rank's first message of the next stage leaves no sooner than (B - 1) s after that of this one. f is then
-//! the larger of the two, and what the last exchange was charged too much by is taken off again.
+//! **Busy ports**: if the gap of LogP or LogGP outlasts a stage, messages still leave s apart. A rank's first
+//! message of the next stage then leaves no sooner than (B - 1) s after that of this one. f is the larger of the
+//! two, and the excess charged to the last exchange is subtracted.
 
 use super::Flat;
 use crate::closed_form::stage_time;
 use tutti_schedule::notation::{Notation, Stage};
 use tutti_units::Time;
 
-/// What stages take at least, on a flat network.
+/// Lower bounds of stages on a flat network.
 #[derive(Clone, Copy)]
 pub struct Bounds<'a> {
     flat: &'a Flat,
@@ -54,7 +53,7 @@ impl<'a> Bounds<'a> {
         self.flat.costs.reduce(operands, self.flat.bytes)
     }
 
-    /// f: an exchange that all begin together.
+    /// f: an exchange that all ranks start together.
     pub(super) fn exchange(self, base: u32) -> Time {
         let alone = self.stage(base - 1, base - 1) + self.reduce(base);
         alone.max(self.apart.times(u64::from(base - 1)))
@@ -70,7 +69,7 @@ impl<'a> Bounds<'a> {
         time + self.excess
     }
 
-    /// Until those that collect have the values of their groups.
+    /// Until collecting ranks have the values of their groups.
     pub(super) fn collect(self, base: u32) -> Time {
         self.stage(1, base - 1) + self.reduce(base)
     }
@@ -91,7 +90,7 @@ impl<'a> Bounds<'a> {
         self.stage(base - 1 + listening, base - 1) + self.reduce(base)
     }
 
-    /// What collapse and expand add; `late` if everybody in the exchanges collects.
+    /// The time of collapse and expand; `late` if all ranks in the exchanges collect.
     pub(super) fn split(self, base: u32, late: bool) -> Time {
         let (collect, expand) = (self.collect(base), self.expand(base));
         if late { collect + expand } else { collect.max(expand) }
@@ -107,7 +106,7 @@ impl<'a> Bounds<'a> {
         self.in_all(middle + late.max(long))
     }
 
-    /// A time that this schedule cannot beat.
+    /// The lower bound of a schedule.
     #[must_use]
     pub fn of(self, notation: &Notation) -> Time {
         let stages = notation.stages();

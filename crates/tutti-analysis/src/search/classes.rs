@@ -1,20 +1,19 @@
 //! The time of a schedule of recursive multiplying on a flat network, by classes of ranks that behave alike.
 //!
-//! On a network without distance and on undisturbed ranks, what a rank does depends on few things: whether
-//! it collects or merges, and which digits its virtual rank has. After any number of exchanges the product of
-//! whose bases is M, the ranks of a block of M consecutive virtual ranks differ by their low part (w mod M)
-//! only, and blocks are of three kinds: the first ones, all of whose ranks began late; at most one in the
-//! middle that is mixed; and the rest. A group of the next exchange has one member from each of B
-//! consecutive blocks, all with the same low part. So a [`Row`] of three states stands for every low part
-//! that has them, and an exchange takes rows to rows: of `P x B` messages only those of one group per row
-//! are looked at, on the network models themselves. The result is the engine's, to the picosecond.
+//! Without distance and noise, the times of a rank depend only on whether it collects or merges, and on the
+//! digits of its virtual rank. Let M be the product of the bases of the exchanges so far. Ranks of a block of M
+//! consecutive virtual ranks then differ only by their low part (w mod M). There are three kinds of blocks: the
+//! first ones, with all ranks late; at most one mixed block; and the rest. A group of the next exchange has one
+//! member from each of B consecutive blocks, all with the same low part. A [`Row`] of three states represents
+//! every low part with these states, and an exchange maps rows to rows. Of `P x B` messages only those of one
+//! group per row are evaluated, on the network models. The result equals the engine's to the picosecond.
 
 use super::Flat;
 use tutti_network::{MessageModel, Port};
 use tutti_schedule::notation::{Notation, Stage};
 use tutti_units::Time;
 
-/// Where a rank stands between two steps.
+/// The state of a rank between two steps.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct State {
     clock: Time,
@@ -25,7 +24,7 @@ struct State {
 /// All low parts whose ranks are in these states.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
-    /// In the first blocks; the default where there are none.
+    /// In the first blocks; the default if there are no such blocks.
     first: State,
     /// In the mixed block.
     mixed: State,
@@ -54,9 +53,9 @@ pub(super) struct Walk<'a> {
     blocks: Blocks,
     /// Product of the bases so far.
     mask: u32,
-    /// Low parts below this one are told apart from the others.
+    /// Low parts below this one are distinguished from the others.
     limit: u32,
-    /// Messages that were looked at.
+    /// Evaluated messages.
     pub(super) work: u64,
 }
 
@@ -187,7 +186,7 @@ impl<'a> Walk<'a> {
         self.turn(after, base);
     }
 
-    /// The next exchange begins.
+    /// Starts the next exchange.
     fn turn(&mut self, after: Blocks, base: u32) {
         self.blocks = after;
         self.mask *= base;
@@ -254,7 +253,7 @@ impl<'a> Walk<'a> {
         self.rows.push(Row { first, ..Row::default() });
     }
 
-    /// Those that collected give the result back.
+    /// Collecting ranks return the result.
     fn expand(&mut self, base: u32) -> Time {
         let giver = self.send(REST, State::default(), 1).0;
         let waiting = State { clock: giver.clock, ..State::default() };
@@ -314,7 +313,7 @@ impl<'a> Walk<'a> {
                 last = last.max(self.take(senders[members.kind(digit)], base).clock);
             }
             if listening > 0 {
-                // Of those that listen to one group the last one is the last to be done.
+                // Of the remainder ranks of one group, the last one completes last.
                 let nth = messages as usize - 1;
                 self.inbox.clear();
                 let arrivals = (0..base).map(|digit| self.sent[members.kind(digit)][nth]);

@@ -1,10 +1,9 @@
 //! Which schedule of recursive multiplying is fastest on a machine: scores, and a search that scales.
 //!
-//! On a **flat** network, where all ranks are equally far apart and undisturbed, a schedule has a score
-//! without a run of the engine: its closed form where it has one ([`Method::ClosedForm`]), and otherwise
-//! the same run with one rank for each class of ranks that behave alike ([`Method::Classes`]); both are the
-//! engine's time to the picosecond. [`Flat::rank`] scores every schedule there is; [`best`] finds the best
-//! ones among more than anybody could score, and says how sure that is.
+//! On a **flat** network, without distance and noise, a schedule has a score without a run of the engine. It is
+//! the closed form if there is one ([`Method::ClosedForm`]), else a simulation with one rank per equivalence
+//! class ([`Method::Classes`]). Both equal the engine's time to the picosecond. [`Flat::rank`] scores every
+//! schedule; [`best`] finds the best ones in larger search spaces, with a bound on the optimum.
 //!
 //! Where distances count, the order of the stages does too: [`orders`] finds candidates, for the engine to
 //! decide between.
@@ -69,7 +68,7 @@ impl Flat {
         (time, method)
     }
 
-    /// Its time, how it was found, and how many messages were looked at for it.
+    /// Its time, the method, and the number of evaluated messages.
     fn measure(&self, notation: &Notation) -> (Time, Method, u64) {
         if Kind::of(notation) == Kind::Factored
             && let Some(time) = self.closed_form(notation)
@@ -103,7 +102,7 @@ impl Flat {
         scored
     }
 
-    /// Times that schedules cannot beat.
+    /// The lower bounds of schedules.
     #[must_use]
     pub fn bounds(&self) -> Bounds<'_> {
         Bounds::new(self)

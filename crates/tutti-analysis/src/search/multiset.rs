@@ -1,11 +1,10 @@
-//! The products of bases that make a number, and the orders that a product's factors can stand in.
+//! The factorisations of a number into bases, and the permutations of their factors.
 
 use super::products::Products;
 use tutti_units::Time;
 
-/// Goes through the products of `number`, factors in descending order, that cost less than
-/// [`Visit::under`] says; that is asked again every time, as what has been visited may have lowered it.
-/// False when [`Visit::product`] wanted to stop.
+/// Visits the factorisations of `number`, factors in descending order, that cost less than [`Visit::under`],
+/// which is called every time, since a visit may lower it. Returns false when [`Visit::product`] stops.
 pub(super) fn each_product<V: Visit>(products: &Products, number: u32, visit: &mut V) -> bool {
     descend(products, (number, u32::MAX), Time::ZERO, &mut Vec::new(), visit)
 }

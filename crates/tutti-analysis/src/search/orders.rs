@@ -6,8 +6,8 @@
 //! paths from 1 to N. A split or merged schedule takes its bases from the [`best`] of flat networks with the least, the
 //! mean and the most latency that there is between ranks; all orders of them are compared.
 //!
-//! c(M, B) is the time of the stage on the network model, with the distances, for the slowest rank of those
-//! that are watched, if all begin together: all ranks up to [`WATCHED`], and so many, evenly spread,
+//! c(M, B) is the time of the stage on the network model, with the distances, for the slowest of the watched
+//! ranks, if all start together: all ranks up to [`WATCHED`], and as many, evenly spread,
 //! beyond. In truth ranks that were lucky in one stage may make up for another, so the sum of the stages is an
 //! **estimate**, mostly a little too long: it chooses candidates for the engine to decide between.
 
@@ -24,15 +24,15 @@ use tutti_schedule::notation::{Notation, Stage};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
-/// Ranks whose time is looked at in every stage.
+/// Ranks evaluated in every stage.
 const WATCHED: u32 = 512;
-/// Ranks between which distances are looked at to know what is usual.
+/// Ranks sampled for the mean distance.
 const MEASURED: u32 = 64;
-/// Messages that a search on a flat network may look at.
+/// Limit of evaluated messages of a search on a flat network.
 const LIKELY: u64 = 2_000_000;
 /// Orders of one product that are compared.
 const ORDERS: usize = 5_000;
-/// Orders of one product of a split or merged schedule that are kept.
+/// Orders of one product of a split or merged schedule that are stored.
 const KEPT_ORDERS: usize = 3;
 
 /// A schedule, and about what it takes.
@@ -44,8 +44,8 @@ pub struct Candidate {
     pub notation: Notation,
 }
 
-/// Candidates for the best schedule of these kinds where messages also take as long as `distance` says,
-/// about `keep` of each kind; least estimate first.
+/// Returns about `keep` candidates per kind for the best schedule with delays of `distance`; lowest estimate
+/// first.
 #[must_use]
 pub fn orders(
     flat: &Flat,
@@ -109,7 +109,7 @@ fn spread(index: u32, count: u32, all: u32) -> u32 {
 /// long as `under`.
 fn paths(costs: &mut Costs, keep: usize, under: Time) -> Vec<Candidate> {
     let divisors = divisors(costs.inner);
-    let mut ways: BTreeMap<u32, Vec<(Time, Vec<u32>)>> =
+    let mut candidates: BTreeMap<u32, Vec<(Time, Vec<u32>)>> =
         BTreeMap::from([(1, vec![(Time::ZERO, vec![])])]);
     for &to in &divisors[1..] {
         let mut all = Vec::new();
@@ -119,15 +119,15 @@ fn paths(costs: &mut Costs, keep: usize, under: Time) -> Vec<Candidate> {
                 continue;
             }
             let stage = costs.exchange(mask, base);
-            for (cost, bases) in ways.get(&mask).into_iter().flatten() {
+            for (cost, bases) in candidates.get(&mask).into_iter().flatten() {
                 all.push((*cost + stage, [&bases[..], &[base]].concat()));
             }
         }
         all.sort_unstable();
         all.truncate(keep);
-        ways.insert(to, all);
+        candidates.insert(to, all);
     }
-    let found = ways.remove(&costs.inner).unwrap_or_default();
+    let found = candidates.remove(&costs.inner).unwrap_or_default();
     let candidate = |(estimate, bases): (Time, Vec<u32>)| {
         let notation = search::factors(&bases);
         Candidate { estimate, notation }
@@ -152,15 +152,15 @@ fn reordered(
     let exchanges = stages.iter().filter(|stage| stage.is_exchange());
     let mut order: Vec<u32> = exchanges.map(|stage| stage.base()).collect();
     order.sort_unstable_by(|one, other| other.cmp(one));
-    let mut ways = Vec::new();
+    let mut candidates = Vec::new();
     for _ in 0..ORDERS {
-        ways.push((costs.in_order(&order, remainder), order.clone()));
+        candidates.push((costs.in_order(&order, remainder), order.clone()));
         if !next_order(&mut order) {
             break;
         }
     }
-    ways.sort_unstable();
-    for (estimate, order) in ways.into_iter().take(KEPT_ORDERS) {
+    candidates.sort_unstable();
+    for (estimate, order) in candidates.into_iter().take(KEPT_ORDERS) {
         let notation = match place {
             RankMapping::Collapsed { threshold, base } => {
                 search::collapsed(threshold, base, &order)
@@ -215,7 +215,7 @@ impl<'a> Costs<'a> {
         Costs { flat, bounds, distance, place, inner, known: BTreeMap::new() }
     }
 
-    /// Exchanges of these bases one after the other, and what goes before and after them.
+    /// Exchanges of these bases in sequence, and the stages before and after them.
     fn in_order(&mut self, bases: &[u32], remainder: u32) -> Time {
         let mut mask = 1;
         let mut total = Time::ZERO;
@@ -262,7 +262,7 @@ impl<'a> Costs<'a> {
         time
     }
 
-    /// When virtual rank `w` has taken the messages of its group, the i-th of which left as `sent` says.
+    /// When virtual rank `w` has received the messages of its group; `sent` holds their send times.
     fn receive(
         &self,
         w: u32,

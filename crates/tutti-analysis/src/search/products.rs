@@ -1,17 +1,17 @@
-//! The cheapest ways to write numbers as products of bases: shortest paths over the lattice of divisors.
+//! The cheapest factorisations of numbers into bases: shortest paths over the lattice of divisors.
 //!
-//! On a flat network the stages of a factored schedule add up, whatever their order, so the cheapest
-//! product of p is F(p) = min over bases b of F(p / b) + f(b). [`Products::of_divisors`] has it for every
-//! divisor of one number; [`Products::up_to`] for every product that could still be part of something
-//! cheaper than a limit, which among millions of numbers are a few thousand: with r = min f(b) / ln b, a
-//! product p that must grow to at least P costs at least F(p) + r ln(P / p) in the end.
+//! On a flat network the times of a factored schedule's stages add up in any order, so the cheapest product of
+//! p is F(p) = min over bases b of F(p / b) + f(b). [`Products::of_divisors`] computes it for every divisor of
+//! one number. [`Products::up_to`] computes it for every product that can be a part of a result below a limit,
+//! which is a few thousand among millions of numbers. With r = min f(b) / ln b, a product p that must grow to
+//! at least P costs at least F(p) + r ln(P / p).
 
 use std::collections::BTreeMap;
 
 use super::bounds::Bounds;
 use tutti_units::Time;
 
-/// F for some numbers, and the bases it is made of.
+/// F for some numbers, and its bases.
 pub(super) struct Products {
     least: BTreeMap<u32, Time>,
     /// In ascending order, with what each costs.
@@ -27,8 +27,8 @@ impl Products {
         let mut least = BTreeMap::from([(1, Time::ZERO)]);
         for &divisor in &divisors[1..] {
             let fits = bases.iter().filter(|(base, _)| divisor.is_multiple_of(*base));
-            let ways = fits.filter_map(|(base, cost)| Some(*least.get(&(divisor / base))? + *cost));
-            if let Some(cheapest) = ways.min() {
+            let sums = fits.filter_map(|(base, cost)| Some(*least.get(&(divisor / base))? + *cost));
+            if let Some(cheapest) = sums.min() {
                 least.insert(divisor, cheapest);
             }
         }
@@ -116,7 +116,7 @@ fn ln(number: u32) -> f64 {
     libm::log(f64::from(number))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for a bound with room for rounding")]
+#[expect(clippy::cast_precision_loss, reason = "for a bound with a margin for rounding")]
 fn real(ps: u64) -> f64 {
     ps as f64
 }

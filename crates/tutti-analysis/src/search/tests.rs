@@ -10,7 +10,7 @@ use tutti_schedule::collective::Collective;
 use tutti_units::TimePerByte;
 use tutti_units::ids::RankId;
 
-/// What the engine says.
+/// The engine's time.
 fn engine(flat: &Flat, notation: &Notation) -> Time {
     let name = format!("recursive_multiplying:{notation}");
     let schedule = lay_out(&name, Collective::AllReduce, notation.ranks()).unwrap();
@@ -119,7 +119,7 @@ fn the_search_finds_what_there_is_to_find() {
     }
 }
 
-/// What the engine says where distances count.
+/// The engine's time with distances.
 fn engine_on(flat: &Flat, distance: &dyn Distance, notation: &Notation) -> Time {
     let name = format!("recursive_multiplying:{notation}");
     let schedule = lay_out(&name, Collective::AllReduce, notation.ranks()).unwrap();

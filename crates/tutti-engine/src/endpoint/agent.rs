@@ -1,28 +1,28 @@
-//! The messaging agent of ASTRA-sim: each message waits a fixed time at its receiver, and each reduction
-//! passes memory three times, two operands read and a result written. Messages are not cut.
+//! The messaging agent of ASTRA-sim: each message has a fixed delay at its receiver, and each reduction
+//! accesses memory three times: two operand reads and one write. Messages are not divided.
 
 use super::{Chunks, Endpoint, EndpointError, Handling, ServerKind, Stop};
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// What a messaging agent can be told.
+/// The parameters of a messaging agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// What each message waits: "endpoint-delay".
+    /// Delay of each message: "endpoint-delay".
     pub delay: Time,
-    /// What a byte of memory takes: "local-mem-bw".
+    /// Time per byte of memory: "local-mem-bw".
     pub memory: TimePerByte,
-    /// Chunks under way at once; "active-chunks-per-dimension" in each phase.
+    /// The limit of chunks in flight; "active-chunks-per-dimension" per phase.
     pub chunks: Chunks,
 }
 
-/// How often each byte of a reduction passes memory.
+/// Memory accesses per byte of a reduction.
 const PASSES: u64 = 3;
 
 impl Agent {
     /// The endpoint.
     ///
     /// # Errors
-    /// When no chunk may be under way.
+    /// When the limit of chunks is zero.
     pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
         let recipe = |handling: &Handling| match handling {
             Handling::ReduceAndSend | Handling::ReduceAndKeep | Handling::ReduceKeepAndSend => {

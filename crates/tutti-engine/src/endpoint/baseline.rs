@@ -1,12 +1,12 @@
-//! The NPU itself handles messages: kernels on some of its SMs read operands from memory, reduce, and
-//! write to the links; arrivals are put into memory by the network interface.
+//! The baseline endpoint: kernels on some SMs of the NPU read operands from memory, reduce, and write to the
+//! links; the network interface writes received data to memory.
 //!
-//! What is counted is what Rashidi et al. 2021 count (section III): **reads** of memory for each byte sent.
-//! A reduce-scatter reads two operands for each byte it sends, but one for its first; an all-gather reads
-//! one. The last reduction of a reduce-scatter is one kernel with the first send of the all-gather that
-//! follows it, so that a ring all-reduce of N NPUs reads 3 (N - 1) pieces and sends 2 (N - 1): 1.5 for every
-//! N. `fused = false` parts the two, which costs one read more. Writes are those of arrivals and results;
-//! whether they take from the same bandwidth is a setting, since the paper does not say.
+//! As in Rashidi et al. 2021 (section III), the model counts memory **reads** per byte sent. A reduce-scatter
+//! reads two operands per byte sent, but one in its first step; an all-gather reads one. The last reduction of
+//! a reduce-scatter and the first send of the following all-gather are one kernel. A ring all-reduce of N NPUs
+//! thus reads 3 (N - 1) shards and sends 2 (N - 1): a ratio of 1.5 for every N. `fused = false` separates
+//! them, which costs one more read. Received data and results are written; whether writes share the bandwidth
+//! of reads is a setting, since the paper does not specify it.
 
 use super::{Chunks, Endpoint, EndpointError, Handling, ServerKind, Stop};
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -17,26 +17,26 @@ const BUS_OUT: usize = 2;
 const BUS_IN: usize = 3;
 const WRITES: usize = 4;
 
-/// What a baseline endpoint can be told.
+/// The parameters of a baseline endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    /// What a byte of the memory that communication may use takes.
+    /// Time per byte of the memory bandwidth available to communication.
     pub memory: TimePerByte,
-    /// What a byte takes that one SM pulls.
+    /// Time per byte of one SM.
     pub per_sm: TimePerByte,
-    /// SMs that communicate.
+    /// SMs for communication.
     pub sms: u32,
-    /// What a byte takes over the bus between the NPU and its links, each direction by itself.
+    /// Time per byte of the bus between the NPU and its links, per direction.
     pub bus: TimePerByte,
-    /// The most bytes that are handled and sent as one piece.
+    /// Maximum bytes of a message, the unit of handling and sending.
     pub message: Bytes,
-    /// What handling a piece takes besides: software.
+    /// Software overhead of handling a message.
     pub overhead: Time,
-    /// Chunks under way at once.
+    /// The limit of chunks in flight.
     pub chunks: Chunks,
     /// Whether the last reduction and the first send after it are one kernel.
     pub fused: bool,
-    /// Whether writes take from the same memory bandwidth as reads.
+    /// Whether writes share the memory bandwidth with reads.
     pub charge_writes: bool,
 }
 
@@ -44,7 +44,7 @@ impl Baseline {
     /// The endpoint.
     ///
     /// # Errors
-    /// When messages are empty, no SM communicates or no chunk may be under way.
+    /// When messages are empty, no SM communicates, or the limit of chunks is zero.
     pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
         if self.message == Bytes(0) {
             return Err(EndpointError::Empty { what: "messages" });
@@ -76,7 +76,7 @@ impl Baseline {
         ]
     }
 
-    /// How many operands each byte is read from, and how many results are written of it.
+    /// The operands read and the results written per byte.
     fn accesses(&self, handling: Handling) -> (u64, u64) {
         match handling {
             Handling::Load | Handling::Store => (0, 0),

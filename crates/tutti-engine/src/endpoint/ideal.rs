@@ -1,18 +1,18 @@
-//! An endpoint that is never in the way: a message is handled in one cycle, and links go on with the
-//! chunk that has been under way longest, so that chunks follow one another through the phases. (Were all
-//! served in turn, they would all be late together, and an endpoint that holds some back would be faster.)
+//! The ideal endpoint: a message is handled in one cycle, and links prefer the oldest chunk in flight, so that
+//! chunks are pipelined through the phases. (Round-robin service would delay all chunks alike, and an endpoint
+//! that limits the chunks in flight would be faster.)
 
 use super::{Chunks, Endpoint, EndpointError, Handling};
 use tutti_units::{Bytes, Time};
 
-/// What an ideal endpoint can be told.
+/// The parameters of an ideal endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ideal {
-    /// The most bytes that are sent as one piece.
+    /// Maximum bytes of a packet.
     pub packet: Bytes,
-    /// What handling a piece takes: one cycle (Rashidi et al. 2021, table of configurations).
+    /// Time of handling a packet: one cycle (Rashidi et al. 2021, table of configurations).
     pub cycle: Time,
-    /// Chunks under way at once.
+    /// The limit of chunks in flight.
     pub chunks: Chunks,
 }
 
@@ -20,7 +20,7 @@ impl Ideal {
     /// The endpoint.
     ///
     /// # Errors
-    /// When packets are empty or no chunk may be under way.
+    /// When packets are empty or the limit is zero.
     pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
         if self.packet == Bytes(0) {
             return Err(EndpointError::Empty { what: "packets" });

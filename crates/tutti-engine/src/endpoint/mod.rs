@@ -1,14 +1,13 @@
-//! Endpoints: what stands between an NPU and its links while a collective runs, and what that costs.
+//! Endpoints: the hardware between an NPU and its links during a collective, and its cost.
 //!
-//! An [`Endpoint`] is a set of servers (memory, SMs, bus, SRAM, ALUs: each serves one after the other at
-//! its rate), a recipe for each [`Handling`] of a message (which servers it passes, and how often each of
-//! its bytes), and what bounds how much is under way ([`Admission`]). The engine drives it; it knows
-//! messages and their handlings, not collectives.
+//! An [`Endpoint`] has servers (memory, SMs, bus, SRAM, ALUs), which serve FIFO at a rate. It has a recipe for
+//! each [`Handling`] of a message: the servers it passes, and how often each byte does. [`Admission`] limits
+//! the chunks in flight. The engine drives the endpoint, which knows messages and handlings, not collectives.
 //!
-//! - [`ideal`]: a message is handled in a cycle.
-//! - [`baseline`]: the NPU itself handles messages: SMs read operands from memory and write to the links.
-//! - [`agent`]: ASTRA-sim's, for its own files.
-//! - [`ace`]: the engine of Rashidi et al. 2021: a scratchpad, state machines and ALUs beside the links.
+//! - [`ideal`]: a message is handled in one cycle.
+//! - [`baseline`]: the NPU handles messages: SMs read operands from memory and write to the links.
+//! - [`agent`]: the messaging agent of ASTRA-sim, for imported files.
+//! - [`ace`]: the collective engine of Rashidi et al. 2021: SRAM, FSMs and ALUs at the links.
 
 pub mod ace;
 pub mod agent;
@@ -20,28 +19,28 @@ pub use server::{Server, ServerUse};
 
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// What happens to a piece of a message at an endpoint.
+/// How an endpoint handles a packet of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Handling {
-    /// A chunk is fetched before its first phase.
+    /// Loads a chunk before its first phase.
     Load,
-    /// The NPU's own piece is sent.
+    /// Sends local data.
     SendOwn,
-    /// A piece that is wholly reduced is sent, the first of an all-gather.
+    /// Sends completely reduced data, the first of an all-gather.
     SendReduced,
-    /// What has come is reduced with the NPU's own and sent on.
+    /// Reduces received data with local data and sends the result.
     ReduceAndSend,
-    /// What has come is reduced for the last time, and kept.
+    /// Reduces received data for the last time, and stores the result.
     ReduceAndKeep,
-    /// What has come is reduced for the last time, kept, and sent as the first of an all-gather.
+    /// Reduces received data for the last time, stores the result, and sends it as the first of an all-gather.
     ReduceKeepAndSend,
-    /// What has come is kept and sent on.
+    /// Stores and forwards received data.
     KeepAndSend,
-    /// What has come is kept.
+    /// Stores received data.
     Keep,
-    /// What has come is for another NPU and is sent on.
+    /// Forwards data for another NPU.
     PassOn,
-    /// A chunk is put back after its last phase.
+    /// Writes a chunk back after its last phase.
     Store,
 }
 
@@ -60,40 +59,40 @@ impl Handling {
         Handling::Store,
     ];
 
-    /// Whether it ends with something sent.
+    /// Whether it sends data.
     #[must_use]
     pub fn sends(self) -> bool {
         !matches!(self, Handling::Load | Handling::ReduceAndKeep | Handling::Keep | Handling::Store)
     }
 }
 
-/// A stop on the way of a piece through an endpoint.
+/// A stop of a packet at a server of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Which server, an index into [`Endpoint::servers`].
+    /// The server, an index into [`Endpoint::servers`].
     pub server: usize,
-    /// How often each byte of the piece passes it.
+    /// How often each byte of the packet passes it.
     pub times: u64,
-    /// Whether the piece goes on at once while the server still works (writes do).
+    /// Whether the packet continues while the server still works (as for writes).
     pub aside: bool,
 }
 
-/// A server as an endpoint describes it.
+/// The description of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerKind {
-    /// What it is, in snake case; the cause of the stalls that it makes.
+    /// Its name in snake case, which is also the cause of its stalls.
     pub name: &'static str,
-    /// What a byte takes.
+    /// Time per byte.
     pub per_byte: TimePerByte,
 }
 
-/// How many chunks may be under way where nothing else bounds them. The defaults are those of ASTRA-sim's
-/// public code of 2020: 8 in each queue, two queues a ring, and 64 before the first phase is over.
+/// The limit of chunks in flight where nothing else limits them. The defaults are those of ASTRA-sim's public
+/// code of 2020: 8 per queue, two queues per ring, and 64 before the first phase ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
-    /// In all.
+    /// In total.
     pub all: u32,
-    /// In each phase.
+    /// Per phase.
     pub phase: u32,
 }
 
@@ -105,37 +104,37 @@ impl Default for Chunks {
 
 impl Chunks {
     /// # Errors
-    /// When none may be under way.
+    /// When a limit is zero.
     fn check(self) -> Result<Admission, EndpointError> {
         let none = self.all == 0 || self.phase == 0;
         if none { Err(EndpointError::NoChunks) } else { Ok(Admission::Chunks(self)) }
     }
 }
 
-/// What bounds how much is under way at once.
+/// What limits the chunks in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// So many chunks.
+    /// A number of chunks.
     Chunks(Chunks),
-    /// Room for chunks, and state machines that carry them.
+    /// SRAM space for chunks, and FSMs that process them.
     Partitions(ace::Partitions),
 }
 
-/// An endpoint: servers, recipes, bounds.
+/// An endpoint: servers, recipes, limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// Its name.
     pub name: &'static str,
-    /// The most bytes that are handled and sent as one piece.
+    /// Maximum bytes of a packet, the unit of handling and sending.
     pub piece: Bytes,
-    /// What every handling takes besides its servers.
+    /// Fixed time of every handling, in addition to its servers.
     pub delay: Time,
-    /// What serves.
+    /// The servers.
     pub servers: Vec<ServerKind>,
-    /// What bounds how much is under way.
+    /// What limits the chunks in flight.
     pub admission: Admission,
-    /// How many pieces are handled for a link or wait for it at a time; of those outside, one of the chunk
-    /// that has been under way longest comes next. None: as many as there are, in turn.
+    /// Capacity of the buffer of a link, in packets; when it is full, packets of the oldest chunk enter first.
+    /// None: unlimited, FIFO.
     pub port: Option<u32>,
     recipes: Vec<Vec<Stop>>,
 }
@@ -149,35 +148,35 @@ impl Endpoint {
     }
 }
 
-/// Why there is no such endpoint.
+/// Why an endpoint is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "EndpointError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum EndpointError {
-    /// Pieces of no bytes.
-    #[error("{what} of 0 B carry nothing: expected at least 1 B")]
+    /// Empty packets, messages or buffers.
+    #[error("{what} of 0 B carry no payload: expected at least 1 B")]
     Empty { what: &'static str },
-    /// Nothing may be under way.
-    #[error("no chunk may be under way: expected at least 1")]
+    /// A limit of zero chunks in flight.
+    #[error("the limit of chunks in flight is 0: expected at least 1")]
     NoChunks,
-    /// Nobody moves data.
-    #[error("communication has no SM to move its data: expected at least 1")]
+    /// No SM for communication.
+    #[error("communication has no SM to move data: expected at least 1")]
     NoSms,
-    /// Fewer state machines than phases.
-    #[error("{fsms} state machines cannot carry {phases} phases: expected one for each at least")]
+    /// Fewer FSMs than phases.
+    #[error("{fsms} FSMs cannot process {phases} phases: expected at least one per phase")]
     TooFewFsms { fsms: u32, phases: usize },
-    /// State machines given to other phases than there are.
-    #[error("state machines are given for {given} phases, but there are {phases}")]
+    /// FSMs for another number of phases than the collective has.
+    #[error("FSMs are given for {given} phases: expected {phases}, as in the collective")]
     WrongFsms { given: usize, phases: usize },
-    /// A phase that nobody carries.
-    #[error("phase {phase} has no state machine: expected at least one for each")]
+    /// A phase without an FSM.
+    #[error("phase {phase} has no FSM: expected at least one per phase")]
     NoFsm { phase: usize },
-    /// Shares of other partitions than there are.
-    #[error("{given} shares of the scratchpad are given, but it has {partitions} partitions")]
+    /// Shares for another number of partitions than the SRAM has.
+    #[error("{given} shares of the SRAM are given: expected {partitions}, one per partition")]
     WrongShares { given: usize, partitions: usize },
-    /// A partition that holds no chunk.
+    /// A partition smaller than a chunk.
     #[error(
-        "partition {partition} of {room} holds no chunk of {chunk} there: expected a larger scratchpad or \
+        "partition {partition} of {room} cannot hold a chunk of {chunk}: expected a larger SRAM or \
          smaller chunks"
     )]
     PartitionTooSmall { partition: usize, room: Bytes, chunk: Bytes },

@@ -1,22 +1,22 @@
-//! A resource that serves one piece after the other.
+//! A resource that serves packets sequentially.
 
 use super::ServerKind;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// What a server has done.
+/// The utilisation of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerUse {
-    /// How long it worked.
+    /// Busy time.
     pub busy: Time,
-    /// How long pieces waited for it, all together.
+    /// Total queueing delay.
     pub waited: Time,
     /// Bytes served.
     pub bytes: u64,
-    /// Pieces served.
+    /// Packets served.
     pub pieces: u64,
 }
 
-/// First come, first served, at a rate.
+/// A FIFO server with a rate.
 #[derive(Clone, Debug)]
 pub struct Server {
     per_byte: TimePerByte,
@@ -25,14 +25,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// One that nobody has used yet.
+    /// An idle server.
     #[must_use]
     pub fn new(kind: ServerKind) -> Server {
         Server { per_byte: kind.per_byte, free: Time::ZERO, used: ServerUse::default() }
     }
 
-    /// A piece comes at `now`, no earlier than the one before it: when the server begins with it and when
-    /// it is done.
+    /// Serves a packet that arrives at `now`, no earlier than the previous one; returns the start and the end of
+    /// service.
     #[inline]
     pub fn serve(&mut self, now: Time, bytes: Bytes) -> (Time, Time) {
         let start = self.free.max(now);
@@ -45,7 +45,7 @@ impl Server {
         (start, self.free)
     }
 
-    /// What it has done so far.
+    /// The utilisation so far.
     #[must_use]
     pub fn used(&self) -> ServerUse {
         self.used

@@ -1,4 +1,4 @@
-//! How a run ends: with an outcome, or with why there is none.
+//! The end of a run: the outcome or an error.
 
 use super::super::record::Outcome;
 use super::super::{EngineError, Probe, Waiting};
@@ -7,11 +7,11 @@ use tutti_network::{Carrier, Deadlock, MessageModel};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
-/// Stuck ranks that an error lists by name.
+/// The most blocked ranks that an error lists.
 const LISTED: usize = 16;
 
 impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
-    /// The outcome, or why there is none.
+    /// Returns the outcome or the error.
     pub(crate) fn finish(mut self) -> Result<Outcome, EngineError> {
         if let Some(error) = self.astray {
             return Err(error);

@@ -1,4 +1,4 @@
-//! Multicasts that the network forks: one message of the sender, and one to each receiver.
+//! In-network multicasts: one message at the sender, and one at each receiver.
 
 use super::super::record::Activity;
 use super::super::{Probe, Simulation};
@@ -9,7 +9,7 @@ use tutti_units::Time;
 use tutti_units::ids::RankId;
 
 impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
-    /// The multicast that begins with a send of the step at hand, where the network forks it.
+    /// The multicast that starts with a send of the current step, if the network forks it.
     #[inline]
     pub(super) fn forked_from(&self, index: usize) -> Option<MessageRange> {
         if !C::IN_NETWORK || !self.carrier.forks() {
@@ -21,7 +21,7 @@ impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
         })
     }
 
-    /// Sends a multicast as one message; when the rank can go on.
+    /// Sends a multicast as one message; returns when the rank is free.
     pub(super) fn fork(
         &mut self,
         rank: RankId,

@@ -1,44 +1,43 @@
-//! What must hold at every moment, checked after every event in builds with debug assertions: room, state
-//! machines and chunks are neither lost nor made.
+//! Conservation of SRAM space, FSMs and chunks, checked after every event in builds with debug assertions.
 
 use super::npu::{Chunk, Npu};
 use super::transfers::Cuts;
 use crate::endpoint::ace::Handover;
 
 impl Npu {
-    /// Panics where what chunks hold and what is free is not what there was in the beginning.
+    /// Panics unless held and free resources add up to the initial state.
     pub(super) fn check(&self, fresh: &Npu, cuts: &Cuts) {
-        let mut rooms = self.rooms.clone();
+        let mut space = self.space.clone();
         let mut running = vec![0; self.machines.len()];
-        let mut under_way = 0;
+        let mut in_flight = 0;
         for (id, chunk) in (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.held) {
-            under_way += 1;
+            in_flight += 1;
             for (partition, bytes) in self.held(id, chunk, cuts) {
-                if let Some(room) = rooms.get_mut(partition) {
-                    *room += bytes;
+                if let Some(free) = space.get_mut(partition) {
+                    *free += bytes;
                 }
             }
             if self.has_machine(id, chunk, cuts) {
                 running[cuts.shapes(id)[chunk.phase as usize].phase.class] += 1;
             }
         }
-        assert_eq!(rooms, fresh.rooms, "bytes of the scratchpad were lost or made");
-        assert_eq!(under_way, self.active, "chunks were lost or made");
+        assert_eq!(space, fresh.space, "bytes of the SRAM are not conserved");
+        assert_eq!(in_flight, self.active, "chunks are not conserved");
         for (class, (now, then)) in self.machines.iter().zip(&fresh.machines).enumerate() {
             let all = now.free.map(|free| free + running[class]);
-            assert_eq!(all, then.free, "state machines of phase {class} were lost or made");
+            assert_eq!(all, then.free, "FSMs of phase {class} are not conserved");
         }
         let ended: u32 = fresh.unfinished.iter().zip(&self.unfinished).map(|(a, b)| a - b).sum();
-        assert_eq!(u64::from(ended + under_way), self.begun, "chunks began and did not end");
+        assert_eq!(u64::from(ended + in_flight), self.started, "chunks started and did not end");
     }
 
-    /// A state machine is with a chunk while its phase goes on, and until it has handed it over.
+    /// Whether an FSM holds a chunk: during its phase, and until the chunk has moved on.
     fn has_machine(&self, id: u32, chunk: &Chunk, cuts: &Cuts) -> bool {
         let Some(shape) = cuts.shapes(id).get(chunk.phase as usize) else { return false };
         chunk.running || self.machines[shape.phase.class].over.contains(&id)
     }
 
-    /// Partitions in which a chunk has room, and bytes.
+    /// The partitions in which a chunk has space, and the bytes.
     fn held(&self, id: u32, chunk: &Chunk, cuts: &Cuts) -> Vec<(usize, u64)> {
         let (phase, done) = (chunk.phase as usize, self.machines.len());
         let mut held = Vec::new();

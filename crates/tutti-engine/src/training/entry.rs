@@ -1,4 +1,4 @@
-//! Which collective's next chunk goes first.
+//! The priority of collectives at admission.
 
 use tutti_units::Time;
 
@@ -7,11 +7,11 @@ use tutti_units::Time;
 pub enum Order {
     /// First come, first served.
     Fifo,
-    /// The newest first: in a backward pass that is the one that is needed first.
+    /// Last in, first out: in a backward pass the newest collective is needed first.
     Lifo,
 }
 
-/// A collective with chunks that have not begun.
+/// A collective with chunks that have not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
     transfer: usize,
@@ -21,26 +21,26 @@ struct Waiting {
     chunks: u32,
 }
 
-/// The collectives of an NPU that have chunks left to begin.
+/// The collectives of an NPU with chunks that have not started.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entry {
     waiting: Vec<Waiting>,
 }
 
 impl Entry {
-    /// A collective of so many chunks.
+    /// Adds a collective of `chunks` chunks.
     pub(super) fn put(&mut self, transfer: usize, level: u8, chunks: u32, now: Time) {
         self.waiting.push(Waiting { transfer, level, since: now, next: 0, chunks });
     }
 
-    /// The collective whose chunk comes next, and which chunk of it: (transfer, chunk, issued).
+    /// The next chunk to start: (transfer, chunk, issued).
     pub(super) fn first(&self, order: Order) -> Option<(usize, u32, Time)> {
         let at = self.at(order)?;
         let Waiting { transfer, next, since, .. } = self.waiting[at];
         Some((transfer, next, since))
     }
 
-    /// Takes what [`Entry::first`] named.
+    /// Removes the chunk of [`Entry::first`].
     pub(super) fn take(&mut self, order: Order) {
         let Some(at) = self.at(order) else { return };
         self.waiting[at].next += 1;
@@ -49,7 +49,7 @@ impl Entry {
         }
     }
 
-    /// They stand in the order in which they came, so that ties need no more than their position.
+    /// Collectives are in order of arrival, so that positions break ties.
     fn at(&self, order: Order) -> Option<usize> {
         let level = self.waiting.iter().map(|waiting| waiting.level).max()?;
         let mut of_level = self.waiting.iter().enumerate().filter(|(_, w)| w.level == level);

@@ -1,20 +1,20 @@
-//! What happens on a fabric, and the order of what happens at one time.
+//! The events of a fabric, and the order of simultaneous events.
 
 use super::npu::Piece;
 use tutti_units::Time;
 
-/// What an event is about; the order is that of events of one time.
+/// The kind of an event, in the order of simultaneous events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// A piece has left for the link: its buffer is free.
+    /// A packet has left for the link: its buffer is free.
     Left,
-    /// A piece of the NPU's own.
+    /// A local packet.
     Own,
-    /// A piece from a neighbour.
+    /// A packet from a neighbour.
     Came,
-    /// Part of a chunk that is fetched.
+    /// A part of a chunk that is loaded.
     Load,
-    /// Part of a chunk that is put back.
+    /// A part of a chunk that is stored.
     Store,
 }
 
@@ -26,12 +26,12 @@ pub(super) struct Event {
     pub(super) piece: u32,
     pub(super) hop: u16,
     pub(super) kind: Kind,
-    /// The stop that comes next.
+    /// The next stop.
     pub(super) stop: u8,
     pub(super) npu: u32,
 }
 
-/// A piece at an NPU.
+/// A packet at an NPU.
 #[derive(Clone, Copy)]
 pub(super) struct Job {
     pub(super) npu: u32,

@@ -1,14 +1,13 @@
-//! Collectives on a torus, piece by piece: what the endpoints and links do, in order of time.
+//! Collectives on a torus, packet by packet: the events of endpoints and links, in order of time.
 //!
-//! A chunk of a collective begins at an NPU when [`crate::endpoint::Admission`] lets it, is fetched, goes
-//! through its phases, and is put back. In a phase the NPU sends its own pieces, and handles what comes
-//! from its neighbour; a piece passes the stops of its handling one after the other, then the link.
+//! A chunk of a collective starts at an NPU when [`crate::endpoint::Admission`] admits it. It is loaded, passes
+//! its phases, and is stored. In a phase the NPU sends local packets and handles packets from its neighbour. A
+//! packet passes the stops of its handling in order, then the link.
 //!
-//! **One for all.** Where all NPUs do the same at the same time, what one sends to its neighbour is what
-//! it gets from its other neighbour at that very time. So one NPU whose links end at itself stands for
-//! all of them ([`Population::One`]); [`Population::All`] simulates each, and tests hold the two together.
-//! Events of one time are in an order of their own (chunk, step, piece), so that an NPU's place among
-//! others changes nothing.
+//! **Symmetry.** If all NPUs do the same at the same time, an NPU receives from one neighbour what it sends to
+//! the other, simultaneously. One NPU with links to itself therefore represents all ([`Population::One`]);
+//! [`Population::All`] simulates each, and tests compare the two. Simultaneous events are ordered by (chunk,
+//! step, packet), so the index of an NPU has no effect.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -25,31 +24,31 @@ use crate::endpoint::{Endpoint, Handling};
 use crate::workload::Transfer;
 use tutti_units::{Bytes, Time};
 
-/// How many NPUs are simulated.
+/// The simulated NPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Population {
-    /// One that stands for all.
+    /// One NPU, which represents all.
     One,
-    /// Every one.
+    /// Every NPU.
     All,
 }
 
 /// The network side of a training run.
 #[derive(Clone, Debug)]
 pub struct TrainingFabric {
-    /// The rings.
+    /// The torus.
     pub torus: Torus,
-    /// What stands before them.
+    /// The endpoint of each NPU.
     pub endpoint: Endpoint,
-    /// The most bytes of a collective that go as one chunk.
+    /// Maximum bytes of a chunk.
     pub chunk: Bytes,
-    /// Into how many chunks a collective is cut, however large it is; none: by their size.
+    /// The number of chunks of a collective of any size; None: by the chunk size.
     pub parts: Option<u32>,
-    /// The most bytes that are fetched or put back at a time.
+    /// Maximum bytes per load or store.
     pub message: Bytes,
-    /// Which collective goes first.
+    /// The priority of collectives.
     pub order: Order,
-    /// How many NPUs are simulated.
+    /// The simulated NPUs.
     pub population: Population,
 }
 
@@ -58,14 +57,14 @@ pub(super) struct Running<'a> {
     fabric: &'a TrainingFabric,
     cuts: Cuts,
     npus: Vec<Npu>,
-    /// An NPU to which nothing has happened yet.
+    /// An NPU in its initial state.
     fresh: Npu,
     events: BinaryHeap<Reverse<Event>>,
-    /// What came before its chunk had reached that phase.
+    /// Packets received before their chunk reached the phase.
     early: BTreeMap<(u32, u32), Vec<Piece>>,
-    /// (NPU, transfer) that have been carried out since somebody looked.
+    /// (NPU, transfer) completed since the last call of `take_done`.
     done: Vec<(u32, usize)>,
-    /// How busy links were, and in which times endpoints had a chunk.
+    /// Busy time of links, and times in which endpoints had a chunk.
     pub(super) links: Windows,
     pub(super) active: Windows,
 }
@@ -107,26 +106,26 @@ impl<'a> Running<'a> {
         self.events.peek().map(|Reverse(event)| event.time)
     }
 
-    /// What has been carried out since the last call.
+    /// The transfers completed since the last call.
     pub(super) fn take_done(&mut self, into: &mut Vec<(u32, usize)>) {
         into.append(&mut self.done);
     }
 
-    /// Whether everything that was taken has been given back: room, machines, buffers, chunks.
+    /// Whether all resources have been released: SRAM space, FSMs, buffers, chunks.
     pub(super) fn is_at_rest(&self) -> bool {
         self.events.is_empty()
             && self.early.is_empty()
             && self.npus.iter().all(|npu| npu.holds_as_little_as(&self.fresh))
     }
 
-    /// An NPU hands a collective over.
+    /// Issues a collective on an NPU.
     pub(super) fn issue(&mut self, npu: u32, transfer: usize, now: Time) {
         let cut = &self.cuts.cuts[transfer];
         self.npus[npu as usize].entry.put(transfer, cut.level, cut.chunks, now);
         self.admit(npu, now);
     }
 
-    /// Carries out the next event.
+    /// Executes the next event.
     pub(super) fn step(&mut self) {
         let Some(Reverse(event)) = self.events.pop() else { return };
         let Event { time, chunk, step, piece, hop, kind, stop, npu } = event;
@@ -136,13 +135,13 @@ impl<'a> Running<'a> {
             Kind::Came if stop == 0 => self.arrive(job, time),
             _ => self.go(job, stop, time),
         }
-        // With many chunks after the first piece of each step alone: it looks at all of them.
+        // With many chunks only after the first packet of each step: the check visits all chunks.
         if cfg!(debug_assertions) && (piece == 0 || self.cuts.chunks() <= 64) {
             self.npus[npu as usize].check(&self.fresh, &self.cuts);
         }
     }
 
-    /// Lets chunks begin while there is room.
+    /// Admits chunks while there is space.
     fn admit(&mut self, npu: u32, now: Time) {
         loop {
             let state = &mut self.npus[npu as usize];
@@ -151,19 +150,19 @@ impl<'a> Running<'a> {
             };
             let chunk = self.cuts.cuts[transfer].first + index;
             let Shape { phase, entry, .. } = self.cuts.shapes(chunk)[0];
-            if state.open == Some(0) || !state.has_room(phase.class, entry) {
+            if state.open == Some(0) || !state.has_space(phase.class, entry) {
                 return;
             }
             state.open = state.open.map(|open| open - 1);
-            state.take_room(phase.class, entry);
+            state.reserve_space(phase.class, entry);
             state.entry.take(self.fabric.order);
             state.stall(Cause::Entry, now - since);
-            state.begin_chunk(chunk, now);
+            state.start_chunk(chunk, now);
             self.move_chunk((npu, chunk), Kind::Load, entry, now);
         }
     }
 
-    /// Fetches a chunk or puts it back, a message at a time.
+    /// Loads or stores a chunk, one message at a time.
     fn move_chunk(&mut self, (npu, chunk): (u32, u32), kind: Kind, bytes: Bytes, now: Time) {
         let handling = if kind == Kind::Load { Handling::Load } else { Handling::Store };
         let count = bytes.0.div_ceil(self.fabric.message.0);
@@ -178,7 +177,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// A chunk has been fetched or put back.
+    /// A chunk has been loaded or stored.
     fn moved(&mut self, (npu, chunk): (u32, u32), kind: Kind, now: Time) {
         if kind == Kind::Load { self.enter((npu, chunk), now) } else { self.end((npu, chunk), now) }
     }
@@ -193,7 +192,7 @@ impl<'a> Running<'a> {
         self.start(npu, class, now);
     }
 
-    /// Starts the phase of the chunks that wait for `class`, while there are machines and room.
+    /// Starts the phase of the chunks that wait for `class`, while there are FSMs and space.
     fn start(&mut self, npu: u32, class: usize, now: Time) {
         loop {
             let state = &mut self.npus[npu as usize];
@@ -205,11 +204,11 @@ impl<'a> Running<'a> {
             let at = state.chunks[chunk as usize];
             if state.handover == Handover::Ahead {
                 let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.machines.len());
-                if !state.has_room(next, bytes) {
+                if !state.has_space(next, bytes) {
                     state.machines[class].lacks = Some(Cause::Room);
                     return;
                 }
-                state.take_room(next, bytes);
+                state.reserve_space(next, bytes);
             }
             let machines = &mut state.machines[class];
             machines.waiting.pop_front();
@@ -224,13 +223,13 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// The first pieces of a phase, and those that came early.
+    /// Starts the first packets of a phase, and packets received early.
     fn run(&mut self, npu: u32, chunk: u32, shape: Shape, now: Time) {
         let steps = if shape.phase.kind == PhaseKind::AllToAll { shape.steps } else { 1 };
         for step in shape.first..shape.first + steps {
             for piece in 0..shape.pieces {
                 let at = Piece { chunk, step, piece, hop: 0 };
-                self.begin(Job { npu, kind: Kind::Own, at }, now);
+                self.start_handling(Job { npu, kind: Kind::Own, at }, now);
             }
         }
         if self.early.is_empty() {
@@ -242,18 +241,18 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// A piece comes from a neighbour.
+    /// A packet arrives from a neighbour.
     fn arrive(&mut self, job: Job, now: Time) {
         let (phase, _) = self.cuts.at(job.at.chunk, job.at.step);
         let chunk = self.npus[job.npu as usize].chunks[job.at.chunk as usize];
         if chunk.running && chunk.phase as usize == phase {
-            self.begin(job, now);
+            self.start_handling(job, now);
         } else {
             self.early.entry((job.npu, job.at.chunk)).or_default().push(job.at);
         }
     }
 
-    /// What is done with a piece.
+    /// The handling of a packet.
     #[inline]
     fn handling(&self, job: Job, shape: &Shape) -> Handling {
         match (shape.phase.kind, job.kind) {
@@ -265,33 +264,33 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// The ring and way of a piece's next hop in an all-to-all.
+    /// The ring and direction of a packet's next hop in an all-to-all.
     fn next_hop(&self, at: Piece, shape: &Shape) -> Option<(usize, u8)> {
         let cut = &self.cuts.cuts[self.cuts.transfer_of(at.chunk)];
         cut.torus.hop(at.step - shape.first + 1, u32::from(at.hop))
     }
 
-    /// The link by which a piece goes on.
+    /// The next link of a packet.
     #[inline]
-    fn way(&self, at: Piece, shape: &Shape) -> (usize, u8) {
+    fn direction(&self, at: Piece, shape: &Shape) -> (usize, u8) {
         let phase = shape.phase;
         if phase.kind == PhaseKind::AllToAll {
             return self.next_hop(at, shape).unwrap_or((phase.ring, 0));
         }
-        (phase.ring, phase.way_of(at.chunk))
+        (phase.ring, phase.direction_of(at.chunk))
     }
 
-    /// Begins to handle a piece, when the buffer of its link has room.
-    fn begin(&mut self, job: Job, now: Time) {
+    /// Starts to handle a packet when the buffer of its link has space.
+    fn start_handling(&mut self, job: Job, now: Time) {
         if let Some(port) = self.fabric.endpoint.port {
             let (_, shape) = self.cuts.at(job.at.chunk, job.at.step);
             if self.handling(job, shape).sends() {
-                let (ring, way) = self.way(job.at, shape);
+                let (ring, direction) = self.direction(job.at, shape);
                 let state = &mut self.npus[job.npu as usize];
-                let link = &mut state.links[2 * ring + usize::from(way)];
+                let link = &mut state.links[2 * ring + usize::from(direction)];
                 if link.held >= port {
                     let own = job.kind == Kind::Own;
-                    let link = 2 * ring + usize::from(way);
+                    let link = 2 * ring + usize::from(direction);
                     return state.wait(link, (own, job.at), now);
                 }
                 link.held += 1;
@@ -300,12 +299,12 @@ impl<'a> Running<'a> {
         self.go(job, 0, now);
     }
 
-    /// A piece has left for its link: the next one that waited may be handled.
+    /// A packet has left for its link: the next waiting one is handled.
     fn leave(&mut self, job: Job, now: Time) {
         let (_, shape) = self.cuts.at(job.at.chunk, job.at.step);
-        let (ring, way) = self.way(job.at, shape);
+        let (ring, direction) = self.direction(job.at, shape);
         let state = &mut self.npus[job.npu as usize];
-        let link = &mut state.links[2 * ring + usize::from(way)];
+        let link = &mut state.links[2 * ring + usize::from(direction)];
         let Some(Reverse(Waiting { since, own, at, .. })) = link.waiting.pop() else {
             link.held -= 1;
             return;
@@ -315,7 +314,7 @@ impl<'a> Running<'a> {
         self.go(Job { npu: job.npu, kind, at }, 0, now);
     }
 
-    /// From stop to stop, as long as that takes no time.
+    /// Moves a packet from stop to stop until one takes time.
     fn go(&mut self, job: Job, from: u8, now: Time) {
         let Job { npu, kind, at } = job;
         let (handling, bytes) = self.piece(job);
@@ -334,7 +333,7 @@ impl<'a> Running<'a> {
         self.finish(job, handling, bytes, now);
     }
 
-    /// How a piece is handled, and its size.
+    /// The handling of a packet, and its size.
     #[inline]
     fn piece(&self, job: Job) -> (Handling, Bytes) {
         let Piece { chunk, step, piece, .. } = job.at;
@@ -356,7 +355,7 @@ impl<'a> Running<'a> {
         (handling, Bytes((all.0 - before).min(self.fabric.message.0)))
     }
 
-    /// A piece has passed its last stop.
+    /// A packet has passed its last stop.
     fn finish(&mut self, job: Job, handling: Handling, bytes: Bytes, now: Time) {
         if handling.sends() {
             self.send(job, bytes, now);
@@ -375,17 +374,17 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Puts a piece on its link.
+    /// Sends a packet on its link.
     fn send(&mut self, job: Job, bytes: Bytes, now: Time) {
         let Job { npu, kind, at } = job;
         let (_, shape) = self.cuts.at(at.chunk, at.step);
-        let (ring, way) = self.way(at, shape);
+        let (ring, direction) = self.direction(at, shape);
         let onward = if shape.phase.kind == PhaseKind::AllToAll {
             Piece { hop: at.hop + 1, ..at }
         } else {
             Piece { step: at.step + u32::from(kind == Kind::Came), ..at }
         };
-        let link = &mut self.npus[npu as usize].links[2 * ring + usize::from(way)];
+        let link = &mut self.npus[npu as usize].links[2 * ring + usize::from(direction)];
         let (start, left) = link.server.serve(now, bytes);
         let time = left + link.latency + self.fabric.endpoint.delay;
         let time = time + self.fabric.torus.relay(ring, bytes);
@@ -398,14 +397,14 @@ impl<'a> Running<'a> {
         }
         let npu = match self.fabric.population {
             Population::One => npu,
-            Population::All => self.fabric.torus.neighbour(npu, ring, way),
+            Population::All => self.fabric.torus.neighbour(npu, ring, direction),
         };
         let Piece { chunk, step, piece, hop } = onward;
         let event = Event { time, chunk, step, piece, hop, kind: Kind::Came, stop: 0, npu };
         self.events.push(Reverse(event));
     }
 
-    /// Everything of a phase has been handled: the chunk moves on when the next partition has room.
+    /// A phase is complete: the chunk moves on when the next partition has space.
     fn end_phase(&mut self, npu: u32, chunk: u32, now: Time) {
         let state = &mut self.npus[npu as usize];
         let at = &mut state.chunks[chunk as usize];
@@ -420,24 +419,24 @@ impl<'a> Running<'a> {
         self.go_on(npu, now);
     }
 
-    /// Lets chunks of which a phase is over move on, while the next partition has room.
+    /// Moves chunks with a complete phase on, while the next partition has space.
     fn hand_over(&mut self, npu: u32, class: usize, now: Time) {
         loop {
             let state = &mut self.npus[npu as usize];
             let Some(&chunk) = state.machines[class].over.front() else { return };
             let at = state.chunks[chunk as usize];
             let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.machines.len());
-            if !state.has_room(next, bytes) {
+            if !state.has_space(next, bytes) {
                 return;
             }
-            state.take_room(next, bytes);
+            state.reserve_space(next, bytes);
             state.machines[class].over.pop_front();
             state.stall(Cause::Room, now - at.since);
             self.move_on(npu, chunk, now);
         }
     }
 
-    /// A chunk leaves a phase for the next, in which it has room: its machine and its room are free.
+    /// A chunk moves to the next phase, where it has space: its FSM and its space are released.
     fn move_on(&mut self, npu: u32, chunk: u32, now: Time) {
         let shapes = self.cuts.shapes(chunk);
         let state = &mut self.npus[npu as usize];
@@ -447,7 +446,7 @@ impl<'a> Running<'a> {
         let finished = at.phase as usize == shapes.len();
         let machines = &mut state.machines[phase.class];
         machines.free = machines.free.map(|free| free + 1);
-        state.give_room(phase.class, entry);
+        state.release_space(phase.class, entry);
         if finished {
             let done = self.cuts.cuts[self.cuts.transfer_of(chunk)].done(chunk);
             self.move_chunk((npu, chunk), Kind::Store, done, now);
@@ -456,12 +455,12 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// A chunk has been put back: it is done.
+    /// A chunk has been stored and is complete.
     fn end(&mut self, (npu, chunk): (u32, u32), now: Time) {
         let transfer = self.cuts.transfer_of(chunk);
         let done = self.cuts.cuts[transfer].done(chunk);
         let state = &mut self.npus[npu as usize];
-        state.give_room(state.machines.len(), done);
+        state.release_space(state.machines.len(), done);
         state.open = state.open.map(|open| open + 1);
         if let Some(since) = state.end_chunk(chunk, now) {
             self.active.add(since, now);
@@ -473,7 +472,7 @@ impl<'a> Running<'a> {
         self.go_on(npu, now);
     }
 
-    /// Something is free again: whoever waited for it goes on, the furthest first.
+    /// Resources have been released: waiting chunks continue, later phases first.
     fn go_on(&mut self, npu: u32, now: Time) {
         for class in (0..self.npus[npu as usize].machines.len()).rev() {
             self.hand_over(npu, class, now);

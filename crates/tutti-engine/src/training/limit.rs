@@ -1,8 +1,8 @@
-//! What one collective alone cannot be faster than: the work of its busiest server or link, and the way
-//! of its first chunk.
+//! The lower bound of a single collective: the busy time of its busiest server or link, and the latency of its
+//! first chunk.
 //!
-//! Nothing is simulated: pieces are counted. [`TrainingFabric::limit`] is a lower bound of any run, whatever
-//! waits for whatever; tests hold the engine to it, and to equality where nothing waits.
+//! [`TrainingFabric::limit`] counts packets without simulation. Tests check that no run is faster, and that
+//! runs without contention are equal to it.
 
 use super::plan::{PhaseKind, Shape};
 use super::transfers::Cuts;
@@ -11,22 +11,22 @@ use crate::endpoint::Handling;
 use crate::workload::Transfer;
 use tutti_units::{Bytes, Time};
 
-/// What one collective asks of an NPU.
+/// The load of one collective on an NPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// How long each server of the endpoint works.
+    /// Busy time of each server of the endpoint.
     pub servers: Vec<(&'static str, Time)>,
-    /// How long of that something waits for it: all but what is done aside.
+    /// The part of it that packets wait for: all except asynchronous writes.
     pub awaited: Vec<Time>,
-    /// How long each link works: two for each ring, one each way round.
+    /// Busy time of each link: two per ring, one per direction.
     pub links: Vec<Time>,
-    /// From the first to the last byte of the shortest chunk, when nothing waits: fetched, through all
-    /// phases with a single piece in each step, and put back.
+    /// Latency of the shortest chunk without contention: loaded, through all phases with one packet per step,
+    /// and stored.
     pub latency: Time,
 }
 
 impl Limit {
-    /// The least time it can take.
+    /// The lower bound.
     #[must_use]
     pub fn time(&self) -> Time {
         let work = self.awaited.iter().chain(&self.links).max().copied().unwrap_or(Time::ZERO);
@@ -35,10 +35,10 @@ impl Limit {
 }
 
 impl TrainingFabric {
-    /// What a collective asks of an NPU, alone.
+    /// Returns the load of a single collective on an NPU.
     ///
     /// # Errors
-    /// When it has no plan on the torus, or a chunk fits nowhere.
+    /// When the torus does not support it, or a chunk does not fit into a partition.
     pub fn limit(&self, transfer: Transfer) -> Result<Limit, TrainingRunError> {
         let cuts = Cuts::new(self, &[transfer])?;
         let servers = vec![Time::ZERO; self.endpoint.servers.len()];
@@ -57,7 +57,7 @@ impl TrainingFabric {
         })
     }
 
-    /// The way of the first piece of each step of a chunk, one after the other.
+    /// Latency of the first packet of each step of a chunk, sequentially.
     fn latency(&self, cuts: &Cuts, chunk: u32) -> Time {
         let shapes = cuts.shapes(chunk);
         let fetched = shapes.first().map_or(Bytes(0), |shape| shape.entry);
@@ -73,7 +73,7 @@ impl TrainingFabric {
         time + self.through(Handling::Store, put.min(self.message))
     }
 
-    /// Stops of a handling that a piece waits for.
+    /// Time at the synchronous stops of a handling.
     fn through(&self, handling: Handling, bytes: Bytes) -> Time {
         let stops = self.endpoint.recipe(handling).iter().filter(|stop| !stop.aside);
         let time = |server: usize, times| {
@@ -82,14 +82,14 @@ impl TrainingFabric {
         stops.map(|stop| time(stop.server, stop.times)).fold(Time::ZERO, |sum, time| sum + time)
     }
 
-    /// A piece goes over a link of `ring`.
+    /// Time of a packet on a link of `ring`.
     fn link(&self, at: usize, bytes: Bytes) -> Time {
         let ring = self.torus.rings()[at];
         let left = ring.per_byte.of(bytes) + ring.latency + self.endpoint.delay;
         left + self.torus.relay(at, bytes)
     }
 
-    /// All steps of a ring.
+    /// Time of all steps of a ring.
     fn round(&self, shape: &Shape, piece: Bytes) -> Time {
         let mut time = self.through(shape.sending(), piece);
         for step in shape.first..shape.first + shape.steps {
@@ -98,10 +98,10 @@ impl TrainingFabric {
         time
     }
 
-    /// The longest way in an all-to-all.
+    /// Latency of the longest path in an all-to-all.
     fn farthest(&self, cuts: &Cuts, shape: &Shape, piece: Bytes) -> Time {
         let torus = &cuts.cuts[0].torus;
-        let way = |step: u32| {
+        let path = |step: u32| {
             let mut time = self.through(Handling::SendOwn, piece);
             for (hop, (ring, _)) in (0..).map_while(|hop| Some((hop, torus.hop(step + 1, hop)?))) {
                 if hop > 0 {
@@ -111,11 +111,11 @@ impl TrainingFabric {
             }
             time + self.through(Handling::Keep, piece)
         };
-        (0..shape.steps).map(way).max().unwrap_or(Time::ZERO)
+        (0..shape.steps).map(path).max().unwrap_or(Time::ZERO)
     }
 }
 
-/// Work added up.
+/// Accumulated work.
 struct Sum<'a> {
     fabric: &'a TrainingFabric,
     cuts: &'a Cuts,
@@ -142,7 +142,7 @@ impl Sum<'_> {
         self.moved(Handling::Store, cuts.cuts[0].done(chunk));
     }
 
-    /// A piece is handled.
+    /// Adds the handling of a packet.
     fn handled(&mut self, handling: Handling, bytes: Bytes) {
         for stop in self.fabric.endpoint.recipe(handling) {
             let per_byte = self.fabric.endpoint.servers[stop.server].per_byte;
@@ -154,7 +154,7 @@ impl Sum<'_> {
         }
     }
 
-    /// A chunk is fetched or put back, a message at a time.
+    /// Adds a load or store of a chunk, one message at a time.
     fn moved(&mut self, handling: Handling, bytes: Bytes) {
         let message = self.fabric.message.0;
         for at in 0..bytes.0.div_ceil(message) {
@@ -162,16 +162,16 @@ impl Sum<'_> {
         }
     }
 
-    fn sent(&mut self, ring: usize, way: u8, bytes: Bytes) {
-        self.links[2 * ring + usize::from(way)] +=
+    fn sent(&mut self, ring: usize, direction: u8, bytes: Bytes) {
+        self.links[2 * ring + usize::from(direction)] +=
             self.fabric.torus.rings()[ring].per_byte.of(bytes);
     }
 
     fn add_round(&mut self, shape: &Shape, chunk: u32, piece: Bytes) {
-        let way = shape.phase.way_of(chunk);
+        let direction = shape.phase.direction_of(chunk);
         self.handled(shape.sending(), piece);
         for step in shape.first..shape.first + shape.steps {
-            self.sent(shape.phase.ring, way, piece);
+            self.sent(shape.phase.ring, direction, piece);
             self.handled(shape.receiving(step), piece);
         }
     }
@@ -180,12 +180,13 @@ impl Sum<'_> {
         let torus = &self.cuts.cuts[0].torus;
         for step in 0..shape.steps {
             self.handled(Handling::SendOwn, piece);
-            for (hop, (ring, way)) in (0..).map_while(|hop| Some((hop, torus.hop(step + 1, hop)?)))
+            for (hop, (ring, direction)) in
+                (0..).map_while(|hop| Some((hop, torus.hop(step + 1, hop)?)))
             {
                 if hop > 0 {
                     self.handled(Handling::PassOn, piece);
                 }
-                self.sent(ring, way, piece);
+                self.sent(ring, direction, piece);
             }
             self.handled(Handling::Keep, piece);
         }

@@ -1,8 +1,8 @@
 //! Training: a program on every NPU of a torus, and its collectives behind an endpoint.
 //!
-//! The processor works off the tasks of its [`Program`]; collectives are handed to the
-//! [`TrainingFabric`], which carries them out piece by piece and says when one is done. What the time of an NPU
-//! went into is added up as it passes, and its parts sum to the whole.
+//! The processor executes the tasks of its [`Program`]. It issues collectives to the [`TrainingFabric`], which
+//! executes them packet by packet. The breakdown of an NPU's time is accumulated during the run, and its parts
+//! sum to the time of the run.
 
 mod conserved;
 mod entry;
@@ -37,57 +37,56 @@ use fabric::Running;
 use processor::{Processor, Wish};
 use tutti_units::{Bytes, Time};
 
-/// Why a training run gives no result.
+/// Why a training run fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "SimulationError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TrainingRunError {
-    /// A collective that a torus of rings has no plan for.
+    /// A collective that is not supported on a torus.
     #[error(
-        "there is no plan for {collective} on a torus: expected all_reduce, reduce_scatter, all_gather or \
+        "{collective} is not supported on a torus: expected all_reduce, reduce_scatter, all_gather or \
          all_to_all"
     )]
     NoPlan { collective: &'static str },
-    /// More chunks than can be counted.
+    /// A number of chunks beyond the supported range.
     #[error("a collective of {bytes} in chunks of {chunk} has too many chunks")]
     TooManyChunks { bytes: Bytes, chunk: Bytes },
     /// Chunks or messages of no bytes.
-    #[error("chunks and messages of 0 B carry nothing: expected at least 1 B")]
+    #[error("chunks and messages of 0 B carry no payload: expected at least 1 B")]
     EmptyChunk,
-    /// An endpoint that cannot carry it.
+    /// An endpoint that does not support the run.
     #[error(transparent)]
     Endpoint {
         #[from]
         source: EndpointError,
     },
-    /// Programs of other NPUs than there are.
-    #[error("there are programs of {given} NPUs, but {npus} are simulated: expected one for each")]
+    /// A number of programs that differs from the number of simulated NPUs.
+    #[error("{given} programs are given for {npus} simulated NPUs: expected one per NPU")]
     WrongPrograms { given: usize, npus: usize },
-    /// NPUs that do not communicate the same.
-    #[error(
-        "NPU {npu} does not hand over what NPU 0 does: its collective {index} is {found}, and there it is \
-         {expected}"
-    )]
+    /// NPUs that issue different collectives.
+    #[error("collective {index} of NPU {npu} is {found}: expected {expected}, as on NPU 0")]
     OtherCollectives { npu: usize, index: usize, found: String, expected: String },
-    /// Tasks that are never free.
-    #[error("the run cannot finish: {count} tasks of NPU {npu} wait for ever, the first is {task}")]
+    /// Tasks that never become ready.
+    #[error(
+        "the run cannot finish: {count} tasks of NPU {npu} are blocked forever; the first is {task}"
+    )]
     Stuck { npu: u32, task: TaskId, count: usize },
-    /// Somebody stopped it.
-    #[error("the simulation was stopped before it was done")]
+    /// The caller stopped the run.
+    #[error("the simulation was stopped before it finished")]
     Stopped,
 }
 
-/// A training run: all that it depends on.
+/// The inputs of a training run.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingRun<'a> {
-    /// What every NPU does.
+    /// The program of every NPU.
     pub program: &'a Program,
-    /// What each NPU does instead, where they differ: the same collectives in the same order, but other
-    /// work. Empty where all do the same.
+    /// A program per NPU, if they differ: the same collectives in the same order, with other compute tasks.
+    /// Empty if all NPUs run `program`.
     pub each: &'a [Program],
-    /// What carries its collectives.
+    /// The fabric of its collectives.
     pub fabric: &'a TrainingFabric,
-    /// The length of the windows in which links and processors are watched; zero: not at all.
+    /// The length of the windows of utilisation; zero records none.
     pub window: Time,
 }
 
@@ -96,21 +95,21 @@ impl TrainingRun<'_> {
         self.each.get(npu).unwrap_or(self.program)
     }
 
-    /// Runs to the end.
+    /// Runs to completion.
     ///
     /// # Errors
-    /// When a collective has no plan on the torus, a chunk fits nowhere, or tasks wait for ever.
+    /// When the torus does not support a collective, a chunk does not fit, or tasks are blocked forever.
     pub fn run(&self) -> Result<TrainingOutcome, TrainingRunError> {
         self.run_until(&AtomicBool::new(false))
     }
 
-    /// Runs to the end, or until somebody sets `stop`.
+    /// Runs to completion, or until `stop` is set.
     ///
     /// # Errors
     /// As [`TrainingRun::run`], and when it was stopped.
     pub fn run_until(&self, stop: &AtomicBool) -> Result<TrainingOutcome, TrainingRunError> {
         let mut state = State::new(self)?;
-        state.begin();
+        state.start();
         let mut steps = 0_u32;
         while state.step() {
             steps = steps.wrapping_add(1);
@@ -122,7 +121,7 @@ impl TrainingRun<'_> {
     }
 }
 
-/// The collectives of a program: the task of each, and the collective of each task.
+/// The collectives of a program: the task of each collective, and the collective of each task.
 struct Handed {
     tasks: Vec<TaskId>,
     transfers: Vec<usize>,
@@ -150,7 +149,7 @@ fn collectives(program: &Program) -> Vec<Transfer> {
     program.tasks().iter().filter_map(collective).collect()
 }
 
-/// Every NPU must hand over the same collectives in the same order: they are matched by their number.
+/// Checks that every NPU issues the same collectives in the same order: they are matched by number.
 fn check_programs(
     each: &[Program],
     expected: &[Transfer],
@@ -159,7 +158,7 @@ fn check_programs(
     if !each.is_empty() && each.len() != npus {
         return Err(TrainingRunError::WrongPrograms { given: each.len(), npus });
     }
-    let told = |transfer: Option<&Transfer>| match transfer {
+    let listed = |transfer: Option<&Transfer>| match transfer {
         Some(transfer) => format!("{} of {}", transfer.exchange.name(), transfer.bytes),
         None => "none".to_owned(),
     };
@@ -167,7 +166,7 @@ fn check_programs(
         let found = collectives(program);
         let most = found.len().max(expected.len());
         if let Some(index) = (0..most).find(|&index| found.get(index) != expected.get(index)) {
-            let (found, expected) = (told(found.get(index)), told(expected.get(index)));
+            let (found, expected) = (listed(found.get(index)), listed(expected.get(index)));
             return Err(TrainingRunError::OtherCollectives { npu, index, found, expected });
         }
     }
@@ -179,7 +178,7 @@ struct State<'a> {
     run: &'a TrainingRun<'a>,
     fabric: Running<'a>,
     processors: Vec<Processor>,
-    /// When tasks of processors end.
+    /// The completion times of running tasks.
     ends: BinaryHeap<Reverse<(Time, u32, TaskId)>>,
     /// The collectives of each program.
     handed: Vec<Handed>,
@@ -218,15 +217,14 @@ impl<'a> State<'a> {
         self.handed.get(npu).unwrap_or(&self.handed[0])
     }
 
-    fn begin(&mut self) {
+    fn start(&mut self) {
         for npu in 0..self.processors.len() {
-            self.processors[npu].begin(self.run.program_of(npu), &mut self.wishes);
+            self.processors[npu].start(self.run.program_of(npu), &mut self.wishes);
             self.grant(npu);
         }
     }
 
-    /// What comes next: the end of a task, or something on the fabric; tasks first. Whether there was
-    /// anything.
+    /// Executes the next event of a processor or the fabric, processors first; returns whether there was one.
     fn step(&mut self) -> bool {
         let end = self.ends.peek().map(|Reverse((time, ..))| *time);
         let event = self.fabric.next();
@@ -246,7 +244,7 @@ impl<'a> State<'a> {
         true
     }
 
-    /// Ends the tasks whose collectives are done.
+    /// Completes the tasks of complete collectives.
     fn collect(&mut self) {
         loop {
             let mut done = std::mem::take(&mut self.done);
@@ -270,7 +268,7 @@ impl<'a> State<'a> {
         self.grant(npu as usize);
     }
 
-    /// Does what a processor wishes.
+    /// Executes the requests of a processor.
     fn grant(&mut self, npu: usize) {
         let id = u32::try_from(npu).expect("there are fewer than 2^32 NPUs");
         let mut wishes = std::mem::take(&mut self.wishes);
@@ -298,7 +296,7 @@ impl<'a> State<'a> {
                 return Err(TrainingRunError::Stuck { npu, task, count: processor.left });
             }
         }
-        debug_assert!(self.fabric.is_at_rest(), "something was taken and not given back");
+        debug_assert!(self.fabric.is_at_rest(), "resources have not been released");
         Ok(record::outcome(self.run, self.fabric, self.processors, self.computing, self.now))
     }
 }

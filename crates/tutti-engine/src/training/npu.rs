@@ -1,4 +1,4 @@
-//! An NPU's side of the collectives under way: servers, links, room, chunks.
+//! The state of an NPU: servers, links, SRAM space, chunks.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,46 +9,46 @@ use crate::endpoint::ace::Handover;
 use crate::endpoint::{Admission, Endpoint, Server, ServerKind};
 use tutti_units::{Bytes, Time};
 
-/// Why chunks or pieces waited, besides for servers; an index into [`Npu::stalls`].
+/// The cause of a stall of a chunk or packet, except for servers; an index into [`Npu::stalls`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, tutti_units::Named)]
 pub(super) enum Cause {
-    /// A chunk, for room in the first partition or for its turn.
+    /// A chunk waits for space in the first partition or for admission.
     Entry,
-    /// A chunk, for a state machine of its phase.
+    /// A chunk waits for an FSM of its phase.
     StateMachine,
-    /// A chunk, for room in the next partition.
+    /// A chunk waits for space in the next partition.
     Room,
-    /// A piece, for room in the buffer of its link.
+    /// A packet waits for space in the buffer of its link.
     Port,
 }
 
-/// How long something waited in all, and how often.
+/// The total time and number of stalls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// All waits together.
+    /// Total time.
     pub time: Time,
-    /// How many there were.
+    /// Number of stalls.
     pub count: u64,
 }
 
-/// Where a chunk stands at one NPU.
+/// The state of a chunk at an NPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chunk {
-    /// Its phase; that many have been finished.
+    /// Its phase, which is the number of completed phases.
     pub(super) phase: u32,
-    /// Whether its phase has begun.
+    /// Whether its phase has started.
     pub(super) running: bool,
-    /// Pieces of its phase (or of its load or store) that are still to be handled.
+    /// Packets of its phase (or of its load or store) still to be handled.
     pub(super) left: u32,
-    /// Since when it waits.
+    /// The start of its wait.
     pub(super) since: Time,
-    /// How many chunks began before it.
+    /// How many chunks started before it.
     pub(super) age: u64,
-    /// Whether it is under way.
+    /// Whether it is in flight.
     pub(super) held: bool,
 }
 
-/// A piece that waits for a buffer of its link.
+/// A packet of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Piece {
     pub(super) chunk: u32,
@@ -57,12 +57,12 @@ pub(super) struct Piece {
     pub(super) hop: u16,
 }
 
-/// A piece that waits outside a port; the chunk that began first goes first.
+/// A packet that waits for the buffer of a link; the oldest chunk has priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Waiting {
     /// The age of its chunk.
     pub(super) rank: u64,
-    /// How many came to wait before it, at any port of the NPU.
+    /// Its sequence number among the waiting packets of the NPU.
     pub(super) turn: u64,
     pub(super) since: Time,
     pub(super) own: bool,
@@ -74,20 +74,20 @@ pub(super) struct Waiting {
 pub(super) struct Link {
     pub(super) server: Server,
     pub(super) latency: Time,
-    /// Pieces that are handled for it or wait for it.
+    /// Packets in its buffer.
     pub(super) held: u32,
     pub(super) waiting: BinaryHeap<Reverse<Waiting>>,
 }
 
-/// State machines of a phase, and chunks that wait for one.
+/// The FSMs of a phase, and the chunks that wait for one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Machines {
-    /// How many are free; none: as many as it takes.
+    /// How many are free; None: unlimited.
     pub(super) free: Option<u32>,
     pub(super) waiting: VecDeque<u32>,
-    /// Chunks whose phase is over and for which the next partition has no room.
+    /// Chunks with a complete phase for which the next partition has no space.
     pub(super) over: VecDeque<u32>,
-    /// What the first of those that wait lacks.
+    /// What blocks the first waiting chunk.
     pub(super) lacks: Option<Cause>,
 }
 
@@ -101,23 +101,23 @@ impl Machines {
 #[derive(Clone, Debug)]
 pub(super) struct Npu {
     pub(super) servers: Vec<Server>,
-    /// Two for each ring: one each way round.
+    /// Two per ring: one per direction.
     pub(super) links: Vec<Link>,
     pub(super) chunks: Vec<Chunk>,
     pub(super) entry: Entry,
-    /// Chunks that may still begin; none where room decides.
+    /// Chunks that may still start; None if the SRAM space limits them.
     pub(super) open: Option<u32>,
-    /// Free bytes of each partition; empty where there are none.
-    pub(super) rooms: Vec<u64>,
+    /// Free bytes of each partition; empty without partitions.
+    pub(super) space: Vec<u64>,
     pub(super) handover: Handover,
     pub(super) machines: Vec<Machines>,
     pub(super) stalls: [Stall; 4],
-    /// Chunks of each transfer that are not done.
+    /// Incomplete chunks of each transfer.
     pub(super) unfinished: Vec<u32>,
-    /// How many chunks have begun, and how many pieces came to wait.
-    pub(super) begun: u64,
+    /// How many chunks have started, and how many packets have waited.
+    pub(super) started: u64,
     turns: u64,
-    /// Chunks under way, since when there are any, and how long there were before.
+    /// Chunks in flight, the start of the current active period, and the total of earlier ones.
     pub(super) active: u32,
     pub(super) active_since: Time,
     pub(super) active_time: Time,
@@ -130,13 +130,13 @@ impl Npu {
             Link { server, latency: ring.latency, held: 0, waiting: BinaryHeap::new() }
         };
         let links = torus.rings().iter().flat_map(|ring| [link(ring), link(ring)]).collect();
-        let (open, rooms, machines, handover) = match &endpoint.admission {
+        let (open, space, machines, handover) = match &endpoint.admission {
             Admission::Chunks(chunks) => {
                 (Some(chunks.all), Vec::new(), vec![chunks.phase; classes], Handover::Ahead)
             }
             Admission::Partitions(partitions) => (
                 None,
-                partitions.rooms.iter().map(|room| room.0).collect(),
+                partitions.sizes.iter().map(|bytes| bytes.0).collect(),
                 partitions.fsms.clone(),
                 partitions.handover,
             ),
@@ -151,12 +151,12 @@ impl Npu {
             chunks: Vec::new(),
             entry: Entry::default(),
             open,
-            rooms,
+            space,
             handover,
             machines,
             stalls: [Stall::default(); 4],
             unfinished: Vec::new(),
-            begun: 0,
+            started: 0,
             turns: 0,
             active: 0,
             active_since: Time::ZERO,
@@ -164,17 +164,17 @@ impl Npu {
         }
     }
 
-    /// Whether nothing is held, as when nothing had begun.
+    /// Whether no resource is held, as in the initial state.
     pub(super) fn holds_as_little_as(&self, fresh: &Npu) -> bool {
         let machines = self.machines.iter().zip(&fresh.machines);
-        self.rooms == fresh.rooms
+        self.space == fresh.space
             && self.open == fresh.open
             && self.active == 0
             && machines.clone().all(|(now, then)| now.free == then.free && now.is_empty())
             && self.links.iter().all(|link| link.held == 0 && link.waiting.is_empty())
     }
 
-    /// Counts a wait; none is not counted.
+    /// Counts a stall, unless it is zero.
     #[inline]
     pub(super) fn stall(&mut self, cause: Cause, wait: Time) {
         if wait > Time::ZERO {
@@ -184,34 +184,34 @@ impl Npu {
         }
     }
 
-    /// Whether partition `at` has room for `bytes`; always where there are no partitions.
-    pub(super) fn has_room(&self, at: usize, bytes: Bytes) -> bool {
-        self.rooms.get(at).is_none_or(|room| *room >= bytes.0)
+    /// Whether partition `at` has space for `bytes`; always true without partitions.
+    pub(super) fn has_space(&self, at: usize, bytes: Bytes) -> bool {
+        self.space.get(at).is_none_or(|free| *free >= bytes.0)
     }
 
-    pub(super) fn take_room(&mut self, at: usize, bytes: Bytes) {
-        if let Some(room) = self.rooms.get_mut(at) {
-            *room -= bytes.0;
+    pub(super) fn reserve_space(&mut self, at: usize, bytes: Bytes) {
+        if let Some(free) = self.space.get_mut(at) {
+            *free -= bytes.0;
         }
     }
 
-    pub(super) fn give_room(&mut self, at: usize, bytes: Bytes) {
-        if let Some(room) = self.rooms.get_mut(at) {
-            *room += bytes.0;
+    pub(super) fn release_space(&mut self, at: usize, bytes: Bytes) {
+        if let Some(free) = self.space.get_mut(at) {
+            *free += bytes.0;
         }
     }
 
-    pub(super) fn begin_chunk(&mut self, chunk: u32, now: Time) {
-        let begun = &mut self.chunks[chunk as usize];
-        (begun.age, begun.held) = (self.begun, true);
-        self.begun += 1;
+    pub(super) fn start_chunk(&mut self, chunk: u32, now: Time) {
+        let started = &mut self.chunks[chunk as usize];
+        (started.age, started.held) = (self.started, true);
+        self.started += 1;
         if self.active == 0 {
             self.active_since = now;
         }
         self.active += 1;
     }
 
-    /// A piece comes to wait outside the port of `link`.
+    /// A packet waits for the buffer of `link`.
     pub(super) fn wait(&mut self, link: usize, (own, at): (bool, Piece), since: Time) {
         let rank = self.chunks[at.chunk as usize].age;
         let turn = self.turns;
@@ -219,7 +219,7 @@ impl Npu {
         self.links[link].waiting.push(Reverse(Waiting { rank, turn, since, own, at }));
     }
 
-    /// A chunk is done: since when there were any, if it was the last.
+    /// Completes a chunk; returns the start of the active period if it was the last chunk.
     pub(super) fn end_chunk(&mut self, chunk: u32, now: Time) -> Option<Time> {
         self.chunks[chunk as usize].held = false;
         self.active -= 1;

@@ -1,11 +1,14 @@
-//! How a collective goes over a torus: phases on its rings, in chunks, in steps, in pieces.
+//! Collectives on a torus: phases on its rings, divided into chunks, steps and packets.
 //!
-//! **All-reduce** on an L x V x H torus is reduce-scatter over the first ring, all-reduce over each other
-//! ring with what is left of a chunk, and all-gather over the first (Rashidi et al. 2021, section V;
-//! ASTRA-sim's "localBWAware" of 2020). Nested, it is reduce-scatter over each ring but the last with less and
-//! less, all-reduce over the last, and all-gather back (the same of ASTRA-sim 2). Reduce-scatter goes over the rings first to last, all-gather back.
-//! **All-to-all** is one phase: each piece goes first along the first ring, then the second, and so on,
-//! the shorter way round. A **shift** sends to the next NPU of the last ring.
+//! - **All-reduce** on an L x V x H torus is a reduce-scatter over the first ring, an all-reduce over each other
+//!   ring with the shard of the chunk, and an all-gather over the first. (Rashidi et al. 2021, section V;
+//!   ASTRA-sim's "localBWAware" of 2020.)
+//! - **Nested**, it is a reduce-scatter over each ring but the last with decreasing shards, an all-reduce over the
+//!   last, and all-gathers in reverse order, as in ASTRA-sim 2.
+//! - **Reduce-scatter** goes over the rings first to last, all-gather last to first.
+//! - **All-to-all** is one phase: each packet is routed along the first ring, then the second, and so on, in the
+//!   shorter direction.
+//! - A **shift** sends to the next NPU of the last ring.
 
 use crate::endpoint::Handling;
 use crate::endpoint::ace::PhaseLoad;
@@ -13,27 +16,27 @@ use crate::workload::{Exchange, Rings};
 use tutti_schedule::collective::Collective;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// A ring of a torus, both ways round.
+/// A bidirectional ring of a torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     /// NPUs on it.
     pub nodes: u32,
-    /// What a byte takes over a link, in one direction.
+    /// Time per byte of a link, per direction.
     pub per_byte: TimePerByte,
-    /// From the end of a piece at one end of a link to its end at the other.
+    /// Latency of a link.
     pub latency: Time,
 }
 
-/// What happens on a ring.
+/// The kind of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseKind {
-    /// Each NPU ends with its part of the reduction.
+    /// Each NPU ends with its shard of the reduction.
     ReduceScatter,
-    /// Reduce-scatter and all-gather, without a pause.
+    /// Reduce-scatter and all-gather, without a barrier.
     AllReduce,
-    /// Each NPU ends with every NPU's part.
+    /// Each NPU ends with every NPU's shard.
     AllGather,
-    /// Each NPU has something for each other, on all rings.
+    /// Each NPU sends to each other, on all rings.
     AllToAll,
     /// Each NPU sends to the next one.
     Shift,
@@ -42,24 +45,24 @@ pub enum PhaseKind {
 /// A phase of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// What happens.
+    /// Its kind.
     pub kind: PhaseKind,
-    /// On which ring; the last one where it is all of them.
+    /// Its ring; the last one if it uses all.
     pub ring: usize,
     /// A chunk of c bytes enters with c / `divide` bytes.
     pub divide: u64,
-    /// Whose partition and state machines it uses: a phase of the all-reduce.
+    /// The phase of the all-reduce the partition and FSMs of which it uses.
     pub class: usize,
-    /// The way round, where it is fixed; otherwise chunks alternate.
-    pub way: Option<u8>,
+    /// The direction, if it is fixed; otherwise chunks alternate.
+    pub direction: Option<u8>,
 }
 
 impl Phase {
-    /// The way round that a chunk goes: chunks alternate where it is not fixed.
+    /// The direction of a chunk; chunks alternate unless it is fixed.
     #[inline]
     #[must_use]
-    pub fn way_of(&self, chunk: u32) -> u8 {
-        self.way.unwrap_or(u8::from(chunk % 2 == 1))
+    pub fn direction_of(&self, chunk: u32) -> u8 {
+        self.direction.unwrap_or(u8::from(chunk % 2 == 1))
     }
 }
 
@@ -67,22 +70,22 @@ impl Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torus {
     rings: Vec<Ring>,
-    /// What a byte takes on each ring after its link, at something that takes a whole piece before it
-    /// sends it on and serves all at once; none: nothing.
+    /// Time per byte of each ring after its link, at a store-and-forward switch without contention; empty: no
+    /// switch.
     relays: Vec<Option<TimePerByte>>,
     nested: bool,
 }
 
-/// Why there is no such torus.
+/// Why a torus is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "TopologyError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TorusError {
     /// Fewer than two NPUs.
-    #[error("a torus of {npus} NPUs has nobody to talk to: expected at least 2")]
+    #[error("a torus of {npus} NPUs has no links: expected at least 2 NPUs")]
     #[refusal(kind = "torus_too_small")]
     TooFew { npus: u64 },
-    /// More NPUs than can be counted.
+    /// More NPUs than supported.
     #[error("a torus of {npus} NPUs is too large: expected at most 2^24")]
     #[refusal(kind = "torus_too_large")]
     TooMany { npus: u64 },
@@ -90,7 +93,7 @@ pub enum TorusError {
     #[error("ring {ring} has no NPU: expected at least 1")]
     #[refusal(kind = "empty_ring")]
     NoNodes { ring: usize },
-    /// A link without latency: what happens at both of its ends at once has no order.
+    /// A link without latency: simultaneous events at its two ends have no order.
     #[error("ring {ring} has links of no latency: expected at least 1 ps")]
     NoLatency { ring: usize },
 }
@@ -115,8 +118,7 @@ impl Torus {
         }
     }
 
-    /// The same with a switch between the NPUs of a ring: a piece arrives whole, and takes so long again for
-    /// each byte.
+    /// Adds a store-and-forward switch between the NPUs of a ring, with this additional time per byte.
     #[must_use]
     pub fn relayed(mut self, ring: usize, per_byte: TimePerByte) -> Torus {
         if let Some(relay) = self.relays.get_mut(ring) {
@@ -125,13 +127,13 @@ impl Torus {
         self
     }
 
-    /// The same with all-reduces that reduce-scatter over every ring but the last, and all-gather back.
+    /// Nests all-reduces: reduce-scatter over every ring but the last, and all-gather in reverse order.
     #[must_use]
     pub fn nested(self) -> Torus {
         Torus { nested: true, ..self }
     }
 
-    /// What `bytes` take on a ring after their link.
+    /// Time of `bytes` on a ring after their link.
     #[inline]
     #[must_use]
     pub fn relay(&self, ring: usize, bytes: Bytes) -> Time {
@@ -150,18 +152,18 @@ impl Torus {
         self.rings.iter().map(|ring| ring.nodes).product()
     }
 
-    /// The NPU one step from `npu` on `ring`, the way round that is asked.
+    /// The neighbour of `npu` on `ring` in the given direction.
     #[must_use]
-    pub fn neighbour(&self, npu: u32, ring: usize, way: u8) -> u32 {
+    pub fn neighbour(&self, npu: u32, ring: usize, direction: u8) -> u32 {
         let stride: u32 = self.rings[..ring].iter().map(|ring| ring.nodes).product();
         let nodes = self.rings[ring].nodes;
         let at = npu / stride % nodes;
-        let step = if way == 0 { 1 } else { nodes - 1 };
+        let step = if direction == 0 { 1 } else { nodes - 1 };
         npu - at * stride + (at + step) % nodes * stride
     }
 
-    /// The ring and the way round of the hop after `hop` hops towards the NPU that lies `offset` further
-    /// (as an index counted from the sender); none when it is there.
+    /// The ring and the direction of the hop after `hop` hops towards the NPU at `offset` from the sender; None
+    /// at the destination.
     #[must_use]
     pub fn hop(&self, offset: u32, hop: u32) -> Option<(usize, u8)> {
         let digits = |rest: &mut u32, ring: &Ring| {
@@ -175,18 +177,18 @@ impl Torus {
             self.rings.iter().zip(self.rings.iter().scan(offset, digits)).enumerate()
         {
             let back = ring.nodes - ahead;
-            // Half way round, those of which the other distances sum to an odd number go back.
+            // At half the ring, packets with an odd sum of the other distances take direction 1.
             let tie = u32::from(ahead == back) * ((sum - ahead) & 1);
-            let (hops, way) = if ahead < back + 1 - tie { (ahead, 0) } else { (back, 1) };
+            let (hops, direction) = if ahead < back + 1 - tie { (ahead, 0) } else { (back, 1) };
             if before < hops {
-                return Some((index, way));
+                return Some((index, direction));
             }
             before -= hops;
         }
         None
     }
 
-    /// The same torus with the rings that are not in `rings` cut open: each NPU is alone on them.
+    /// Returns the torus with only the rings in `rings`; each NPU is alone on the others.
     #[must_use]
     pub fn within(&self, rings: Rings) -> Torus {
         let cut = |(index, ring): (usize, &Ring)| {
@@ -205,9 +207,9 @@ impl Torus {
         }
     }
 
-    /// The phases of what is communicated on the rings of `within`; none where it has no plan, or nobody is on
-    /// them. Classes go up from phase to phase, whatever the collective: so chunks that wait for room in
-    /// the next partition never wait in a circle.
+    /// The phases of an exchange on the rings of `within`; None if it is not supported or the rings have no
+    /// NPUs. Classes increase from phase to phase for every collective, so chunks that wait for space in the
+    /// next partition have no cyclic dependency.
     #[must_use]
     pub fn phases(&self, exchange: impl Into<Exchange>, within: Rings) -> Option<Vec<Phase>> {
         let part = self.within(within);
@@ -217,7 +219,7 @@ impl Torus {
         let last = self.classes() - 1;
         let Exchange::Collective(collective) = exchange.into() else {
             let (kind, ring) = (PhaseKind::Shift, live[live.len() - 1]);
-            return Some(vec![Phase { kind, ring, divide: 1, class: last, way: Some(0) }]);
+            return Some(vec![Phase { kind, ring, divide: 1, class: last, direction: Some(0) }]);
         };
         match collective {
             Collective::AllReduce if self.nested => Some(part.nest(&live, last)),
@@ -226,15 +228,15 @@ impl Torus {
             Collective::AllGather => Some(part.gather(&live, last)),
             Collective::AllToAll => {
                 let (kind, ring) = (PhaseKind::AllToAll, live[live.len() - 1]);
-                Some(vec![Phase { kind, ring, divide: 1, class: last, way: None }])
+                Some(vec![Phase { kind, ring, divide: 1, class: last, direction: None }])
             }
             _ => None,
         }
     }
 
-    /// What the phases of an all-reduce ask of an ACE, for chunks of `chunk` bytes in pieces of at most
-    /// `piece`. Where there are all-to-alls too, their phase is one of them: it is then as long as the
-    /// longer of the two, with the mean of their chunks (Rashidi et al. 2021, section IV).
+    /// The loads of the phases of an all-reduce on an ACE, for chunks of `chunk` bytes in packets of at most
+    /// `piece`. All-to-alls share one of these phases: it takes the longer of the two times, with the mean of
+    /// their chunk sizes (Rashidi et al. 2021, section IV).
     #[must_use]
     pub fn phase_loads(&self, chunk: Bytes, piece: Bytes, exchanges: bool) -> Vec<PhaseLoad> {
         let of = |collective| {
@@ -259,30 +261,31 @@ impl Torus {
         let ring = self.rings[shape.phase.ring];
         let (ps, bytes) = ring.per_byte.fraction();
         let both = bytes.checked_mul(2).and_then(|bytes| TimePerByte::new(ps, bytes));
-        let links = if shape.phase.way.is_some() { None } else { both };
+        let links = if shape.phase.direction.is_some() { None } else { both };
         let (chunk, time) = (shape.entry, shape.alone(ring));
         PhaseLoad { links: links.unwrap_or(ring.per_byte), chunk, time }
     }
 
-    /// What an all-to-all of one chunk takes when nothing else is under way, about: the work of its
-    /// busiest link and its longest way.
+    /// Approximate time of an all-to-all of one chunk without contention: the busy time of its busiest link
+    /// plus its longest path.
     fn exchange_alone(&self, shape: &Shape) -> Time {
         let part = Bytes(u64::from(shape.pieces - 1) * shape.piece.0 + shape.last.0);
         let mut work = vec![Time::ZERO; 2 * self.rings.len()];
         let mut longest = Time::ZERO;
         for offset in 1..self.npus() {
-            let mut way = Time::ZERO;
+            let mut path = Time::ZERO;
             for (ring, back) in (0..).map_while(|hop| self.hop(offset, hop)) {
                 work[2 * ring + usize::from(back)] += self.rings[ring].per_byte.of(part);
-                way += self.rings[ring].latency;
+                path += self.rings[ring].latency;
             }
-            longest = longest.max(way);
+            longest = longest.max(path);
         }
         work.into_iter().max().unwrap_or(Time::ZERO) + longest
     }
 
     fn all_reduce(&self, local: usize, rest: &[usize], last: usize) -> Vec<Phase> {
-        let phase = |kind, ring, divide, class, way| Phase { kind, ring, divide, class, way };
+        let phase =
+            |kind, ring, divide, class, direction| Phase { kind, ring, divide, class, direction };
         if rest.is_empty() {
             return vec![phase(PhaseKind::AllReduce, local, 1, 0, None)];
         }
@@ -295,35 +298,36 @@ impl Torus {
         phases
     }
 
-    /// Reduce-scatter with less and less, all-reduce over the last ring, all-gather back.
+    /// Reduce-scatter with decreasing shards, all-reduce over the last ring, all-gather in reverse order.
     fn nest(&self, live: &[usize], last: usize) -> Vec<Phase> {
         let Some((&turn, before)) = live.split_last() else { return Vec::new() };
         let mut phases = self.scatter(before);
         let divide = before.iter().map(|&ring| u64::from(self.rings[ring].nodes)).product();
         let (kind, class) = (PhaseKind::AllReduce, before.len());
-        phases.push(Phase { kind, ring: turn, divide, class, way: None });
+        phases.push(Phase { kind, ring: turn, divide, class, direction: None });
         phases.extend(self.gather(before, last));
         phases
     }
 
-    /// Over the rings first to last, with less and less.
+    /// Over the rings first to last, with decreasing shards.
     fn scatter(&self, live: &[usize]) -> Vec<Phase> {
         let mut divide = 1;
         let phase = |(class, &ring): (usize, &usize)| {
-            let phase = Phase { kind: PhaseKind::ReduceScatter, ring, divide, class, way: None };
+            let phase =
+                Phase { kind: PhaseKind::ReduceScatter, ring, divide, class, direction: None };
             divide *= u64::from(self.rings[ring].nodes);
             phase
         };
         live.iter().enumerate().map(phase).collect()
     }
 
-    /// Over the rings last to first, with more and more.
+    /// Over the rings last to first, with increasing shards.
     fn gather(&self, live: &[usize], last: usize) -> Vec<Phase> {
         let mut divide = 1;
         let phase = |(back, &ring): (usize, &usize)| {
             divide *= u64::from(self.rings[ring].nodes);
             let class = last - back;
-            Phase { kind: PhaseKind::AllGather, ring, divide, class, way: None }
+            Phase { kind: PhaseKind::AllGather, ring, divide, class, direction: None }
         };
         let mut phases: Vec<Phase> = live.iter().enumerate().map(phase).collect();
         phases.reverse();
@@ -331,35 +335,35 @@ impl Torus {
     }
 }
 
-/// How a chunk of one size goes through a phase.
+/// The shape of a phase for chunks of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The phase.
     pub phase: Phase,
-    /// The step with which it begins; steps count on through all phases of a collective.
+    /// Its first step; steps are numbered through all phases of a collective.
     pub first: u32,
-    /// How many steps it has: what arrives in each is handled once.
+    /// Its number of steps; data received in each step is handled once.
     pub steps: u32,
-    /// Pieces sent in each step.
+    /// Packets sent per step.
     pub pieces: u32,
-    /// Bytes of a piece, but for the last of a step.
+    /// Bytes of a packet, except the last of a step.
     pub piece: Bytes,
-    /// Bytes of the last piece of a step.
+    /// Bytes of the last packet of a step.
     pub last: Bytes,
     /// Bytes of the chunk as it enters.
     pub entry: Bytes,
 }
 
 impl Shape {
-    /// Bytes of a piece.
+    /// Bytes of a packet.
     #[inline]
     #[must_use]
     pub fn bytes(&self, piece: u32) -> Bytes {
         if piece + 1 == self.pieces { self.last } else { self.piece }
     }
 
-    /// What all steps take on their ring when nothing is in the way: pieces follow one another, and a step
-    /// begins when the first piece of the one before has come.
+    /// Time of all steps on their ring without contention: packets are pipelined, and a step starts when the
+    /// first packet of the previous one arrives.
     #[must_use]
     pub fn alone(&self, ring: Ring) -> Time {
         let first = ring.per_byte.of(self.bytes(0)) + ring.latency;
@@ -367,7 +371,7 @@ impl Shape {
         first.max(all).times(u64::from(self.steps.saturating_sub(1))) + all + ring.latency
     }
 
-    /// How an NPU's own piece is handled.
+    /// How a local packet is handled.
     #[inline]
     #[must_use]
     pub fn sending(&self) -> Handling {
@@ -378,7 +382,7 @@ impl Shape {
         }
     }
 
-    /// How a piece that has come in `step` is handled; what is passed on in an all-to-all is not asked.
+    /// How a packet received in `step` is handled, unless it is forwarded in an all-to-all.
     #[inline]
     #[must_use]
     pub fn receiving(&self, step: u32) -> Handling {
@@ -395,15 +399,15 @@ impl Shape {
         }
     }
 
-    /// Pieces that are handled in all.
+    /// Total number of handled packets.
     #[must_use]
     pub fn handled(&self) -> u32 {
         self.steps * self.pieces
     }
 }
 
-/// The shapes of a chunk of `bytes` in each of `phases`, in pieces of at most `most` bytes. Parts of a
-/// chunk that differ by a byte are timed as the longest of them.
+/// The shapes of a chunk of `bytes` in each of `phases`, in packets of at most `most` bytes. Shards of a
+/// chunk that differ by a byte are timed as the longest.
 #[must_use]
 pub fn shapes(torus: &Torus, phases: &[Phase], bytes: Bytes, most: Bytes) -> Vec<Shape> {
     let mut first = 0;

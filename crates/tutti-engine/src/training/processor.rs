@@ -1,66 +1,66 @@
-//! The processor's side of a training run: which tasks are free, and what the NPU's time goes into.
+//! The processor in a training run: the ready tasks, and the breakdown of the NPU's time.
 
 use std::collections::BTreeSet;
 
 use crate::workload::{Bubble, Lane, Program, TaskId, What};
 use tutti_units::Time;
 
-/// What the time of an NPU went into; the four sum to the time of the run.
+/// The breakdown of an NPU's time; the four parts sum to the time of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
-    /// It computed and had nothing to communicate.
+    /// Computation without communication.
     pub compute: Time,
-    /// It computed and communicated.
+    /// Computation overlapped with communication.
     pub overlap: Time,
-    /// It did not compute, and communicated: communication that computing does not hide.
+    /// Exposed communication.
     pub exposed: Time,
-    /// It did neither.
+    /// Neither.
     pub idle: Time,
 }
 
 impl Breakdown {
-    /// All of it.
+    /// The sum.
     #[must_use]
     pub fn total(&self) -> Time {
         self.compute + self.overlap + self.exposed + self.idle
     }
 
-    /// Time in which the processor was busy.
+    /// Busy time of the processor.
     #[must_use]
     pub fn computing(&self) -> Time {
         self.compute + self.overlap
     }
 
-    /// Time in which anything was communicated.
+    /// Time with communication.
     #[must_use]
     pub fn communicating(&self) -> Time {
         self.overlap + self.exposed
     }
 }
 
-/// Something a processor wants done.
+/// A request of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// A task of a lane has begun and ends then.
+    /// A task of a lane has started and ends at this time.
     Until(Time, TaskId),
-    /// A collective is handed over.
+    /// Issues a collective.
     Issue(TaskId),
-    /// Nothing is done until then.
+    /// Idles until this time.
     Rest(Time, TaskId),
 }
 
 /// A span of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskSpan {
-    /// Which task.
+    /// The task.
     pub task: TaskId,
-    /// When it began: a collective, when it was handed over.
+    /// When it started; for a collective, when it was issued.
     pub start: Time,
-    /// When it was done.
+    /// When it completed.
     pub end: Time,
 }
 
-/// A lane: what it does, and what is free to be done, lowest first.
+/// A lane: its running task and its ready tasks, lowest first.
 #[derive(Clone, Debug, Default)]
 struct LaneState {
     busy: Option<TaskId>,
@@ -79,7 +79,7 @@ pub(super) struct Processor {
     pub(super) spans: Vec<TaskSpan>,
     started: Vec<Time>,
     ended: Vec<Time>,
-    /// Since when each iteration is done.
+    /// The completion time of each iteration.
     pub(super) iterations: Vec<Time>,
 }
 
@@ -100,8 +100,8 @@ impl Processor {
         }
     }
 
-    /// Everything that waits for nothing.
-    pub(super) fn begin(&mut self, program: &Program, wishes: &mut Vec<Wish>) {
+    /// Starts the tasks without dependencies.
+    pub(super) fn start(&mut self, program: &Program, wishes: &mut Vec<Wish>) {
         let free: Vec<TaskId> =
             (0..).zip(&self.needs).filter(|(_, n)| **n == 0).map(|(i, _)| TaskId(i)).collect();
         for task in free {
@@ -110,7 +110,7 @@ impl Processor {
         self.fill(program, Time::ZERO, wishes);
     }
 
-    /// A task is done: what waited for it alone is free.
+    /// Completes a task; tasks without further dependencies become ready.
     pub(super) fn end(
         &mut self,
         program: &Program,
@@ -137,7 +137,7 @@ impl Processor {
         self.fill(program, now, wishes);
     }
 
-    /// Tasks that are neither done nor free, for a report of who waits.
+    /// The blocked tasks, for error reports.
     pub(super) fn stuck(&self) -> Vec<TaskId> {
         (0..).zip(&self.needs).filter(|(_, n)| **n > 0).map(|(i, _)| TaskId(i)).collect()
     }
@@ -165,7 +165,7 @@ impl Processor {
         self.ended[bubble.since.index()] + once.times(u64::from(bubble.times))
     }
 
-    /// A lane that does nothing takes the first task that is free.
+    /// An idle lane starts its first ready task.
     fn fill(&mut self, program: &Program, now: Time, wishes: &mut Vec<Wish>) {
         for lane in [Lane::Main, Lane::Background] {
             let state = &mut self.lanes[lane as usize];
@@ -181,7 +181,7 @@ impl Processor {
         }
     }
 
-    /// Time up to now went into what the NPU did until now.
+    /// Accounts the time up to now.
     fn account(&mut self, now: Time) {
         let span = now - self.since;
         self.since = now;

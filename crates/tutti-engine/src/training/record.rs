@@ -1,4 +1,4 @@
-//! What a training run leaves.
+//! The result of a training run.
 
 use super::fabric::Running;
 use super::npu::{Cause, Npu, Stall};
@@ -8,37 +8,37 @@ use super::{Breakdown, TaskSpan, TrainingRun};
 use crate::endpoint::ServerUse;
 use tutti_units::Time;
 
-/// What one NPU did.
+/// The result of an NPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpuRecord {
-    /// Where its time went.
+    /// The breakdown of its time.
     pub breakdown: Breakdown,
-    /// When each iteration was done.
+    /// The completion time of each iteration.
     pub iterations: Vec<Time>,
-    /// Every task, in the order in which they ended.
+    /// Every task, in completion order.
     pub spans: Vec<TaskSpan>,
-    /// What each server of its endpoint did.
+    /// The utilisation of the servers of its endpoint.
     pub servers: Vec<(&'static str, ServerUse)>,
-    /// What its links did: two for each ring, one each way round.
+    /// The utilisation of its links: two per ring, one per direction.
     pub links: Vec<ServerUse>,
-    /// Why chunks and pieces waited, besides for servers.
+    /// The stalls of chunks and packets, except for servers.
     pub stalls: Vec<(&'static str, Stall)>,
     /// How long its endpoint had at least one chunk.
     pub active: Time,
 }
 
-/// What a training run leaves.
+/// The result of a training run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrainingOutcome {
-    /// When all was done.
+    /// The completion time.
     pub end: Time,
-    /// Every simulated NPU: one that stands for all, or each.
+    /// Every simulated NPU: one representative, or all.
     pub npus: Vec<NpuRecord>,
-    /// How busy links were, all of those simulated together.
+    /// Busy time of all simulated links.
     pub links: Windows,
-    /// In which times endpoints had a chunk, all of those simulated together.
+    /// Time in which the simulated endpoints had a chunk.
     pub active: Windows,
-    /// How busy processors were, all of those simulated together.
+    /// Busy time of all simulated processors.
     pub computing: Windows,
 }
 

@@ -18,7 +18,7 @@ fn rate(text: &str) -> TimePerByte {
     TimePerByte::parse(text).unwrap()
 }
 
-/// Rashidi et al. 2021: 200 GB/s each way inside a package, 25 GB/s each way between packages.
+/// Rashidi et al. 2021: 200 GB/s per direction inside a package, 25 GB/s between packages.
 fn torus(nodes: [u32; 3]) -> Torus {
     let ring = |nodes, per_byte: &str, ps| Ring {
         nodes,
@@ -177,7 +177,7 @@ fn one_chunk_takes_the_closed_form() {
 }
 
 #[test]
-fn parts_sum_to_the_whole() {
+fn parts_sum_to_the_total() {
     let torus = torus([4, 2, 2]);
     let endpoint = ace(&torus, "128 GB/s");
     let fabric = fabric(torus, endpoint, Population::One);
@@ -217,7 +217,7 @@ fn small_loop(iterations: u32) -> TrainingLoop {
 fn a_nested_all_reduce_goes_inwards_and_back() {
     let torus = torus([4, 2, 8]).nested();
     let phases = torus.phases(Collective::AllReduce, Rings::ALL).unwrap();
-    let told: Vec<_> = phases.iter().map(|p| (p.kind, p.ring, p.divide, p.class)).collect();
+    let listed: Vec<_> = phases.iter().map(|p| (p.kind, p.ring, p.divide, p.class)).collect();
     let expected = [
         (PhaseKind::ReduceScatter, 0, 1, 0),
         (PhaseKind::ReduceScatter, 1, 4, 1),
@@ -225,10 +225,10 @@ fn a_nested_all_reduce_goes_inwards_and_back() {
         (PhaseKind::AllGather, 1, 4, 3),
         (PhaseKind::AllGather, 0, 1, 4),
     ];
-    for ((kind, ring, _, class), found) in expected.iter().zip(&told) {
+    for ((kind, ring, _, class), found) in expected.iter().zip(&listed) {
         assert_eq!((kind, ring, class), (&found.0, &found.1, &found.3));
     }
-    assert_eq!(told.len(), torus.classes());
+    assert_eq!(listed.len(), torus.classes());
     let outcome =
         run(&fabric(torus, ideal(), Population::One), &alone(Collective::AllReduce, 1 << 16));
     // 2 (3/4 + 1/8 + 7/64) of what is reduced.
@@ -251,7 +251,7 @@ fn programs_of_other_npus_are_refused() {
     assert!(error.contains("NPU 1") && error.contains("16 B"), "{error}");
 }
 
-/// (micro-batches + stages - 1) times what a micro-batch takes both ways: Huang et al. 2019, section 2.
+/// (micro-batches + stages - 1) times the round trip of a micro-batch: Huang et al. 2019, section 2.
 #[test]
 fn a_pipeline_has_its_bubble() {
     let torus = torus([4, 2, 1]);
@@ -344,9 +344,9 @@ fn a_large_collective_takes_what_its_busiest_server_takes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Pieces that are counted beforehand are those that are handled, and nothing is faster than them.
+    /// The counted packets equal the handled ones, and no run is below the bound.
     #[test]
-    fn nothing_beats_the_limit(
+    fn no_run_is_below_the_limit(
         nodes in prop::array::uniform3(1_u32..5),
         which in 0_u8..4,
         collective in prop::sample::select(vec![
@@ -372,9 +372,9 @@ proptest! {
         prop_assert_eq!(links, limit.links);
     }
 
-    /// The NPU that stands for all does what each of them does.
+    /// The representative NPU has the times of each of the others.
     #[test]
-    fn one_stands_for_all(
+    fn one_npu_represents_all(
         nodes in prop::array::uniform3(1_u32..5),
         which in 0_u8..4,
         collective in prop::sample::select(vec![

@@ -1,4 +1,4 @@
-//! What is known of each collective of a program before the run: its chunks and their shapes.
+//! The chunks of each collective of a program and their shapes, computed before the run.
 
 use super::plan::{self, Phase, PhaseKind, Shape, Torus};
 use super::{TrainingFabric, TrainingRunError};
@@ -6,19 +6,19 @@ use crate::endpoint::{Admission, Endpoint, EndpointError};
 use crate::workload::Transfer;
 use tutti_units::Bytes;
 
-/// A collective, cut into chunks.
+/// A collective, divided into chunks.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub(super) level: u8,
-    /// The torus as far as it takes part.
+    /// The part of the torus that participates.
     pub(super) torus: Torus,
-    /// The number of its first chunk, and how many it has.
+    /// The number of its first chunk, and its number of chunks.
     pub(super) first: u32,
     pub(super) chunks: u32,
     /// Shapes of every chunk but the last, and of the last.
-    whole: Vec<Shape>,
+    full: Vec<Shape>,
     rest: Vec<Shape>,
-    /// What a chunk leaves when it is done, whole and last.
+    /// Result bytes of a full chunk and of the last one.
     done: (Bytes, Bytes),
 }
 
@@ -26,7 +26,7 @@ impl Cut {
     /// The shapes of a chunk by its number in the run.
     #[inline]
     pub(super) fn shapes(&self, chunk: u32) -> &[Shape] {
-        if self.is_last(chunk) { &self.rest } else { &self.whole }
+        if self.is_last(chunk) { &self.rest } else { &self.full }
     }
 
     pub(super) fn done(&self, chunk: u32) -> Bytes {
@@ -42,12 +42,12 @@ impl Cut {
 #[derive(Clone, Debug)]
 pub(super) struct Cuts {
     pub(super) cuts: Vec<Cut>,
-    /// Which collective each chunk belongs to.
+    /// The collective of each chunk.
     of: Vec<u32>,
 }
 
 impl Cuts {
-    /// Cuts `transfers` into chunks, by their size or their number.
+    /// Divides `transfers` into chunks, by size or number.
     pub(super) fn new(
         fabric: &TrainingFabric,
         transfers: &[Transfer],
@@ -61,7 +61,7 @@ impl Cuts {
             let chunk = parts
                 .map_or(*chunk, |parts| Bytes(transfer.bytes.0.div_ceil(u64::from(parts)).max(1)));
             let cut = cut(torus, endpoint, *transfer, chunk, of.len())?;
-            check_rooms(endpoint, &cut)?;
+            check_partitions(endpoint, &cut)?;
             of.resize(of.len() + cut.chunks as usize, index);
             cuts.push(cut);
         }
@@ -81,8 +81,7 @@ impl Cuts {
         self.cuts[self.transfer_of(chunk)].shapes(chunk)
     }
 
-    /// The partition that a chunk goes to after a phase, and what it takes there; `done` is that of what
-    /// is done.
+    /// The next partition of a chunk after a phase, and its size there; `done` is the partition of results.
     #[inline]
     pub(super) fn after(&self, chunk: u32, phase: usize, done: usize) -> (usize, Bytes) {
         match self.shapes(chunk).get(phase + 1) {
@@ -91,7 +90,7 @@ impl Cuts {
         }
     }
 
-    /// The shape of the phase that a step belongs to, and which phase that is.
+    /// The shape and the index of the phase of a step.
     #[inline]
     pub(super) fn at(&self, chunk: u32, step: u32) -> (usize, &Shape) {
         let shapes = self.shapes(chunk);
@@ -115,35 +114,35 @@ fn cut(
     let too_many = TrainingRunError::TooManyChunks { bytes: transfer.bytes, chunk };
     let chunks = u32::try_from(transfer.bytes.0.div_ceil(chunk.0)).map_err(|_| too_many.clone())?;
     let first = u32::try_from(first).map_err(|_| too_many)?;
-    let whole = if chunks > 1 { chunk } else { transfer.bytes };
+    let full = if chunks > 1 { chunk } else { transfer.bytes };
     let rest = Bytes(transfer.bytes.0 - u64::from(chunks - 1) * chunk.0);
     let shapes = |bytes| plan::shapes(&torus, &phases, bytes, endpoint.piece);
     Ok(Cut {
         level: transfer.level,
         first,
         chunks,
-        whole: shapes(whole),
+        full: shapes(full),
         rest: shapes(rest),
-        done: (done(&torus, &phases, whole), done(&torus, &phases, rest)),
+        done: (done(&torus, &phases, full), done(&torus, &phases, rest)),
         torus,
     })
 }
 
-/// What a chunk leaves: the part of an NPU after a reduce-scatter, all of it otherwise.
+/// Result bytes of a chunk: a shard after a reduce-scatter, else the complete chunk.
 fn done(torus: &Torus, phases: &[Phase], chunk: Bytes) -> Bytes {
     let scattered = phases.iter().all(|phase| phase.kind == PhaseKind::ReduceScatter);
     if scattered { Bytes(chunk.0.div_ceil(u64::from(torus.npus()))) } else { chunk }
 }
 
-/// Every chunk must fit into the partitions that it passes.
-fn check_rooms(endpoint: &Endpoint, cut: &Cut) -> Result<(), TrainingRunError> {
+/// Checks that every chunk fits into the partitions that it passes.
+fn check_partitions(endpoint: &Endpoint, cut: &Cut) -> Result<(), TrainingRunError> {
     let Admission::Partitions(partitions) = &endpoint.admission else { return Ok(()) };
-    let last = partitions.rooms.len() - 1;
-    let entries = cut.whole.iter().map(|shape| (shape.phase.class, shape.entry));
+    let last = partitions.sizes.len() - 1;
+    let entries = cut.full.iter().map(|shape| (shape.phase.class, shape.entry));
     for (partition, chunk) in entries.chain([(last, cut.done.0)]) {
-        let room = partitions.rooms[partition];
-        if room < chunk {
-            return Err(EndpointError::PartitionTooSmall { partition, room, chunk }.into());
+        let bytes = partitions.sizes[partition];
+        if bytes < chunk {
+            return Err(EndpointError::PartitionTooSmall { partition, room: bytes, chunk }.into());
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! How busy something is over time: its work in windows of equal length.
+//! Utilisation over time, in windows of equal length.
 
 use tutti_units::Time;
 
@@ -10,13 +10,13 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Windows of `width`; nothing is kept where it is zero.
+    /// Windows of `width`; zero records nothing.
     #[must_use]
     pub fn new(width: Time) -> Windows {
         Windows { width, busy: Vec::new() }
     }
 
-    /// Busy time of each window, all that was added together.
+    /// Total busy time of each window.
     #[must_use]
     pub fn busy(&self) -> &[Time] {
         &self.busy

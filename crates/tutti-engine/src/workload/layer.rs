@@ -1,4 +1,4 @@
-//! A layer as training sees it: three passes, each with a time and perhaps a collective.
+//! A layer in training: three passes, each with a time and optional collectives.
 
 use tutti_schedule::collective::Collective;
 use tutti_units::{Bytes, Time};
@@ -16,7 +16,7 @@ pub enum Pass {
     Update,
 }
 
-/// Which rings of a torus take part; the NPUs of the others do the same among themselves.
+/// The participating rings of a torus; NPUs along the others form further groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rings(pub u8);
 
@@ -32,7 +32,7 @@ impl Rings {
     }
 }
 
-/// What is communicated.
+/// The type of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange {
     /// A collective.
@@ -58,35 +58,35 @@ impl From<Collective> for Exchange {
     }
 }
 
-/// What a pass hands to the network.
+/// A transfer issued by a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// What is communicated.
+    /// Its type.
     pub exchange: Exchange,
     /// Among the NPUs of these rings.
     pub rings: Rings,
     /// Its size by the convention of [`tutti_schedule::collective`].
     pub bytes: Bytes,
-    /// Those of a higher level go first, whatever the order among equals.
+    /// Transfers of a higher level have priority; the configured order applies within a level.
     pub level: u8,
 }
 
 impl Transfer {
-    /// An ordinary one, among all NPUs.
+    /// A transfer of the default level among all NPUs.
     #[must_use]
     pub fn new(collective: Collective, bytes: Bytes) -> Transfer {
         let exchange = Exchange::Collective(collective);
         Transfer { exchange, rings: Rings::ALL, bytes, level: 0 }
     }
 
-    /// The same before all ordinary ones.
+    /// Returns the transfer with priority over the default level.
     #[must_use]
     pub fn first(self) -> Transfer {
         Transfer { level: 1, ..self }
     }
 }
 
-/// What a layer costs an NPU in one iteration.
+/// The cost of a layer on an NPU in one iteration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layer {
     /// Its name, for reports.
@@ -101,12 +101,12 @@ pub struct Layer {
     pub update: Time,
     /// The collective that gathers the weights before the forward pass.
     pub before_forward: Option<Transfer>,
-    /// The same before the backward pass, where weights are not kept in between.
+    /// The same before the backward pass, if weights are not stored in between.
     pub before_backward: Option<Transfer>,
-    /// The collectives after the forward pass, one after the other, which the next layer waits for.
+    /// The sequential collectives after the forward pass, for which the next layer waits.
     pub after_forward: Vec<Transfer>,
-    /// The collectives after the input gradient, which the layer before waits for.
+    /// The collectives after the input gradient, for which the previous layer waits.
     pub after_input_gradient: Vec<Transfer>,
-    /// The collective of the weight gradient, which the same layer's next forward pass waits for.
+    /// The collective of the weight gradient, for which the next forward pass of the layer waits.
     pub after_weight_gradient: Option<Transfer>,
 }

@@ -1,8 +1,8 @@
-//! What NPUs do besides communicating: the work of layers, how long it takes, and training as a program.
+//! Workloads: the compute times of layers, and training as a program.
 //!
-//! A [`Layer`] says what its three passes ask of the processor and what they hand to the network. A
-//! [`TrainingLoop`] turns layers into a [`Program`]: tasks and what each waits for, for every NPU the same.
-//! Traces are read into programs as well. How collectives are carried out is not known here.
+//! A [`Layer`] defines the compute time and the collectives of its three passes. A [`TrainingLoop`] turns layers
+//! into a [`Program`]: tasks with dependencies, the same for every NPU. Traces are read into programs as well.
+//! The execution of collectives is defined elsewhere.
 
 mod layer;
 mod program;

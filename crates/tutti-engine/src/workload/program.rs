@@ -1,4 +1,4 @@
-//! Tasks of an NPU and what each waits for.
+//! Programs: the tasks of an NPU and their dependencies.
 
 use super::{Pass, Transfer};
 use tutti_units::{Bytes, Time};
@@ -8,7 +8,7 @@ use tutti_units::{Bytes, Time};
 pub struct TaskId(pub u32);
 
 impl TaskId {
-    /// As an index into a vector.
+    /// Its index into a vector.
     #[inline]
     #[must_use]
     pub fn index(self) -> usize {
@@ -22,48 +22,48 @@ impl std::fmt::Display for TaskId {
     }
 }
 
-/// Which part of the processor computes.
+/// A part of the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
-    /// All of it that is not set aside.
+    /// The main part.
     Main,
-    /// What is set aside for work beside the training loop.
+    /// The part reserved for background work.
     Background,
 }
 
-/// What a task is.
+/// The kind of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The processor works; a lane does one task after the other.
+    /// Computation; a lane runs its tasks sequentially.
     Compute {
-        /// For how long.
+        /// The duration.
         time: Time,
-        /// Which part of it.
+        /// The part of the processor.
         lane: Lane,
     },
-    /// Something is handed to the network, which goes on without the processor.
+    /// A transfer, which the network executes without the processor.
     Collective(Transfer),
-    /// Nothing to do, while other stages of a pipeline do what this NPU has done or will do.
+    /// Idle time, while other stages of a pipeline do the same work.
     Bubble(Bubble),
 }
 
-/// A wait that is as long as something else was.
+/// Idle time as a multiple of an earlier duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bubble {
-    /// From the beginning of this task ...
+    /// From the start of this task ...
     pub from: TaskId,
-    /// ... to the end of this one: both before it.
+    /// ... to the end of this one, both earlier,
     pub to: TaskId,
-    /// So many times ...
+    /// ... times this factor,
     pub times: u32,
-    /// ... from the end of this task on, which is before it as well.
+    /// ... from the end of this earlier task on.
     pub since: TaskId,
 }
 
 /// A task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// What it is.
+    /// Its kind.
     pub what: What,
     /// The layer it belongs to, an index into the names of the program.
     pub layer: u32,
@@ -73,37 +73,37 @@ pub struct Task {
     pub iteration: u32,
 }
 
-/// Why tasks make no program.
+/// Why a program is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "WorkloadError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ProgramError {
-    /// Nothing to do.
+    /// No tasks.
     #[error("the program has no tasks: expected at least one")]
     Empty,
-    /// A task that waits for one that is not there.
-    #[error("{task} waits for {missing}, but there are only {tasks} tasks")]
+    /// A dependency on a task that does not exist.
+    #[error("{task} depends on {missing}, but there are only {tasks} tasks")]
     NoSuchTask { task: TaskId, missing: TaskId, tasks: usize },
-    /// Tasks that wait for each other.
-    #[error("tasks wait for each other in a circle: {}", circle_text(.circle))]
+    /// Tasks with a cyclic dependency.
+    #[error("tasks have a cyclic dependency: {}", cycle_text(.circle))]
     Circle { circle: Vec<TaskId> },
-    /// A collective that moves nothing.
+    /// A collective of no bytes.
     #[error("{task} is a collective of 0 B: expected at least 1 B, or no collective")]
     NoBytes { task: TaskId },
 }
 
-fn circle_text(circle: &[TaskId]) -> String {
+fn cycle_text(circle: &[TaskId]) -> String {
     let shown: Vec<String> = circle.iter().take(8).map(ToString::to_string).collect();
     let more = if circle.len() > shown.len() { " -> ..." } else { "" };
     format!("{}{more}", shown.join(" -> "))
 }
 
-/// What one NPU does: tasks, each begun when all that it waits for is done.
+/// The program of an NPU: tasks, each ready when all its dependencies are complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     names: Vec<String>,
     tasks: Vec<Task>,
-    /// Where the tasks that wait for task i begin in `followers`.
+    /// The start of the followers of task i in `followers`.
     first: Vec<u32>,
     followers: Vec<TaskId>,
     needs: Vec<u32>,
@@ -111,11 +111,11 @@ pub struct Program {
 }
 
 impl Program {
-    /// From tasks and what each of them waits for; `names` are those of the layers.
+    /// Builds a program from tasks and their dependencies; `names` are those of the layers.
     ///
     /// # Errors
-    /// When there are no tasks, one waits for a task that is not there or, in the end, for itself, or a
-    /// collective moves nothing.
+    /// When there are no tasks, a dependency does not exist, dependencies are cyclic, or a collective has no
+    /// bytes.
     pub fn new(
         names: Vec<String>,
         tasks: Vec<(Task, Vec<TaskId>)>,
@@ -145,27 +145,26 @@ impl Program {
         &self.names
     }
 
-    /// How many iterations it spans.
+    /// The number of iterations.
     #[must_use]
     pub fn iterations(&self) -> u32 {
         self.iterations
     }
 
-    /// The tasks that wait for `task`.
+    /// The tasks that depend on `task`.
     #[must_use]
     pub fn followers(&self, task: TaskId) -> &[TaskId] {
         let range = self.first[task.index()] as usize..self.first[task.index() + 1] as usize;
         &self.followers[range]
     }
 
-    /// For how many tasks each task waits.
+    /// The number of dependencies of each task.
     #[must_use]
     pub fn needs(&self) -> &[u32] {
         &self.needs
     }
 
-    /// Every task must become free once those before it are done; who does not is part of a circle or
-    /// behind one.
+    /// Checks that every task becomes ready; tasks that do not are on a cycle or depend on one.
     fn check_order(&self, waits: &[Vec<TaskId>]) -> Result<(), ProgramError> {
         let mut needs = self.needs.clone();
         let mut free: Vec<TaskId> =
@@ -180,25 +179,25 @@ impl Program {
                 }
             }
         }
-        if done == self.tasks.len() { Ok(()) } else { Err(circle(&needs, waits)) }
+        if done == self.tasks.len() { Ok(()) } else { Err(cycle(&needs, waits)) }
     }
 }
 
-/// Tasks that are never free wait for one that is not either: following them ends in a circle.
-fn circle(needs: &[u32], waits: &[Vec<TaskId>]) -> ProgramError {
+/// Finds a cycle: a task that is never ready depends on another such task.
+fn cycle(needs: &[u32], waits: &[Vec<TaskId>]) -> ProgramError {
     let mut position = vec![None; needs.len()];
-    let mut way = Vec::new();
+    let mut path = Vec::new();
     let mut at = (0..).zip(needs).find(|(_, n)| **n > 0).map(|(i, _)| TaskId(i));
     while let Some(task) = at {
-        let seen = position[task.index()].replace(way.len());
-        way.push(task);
-        if let Some(begin) = seen {
-            way.drain(..begin);
+        let seen = position[task.index()].replace(path.len());
+        path.push(task);
+        if let Some(start) = seen {
+            path.drain(..start);
             break;
         }
         at = waits[task.index()].iter().copied().find(|wait| needs[wait.index()] > 0);
     }
-    ProgramError::Circle { circle: way }
+    ProgramError::Circle { circle: path }
 }
 
 fn check_each(tasks: &[Task], waits: &[Vec<TaskId>]) -> Result<(), ProgramError> {
@@ -218,7 +217,7 @@ fn check_each(tasks: &[Task], waits: &[Vec<TaskId>]) -> Result<(), ProgramError>
     Ok(())
 }
 
-/// Who waits for each task: where its followers begin, and all followers in a row.
+/// The followers of each task: the start of each list, and all lists concatenated.
 fn followers(waits: &[Vec<TaskId>]) -> (Vec<u32>, Vec<TaskId>) {
     let mut pairs: Vec<(TaskId, TaskId)> = (0..)
         .zip(waits)

@@ -1,8 +1,8 @@
-//! How long a kernel takes that is bound by arithmetic or by memory.
+//! The roofline model: the time of a kernel bound by arithmetic or memory.
 
 use tutti_units::{Bytes, OpRate, Time, TimePerByte};
 
-/// What a kernel asks of an NPU.
+/// The work of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Operations; a multiply-accumulate counts two.
@@ -11,24 +11,24 @@ pub struct Work {
     pub bytes: Bytes,
 }
 
-/// The part of an NPU that computes: whichever of arithmetic and memory takes longer decides
-/// (Williams, Waterman, Patterson 2009).
+/// The compute part of an NPU: the longer of arithmetic and memory time counts (Williams, Waterman, Patterson
+/// 2009).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Roofline {
-    /// How fast it computes.
+    /// The rate of arithmetic.
     pub arithmetic: OpRate,
-    /// What a byte to or from memory takes.
+    /// Time per byte of memory.
     pub memory: TimePerByte,
 }
 
 impl Roofline {
-    /// The time that `work` takes, rounded up to a picosecond; for ever where nothing computes.
+    /// Returns the time of `work`, rounded up to a picosecond; the maximum if the rate is zero.
     #[must_use]
     pub fn time(&self, work: Work) -> Time {
         self.arithmetic.of(work.flops).max(self.memory.of(work.bytes))
     }
 
-    /// Whether memory, not arithmetic, decides how long `work` takes.
+    /// Whether `work` is memory-bound.
     #[must_use]
     pub fn is_memory_bound(&self, work: Work) -> bool {
         self.memory.of(work.bytes) > self.arithmetic.of(work.flops)
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn part_of_a_picosecond_counts_whole() {
+    fn fractions_of_a_picosecond_round_up() {
         assert_eq!(v100().time(Work { flops: 121, bytes: Bytes(0) }), Time::from_ps(2));
         assert_eq!(v100().time(Work::default()), Time::ZERO);
     }

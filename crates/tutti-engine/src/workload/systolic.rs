@@ -1,20 +1,20 @@
 //! Systolic arrays: cycles of a matrix product by dataflow, as SCALE-Sim counts them.
 //!
-//! A product of M x K by K x N runs in folds: pieces as large as the array. Within a fold operands enter
-//! skewed, one row or column later each, so a fold takes the length of its stream, and rows and columns
-//! of the array besides. Folds follow one another (Samajdar et al. 2020, section III; the cycle counts
+//! A product of M x K by K x N runs in folds: tiles of the size of the array. Within a fold operands enter
+//! skewed by one cycle per row or column, so a fold takes the length of its stream plus rows and columns of the
+//! array. Folds run sequentially (Samajdar et al. 2020, section III; the cycle counts
 //! are those of its public simulator, version 2).
 
 use std::num::NonZeroU64;
 
-/// What stays in the array while the rest streams past.
+/// The dataflow: the operand that stays in the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dataflow {
-    /// Each processing element keeps one output.
+    /// Output-stationary: each processing element holds one output.
     OutputStationary,
-    /// Each keeps one weight.
+    /// Weight-stationary.
     WeightStationary,
-    /// Each keeps one input.
+    /// Input-stationary.
     InputStationary,
 }
 
@@ -44,17 +44,19 @@ pub struct SystolicArray {
     columns: u64,
 }
 
-/// Why there is no such array.
+/// Why a systolic array is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "WorkloadError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum SystolicError {
     /// No processing element.
-    #[error("an array of {rows} x {columns} computes nothing: expected at least 1 x 1")]
+    #[error(
+        "a systolic array of {rows} x {columns} has no processing elements: expected at least 1 x 1"
+    )]
     #[refusal(kind = "empty_array")]
     Empty { rows: u64, columns: u64 },
     /// No array.
-    #[error("0 arrays compute nothing: expected at least 1")]
+    #[error("the NPU has 0 systolic arrays: expected at least 1")]
     NoArrays,
 }
 
@@ -70,14 +72,14 @@ impl SystolicArray {
         Ok(SystolicArray { rows, columns })
     }
 
-    /// Cycles that a product takes.
+    /// Cycles of a product.
     #[must_use]
     pub fn cycles(&self, gemm: Gemm, dataflow: Dataflow) -> u64 {
         self.shared_cycles(gemm, dataflow, NonZeroU64::MIN)
     }
 
-    /// Cycles that a product takes when so many arrays like this one deal its folds out among them: those of
-    /// the array with the most. What folds add to the same outputs is added up at no cost.
+    /// Cycles of a product on `arrays` such arrays, which share its folds: those of the array with the most folds.
+    /// Adding up partial sums takes no time.
     #[must_use]
     pub fn shared_cycles(&self, gemm: Gemm, dataflow: Dataflow, arrays: NonZeroU64) -> u64 {
         let (down, across, stream, load) = self.mapping(gemm, dataflow);
@@ -85,8 +87,7 @@ impl SystolicArray {
         folds.div_ceil(arrays.get()) * (load + stream + self.rows + self.columns - 2)
     }
 
-    /// What runs down the rows, across the columns and through the array, and the cycles to load what
-    /// stays.
+    /// The dimensions along rows, columns and the stream, and the cycles to load the stationary operand.
     fn mapping(&self, gemm: Gemm, dataflow: Dataflow) -> (u64, u64, u64, u64) {
         let Gemm { m, n, k } = gemm;
         match dataflow {
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_deal_out_whole_folds() {
+    fn arrays_share_complete_folds() {
         let array = SystolicArray::new(32, 32).unwrap();
         let among = |arrays| {
             let arrays = NonZeroU64::new(arrays).unwrap();

@@ -26,7 +26,7 @@ fn plan(iterations: u32) -> TrainingLoop {
 }
 
 /// Each task in short: pass and layer, a collective in brackets.
-fn told(program: &Program) -> Vec<String> {
+fn listed(program: &Program) -> Vec<String> {
     let one = |task: &Task| {
         let pass = match task.pass {
             Pass::Forward => "f",
@@ -46,10 +46,10 @@ fn told(program: &Program) -> Vec<String> {
 }
 
 /// Who waits for a task, in short.
-fn after(program: &Program, told: &[String], task: &str) -> Vec<String> {
-    let index = told.iter().position(|one| one == task).unwrap();
+fn after(program: &Program, listed: &[String], task: &str) -> Vec<String> {
+    let index = listed.iter().position(|one| one == task).unwrap();
     let id = TaskId(u32::try_from(index).unwrap());
-    program.followers(id).iter().map(|task| told[task.index()].clone()).collect()
+    program.followers(id).iter().map(|task| listed[task.index()].clone()).collect()
 }
 
 #[test]
@@ -57,17 +57,17 @@ fn gradients_leave_before_the_input_gradient() {
     let program = plan(1).program().unwrap();
     let expected =
         ["fa", "fb", "fc", "wc", "[wc 30]", "ic", "wb", "[wb 20]", "ib", "wa", "[wa 10]"];
-    assert_eq!(told(&program), expected);
+    assert_eq!(listed(&program), expected);
 }
 
 #[test]
 fn the_next_forward_pass_waits_for_its_own_gradients() {
     let program = plan(2).program().unwrap();
-    let told = told(&program);
-    assert_eq!(after(&program, &told, "[wa 10]"), ["fa"]);
-    assert_eq!(after(&program, &told, "[wb 20]"), ["fb"]);
-    let second = told.iter().rposition(|task| task == "fb").unwrap();
-    let gradients = told.iter().position(|task| task == "[wb 20]").unwrap();
+    let listed = listed(&program);
+    assert_eq!(after(&program, &listed, "[wa 10]"), ["fa"]);
+    assert_eq!(after(&program, &listed, "[wb 20]"), ["fb"]);
+    let second = listed.iter().rposition(|task| task == "fb").unwrap();
+    let gradients = listed.iter().position(|task| task == "[wb 20]").unwrap();
     let followers = program.followers(TaskId(u32::try_from(gradients).unwrap()));
     assert_eq!(followers, [TaskId(u32::try_from(second).unwrap())]);
 }
@@ -75,17 +75,17 @@ fn the_next_forward_pass_waits_for_its_own_gradients() {
 #[test]
 fn without_overlap_one_collective_ends_the_backward_pass() {
     let program = TrainingLoop { overlap: false, ..plan(2) }.program().unwrap();
-    let told = told(&program);
+    let listed = listed(&program);
     let expected = ["fa", "fb", "fc", "wc", "ic", "wb", "ib", "wa", "[wa 60]"];
-    assert_eq!(told[..9], expected);
-    assert!(after(&program, &told, "[wa 60]").contains(&"fa".to_owned()));
+    assert_eq!(listed[..9], expected);
+    assert!(after(&program, &listed, "[wa 60]").contains(&"fa".to_owned()));
 }
 
 #[test]
 fn a_bucket_gathers_gradients() {
     let program = TrainingLoop { bucket: Some(Bytes(45)), ..plan(1) }.program().unwrap();
     let sent: Vec<String> =
-        told(&program).into_iter().filter(|task| task.starts_with('[')).collect();
+        listed(&program).into_iter().filter(|task| task.starts_with('[')).collect();
     assert_eq!(sent, ["[wb 50]", "[wa 10]"]);
 }
 
@@ -97,7 +97,7 @@ fn embedding(background: bool) -> Embedding {
 #[test]
 fn top_layers_wait_for_what_was_looked_up() {
     let program = TrainingLoop { embedding: Some(embedding(false)), ..plan(2) }.program().unwrap();
-    let told = told(&program);
+    let listed = listed(&program);
     let expected = [
         "fembedding",
         "[fembedding 64]",
@@ -115,21 +115,21 @@ fn top_layers_wait_for_what_was_looked_up() {
         "[wa 10]",
         "uembedding",
     ];
-    assert_eq!(told[..15], expected);
-    assert_eq!(after(&program, &told, "[fembedding 64]"), ["fb"]);
-    assert_eq!(after(&program, &told, "[iembedding 64]"), ["uembedding"]);
-    assert!(after(&program, &told, "uembedding").contains(&"fembedding".to_owned()));
+    assert_eq!(listed[..15], expected);
+    assert_eq!(after(&program, &listed, "[fembedding 64]"), ["fb"]);
+    assert_eq!(after(&program, &listed, "[iembedding 64]"), ["uembedding"]);
+    assert!(after(&program, &listed, "uembedding").contains(&"fembedding".to_owned()));
 }
 
 #[test]
-fn in_the_background_the_next_lookup_runs_beside_the_loop() {
+fn the_next_lookup_overlaps_with_the_loop_in_the_background() {
     let program = TrainingLoop { embedding: Some(embedding(true)), ..plan(3) }.program().unwrap();
-    let told = told(&program);
-    let count = |task: &str| told.iter().filter(|one| *one == task).count();
+    let listed = listed(&program);
+    let count = |task: &str| listed.iter().filter(|one| *one == task).count();
     assert_eq!(count("fembedding"), 1, "the first lookup has nothing to hide behind");
     assert_eq!(count("behind fembedding"), 2);
     assert_eq!(count("behind uembedding"), 2, "the last update is left to what follows");
-    assert_eq!(after(&program, &told, "[iembedding 64]"), ["behind uembedding"]);
+    assert_eq!(after(&program, &listed, "[iembedding 64]"), ["behind uembedding"]);
 }
 
 fn gathering(bytes: u64) -> Option<Transfer> {
@@ -144,13 +144,13 @@ fn weights_are_gathered_a_pass_ahead() {
         layer.before_backward = gathering(10 * bytes);
     }
     let program = plan.program().unwrap();
-    let told = told(&program);
-    assert_eq!(after(&program, &told, "[fa 1]"), ["fa"]);
-    assert_eq!(after(&program, &told, "[fb 2]"), ["fb"]);
-    assert_eq!(after(&program, &told, "fa"), ["fb", "[fc 3]"], "gathered while b computes");
-    assert_eq!(after(&program, &told, "fb"), ["fc", "[wc 30]"]);
-    assert_eq!(after(&program, &told, "[wc 30]"), ["wc"]);
-    assert_eq!(after(&program, &told, "wc"), ["[wc 30]", "ic", "[wa 10]"]);
+    let listed = listed(&program);
+    assert_eq!(after(&program, &listed, "[fa 1]"), ["fa"]);
+    assert_eq!(after(&program, &listed, "[fb 2]"), ["fb"]);
+    assert_eq!(after(&program, &listed, "fa"), ["fb", "[fc 3]"], "gathered while b computes");
+    assert_eq!(after(&program, &listed, "fb"), ["fc", "[wc 30]"]);
+    assert_eq!(after(&program, &listed, "[wc 30]"), ["wc"]);
+    assert_eq!(after(&program, &listed, "wc"), ["[wc 30]", "ic", "[wa 10]"]);
 }
 
 #[test]
@@ -159,10 +159,10 @@ fn weights_that_are_kept_are_gathered_when_they_are_new() {
     plan.layers[1].before_forward = gathering(7);
     plan.layers[1].update = Time::from_ps(1);
     let program = plan.program().unwrap();
-    let told = told(&program);
-    assert_eq!(after(&program, &told, "[wb 20]"), ["ub"]);
-    assert_eq!(after(&program, &told, "ub"), ["[fb 7]", "fb"]);
-    assert_eq!(told.iter().filter(|task| *task == "[fb 7]").count(), 2);
+    let listed = listed(&program);
+    assert_eq!(after(&program, &listed, "[wb 20]"), ["ub"]);
+    assert_eq!(after(&program, &listed, "ub"), ["[fb 7]", "fb"]);
+    assert_eq!(listed.iter().filter(|task| *task == "[fb 7]").count(), 2);
 }
 
 #[test]
@@ -172,11 +172,11 @@ fn a_pass_hands_over_one_after_the_other() {
     plan.layers[0].after_forward = vec![hand(5), hand(6)];
     plan.layers[2].after_input_gradient = vec![hand(8)];
     let program = plan.program().unwrap();
-    let told = told(&program);
-    assert_eq!(after(&program, &told, "fa"), ["[fa 5]", "fb"]);
-    assert_eq!(after(&program, &told, "[fa 5]"), ["[fa 6]"]);
-    assert_eq!(after(&program, &told, "[fa 6]"), ["fb"]);
-    assert_eq!(after(&program, &told, "[ic 8]"), ["wb"]);
+    let listed = listed(&program);
+    assert_eq!(after(&program, &listed, "fa"), ["[fa 5]", "fb"]);
+    assert_eq!(after(&program, &listed, "[fa 5]"), ["[fa 6]"]);
+    assert_eq!(after(&program, &listed, "[fa 6]"), ["fb"]);
+    assert_eq!(after(&program, &listed, "[ic 8]"), ["wb"]);
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn gradients_of_each_kind_gather_by_themselves() {
     let mut mixed = TrainingLoop { bucket: Some(Bytes(1000)), ..plan(1) };
     mixed.layers[1].after_weight_gradient =
         Some(Transfer::new(Collective::ReduceScatter, Bytes(9)));
-    let told = told(&mixed.program().unwrap());
-    assert_eq!(told[told.len() - 2..], ["[wa 40]", "[wb 9]"]);
+    let listed = listed(&mixed.program().unwrap());
+    assert_eq!(listed[listed.len() - 2..], ["[wa 40]", "[wb 9]"]);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_pipeline_passes_micro_batches() {
         "fa", "[fa 4]", "fa", "[fa 4]", bubble, "wa", "ia", "[ia 4]", bubble, "wa", "[wa 10]",
         "ia", "[ia 4]",
     ];
-    assert_eq!(told(&program), expected);
+    assert_eq!(listed(&program), expected);
     assert_eq!(after(&program, &expected.map(str::to_owned), bubble), ["wa"]);
 }
 
@@ -229,7 +229,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_circle_is_named() {
+fn a_cycle_is_listed() {
     let task = |_| Task {
         what: What::Compute { time: Time::from_ps(1), lane: Lane::Main },
         layer: 0,
@@ -239,7 +239,7 @@ fn a_circle_is_named() {
     let waits = [vec![], vec![TaskId(3), TaskId(0)], vec![TaskId(1)], vec![TaskId(2)]];
     let tasks = (0..4).map(task).zip(waits).collect();
     let error = Program::new(vec!["x".to_owned()], tasks).unwrap_err();
-    let expected = "tasks wait for each other in a circle: task 1 -> task 3 -> task 2 -> task 1";
+    let expected = "tasks have a cyclic dependency: task 1 -> task 3 -> task 2 -> task 1";
     assert_eq!(error.to_string(), expected);
     let missing = Program::new(Vec::new(), vec![(task(0), vec![TaskId(7)])]).unwrap_err();
     assert!(matches!(missing, ProgramError::NoSuchTask { tasks: 1, .. }));

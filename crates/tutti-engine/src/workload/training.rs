@@ -1,81 +1,79 @@
 //! Training as a program: iterations of forward and backward passes over layers.
 //!
-//! **Forward**, layer by layer: a layer's pass waits for the collective of its own gradients of the
-//! iteration before and for the update that follows it, and for what the layer before handed over.
-//! **Backward**, from the last layer: the weight gradient, whose collective is issued and not waited for;
-//! then the input gradient, which the layer before waits for. The first layer needs no input gradient
-//! unless its costs name one. (The order is that of ASTRA-sim's public training loops, which Rashidi et
-//! al. 2021 use.)
+//! **Forward**, layer by layer: the pass of a layer waits for the collective of its gradients of the previous
+//! iteration, for the subsequent update, and for the transfer of the previous layer. **Backward**, from the
+//! last layer: the weight gradient, with an asynchronous collective; then the input gradient, for which the
+//! previous layer waits. The first layer needs no input gradient unless its costs specify one. (The order is
+//! that of ASTRA-sim's public training loops, which Rashidi et al. 2021 use.)
 //!
-//! **Weights that are gathered** (ZeRO; Rajbhandari et al. 2020): each forward pass, and where they are not
-//! kept each backward pass, waits for them; their collective is issued a number of passes ahead.
+//! **Gathered weights** (ZeRO; Rajbhandari et al. 2020): each forward pass waits for them, and each backward
+//! pass unless they are stored; their collective is issued a number of passes ahead.
 //!
-//! **Pipeline** (`GPipe`; Huang et al. 2019): each NPU holds the layers of one stage. What is simulated is
-//! a stage that hands on both ways and has all of its wait before the last backward passes, as the first
-//! one has: forward passes of all micro-batches, the wait until gradients have come back, backward passes.
-//! Other stages are taken to be as long as this one, so the wait is `stages - 1` times what a micro-batch
-//! takes each way, and the whole (micro-batches + stages - 1) times. Gradients are complete, and leave, in
-//! the last micro-batch.
+//! **Pipeline** (`GPipe`; Huang et al. 2019): each NPU holds the layers of one stage. The simulated stage sends
+//! in both directions and has its complete idle time before the backward passes, like the first stage: forward
+//! passes of all micro-batches, the wait until gradients arrive, backward passes. All stages are assumed to
+//! take equal times. The wait is thus `stages - 1` times the time of a micro-batch per direction, and the total
+//! (micro-batches + stages - 1) times. Gradients are complete, and sent, in the last micro-batch.
 //!
-//! **Embedding** (DLRM): lookups send an all-to-all before the top layers; its gradients come back by
-//! another, after which the tables are updated. Optimised, lookup and update of neighbouring iterations
-//! leave the loop for the background (Rashidi et al. 2021, section VI-E): the update of iteration i - 1 and
-//! the lookup of iteration i + 1 run beside iteration i.
+//! **Embedding** (DLRM): lookups send an all-to-all before the top layers. Another one returns the gradients,
+//! and then the tables are updated. Optimised, lookup and update of adjacent iterations run in the background
+//! (Rashidi et al. 2021, section VI-E): the update of iteration i - 1 and the lookup of iteration i + 1 run
+//! concurrently with iteration i.
 
 use super::{Bubble, Lane, Layer, Pass, Program, ProgramError, Task, TaskId, Transfer, What};
 use tutti_units::{Bytes, Time};
 
-/// Embedding tables that are divided among the NPUs.
+/// Embedding tables distributed among the NPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Embedding {
-    /// How many layers come before what is looked up is needed (the bottom layers).
+    /// The number of bottom layers, which precede the use of the lookups.
     pub bottom: usize,
-    /// Time to look up.
+    /// Time of a lookup.
     pub lookup: Time,
-    /// Time to look up for the first iteration, before which the background has nothing to hide behind.
+    /// Time of the lookup of the first iteration, which does not overlap with an earlier one.
     pub first_lookup: Time,
-    /// Time to update the tables.
+    /// Time of an update of the tables.
     pub update: Time,
-    /// Bytes of the all-to-all of lookups, by its convention; that of gradients is as large.
+    /// Bytes of the all-to-all of lookups, by its convention; gradients have the same size.
     pub bytes: Bytes,
-    /// Whether lookup and update leave the loop for the background.
+    /// Whether lookup and update run in the background.
     pub background: bool,
 }
 
-/// Stages of layers, one behind the other on a ring.
+/// Pipeline stages of layers on a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipeline {
-    /// How many stages.
+    /// The number of stages.
     pub stages: u32,
-    /// Into how many parts a batch is cut, which follow one another.
+    /// The number of micro-batches.
     pub micro_batches: u32,
-    /// What a stage hands on of a micro-batch; gradients that come back are as large.
+    /// The message of a micro-batch between stages; gradients have the same size.
     pub handed: Transfer,
 }
 
-/// Layers, and how iterations over them go.
+/// A training loop: layers, and iterations over them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrainingLoop {
     /// The layers, first to last.
     pub layers: Vec<Layer>,
-    /// How many iterations.
+    /// The number of iterations.
     pub iterations: u32,
-    /// Whether gradients are on their way while the backward pass goes on; otherwise one collective at
-    /// its end carries all of them, and nothing is computed meanwhile.
+    /// Whether collectives of gradients overlap with the backward pass; else one exposed collective at its end
+    /// reduces all gradients.
     pub overlap: bool,
-    /// Gradients wait until so many bytes have gathered and go as one; none: each layer's go at once.
+    /// The bucket size of gradients; None: one collective per layer.
     pub bucket: Option<Bytes>,
-    /// Embedding tables beside the layers.
+    /// Embedding tables in addition to the layers.
     pub embedding: Option<Embedding>,
-    /// How many passes ahead of their use weights are gathered; none: as soon as they are there, and one
+    /// How many passes ahead of their use weights are gathered; None: as soon as they are updated, and one
     /// pass ahead in the backward pass.
     pub prefetch: Option<u32>,
-    /// The pipeline of which the layers are a stage; their times are those of a micro-batch.
+    /// The pipeline that contains the layers as a stage; their times are per micro-batch.
     pub pipeline: Option<Pipeline>,
 }
 
 impl Default for TrainingLoop {
-    /// One iteration over no layers, gradients on their way at once.
+    /// One iteration without layers, with overlapped gradients.
     fn default() -> TrainingLoop {
         TrainingLoop {
             layers: Vec::new(),
@@ -89,29 +87,31 @@ impl Default for TrainingLoop {
     }
 }
 
-/// Why a training loop is none.
+/// Why a training loop is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "WorkloadError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TrainingError {
     /// No layers.
-    #[error("a training loop has no layers: expected at least one")]
+    #[error("the training loop has no layers: expected at least one")]
     NoLayers,
     /// No iterations.
     #[error("a training loop of 0 iterations does nothing: expected at least 1")]
     NoIterations,
-    /// Top layers that are not there.
-    #[error("{bottom} bottom layers leave no top layer: there are {layers} layers")]
+    /// No layer left for the top.
+    #[error("{bottom} bottom layers of {layers} layers leave no top layer: expected fewer")]
     NoTop { bottom: usize, layers: usize },
-    /// A pipeline that is none.
+    /// A pipeline with too few stages or micro-batches.
     #[error(
-        "a pipeline of {stages} stages and {micro_batches} micro-batches: expected at least 2 and 1"
+        "invalid pipeline of {stages} stages and {micro_batches} micro-batches: expected at least 2 and 1"
     )]
     NoPipeline { stages: u32, micro_batches: u32 },
-    /// Embedding tables of a stage.
-    #[error("embedding tables are looked up once an iteration, not in the stages of a pipeline")]
+    /// Embedding tables in a pipeline.
+    #[error(
+        "embedding tables are not supported in a pipeline: they are looked up once per iteration"
+    )]
     EmbeddingInPipeline,
-    /// Tasks that make no program.
+    /// Tasks that do not form a valid program.
     #[error(transparent)]
     Program {
         #[from]
@@ -159,34 +159,34 @@ impl TrainingLoop {
     }
 }
 
-/// Gradients of one kind that wait to be sent together.
+/// A bucket of gradients of one kind.
 struct Bucket {
     layers: Vec<usize>,
     after: Vec<TaskId>,
     transfer: Transfer,
 }
 
-/// The tasks so far, and what the next ones wait for.
+/// The tasks so far, and the dependencies of the next ones.
 struct Builder<'a> {
     plan: &'a TrainingLoop,
     tasks: Vec<(Task, Vec<TaskId>)>,
     iteration: u32,
     /// The last task of the main lane.
     last: Option<TaskId>,
-    /// What the next task of the main lane waits for besides.
+    /// Further dependencies of the next task of the main lane.
     handed: Vec<TaskId>,
-    /// What each layer's next forward pass waits for.
+    /// The dependencies of each layer's next forward pass.
     ready: Vec<Option<TaskId>>,
     /// The passes so far of this iteration, in their order.
     passes: Vec<TaskId>,
-    /// What has been handed to the next stage, of every micro-batch.
+    /// The transfers to the next stage, per micro-batch.
     handed_on: Vec<TaskId>,
     buckets: Vec<Bucket>,
     /// The all-to-all of lookups that this iteration waits for.
     looked_up: Option<TaskId>,
-    /// That of the next one, where the background looks up.
+    /// The one of the next iteration, if lookups run in the background.
     next: Option<TaskId>,
-    /// The all-to-all of the gradients of what was looked up.
+    /// The all-to-all of the gradients of the lookups.
     gradients: Option<TaskId>,
     /// The last update of the tables.
     updated: Option<TaskId>,
@@ -244,8 +244,7 @@ impl<'a> Builder<'a> {
         self.add(What::Collective(transfer), layer, pass, after)
     }
 
-    /// One after the other, each when the one before it is done; the next task of the main lane waits for
-    /// the last of them.
+    /// Sends transfers sequentially; the next task of the main lane waits for the last one.
     fn send_all(&mut self, transfers: &[Transfer], layer: usize, pass: Pass) {
         let mut before = self.last;
         for &transfer in transfers {
@@ -278,19 +277,19 @@ impl<'a> Builder<'a> {
         self.end_iteration();
     }
 
-    /// A micro-batch one way, and what is handed on of it: its first and its last task. `whole` says
-    /// whether weights are to be gathered first, or gradients are complete afterwards.
-    fn micro_batch(&mut self, pipeline: Pipeline, ahead: bool, whole: bool) -> (TaskId, TaskId) {
+    /// One direction of a micro-batch with its transfer; returns its first and last task. `boundary` states
+    /// whether weights are gathered first, or gradients are complete afterwards.
+    fn micro_batch(&mut self, pipeline: Pipeline, ahead: bool, boundary: bool) -> (TaskId, TaskId) {
         let before = self.passes.len();
-        // What has been handed on is kept until it is there; two may be on their way.
+        // A transfer holds its buffer until it arrives; two may be in flight.
         if let Some(&held) = self.handed_on.iter().rev().nth(1) {
             self.handed.push(held);
         }
         let (layer, pass) = if ahead {
-            self.forward(whole);
+            self.forward(boundary);
             (self.plan.layers.len() - 1, Pass::Forward)
         } else {
-            self.backward(whole);
+            self.backward(boundary);
             (0, Pass::InputGradient)
         };
         let mut after: Vec<TaskId> = self.last.into_iter().collect();
@@ -300,7 +299,7 @@ impl<'a> Builder<'a> {
         (self.passes[before], sent)
     }
 
-    /// Waits as long as the other stages take, each as long as this one did.
+    /// Waits for the other stages, each of which takes as long as this one.
     fn bubble(&mut self, pipeline: Pipeline, (from, to): (TaskId, TaskId)) {
         let since = self.last.unwrap_or(from);
         let bubble = Bubble { from, to, since, times: pipeline.stages - 1 };
@@ -331,7 +330,7 @@ impl<'a> Builder<'a> {
         self.handed.push(gathered);
     }
 
-    /// Over all layers; `fresh` in the first micro-batch, whose weights are new.
+    /// The forward pass over all layers; `fresh` in the first micro-batch, which uses new weights.
     fn forward(&mut self, fresh: bool) {
         let embedding = self.plan.embedding;
         if let Some(embedding) = embedding {
@@ -348,7 +347,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What a forward pass waits for: gradients of the iteration before, the update, the gathering.
+    /// The dependencies of a forward pass: gradients of the previous iteration, update, gathered weights.
     fn weights(&mut self, costs: &Layer, layer: usize, fresh: bool) {
         let ready = self.ready[layer].take();
         let updates = ready.is_some() && costs.update > Time::ZERO;
@@ -366,7 +365,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The lookup of this iteration, unless the background has done it during the one before.
+    /// The lookup of this iteration, unless it ran in the background of the previous one.
     fn look_up(&mut self, embedding: Embedding) {
         if let Some(done) = self.next.take() {
             self.looked_up = Some(done);
@@ -383,21 +382,21 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// In the background of an iteration: the update of the one before, the lookup for the next.
+    /// The background work of an iteration: the update of the previous one, the lookup of the next.
     fn work_behind(&mut self, embedding: Embedding) {
-        let begin: Vec<TaskId> = self.last.into_iter().collect();
+        let start: Vec<TaskId> = self.last.into_iter().collect();
         if let Some(gradients) = self.gradients.take() {
             self.compute_behind(embedding.update, Pass::Update, vec![gradients]);
         }
         if self.iteration + 1 < self.plan.iterations {
             let layer = self.plan.layers.len();
-            let done = self.compute_behind(embedding.lookup, Pass::Forward, begin);
+            let done = self.compute_behind(embedding.lookup, Pass::Forward, start);
             let sent = self.send(embedding.transfer(), layer, Pass::Forward, vec![done]);
             self.next = Some(sent);
         }
     }
 
-    /// Over all layers, last to first; `complete` in the last micro-batch, which completes gradients.
+    /// The backward pass over all layers; `complete` in the last micro-batch, which completes gradients.
     fn backward(&mut self, complete: bool) {
         let plan = self.plan;
         let embedding = plan.embedding;
@@ -428,8 +427,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The end of an iteration: without overlap nothing goes on before all gradients are there, and tables
-    /// that are updated in the loop are updated now.
+    /// The end of an iteration: without overlap, all gradients must be complete, and the tables are updated
+    /// unless the update runs in the background.
     fn end_iteration(&mut self) {
         if !self.plan.overlap {
             self.handed.extend(self.ready.iter().flatten());
@@ -482,7 +481,7 @@ impl<'a> Builder<'a> {
 }
 
 impl Embedding {
-    /// Its all-to-all, which goes before everything else.
+    /// Its all-to-all, which has priority.
     fn transfer(&self) -> Transfer {
         Transfer::new(tutti_schedule::collective::Collective::AllToAll, self.bytes).first()
     }

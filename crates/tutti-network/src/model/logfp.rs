@@ -1,37 +1,37 @@
 //! LogfP: LogP in which the first f messages of a burst are free of the gap. Source: Hoefler, Mehlan,
 //! Mietke, Rehm, "LogfP - a model for small messages in InfiniBand", IPDPS 2006.
 //!
-//! A burst is what a rank sends in one step. Its i-th send starts o after the one before while i <= f,
-//! and max(o, g) after it beyond: "above that number the cost is as in LogP". Inferred: that taking
-//! messages is free of the gap in the same way (else f free sends to one another would gain nothing),
-//! and that a step's burst does not remember the step before.
+//! A burst is what a rank sends in one step. Its i-th send starts o after the previous one for i <= f,
+//! and max(o, g) after it for larger i: "above that number the cost is as in LogP". Inferred: receives
+//! are exempt from the gap likewise (else f free sends would gain nothing), and bursts of different
+//! steps are independent.
 
 use super::{ModelError, takes_time};
 use crate::{MessageModel, Port, Sent, Serialization};
 use tutti_units::{Bytes, Time};
 
 tutti_units::parameters! {
-    /// LogP in which the first f messages of a burst are free of the gap g.
+    /// LogP in which the first f messages of a burst are exempt from the gap g.
     ///
-    /// With f = 1 the first message of each step is free of the gap, as a first message always is.
+    /// With f = 1 only the first message of each step is exempt.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct LogfP("logfp" as "LogfP", "Hoefler et al. 2006", ModelError) {
         /// Latency of the wire.
         L: Time,
-        /// Overhead: how long a message occupies its sender, and its receiver.
+        /// Overhead: how long a message occupies its sender and its receiver.
         o: Time,
-        /// Gap: the least time between two messages of a rank.
+        /// Gap: the minimum time between consecutive messages of a rank.
         g: Time,
-        /// Messages of a burst that are free of the gap, at least 1.
+        /// Messages of a burst that are exempt from the gap, at least 1.
         f: u32 [1..=u32::MAX],
     }
 }
 
 impl LogfP {
-    /// The model, if its messages take time.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// When a message takes no time at all, or f is zero.
+    /// When a message takes no time, or f is zero.
     pub fn checked(self) -> Result<LogfP, ModelError> {
         self.check_ranges()?;
         takes_time(self.L + self.o != Time::ZERO, &LogfP::GROUP, "L and o").map(|()| self)

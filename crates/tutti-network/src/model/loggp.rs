@@ -1,17 +1,17 @@
 //! LogGP: LogP with a gap per byte for long messages. Source: Alexandrov, Ionescu, Schauser, Scheiman,
 //! "LogGP: incorporating long messages into the LogP model", SPAA 1995.
 //!
-//! A message of n bytes, whose first byte costs no G, so that (n - 1) G stands for its length:
+//! A message of n bytes, of which the first costs no G, so that its serialization is (n - 1) G:
 //!
 //! - its sender is busy for o; the last byte leaves (n - 1) G later and arrives after another L;
 //! - the sender starts its next send no sooner than g + (n - 1) G after the start of this one;
-//! - its receiver is busy for o from when it is wholly there, and takes it no sooner than g + (n - 1) G
-//!   after it took the message before: the mirror image of sending.
+//! - its receiver is busy for o after the last byte arrives, and starts to receive it no sooner than
+//!   g + (n - 1) G after it started to receive the previous message: the mirror image of sending.
 //!
-//! LogGOPSim charges (n - 1) G not on the wire but to the receiver's processor: it takes a message when
-//! its first byte is there and is busy (n - 1) G + o. A single message, and one message per rank and
-//! stage, take the same time in both; a receiver of several long messages at once can do less beside
-//! them in LogGOPSim. See `validation/loggopsim`.
+//! LogGOPSim charges (n - 1) G to the receiver's processor instead of the wire: it receives a message when
+//! its first byte arrives and is busy for (n - 1) G + o. A single message, and one message per rank and
+//! stage, take the same time in both. A receiver of several long messages at once overlaps less in
+//! LogGOPSim. See `validation/loggopsim`.
 
 use super::{ModelError, takes_time};
 use crate::{MessageModel, Port, Sent, Serialization};
@@ -23,9 +23,9 @@ tutti_units::parameters! {
     pub struct LogGP("loggp" as "LogGP", "Alexandrov et al. 1995", ModelError) {
         /// Latency of the wire.
         L: Time,
-        /// Overhead: how long a message occupies its sender, and its receiver.
+        /// Overhead: how long a message occupies its sender and its receiver.
         o: Time,
-        /// Gap: the least time between two messages of a rank.
+        /// Gap: the minimum time between consecutive messages of a rank.
         g: Time,
         /// Gap per byte: the inverse of a port's rate.
         G: TimePerByte,
@@ -33,10 +33,10 @@ tutti_units::parameters! {
 }
 
 impl LogGP {
-    /// The model, if its messages take time.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// When a message takes no time at all.
+    /// When a message takes no time.
     pub fn checked(self) -> Result<LogGP, ModelError> {
         let some = self.L + self.o != Time::ZERO || self.G != TimePerByte::ZERO;
         takes_time(some, &LogGP::GROUP, "L, o and G").map(|()| self)
@@ -67,8 +67,8 @@ impl MessageModel for LogGP {
         Sent { free, arrival: free + length + self.L }
     }
 
-    /// `recv_free` is the earliest time for a message of one byte; a longer one still has to pass. On a
-    /// fresh port it never binds: no message is wholly there before its own length has passed.
+    /// `recv_free` is the earliest time for a message of one byte; a longer one adds its serialization. On a
+    /// new port it never binds: no message arrives completely before its serialization time.
     #[inline]
     fn receive(&self, port: &mut Port, now: Time, arrival: Time, bytes: Bytes) -> Time {
         let start = now.max(arrival).max(port.recv_free + self.length(bytes));

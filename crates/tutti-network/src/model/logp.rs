@@ -1,9 +1,9 @@
 //! LogP. Source: Culler et al., "LogP: towards a realistic model of parallel computation", PPoPP 1993.
 //!
-//! A message keeps its sender busy for o, travels L, and keeps its receiver busy for o; a rank starts
-//! consecutive sends at least g apart, and consecutive receives too. Bytes do not count: every message
-//! is small. The capacity limit of ceil(L / g) messages in flight never binds beyond g itself when all
-//! messages take the full L, and is left out.
+//! A message occupies its sender for o, travels for L, and occupies its receiver for o. A rank starts
+//! consecutive sends at least g apart, and so for receives. Every message is small: its size has no effect.
+//! The capacity limit of ceil(L / g) messages in flight is omitted: it never binds beyond g when all messages
+//! take the full L.
 
 use super::{LogGP, ModelError, takes_time};
 use crate::{MessageModel, Port, Sent, Serialization};
@@ -15,18 +15,18 @@ tutti_units::parameters! {
     pub struct LogP("logp" as "LogP", "Culler et al. 1993", ModelError) {
         /// Latency of the wire.
         L: Time,
-        /// Overhead: how long a message occupies its sender, and its receiver.
+        /// Overhead: how long a message occupies its sender and its receiver.
         o: Time,
-        /// Gap: the least time between two messages of a rank.
+        /// Gap: the minimum time between consecutive messages of a rank.
         g: Time,
     }
 }
 
 impl LogP {
-    /// The model, if its messages take time.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// When a message takes no time at all.
+    /// When a message takes no time.
     pub fn checked(self) -> Result<LogP, ModelError> {
         takes_time(self.L + self.o != Time::ZERO, &LogP::GROUP, "L and o").map(|()| self)
     }

@@ -1,40 +1,39 @@
 //! LoP: LogP for a network that pipelines small messages and saturates. Source: Hoefler and Rehm, "A
 //! communication model for small messages with InfiniBand", PARS-Mitteilungen 2005.
 //!
-//! Published, as far as it could be read: LoP drops the gap, lets overhead and latency depend on the
-//! number p of messages in flight, and splits the time of a round trip into a pipelining, a processing
-//! and a saturation term with six fitted parameters, so that the time per message first falls with p and
-//! then rises again. **The fitted functions themselves are not reproduced: the form below is inferred**
-//! from that description, as a recurrence that an event engine can follow message by message:
+//! As published, LoP has no gap: overhead and latency depend on the number p of messages in flight. A
+//! round trip consists of a pipelining, a processing and a saturation term with six fitted parameters.
+//! The time per message first falls with p and then rises again. **The fitted functions are not
+//! reproduced: the form below is inferred** from that description, as a recurrence per message:
 //!
 //! - the first send of a burst occupies its rank for o_first, each later one for o_next, so the overhead
 //!   per message is o(p) = o_next + (o_first - o_next) / p;
-//! - the adapter processes messages one after the other: `processing` each, and `saturation` more for
+//! - the adapter processes messages sequentially: `processing` each, and `saturation` more for
 //!   each beyond the first `knee` of a burst;
 //! - a processed message travels L, during which others overlap it (pipelining);
-//! - taking a message occupies its rank for o_next.
+//! - receiving a message occupies the rank for o_next.
 //!
-//! Where the adapter is the bottleneck, p messages take (L + o_first) / p + processing each, and
-//! saturation (1 - knee / p) more beyond the knee: the time per message falls to the knee, and then rises
-//! to a plateau wherever knee x saturation exceeds L + o_first.
+//! Where the adapter is the bottleneck, p messages take (L + o_first) / p + processing each. Beyond the
+//! knee they take saturation (1 - knee / p) more. The time per message falls up to the knee. Then it rises
+//! to a plateau if knee x saturation exceeds L + o_first.
 
 use super::{ModelError, takes_time};
 use crate::{MessageModel, Port, Sent, Serialization};
 use tutti_units::{Bytes, Time};
 
 tutti_units::parameters! {
-    /// Small messages that pipeline, up to a saturation of the adapter; form inferred.
+    /// Pipelined small messages with saturation of the adapter; form inferred.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct LoP("lop" as "LoP", "after Hoefler and Rehm 2005", ModelError) {
         /// Latency that messages of a burst share.
         L: Time,
         /// Overhead of the first message of a burst.
         o_first: Time,
-        /// Overhead of each later message, and of each message taken.
+        /// Overhead of each later message, and of each received message.
         o_next: Time,
-        /// Time of the adapter per message.
+        /// Processing time of the adapter per message.
         processing: Time,
-        /// Additional time of the adapter per message beyond the knee.
+        /// Additional processing time per message beyond the knee.
         saturation: Time,
         /// Messages of a burst before the adapter saturates, at least 1.
         knee: u32 [1..=u32::MAX],
@@ -42,11 +41,10 @@ tutti_units::parameters! {
 }
 
 impl LoP {
-    /// The model, if its parameters make sense together.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// When a message would take no time at all, the knee is zero, or a later message costs its rank
-    /// more than the first.
+    /// When a message would take no time, the knee is zero, or a later message costs more than the first.
     pub fn checked(self) -> Result<LoP, ModelError> {
         self.check_ranges()?;
         let single = self.L + self.o_first + self.processing;

@@ -1,5 +1,5 @@
-//! Any one of the models: what a platform holds. A run matches on it once and then runs on the model
-//! itself; where that is not worth the trouble, the enum is a model too.
+//! [`Model`], any one of the models. A run matches on it once and is then generic over the model; elsewhere
+//! the enum is used as a model.
 
 #[expect(non_snake_case, reason = "parameters have the names of the papers")]
 mod logfp;
@@ -23,33 +23,34 @@ use crate::{MessageModel, Port, Sent, Serialization};
 use tutti_units::parameter::{Group, ParameterError};
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// Why there is no such model.
+/// Why a network model is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "ModelError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ModelError {
     /// No model has that name.
-    #[error("there is no network model `{name}`: expected one of {known}")]
+    #[error("unknown network model `{name}`: expected one of {known}")]
     Unknown { name: String, known: String },
-    /// A parameter that is unknown or missing, or a value that it does not take.
+    /// An unknown or missing parameter, or an invalid value.
     #[error(transparent)]
     #[refusal(kind = "value")]
     Parameter {
         #[from]
         source: ParameterError,
     },
-    /// A network that nothing slows down.
+    /// Messages that take no time.
     #[error("a message would take no time in {model}: {parameters} cannot all be zero")]
     TakesNoTime { model: &'static str, parameters: &'static str },
-    /// A burst whose later messages cost more than its first.
+    /// A burst in which later messages cost more than the first.
     #[error(
-        "`{}` of {model} is {}, more than `{}`, {}: a later message costs at most what the first does",
+        "`{}` of {model} is {}, more than `{}` ({}): expected later messages to cost at most as much \
+         as the first",
         later.0, later.1, first.0, first.1
     )]
     LaterCostsMore { model: &'static str, later: (&'static str, Time), first: (&'static str, Time) },
 }
 
-/// Refuses a model unless `some` of these parameters make its messages take time.
+/// Returns an error unless `some` of these parameters make messages take time.
 fn takes_time(some: bool, model: &Group, parameters: &'static str) -> Result<(), ModelError> {
     let error = ModelError::TakesNoTime { model: model.name, parameters };
     if some { Ok(()) } else { Err(error) }
@@ -58,7 +59,7 @@ fn takes_time(some: bool, model: &Group, parameters: &'static str) -> Result<(),
 /// Lists the models once.
 macro_rules! models {
     ($($model:ident),*) => {
-        /// Every contention-free model, in the order of lists.
+        /// Every contention-free model, in display order.
         pub const REGISTRY: &[Group] = &[$($model::GROUP),*];
 
         /// Any contention-free model.
@@ -74,11 +75,10 @@ macro_rules! models {
             }
         }
 
-        /// A model from its name and its parameters as people write them: `build("logp", &[("L", "2 us"), ..])`.
+        /// Builds a model from its name and parameters as text: `build("logp", &[("L", "2 us"), ..])`.
         ///
         /// # Errors
-        /// When there is no such model, a parameter is unknown or missing, a value cannot be read, or the
-        /// values make no sense together.
+        /// When the model or a parameter is unknown, a parameter is missing, or values are invalid.
         pub fn build(name: &str, given: &[(&str, &str)]) -> Result<Model, ModelError> {
             $(if name == $model::GROUP.name {
                 let made = $model::from_texts(given.iter().copied())?;
@@ -93,7 +93,7 @@ macro_rules! models {
 models! { Postal, PipeliningPostal, LogP, LoP, LogfP, LogGP }
 
 impl Model {
-    /// What it charges for the bytes of a message; nothing where sizes do not matter.
+    /// The sender's serialization; none in models without message sizes.
     #[must_use]
     pub fn serialization(&self) -> Serialization {
         match self {
@@ -104,7 +104,7 @@ impl Model {
         }
     }
 
-    /// What it charges for the bytes of a message that a rank takes; `None` where it does not.
+    /// The receiver's serialization; `None` in models that charge the sender only.
     #[must_use]
     pub fn takes(&self) -> Option<Serialization> {
         match self {
@@ -113,8 +113,8 @@ impl Model {
         }
     }
 
-    /// The same network with so much more latency: every message arrives so much later, and its sender is
-    /// none the busier. A postal model, which has no such thing, stays as it is.
+    /// Returns the model with `more` latency: every message arrives later, and its sender is free as early as
+    /// before. The postal model, which has no such parameter, is unchanged.
     #[must_use]
     pub fn with_more_latency(&self, more: Time) -> Model {
         let mut changed = *self;
@@ -129,13 +129,13 @@ impl Model {
         changed
     }
 
-    /// What is unusual about its parameters, though valid: a hint for whoever wrote them.
+    /// A hint to the user about unusual but valid parameters.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         match self {
             Model::PipeliningPostal(m) if m.alpha_p < m.alpha_r => Some(format!(
-                "alpha_p ({}) is less than alpha_r ({}): messages cost more to issue than to travel, \
-                 so sending several at once gains little; were the two swapped?",
+                "alpha_p ({}) is less than alpha_r ({}): the overhead of a message exceeds its latency, \
+                 so overlapping messages gains little; were the two swapped?",
                 m.alpha_p, m.alpha_r
             )),
             _ => None,
@@ -143,7 +143,7 @@ impl Model {
     }
 }
 
-/// The same expression on whichever model it is, compiled for each.
+/// Evaluates an expression on any model, compiled separately for each.
 #[macro_export]
 macro_rules! dispatch {
     ($model:expr, $inner:ident => $call:expr) => {

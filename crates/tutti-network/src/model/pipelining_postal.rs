@@ -3,13 +3,13 @@
 //! Parallel Computing 69 (2017), eq. (3); its reduction term gamma is charged by the engine.
 //!
 //! **The sender's clock.** The paper gives the time of b overlapping messages as
-//! alpha_p + b (alpha_r + n beta). Here the i-th of them leaves after i (alpha_r + n beta) and arrives
-//! alpha_p later, and the sender's clock advances by b (alpha_r + n beta): exactly the part that cannot
-//! be overlapped. In lockstep the last message arrives when the paper says.
+//! alpha_p + b (alpha_r + n beta). Here the i-th message leaves after i (alpha_r + n beta) and arrives
+//! alpha_p later. The sender's clock advances by b (alpha_r + n beta), the part that does not overlap. In
+//! lockstep the last message arrives at the time of the paper.
 //!
 //! **Overlap ratio.** The paper calls a ratio alpha_p / alpha_r below one "not reasonable". It is
-//! accepted here: a machine whose messages cost more to issue than to travel (shared memory, a kernel
-//! network stack) fits to such values, the model stays well defined, and [`Model::remark`] says so.
+//! accepted here: machines on which the overhead exceeds the latency (shared memory, a kernel network
+//! stack) fit to such values, and the model remains well defined. [`Model::remark`] reports it.
 
 use super::{ModelError, takes_time};
 use crate::{MessageModel, Port, Sent, Serialization};
@@ -18,25 +18,25 @@ use tutti_units::{Bytes, Time, TimePerByte};
 tutti_units::parameters! {
     /// Messages of a rank overlap in alpha_p of their latency, but not in alpha_r + n beta.
     ///
-    /// b messages of n bytes, one after the other, have all arrived after alpha_p + b (alpha_r + n beta).
+    /// b consecutive messages of n bytes take alpha_p + b (alpha_r + n beta).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct PipeliningPostal(
         "pipelining_postal" as "PipeliningPostal", "Ruefenacht et al. 2017, eq. (3)", ModelError
     ) {
-        /// Part of a message's latency that further messages overlap.
+        /// The part of a message's latency that overlaps with further messages.
         alpha_p: Time,
-        /// The remainder, which nothing overlaps.
+        /// The part of the latency that does not overlap.
         alpha_r: Time,
-        /// Time per byte, which nothing overlaps.
+        /// Time per byte; does not overlap.
         beta: TimePerByte = "0 ns/B",
     }
 }
 
 impl PipeliningPostal {
-    /// The model, if its messages take time.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// When a message takes no time at all.
+    /// When a message takes no time.
     pub fn checked(self) -> Result<PipeliningPostal, ModelError> {
         let some = self.alpha_p + self.alpha_r != Time::ZERO || self.beta != TimePerByte::ZERO;
         takes_time(some, &PipeliningPostal::GROUP, "alpha_p, alpha_r and beta").map(|()| self)
@@ -48,7 +48,7 @@ impl PipeliningPostal {
         Serialization::of_every_byte(self.beta)
     }
 
-    /// How much of a message occupies its sender.
+    /// How long a message occupies its sender.
     #[inline]
     fn issue(&self, bytes: Bytes) -> Time {
         self.alpha_r + self.beta.of(bytes)
@@ -67,7 +67,7 @@ impl MessageModel for PipeliningPostal {
         now.max(arrival)
     }
 
-    // A message waits for nothing but its forerunners' bytes, which count in full or not at all.
+    // A message waits only for the bytes of earlier messages, which count in full or not at all.
     fn keeps_order(&self, bytes: Serialization) -> bool {
         bytes == Serialization::NONE || bytes == self.serialization()
     }

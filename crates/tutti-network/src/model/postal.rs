@@ -7,12 +7,12 @@ use crate::{MessageModel, Port, Sent, Serialization};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 tutti_units::parameters! {
-    /// One message at a time: the sender is busy alpha + n beta, until it has arrived.
+    /// One message at a time: the sender is busy for alpha + n beta, until the message arrives.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Postal(
         "postal" as "Postal", "Chan et al. 2007; Ruefenacht et al. 2017, section 3", ModelError
     ) {
-        /// Time of a message of no bytes.
+        /// Time of an empty message.
         alpha: Time,
         /// Time per byte.
         beta: TimePerByte = "0 ns/B",
@@ -20,10 +20,10 @@ tutti_units::parameters! {
 }
 
 impl Postal {
-    /// The model, if its messages take time.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// When a message takes no time at all.
+    /// When a message takes no time.
     pub fn checked(self) -> Result<Postal, ModelError> {
         let some = self.alpha != Time::ZERO || self.beta != TimePerByte::ZERO;
         takes_time(some, &Postal::GROUP, "alpha and beta").map(|()| self)
@@ -48,7 +48,7 @@ impl MessageModel for Postal {
         now.max(arrival)
     }
 
-    // A message waits for nothing but its forerunners' bytes, which count in full or not at all.
+    // A message waits only for the bytes of earlier messages, which count in full or not at all.
     fn keeps_order(&self, bytes: Serialization) -> bool {
         bytes == Serialization::NONE || bytes == self.serialization()
     }

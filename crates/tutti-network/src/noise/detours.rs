@@ -1,9 +1,9 @@
-//! Detours: times in which a rank's processor does something else, in a cycle that repeats.
+//! Detours: times in which a rank's processor is interrupted, in a repeating cycle.
 //!
-//! The ticks of an operating system are one detour in each period; a recorded trace is played over and
-//! over. Each rank starts at a place of its own in the cycle, as in LogGOPSim (Hoefler, Schneider,
-//! Lumsdaine, HPDC 2010), or all at the same place (coscheduled). What is lost depends on when a rank
-//! works, not on how many steps it takes: a run that takes longer meets more of them.
+//! The ticks of an operating system are one detour per period; a recorded trace repeats. Each rank starts at
+//! a random phase of the cycle, as in LogGOPSim (Hoefler, Schneider, Lumsdaine, HPDC 2010), or all at the
+//! same phase (coscheduled). The lost time depends on when a rank works, not on its number of steps: a longer
+//! run has more detours.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use super::{Distribution, NoiseError};
 use tutti_units::Time;
 use tutti_units::random::random_bits;
 
-/// Detours in a cycle of random ones.
+/// Number of detours in a random cycle.
 const RANDOM: u32 = 1 << 14;
 
-/// Times that are lost, in a cycle.
+/// Detours in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detours {
     cycle: Time,
-    /// Time to work in a cycle; not zero.
+    /// Time for work in a cycle; not zero.
     free: Time,
-    /// Start and end, ascending, apart from each other, none beyond the cycle's end.
+    /// Start and end, ascending and disjoint, within the cycle.
     windows: Arc<[(Time, Time)]>,
     aligned: bool,
 }
@@ -29,16 +29,16 @@ impl Detours {
     /// One detour of `duration` in every `period`.
     ///
     /// # Errors
-    /// When it leaves no time to work.
+    /// When it leaves no time for work.
     pub fn periodic(period: Time, duration: Time, aligned: bool) -> Result<Detours, NoiseError> {
         Detours::trace(period, &[(Time::ZERO, duration)], aligned)
     }
 
-    /// Detours as (start, duration) within a cycle. Overlapping ones count once; one that reaches over
-    /// the end of the cycle goes on at its beginning.
+    /// Detours as (start, duration) within a cycle. Overlapping ones count once; one that exceeds the end of
+    /// the cycle wraps around.
     ///
     /// # Errors
-    /// When one starts after the cycle's end, or they leave no time to work.
+    /// When one starts after the cycle's end, or they leave no time for work.
     pub fn trace(
         cycle: Time,
         detours: &[(Time, Time)],
@@ -60,12 +60,11 @@ impl Detours {
         Ok(Detours { cycle, free: cycle - lost, windows: windows.into(), aligned })
     }
 
-    /// Detours that come at random (a Poisson process): `interval` from one to the next in the mean, each as
-    /// long as `duration` draws. The cycle holds 2^14 of them and is the same for every seed; what a seed
-    /// decides is where in it each rank begins.
+    /// Random detours (a Poisson process) with mean `interval`, and durations drawn from `duration`. The cycle
+    /// has 2^14 detours and is the same for every seed; the seed determines the phase of each rank.
     ///
     /// # Errors
-    /// When the interval is zero, or they leave no time to work.
+    /// When the interval is zero, or they leave no time for work.
     pub fn random(
         interval: Time,
         duration: &Distribution,
@@ -83,39 +82,39 @@ impl Detours {
         Detours::trace(now, &detours, aligned)
     }
 
-    /// How long a cycle is.
+    /// The length of the cycle.
     #[must_use]
     pub fn cycle(&self) -> Time {
         self.cycle
     }
 
-    /// Whether all ranks are at the same place of the cycle.
+    /// Whether all ranks have the same phase.
     #[must_use]
     pub fn aligned(&self) -> bool {
         self.aligned
     }
 
-    /// Whether nothing is lost.
+    /// Whether there are no detours.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.windows.is_empty()
     }
 
-    /// When `work` is done that begins at `start`, on a rank that is `phase` into the cycle at time zero.
-    /// No work at all is done when the detour has ended that `start` falls into.
+    /// When a rank completes `work` that it starts at `start`, given its `phase` at time zero. Zero work
+    /// completes at the end of the detour that contains `start`.
     #[must_use]
     pub fn done(&self, phase: Time, start: Time, work: Time) -> Time {
         let mut now = start;
         let mut at = self.place(phase, start);
         while let Some(&(_, end)) = self.windows[..self.started(at)].last().filter(|w| at < w.1) {
             now += end - at;
-            // A detour may go on at the beginning of the next cycle.
+            // A detour may continue at the start of the next cycle.
             at = if end == self.cycle { Time::ZERO } else { end };
         }
         if work == Time::ZERO {
             return now;
         }
-        // Whole cycles first; what is left is at least 1 ps, so the walk ends within one cycle.
+        // Complete cycles first; at least 1 ps remains, so the loop ends within one cycle.
         let cycles = (work.ps() - 1) / self.free.ps();
         now += self.cycle.times(cycles);
         let mut left = work - self.free.times(cycles);
@@ -133,19 +132,19 @@ impl Detours {
         now + left
     }
 
-    /// Where in the cycle a rank is.
+    /// The position of a rank in the cycle.
     fn place(&self, phase: Time, now: Time) -> Time {
         let place = (u128::from(phase.ps()) + u128::from(now.ps())) % u128::from(self.cycle.ps());
         u64::try_from(place).map_or(Time::ZERO, Time::from_ps)
     }
 
-    /// How many detours have started at a place in the cycle.
+    /// How many detours have started at a position in the cycle.
     fn started(&self, at: Time) -> usize {
         self.windows.partition_point(|&(start, _)| start <= at)
     }
 }
 
-/// Start and end of what is lost, ascending and apart, within the cycle.
+/// Merges detours into ascending, disjoint windows within the cycle.
 fn apart(cycle: Time, detours: &[(Time, Time)]) -> Vec<(Time, Time)> {
     let mut all = Vec::new();
     for &(start, duration) in detours.iter().filter(|(_, duration)| *duration > Time::ZERO) {
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_as_when_every_picosecond_is_looked_at() {
+    fn work_completes_as_in_a_simulation_of_every_picosecond() {
         let cases: [(u64, &[(u64, u64)]); 6] = [
             (10, &[(0, 3)]),
             (10, &[(8, 4)]),
@@ -221,18 +220,18 @@ mod tests {
     #[test]
     fn long_work_takes_no_longer_to_compute() {
         let ticks = Detours::periodic(Time::from_ps(1_000), Time::from_ps(1), true).unwrap();
-        // 10^15 ps of work at 999 ps of work per cycle, beginning right after a detour.
+        // 10^15 ps of work at 999 ps of work per cycle, started right after a detour.
         let done = ticks.done(Time::from_ps(1), Time::ZERO, Time::from_ps(999_000_000_000_000));
         assert_eq!(done.ps(), 999_999_999_999_999);
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a share of time")]
     #[test]
-    fn random_detours_take_the_share_of_time_that_they_should() {
+    fn random_detours_take_the_expected_fraction_of_time() {
         let (us, tick) =
             (Time::from_ps(1_000_000), Distribution::parse("exponential(1 us)").unwrap());
         let detours = Detours::random(us.times(4), &tick, false).unwrap();
-        // Busy as an M/G/infinity queue: free with chance exp(-1/4) = 0.7788. Sigma of the mean gap is 0.8 %.
+        // Busy as an M/G/infinity queue: free with probability exp(-1/4) = 0.7788. Sigma of the mean gap is 0.8 %.
         let free = detours.free.ps() as f64 / detours.cycle.ps() as f64;
         assert!((free - 0.7788).abs() < 0.01, "{free}");
         let mean = detours.cycle.ps() as f64 / f64::from(RANDOM);
@@ -241,15 +240,15 @@ mod tests {
     }
 
     #[test]
-    fn detours_that_leave_no_time_are_refused() {
+    fn detours_that_leave_no_time_are_rejected() {
         let ps = Time::from_ps;
-        let says = |result: Result<Detours, NoiseError>| result.unwrap_err().to_string();
-        let whole = Detours::periodic(ps(5), ps(5), false);
-        assert_eq!(says(whole), "detours of 5 ps in a cycle of 5 ps leave no time to work");
+        let error = |result: Result<Detours, NoiseError>| result.unwrap_err().to_string();
+        let full = Detours::periodic(ps(5), ps(5), false);
+        assert_eq!(error(full), "detours of 5 ps leave no time for work in a cycle of 5 ps");
         let both = Detours::trace(ps(6), &[(ps(0), ps(3)), (ps(3), ps(3))], false);
-        assert_eq!(says(both), "detours of 6 ps in a cycle of 6 ps leave no time to work");
-        assert!(says(Detours::periodic(ps(0), ps(0), false)).contains("no time to work"));
+        assert_eq!(error(both), "detours of 6 ps leave no time for work in a cycle of 6 ps");
+        assert!(error(Detours::periodic(ps(0), ps(0), false)).contains("no time for work"));
         let late = Detours::trace(ps(6), &[(ps(7), ps(1))], false);
-        assert_eq!(says(late), "a detour starts at 7 ps, after the cycle of 6 ps has ended");
+        assert_eq!(error(late), "a detour starts at 7 ps, after the cycle of 6 ps has ended");
     }
 }

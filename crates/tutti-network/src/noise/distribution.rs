@@ -1,4 +1,4 @@
-//! How long a disturbance lasts: distributions, drawn from 64 random bits each.
+//! Distributions of durations, drawn from 64 random bits each.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use super::text::{self, Call};
 use tutti_units::Time;
 use tutti_units::random::{scale, unit};
 
-/// How long a disturbance lasts.
+/// A distribution of durations.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Distribution {
-    /// No disturbance.
+    /// Always zero.
     #[default]
     None,
-    /// Always this long.
+    /// A constant.
     Fixed(Time),
-    /// Any picosecond from the first to the second, both included, each as likely.
+    /// Uniform on the picoseconds from the first to the second, inclusive.
     Uniform(Time, Time),
     /// Exponential with this mean, rounded to the nearest picosecond; at most 36.8 times the mean.
     Exponential(Time),
-    /// Normal with this mean and standard deviation, of which only what is not negative is drawn.
+    /// Normal with this mean and standard deviation, truncated at zero.
     Normal(Time, Time),
     /// Lognormal: this median, and the standard deviation of the logarithm.
     Lognormal(Time, f64),
-    /// Pareto, a heavy tail: longer than t with chance (least / t)^shape, and never longer than `most`.
+    /// Pareto, heavy-tailed: longer than t with probability (least / t)^shape, at most `most`.
     Pareto {
-        /// The shortest time.
+        /// The minimum.
         least: Time,
-        /// How fast the tail falls off; at 1 and below an unbounded tail has no mean.
+        /// The tail exponent; at 1 and below an unbounded tail has no mean.
         shape: f64,
-        /// Longer times are not drawn.
+        /// The maximum.
         most: Time,
     },
-    /// One of these samples, each as likely: a measured distribution.
+    /// One of these samples with equal probability: an empirical distribution.
     Recorded(Arc<[Time]>),
-    /// One of these parts, each with its own chance; nothing where they leave a rest.
+    /// A mixture of these components; zero with the remaining probability.
     Mixture(Arc<[Part]>),
 }
 
-/// A part of a mixture.
+/// A component of a mixture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// How likely it is.
+    /// Its probability.
     pub chance: f64,
-    /// What it draws.
+    /// Its distribution.
     pub distribution: Distribution,
 }
 
@@ -65,7 +65,7 @@ impl Distribution {
     /// Lognormal with this median.
     ///
     /// # Errors
-    /// When `sigma` is negative or no number.
+    /// When `sigma` is negative or not finite.
     pub fn lognormal(median: Time, sigma: f64) -> Result<Distribution, NoiseError> {
         if sigma.is_finite() && sigma >= 0.0 {
             return Ok(Distribution::Lognormal(median, sigma));
@@ -86,11 +86,7 @@ impl Distribution {
         }
         if least == Time::ZERO {
             let (text, number) = (chosen.to_string(), least.to_string());
-            return Err(NoiseError::Number {
-                text,
-                number,
-                expected: "a shortest time above zero",
-            });
+            return Err(NoiseError::Number { text, number, expected: "a minimum above zero" });
         }
         if least > most {
             let text = chosen.to_string();
@@ -102,7 +98,7 @@ impl Distribution {
     /// Draws from a list of samples.
     ///
     /// # Errors
-    /// When there are none.
+    /// When the list is empty.
     pub fn recorded(samples: &[Time]) -> Result<Distribution, NoiseError> {
         if samples.is_empty() {
             return Err(NoiseError::NoSamples);
@@ -113,7 +109,7 @@ impl Distribution {
     /// Draws from one of several distributions.
     ///
     /// # Errors
-    /// When there are none, a chance is not between 0 and 1, or they come to more than 1.
+    /// When the list is empty, a probability is not between 0 and 1, or they sum to more than 1.
     pub fn mixture(parts: Vec<Part>) -> Result<Distribution, NoiseError> {
         if parts.is_empty() {
             return Err(NoiseError::NoParts);
@@ -121,7 +117,7 @@ impl Distribution {
         let text = || Distribution::Mixture(parts.clone().into()).to_string();
         if let Some(part) = parts.iter().find(|part| !(0.0..=1.0).contains(&part.chance)) {
             let (text, number) = (text(), part.chance.to_string());
-            return Err(NoiseError::Number { text, number, expected: "a chance from 0 to 1" });
+            return Err(NoiseError::Number { text, number, expected: "a probability from 0 to 1" });
         }
         let total: f64 = parts.iter().map(|part| part.chance).sum();
         if total > 1.0 + ROUNDING {
@@ -129,7 +125,7 @@ impl Distribution {
             return Err(NoiseError::Number {
                 text,
                 number,
-                expected: "chances of at most 1 in all",
+                expected: "probabilities that sum to at most 1",
             });
         }
         Ok(Distribution::Mixture(parts.into()))
@@ -139,14 +135,16 @@ impl Distribution {
     /// `mixture(0.01 exponential(10 us))`.
     ///
     /// # Errors
-    /// When the text is no distribution, or a time or number in it cannot be read.
+    /// When the text is not a distribution, or an argument is invalid.
     pub fn parse(text: &str) -> Result<Distribution, NoiseError> {
         let call = text::split(text)?;
         match call.name {
-            "none" => call.exactly::<0>("none at all").map(|[]| Distribution::None),
-            "fixed" => call.time(call.exactly::<1>("one, the time")?[0]).map(Distribution::Fixed),
+            "none" => call.exactly::<0>("no arguments").map(|[]| Distribution::None),
+            "fixed" => {
+                call.time(call.exactly::<1>("one, the duration")?[0]).map(Distribution::Fixed)
+            }
             "uniform" => {
-                let [low, high] = call.exactly("two, the least and the most")?;
+                let [low, high] = call.exactly("two, the minimum and the maximum")?;
                 Distribution::uniform(call.time(low)?, call.time(high)?)
             }
             "exponential" => {
@@ -158,7 +156,7 @@ impl Distribution {
             }
             "lognormal" => {
                 let [median, sigma] =
-                    call.exactly("two, the median and the deviation of the logarithm")?;
+                    call.exactly("two, the median and the standard deviation of the logarithm")?;
                 Distribution::lognormal(call.time(median)?, call.number(sigma)?)
             }
             "pareto" => Self::parse_pareto(&call),
@@ -179,7 +177,7 @@ impl Distribution {
             [least, shape, most] => {
                 Distribution::pareto(call.time(least)?, call.number(shape)?, call.time(most)?)
             }
-            _ => Err(call.wrong_count("the least, the shape, and the most if there is one")),
+            _ => Err(call.wrong_count("the minimum, the shape, and optionally the maximum")),
         }
     }
 
@@ -203,7 +201,7 @@ impl Distribution {
         }
     }
 
-    /// The draw that 64 random bits stand for.
+    /// Maps 64 random bits to a draw.
     #[must_use]
     pub fn draw(&self, bits: u64) -> Time {
         match self {
@@ -227,31 +225,31 @@ impl Distribution {
     }
 }
 
-/// Decimal chances that make up one come to so much more or less in binary.
+/// Tolerance for the sum of decimal probabilities in binary.
 const ROUNDING: f64 = 1e-9;
 
-/// A chance as a share of 2^64: all of it from one on, or as good as one.
+/// A probability as a fraction of 2^64; probabilities within the tolerance of one map to 2^64.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a chance is between 0 and 1"
+    reason = "a probability is between 0 and 1"
 )]
 fn share(chance: f64) -> u128 {
     if chance >= 1.0 - ROUNDING { 1 << 64 } else { libm::round(chance * 2.0_f64.powi(64)) as u128 }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "draws are as exact as a float is")]
+#[expect(clippy::cast_precision_loss, reason = "draws have the precision of a float")]
 fn real(time: Time) -> f64 {
     time.ps() as f64
 }
 
-/// Of the normal deviates above -mean / deviation, the one that a share u of them exceeds.
+/// The truncated normal deviate that a fraction u exceeds.
 fn normal(mean: Time, deviation: Time, bits: u64) -> Time {
     if deviation == Time::ZERO {
         return mean;
     }
     let drawn_from = normal_below(real(mean) / real(deviation));
-    // u = 1 is the lower bound itself, where the quantile of a sure thing would be infinite.
+    // u = 1 is the lower bound, where the quantile would be infinite.
     let exceeded = (unit(bits) * drawn_from).min(1.0 - f64::EPSILON);
     picoseconds(real(mean) - real(deviation) * normal_quantile(exceeded))
 }
@@ -267,7 +265,7 @@ fn pareto(least: Time, shape: f64, most: Time, bits: u64) -> Time {
     picoseconds(real(least) * libm::pow(exceeded, -1.0 / shape)).min(most)
 }
 
-/// The part that the bits fall into; where they fall within it are the bits for its draw.
+/// Selects the component by the bits; the position within it supplies the bits for its draw.
 fn one_of(parts: &[Part], bits: u64) -> Time {
     let (mut chance, mut start) = (0.0, 0_u128);
     for part in parts {

@@ -1,47 +1,47 @@
-//! Why a text is no distribution, or times are no detours.
+//! Errors of distributions and detours.
 
 use tutti_units::{Time, UnitError};
 
-/// Why there is no such disturbance.
+/// Why noise is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "NoiseError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum NoiseError {
     /// Neither a name nor `name(arguments)`.
-    #[error("`{text}` is no distribution: expected one of {}", FORMS)]
+    #[error("`{text}` is not a distribution: expected one of {}", FORMS)]
     Malformed { text: String },
     /// No distribution has that name.
-    #[error("there is no distribution `{name}`: expected one of {}", FORMS)]
+    #[error("unknown distribution `{name}`: expected one of {}", FORMS)]
     Unknown { name: String },
     /// Too few or too many arguments.
     #[error("`{text}` has {given} arguments: expected {expected}")]
     Arguments { text: String, given: usize, expected: &'static str },
-    /// An argument that is no time.
+    /// An argument that is not a time.
     #[error("`{text}`: {problem}")]
     Value { text: String, problem: UnitError },
-    /// An argument that is no number, or one out of its range.
-    #[error("`{text}`: `{number}` is refused: expected {expected}")]
+    /// An argument that is not a number, or is out of range.
+    #[error("`{text}`: invalid argument `{number}`: expected {expected}")]
     Number { text: String, number: String, expected: &'static str },
-    /// A distribution whose bounds are the wrong way round.
-    #[error("`{text}` begins after it ends: {low} is more than {high}")]
+    /// A distribution with swapped bounds.
+    #[error("the bounds of `{text}` are swapped: {low} is more than {high}")]
     Inverted { text: String, low: Time, high: Time },
     /// A recorded distribution without samples.
-    #[error("a recorded distribution has at least one sample")]
+    #[error("a recorded distribution has no samples: expected at least one")]
     NoSamples,
-    /// A mixture of nothing.
-    #[error("a mixture has at least one part")]
+    /// A mixture without components.
+    #[error("a mixture has no components: expected at least one")]
     NoParts,
-    /// Detours that leave their rank no time.
-    #[error("detours of {lost} in a cycle of {cycle} leave no time to work")]
+    /// Detours that fill their cycle.
+    #[error("detours of {lost} leave no time for work in a cycle of {cycle}")]
     NoTimeToWork { lost: Time, cycle: Time },
     /// A detour that starts after the end of its cycle.
     #[error("a detour starts at {start}, after the cycle of {cycle} has ended")]
     OutsideCycle { start: Time, cycle: Time },
-    /// Traffic that takes all of a link, or less than none.
-    #[error("a load of {load} is refused: expected a share of the link's rate, from 0 to below 1")]
+    /// A background load out of range.
+    #[error("invalid load {load}: expected a fraction of the link's rate, at least 0 and below 1")]
     Load { load: String },
-    /// Neither one load nor one for each kind of link.
-    #[error("{given} loads are given: expected one, or one for each of the {kinds} kinds of links")]
+    /// Neither one load nor one per kind of link.
+    #[error("{given} loads are given: expected one, or one per kind of link ({kinds})")]
     Loads { given: usize, kinds: usize },
 }
 

@@ -2,7 +2,7 @@
 
 use tutti_units::Time;
 
-/// So many picoseconds to the nearest, not below zero, saturating.
+/// Rounds to picoseconds, clamped to [0, maximum].
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -12,12 +12,12 @@ pub(super) fn picoseconds(real: f64) -> Time {
     Time::from_ps(libm::round(real.max(0.0)) as u64)
 }
 
-/// The chance that a standard normal deviate is below `z`.
+/// The probability that a standard normal deviate is below `z`.
 pub(super) fn normal_below(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
-/// The standard normal deviate that a share `p` of all lies below; p in (0, 1). Wichura's AS 241
+/// The quantile of the standard normal distribution at p in (0, 1). Wichura's AS 241
 /// ("The percentage points of the normal distribution", 1988), to about 1 part in 10^16.
 pub(super) fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;

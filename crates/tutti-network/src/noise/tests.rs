@@ -1,4 +1,4 @@
-//! The generator against published values, draws against their distributions, texts both ways.
+//! The generator against published values, draws against their distributions, text round trips.
 
 use super::normal::normal_quantile;
 use super::*;
@@ -20,8 +20,8 @@ fn mean(draws: &[u64]) -> f64 {
 }
 
 #[test]
-fn a_seed_means_the_same_draws_for_ever() {
-    // Computed apart from this code, in Python: Philox by its paper, then floor(bits x 2 000 001 / 2^64),
+fn draws_of_a_seed_never_change() {
+    // Computed independently in Python: Philox by its paper, then floor(bits x 2 000 001 / 2^64),
     // -ln(u) x 500 000 and floor(bits x 4 / 2^64) for counters (0,5,0,0), (1,5,7,0) and (2,5,7,1).
     let noise = |seed| Noise {
         seed,
@@ -81,8 +81,8 @@ fn uniform_draws_reach_both_ends() {
     let small = Distribution::uniform(Time::from_ps(3), Time::from_ps(5)).unwrap();
     assert_eq!(small.draw(0), Time::from_ps(3));
     assert_eq!(small.draw(u64::MAX), Time::from_ps(5));
-    let whole = Distribution::uniform(Time::ZERO, Time::MAX).unwrap();
-    assert_eq!(whole.draw(u64::MAX), Time::MAX);
+    let full = Distribution::uniform(Time::ZERO, Time::MAX).unwrap();
+    assert_eq!(full.draw(u64::MAX), Time::MAX);
 }
 
 #[test]
@@ -150,51 +150,57 @@ fn distributions_read_back_what_they_print() {
 }
 
 #[test]
-fn what_is_no_distribution_is_refused_with_a_reason() {
-    let says = |text: &str| Distribution::parse(text).unwrap_err().to_string();
-    assert!(says("").starts_with("`` is no distribution: expected one of none, fixed(1 us)"));
-    assert!(says("1 us").starts_with("`1 us` is no distribution"));
-    assert!(says("500").starts_with("`500` is no distribution"));
-    assert!(says("fixed(1 us").starts_with("`fixed(1 us` is no distribution"));
-    assert!(says("fixed(fixed(1 us))").contains("is no distribution"));
-    assert!(says("gamma(1 us)").starts_with("there is no distribution `gamma`"));
-    assert!(says("gamma").starts_with("there is no distribution `gamma`"));
-    assert_eq!(says("fixed"), "`fixed` has 0 arguments: expected one, the time");
+fn invalid_distributions_are_rejected_with_a_reason() {
+    let error = |text: &str| Distribution::parse(text).unwrap_err().to_string();
+    assert!(error("").starts_with("`` is not a distribution: expected one of none, fixed(1 us)"));
+    assert!(error("1 us").starts_with("`1 us` is not a distribution"));
+    assert!(error("500").starts_with("`500` is not a distribution"));
+    assert!(error("fixed(1 us").starts_with("`fixed(1 us` is not a distribution"));
+    assert!(error("fixed(fixed(1 us))").contains("is not a distribution"));
+    assert!(error("gamma(1 us)").starts_with("unknown distribution `gamma`"));
+    assert!(error("gamma").starts_with("unknown distribution `gamma`"));
+    assert_eq!(error("fixed"), "`fixed` has 0 arguments: expected one, the duration");
     assert_eq!(
-        says("uniform(1 us)"),
-        "`uniform(1 us)` has 1 arguments: expected two, the least and the most"
+        error("uniform(1 us)"),
+        "`uniform(1 us)` has 1 arguments: expected two, the minimum and the maximum"
     );
-    assert_eq!(says("none(1 us)"), "`none(1 us)` has 1 arguments: expected none at all");
+    assert_eq!(error("none(1 us)"), "`none(1 us)` has 1 arguments: expected no arguments");
     assert_eq!(
-        says("uniform(2 us, 1 us)"),
-        "`uniform(2 us, 1 us)` begins after it ends: 2 us is more than 1 us"
+        error("uniform(2 us, 1 us)"),
+        "the bounds of `uniform(2 us, 1 us)` are swapped: 2 us is more than 1 us"
     );
-    assert!(says("fixed(1)").contains("`1` has no unit"));
-    assert!(says("exponential(-1 us)").contains("is negative"));
-    assert!(says("recorded(1 us, , 2 us)").contains("is not a time"));
-    assert_eq!(says("recorded()"), "a recorded distribution has at least one sample");
+    assert!(error("fixed(1)").contains("`1` has no unit"));
+    assert!(error("exponential(-1 us)").contains("is negative"));
+    assert!(error("recorded(1 us, , 2 us)").contains("is not a time"));
     assert_eq!(
-        says("lognormal(1 us, -1)"),
-        "`lognormal(1 us, -1)`: `-1` is refused: expected zero or more"
+        error("recorded()"),
+        "a recorded distribution has no samples: expected at least one"
     );
-    assert!(says("lognormal(1 us, 1 us)").contains("expected a number without a unit"));
-    assert!(says("lognormal(1 us, NaN)").contains("`NaN` is refused"));
-    assert!(says("pareto(1 us, 0)").contains("expected a shape above zero"));
-    assert!(says("pareto(0 us, 1)").contains("expected a shortest time above zero"));
-    assert!(says("pareto(1 us, 1, 1 ns)").contains("1 us is more than 1 ns"));
-    assert!(says("pareto(1 us)").contains("has 1 arguments: expected the least, the shape"));
-    assert_eq!(says("mixture()"), "a mixture has at least one part");
-    assert!(says("mixture(0.6 fixed(1 s), 0.5 none)").contains("chances of at most 1 in all"));
+    assert_eq!(
+        error("lognormal(1 us, -1)"),
+        "`lognormal(1 us, -1)`: invalid argument `-1`: expected zero or more"
+    );
+    assert!(error("lognormal(1 us, 1 us)").contains("expected a number without a unit"));
+    assert!(error("lognormal(1 us, NaN)").contains("invalid argument `NaN`"));
+    assert!(error("pareto(1 us, 0)").contains("expected a shape above zero"));
+    assert!(error("pareto(0 us, 1)").contains("expected a minimum above zero"));
+    assert!(error("pareto(1 us, 1, 1 ns)").contains("1 us is more than 1 ns"));
+    assert!(error("pareto(1 us)").contains("has 1 arguments: expected the minimum, the shape"));
+    assert_eq!(error("mixture()"), "a mixture has no components: expected at least one");
     assert!(
-        says("mixture(2 fixed(1 s))").contains("`2` is refused: expected a chance from 0 to 1")
+        error("mixture(0.6 fixed(1 s), 0.5 none)").contains("probabilities that sum to at most 1")
     );
-    assert!(says("mixture(0.5)").starts_with("`` is no distribution"));
-    assert!(says("mixture(fixed(1 s))").contains("expected a number without a unit"));
-    assert!(says("mixture(0.1 fixed(1 s)").contains("is no distribution"));
+    assert!(
+        error("mixture(2 fixed(1 s))")
+            .contains("invalid argument `2`: expected a probability from 0 to 1")
+    );
+    assert!(error("mixture(0.5)").starts_with("`` is not a distribution"));
+    assert!(error("mixture(fixed(1 s))").contains("expected a number without a unit"));
+    assert!(error("mixture(0.1 fixed(1 s)").contains("is not a distribution"));
 }
 
 #[test]
-fn silence_is_known_as_such() {
+fn distributions_without_noise_are_detected() {
     let silent =
         ["none", "fixed(0 ns)", "uniform(0 ns, 0 ns)", "exponential(0 s)", "recorded(0 s)"];
     assert!(silent.iter().all(|text| parse(text).is_none()));
@@ -211,7 +217,7 @@ fn silence_is_known_as_such() {
 
 #[test]
 fn normal_deviates_are_the_published_ones() {
-    // The check values of AS 241, and the quantile far out that statistics.NormalDist gives in Python.
+    // The check values of AS 241, and a quantile in the far tail from Python's statistics.NormalDist.
     for (p, z) in [
         (0.25, -0.674_489_750_196_081_7),
         (0.001, -3.090_232_306_167_813),
@@ -224,10 +230,10 @@ fn normal_deviates_are_the_published_ones() {
 
 #[test]
 fn skewed_and_heavy_draws_are_exact_at_known_points() {
-    // u = 1/2 is the median; all bits set (u = 1) the shortest time.
+    // u = 1/2 is the median; all bits set (u = 1) is the minimum.
     let half = (1 << 63) - 1;
     assert_eq!(parse("lognormal(1 us, 0.5)").draw(half), Time::from_ps(1_000_000));
-    // Phi(1) of a standard normal deviate: exp(0.5) and, with all below zero left out, see below.
+    // Phi(1) of a standard normal deviate: exp(0.5); truncated at zero, see below.
     let above = 0.158_655_253_931_457_05_f64 * 2.0_f64.powi(64);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^64")]
     let one_sigma = above as u64;
@@ -246,15 +252,15 @@ fn skewed_and_heavy_draws_are_exact_at_known_points() {
 }
 
 #[test]
-fn truncated_normal_draws_have_their_mean_and_none_is_negative() {
-    // Mean of a normal deviate above -1: phi(1) / Phi(1) = 0.2875999709 sigma more than the mean, sigma of
+fn truncated_normal_draws_have_the_expected_mean() {
+    // Mean of a normal deviate above -1: phi(1) / Phi(1) = 0.2875999709 sigma above the mean, sigma of
     // what is left 0.79357; five sigma of the mean of 100 000.
     let draws = draws(42, "normal(1 us, 1 us)");
     assert!((mean(&draws) - 1_287_600.0).abs() < 5.0 * 793_570.0 / 316.2, "mean {}", mean(&draws));
 }
 
 #[test]
-fn heavy_tails_fall_off_as_they_should() {
+fn heavy_tails_have_the_expected_weight() {
     // P(draw > 10 us) = 10^-1.5 = 0.03162; sigma of the share 0.000553; five.
     let draws = draws(42, "pareto(1 us, 1.5)");
     let tail = draws.iter().filter(|&&draw| draw > 10_000_000).count();
@@ -263,7 +269,7 @@ fn heavy_tails_fall_off_as_they_should() {
 }
 
 #[test]
-fn mixtures_draw_from_their_parts_as_often_as_said() {
+fn mixtures_draw_components_with_their_probabilities() {
     let draws = draws(42, "mixture(0.01 uniform(1 us, 2 us), 0.2 fixed(5 ns))");
     let rare: Vec<u64> = draws.iter().copied().filter(|&draw| draw >= 1_000_000).collect();
     // Binomial: sigma sqrt(100 000 x 0.01 x 0.99) = 31.5 and 126.5; five of each.
@@ -271,19 +277,19 @@ fn mixtures_draw_from_their_parts_as_often_as_said() {
     let often = draws.iter().filter(|&&draw| draw == 5_000).count();
     assert!(often.abs_diff(20_000) < 633, "{often} frequent ones");
     assert_eq!(draws.iter().filter(|&&draw| draw == 0).count(), 100_000 - often - rare.len());
-    // What is drawn within a part fills its range: mean 1.5 us, sigma 289 ns / sqrt(1000).
+    // Draws within a component fill its range: mean 1.5 us, sigma 289 ns / sqrt(1000).
     assert!((mean(&rare) - 1.5e6).abs() < 5.0 * 9_130.0, "mean {}", mean(&rare));
 }
 
 #[test]
-fn certain_parts_leave_no_rest() {
+fn components_of_probability_one_leave_no_remainder() {
     let certain = parse("mixture(0.1 fixed(1 ps), 0.2 fixed(2 ps), 0.7 fixed(3 ps))");
     assert_eq!(certain.draw(0), Time::from_ps(1));
     assert_eq!(certain.draw(u64::MAX), Time::from_ps(3));
 }
 
 #[test]
-fn each_rank_has_its_own_place_in_the_cycle_unless_all_share_one() {
+fn ranks_have_random_phases_unless_aligned() {
     let detours = |aligned| {
         let (second, tick) = (Time::from_ps(1 << 40), Time::from_ps(1 << 39));
         Detours::periodic(second, tick, aligned).unwrap()

@@ -5,7 +5,7 @@ use super::distribution::{Distribution, Part};
 use super::error::NoiseError;
 use tutti_units::Time;
 
-/// A name and what stands in its parentheses.
+/// A name and its arguments.
 pub(super) struct Call<'a> {
     text: &'a str,
     pub(super) name: &'a str,
@@ -17,7 +17,7 @@ pub(super) fn split(text: &str) -> Result<Call<'_>, NoiseError> {
     let text = text.trim();
     let malformed = || NoiseError::Malformed { text: text.to_owned() };
     let Some((name, rest)) = text.split_once('(') else {
-        // A time on its own is a likely slip for `fixed(..)`.
+        // A bare time is probably meant as `fixed(..)`.
         let first = |first: char| first.is_ascii_digit() || first == '-';
         let plain = !text.is_empty() && !text.contains([')', ',', ' ']) && !text.starts_with(first);
         let bare = Call { text, name: text, arguments: Vec::new() };
@@ -32,7 +32,7 @@ pub(super) fn split(text: &str) -> Result<Call<'_>, NoiseError> {
     Ok(Call { text, name, arguments })
 }
 
-/// The parts between the commas that stand in no parentheses.
+/// Splits at the commas outside parentheses.
 fn top_level(text: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let separates = move |letter: char| {
@@ -72,7 +72,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The parts of a mixture: a chance and a distribution each.
+    /// The components of a mixture: a probability and a distribution each.
     pub(super) fn parts(&self) -> Result<Vec<Part>, NoiseError> {
         let part = |argument: &&str| {
             let (chance, distribution) = argument.split_once(' ').unwrap_or((argument, ""));

@@ -1,20 +1,20 @@
-//! The packets under way, and what happens to them from one event to the next.
+//! The packets in flight and the event loop.
 
 mod source;
 
 use std::ops::ControlFlow;
 
-use super::ahead::{self, Ahead};
-use super::lines::Lines;
+use super::active::ActiveLinks;
+use super::buffers::Buffers;
+use super::injection::InjectionQueues;
 use super::links::{Link, LinkUse, Links};
 use super::outbox::Outbox;
 use super::pieces::{Message, Packet, Stage};
+use super::prefetch::{self, Prefetcher};
 use super::queue::EventQueue;
-use super::rooms::Rooms;
+use super::routing::{HeadPosition, PacketRouting, Traveller, along};
 use super::slab::Slab;
-use super::stirred::Stirred;
 use super::waiting::{Input, Neighbour, Queues};
-use super::ways::{HeadPosition, Traveller, Ways, along};
 use super::{Ends, NONE, Packets};
 use crate::{BackgroundFlow, Carried, Carrier, Cursor, Serialization, Supply, Ticket};
 use tutti_units::ids::{RankId, VertexId};
@@ -22,18 +22,18 @@ use tutti_units::{Bytes, Time};
 
 #[derive(Clone, Copy)]
 enum Event {
-    /// The first byte of a message that was posted is at its source's port.
+    /// The first byte of a posted message is at its source's port.
     Enter(u32),
-    /// The first byte of the first message in line for a link is at its source's port.
+    /// The first byte of the first message queued for a link is at its source's port.
     Due(u32),
-    /// A packet's head is at the end of a link after which another one comes; how many it has crossed, and in
-    /// which round of its time it set off.
+    /// A packet's head is at the end of a link that is not its last: the packet, the number of links crossed,
+    /// and the round in which it started.
     Arrive(u32, u16, u8),
-    /// Somebody who waits for a link may start.
+    /// A packet that waits for a link may start.
     Wake(u32),
-    /// All of a message is at its destination.
+    /// A message has arrived completely.
     Deliver(u32),
-    /// A flow of others sends its next message.
+    /// A background flow sends its next message.
     Traffic(u32),
 }
 
@@ -45,51 +45,51 @@ impl Event {
     }
 }
 
-/// The ticket of messages that nobody waits for.
-const NOBODYS: Ticket = Ticket(u32::MAX);
+/// The ticket of background messages.
+const BACKGROUND: Ticket = Ticket(u32::MAX);
 
-/// The most that there ever was at once of what a run has to remember.
+/// Peak numbers of messages and packets stored during a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UnderWay {
-    /// Messages that waited at their sources, or were still to come there, as far as there was a note of
-    /// each; and one for each step that messages without such a note belonged to.
+pub struct InFlight {
+    /// Messages stored at their sources before injection, plus one entry per step of offered messages that
+    /// are not stored.
     pub posted: usize,
-    /// Messages of which packets were on their way.
+    /// Messages with packets in flight.
     pub messages: usize,
-    /// Packets that had not begun to cross their last link.
+    /// Packets that had not started to cross their last link.
     pub packets: usize,
 }
 
 /// Packets on the links of a graph: the state of a run.
 pub struct PacketNetwork<'a> {
-    ways: Ways<'a>,
+    routing: PacketRouting<'a>,
     packets: Packets,
-    /// What the sender's model charges for bytes: its port hands them over no faster.
+    /// The sender's serialization: its port injects no faster.
     included: Serialization,
-    /// What the receiver's model charges for them, where its port stands before the receiver.
+    /// The receiver's serialization, if it has an ejection port.
     takes: Option<Serialization>,
     events: EventQueue<Event>,
     links: Links,
-    rooms: Rooms,
+    buffers: Buffers,
     queues: Queues,
     outbox: Outbox,
-    lines: Lines,
-    /// Links whose first message in line enters before any link is served.
+    injection: InjectionQueues,
+    /// Links whose first queued message enters before any link is served.
     due: Vec<u32>,
     /// Messages sent so far.
     serial: u64,
-    /// How often links were served at the present time.
+    /// The round of link service at the current time.
     round: u32,
-    /// By packet, the rounds that do not fit into its event.
+    /// Per packet, rounds that do not fit into its event.
     late_rounds: Vec<u32>,
     messages: Slab<Message>,
-    under_way: Slab<Packet>,
-    /// By the same places, what packets have chosen; nobody, where they do not choose.
+    in_flight: Slab<Packet>,
+    /// Per packet, its routing state; empty unless packets choose their routes.
     chosen: Vec<Traveller>,
-    /// Links to serve when all events of the present time have happened.
-    stirred: Stirred,
-    ahead: Ahead,
-    /// Traffic of others: each flow, and how many messages it still has to send.
+    /// Links to serve after all events of the current time.
+    active: ActiveLinks,
+    prefetch: Prefetcher,
+    /// Background flows, each with the number of messages still to send.
     background: Vec<BackgroundFlow>,
     /// Bytes of a full packet on the wire.
     full: u64,
@@ -98,37 +98,37 @@ pub struct PacketNetwork<'a> {
 impl<'a> PacketNetwork<'a> {
     /// An empty network.
     #[must_use]
-    pub fn new(ways: Ways<'a>, packets: Packets, ends: Ends) -> PacketNetwork<'a> {
+    pub fn new(routing: PacketRouting<'a>, packets: Packets, ends: Ends) -> PacketNetwork<'a> {
         let takes = if packets.ejection.is_none() { ends.takes } else { None };
         let ejection = packets.ejection.or(takes.map(Serialization::per_byte));
         let packets = Packets { ejection, ..packets };
-        let links = Links::new(ways.topology(), &packets);
+        let links = Links::new(routing.topology(), &packets);
         PacketNetwork {
-            ways,
+            routing,
             packets,
             included: ends.hands_over,
             takes,
             events: EventQueue::new(),
             outbox: Outbox::new(links.all.len()),
-            lines: source::lines(&ways, &links),
+            injection: source::injection(&routing, &links),
             due: Vec::new(),
             serial: 0,
             round: 0,
             late_rounds: Vec::new(),
-            rooms: Rooms::new(links.all.len()),
-            stirred: Stirred::none_of(links.all.len()),
+            buffers: Buffers::new(links.all.len()),
+            active: ActiveLinks::new(links.all.len()),
             links,
             queues: Queues::new(),
             messages: Slab::new(),
-            under_way: Slab::new(),
+            in_flight: Slab::new(),
             chosen: Vec::new(),
             background: Vec::new(),
-            ahead: Ahead::new(),
+            prefetch: Prefetcher::new(),
             full: (packets.size + packets.header).0,
         }
     }
 
-    /// The same network with messages of others on it.
+    /// Adds background traffic.
     #[must_use]
     pub fn with_background(mut self, flows: &[BackgroundFlow]) -> PacketNetwork<'a> {
         for (index, flow) in (0..).zip(flows) {
@@ -138,31 +138,31 @@ impl<'a> PacketNetwork<'a> {
         self
     }
 
-    /// What each link of the graph did, by link id.
+    /// The utilisation of each link of the graph, by link id.
     pub fn link_use(&self) -> impl ExactSizeIterator<Item = LinkUse> + '_ {
         self.links.all[..self.links.count].iter().map(|link| link.usage)
     }
 
-    /// The most that was under way at once.
+    /// Peak numbers of messages and packets.
     #[must_use]
-    pub fn most_under_way(&self) -> UnderWay {
-        UnderWay {
-            posted: self.outbox.most() + self.lines.most(),
+    pub fn peak_in_flight(&self) -> InFlight {
+        InFlight {
+            posted: self.outbox.most() + self.injection.most(),
             messages: self.messages.most(),
-            packets: self.under_way.most(),
+            packets: self.in_flight.most(),
         }
     }
 
-    /// A packet that has crossed so many links waits for its next.
+    /// Queues a packet that has crossed `crossed` links for its next link.
     #[inline]
     fn arrive(&mut self, id: u32, crossed: u16, round: u8, supply: &mut dyn Supply) {
-        let Packet { message, destination, stage, bytes, .. } = self.under_way[id];
+        let Packet { message, destination, stage, bytes, .. } = self.in_flight[id];
         let [over, mut link] = stage.links();
         let input = Input { link: over, class: crossed };
         if link == NONE {
             link = self.next_link(id, (self.messages[message].source, destination), input);
         }
-        if self.lines.is_due(link, self.events.now()) {
+        if self.injection.is_due(link, self.events.now()) {
             self.enter_before(link, (id, over, round), supply);
         }
         self.links[link].backlog += u64::from(bytes);
@@ -172,15 +172,15 @@ impl<'a> PacketNetwork<'a> {
     #[inline]
     fn put(&mut self, link: u32, id: u32, input: Input, first: bool) {
         match self.queues.put(&mut self.links[link].waiting, input, id, first) {
-            Neighbour::Behind(other) => self.under_way[other].next = id,
-            Neighbour::Before(other) => self.under_way[id].next = other,
-            Neighbour::Nobody => {}
+            Neighbour::Behind(other) => self.in_flight[other].next = id,
+            Neighbour::Before(other) => self.in_flight[id].next = other,
+            Neighbour::Alone => {}
         }
-        self.stirred.put(link);
-        self.ahead.note(link);
+        self.active.insert(link);
+        self.prefetch.note(link);
     }
 
-    /// Over which link a packet from one rank to another goes on from the end of the one that it came over.
+    /// The next link of a packet at the end of its input link.
     #[inline]
     fn next_link(&mut self, id: u32, pair: (RankId, RankId), input: Input) -> u32 {
         let (source, destination) = pair;
@@ -201,20 +201,20 @@ impl<'a> PacketNetwork<'a> {
         };
         let place =
             HeadPosition { at: VertexId(at), hops, links: &self.links, now: self.events.now() };
-        match self.ways {
-            Ways::Routed(routes) => along(routes, pair, &place),
-            Ways::Chosen { .. } => {
-                let serial = || self.messages[self.under_way[id].message].serial;
-                self.ways.next(&mut self.chosen[id as usize], &place, serial)
+        match self.routing {
+            PacketRouting::Routed(routes) => along(routes, pair, &place),
+            PacketRouting::PerPacket { .. } => {
+                let serial = || self.messages[self.in_flight[id].message].serial;
+                self.routing.next(&mut self.chosen[id as usize], &place, serial)
             }
         }
     }
 
-    /// The same while it is still on its way there, where it has no choice: nobody has to wait then for what
-    /// is looked up.
+    /// As [`PacketNetwork::next_link`], ahead of the arrival, if the route is fixed; this hides the latency of
+    /// the table lookup.
     #[inline]
-    fn foresee(&mut self, id: u32, packet: &Packet, input: Input) -> u32 {
-        let Ways::Routed(routes) = self.ways else { return NONE };
+    fn precompute_next_link(&mut self, id: u32, packet: &Packet, input: Input) -> u32 {
+        let PacketRouting::Routed(routes) = self.routing else { return NONE };
         if routes.share_bundles() {
             return NONE;
         }
@@ -227,22 +227,22 @@ impl<'a> PacketNetwork<'a> {
         self.next_link(id, (source, packet.destination), input)
     }
 
-    /// Starts whatever can start on the links that something happened to, always on the lowest first.
+    /// Starts all packets that can start on the active links, lowest link first.
     fn settle(&mut self, supply: &mut dyn Supply) {
         while let Some(link) = self.due.pop() {
             self.enter_due(link, supply);
         }
-        self.ahead.fetch_first(&self.links, &self.queues, &self.under_way);
-        while let Some(link) = self.stirred.take_lowest() {
+        self.prefetch.fetch_first(&self.links, &self.queues, &self.in_flight);
+        while let Some(link) = self.active.pop_lowest() {
             self.serve(link, supply);
         }
     }
 
-    /// Starts a packet on a link if one can. If another one still can, since packets pass in no time, its turn
-    /// comes after links before this one that the first has stirred.
+    /// Starts a packet on a link if one can. If serialization takes no time, the link remains active; lower
+    /// links that the packet activated are served first.
     fn serve(&mut self, link: u32, supply: &mut dyn Supply) {
         let now = self.events.now();
-        // The first queue that was passed over because its packet is still to come, and when it does.
+        // The first queue skipped because its packet has not arrived, and its arrival time.
         let mut passed = None;
         let mut earliest = Time::MAX;
         while let Some(queue) = self.links[link].waiting.in_turn() {
@@ -255,7 +255,7 @@ impl<'a> PacketNetwork<'a> {
                 return self.wake(link, earliest);
             }
             let (first, input) = self.queues.head(queue);
-            let packet = self.under_way[first];
+            let packet = self.in_flight[first];
             if input == Input::SOURCE && packet.stage.head() > now {
                 passed = passed.or(Some(queue));
                 earliest = earliest.min(packet.stage.head());
@@ -263,22 +263,22 @@ impl<'a> PacketNetwork<'a> {
                 continue;
             }
             let bytes = u64::from(packet.bytes);
-            if state.ends(&packet) || self.rooms.has(link, input.class, state.capacity, bytes) {
+            if state.ends(&packet) || self.buffers.fits(link, input.class, state.capacity, bytes) {
                 self.start(link, (first, packet), input, supply);
                 return self.serve_again(link, now);
             }
-            self.queues.stand_aside(&mut state.waiting, self.rooms.aside(link, input.class));
+            self.queues.block(&mut state.waiting, self.buffers.blocked(link, input.class));
         }
     }
 
-    /// Sees to it that a link that has just started a packet serves who else waits for it.
+    /// Schedules the next service of a link that has just started a packet.
     #[inline]
     fn serve_again(&mut self, link: u32, now: Time) {
         let Link { free, ref waiting, .. } = self.links[link];
         if waiting.in_turn().is_none() {
             return;
         }
-        if free > now { self.wake(link, free) } else { self.stirred.put(link) }
+        if free > now { self.wake(link, free) } else { self.active.insert(link) }
     }
 
     fn wake(&mut self, link: u32, at: Time) {
@@ -289,7 +289,7 @@ impl<'a> PacketNetwork<'a> {
         }
     }
 
-    /// The first packet in turn, which came from `input`, starts to cross a link.
+    /// Starts the next packet in turn, from `input`, on a link.
     #[inline]
     fn start(
         &mut self,
@@ -311,48 +311,48 @@ impl<'a> PacketNetwork<'a> {
         state.usage.busy += tail - now;
         let (head, tail) = (now + state.latency, tail + state.latency);
         if state.ends(&packet) {
-            self.under_way.remove(id);
+            self.in_flight.remove(id);
             let there = self.takes.map(|takes| (now + takes.of(Bytes(bytes))).max(packet.tail));
-            self.land(packet.message, there.unwrap_or(tail));
+            self.eject(packet.message, there.unwrap_or(tail));
         } else {
-            self.rooms.take(link, input.class, bytes);
-            self.call_back(link, input.class);
+            self.buffers.reserve(link, input.class, bytes);
+            self.unblock_first(link, input.class);
             let crossed = input.class + 1;
-            let onto = self.foresee(id, &packet, Input { link, class: crossed });
-            let stage = Stage::way(link, onto);
-            self.under_way[id] = Packet { tail, stage, next: NONE, ..packet };
+            let onto = self.precompute_next_link(id, &packet, Input { link, class: crossed });
+            let stage = Stage::on_link(link, onto);
+            self.in_flight[id] = Packet { tail, stage, next: NONE, ..packet };
             let round = self.stamp_round(id);
             self.events.push(head, Event::Arrive(id, crossed, round));
         }
-        self.make_way(&packet, input);
+        self.release_buffer(&packet, input);
     }
 
-    /// A packet has begun to leave the place where it waited.
+    /// Releases the buffer space of a packet that has started to leave.
     #[inline]
-    fn make_way(&mut self, packet: &Packet, input: Input) {
+    fn release_buffer(&mut self, packet: &Packet, input: Input) {
         if input == Input::SOURCE {
             return self.follow_up(packet.message);
         }
         let class = input.class - 1;
-        self.rooms.give(input.link, class, u64::from(packet.bytes));
-        self.call_back(input.link, class);
+        self.buffers.release(input.link, class, u64::from(packet.bytes));
+        self.unblock_first(input.link, class);
     }
 
-    /// If there is room for the packet that has stood aside longest, it is in turn again.
+    /// Unblocks the queue that has been blocked longest on a class, if its first packet fits.
     #[inline]
-    fn call_back(&mut self, link: u32, class: u16) {
-        let Some(queue) = self.rooms.aside(link, class).first() else { return };
-        let bytes = self.under_way[self.queues.head(queue).0].bytes;
+    fn unblock_first(&mut self, link: u32, class: u16) {
+        let Some(queue) = self.buffers.blocked(link, class).first() else { return };
+        let bytes = self.in_flight[self.queues.head(queue).0].bytes;
         let state = &mut self.links[link];
-        if self.rooms.has(link, class, state.capacity, u64::from(bytes)) {
-            self.queues.come_back(&mut state.waiting, self.rooms.aside(link, class));
-            self.stirred.put(link);
+        if self.buffers.fits(link, class, state.capacity, u64::from(bytes)) {
+            self.queues.unblock(&mut state.waiting, self.buffers.blocked(link, class));
+            self.active.insert(link);
         }
     }
 
-    /// A packet crosses its last link, and will wholly be there at `tail`.
+    /// Records a packet on its last link, which arrives completely at `tail`.
     #[inline]
-    fn land(&mut self, id: u32, tail: Time) {
+    fn eject(&mut self, id: u32, tail: Time) {
         let message = &mut self.messages[id];
         message.missing -= 1;
         message.arrival = message.arrival.max(tail);
@@ -361,26 +361,26 @@ impl<'a> PacketNetwork<'a> {
         }
     }
 
-    /// Somebody wanted this link to be served now.
-    fn look(&mut self, link: u32) {
+    /// Activates a link at its wake event.
+    fn handle_wake(&mut self, link: u32) {
         if self.links[link].wake == self.events.now() {
             self.links[link].wake = Time::MAX;
         }
-        self.stirred.put(link);
-        self.ahead.note(link);
+        self.active.insert(link);
+        self.prefetch.note(link);
     }
 
-    /// What an event changes before any link is served; the message that it delivers, if somebody waits for it.
+    /// Applies an event before any link is served; returns the message that it delivers, unless background.
     #[inline]
     fn handle(&mut self, event: Event, supply: &mut dyn Supply) -> Option<Ticket> {
         match event {
             Event::Enter(message) => self.enter(message),
             Event::Due(link) => self.due.push(link),
             Event::Arrive(packet, crossed, round) => self.arrive(packet, crossed, round, supply),
-            Event::Wake(link) => self.look(link),
+            Event::Wake(link) => self.handle_wake(link),
             Event::Deliver(message) => {
                 let ticket = self.messages.remove(message).ticket;
-                return (ticket != NOBODYS).then_some(ticket);
+                return (ticket != BACKGROUND).then_some(ticket);
             }
             Event::Traffic(flow) => self.send_traffic(flow),
         }
@@ -389,7 +389,7 @@ impl<'a> PacketNetwork<'a> {
 }
 
 impl Link {
-    /// Whether a packet that crosses this link has arrived then.
+    /// Whether this is the last link of a packet.
     #[inline]
     fn ends(&self, packet: &Packet) -> bool {
         self.last_of == packet.destination.0
@@ -408,20 +408,21 @@ impl Carrier for PacketNetwork<'_> {
     }
 
     fn prefers_offers(&self) -> Option<Serialization> {
-        let offers = self.background.is_empty() && source::enter_in_order(&self.ways, &self.links);
+        let offers =
+            self.background.is_empty() && source::enter_in_order(&self.routing, &self.links);
         offers.then_some(self.included)
     }
 
     fn lacks_ways(&self) -> bool {
-        self.ways.lack_ways()
+        self.routing.disconnected()
     }
 
     fn reaches(&self, from: RankId, to: RankId) -> bool {
-        self.ways.reach(from, to)
+        self.routing.reach(from, to)
     }
 
     fn offer(&mut self, at: &Cursor, message: Carried) {
-        self.hear_of(at, message);
+        self.record_offer(at, message);
     }
 
     fn next_arrival_of(&mut self, supply: &mut dyn Supply) -> Option<(Ticket, Time)> {
@@ -436,18 +437,18 @@ impl Carrier for PacketNetwork<'_> {
             self.events.advance()?;
             self.round = if self.events.now() == before { self.round + 1 } else { 0 };
             let arriving = self.events.present().filter_map(Event::arrives);
-            ahead::fetch(&self.under_way, arriving);
+            prefetch::fetch(&self.in_flight, arriving);
         }
     }
 }
 
-/// Where nothing was offered.
+/// A supply for networks to which nothing was offered.
 struct NoSupply;
 
 impl Supply for NoSupply {
     fn set_off(&mut self, _: RankId, _: RankId, _: Bytes) -> Ticket {
-        NOBODYS
+        BACKGROUND
     }
 
-    fn tell(&mut self, _: &Cursor, _: &mut dyn FnMut(&Cursor, Carried) -> ControlFlow<()>) {}
+    fn replay(&mut self, _: &Cursor, _: &mut dyn FnMut(&Cursor, Carried) -> ControlFlow<()>) {}
 }

@@ -1,4 +1,4 @@
-//! The state of the links and ports: when each is free, who waits, how much room is left behind it.
+//! The state of the links and ports: occupancy, waiting packets, buffer capacity.
 
 use super::waiting::Waiting;
 use super::{NONE, Packets};
@@ -6,46 +6,46 @@ use tutti_topology::Topology;
 use tutti_units::ids::VertexId;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// What a link did in a run.
+/// The utilisation of a link in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkUse {
     /// Packets that crossed it.
     pub packets: u64,
     /// Their bytes, headers included.
     pub bytes: u64,
-    /// How long it was held by packets.
+    /// How long packets occupied it.
     pub busy: Time,
 }
 
-/// A link of the graph, or a port of an NPU: a link from the NPU to itself. It fills two lines of the cache.
+/// A link of the graph, or a port of an NPU: a link from the NPU to itself. It fills two cache lines.
 #[repr(align(64))]
 pub(super) struct Link {
     /// The destination of which it is the last link, ports included; [`NONE`] of none.
     pub(super) last_of: u32,
     /// The next packet can start at this time.
     pub(super) free: Time,
-    /// When somebody will look next whether a packet can start; `Time::MAX` when nobody will.
+    /// The time of its next wake event; `Time::MAX` if none is scheduled.
     pub(super) wake: Time,
     pub(super) waiting: Waiting,
     pub(super) latency: Time,
-    /// What a packet of full size takes.
+    /// Serialization time of a full packet.
     full: Time,
     rate: TimePerByte,
-    /// Bytes that wait for it.
+    /// Queued bytes.
     pub(super) backlog: u64,
-    /// What fits into each class of the buffer at its end.
+    /// Capacity of each class of the buffer at its end, in bytes.
     pub(super) capacity: u64,
     pub(super) usage: LinkUse,
 }
 
 impl Link {
-    /// How long a packet of that many bytes, header included, takes to pass.
+    /// Serialization time of a packet of `bytes`, header included.
     #[inline]
     pub(super) fn pass(&self, bytes: u64, full: u64) -> Time {
         if bytes == full { self.full } else { self.rate.of(Bytes(bytes)) }
     }
 
-    /// How long a packet that comes now would have to wait, if all that waits went first.
+    /// Queueing delay of a packet that arrives now, behind all queued packets.
     pub(super) fn wait(&self, now: Time) -> Time {
         (self.free - now) + self.rate.of(Bytes(self.backlog))
     }
@@ -92,7 +92,7 @@ impl Links {
         Links { all, count, ends: ends.into(), starts: starts.into(), injection, ejection }
     }
 
-    /// The vertex that a link ends at, that of its NPU for a port.
+    /// The vertex at which a link ends; for a port, the vertex of its NPU.
     #[inline]
     pub(super) fn end(&self, link: u32) -> u32 {
         self.ends[link as usize]
@@ -122,7 +122,7 @@ fn make(packets: &Packets, last_of: u32, rate: TimePerByte, latency: Time) -> Li
         last_of,
         free: Time::ZERO,
         wake: Time::MAX,
-        waiting: Waiting::NOBODY,
+        waiting: Waiting::EMPTY,
         latency,
         full: rate.of(packets.size + packets.header),
         rate,

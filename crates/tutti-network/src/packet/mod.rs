@@ -1,63 +1,60 @@
-//! Packets: messages cut into pieces that queue for the links of a graph. Congestion, and messages of
-//! one rank in each other's way, come from here.
+//! The packet model: messages are cut into packets, which queue for the links of a graph. It models
+//! congestion and head-of-line blocking.
 //!
-//! **The way of a packet.** A message enters at its source when its first byte leaves the sender's port,
-//! and is cut into packets of at most [`Packets::size`]. A packet crosses one link after the other,
-//! *virtual cut-through*: it goes on as soon as its head has arrived and the next link is free, and holds
-//! that link until its tail has left, which is no sooner than its tail has come in. A link that is free
-//! serves the inputs that wait for it in turn (round robin, a packet each), the NPU's own messages being
-//! one input; messages of one NPU for one link follow one another. So two flows that meet on a link share
-//! it evenly.
+//! **Switching.** A message enters at its source when its first byte leaves the sender's port, and is cut
+//! into packets of at most [`Packets::size`]. Switching is *virtual cut-through*: a packet starts on its next
+//! link as soon as its head has arrived and the link is free. It occupies the link until its tail has left,
+//! at the earliest when its tail has arrived. A free link serves its inputs round robin, one packet each.
+//! The messages injected by the NPU are one input, in FIFO order. Two flows that share a link thus get half
+//! of its bandwidth each.
 //!
-//! **Backpressure.** At the end of each link lies a buffer with room for what the wire holds
-//! (rate x latency) and `Packets::buffer` more. A packet starts only when the buffer it goes to has room
-//! for all of it, and gives back the room it leaves when it begins to leave. What has reached its
-//! destination is taken at once.
+//! **Backpressure.** The buffer at the end of a link holds what the wire holds (rate x latency) plus
+//! `Packets::buffer`. A packet starts only when the next buffer has space for the complete packet. It
+//! releases its buffer space when it starts to leave. Destinations never block.
 //!
-//! **At the very same time** everything has its order, so that a run is the same again, and the same in
-//! [`oracle`]. First all events of that time happen, in the order in which they were put in: messages enter,
-//! heads of packets arrive and queue, messages are delivered and ranks answer. Then links start packets,
-//! always the lowest that can, asked anew after each start, until none can: what that brings about at once
-//! happens next, and so on before time goes on. Links of the graph come by their ids, then injection ports,
-//! then ejection ports by NPU. So of packets that reach a queue in the same picosecond the one that started
-//! earlier comes first, and of those that started together the one from the lower link.
+//! **Simultaneous events** have a defined order, so runs are reproducible and match [`oracle`]. First all
+//! events of a time happen in the order in which they were scheduled: messages enter, heads of packets
+//! arrive and queue, messages are delivered, ranks react. Then links start packets, always the lowest link
+//! that can, until none can. Events that this causes at the same time follow, and so on until time
+//! advances. Links of the graph are ordered by id, then come injection ports, then ejection ports by NPU.
+//! Of packets that reach a queue in the same picosecond, the one that started first is first; at ties, the
+//! one from the lower link.
 //!
-//! **The ends.** What a model charges a sender for bytes is how long its port takes to hand a message over: the
-//! first n bytes are at the port after the [`Serialization`] of n. What it charges a receiver (LogGP does) is an
-//! ejection port of that rate, through which the packets of all messages pass; where the first byte of a message
-//! costs nothing, a packet is there a byte before the port is free again. The model itself then charges the
-//! receiver for messages of no bytes, so that nothing is counted twice.
+//! **Endpoints.** The sender's [`Serialization`] is the injection time: the first n bytes are at the port
+//! after the serialization time of n bytes. The receiver's serialization (in LogGP) becomes an ejection port
+//! of that rate, shared by the packets of all messages. If the first byte of a message is free, a packet
+//! arrives one byte time before the port is free again. The model then charges the receiver as for an empty
+//! message, so that no cost is counted twice.
 //!
-//! **Which way** is that of the routes, or a choice of each packet by what waits where ([`Choice`]).
+//! **Routing** follows fixed routes, or is decided per packet from queueing delays ([`Choice`]).
 //!
-//! **No deadlock.** Every buffer exists once for each number of links crossed before (its class), and a
-//! packet that has crossed c links waits in class c for room in class c + 1. Waiting therefore always
-//! points to a higher class, and the highest is drained by the destination: no cycle, whatever the routes.
-//! Real networks reach the same with fewer virtual channels by forbidding some turns.
+//! **Deadlock freedom.** Every buffer exists once per number of links crossed (its class). A packet that has
+//! crossed c links waits in class c for space in class c + 1, and the destination drains the highest class.
+//! The channel dependency graph is therefore acyclic for any routes. Real networks need fewer virtual
+//! channels because they forbid some turns.
 //!
-//! **Without contention** a message of n bytes takes what the sender's model says, the sum of the links'
-//! latencies, and what the slowest link takes for n bytes beyond what the model charges for them anyway:
-//! exactly `tutti_engine::Routed`. Tests hold the two together, and this against [`oracle`], the same
-//! rules written down the obvious way.
+//! **Without contention** the time of a message of n bytes is the sender's model time, plus the latencies of
+//! the links, plus the time of the slowest link for n bytes in excess of the model's serialization. This is
+//! exactly `tutti_engine::Routed`. Tests compare the two, and this model with [`oracle`].
 
-mod ahead;
+mod active;
+mod buffers;
 mod fabric;
-mod lines;
+mod injection;
 mod links;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
 mod outbox;
 mod pieces;
+mod prefetch;
 mod queue;
-mod rooms;
+mod routing;
 mod slab;
-mod stirred;
 mod waiting;
-mod ways;
 
-pub use fabric::{PacketNetwork, UnderWay};
+pub use fabric::{InFlight, PacketNetwork};
 pub use links::LinkUse;
-pub use ways::{Choice, Ways};
+pub use routing::{Choice, PacketRouting};
 
 use super::{Model, Serialization, Ticket};
 use tutti_units::parameter::ParameterError;
@@ -66,50 +63,50 @@ use tutti_units::{Bytes, TimePerByte};
 /// No link, packet or queue.
 const NONE: u32 = u32::MAX;
 
-/// In place of a link: where messages enter.
+/// In place of a link: injection at the source.
 const SOURCE: u32 = u32::MAX;
 
-/// Why there are no such packets.
+/// Why packet parameters are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "ModelError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum PacketError {
     /// Packets of no bytes.
-    #[error("packets of 0 B carry nothing: expected `size` to be at least 1 B")]
+    #[error("packets of 0 B carry no payload: expected `size` to be at least 1 B")]
     #[refusal(kind = "empty_packets")]
     Empty,
-    /// A buffer that no packet fits in.
+    /// A buffer smaller than a packet.
     #[error(
-        "a buffer of {buffer} holds no packet of {size}: expected at least {packet} ({size} and a header of {header})"
+        "a buffer of {buffer} cannot hold a packet: expected at least {packet} ({size} of payload and {header} of header)"
     )]
     BufferTooSmall { buffer: Bytes, size: Bytes, header: Bytes, packet: Bytes },
-    /// A parameter that does not exist, or a value that it does not take.
+    /// An unknown parameter, or an invalid value.
     #[error(transparent)]
     #[refusal(kind = "value")]
     Parameter {
         #[from]
         source: ParameterError,
     },
-    /// A packet longer than can be counted.
+    /// A packet longer than the limit.
     #[error("packets of {size} are too long: expected at most 1 GiB")]
     #[refusal(kind = "packets_too_long")]
     TooLong { size: Bytes },
 }
 
-/// What the models at both ends do about a message's bytes.
+/// How the models of sender and receiver charge for the bytes of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ends {
-    /// What the sender's model charges for them: its port hands bytes over no faster.
+    /// The sender's serialization: its port injects no faster.
     pub hands_over: Serialization,
-    /// What the receiver's model charges for them, if it does: its port takes bytes no faster.
+    /// The receiver's serialization, if any: its port ejects no faster.
     pub takes: Option<Serialization>,
 }
 
 impl Ends {
-    /// Bytes cost nothing at the ends.
+    /// No serialization at the endpoints.
     pub const FREE: Ends = Ends { hands_over: Serialization::NONE, takes: None };
 
-    /// Those of a model.
+    /// The serialization of a model.
     #[must_use]
     pub fn of(model: &Model) -> Ends {
         Ends { hands_over: model.serialization(), takes: model.takes() }
@@ -117,19 +114,19 @@ impl Ends {
 }
 
 tutti_units::parameters! {
-    /// Messages are cut into packets, and packets queue for the links of the topology.
+    /// Messages are cut into packets, which queue for the links of the topology.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Packets("packets" as "PacketParameters", "", PacketError) {
-        /// The most bytes of a message in one packet.
+        /// Maximum payload of a packet.
         size: Bytes = "4 KiB",
-        /// Buffer space behind each link, beyond what its wire holds; the same again for each number of links
-        /// that a packet has crossed (virtual channels by hop, which exclude deadlock).
+        /// Buffer space at the end of each link in addition to the bytes on its wire; separate for each number
+        /// of hops (one virtual channel per hop, which prevents deadlock).
         buffer: Bytes = "64 KiB",
-        /// Bytes of each packet in addition to those of its message.
+        /// Header bytes of each packet, in addition to its payload.
         header: Bytes = "0 B",
-        /// Rate of the port through which all messages leave an NPU; without it, only the links limit them.
+        /// Rate of the injection port of each NPU; without it, only the links limit injection.
         injection: Option<TimePerByte>,
-        /// Rate of the port through which all messages reach an NPU.
+        /// Rate of the ejection port of each NPU.
         ejection: Option<TimePerByte>,
     }
 }
@@ -138,19 +135,19 @@ impl Packets {
     /// The longest packet.
     const LONGEST: u64 = 1 << 30;
 
-    /// Packets of at most `size` bytes of a message and `header` bytes besides; buffers have room for
-    /// `buffer` bytes beyond what their wire holds.
+    /// Packets of at most `size` bytes of payload and `header` bytes of header; `buffer` bytes of buffer
+    /// space in addition to the bytes on the wire.
     ///
     /// # Errors
-    /// When packets would be empty or too long, or fit in no buffer.
+    /// When packets would be empty, too long, or larger than the buffer.
     pub fn new(size: Bytes, header: Bytes, buffer: Bytes) -> Result<Packets, PacketError> {
         Packets { size, header, buffer, ..Packets::default() }.checked()
     }
 
-    /// The same, if messages can be cut so.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// When packets would be empty or too long, or fit in no buffer.
+    /// When packets would be empty, too long, or larger than the buffer.
     pub fn checked(self) -> Result<Packets, PacketError> {
         let Packets { size, header, buffer, .. } = self;
         if size == Bytes(0) {
@@ -166,19 +163,19 @@ impl Packets {
         Ok(self)
     }
 
-    /// Every NPU injects over a port of that rate, one message after the other, whichever links follow.
+    /// Adds an injection port of this rate to every NPU; messages pass it sequentially.
     #[must_use]
     pub fn with_injection(self, rate: TimePerByte) -> Packets {
         Packets { injection: Some(rate), ..self }
     }
 
-    /// Every NPU takes what reaches it through a port of that rate.
+    /// Adds an ejection port of this rate to every NPU.
     #[must_use]
     pub fn with_ejection(self, rate: TimePerByte) -> Packets {
         Packets { ejection: Some(rate), ..self }
     }
 
-    /// How many packets a message is cut into; an empty one still takes one.
+    /// The number of packets of a message; an empty message takes one.
     #[must_use]
     pub fn of(&self, message: Bytes) -> u64 {
         message.0.div_ceil(self.size.0).max(1)

@@ -1,9 +1,8 @@
-//! The same rules the obvious way: every queue a list of its own, every event in a map by time, and after
-//! the last event of a time every link is asked whether a packet can start, from the first link on and
-//! from the first again after each start, until none can.
+//! The reference model: the same rules without optimisation. Each queue is a separate list, and events are in a
+//! map by time. After the last event of a time, links are checked from the first on for a packet that can
+//! start, and from the first again after each start, until none can.
 //!
-//! Slow and short, and with nothing shared with the fast network but the parameters. The two agree on every
-//! time.
+//! It is slow and short, and shares only the parameters with the fast network. Both yield the same times.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,8 +15,8 @@ use tutti_units::{Bytes, Time, TimePerByte};
 enum Event {
     Enter(Message),
     Arrive(Packet),
-    /// A link may be free, or a packet that was still to come may be there.
-    Look,
+    /// A link may be free, or a packet may have arrived.
+    Wake,
     Deliver(Ticket),
 }
 
@@ -32,18 +31,17 @@ struct Message {
 
 struct Packet {
     message: Message,
-    /// Bytes of the message before it, and in it.
+    /// Bytes of the message before the packet, and in it.
     before: u64,
     payload: u64,
     head: Time,
     tail: Time,
-    /// What is still before it, as indices of `Obvious::links`, of links side by side the first; and what lies
-    /// behind it.
+    /// Links still to cross, as indices of `Obvious::links` (of a bundle, the first); and links crossed.
     ahead: VecDeque<usize>,
     behind: Vec<usize>,
 }
 
-/// Where a packet comes from: the link it came over, and how many links it has crossed.
+/// The input of a packet: the link it arrived on, and the number of links crossed.
 type Input = (Option<usize>, usize);
 
 struct Queue {
@@ -55,10 +53,10 @@ struct Link {
     rate: TimePerByte,
     latency: Time,
     free: Time,
-    room: u64,
+    capacity: u64,
     used: BTreeMap<usize, u64>,
     turn: VecDeque<Queue>,
-    aside: BTreeMap<usize, VecDeque<Queue>>,
+    blocked: BTreeMap<usize, VecDeque<Queue>>,
 }
 
 /// Packets on the links of a graph.
@@ -66,16 +64,16 @@ pub struct Obvious<'a> {
     routes: &'a Routes,
     packets: Packets,
     included: Serialization,
-    /// What the receiver's model charges for bytes, where its port is the last link.
+    /// The receiver's serialization, if its port is the last link.
     takes: Option<Serialization>,
     now: Time,
     sequence: u64,
     events: BTreeMap<(Time, u64), Event>,
-    /// When somebody will look whether a packet can start.
-    looks: BTreeSet<Time>,
+    /// Times of scheduled wake events.
+    wakes: BTreeSet<Time>,
     /// Links of the graph, injection ports, ejection ports.
     links: Vec<Link>,
-    /// Per message: packets that have not begun to cross their last link, and when the last one is there.
+    /// Per message: packets that have not started to cross their last link, and the latest arrival.
     missing: BTreeMap<Ticket, (u64, Time)>,
 }
 
@@ -90,10 +88,10 @@ impl<'a> Obvious<'a> {
             rate,
             latency,
             free: Time::ZERO,
-            room: rate.bytes_in(latency).0.saturating_add(packets.buffer.0),
+            capacity: rate.bytes_in(latency).0.saturating_add(packets.buffer.0),
             used: BTreeMap::new(),
             turn: VecDeque::new(),
-            aside: BTreeMap::new(),
+            blocked: BTreeMap::new(),
         };
         let topology = routes.topology();
         let wires = topology.links().map(|id| topology.parameters(id));
@@ -102,7 +100,7 @@ impl<'a> Obvious<'a> {
             let rate = port.unwrap_or(TimePerByte::ZERO);
             links.extend((0..topology.npus()).map(|_| link(rate, Time::ZERO)));
         }
-        let (events, looks, missing) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        let (events, wakes, missing) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         let (now, sequence) = (Time::ZERO, 0);
         Obvious {
             routes,
@@ -112,7 +110,7 @@ impl<'a> Obvious<'a> {
             now,
             sequence,
             events,
-            looks,
+            wakes,
             links,
             missing,
         }
@@ -123,14 +121,14 @@ impl<'a> Obvious<'a> {
         self.events.insert((time.max(self.now), self.sequence), event);
     }
 
-    fn look_at(&mut self, time: Time) {
-        if self.looks.insert(time) {
-            self.at(time, Event::Look);
+    fn wake_at(&mut self, time: Time) {
+        if self.wakes.insert(time) {
+            self.at(time, Event::Wake);
         }
     }
 
     /// Ports and links from a source to a destination.
-    fn way(&self, message: &Message) -> VecDeque<usize> {
+    fn path(&self, message: &Message) -> VecDeque<usize> {
         let topology = self.routes.topology();
         let npus = topology.npus() as usize;
         let port = |of: RankId, which: usize| topology.link_count() + which * npus + of.index();
@@ -145,34 +143,34 @@ impl<'a> Obvious<'a> {
         let payload = (message.bytes - before).min(self.packets.size.0);
         let head = message.head + self.included.of(Bytes(before));
         let tail = message.head + self.included.of(Bytes(before + payload));
-        let (ahead, behind) = (self.way(&message), Vec::new());
-        self.look_at(head);
+        let (ahead, behind) = (self.path(&message), Vec::new());
+        self.wake_at(head);
         Packet { message, before, payload, head, tail, ahead, behind }
     }
 
-    /// Of the links side by side with one, where packets share them: that with the shortest wait, then the
+    /// Of the links of a bundle, if packets share it: the one with the shortest queueing delay, at ties the
     /// first.
     fn choose(&self, link: usize) -> usize {
         let topology = self.routes.topology();
         let Some(id) = topology.links().nth(link) else { return link };
         let wait = |link: &usize| {
-            let Link { free, rate, turn, aside, .. } = &self.links[*link];
-            let queues = turn.iter().chain(aside.values().flatten());
+            let Link { free, rate, turn, blocked, .. } = &self.links[*link];
+            let queues = turn.iter().chain(blocked.values().flatten());
             let packets = queues.flat_map(|queue| &queue.packets);
             let bytes: u64 = packets.map(|packet| self.on_wire(packet)).sum();
             (*free - self.now) + rate.of(Bytes(bytes))
         };
-        let beside = self.routes.bundle(id).map(LinkId::index);
-        beside.min_by_key(wait).unwrap_or(link)
+        let bundle = self.routes.bundle(id).map(LinkId::index);
+        bundle.min_by_key(wait).unwrap_or(link)
     }
 
-    /// Puts a packet into the queue of its input, last or first.
+    /// Puts a packet at the tail, or with `first` at the head, of the queue of its input.
     fn queue(&mut self, mut packet: Packet, first: bool) {
         let input: Input = (packet.behind.last().copied(), packet.behind.len());
         packet.ahead[0] = self.choose(packet.ahead[0]);
         let link = &mut self.links[packet.ahead[0]];
-        let aside = link.aside.values_mut().flatten();
-        let queue = link.turn.iter_mut().chain(aside).find(|queue| queue.input == input);
+        let blocked = link.blocked.values_mut().flatten();
+        let queue = link.turn.iter_mut().chain(blocked).find(|queue| queue.input == input);
         match queue {
             Some(queue) if first => queue.packets.push_front(packet),
             Some(queue) => queue.packets.push_back(packet),
@@ -187,26 +185,26 @@ impl<'a> Obvious<'a> {
     fn fits(&self, link: usize, packet: &Packet) -> bool {
         let link = &self.links[link];
         let used = link.used.get(&packet.behind.len()).copied().unwrap_or(0);
-        packet.ahead.len() == 1 || link.room - used >= self.on_wire(packet)
+        packet.ahead.len() == 1 || link.capacity - used >= self.on_wire(packet)
     }
 
-    /// Lets the queue that has stood aside longest in a class come back, if its packet fits.
-    fn call_back(&mut self, link: usize, class: usize) {
-        let Some(first) = self.links[link].aside.get(&class).and_then(|line| line.front()) else {
+    /// Unblocks the queue that has been blocked longest on a class, if its packet fits.
+    fn unblock_first(&mut self, link: usize, class: usize) {
+        let Some(first) = self.links[link].blocked.get(&class).and_then(|line| line.front()) else {
             return;
         };
         if self.fits(link, &first.packets[0]) {
             let link = &mut self.links[link];
-            link.turn.extend(link.aside.get_mut(&class).and_then(VecDeque::pop_front));
+            link.turn.extend(link.blocked.get_mut(&class).and_then(VecDeque::pop_front));
         }
     }
 
-    /// Starts a packet on a link if one can; whether one did.
+    /// Starts a packet on a link if one can; returns whether one started.
     fn try_start(&mut self, link: usize) -> bool {
         let now = self.now;
         for _ in 0..self.links[link].turn.len() {
             if self.links[link].free > now {
-                self.look_at(self.links[link].free);
+                self.wake_at(self.links[link].free);
                 return false;
             }
             let mut queue = self.links[link].turn.pop_front().expect("as many as there were");
@@ -219,7 +217,7 @@ impl<'a> Obvious<'a> {
                 self.start(link, packet);
                 return true;
             } else if there {
-                self.links[link].aside.entry(class).or_default().push_back(queue);
+                self.links[link].blocked.entry(class).or_default().push_back(queue);
             } else {
                 self.links[link].turn.push_back(queue);
             }
@@ -233,13 +231,13 @@ impl<'a> Obvious<'a> {
         let (latency, rate) = (self.links[id].latency, self.links[id].rate);
         if packet.ahead.len() > 1 {
             *self.links[id].used.entry(class).or_default() += bytes;
-            self.call_back(id, class);
+            self.unblock_first(id, class);
         }
         let tail = (self.now + rate.of(Bytes(bytes))).max(packet.tail);
         self.links[id].free = tail;
         if let Some(&behind) = packet.behind.last() {
             *self.links[behind].used.get_mut(&(class - 1)).expect("it was there") -= bytes;
-            self.call_back(behind, class - 1);
+            self.unblock_first(behind, class - 1);
         } else {
             let cut = packet.before + packet.payload;
             if cut < packet.message.bytes {
@@ -254,16 +252,16 @@ impl<'a> Obvious<'a> {
             if let Some(takes) = self.takes {
                 packet.tail = came.max(self.now + takes.of(Bytes(bytes)));
             }
-            self.land(&packet);
+            self.eject(&packet);
         } else {
             self.at(packet.head, Event::Arrive(packet));
         }
     }
 
-    /// Takes note of when a packet on its last link will wholly be there.
-    fn land(&mut self, packet: &Packet) {
+    /// Records when a packet on its last link arrives completely.
+    fn eject(&mut self, packet: &Packet) {
         let ticket = packet.message.ticket;
-        let (missing, last) = self.missing.get_mut(&ticket).expect("its message is under way");
+        let (missing, last) = self.missing.get_mut(&ticket).expect("its message is in flight");
         *missing -= 1;
         *last = packet.tail.max(*last);
         if *missing == 0 {
@@ -272,13 +270,13 @@ impl<'a> Obvious<'a> {
         }
     }
 
-    /// The next event of the present time, if one is left.
+    /// Removes the next event of the current time, if one is left.
     fn take_event(&mut self) -> Option<Event> {
         let entry = self.events.first_entry()?;
         (entry.key().0 == self.now).then(|| entry.remove())
     }
 
-    /// What an event changes before any link is asked; the message that it delivers.
+    /// Applies an event before any link is served; returns the message that it delivers.
     fn handle(&mut self, event: Event) -> Option<Ticket> {
         match event {
             Event::Enter(message) if message.source == message.destination => {
@@ -290,7 +288,7 @@ impl<'a> Obvious<'a> {
                 self.queue(packet, false);
             }
             Event::Arrive(packet) => self.queue(packet, false),
-            Event::Look => _ = self.looks.remove(&self.now),
+            Event::Wake => _ = self.wakes.remove(&self.now),
             Event::Deliver(ticket) => return Some(ticket),
         }
         None

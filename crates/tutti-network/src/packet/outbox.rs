@@ -1,21 +1,20 @@
-//! Messages that wait at their source: in line for a link, or a port, before anything of them has started.
+//! Messages that wait at their source, queued per link or port before their first packet starts.
 //!
-//! A message waits here whole; its first packet is cut when it is its turn. So what is posted long before
-//! it can leave takes one small entry, and the packets under way are bounded by the buffers of the links
-//! and by one for each line.
+//! A waiting message is one small entry; its first packet is created at the head of its queue. The packets
+//! in flight are therefore bounded by the buffers of the links plus one per queue.
 
+use super::routing::Traveller;
 use super::slab::Slab;
-use super::ways::Traveller;
 use super::{NONE, Ticket};
 use tutti_units::Time;
 
-/// A message of which no packet has been cut.
+/// A message without packets yet.
 #[derive(Clone, Copy)]
 pub(super) struct Posted {
     pub(super) ticket: Ticket,
-    /// Of its first packet.
-    pub(super) way: Traveller,
-    /// The message behind it in its line.
+    /// The routing state of its first packet.
+    pub(super) traveller: Traveller,
+    /// The next message in its queue.
     next: u32,
     pub(super) bytes: u64,
     /// When its first byte is at its source's port.
@@ -28,35 +27,35 @@ impl Posted {
     /// The `serial`-th message, whose first byte is at its source's port at `head`.
     pub(super) fn new(
         ticket: Ticket,
-        way: Traveller,
+        traveller: Traveller,
         bytes: u64,
         head: Time,
         serial: u64,
     ) -> Posted {
-        Posted { ticket, way, next: NONE, bytes, head, serial }
+        Posted { ticket, traveller, next: NONE, bytes, head, serial }
     }
 }
 
-/// All such messages, and a line of them for each link and port.
+/// All posted messages, and a FIFO queue of them per link and port.
 pub(super) struct Outbox {
     posted: Slab<Posted>,
-    /// The first and the last of each line.
-    lines: Box<[(u32, u32)]>,
+    /// The first and the last message of each queue.
+    queues: Box<[(u32, u32)]>,
 }
 
 impl Outbox {
     pub(super) fn new(links: usize) -> Outbox {
-        Outbox { posted: Slab::new(), lines: vec![(NONE, NONE); links].into() }
+        Outbox { posted: Slab::new(), queues: vec![(NONE, NONE); links].into() }
     }
 
-    /// Takes note of a message.
+    /// Stores a message.
     pub(super) fn post(&mut self, posted: Posted) -> u32 {
         self.posted.put(posted)
     }
 
-    /// A message goes to the end of the line for a link.
-    pub(super) fn line_up(&mut self, link: u32, id: u32) {
-        let (first, last) = &mut self.lines[link as usize];
+    /// Appends a message to the queue of a link.
+    pub(super) fn enqueue(&mut self, link: u32, id: u32) {
+        let (first, last) = &mut self.queues[link as usize];
         if *last == NONE {
             *first = id;
         } else {
@@ -65,10 +64,10 @@ impl Outbox {
         *last = id;
     }
 
-    /// The message whose turn it is at a link.
+    /// Dequeues the first message of a link.
     #[inline]
     pub(super) fn next(&mut self, link: u32) -> Option<u32> {
-        let (first, last) = &mut self.lines[link as usize];
+        let (first, last) = &mut self.queues[link as usize];
         let id = *first;
         if id == NONE {
             return None;
@@ -80,12 +79,12 @@ impl Outbox {
         Some(id)
     }
 
-    /// Takes a message out that is in no line, or no longer.
+    /// Removes a message that is not in a queue.
     pub(super) fn take(&mut self, id: u32) -> Posted {
         self.posted.remove(id)
     }
 
-    /// The most there ever were at once.
+    /// The peak number of posted messages.
     pub(super) fn most(&self) -> usize {
         self.posted.most()
     }

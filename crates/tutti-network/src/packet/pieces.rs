@@ -1,11 +1,11 @@
-//! Messages and the packets that they are cut into, as small as they get: of both there are many.
+//! Messages and their packets, in compact form because there are many of both.
 
 use super::Ticket;
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 use tutti_units::random::split_words;
 
-/// A message under way: its first packet has been cut.
+/// A message in flight: its first packet has been created.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Message {
@@ -17,16 +17,16 @@ pub(super) struct Message {
     pub(super) head: Time,
     /// How many messages were sent before it.
     pub(super) serial: u64,
-    /// Bytes that packets were made of.
+    /// Bytes in the packets created so far.
     pub(super) cut: u64,
-    /// Packets that have not begun to cross their last link.
+    /// Packets that have not started to cross their last link.
     pub(super) missing: u64,
-    /// When the last of those that have is wholly there.
+    /// When the last of the others arrives completely.
     pub(super) arrival: Time,
 }
 
-/// A packet, from when it is cut until it begins to cross its last link; half a line of the cache, since it
-/// is looked at long after it was put where it waits.
+/// A packet, from its creation until it starts to cross its last link; half a cache line, since it is cold when
+/// its turn comes.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(super) struct Packet {
@@ -36,14 +36,14 @@ pub(super) struct Packet {
     pub(super) bytes: u32,
     /// The packet behind it in its queue.
     pub(super) next: u32,
-    /// When its tail is where it waits.
+    /// When its tail has arrived where it is queued.
     pub(super) tail: Time,
     pub(super) stage: Stage,
 }
 
-/// What is needed of a packet only at its source and what only elsewhere, in one place. At its source: when its
-/// head is at the port. Elsewhere: the link on which it travels, or in the buffer at the end of which it is,
-/// and the one that it takes next, [`NONE`](super::NONE) where that is chosen when it is there.
+/// The state of a packet that depends on its place, packed into one word. At the source: when its head is at the
+/// port. Elsewhere: the link that it is on or was last on, and its next link. The next link is
+/// [`NONE`](super::NONE) where it is chosen on arrival.
 #[derive(Clone, Copy)]
 pub(super) struct Stage(u64);
 
@@ -59,11 +59,11 @@ impl Stage {
     }
 
     #[inline]
-    pub(super) fn way(over: u32, onto: u32) -> Stage {
+    pub(super) fn on_link(over: u32, onto: u32) -> Stage {
         Stage(u64::from(over) << 32 | u64::from(onto))
     }
 
-    /// The link that it came over, and the one that it takes next.
+    /// The link it is or was last on, and its next link.
     #[inline]
     pub(super) fn links(self) -> [u32; 2] {
         let [onto, over] = split_words(self.0);

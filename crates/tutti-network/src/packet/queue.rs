@@ -1,10 +1,9 @@
-//! The queue of events: by time, and at the same time in the order in which they were put in.
+//! The event queue: by time, first in first out at equal times.
 //!
-//! A radix heap. Events lie in buckets by the highest bit in which their time differs from the time
-//! of the last event taken. A bucket is sorted into lower ones when its turn comes, so an event moves
-//! at most once per bit, mostly once or twice, and always to the end of a bucket. Events of the same
-//! time are therefore always in the same bucket, in the order in which they came: first in, first out,
-//! without a sequence number.
+//! A radix heap. Events are in buckets by the highest bit in which their time differs from the time
+//! of the last event removed. When its turn comes, a bucket is distributed among the lower ones. An event
+//! thus moves at most once per bit, usually once or twice, and always to the end of a bucket. Events of
+//! equal time are always in the same bucket in insertion order, without a sequence number.
 
 use tutti_units::Time;
 
@@ -15,9 +14,9 @@ const BUCKETS: usize = 65;
 pub(super) struct EventQueue<E> {
     now: u64,
     buckets: [Vec<(u64, E)>; BUCKETS],
-    /// Bucket b holds something where bit b is set.
+    /// Bit b is set if bucket b is not empty.
     filled: u128,
-    /// How many of bucket 0 have been taken.
+    /// How many events of bucket 0 have been removed.
     taken: usize,
 }
 
@@ -26,13 +25,13 @@ impl<E: Copy> EventQueue<E> {
         EventQueue { now: 0, buckets: std::array::from_fn(|_| Vec::new()), filled: 0, taken: 0 }
     }
 
-    /// The time of the event taken last.
+    /// The time of the event removed last.
     #[inline]
     pub(super) fn now(&self) -> Time {
         Time::from_ps(self.now)
     }
 
-    /// Puts in an event; one that lies in the past happens now.
+    /// Schedules an event; one in the past happens now.
     #[inline]
     pub(super) fn push(&mut self, at: Time, event: E) {
         let at = at.ps().max(self.now);
@@ -41,7 +40,7 @@ impl<E: Copy> EventQueue<E> {
         self.filled |= 1 << bucket;
     }
 
-    /// Takes the next event of the present time, if one is left.
+    /// Removes the next event of the current time, if one is left.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<E> {
         let &(_, event) = self.buckets[0].get(self.taken)?;
@@ -49,20 +48,20 @@ impl<E: Copy> EventQueue<E> {
         Some(event)
     }
 
-    /// Those of the present time that are left.
+    /// The remaining events of the current time.
     #[inline]
     pub(super) fn present(&self) -> impl Iterator<Item = E> {
         self.buckets[0][self.taken..].iter().map(|&(_, event)| event)
     }
 
-    /// The bucket of a time, seen from now.
+    /// The bucket of a time relative to the current time.
     #[inline]
     fn bucket(&self, at: u64) -> usize {
         (u64::BITS - (at ^ self.now).leading_zeros()) as usize
     }
 
-    /// Goes on to the time of the earliest event left, which is the present one if some of its own are left;
-    /// `None` when there is no event.
+    /// Advances to the time of the earliest remaining event, which may be the current time; `None` when the
+    /// queue is empty.
     pub(super) fn advance(&mut self) -> Option<()> {
         if self.taken < self.buckets[0].len() {
             return Some(());
@@ -82,7 +81,7 @@ impl<E: Copy> EventQueue<E> {
             self.buckets[bucket].push((at, event));
             self.filled |= 1 << bucket;
         }
-        // Its memory serves the next ones.
+        // Reuses the allocation.
         self.buckets[lowest] = moved;
         Some(())
     }
@@ -95,7 +94,7 @@ mod tests {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
 
-    /// Whatever event comes next, now or later.
+    /// Removes the next event, current or later.
     fn next(queue: &mut EventQueue<usize>) -> Option<usize> {
         queue.pop().or_else(|| {
             queue.advance()?;
@@ -104,7 +103,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a heap with a sequence number; a third of the actions take an event.
+        /// Compared with a heap with sequence numbers; a third of the actions remove an event.
         #[test]
         fn events_come_by_time_then_first_in_first_out(
             actions in prop::collection::vec((0_u8..3, 0_u64..2000, 0_u32..40), 1..400),

@@ -1,6 +1,6 @@
-//! Things with an index, whose places are used again.
+//! A slab: values at stable indices, which are reused.
 
-/// A growing array that gives out the places of things that were taken away.
+/// A growing array that reuses the indices of removed values.
 pub(super) struct Slab<T> {
     all: Vec<T>,
     unused: Vec<u32>,
@@ -18,7 +18,7 @@ impl<T: Copy> Slab<T> {
             return index;
         }
         self.all.push(thing);
-        u32::try_from(self.all.len() - 1).expect("fewer than 2^32 are under way at once")
+        u32::try_from(self.all.len() - 1).expect("fewer than 2^32 are in flight at once")
     }
 
     #[inline]
@@ -27,7 +27,7 @@ impl<T: Copy> Slab<T> {
         self.all[index as usize]
     }
 
-    /// How many there are room for: the most there ever were at once.
+    /// The capacity: the peak number of values.
     pub(super) fn most(&self) -> usize {
         self.all.len()
     }

@@ -1,9 +1,9 @@
-//! Who waits for a link: a queue per input and buffer class, served in turn. A queue whose first packet
-//! finds no room stands aside, so that nobody looks at it again before a packet of its class has left.
+//! The packets that wait for a link: a queue per input and buffer class, served round robin. A queue whose
+//! first packet lacks buffer space is blocked until a packet of its class leaves.
 
 use super::{NONE, SOURCE};
 
-/// Where a packet comes from: the link it came over, or [`SOURCE`], and how many it has crossed.
+/// The input of a packet: the link it arrived on, or [`SOURCE`], and the number of links crossed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Input {
     pub(super) link: u32,
@@ -11,31 +11,31 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// That of the NPU's own packets.
+    /// The input of packets injected by the NPU.
     pub(super) const SOURCE: Input = Input { link: SOURCE, class: 0 };
 }
 
-/// Packets of one input, first in first out, as a list through the packets themselves.
+/// A FIFO queue of the packets of one input, linked through the packets.
 #[derive(Clone, Copy)]
 struct Queue {
     head: u32,
     tail: u32,
     input: Input,
-    /// The queue after it in its line; of an unused queue, another unused one.
+    /// The next queue in its list; of an unused queue, the next unused one.
     next: u32,
 }
 
-/// Queues one after the other.
+/// A list of queues.
 #[derive(Clone, Copy)]
-pub(super) struct Line {
+pub(super) struct QueueList {
     first: u32,
     last: u32,
 }
 
-impl Line {
-    pub(super) const EMPTY: Line = Line { first: NONE, last: NONE };
+impl QueueList {
+    pub(super) const EMPTY: QueueList = QueueList { first: NONE, last: NONE };
 
-    /// The queue that has been there longest.
+    /// The queue that has been in the list longest.
     #[inline]
     pub(super) fn first(self) -> Option<QueueId> {
         (self.first != NONE).then_some(QueueId(self.first))
@@ -48,14 +48,14 @@ pub(super) struct QueueId(u32);
 
 /// The queues of one link.
 pub(super) struct Waiting {
-    /// Those in turn.
-    turn: Line,
-    /// All of them, those that stand aside as well.
+    /// The ready queues, in round-robin order.
+    turn: QueueList,
+    /// All queues, including blocked ones.
     open: Vec<(Input, u32)>,
 }
 
 impl Waiting {
-    pub(super) const NOBODY: Waiting = Waiting { turn: Line::EMPTY, open: Vec::new() };
+    pub(super) const EMPTY: Waiting = Waiting { turn: QueueList::EMPTY, open: Vec::new() };
 
     /// Whether packets of an input wait.
     #[inline]
@@ -63,21 +63,21 @@ impl Waiting {
         self.open.iter().any(|&(of, _)| of == input)
     }
 
-    /// Whether a queue is in turn.
+    /// The next queue to serve.
     #[inline]
     pub(super) fn in_turn(&self) -> Option<QueueId> {
         self.turn.first()
     }
 }
 
-/// Where in its queue a packet was put.
+/// The neighbour of a packet that was queued.
 pub(super) enum Neighbour {
     /// Behind this packet.
     Behind(u32),
     /// Before this packet.
     Before(u32),
-    /// Alone.
-    Nobody,
+    /// The packet is alone in its queue.
+    Alone,
 }
 
 /// The queues of all links.
@@ -91,14 +91,14 @@ impl Queues {
         Queues { slab: Vec::new(), unused: NONE }
     }
 
-    /// The packet at the head of a queue, and where all of them come from.
+    /// The packet at the head of a queue, and the input of the queue.
     #[inline]
     pub(super) fn head(&self, queue: QueueId) -> (u32, Input) {
         let Queue { head, input, .. } = self.slab[queue.0 as usize];
         (head, input)
     }
 
-    /// Puts a packet last, or `first`, into the queue of its input.
+    /// Puts a packet at the tail, or with `first` at the head, of the queue of its input.
     pub(super) fn put(
         &mut self,
         waiting: &mut Waiting,
@@ -111,7 +111,7 @@ impl Queues {
             let at = self.open(Queue { head: packet, tail: packet, input, next: NONE });
             waiting.open.push((input, at));
             self.append(&mut waiting.turn, at);
-            return Neighbour::Nobody;
+            return Neighbour::Alone;
         };
         let queue = &mut self.slab[at as usize];
         if first {
@@ -121,15 +121,15 @@ impl Queues {
         }
     }
 
-    /// The queue in turn goes to the end of the line.
+    /// Moves the next queue to the end of the round.
     #[inline]
     pub(super) fn rotate(&mut self, waiting: &mut Waiting) {
         let at = self.shift(&mut waiting.turn);
         self.append(&mut waiting.turn, at);
     }
 
-    /// Takes the first packet of the queue in turn, whose next one is `next`; the queue goes to the end
-    /// of the line, or away when it is empty.
+    /// Dequeues the first packet of the next queue; its successor is `next`. The queue moves to the end of
+    /// the round, or is closed when it is empty.
     #[inline]
     pub(super) fn take(&mut self, waiting: &mut Waiting, next: u32) {
         let at = self.shift(&mut waiting.turn);
@@ -147,15 +147,15 @@ impl Queues {
         waiting.open.swap_remove(place.expect("a queue that is used is open"));
     }
 
-    /// The queue in turn stands aside.
-    pub(super) fn stand_aside(&mut self, waiting: &mut Waiting, aside: &mut Line) {
+    /// Blocks the next queue.
+    pub(super) fn block(&mut self, waiting: &mut Waiting, blocked: &mut QueueList) {
         let at = self.shift(&mut waiting.turn);
-        self.append(aside, at);
+        self.append(blocked, at);
     }
 
-    /// The queue that has stood aside longest comes back to the end of the line.
-    pub(super) fn come_back(&mut self, waiting: &mut Waiting, aside: &mut Line) {
-        let at = self.shift(aside);
+    /// Moves the queue that has been blocked longest to the end of the round.
+    pub(super) fn unblock(&mut self, waiting: &mut Waiting, blocked: &mut QueueList) {
+        let at = self.shift(blocked);
         self.append(&mut waiting.turn, at);
     }
 
@@ -171,7 +171,7 @@ impl Queues {
     }
 
     #[inline]
-    fn append(&mut self, line: &mut Line, at: u32) {
+    fn append(&mut self, line: &mut QueueList, at: u32) {
         self.slab[at as usize].next = NONE;
         if line.last == NONE {
             line.first = at;
@@ -181,9 +181,9 @@ impl Queues {
         line.last = at;
     }
 
-    /// Takes the first queue out of a line that is not empty.
+    /// Removes the first queue of a list that is not empty.
     #[inline]
-    fn shift(&self, line: &mut Line) -> u32 {
+    fn shift(&self, line: &mut QueueList) -> u32 {
         let at = line.first;
         line.first = self.slab[at as usize].next;
         if line.first == NONE {

@@ -1,14 +1,13 @@
-//! ACE, the engine of Rashidi et al. 2021: collectives run beside the NPU, in front of its links.
+//! ACE, the engine of Rashidi et al. 2021: executes collectives between the NPU and its links.
 //!
-//! A chunk is read from memory once, into a scratchpad that is divided into one partition for each phase
-//! of the collective and one for what is done. State machines, each programmed for one phase, carry one
-//! chunk at a time: they read pieces from the scratchpad, reduce what comes with what is there, send, and
-//! write results into the partition of the next phase. What is done goes back to memory, once. A chunk
-//! enters a phase when a state machine of that phase is free; [`Handover`] says when it takes room in the
-//! next partition.
+//! A chunk is read from memory once, into an SRAM with one partition per phase of the collective and one for
+//! results. FSMs, each programmed for one phase, process one chunk at a time: they read packets from the
+//! SRAM, reduce received data with local data, send, and write results into the partition of the next phase.
+//! Results are written back to memory once. A chunk enters a phase when an FSM of that phase is free;
+//! [`Handover`] defines when it reserves space in the next partition.
 //!
-//! Sizes of the pieces: a chunk is what partitions and state machines hold; a packet is what is read,
-//! reduced and sent as one; messages only say how much the DMA engines move at a time.
+//! Granularity: partitions and FSMs hold chunks; packets are read, reduced and sent; messages are the unit of
+//! the DMA engines.
 
 mod partitions;
 
@@ -25,34 +24,34 @@ const ALU: usize = 4;
 const BUS_IN: usize = 5;
 const MEMORY_WRITE: usize = 6;
 
-/// What ACE can be told (defaults of the paper are those of `tutti`'s presets, each with its source).
+/// The parameters of ACE (the presets of `tutti` have the values of the paper, each with its source).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ace {
-    /// What a byte of the memory that ACE may use takes.
+    /// Time per byte of the memory bandwidth available to ACE.
     pub memory: TimePerByte,
-    /// What a byte takes over the bus between the NPU and ACE, each direction by itself.
+    /// Time per byte of the bus between the NPU and ACE, per direction.
     pub bus: TimePerByte,
-    /// The scratchpad.
+    /// The size of the SRAM.
     pub sram: Bytes,
-    /// How it is divided among the phases.
+    /// How the SRAM is divided among the phases.
     pub division: Division,
-    /// When a chunk takes room in the partition of its next phase.
+    /// When a chunk reserves space in the partition of its next phase.
     pub handover: Handover,
-    /// What a byte takes to be read from the scratchpad, all banks together.
+    /// Time per byte of SRAM reads, all banks together.
     pub sram_read: TimePerByte,
-    /// What a byte takes to be written to it.
+    /// Time per byte of SRAM writes.
     pub sram_write: TimePerByte,
-    /// Which state machines there are.
+    /// The FSMs.
     pub fsms: Fsms,
-    /// What a byte takes to be reduced, all ALUs together.
+    /// Time per byte of reductions, all ALUs together.
     pub alu: TimePerByte,
-    /// The most bytes that are reduced and sent as one.
+    /// Maximum bytes of a packet, the unit of reducing and sending.
     pub packet: Bytes,
-    /// Packets that wait at most for a link; after them comes the chunk that has been under way longest.
+    /// Capacity of the buffer of a link, in packets; when it is full, the oldest chunk enters first.
     pub port: u32,
-    /// What a step of a state machine takes.
+    /// Time of a step of an FSM.
     pub cycle: Time,
-    /// Whether results that go back to memory take from the same bandwidth as what is read.
+    /// Whether writes of results share the memory bandwidth with reads.
     pub charge_writes: bool,
 }
 
@@ -60,7 +59,7 @@ impl Ace {
     /// The endpoint for a collective of these phases.
     ///
     /// # Errors
-    /// When packets are empty, there are fewer state machines than phases, or a partition holds no chunk.
+    /// When packets are empty, there are fewer FSMs than phases, or a partition cannot hold a chunk.
     pub fn endpoint(&self, phases: &[PhaseLoad], done: Bytes) -> Result<Endpoint, EndpointError> {
         if self.packet == Bytes(0) {
             return Err(EndpointError::Empty { what: "packets" });

@@ -1,69 +1,69 @@
-//! The scratchpad, divided among the phases, and who carries chunks through them.
+//! The SRAM, divided among the phases, and the FSMs that process chunks.
 
 use crate::endpoint::EndpointError;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// What a phase asks of the scratchpad.
+/// The load of a phase on the SRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseLoad {
-    /// What a byte takes over all links that the phase uses together: one way round its ring, or both.
+    /// Time per byte of all links of the phase together: one or both directions of its ring.
     pub links: TimePerByte,
     /// The size of a chunk when it enters the phase.
     pub chunk: Bytes,
-    /// What the phase takes for a chunk that nothing holds up.
+    /// Time of the phase for a chunk without contention.
     pub time: Time,
 }
 
-/// When a chunk takes room in the partition of its next phase.
+/// When a chunk reserves space in the partition of its next phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handover {
-    /// Before a phase begins: results are written there as they come, and until the phase is over the
-    /// chunk has room in both partitions.
+    /// Before a phase starts: results are written there as they are produced, and the chunk has space in both
+    /// partitions until the phase ends.
     #[default]
     Ahead,
-    /// When a phase is over: results overwrite what the chunk held, and it then moves on as a whole.
+    /// When a phase ends: results overwrite the chunk in place, and the complete chunk then moves.
     AtEnd,
 }
 
-/// Room of each phase, that of what is done last, and state machines of each phase.
+/// The partitions of the SRAM and the FSMs of each phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partitions {
-    /// Bytes of each partition: one for each phase, and one for what is done.
-    pub rooms: Vec<Bytes>,
-    /// State machines of each phase.
+    /// Bytes of each partition: one per phase, and one for results.
+    pub sizes: Vec<Bytes>,
+    /// FSMs of each phase.
     pub fsms: Vec<u32>,
-    /// When a chunk takes room in the next partition.
+    /// When a chunk reserves space in the next partition.
     pub handover: Handover,
 }
 
-/// How the scratchpad is divided.
+/// How the SRAM is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// By the rates of the phases' links and their chunks; what is done gets as much as the last phase
+    /// By the rates of the phases' links and their chunk sizes; results get as much as the last phase
     /// (Rashidi et al. 2021, section IV; the formula is inferred from its words).
     RateTimesChunk,
-    /// In these proportions: a number for each phase, and one for what is done.
+    /// In these proportions: one number per phase, and one for results.
     Shares(Vec<u32>),
 }
 
-/// Which state machines there are.
+/// How FSMs are divided among the phases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fsms {
-    /// So many, divided by the time that a chunk takes in each phase: that is how many chunks are in a
-    /// phase when all go at one rate (Little's law). Two at least where there are enough, so that one
-    /// begins a chunk while the other ends one.
+    /// A total, divided by the time of a chunk in each phase: the number of chunks in a phase at equal rates
+    /// (Little's law). At least two per phase if there are enough, so that one can start a chunk while the
+    /// other completes one.
     ByTime(u32),
-    /// So many, divided evenly; what is left over goes to the first phases.
+    /// A total, divided evenly; the remainder goes to the first phases.
     Evenly(u32),
-    /// So many of each phase.
+    /// A number per phase.
     Each(Vec<u32>),
 }
 
 impl Fsms {
-    /// State machines of each phase.
+    /// FSMs of each phase.
     ///
     /// # Errors
-    /// When there are fewer than phases, or a phase has none.
+    /// When there are fewer FSMs than phases, or a phase has none.
     pub fn of(&self, phases: &[PhaseLoad]) -> Result<Vec<u32>, EndpointError> {
         let count = phases.len();
         match self {
@@ -81,8 +81,8 @@ impl Fsms {
     }
 }
 
-/// `sum` divided by `weights`, `least` at least for each: one after the other to whoever has the fewest
-/// for its weight, the first of equals.
+/// Divides `sum` by `weights`, with at least `least` each: each unit goes to the part with the fewest per
+/// weight, at ties the first.
 fn apportioned(sum: u32, weights: &[u64], least: u32) -> Vec<u32> {
     let mut parts = vec![least; weights.len()];
     let given: u32 = parts.iter().sum();
@@ -104,7 +104,7 @@ impl Partitions {
     /// Divides `sram` among `phases`.
     ///
     /// # Errors
-    /// When a phase has no state machine, or a partition no room for a chunk; `done` is the size of a
+    /// When a phase has no FSM, or a partition no space for a chunk; `done` is the size of a
     /// chunk after its last phase.
     pub fn new(
         sram: Bytes,
@@ -116,18 +116,18 @@ impl Partitions {
         let fsms = fsms.of(phases)?;
         let weights = weights(division, phases)?;
         let sum: u128 = weights.iter().sum();
-        let room = |weight: u128| {
+        let size = |weight: u128| {
             let share = (u128::from(sram.0) * weight).checked_div(sum).unwrap_or(0);
             Bytes(u64::try_from(share).unwrap_or(u64::MAX))
         };
-        let rooms: Vec<Bytes> = weights.into_iter().map(room).collect();
+        let sizes: Vec<Bytes> = weights.into_iter().map(size).collect();
         let chunks = phases.iter().map(|phase| phase.chunk).chain([done]);
-        for (partition, (&room, chunk)) in rooms.iter().zip(chunks).enumerate() {
-            if room < chunk {
-                return Err(EndpointError::PartitionTooSmall { partition, room, chunk });
+        for (partition, (&size, chunk)) in sizes.iter().zip(chunks).enumerate() {
+            if size < chunk {
+                return Err(EndpointError::PartitionTooSmall { partition, room: size, chunk });
             }
         }
-        Ok(Partitions { rooms, fsms, handover: Handover::default() })
+        Ok(Partitions { sizes, fsms, handover: Handover::default() })
     }
 }
 
@@ -180,9 +180,9 @@ mod tests {
             chunk: Bytes(chunk),
             time: Time::from_ps(1000 * ns),
         };
-        let (whole, quarter) = (64 << 10, 16 << 10);
+        let (full, quarter) = (64 << 10, 16 << 10);
         [
-            phase("400 GB/s", whole, 335),
+            phase("400 GB/s", full, 335),
             phase("50 GB/s", quarter, 2640),
             phase("50 GB/s", quarter, 2640),
             phase("400 GB/s", quarter, 335),
@@ -191,7 +191,7 @@ mod tests {
 
     /// 4x4x4, 64 KiB: weights 25600, 800, 800, 6400 and again 6400 of 40000.
     #[test]
-    fn the_scratchpad_is_divided_by_rate_and_chunk() {
+    fn the_sram_is_divided_by_rate_and_chunk() {
         let partitions = Partitions::new(
             Bytes(4 << 20),
             &BY_RATE,
@@ -202,13 +202,13 @@ mod tests {
         .unwrap();
         let sram = 4u64 << 20;
         let share = |weight: u64| Bytes(sram * weight / 40_000);
-        let wanted = [25_600, 800, 800, 6_400, 6_400].map(share);
-        assert_eq!(partitions.rooms, wanted);
+        let expected = [25_600, 800, 800, 6_400, 6_400].map(share);
+        assert_eq!(partitions.sizes, expected);
         let chunks: Vec<u64> = partitions
-            .rooms
+            .sizes
             .iter()
             .zip([64u64, 16, 16, 16, 64])
-            .map(|(room, chunk)| room.0 / (chunk << 10))
+            .map(|(size, chunk)| size.0 / (chunk << 10))
             .collect();
         assert_eq!(chunks, [40, 5, 5, 40, 10]);
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phase_has_a_state_machine() {
+    fn every_phase_has_an_fsm() {
         let new = |fsms: &[u32]| Fsms::Each(fsms.to_vec()).of(&phases()).unwrap_err();
         assert_eq!(new(&[1, 1, 1]), EndpointError::TooFewFsms { fsms: 3, phases: 4 });
         assert_eq!(new(&[4, 4, 4]), EndpointError::WrongFsms { given: 3, phases: 4 });
@@ -236,7 +236,7 @@ mod tests {
 
     /// 335 : 2640 : 2640 : 335, two at least.
     #[test]
-    fn state_machines_go_where_chunks_stay() {
+    fn fsms_follow_the_time_of_the_phases() {
         let of = |fsms: Fsms| fsms.of(&phases()).unwrap();
         assert_eq!(of(Fsms::ByTime(16)), [2, 6, 6, 2]);
         assert_eq!(of(Fsms::ByTime(24)), [2, 10, 10, 2]);
@@ -258,8 +258,8 @@ mod tests {
                 Bytes(64 << 10),
             )
         };
-        let rooms = divide(&[2, 2, 2, 1, 1]).unwrap().rooms;
-        assert_eq!(rooms, [256, 256, 256, 128, 128].map(|kib| Bytes(kib << 10)));
+        let sizes = divide(&[2, 2, 2, 1, 1]).unwrap().sizes;
+        assert_eq!(sizes, [256, 256, 256, 128, 128].map(|kib| Bytes(kib << 10)));
         let wrong = EndpointError::WrongShares { given: 4, partitions: 5 };
         assert_eq!(divide(&[1, 1, 1, 1]).unwrap_err(), wrong);
     }

@@ -7,7 +7,7 @@ use super::*;
 
 const CYCLE: u64 = 803;
 
-/// Links that take whole picoseconds for a byte, so that nothing is rounded.
+/// Links with integer picoseconds per byte, so that no time is rounded.
 fn torus_with(nodes: [u32; 3], latency: u64) -> Torus {
     let ring = |nodes, per_byte, ps| Ring {
         nodes,
@@ -20,7 +20,7 @@ fn torus_with(nodes: [u32; 3], latency: u64) -> Torus {
     Torus::new(rings.to_vec()).unwrap()
 }
 
-/// Hops that a chunk makes one after the other, and what their links take from end to end.
+/// The sequential hops of a chunk, and their total latency.
 fn hops(torus: &Torus, collective: Collective) -> (u64, u64) {
     let phases = torus.phases(collective, Rings::ALL).unwrap();
     let shapes = shapes(torus, &phases, Bytes(64 << 10), Bytes(256));
@@ -37,7 +37,7 @@ fn end(torus: &Torus, endpoint: Endpoint, program: &Program) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// With one chunk there is no order to choose: an ideal endpoint is a cycle a hop slower at most.
+    /// With one chunk the order has no effect: an ideal endpoint is at most a cycle per hop slower.
     #[test]
     fn one_chunk_is_no_slower_but_for_a_cycle_a_hop(
         nodes in prop::array::uniform3(1_u32..5),
@@ -59,9 +59,9 @@ proptest! {
         prop_assert!(best <= other + cycles, "{} > {} + {}", best, other, cycles);
     }
 
-    /// With several chunks, while a piece waits its link is busy: an ideal endpoint takes no longer than the work
-    /// of the links that a chunk crosses and its hops, one after the other. Every endpoint takes at least each of
-    /// these, so with p phases the ideal one takes at most p + 1 times as long, and a cycle a hop.
+    /// With several chunks, the link of a waiting packet is busy: an ideal endpoint takes at most the sum of the busy
+    /// times of the links that a chunk crosses, and its hops. Every endpoint takes at least each of these, so with
+    /// p phases the ideal one takes at most p + 1 times as long, plus a cycle per hop.
     #[test]
     fn several_chunks_take_the_work_of_their_links_and_their_hops_at_most(
         nodes in prop::array::uniform3(1_u32..5),
@@ -93,20 +93,20 @@ fn two(latency: u64) -> Torus {
     Torus::new(vec![Ring { nodes: 2, per_byte, latency }]).unwrap()
 }
 
-/// The example of `docs/models/training.md`: five chunks, of which three go one way round. With links of 424 ns the
-/// oldest comes back before the third has left, and overtakes it: the third crosses the ring twice with nothing
-/// beside it. In turn it would not, nor with longer links, which are faster for that.
+/// The example of `docs/models/training.md`: five chunks, three of them in one direction. With links of 424 ns the
+/// oldest returns before the third has left, and overtakes it: the third then crosses the ring twice alone. In FIFO
+/// order it would not, nor with longer links, which are therefore faster.
 #[test]
 fn the_oldest_chunk_first_is_not_the_best_order() {
     let (program, part) = (alone(Collective::AllReduce, 5 << 16), (32 << 10) * 5);
     let packet = 256 * 5;
     let oldest_first = Ideal { packet: Bytes(256), cycle: Time::ZERO, chunks: Chunks::default() };
     let oldest_first = oldest_first.endpoint().unwrap();
-    // The oldest first: chunk 0 is back after 425,280 ps, and chunk 4 has sent 77 of its 128 packets by the end of
-    // the one that is being sent. The other 51 wait for all of chunks 0 and 2, go, come, and go again.
+    // Oldest first: chunk 0 returns after 425,280 ps, and chunk 4 has sent 77 of its 128 packets, including the one
+    // in transmission. The other 51 wait for chunks 0 and 2, and then cross the ring twice.
     let found = end(&two(424_000), oldest_first.clone(), &program);
     assert_eq!(found, 1 + 5 * part + 424_000 + packet + 424_000);
-    // In turn, the link is never idle: three parts out and three back, and the way of the last.
+    // In FIFO order the link is never idle: three parts out and three back, plus the latency of the last.
     let mut in_turn = oldest_first.clone();
     in_turn.port = None;
     assert_eq!(end(&two(424_000), in_turn, &program), 1 + 6 * part + 424_000);

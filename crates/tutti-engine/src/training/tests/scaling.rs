@@ -7,8 +7,8 @@ fn times(rate: TimePerByte, by: u64) -> TimePerByte {
     TimePerByte::new(ps * by, bytes).unwrap()
 }
 
-/// The same with each byte a whole number of picoseconds.
-fn whole(rate: TimePerByte) -> TimePerByte {
+/// Rounds the time per byte to integer picoseconds.
+fn rounded(rate: TimePerByte) -> TimePerByte {
     let (ps, bytes) = rate.fraction();
     TimePerByte::new(ps.div_ceil(bytes), 1).unwrap()
 }
@@ -51,9 +51,9 @@ fn services(outcome: &TrainingOutcome) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Where a byte takes whole picoseconds nothing is rounded: exact, whatever overlaps.
+    /// With integer picoseconds per byte no time is rounded: scaling is exact for any overlap.
     #[test]
-    fn whole_picoseconds_scale_exactly(
+    fn integer_picoseconds_scale_exactly(
         nodes in prop::array::uniform3(1_u32..5),
         which in 0_u8..4,
         bytes in 1_u64..400_000,
@@ -61,8 +61,8 @@ proptest! {
     ) {
         prop_assume!(nodes.iter().any(|nodes| *nodes > 1));
         let torus = torus(nodes);
-        let endpoint = scaled(&any_endpoint(&torus, which), whole, 1);
-        let torus = scaled_torus(&torus, whole, 1);
+        let endpoint = scaled(&any_endpoint(&torus, which), rounded, 1);
+        let torus = scaled_torus(&torus, rounded, 1);
         let mut plan = small_loop(2);
         plan.layers[1].after_weight_gradient =
             Some(Transfer::new(Collective::AllReduce, Bytes(bytes)));

@@ -1,51 +1,58 @@
-//! Messages at their source: how they come into line there, and are cut when it is their turn.
+//! Injection: how messages queue at their source and are cut into packets.
 //!
-//! A message is either posted, and kept until it sets off; or only offered, and then [`Lines`] know the first few
-//! of each line and ask for the others again. The rules are the same: a message enters when its first byte is
-//! at the port, in the order in which everything was brought about. What enters behind others of its
-//! line changes nothing, so an offered message enters by an event of its own only where nobody is before it. That
-//! event may be put in long after the message was offered, and so behind others of the same time; hence the stamps.
+//! A posted message is stored until it is injected. Of offered messages, [`InjectionQueues`] stores the first
+//! few per link and requests the others again. The rules are the same for both: a message enters when its
+//! first byte is at the port; messages that enter simultaneously do so in order of their causes. A message
+//! that enters behind others of its queue has no effect, so an offered message needs an event only at the head
+//! of an empty queue. That event may be scheduled long after the offer, behind others of the same time; hence
+//! the stamps.
 
 use std::ops::ControlFlow;
 
 use super::super::NONE;
-use super::super::lines::{Lines, Offered, Stamp};
+use super::super::injection::{InjectionQueues, Offered, Stamp};
 use super::super::links::Links;
 use super::super::outbox::Posted;
 use super::super::pieces::{Message, Packet, Stage};
+use super::super::routing::{HeadPosition, PacketRouting, Traveller};
 use super::super::waiting::Input;
-use super::super::ways::{HeadPosition, Traveller, Ways};
-use super::{Event, NOBODYS, PacketNetwork};
+use super::{BACKGROUND, Event, PacketNetwork};
 use crate::{BackgroundFlow, Carried, Cursor, Supply, Ticket};
 use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time};
 
-/// Lines for the links, or ports, at which messages enter.
-pub(super) fn lines(ways: &Ways<'_>, links: &Links) -> Lines {
-    let npus = ways.topology().npus();
+/// Returns the injection queues of the links or ports at which messages enter.
+pub(super) fn injection(routing: &PacketRouting<'_>, links: &Links) -> InjectionQueues {
+    let npus = routing.topology().npus();
     if let Some(first) = links.injection(0) {
-        return Lines::new(first, (0..=npus).collect());
+        return InjectionQueues::new(first, (0..=npus).collect());
     }
-    let out = |npu| ways.topology().links_out(VertexId(npu)).len();
+    let out = |npu| routing.topology().links_out(VertexId(npu)).len();
     let ends = (0..npus).scan(0, |end, npu| {
         *end += u32::try_from(out(npu)).expect("links are counted in 32 bits");
         Some(*end)
     });
-    Lines::new(0, std::iter::once(0).chain(ends).collect())
+    InjectionQueues::new(0, std::iter::once(0).chain(ends).collect())
 }
 
 /// Whether all messages of a pair enter over the same link or port, whatever waits there.
-pub(super) fn enter_in_order(ways: &Ways<'_>, links: &Links) -> bool {
-    let topology = ways.topology();
-    let one_way = |npu| topology.links_out(VertexId(npu)).len() == 1;
-    !ways.choose() || links.injection(0).is_some() || (0..topology.npus()).all(one_way)
+pub(super) fn enter_in_order(routing: &PacketRouting<'_>, links: &Links) -> bool {
+    let topology = routing.topology();
+    let single_link = |npu| topology.links_out(VertexId(npu)).len() == 1;
+    !routing.choose() || links.injection(0).is_some() || (0..topology.npus()).all(single_link)
 }
 
-/// Over which link or port they do.
-fn way_in(ways: &Ways<'_>, links: &Links, (source, destination): (RankId, RankId)) -> u32 {
-    links.injection(source.0).unwrap_or_else(|| match ways {
-        Ways::Routed(routes) => routes.next_link(source, destination, VertexId(source.0), 0).0,
-        Ways::Chosen { distances, .. } => {
+/// Returns the link or port at which the messages of a pair enter.
+fn entry_link(
+    routing: &PacketRouting<'_>,
+    links: &Links,
+    (source, destination): (RankId, RankId),
+) -> u32 {
+    links.injection(source.0).unwrap_or_else(|| match routing {
+        PacketRouting::Routed(routes) => {
+            routes.next_link(source, destination, VertexId(source.0), 0).0
+        }
+        PacketRouting::PerPacket { distances, .. } => {
             let mut out = distances.topology().links_out(VertexId(source.0));
             out.next().expect("a topology is connected").0
         }
@@ -53,29 +60,29 @@ fn way_in(ways: &Ways<'_>, links: &Links, (source, destination): (RankId, RankId
 }
 
 impl PacketNetwork<'_> {
-    /// Takes note of a message, and of when it will enter.
+    /// Stores a message, and schedules its injection.
     pub(super) fn post(&mut self, ticket: Ticket, message: Carried) {
         let Carried { source, destination, bytes, .. } = message;
         let (head, serial) = (self.head(&message, self.events.now()), self.next_serial());
-        let way = Traveller::new(source, destination, 0);
-        let id = self.outbox.post(Posted::new(ticket, way, bytes.0, head, serial));
+        let traveller = Traveller::new(source, destination, 0);
+        let id = self.outbox.post(Posted::new(ticket, traveller, bytes.0, head, serial));
         self.events.push(head, Event::Enter(id));
     }
 
-    /// Hears of a message that will be told again.
-    pub(super) fn hear_of(&mut self, at: &Cursor, message: Carried) {
-        let link = way_in(&self.ways, &self.links, (message.source, message.destination));
+    /// Records an offered message, which the supply replays on request.
+    pub(super) fn record_offer(&mut self, at: &Cursor, message: Carried) {
+        let link = entry_link(&self.routing, &self.links, (message.source, message.destination));
         let stamp = Stamp { time: self.events.now(), round: self.round };
         let (head, serial) = (self.head(&message, stamp.time), self.next_serial());
         let Carried { destination, bytes, .. } = message;
         let offered = Offered { destination, bytes: bytes.0, head, serial, stamp };
-        self.lines.offer(link, at, offered);
+        self.injection.offer(link, at, offered);
         if !self.links[link].waiting.holds(Input::SOURCE) {
             self.expect(link);
         }
     }
 
-    /// When the first byte of a message, handed over at some time, is at its source's port.
+    /// When the first byte of a message handed over at `at` is at its source's port.
     fn head(&self, message: &Carried, at: Time) -> Time {
         (message.arrival - self.included.of(message.bytes)).max(at)
     }
@@ -85,20 +92,20 @@ impl PacketNetwork<'_> {
         self.serial
     }
 
-    /// The first message in line, where nobody is before it, will enter when it can.
+    /// Schedules the injection of the first message of an otherwise empty queue.
     fn expect(&mut self, link: u32) {
-        let Some(&Offered { head, .. }) = self.lines.front(link) else { return };
-        if self.lines.expect(link, head) {
+        let Some(&Offered { head, .. }) = self.injection.front(link) else { return };
+        if self.injection.expect(link, head) {
             self.events.push(head, Event::Due(link));
         }
     }
 
-    /// The first message in line enters if it has not yet.
+    /// Injects the first message of a queue if it is due.
     pub(super) fn enter_due(&mut self, link: u32, supply: &mut dyn Supply) {
-        if !self.lines.is_due(link, self.events.now()) {
+        if !self.injection.is_due(link, self.events.now()) {
             return;
         }
-        self.lines.enter(link);
+        self.injection.enter(link);
         if !self.links[link].waiting.holds(Input::SOURCE)
             && let Some(packet) = self.cut_next(link, supply)
         {
@@ -106,7 +113,7 @@ impl PacketNetwork<'_> {
         }
     }
 
-    /// The same where it does so before a packet that set off towards the link some time ago.
+    /// As [`PacketNetwork::enter_due`], if the message was offered before the arriving packet started.
     #[cold]
     pub(super) fn enter_before(
         &mut self,
@@ -118,12 +125,12 @@ impl PacketNetwork<'_> {
         let round = if round == u8::MAX { self.late_rounds[id as usize] } else { u32::from(round) };
         let time = self.events.now() - self.links[over].latency;
         let offered_before = |first: &Offered| first.stamp <= Stamp { time, round };
-        if self.lines.front(link).is_some_and(offered_before) {
+        if self.injection.front(link).is_some_and(offered_before) {
             self.enter_due(link, supply);
         }
     }
 
-    /// The round of the present time, to go with a packet that sets off: those beyond count lie elsewhere.
+    /// The round in which a packet starts; rounds beyond `u8` are stored in `late_rounds`.
     #[inline]
     pub(super) fn stamp_round(&mut self, id: u32) -> u8 {
         let round = u8::try_from(self.round).unwrap_or(u8::MAX);
@@ -135,77 +142,77 @@ impl PacketNetwork<'_> {
         round
     }
 
-    /// Cuts the first message in line, which has a line behind it again then.
+    /// Creates the first packet of the first message of a queue, and refills the queue.
     fn cut_next(&mut self, link: u32, supply: &mut dyn Supply) -> Option<u32> {
         let source = RankId(self.links.start(link));
-        let (offered, asks) = self.lines.pop(link)?;
-        if asks {
-            self.ask(link, supply);
+        let (offered, incomplete) = self.injection.pop(link)?;
+        if incomplete {
+            self.request_more(link, supply);
         }
         let Offered { destination, bytes, head, serial, .. } = offered;
         let ticket = supply.set_off(source, destination, Bytes(bytes));
-        let way = Traveller::new(source, destination, 0);
+        let traveller = Traveller::new(source, destination, 0);
         let first = bytes.min(self.packets.size.0) + self.packets.header.0;
         self.links[link].backlog += first;
-        let message = self.begin(Posted::new(ticket, way, bytes, head, serial));
-        Some(self.cut(message, way))
+        let message = self.create_message(Posted::new(ticket, traveller, bytes, head, serial));
+        Some(self.cut(message, traveller))
     }
 
-    /// Asks for more messages of a line.
-    fn ask(&mut self, link: u32, supply: &mut dyn Supply) {
+    /// Requests more messages of a queue.
+    fn request_more(&mut self, link: u32, supply: &mut dyn Supply) {
         let included = self.included;
-        let PacketNetwork { ways, links, lines, .. } = self;
-        while lines.has_room(link)
-            && let Some((from, begun)) = lines.rest(link)
+        let PacketNetwork { routing, links, injection, .. } = self;
+        while injection.has_space(link)
+            && let Some((from, started)) = injection.rest(link)
         {
             let mut left = None;
-            supply.tell(&from, &mut |at, message| {
+            supply.replay(&from, &mut |at, message| {
                 let Carried { source, destination, bytes, arrival } = message;
-                if way_in(ways, links, (source, destination)) != link {
+                if entry_link(routing, links, (source, destination)) != link {
                     return ControlFlow::Continue(());
                 }
-                if !lines.has_room(link) {
+                if !injection.has_space(link) {
                     left = Some(*at);
                     return ControlFlow::Break(());
                 }
-                let head = (arrival - included.of(bytes)).max(begun.stamp.time);
-                let serial = begun.serial + u64::from(at.index - begun.start.index);
-                let stamp = begun.stamp;
-                lines.push(link, Offered { destination, bytes: bytes.0, head, serial, stamp });
+                let head = (arrival - included.of(bytes)).max(started.stamp.time);
+                let serial = started.serial + u64::from(at.index - started.start.index);
+                let stamp = started.stamp;
+                injection.push(link, Offered { destination, bytes: bytes.0, head, serial, stamp });
                 ControlFlow::Continue(())
             });
-            lines.told(link, left);
+            injection.supplied(link, left);
         }
     }
 
-    /// A message that was posted lines up for the link, or port, that its first packet has to take.
+    /// A posted message joins the queue of the first link or port of its route.
     pub(super) fn enter(&mut self, id: u32) {
         let now = self.events.now();
-        let Posted { mut way, bytes, head, serial, .. } = self.outbox[id];
-        if way.source == way.destination {
+        let Posted { mut traveller, bytes, head, serial, .. } = self.outbox[id];
+        if traveller.source == traveller.destination {
             let posted = self.outbox.take(id);
-            let message = self.begin(posted);
+            let message = self.create_message(posted);
             return self
                 .events
                 .push(head + self.included.of(Bytes(bytes)), Event::Deliver(message));
         }
-        let link = self.links.injection(way.source.0).unwrap_or_else(|| {
+        let link = self.links.injection(traveller.source.0).unwrap_or_else(|| {
             let place =
-                HeadPosition { at: VertexId(way.source.0), hops: 0, links: &self.links, now };
-            self.ways.next(&mut way, &place, || serial)
+                HeadPosition { at: VertexId(traveller.source.0), hops: 0, links: &self.links, now };
+            self.routing.next(&mut traveller, &place, || serial)
         });
-        self.outbox[id].way = way;
+        self.outbox[id].traveller = traveller;
         let first = bytes.min(self.packets.size.0) + self.packets.header.0;
         self.links[link].backlog += first;
         if self.links[link].waiting.holds(Input::SOURCE) {
-            self.outbox.line_up(link, id);
+            self.outbox.enqueue(link, id);
         } else {
             let packet = self.cut_first(id);
             self.put(link, packet, Input::SOURCE, false);
         }
     }
 
-    /// A flow of others sends a message, and will send the next.
+    /// A background flow sends a message, and schedules the next.
     pub(super) fn send_traffic(&mut self, index: u32) {
         let now = self.events.now();
         let flow = &mut self.background[index as usize];
@@ -216,64 +223,64 @@ impl PacketNetwork<'_> {
             self.events.push(now + period, Event::Traffic(index));
         }
         let serial = self.next_serial();
-        let way = Traveller::new(source, destination, 0);
-        let id = self.outbox.post(Posted::new(NOBODYS, way, bytes.0, now, serial));
+        let traveller = Traveller::new(source, destination, 0);
+        let id = self.outbox.post(Posted::new(BACKGROUND, traveller, bytes.0, now, serial));
         self.enter(id);
     }
 
-    /// A message is under way.
-    fn begin(&mut self, posted: Posted) -> u32 {
-        let Posted { ticket, way, bytes, head, serial, .. } = posted;
-        let Traveller { source, destination, .. } = way;
+    /// Creates a message in flight.
+    fn create_message(&mut self, posted: Posted) -> u32 {
+        let Posted { ticket, traveller, bytes, head, serial, .. } = posted;
+        let Traveller { source, destination, .. } = traveller;
         let (missing, arrival) = (self.packets.of(Bytes(bytes)), Time::ZERO);
         let message =
             Message { ticket, source, destination, bytes, head, serial, cut: 0, missing, arrival };
         self.messages.put(message)
     }
 
-    /// Makes the first packet of a message that was posted, which knows its way already.
+    /// Creates the first packet of a posted message, which is already routed.
     fn cut_first(&mut self, id: u32) -> u32 {
         let posted = self.outbox.take(id);
-        let message = self.begin(posted);
-        self.cut(message, posted.way)
+        let message = self.create_message(posted);
+        self.cut(message, posted.traveller)
     }
 
-    /// Makes the next packet of a message.
+    /// Creates the next packet of a message.
     #[inline]
-    fn cut(&mut self, id: u32, way: Traveller) -> u32 {
+    fn cut(&mut self, id: u32, traveller: Traveller) -> u32 {
         let Message { bytes, head, cut, .. } = self.messages[id];
         let size = (bytes - cut).min(self.packets.size.0);
         self.messages[id].cut = cut + size;
         let on_wire = size + self.packets.header.0;
-        let packet = self.under_way.put(Packet {
+        let packet = self.in_flight.put(Packet {
             message: id,
-            destination: way.destination,
+            destination: traveller.destination,
             bytes: u32::try_from(on_wire).expect("no packet is longer"),
             next: NONE,
             tail: head + self.included.of(Bytes(cut + size)),
             stage: Stage::source(head + self.included.of(Bytes(cut))),
         });
-        if let Ways::Chosen { .. } = self.ways {
+        if let PacketRouting::PerPacket { .. } = self.routing {
             let places = self.chosen.len().max(packet as usize + 1);
-            self.chosen.resize(places, way);
-            self.chosen[packet as usize] = way;
+            self.chosen.resize(places, traveller);
+            self.chosen[packet as usize] = traveller;
         }
         packet
     }
 
-    /// After the first packet of a message its next one, if there is one, comes before other messages.
+    /// Queues the next packet of a message, if there is one, before other messages.
     pub(super) fn follow_up(&mut self, id: u32) {
         let Message { source, destination, bytes, cut, .. } = self.messages[id];
         if cut < bytes {
             let nth = u32::try_from(cut / self.packets.size.0).unwrap_or(u32::MAX);
             let packet = self.cut(id, Traveller::new(source, destination, nth));
             let link = self.next_link(packet, (source, destination), Input::SOURCE);
-            self.links[link].backlog += u64::from(self.under_way[packet].bytes);
+            self.links[link].backlog += u64::from(self.in_flight[packet].bytes);
             self.put(link, packet, Input::SOURCE, true);
         }
     }
 
-    /// The packet behind the first of a queue, which may be that of a message still to be cut.
+    /// The packet behind the first of a queue; it may belong to a message that has no packets yet.
     #[inline]
     pub(super) fn behind(
         &mut self,
@@ -288,7 +295,7 @@ impl PacketNetwork<'_> {
         if let Some(posted) = self.outbox.next(link) {
             return self.cut_first(posted);
         }
-        match self.lines.front(link) {
+        match self.injection.front(link) {
             None => NONE,
             Some(first) if first.head <= self.events.now() => {
                 self.cut_next(link, supply).unwrap_or(NONE)

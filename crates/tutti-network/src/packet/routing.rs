@@ -1,4 +1,4 @@
-//! Which way packets take: the one route of their pair, or a choice packet by packet.
+//! Routing of packets: the fixed route of their pair, or per-packet adaptive routing.
 
 use super::NONE;
 use super::links::Links;
@@ -7,114 +7,113 @@ use tutti_units::Time;
 use tutti_units::ids::{LinkId, RankId, VertexId};
 use tutti_units::random::{random_bits, scale, split_words};
 
-/// A packet's own random numbers come from its message and its place there; of the draws for other
-/// purposes none has this stream.
+/// The random stream of routing; a draw is keyed by the message and the index of the packet in it.
 const STREAM: u32 = 0x5741_5953;
 
-/// How a packet chooses among ways.
+/// The routing algorithm of per-packet routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, tutti_units::Named)]
 pub enum Choice {
-    /// At every vertex, of the links on a minimal path the one with the shortest wait.
+    /// Minimal adaptive: at every vertex, the minimal link with the shortest queueing delay.
     Adaptive,
-    /// First to the switch of a random NPU, then to the destination, both minimally. Source: Valiant and
+    /// Minimally to the switch of a random NPU, then minimally to the destination. Source: Valiant and
     /// Brebner, "Universal schemes for parallel communication", STOC 1981.
     Valiant,
-    /// As `Valiant`, where the queue of the minimal way times its hops is longer than that of the detour
-    /// times the detour's hops, looking at the packet's first switch only; else as `Adaptive`. Source:
-    /// UGAL-L, Singh, "Load-balanced routing in interconnection networks", thesis, Stanford 2005.
+    /// UGAL-L: as `Valiant` if, at the packet's first switch, queueing delay times hops is larger on the
+    /// minimal path than on the non-minimal path; else as `Adaptive`. Source: Singh, "Load-balanced routing
+    /// in interconnection networks", thesis, Stanford 2005.
     Ugal,
 }
 
-/// The ways through a graph.
+/// How packets are routed through a graph.
 #[derive(Clone, Copy, Debug)]
-pub enum Ways<'a> {
-    /// Every pair of ranks has one; of links side by side, where it shares them, a packet takes the one with
-    /// the shortest wait.
+pub enum PacketRouting<'a> {
+    /// A fixed route per pair of ranks; where routes share bundles of parallel links, a packet takes the link
+    /// with the shortest queueing delay.
     Routed(&'a Routes),
-    /// Every packet chooses.
-    Chosen {
-        /// What is near.
+    /// Every packet is routed separately.
+    PerPacket {
+        /// Hop distances between vertices.
         distances: &'a Distances,
-        /// How.
+        /// The routing algorithm.
         choice: Choice,
-        /// Of the random vertices.
+        /// The seed for intermediate vertices.
         seed: u64,
     },
 }
 
-/// In place of a vertex.
+/// In place of a vertex: not decided yet.
 const UNDECIDED: u32 = NONE - 1;
 
-/// What a packet has to do with its way.
+/// The routing state of a packet.
 #[derive(Clone, Copy)]
 pub(super) struct Traveller {
     pub(super) source: RankId,
     pub(super) destination: RankId,
-    /// The vertex it goes to first; [`NONE`] when it goes straight to its destination, [`UNDECIDED`] before
-    /// it has chosen.
+    /// The intermediate vertex; [`NONE`] when the packet is routed to its destination, [`UNDECIDED`] before
+    /// the choice.
     via: u32,
-    /// Its place in its message.
+    /// The index of the packet in its message.
     pub(super) nth: u32,
 }
 
 impl Traveller {
-    /// The `nth` packet of a message, before it has chosen.
+    /// The `nth` packet of a message, before the choice.
     pub(super) fn new(source: RankId, destination: RankId, nth: u32) -> Traveller {
         Traveller { source, destination, via: UNDECIDED, nth }
     }
 }
 
-/// Where a packet asks for its way.
+/// The position of a packet's head, where its next link is chosen.
 #[derive(Clone, Copy)]
 pub(super) struct HeadPosition<'a> {
     pub(super) at: VertexId,
     /// How many links of the graph it has crossed.
     pub(super) hops: usize,
-    /// The network as it is now.
+    /// The current state of the links.
     pub(super) links: &'a Links,
     pub(super) now: Time,
 }
 
-impl<'a> Ways<'a> {
+impl<'a> PacketRouting<'a> {
     /// The graph.
     #[must_use]
     pub fn topology(&self) -> &'a Topology {
         match *self {
-            Ways::Routed(routes) => routes.topology(),
-            Ways::Chosen { distances, .. } => distances.topology(),
+            PacketRouting::Routed(routes) => routes.topology(),
+            PacketRouting::PerPacket { distances, .. } => distances.topology(),
         }
     }
 
-    /// Whether packets choose among links where they are.
+    /// Whether packets choose among links.
     #[inline]
     pub(super) fn choose(&self) -> bool {
         match self {
-            Ways::Routed(routes) => routes.share_bundles(),
-            Ways::Chosen { .. } => true,
+            PacketRouting::Routed(routes) => routes.share_bundles(),
+            PacketRouting::PerPacket { .. } => true,
         }
     }
 
-    /// Whether some ranks are out of reach of others.
-    pub(super) fn lack_ways(&self) -> bool {
+    /// Whether some ranks cannot reach others.
+    pub(super) fn disconnected(&self) -> bool {
         match self {
-            Ways::Routed(routes) => routes.has_unreachable_pairs(),
-            Ways::Chosen { distances, .. } => {
+            PacketRouting::Routed(routes) => routes.has_unreachable_pairs(),
+            PacketRouting::PerPacket { distances, .. } => {
                 distances.topology().family().is_some_and(Family::may_be_disconnected)
             }
         }
     }
 
-    /// Whether there is a way from one rank to another.
+    /// Whether a path connects one rank to another.
     pub(super) fn reach(&self, from: RankId, to: RankId) -> bool {
         match self {
-            Ways::Routed(routes) => routes.reach(from, to),
-            Ways::Chosen { distances, .. } => {
+            PacketRouting::Routed(routes) => routes.reach(from, to),
+            PacketRouting::PerPacket { distances, .. } => {
                 distances.hops(VertexId(from.0), VertexId(to.0)) != UNREACHABLE
             }
         }
     }
 
-    /// The link over which a packet goes on; `serial` is the number of its message.
+    /// The next link of a packet; `serial` is the number of its message.
     #[inline]
     pub(super) fn next(
         &self,
@@ -123,8 +122,10 @@ impl<'a> Ways<'a> {
         serial: impl FnOnce() -> u64,
     ) -> u32 {
         match *self {
-            Ways::Routed(routes) => along(routes, (packet.source, packet.destination), place),
-            Ways::Chosen { distances, choice, seed } => {
+            PacketRouting::Routed(routes) => {
+                along(routes, (packet.source, packet.destination), place)
+            }
+            PacketRouting::PerPacket { distances, choice, seed } => {
                 let choosing = Choosing { distances, links: place.links, now: place.now };
                 if packet.via == UNDECIDED && distances.topology().links_out(place.at).len() > 1 {
                     packet.via = NONE;
@@ -136,7 +137,7 @@ impl<'a> Ways<'a> {
     }
 }
 
-/// The next link of a pair's route; of a bundle the one with the shortest wait, of equals the first.
+/// The next link of a pair's route; of a bundle, the link with the shortest queueing delay, at ties the first.
 #[inline]
 pub(super) fn along(routes: &Routes, pair: (RankId, RankId), place: &HeadPosition<'_>) -> u32 {
     let HeadPosition { at, hops, links, now } = *place;
@@ -148,7 +149,7 @@ pub(super) fn along(routes: &Routes, pair: (RankId, RankId), place: &HeadPositio
     waits.min().map_or(link.0, |(_, link)| link.0)
 }
 
-/// A look at the network as it is now.
+/// The current state of the network for a routing decision.
 struct Choosing<'a> {
     distances: &'a Distances,
     links: &'a Links,
@@ -165,14 +166,14 @@ impl Choosing<'_> {
         self.shortest_wait(at, VertexId(target)).1.0
     }
 
-    /// Of the links on minimal paths, the one with the shortest wait; of equals the first.
+    /// The minimal link with the shortest queueing delay, at ties the first.
     fn shortest_wait(&self, at: VertexId, to: VertexId) -> (Time, LinkId) {
         let links = self.distances.to(to).links(at);
         let waits = links.map(|link| (self.links[link.0].wait(self.now), link));
         waits.min().expect("a topology is connected")
     }
 
-    /// Whether to make a detour, at the first vertex that has a choice.
+    /// Decides between the minimal and a non-minimal path, at the first vertex with a choice.
     fn decide(
         &self,
         packet: &mut Traveller,
@@ -193,7 +194,7 @@ impl Choosing<'_> {
         }
     }
 
-    /// The switch of a random NPU, or the NPU where it is its own.
+    /// The switch of a random NPU, or the NPU itself if it has none.
     fn detour(&self, seed: u64, serial: u64, nth: u32) -> VertexId {
         let [low, high] = split_words(serial);
         let bits = random_bits(seed, [low, high, nth, STREAM]);

@@ -1,35 +1,34 @@
-//! The links that something has happened to and that are still to be served, taken from the first on.
+//! The active links, which have events and are still to be served, lowest first.
 //!
-//! A set of small numbers as bits, 64 to a word, and over it for each 64 words a word that says which of
-//! them are not empty, and so on up to a single one: the lowest is found in as many looks as there are
-//! levels, two for up to 4,096 links.
+//! A hierarchical bit set: 64 links per word, and per 64 words a word that marks the nonempty ones, up to a
+//! single word. The lowest link is found with one lookup per level, two for up to 4,096 links.
 
 /// Bits of a word.
 const WIDTH: usize = u64::BITS as usize;
 
 /// A set of links.
-pub(super) struct Stirred {
+pub(super) struct ActiveLinks {
     /// Bits of links, bits of those words, ..., a single word.
     levels: Vec<Box<[u64]>>,
 }
 
-impl Stirred {
-    /// None of `links` links.
-    pub(super) fn none_of(links: usize) -> Stirred {
+impl ActiveLinks {
+    /// Returns the empty set for `links` links.
+    pub(super) fn new(links: usize) -> ActiveLinks {
         let mut levels = Vec::new();
         let mut words = links.div_ceil(WIDTH).max(1);
         loop {
             levels.push(vec![0; words].into());
             if words == 1 {
-                return Stirred { levels };
+                return ActiveLinks { levels };
             }
             words = words.div_ceil(WIDTH);
         }
     }
 
-    /// Puts a link in, which may be in already.
+    /// Inserts a link, which may already be in the set.
     #[inline]
-    pub(super) fn put(&mut self, link: u32) {
+    pub(super) fn insert(&mut self, link: u32) {
         let mut at = link as usize;
         for level in &mut self.levels {
             let word = &mut level[at / WIDTH];
@@ -42,9 +41,9 @@ impl Stirred {
         }
     }
 
-    /// Takes the lowest out.
+    /// Removes and returns the lowest link.
     #[inline]
-    pub(super) fn take_lowest(&mut self) -> Option<u32> {
+    pub(super) fn pop_lowest(&mut self) -> Option<u32> {
         let mut lowest = 0;
         for level in self.levels.iter().rev() {
             let word = level[lowest];
@@ -73,26 +72,26 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a tree; a third of the actions take the lowest.
+        /// Compared with a tree; a third of the actions remove the lowest.
         #[test]
         fn the_lowest_comes_first(
             links in 1_u32..10_000,
             actions in prop::collection::vec((0_u8..3, 0_u32..10_000), 1..400),
         ) {
-            let mut stirred = Stirred::none_of(links as usize);
+            let mut active = ActiveLinks::new(links as usize);
             let mut tree = BTreeSet::new();
             for (action, link) in actions {
                 if action == 0 {
-                    prop_assert_eq!(stirred.take_lowest(), tree.pop_first());
+                    prop_assert_eq!(active.pop_lowest(), tree.pop_first());
                 } else {
-                    stirred.put(link % links);
+                    active.insert(link % links);
                     tree.insert(link % links);
                 }
             }
             while let Some(link) = tree.pop_first() {
-                prop_assert_eq!(stirred.take_lowest(), Some(link));
+                prop_assert_eq!(active.pop_lowest(), Some(link));
             }
-            prop_assert_eq!(stirred.take_lowest(), None);
+            prop_assert_eq!(active.pop_lowest(), None);
         }
     }
 }
