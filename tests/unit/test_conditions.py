@@ -116,7 +116,7 @@ def test_traffic_on_links_holds_messages_up() -> None:
 @pytest.mark.parametrize(
     ("background", "fragment"),
     [
-        (tutti.Background(load=1.0), "a load of 1 is refused"),
+        (tutti.Background(load=1.0), "invalid load 1:"),
         (tutti.Background(load=[0.1, 0.2, 0.3]), "3 loads are given: expected one"),
     ],
 )

@@ -142,7 +142,7 @@ def test_tables_in_the_background_leave_the_loop() -> None:
         (AceSettings(sram=Size.parse("64 KiB")), "cannot hold a chunk"),
         (AceSettings(fsms=(1, 1, 1)), "3 FSMs cannot process 4 phases"),
         (AceSettings(fsms=3), "3 FSMs cannot process 4 phases"),
-        (AceSettings(shares=(1, 1)), "5 partitions"),
+        (AceSettings(shares=(1, 1)), "expected 5, one per partition"),
     ],
 )
 def test_an_ace_that_cannot_be_is_refused(ace: AceSettings, problem: str) -> None:
