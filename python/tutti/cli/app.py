@@ -21,9 +21,9 @@ from tutti.errors import ExitCode, TuttiError
 
 _HELP = """Collective communication: generate, verify, time, draw and run schedules.
 
-Exit codes: 0 success; 2 invalid input: the message names the file, key and value, what was
-expected, and a fix; 3 a schedule that fails verification or a simulation that cannot finish;
-70 an internal error of tutti: please report it; 130 interrupted: finished results are stored.
+Exit codes: 0 success. 2 invalid input: the message names the file, key and value, what was
+expected, and a fix. 3 a schedule that fails verification or a simulation that cannot finish.
+70 an internal error of tutti: please report it. 130 interrupted: finished results are stored.
 """
 
 

@@ -51,14 +51,14 @@ def paper(
 
     \b
     Papers:
-      ace                    endpoint engines for training (Rashidi 2021)
-      aries                  collectives on chiplets with bypass wires (Yin 2023)
+      ace                    endpoint engines for training (Rashidi 2021).
+      aries                  collectives on chiplets with bypass wires (Yin 2023).
       recursive-multiplying  all_reduce in fewer steps, each with several
-                             partners (Ruefenacht 2017)
-      recursive-multiplying-live  the same on real ranks with emulated latency
-                             (Ruefenacht 2017)
+                             partners (Ruefenacht 2017).
+      recursive-multiplying-live  on real ranks with emulated latency
+                             (Ruefenacht 2017).
       smart                  single-cycle multicast and reduction on chip
-                             (Krishna 2014)
+                             (Krishna 2014).
 
     \b
     Examples:

@@ -227,7 +227,7 @@ def _tables(model: type[BaseModel], done: set[type[BaseModel]]) -> Iterator[str]
     if model in done:
         return
     done.add(model)
-    yield f"### {model.__name__.removeprefix('Raw')}\n\n{_wrapped(model.__doc__ or '')}"
+    yield f"### {model.__name__.removeprefix('Raw')}\n\n{_wrapped(_summary(model))}"
     items = [
         _item(info.alias or name, info, range_of(model, name))
         for name, info in model.model_fields.items()
@@ -236,6 +236,11 @@ def _tables(model: type[BaseModel], done: set[type[BaseModel]]) -> Iterator[str]
     for info in model.model_fields.values():
         for inner in models_in(info.annotation):
             yield from _tables(inner, done)
+
+
+def _summary(model: type[BaseModel]) -> str:
+    """Returns the docstring of a table without its list of attributes."""
+    return (model.__doc__ or "").partition("Attributes:")[0]
 
 
 def _item(key: str, info: FieldInfo, bounds: str) -> str:

@@ -1,4 +1,4 @@
-"""What every network model has besides its own parameters: the costs of local work."""
+"""The parameters that every network model has: the costs of local work."""
 
 from __future__ import annotations
 
