@@ -274,7 +274,7 @@ def test_a_rank_that_cannot_load_the_library_ends_the_job(setting: Setting, tmp_
     done = setting.exec(*setting.start(), setting.app, PATH=path)
     assert done.returncode == 2, done.stderr
     assert "is a machine of z80, and" in done.stderr
-    assert "hint: name a folder with TUTTI_CACHE" in done.stderr
+    assert "hint: set TUTTI_CACHE to a folder" in done.stderr
     assert "right" not in done.stdout
 
 

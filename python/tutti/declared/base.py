@@ -18,6 +18,11 @@ class NetworkModel(LocalCosts):
         own = type(self).model_fields.keys() - LocalCosts.model_fields.keys() - {"kind"}
         return {name: text for name, text in self.texts(type(self)).items() if name in own}
 
+    def __str__(self) -> str:
+        """Returns the model in the notation of configuration, without the costs of local work."""
+        given = ", ".join(f"{name}={text}" for name, text in self.parameters().items())
+        return f"{self.kind}({given})"
+
     @property
     def core(self) -> _core.Model:
         """The core's model.

@@ -283,7 +283,7 @@ def _row(
         "root": benchmark.root,
         "each": settings.each,
         "model_ps": predicted,
-        "model": str(machine.model.core) if machine else None,
+        "model": str(machine.model) if machine else None,
         "emulated": settings.distance is not None,
     }
 

@@ -125,7 +125,7 @@ class Distance:
         return (model.alpha_p if isinstance(model, PipeliningPostal) else model.L).ps / _PS
 
     def __str__(self) -> str:
-        return str(self.model.core)
+        return str(self.model)
 
     @property
     def _names(self) -> tuple[str, ...]:
