@@ -177,6 +177,9 @@ fn raised(case: (Numbers, u64, u64), which: usize, more: u64) -> (Numbers, u64, 
     ((times, rate), size, link)
 }
 
+/// The index of the flit network among the networks of a case.
+const FLITS: usize = 3;
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -210,7 +213,10 @@ proptest! {
         let (before, after) = (all(small), all(large));
         for (model, (before, after)) in before.iter().zip(after).enumerate() {
             for (network, (before, after)) in before.iter().zip(after).enumerate() {
-                prop_assert!(*before <= after, "model {model}, network {network}: {before} > {after}");
+                // A message enters routers at a clock edge. The next edge of a longer cycle can be earlier.
+                let edge = if network == FLITS && which == 5 { large.2 } else { 0 };
+                let case = format!("model {model}, network {network}: {before} > {after}");
+                prop_assert!(*before <= after + edge, "{case}");
             }
         }
     }
