@@ -107,6 +107,14 @@ def test_a_program_gets_schedules_and_is_reported_of_the_rest(setting: Setting) 
     assert sum(map(sum, report["messages"])) == 5 * proved + RANKS - 1
 
 
+def test_the_report_goes_to_stderr_for_a_hyphen(setting: Setting) -> None:
+    done = setting.exec("--report", "-", "--quiet", *setting.start(), setting.app)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stderr[done.stderr.index("{\n") :])
+    assert report["covered"]
+    assert not Path("-").exists()
+
+
 def test_the_exit_code_is_the_programs(setting: Setting) -> None:
     done = setting.exec("--quiet", *setting.start(), setting.app, "7")
     assert done.returncode == 7

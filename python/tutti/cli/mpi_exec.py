@@ -33,7 +33,8 @@ PlanFile = Annotated[
     Path | None, typer.Option("--plan", "-p", help="The plan file.", show_default=False)
 ]
 ReportFile = Annotated[
-    Path | None, typer.Option("--report", help="Also write the report to this file, as JSON.")
+    Path | None,
+    typer.Option("--report", help="Also write the report as JSON to this file; `-` means stderr."),
 ]
 Counts = Annotated[
     bool, typer.Option("--counts", help="Count messages and bytes for each pair of ranks.")
@@ -202,7 +203,9 @@ def _show_report(written: Path, to: Path | None, *, quiet: bool) -> None:
         return
     report = Report.read(written)
     report.data["proved"] = True  # the run required it
-    if to is not None:
+    if to == Path("-"):
+        sys.stderr.write(report.to_json())
+    elif to is not None:
         report.write(to)
     if not quiet:
         show_report(report)

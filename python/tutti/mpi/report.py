@@ -69,6 +69,10 @@ class Report:
             raise LaunchError(message, kind="report", fields={"path": str(path)}) from None
         return cls(tuple(covered), tuple(passed_on), data)
 
+    def to_json(self) -> str:
+        """Returns the complete report as JSON."""
+        return json.dumps(self.data, indent=1) + "\n"
+
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Writes the report as JSON.
 
@@ -78,7 +82,7 @@ class Report:
         path = Path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(self.data, indent=1) + "\n", "utf-8")
+            path.write_text(self.to_json(), "utf-8")
         except OSError as error:
             message = f"{path}: the report cannot be written: {error.strerror}"
             raise LaunchError(message, kind="report", fields={"path": str(path)}) from None
