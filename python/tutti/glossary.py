@@ -71,7 +71,7 @@ def glossary() -> Glossary:
     Examples:
         >>> from tutti.glossary import glossary
         >>> glossary().term("busbw").source
-        'NCCL'
+        'NCCL, nccl-tests PERFORMANCE.md'
     """
     data = tomllib.loads(files("tutti").joinpath("glossary.toml").read_text("utf-8"))
     terms = [Term(**entry | {"see": tuple(entry.get("see", ()))}) for entry in data["term"]]

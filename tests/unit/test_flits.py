@@ -165,7 +165,7 @@ def test_a_deadlock_is_told_before_and_when_it_happens() -> None:
     asked: dict[str, Any] = {"packet": 16, "router": {"vcs": 1, "buffer": 1}}
     where = platform("ring:5", "shortest_path", **asked)
     remark, throttled = where.remarks
-    assert "packets of 16 flits on a VC of 1 flits" in throttled
+    assert "16-flit packets on 1 VC of depth 1" in throttled
     assert "can deadlock" in remark
     assert "npu0 > npu1" in remark
     everybody = tutti.schedule("direct", collective="all_to_all", ranks=5)

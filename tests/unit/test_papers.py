@@ -52,7 +52,7 @@ def test_an_exhibit_that_is_not_there_is_refused(tmp_path: Path) -> None:
     options = ["paper", "one-paper", "--table", "2", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 2
-    assert "has no table 2 here: expected one of figure 1, figure 2" in result.output
+    assert "has no table 2: expected one of figure 1, figure 2" in result.output
 
 
 def test_tables_that_are_too_wide_go_on_below_and_no_word_is_broken() -> None:

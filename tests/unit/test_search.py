@@ -214,9 +214,9 @@ def test_times_beyond_all_time_are_refused() -> None:
     with pytest.raises(SimulationError, match="range of time"):
         tutti.search(platform, ranks=64, size="8 B")
     ring = tutti.schedule("ring", ranks=4)
-    with pytest.raises(SimulationError, match="latest time a run may end"):
+    with pytest.raises(SimulationError, match="latest completion time of a run"):
         tutti.simulate(ring, platform, size="8 B")
-    with pytest.raises(SimulationError, match="latest time a run may end"):
+    with pytest.raises(SimulationError, match="latest completion time of a run"):
         tutti.compare(
             platform, collective="all_reduce", ranks=[4], sizes=["8 B"], algorithms=["ring"]
         )

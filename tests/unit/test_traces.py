@@ -173,7 +173,7 @@ def test_other_ranks_than_npus_are_refused() -> None:
 def test_ranks_that_communicate_differently_are_refused() -> None:
     traces = [trace(moved(1, 0, 8)), trace(moved(1, 0, 16))]
     with pytest.raises(
-        SimulationError, match="collective 0 is all_reduce of 16 B, and there it is"
+        SimulationError, match="collective 0 of NPU 1 is all_reduce of 16 B"
     ):
         run(programs(traces, (2,)), (2,))
     with pytest.raises(SimulationError, match="is none, and there it is all_reduce of 8 B"):

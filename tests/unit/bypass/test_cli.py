@@ -37,7 +37,7 @@ def test_a_mapping_is_printed_drawn_and_run(tmp_path: Path) -> None:
         cwd=tmp_path,
     )  # fmt: skip
     assert "52 flows on 4x4" in output
-    assert "dedicated  44" in output
+    assert "dedicated     44" in output
     assert "proved: no configuration" in output
     assert max(map(len, output.splitlines())) <= 80
     assert (tmp_path / "dbt.svg").stat().st_size > 1000
@@ -56,7 +56,7 @@ def test_a_search_finds_what_takes_less_time_and_finds_it_again(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["map", "ring", "--size", "4x5"], 'expected: as many rows as columns, such as 4x4'),
+        (["map", "ring", "--size", "4x5"], 'expected: equal numbers of rows and columns, such as 4x4'),
         (["map", "ring", "--muxes", "none"], "unknown muxes `none`"),
         (["map", "rnig"], "did you mean `ring`"),
         (["map", "ring", "--method", "gredy"], "did you mean `greedy`"),

@@ -106,7 +106,7 @@ def test_changes_are_values_of_toml_or_text(tmp_path: Path) -> None:
         ("vcs = 4", 'arbiter = "best"', "router.arbiter: unknown arbiter `best`"),
         ('"dimension_order"', '"d_mod_k"', "topology.routing"),
         ('"dimension_order"', '"o1_turn:x"', "topology.routing: `o1_turn:x` cannot be read"),
-        ('"mesh:4x4"', '"mash:4x4"', "topology: there is no"),
+        ('"mesh:4x4"', '"mash:4x4"', "topology: unknown topology"),
         ('length = "1 mm"', "length = 1", "topology.links[0].length"),
         ("rate = 0.1", "", "traffic.rate: `rate` is missing"),
         ("rate = 0.1", "rate = -1", "traffic.rate"),
