@@ -67,7 +67,7 @@ def test_missing_ranks_and_steps_are_refused() -> None:
     ring = tutti.schedule("ring", collective="all_gather", ranks=3)
     with pytest.raises(errors.ScheduleError, match="expected 0 to 2"):
         ring.steps(3)
-    with pytest.raises(errors.ScheduleError, match="no step 2"):
+    with pytest.raises(errors.ScheduleError, match="invalid step 2"):
         ring.ops(0, 2)
 
 
