@@ -36,7 +36,9 @@ CODE = re.compile(r"```.*?```|``.+?``|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$", re.DOT
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|<[^>\s][^>]*>|https?://\S+")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-ENTRY = re.compile(r"\n\s*\n|\n(?=\s*\S+\s\s+\S)|\n(?=\s*(?:[-*+]|\d+\.|\*{0,2}\w+:|>>>|tutti)\s)|:\n")
+ENTRY = re.compile(
+    r"\n\s*\n|\n(?=\s*\S+\s\s+\S)|\n(?=\s*(?:[-*+]|\d+\.|\*{0,2}\w+:|>>>|tutti)\s)|:\n"
+)
 """Starts of paragraphs, list items, documented parameters and example commands."""
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[A-Z0-9`\"(*\[])|\n\s*\n|:\n")
 
