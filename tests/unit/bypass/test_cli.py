@@ -56,7 +56,7 @@ def test_a_search_finds_what_takes_less_time_and_finds_it_again(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["map", "ring", "--size", "4x5"], 'expected: equal numbers of rows and columns, such as 4x4'),
+        (["map", "ring", "--size", "4x5"], "expected: equal numbers of rows and columns"),
         (["map", "ring", "--muxes", "none"], "unknown muxes `none`"),
         (["map", "rnig"], "did you mean `ring`"),
         (["map", "ring", "--method", "gredy"], "did you mean `greedy`"),
