@@ -26,7 +26,7 @@ FAMILIES = {entry.name: entry for entry in families()}
 
 EXAMPLE = re.compile(r"^## Example\n\n`([^`]+)`: (\w+) on (\d+) ranks\b", re.MULTILINE)
 SECTIONS = ("Schedule", "Cost", "Constraints", "When to use it", "Example", "Sources")
-MOST_LINES = 120
+MOST_LINES = 130
 
 # Algorithms without a closed form for any request, with the reason. The engine is compared with the
 # oracle for every algorithm all the same: crates/tutti-tests/tests/fast_against_slow.rs.
