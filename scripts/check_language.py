@@ -40,7 +40,7 @@ ENTRY = re.compile(
     r"\n\s*\n|\n(?=\s*\S+\s\s+\S)|\n(?=\s*(?:[-*+]|\d+\.|\*{0,2}\w+:|>>>|tutti)\s)|:\n"
 )
 """Starts of paragraphs, list items, documented parameters and example commands."""
-SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[A-Z0-9`\"(*\[])|\n\s*\n|:\n")
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[A-Z0-9`\"(*\[])")
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,7 @@ __all__ = [
     "schedule",
 ]
 
-_MOST_RANKS = 2**32 - 1
-"""Rank ids have 32 bits."""
+_MOST_RANKS = 2**32 - 1  # rank ids have 32 bits
 Op = _core.Op
 Verification = _core.Verification
 
@@ -456,8 +455,7 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 """Arguments of algorithms in `candidates`; other algorithms use only the default."""
 
-_MOST_ON_GRAPHS = 256
-"""Most ranks of algorithms for graphs in `candidates`, as generating more takes too long."""
+_MOST_ON_GRAPHS = 256  # ranks; generating algorithms for graphs takes too long beyond
 
 
 def candidates(

@@ -273,7 +273,7 @@ fn invalid_responses_are_refused(fabric: &mut dyn Fabric) {
     };
     let empty = Flow { members: NodeSet::new(), ..flow.clone() };
     assert_eq!(
-        fabric.open(empty).expect_err("nobody").to_string(),
+        fabric.open(empty).expect_err("no members").to_string(),
         "a reduction of node 3 has no members: expected a node other than itself"
     );
     let flow = fabric.open(flow).unwrap();

@@ -92,9 +92,9 @@ pub enum ProgramError {
     NoBytes { task: TaskId },
 }
 
-fn cycle_text(circle: &[TaskId]) -> String {
-    let shown: Vec<String> = circle.iter().take(8).map(ToString::to_string).collect();
-    let more = if circle.len() > shown.len() { " -> ..." } else { "" };
+fn cycle_text(cycle: &[TaskId]) -> String {
+    let shown: Vec<String> = cycle.iter().take(8).map(ToString::to_string).collect();
+    let more = if cycle.len() > shown.len() { " -> ..." } else { "" };
     format!("{}{more}", shown.join(" -> "))
 }
 

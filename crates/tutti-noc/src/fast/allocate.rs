@@ -234,8 +234,8 @@ impl<const W: usize> Network<W> {
         (self.out_vcs[out].port - self.routers[router].first_out) as usize
     }
 
-    /// The output port whose turn it is at an input port, and the VC whose turn it is among the VCs
-    /// that request this port.
+    /// The output port that the round-robin arbiter of an input port selects, and the VC that it
+    /// selects among those that request this port.
     fn choose_output(&self, router: usize, input: usize, vcs: u64) -> Option<(usize, usize)> {
         let (first_in, first_out) =
             (self.routers[router].first_in as usize, self.routers[router].first_out as usize);

@@ -32,7 +32,7 @@ pub(super) struct Switch {
     matching: Matching,
     /// For speculative requests, if they have a separate allocator.
     speculative: Option<Matching>,
-    /// Per switch input, the VC whose turn it is.
+    /// Per switch input, the VC with the highest round-robin priority.
     turns: Vec<usize>,
     passages: VecDeque<Passage>,
     /// Per switch input, the switch output and the VC that it is held for.
@@ -173,7 +173,7 @@ impl Router {
     }
 
     /// Of several VCs of a switch input that request the same output, the one with the highest
-    /// priority sends the request, then the one whose turn it is.
+    /// priority sends the request; ties are broken round-robin.
     fn enter(
         &self,
         input: usize,
