@@ -51,7 +51,7 @@ class _Run(NamedTuple):
 def draw_configuration(
     path: str | Path,
     configuration: BypassConfiguration,
-    routes: Mapping[tuple[int, int], Sequence[int]] | None = None,
+    paths: Mapping[tuple[int, int], Sequence[int]] | None = None,
     title: str | None = None,
 ) -> Path:
     """Draws a configuration.
@@ -59,7 +59,7 @@ def draw_configuration(
     Args:
         path: The file to write; `.svg`, `.png` or `.pdf`.
         configuration: Bypass links of a mesh of at most `MOST_DRAWN` nodes in a row.
-        routes: The nodes of highlighted routes, by (source, destination).
+        paths: The nodes of highlighted paths, by (source, destination).
         title: The title; by default derived.
 
     Returns:
@@ -71,7 +71,7 @@ def draw_configuration(
     """
     side = configuration.mesh.side
     _refuse_undrawable(path, side)
-    coloured = _links_of_routes(configuration, routes or {})
+    coloured = _links_of_routes(configuration, paths or {})
     used = f"{configuration.used_segments} of {configuration.total_segments} segments"
     # A page width keeps tens of nodes legible.
     size = min(1.6 + 1.25 * side, 14.0)
