@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use tutti_engine::{Conditions, Disturbance, MessageRecord, Outcome, Routed, TimelineProbe};
 use tutti_network::BackgroundFlow;
 use tutti_network::flow::oracle::Obvious;
-use tutti_network::flow::{FlowNetwork, FlowRouting, Flows};
+use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::Ends;
 use tutti_schedule::Schedule;
 use tutti_tests::packets::{
@@ -22,7 +22,7 @@ use tutti_units::{Bytes, Time, TimePerByte};
 /// When each message of `size` bytes arrived, in the order of the arguments.
 fn arrivals(
     routing: FlowRouting<'_>,
-    flows: Flows,
+    flows: FlowLevel,
     size: u64,
     messages: &[(u32, u32)],
 ) -> Vec<u64> {
@@ -52,7 +52,7 @@ fn flows_share_a_link_equally() {
     let switch = routes("switch:4", &[link(100, 50)]);
     let routing = FlowRouting::Routed(&switch);
     // Three flows share the link to NPU 3; each crosses two links of 50 ns.
-    let times = arrivals(routing, Flows::default(), 10, &[(0, 3), (1, 3), (2, 3)]);
+    let times = arrivals(routing, FlowLevel::default(), 10, &[(0, 3), (1, 3), (2, 3)]);
     assert_eq!(times, [3_000 + 100_000; 3]);
 }
 
@@ -61,7 +61,7 @@ fn a_flow_limited_elsewhere_leaves_its_share_to_others() {
     let row = row();
     // Link 0-1 carries three flows at 1/3 each, so link 1-2 leaves 2/3 to the flow from 1 to 2.
     let messages = [(0, 1), (0, 1), (0, 2), (1, 2)];
-    let times = arrivals(FlowRouting::Routed(&row), Flows::default(), 10, &messages);
+    let times = arrivals(FlowRouting::Routed(&row), FlowLevel::default(), 10, &messages);
     assert_eq!(times, [3_000, 3_000, 3_000, 1_500]);
 }
 
@@ -71,7 +71,7 @@ fn flows_speed_up_when_others_end() {
     // From 0: two flows at 1/2. From 1: three at 1/3, among them the one from 0, which leaves 2/3 of link 0-1.
     // At 1,500 ps the flow to 1 ends; link 1-2 still limits the others until 3,000.
     let messages = [(0, 1), (0, 2), (1, 2), (1, 2)];
-    let times = arrivals(FlowRouting::Routed(&row), Flows::default(), 10, &messages);
+    let times = arrivals(FlowRouting::Routed(&row), FlowLevel::default(), 10, &messages);
     assert_eq!(times, [1_500, 3_000, 3_000, 3_000]);
 }
 
@@ -80,11 +80,11 @@ fn ports_limit_the_flows_of_an_npu() {
     let full = routes("fully_connected:4", &[link(100, 0)]);
     let routing = FlowRouting::Routed(&full);
     let rate = TimePerByte::new(150, 1);
-    let injection = Flows { injection: rate, ejection: None };
+    let injection = FlowLevel { injection: rate, ejection: None };
     // Alone 1,500 ps through the port, three together 4,500.
     assert_eq!(arrivals(routing, injection, 10, &[(0, 1)]), [1_500]);
     assert_eq!(arrivals(routing, injection, 10, &[(0, 1), (0, 2), (0, 3)]), [4_500; 3]);
-    let ejection = Flows { injection: None, ejection: rate };
+    let ejection = FlowLevel { injection: None, ejection: rate };
     assert_eq!(arrivals(routing, ejection, 10, &[(0, 1), (2, 1), (0, 3)]), [3_000, 3_000, 1_500]);
 }
 
@@ -94,9 +94,9 @@ fn a_spread_flow_uses_all_minimal_paths() {
     let distances = Distances::fewest_hops(topology);
     // Two paths of two links, half of the bytes on each.
     let routing = FlowRouting::Spread(&distances);
-    assert_eq!(arrivals(routing, Flows::default(), 10, &[(0, 3)]), [500 + 14_000]);
+    assert_eq!(arrivals(routing, FlowLevel::default(), 10, &[(0, 3)]), [500 + 14_000]);
     // The links out of 0 carry one and a half flows; all end when the shared link has carried 15 bytes.
-    let times = arrivals(routing, Flows::default(), 10, &[(0, 3), (0, 1)]);
+    let times = arrivals(routing, FlowLevel::default(), 10, &[(0, 3), (0, 1)]);
     // Rates r and r with r / 2 + r = 1: both get 2/3, and end at 1,500 ps.
     assert_eq!(times, [1_500 + 14_000, 1_500 + 7_000]);
 }
@@ -118,7 +118,7 @@ fn without_contention_every_time_is_that_of_the_routes() {
                 let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
                 let run = simulation(&*schedule, 4000, &model, shared);
                 let (routing, ends) = (FlowRouting::Routed(&routes), Ends::of(&model));
-                let mut network = FlowNetwork::new(routing, Flows::default(), ends);
+                let mut network = FlowNetwork::new(routing, FlowLevel::default(), ends);
                 let name = &schedule.shape().name;
                 if through(&run, &mut network) != expected {
                     let meet = meets_itself(&*schedule) || model.takes().is_some();
@@ -129,7 +129,7 @@ fn without_contention_every_time_is_that_of_the_routes() {
     }
 }
 
-/// Flows end when all bytes have crossed: no link carries more than its rate, and none loses bytes.
+/// FlowLevel end when all bytes have crossed: no link carries more than its rate, and none loses bytes.
 #[test]
 fn links_carry_every_byte_once_and_never_faster_than_their_rate() {
     let routes = routes("torus:3x3", &[link(100, 50)]);
@@ -138,7 +138,7 @@ fn links_carry_every_byte_once_and_never_faster_than_their_rate() {
         let model = instant();
         let run = simulation(&*schedule, size, &model, Conditions::default());
         let routing = FlowRouting::Routed(&routes);
-        let mut network = FlowNetwork::new(routing, Flows::default(), Ends::FREE);
+        let mut network = FlowNetwork::new(routing, FlowLevel::default(), Ends::FREE);
         let outcome = through(&run, &mut network);
         let name = &schedule.shape().name;
         for used in network.link_use() {
@@ -181,7 +181,7 @@ fn background_flows_take_their_share() {
         period: Time::from_ps(10_000),
         count: 1,
     };
-    let network = FlowNetwork::new(FlowRouting::Routed(&row), Flows::default(), Ends::FREE);
+    let network = FlowNetwork::new(FlowRouting::Routed(&row), FlowLevel::default(), Ends::FREE);
     let outcome = through(&run, &mut network.with_background(&[background]));
     // The shared link carries 15 bytes without a pause.
     assert_eq!(outcome.finish[1].ps(), 1_500);
@@ -234,7 +234,7 @@ impl Case {
         let routing =
             if spread { FlowRouting::Spread(&distances) } else { FlowRouting::Routed(&routes) };
         let port = |bit, ps| (ports & bit > 0).then(|| TimePerByte::new(ps, 11).unwrap());
-        let flows = Flows { injection: port(1, 883), ejection: port(2, 1013) };
+        let flows = FlowLevel { injection: port(1, 883), ejection: port(2, 1013) };
         let (shaken, staggered) = (Shaken { seed }, Staggered(Shaken { seed }));
         let disturbance: &dyn Disturbance = if seed % 2 == 0 { &shaken } else { &staggered };
         let conditions =

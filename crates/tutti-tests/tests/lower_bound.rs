@@ -237,7 +237,8 @@ fn no_algorithm_with_contention_is_below_it() {
                 let (model, packets) = (&models[draw(models.len())], packets[draw(packets.len())]);
                 let routing = choices[draw(choices.len())];
                 let mut fabric = PacketNetwork::new(routing, packets, Ends::of(model));
-                let graph = graph.with_ports(Ports::of(&packets, model));
+                let graph =
+                    graph.with_ports(Ports::of((packets.injection, packets.ejection), model));
                 held += hold_through(&*schedule, (model, size.min(40_004)), graph, &mut fabric);
             }
         }

@@ -6,8 +6,8 @@
 //! end of the transmission plus the latencies of the links. Rates are max-min fair: no flow can get more
 //! without taking from a flow that has no more. They change only when a flow starts or ends.
 //!
-//! **Ports.** The sender's [`Serialization`] and [`Flows::injection`] limit the flows that leave an NPU
-//! together; the receiver's serialization (in LogGP) or [`Flows::ejection`] those that enter it. A crossbar
+//! **Ports.** The sender's [`Serialization`] and [`FlowLevel::injection`] limit the flows that leave an NPU
+//! together; the receiver's serialization (in LogGP) or [`FlowLevel::ejection`] those that enter it. A crossbar
 //! without internal contention is a switch of the topology; several rails are several links.
 //!
 //! **Routing.** A flow takes the fixed route of its pair ([`FlowRouting::Routed`]; a bundle of parallel links is
@@ -46,7 +46,7 @@ const ALL: u32 = 1 << 30;
 tutti_units::parameters! {
     /// Concurrent messages share links and ports by max-min fairness.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct Flows("flow" as "FlowParameters", "", ParameterError) {
+    pub struct FlowLevel("flow" as "FlowParameters", "", ParameterError) {
         /// Rate of the injection port of each NPU; without it, only the model and the links limit injection.
         injection: Option<TimePerByte>,
         /// Rate of the ejection port of each NPU.

@@ -1,6 +1,6 @@
 //! The flows in flight and the event loop.
 
-use super::Flows;
+use super::FlowLevel;
 use super::ends::Ends as FlowEnds;
 use super::max_min::MaxMin;
 use super::resources::Resources;
@@ -78,11 +78,11 @@ impl Flow {
     }
 }
 
-/// Flows on the links of a graph: the state of a run.
+/// FlowLevel on the links of a graph: the state of a run.
 pub struct FlowNetwork<'a> {
     routing: FlowRouting<'a>,
     /// The ports as declared, without the serialization of the endpoints.
-    ports: Flows,
+    ports: FlowLevel,
     /// The sender's and the receiver's serialization.
     hands_over: Serialization,
     takes: Serialization,
@@ -91,7 +91,7 @@ pub struct FlowNetwork<'a> {
     flows: Slab<Flow>,
     resources: Resources,
     max_min: MaxMin,
-    /// Flows started so far.
+    /// FlowLevel started so far.
     serial: u64,
     background: Vec<BackgroundFlow>,
     /// Working memory.
@@ -106,11 +106,11 @@ fn slower(a: Option<TimePerByte>, b: TimePerByte) -> Option<TimePerByte> {
 impl<'a> FlowNetwork<'a> {
     /// An empty network; `ends` is the serialization of sender and receiver.
     #[must_use]
-    pub fn new(routing: FlowRouting<'a>, flows: Flows, ends: Ends) -> FlowNetwork<'a> {
+    pub fn new(routing: FlowRouting<'a>, flows: FlowLevel, ends: Ends) -> FlowNetwork<'a> {
         let takes = ends.takes.filter(|_| flows.ejection.is_none()).unwrap_or(Serialization::NONE);
         let injection = slower(flows.injection, ends.hands_over.per_byte());
         let ejection = slower(flows.ejection, takes.per_byte());
-        let limited = Flows { injection, ejection };
+        let limited = FlowLevel { injection, ejection };
         FlowNetwork {
             routing,
             ports: flows,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::route::Crossing;
-use super::{ALL, FlowRouting, Flows};
+use super::{ALL, FlowLevel, FlowRouting};
 use crate::packet::Ends;
 use crate::{Carried, Carrier, Serialization, Ticket};
 use tutti_units::ids::{LinkId, RankId};
@@ -34,10 +34,10 @@ struct Flow {
     slowed: bool,
 }
 
-/// Flows on the links of a graph.
+/// FlowLevel on the links of a graph.
 pub struct Obvious<'a> {
     routing: FlowRouting<'a>,
-    declared: Flows,
+    declared: FlowLevel,
     hands_over: Serialization,
     takes: Serialization,
     /// Time per byte of links, injection ports, ejection ports.
@@ -51,7 +51,7 @@ pub struct Obvious<'a> {
 impl<'a> Obvious<'a> {
     /// As [`super::FlowNetwork::new`].
     #[must_use]
-    pub fn new(routing: FlowRouting<'a>, declared: Flows, ends: Ends) -> Obvious<'a> {
+    pub fn new(routing: FlowRouting<'a>, declared: FlowLevel, ends: Ends) -> Obvious<'a> {
         let takes = if declared.ejection.is_some() { None } else { ends.takes };
         let takes = takes.unwrap_or(Serialization::NONE);
         let hands_over = ends.hands_over;

@@ -1,7 +1,7 @@
 //! What flows share: links, then injection ports, then ejection ports, and which flows use them.
 
 use super::route::{Crossing, FlowRouting};
-use super::{ALL, Flows};
+use super::{ALL, FlowLevel};
 use crate::packet::LinkUse;
 use tutti_topology::Topology;
 use tutti_units::ids::{LinkId, RankId};
@@ -63,7 +63,7 @@ pub(super) struct Resources {
 }
 
 impl Resources {
-    pub(super) fn new(routing: &FlowRouting<'_>, ports: &Flows) -> Resources {
+    pub(super) fn new(routing: &FlowRouting<'_>, ports: &FlowLevel) -> Resources {
         let topology: &Topology = routing.topology();
         let mut all: Vec<Resource> =
             topology.links().map(|link| Resource::new(routing.rate(link))).collect();
