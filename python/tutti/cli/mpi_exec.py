@@ -135,7 +135,7 @@ def _check_ranks(path: Path, plan: CollectivePlan, command: Command, *, any_coun
 
 
 def _mpi(command: Command, mpicc: str | None) -> Mpi:
-    """Finds the MPI of the command, and checks that its programs can run with the library."""
+    """Finds the MPI library of the command, and checks that libtutti_mpi can run with it."""
     from tutti.mpi.program import check_program
     from tutti.mpi.underneath import find_mpi
 

@@ -162,7 +162,7 @@ def measure(
     """Measures candidates on every size, in one run of the ranks.
 
     Args:
-        mpi: The MPI.
+        mpi: The MPI library.
         benchmark: The collective and its sizes.
         candidates: The implementations to compare.
         settings: How to measure.

@@ -59,7 +59,7 @@ def measure_multicasts(
     A blocking send holds its sender until the message has arrived.
 
     Args:
-        mpi: The MPI.
+        mpi: The MPI library.
         peers: Maximum number of peers.
         settings: How to measure; its blocks are the samples of each.
         done: Called with (measured, expected) multicasts.
