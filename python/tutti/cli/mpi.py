@@ -299,7 +299,7 @@ def rules_table(plan: CollectivePlan) -> Table:
 
 _MARKS = {
     "*": "commutative operations only",
-    "+": "sends outlast their steps",
+    "+": "sends complete in later steps",
     "!": "exact operations only, such as sums of integers",
 }
 
