@@ -21,9 +21,9 @@ def test_parts_are_those_of_the_closed_form() -> None:
     assert (multiplying.stages, multiplying.messages, multiplying.bytes) == (1, 3, 3072)
 
 
-def test_fewer_stages_win_short_messages_and_fewer_bytes_long_ones() -> None:
+def test_fewer_steps_win_short_messages_and_fewer_bytes_long_ones() -> None:
     ring, multiplying = laid_out("ring", 4), laid_out("recursive_multiplying:a4", 4)
-    assert why(multiplying, ring, gap_ps=5_000_000, ps_per_byte=100) == "1 stage, not 6"
+    assert why(multiplying, ring, gap_ps=5_000_000, ps_per_byte=100) == "1 step, not 6"
     assert why(ring, multiplying) == "1.5 KiB per rank, not 3 KiB"
 
 

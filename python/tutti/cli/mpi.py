@@ -152,12 +152,11 @@ def plan_(
 ) -> None:
     """Write a plan: which schedule performs which collective, for which ranks and sizes.
 
-    A call uses the rule with the narrowest range of sizes that fits and has a schedule that can
-    perform it, then the first such rule. Sizes of all_gather and reduce_scatter are the total over
-    all ranks. A bare number is bytes, and K, M, G stand for KiB, MiB, GiB. Every schedule is
-    verified before it is written. An all_reduce schedule whose
-    floating-point results can differ in bits between ranks is rejected: programs rely on identical
-    results.
+    If several rules match a call, the one with the narrowest size range whose schedule can perform
+    the call applies; among equal ranges, the first. Sizes of all_gather and reduce_scatter are the
+    total over all ranks. A bare number is bytes, and K, M, G stand for KiB, MiB, GiB. Every
+    schedule is verified before it is written. An all_reduce schedule whose floating-point results
+    can differ in bits between ranks is rejected: programs rely on identical results.
 
     \b
     Examples:
