@@ -177,7 +177,9 @@ def _run(command: Command, mpi: Mpi, library: Path, variables: dict[str, str], f
         signal.signal(signal.SIGINT, interrupt)
     if sign.is_file():
         problem = sign.read_text("utf-8", errors="replace").splitlines()
-        raise LaunchError(problem[0] if problem else "a host lacks the library", kind="lacking")
+        raise LaunchError(
+            problem[0] if problem else "a host cannot read libtutti_mpi", kind="lacking"
+        )
     return code if code >= 0 else 128 - code
 
 

@@ -32,7 +32,7 @@ class TuningDecision:
             default is the fastest.
         time_ps: its time at the first candidate size.
         method: the origin of the time, as in :data:`tutti.tune.times.TIMES`.
-        fallback: the fastest schedule that supports unequal parts and gives all ranks the same
+        fallback: the fastest schedule that supports unequal chunks and gives all ranks the same
             bits, if `schedule` does not.
         loss: maximum slowdown against the fastest of all schedules: 0.1 is 10 %.
         loss_size: the size of the maximum slowdown, in bytes.

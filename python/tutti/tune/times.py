@@ -50,7 +50,7 @@ with distances emulated by a model) or `estimate` (what a plan's schedule has to
 decides: :func:`tutti.mpi.usual.to_beat`). ``conditions`` are the parameters of the model, or the
 measured machine. ``mpi`` is the measured MPI library, such as `openmpi 5.0.11`; ``blocks`` is the
 number of used blocks, and ``late`` the number of discarded ones; all three are null for a model.
-The schedule `own` is the native collective; ``moves_chunks``: the schedule needs equal parts;
+The schedule `own` is the native collective; ``moves_chunks``: the schedule needs equal chunks;
 ``same_on_all``: every rank gets the same bits."""
 
 _OF_TARGET: Final = {"openmpi": "openmpi 5.", "openmpi6": "openmpi 6.", "mpich": "mpich "}
