@@ -1,4 +1,4 @@
-"""Measures collectives on real ranks: schedules, the MPI library, and a model's prediction.
+"""Measures collectives over MPI: schedules, the native collective, and a model's prediction.
 
 The method is that of Ruefenacht et al. 2017, section 5.2: blocks of back-to-back collectives that
 all ranks start together; minimum, quartiles and median over the blocks. Candidates take turns block

@@ -1,4 +1,4 @@
-"""Measures multicasts on real ranks, and fits the pipelining postal model to them.
+"""Measures multicasts over MPI, and fits the pipelining postal model to them.
 
 Section 5.1 of Ruefenacht et al. 2017: a rank sends a message of 8 bytes to each of b peers, with
 blocking and non-blocking sends. The model predicts alpha_p + b alpha_r until the last one has been
