@@ -299,7 +299,8 @@ def configurations() -> dict[str, Configuration]:
 
     `no_overlap` communicates after the backward pass, with the complete NPU. `comm_opt` reserves
     the resources that bring communication close to the ideal (450 GB/s, 6 SMs). `comp_opt` reserves
-    the memory bandwidth that ACE needs (128 GB/s), and 2 SMs. `ideal` uses no resources.
+    the memory bandwidth that ACE needs (128 GB/s), and 2 SMs. `ace` runs collectives in hardware
+    with 128 GB/s of memory bandwidth. `ideal` uses no resources.
     """
     wide, narrow = TimePerByte.parse("450 GB/s"), TimePerByte.parse("128 GB/s")
     found = (

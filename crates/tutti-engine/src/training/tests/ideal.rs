@@ -1,4 +1,5 @@
-//! How much an ideal endpoint can be slower than another, which is explained in `docs/models/training.md`.
+//! How much an ideal endpoint can be slower than another; `docs/models/training-anomalies.md` explains the
+//! causes.
 //!
 //! It handles a packet in a cycle, where other endpoints charge what their servers take alone; and its links
 //! serve the oldest chunk first, which is not the best order for every collective (no simple rule is).
@@ -93,9 +94,9 @@ fn two(latency: u64) -> Torus {
     Torus::new(vec![Ring { nodes: 2, per_byte, latency }]).unwrap()
 }
 
-/// The example of `docs/models/training.md`: five chunks, three of them in one direction. With links of 424 ns the
-/// oldest returns before the third has left, and overtakes it: the third then crosses the ring twice alone. In FIFO
-/// order it would not, nor with longer links, which are therefore faster.
+/// The example of `docs/models/training-anomalies.md`: five chunks, three of them in one direction. With links
+/// of 424 ns the oldest returns before the third has left, and overtakes it: the third then crosses the ring
+/// twice alone. In FIFO order it would not, nor with longer links, which are therefore faster.
 #[test]
 fn the_oldest_chunk_first_is_not_the_best_order() {
     let (program, part) = (alone(Collective::AllReduce, 5 << 16), (32 << 10) * 5);
