@@ -140,7 +140,7 @@ def check_platform(platform: object) -> None:
 def unequal_parts(
     schedule: Schedule, platform: Platform, *, sizes: Sequence[Size], datatype: str
 ) -> LayoutError | None:
-    """Returns why a schedule that needs equal parts cannot use one of the sizes; None if it can.
+    """Returns why a schedule that needs equal chunks cannot use one of the sizes; None if it can.
 
     Raises:
         LayoutError: A size does not match the datatype or the collective of any schedule.

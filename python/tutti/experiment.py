@@ -49,7 +49,7 @@ class ExperimentPlanResult(NamedTuple):
     Attributes:
         plan: The plan of the measurements that are possible.
         misfits: The error of each named algorithm that fits none of the rank counts.
-        unequal: The errors of schedules that need equal parts.
+        unequal: The errors of schedules that need equal chunks.
     """
 
     plan: ExperimentPlan

@@ -90,13 +90,12 @@ def why(
     """
     if faster is None or slower is None:
         return ""
-    waits = ("stages", faster.stages, slower.stages)
-    if faster.stages is None or slower.stages is None:
-        waits = ("steps", faster.steps, slower.steps)
+    fewer, more = faster.stages, slower.stages
+    if fewer is None or more is None:
+        fewer, more = faster.steps, slower.steps
     reasons = []
-    word, fewer, more = waits
     if fewer is not None and more is not None and fewer < more:
-        reasons.append(f"{fewer} {word if fewer != 1 else word[:-1]}, not {more}")
+        reasons.append(f"{fewer} step{'s' * (fewer != 1)}, not {more}")
     saved = slower.bytes - faster.bytes
     if saved > 0 and saved * ps_per_byte >= gap_ps / 5:
         reasons.append(f"{_size(faster.bytes)} per rank, not {_size(slower.bytes)}")

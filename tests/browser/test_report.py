@@ -36,7 +36,7 @@ def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) ->
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
-        ("#case0-map .nsewdrag", ["fastest: ", "runner-up: ", "margin: "]),
+        ("#case0-map .nsewdrag", ["fastest: ", "runner-up: ", "lead: "]),
         ("#case0-time .scatterlayer .points path", ["1,024 ranks, ", "time ", "busbw "]),
         ("#case0-busbw .scatterlayer .points path", ["1,024 ranks, ", "time ", "busbw "]),
         ("#case0-ranks .scatterlayer .points path", [" ranks, 8 B", "time "]),

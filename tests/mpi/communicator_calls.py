@@ -1,6 +1,6 @@
 """What every rank does in the tests of `tutti.mpi.Communicator`.
 
-Argument 1 is a plan, argument 2 the library for the other MPI.
+Argument 1 is a plan, argument 2 the library for the other MPI library.
 """
 
 from __future__ import annotations

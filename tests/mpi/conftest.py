@@ -1,4 +1,4 @@
-"""Both MPIs, the library compiled for each, and the checker in C."""
+"""Both MPI libraries, the library compiled for each, and the checker in C."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(params=["openmpi", "mpich"], scope="session")
 def bench(request: pytest.FixtureRequest) -> Bench:
-    """One MPI with library and checker; every test that takes it runs on both."""
+    """One MPI library with library and checker; every test that takes it runs on both."""
     return bench_of(request.param)
 
 

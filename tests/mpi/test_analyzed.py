@@ -1,4 +1,4 @@
-"""The library's sources under gcc's static analysis, with the headers of both MPIs."""
+"""The library's sources under gcc's static analysis, with the headers of both MPI libraries."""
 
 from __future__ import annotations
 

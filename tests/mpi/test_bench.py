@@ -35,7 +35,7 @@ FEW = Settings(blocks=2, each=2, warmup=0, timeout=250)
 
 @pytest.fixture(params=list(WRAPPERS), scope="module")
 def mpi(request: pytest.FixtureRequest) -> Mpi:
-    """One MPI: every test that takes it runs on both."""
+    """One MPI library: every test that takes it runs on both."""
     return find_mpi(Path(__file__).parents[2] / WRAPPERS[request.param])
 
 

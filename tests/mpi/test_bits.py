@@ -65,7 +65,7 @@ def test_another_rule_has_what_a_schedule_with_other_bits_may_not_do(
 def test_a_solver_ends_with_the_tuned_plan(ranks: int, tmp_path: Path) -> None:
     question = Question("all_reduce", ranks, [4, 64, 1024, 4096, 8192])
     times = by_model(question, platform("cray_xc30"))
-    # As where an MPI's own code is slow: whatever the library can do is planned.
+    # As where an MPI library's own code is slow: whatever the library can do is planned.
     times = times.filter(times["schedule"] != "own")
     (written,), _ = write_all(times, ["plan"], tmp_path, provenance={})
     assert written.path is not None

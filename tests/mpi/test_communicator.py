@@ -1,4 +1,4 @@
-"""`tutti.mpi.Communicator`: collectives of mpi4py programs, on both MPIs."""
+"""`tutti.mpi.Communicator`: collectives of mpi4py programs, on both MPI libraries."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def broadcast(tmp_path: Path) -> Path:
 
 
 def test_a_program_stays_usable_where_memory_for_another_call_is_short(broadcast: Path) -> None:
-    """Every allocation fails once; the MPI has no part in it, so that one will do."""
+    """Every allocation fails once; the MPI library has no part in it, so that one will do."""
     bench = bench_of("openmpi")
     done = bench.run(3, [bench.program("allocation_failures"), broadcast], library=False)
     assert done.code == 0, done.stderr

@@ -1,4 +1,4 @@
-"""`tutti mpi exec`: unmodified programs, run by both MPIs."""
+"""`tutti mpi exec`: unmodified programs, run by both MPI libraries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AROUND = {
 
 @dataclass(frozen=True)
 class Setting:
-    """An MPI, a program for it, and a plan."""
+    """An MPI library, a program for it, and a plan."""
 
     mpi: Mpi
     app: Path

@@ -1,4 +1,4 @@
-"""As many communicators as the MPI gives: schedules on each of them, and none fails for that."""
+"""As many communicators as the MPI library has: schedules run on each of them, and none fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules whose sends outlast their steps, over MPIs that do not buffer what they send."""
+"""Schedules whose sends complete in later steps, over MPI libraries that do not buffer sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Library and checker compiled with AddressSanitizer, UBSan and the leak check, on both MPIs."""
+"""Library and checker with AddressSanitizer, UBSan and the leak check, on both MPI libraries."""
 
 from __future__ import annotations
 

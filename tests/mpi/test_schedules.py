@@ -1,4 +1,4 @@
-"""Every algorithm executed by real ranks, bit by bit and message by message, on both MPIs."""
+"""Every algorithm over both MPI libraries: all bits and all messages are as scheduled."""
 
 from __future__ import annotations
 

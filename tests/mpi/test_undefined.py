@@ -1,4 +1,4 @@
-"""Reductions that the standard does not define are the MPI's own business, errors and all."""
+"""Reductions that the standard does not define are forwarded to the MPI library."""
 
 from __future__ import annotations
 

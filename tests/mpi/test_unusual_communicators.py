@@ -30,7 +30,7 @@ def run(bench: Bench, case: str, ranks: int, folder: Path) -> tuple[Finished, di
 
 
 def passed(report: dict[str, Any]) -> dict[tuple[str, str], int]:
-    """Calls that went to the MPI underneath, by function and reason."""
+    """Calls that went to the MPI library underneath, by function and reason."""
     return {(row["call"], row["reason"]): row["calls"] for row in report["passed"]}
 
 

@@ -1,4 +1,4 @@
-"""The MPI's own counters agree: what the library sends is what the schedule's ops say, no more.
+"""By the MPI library's counters, libtutti_mpi sends exactly the messages of the schedule.
 
 The library's counts could have the same error as its messages. Open MPI's monitoring component and
 libfabric's trace under MPICH are independent of it.
@@ -27,7 +27,7 @@ ONCE, THRICE = 1, 3
 
 
 def seen(bench: Bench, plan: Path, call: watch.Call) -> watch.Traffic:
-    """Messages and bytes of two calls, as the MPI counts them."""
+    """Messages and bytes of two calls, as the MPI library counts them."""
     count = {"openmpi": watch._monitored, "mpich": watch._traced}[bench.mpi.kind]
     env = {"TUTTI_MPI_PLAN": str(plan)}
     few = count(bench.mpi, call, ONCE, dict(env), options=[], timeout=100)

@@ -21,16 +21,16 @@ def test_parts_are_those_of_the_closed_form() -> None:
     assert (multiplying.stages, multiplying.messages, multiplying.bytes) == (1, 3, 3072)
 
 
-def test_fewer_stages_win_short_messages_and_fewer_bytes_long_ones() -> None:
+def test_fewer_steps_win_short_messages_and_fewer_bytes_long_ones() -> None:
     ring, multiplying = laid_out("ring", 4), laid_out("recursive_multiplying:a4", 4)
-    assert why(multiplying, ring, gap_ps=5_000_000, ps_per_byte=100) == "1 stage, not 6"
+    assert why(multiplying, ring, gap_ps=5_000_000, ps_per_byte=100) == "1 step, not 6"
     assert why(ring, multiplying) == "1.5 KiB per rank, not 3 KiB"
 
 
 def test_bytes_are_no_reason_where_they_explain_little() -> None:
     fewer = Parts(stages=2, steps=2, messages=2, bytes=8)
     more = Parts(stages=4, steps=4, messages=4, bytes=16)
-    assert why(fewer, more, gap_ps=1_000_000, ps_per_byte=100) == "2 stages, not 4"
+    assert why(fewer, more, gap_ps=1_000_000, ps_per_byte=100) == "2 steps, not 4"
     assert "per rank" in why(fewer, more, gap_ps=1_000, ps_per_byte=100)
 
 

@@ -62,7 +62,7 @@ def multicasts() -> pl.DataFrame:
 def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "measured", blocks)
     monkeypatch.setattr(runs, "multicasts", multicasts)
-    monkeypatch.setattr(runs, "mpi", lambda: "an MPI")
+    monkeypatch.setattr(runs, "mpi", lambda: "an MPI library")
     monkeypatch.setattr("tutti.papers.recursive_multiplying_live.exhibits.SCATTERED", (4, 8, 12))
 
 

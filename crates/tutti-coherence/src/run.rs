@@ -152,7 +152,7 @@ pub struct SystemRun {
     pub spun: u64,
     /// From a broadcast's creation to its last arrival (1-to-M).
     pub broadcasts: Mean,
-    /// From the first answer's turn to the last one's arrival (M-to-1).
+    /// From the creation of the broadcast to the arrival of the last response (M-to-1).
     pub reductions: Mean,
     /// Packets of answers that arrived.
     pub answer_packets: u64,

@@ -76,7 +76,7 @@ def choices(frame: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         A row for each statistic, collective, ranks and size with several measured schedules:
-        ``chosen``, ``fastest`` and the relative ``loss``.
+        ``chosen``, ``fastest`` and the slowdown ``loss`` (0.1 is 10 %).
     """
     case = ["statistic", "collective", "ranks", "size_bytes"]
     chosen = pl.col("predicted_us").arg_min()

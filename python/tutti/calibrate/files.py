@@ -167,8 +167,8 @@ def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
         worst = one.residuals[int(np.argmax(np.abs(one.residuals)))]
         left = "" if one.determined else f"; OMITTED, not determined: {', '.join(one.undetermined)}"
         lines.append(
-            f"  {_key(one)}: {len(one.points)} points, half within {one.median_residual:.1%}, "
-            f"worst {worst:+.0%}{left}"
+            f"  {_key(one)}: {len(one.points)} points, median absolute error "
+            f"{one.median_residual:.1%}, worst {worst:+.0%}{left}"
         )
     return lines
 

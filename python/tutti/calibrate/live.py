@@ -41,10 +41,10 @@ def probe(
     options: Sequence[str] = (),
     starting: Callable[[], object] | None = None,
 ) -> pl.DataFrame:
-    """Measures the network between two ranks of an MPI.
+    """Measures the network between two ranks of an MPI library.
 
     Args:
-        mpi: the MPI.
+        mpi: the MPI library.
         samples: samples of each configuration; configurations take turns.
         most_bytes: the longest message.
         options: options of the launcher, such as the hosts of the ranks.

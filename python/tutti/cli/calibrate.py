@@ -55,7 +55,7 @@ class CalibrationInput:
         ),
     ] = None
     live: Annotated[
-        bool, typer.Option("--live", help="Measure now, between two ranks of an MPI.")
+        bool, typer.Option("--live", help="Measure now, between two MPI processes.")
     ] = False
     ranks: Annotated[
         int | None,
@@ -116,12 +116,12 @@ class Fitting:
 def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     """Fit the parameters of network models to measurements, and write a platform file.
 
-    Postal, pipelining postal, LogGP and LogfP are fitted to files of benchmarks or to a live run,
     Postal, pipelining postal, LogGP and LogfP are fitted to benchmark files or to a live run, with
     95 % confidence intervals. A model is omitted from the platform if the data do not determine one
     of its parameters; the output states what to measure for it. Lines with wrong results are
     discarded and reported. Writes NAME.toml for --platform, calibration.parquet and .csv with every
     point and the predictions, and fit.svg. The platform states whether distance was emulated.
+
     \b
     Examples:
       tutti calibrate --live --samples 3

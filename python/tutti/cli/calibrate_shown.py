@@ -109,12 +109,12 @@ def validate(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> N
     for (statistic,), some in frame.group_by("statistic", maintain_order=True):
         within = _share(some["residual"].abs().median())
         count = f"{len(some)} {statistic}s of collectives"
-        out().print(f"{best.name} against {count}: half within {within}", markup=False)
+        out().print(f"{best.name} against {count}: median absolute error {within}", markup=False)
     for (statistic,), some in choices(frame).group_by("statistic", maintain_order=True):
-        most, usual = _share(some["loss"].max()), _share(some["loss"].median())
+        largest, median = _share(some["loss"].max()), _share(some["loss"].median())
         out().print(
-            f"the schedule it would choose, by {statistic}s: at most {most} above the fastest, "
-            f"{usual} in the median",
+            f"slowdown of the schedules that it selects, by {statistic}s: maximum {largest}, "
+            f"median {median}",
             markup=False,
         )
     out().print(f"wrote {write(frame, to / 'against.parquet')}", markup=False)

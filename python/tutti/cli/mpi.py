@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tutti.mpi.underneath import Mpi
 
 app = typer.Typer(
-    help="Run schedules with real ranks, under unmodified MPI programs.",
+    help="Run and benchmark schedules over MPI, also under unmodified programs.",
     rich_markup_mode=None,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -68,7 +68,7 @@ def info(
 
 
 def _others(mpi: Mpi) -> list[str]:
-    """Lists launchers of other MPIs, in case one of them was meant."""
+    """Lists launchers of other MPI libraries, in case one of them was meant."""
     from tutti.errors import MpiError
     from tutti.mpi.underneath import NAMES, launcher_kind, launchers_on_path
 
@@ -127,8 +127,8 @@ ForEvery = Annotated[
         "--for-every",
         metavar="ALGORITHM",
         help="A rule for every collective that this algorithm performs, after the given rules; "
-        "`untuned`: the defaults of MPI libraries; `usual`: the same, without the sizes at which "
-        "an MPI library is faster. May be repeated.",
+        "`untuned`: the MPI default, that is MPICH's algorithms and thresholds; `usual`: the same, "
+        "without the sizes at which the native collective was faster. May be repeated.",
     ),
 ]
 
@@ -136,8 +136,8 @@ ExactTypes = Annotated[
     bool,
     typer.Option(
         "--exact-types",
-        help="Accept all_reduce schedules that give ranks different bits in floating point: the "
-        "library uses them for exact operations only, such as sums of integers.",
+        help="Accept all_reduce schedules whose results can differ in bits between ranks: "
+        "libtutti_mpi uses them for exact operations only, such as sums of integers.",
     ),
 ]
 
@@ -152,11 +152,11 @@ def plan_(
 ) -> None:
     """Write a plan: which schedule performs which collective, for which ranks and sizes.
 
-    A call uses the rule with the narrowest range of sizes that fits and has a schedule that can
-    perform it, then the first such rule. Sizes of all_gather and reduce_scatter are those of all
-    shards together. A bare number is bytes, and K, M, G stand for KiB, MiB, GiB. Every schedule is
-    verified before it is written. An all_reduce schedule that gives ranks different bits in
-    floating point is rejected: programs rely on identical results.
+    If several rules match a call, the one with the narrowest size range whose schedule can perform
+    the call applies; among equal ranges, the first. Sizes of all_gather and reduce_scatter are the
+    total over all ranks. A bare number is bytes, and K, M, G stand for KiB, MiB, GiB. Every
+    schedule is verified before it is written. An all_reduce schedule whose floating-point results
+    can differ in bits between ranks is rejected: programs rely on identical results.
 
     \b
     Examples:
@@ -227,8 +227,8 @@ def show(
 
     Each schedule is listed with the number of steps of rank 0. A star marks schedules for
     commutative operations only, because they do not combine in rank order. A plus marks schedules
-    with sends that outlast their step. An exclamation mark marks schedules for exact operations
-    only, because they give ranks different bits.
+    with sends that complete in a later step. An exclamation mark marks schedules for exact
+    operations only, because other results can differ in bits between ranks.
 
     \b
     Examples:
@@ -298,7 +298,7 @@ def rules_table(plan: CollectivePlan) -> Table:
 
 _MARKS = {
     "*": "commutative operations only",
-    "+": "sends outlast their steps",
+    "+": "sends complete in later steps",
     "!": "exact operations only, such as sums of integers",
 }
 

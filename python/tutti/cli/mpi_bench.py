@@ -1,4 +1,4 @@
-"""`tutti mpi bench`: collectives and multicasts on real ranks, with the prediction of a model."""
+"""`tutti mpi bench`: collectives and multicasts over MPI, with the prediction of a model."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ def bench(
     launcher_option: mpi_options.LauncherOptions = None,
     to: Out = Path("out/mpi_bench"),
 ) -> None:
-    """Measure collectives or multicasts on real ranks, and check the results in the same run.
+    """Measure collectives or multicasts over MPI, and check the results in the same run.
 
-    All ranks start blocks of back-to-back collectives together; candidates take turns. `own` is
-    the MPI library, other names are schedules run by libtutti_mpi, and call:NAME is an
-    application's call that libtutti_mpi performs. `every` is each schedule of recursive
+    A block is a batch of back-to-back calls, which all ranks start together; candidates take turns.
+    `own` is the native collective, other names are schedules run by libtutti_mpi, and call:NAME is
+    an application's call that libtutti_mpi intercepts. `every` is each schedule of recursive
     multiplying, every:40 at most 40 of them. With --emulate a model delays messages between ranks
     of one host, and every output states it. Writes results.parquet, with a row for each block.
 
@@ -132,7 +132,7 @@ def _usual(collective: str) -> str:
 
 
 def _found(mpicc: str | None, launcher: str | None, settings: Settings) -> Mpi:
-    """Finds the MPI, prints it, and compiles the library."""
+    """Finds the MPI library, prints it, and compiles the library."""
     from tutti.mpi.library import built
     from tutti.mpi.underneath import find_mpi
 

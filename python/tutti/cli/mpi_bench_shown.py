@@ -43,9 +43,9 @@ def show_blocks(summary: pl.DataFrame, settings: Settings) -> None:
     rows = [_cells(row) for row in summary.iter_rows(named=True)]
     first = summary.row(0, named=True)
     cases = summary.height // summary["size_bytes"].n_unique()
-    turns = f"{cases} cases in turn, " if cases > 1 else ""
-    print_line(f"# {first['ranks']} ranks; medians of {settings.blocks} blocks of {settings.each}, "
-               f"{turns}until the last rank finished")  # fmt: skip
+    turns = f"; {cases} cases alternate" if cases > 1 else ""
+    print_line(f"# {first['ranks']} ranks; medians of {settings.blocks} blocks of {settings.each} "
+               f"calls, until the last rank finished{turns}")  # fmt: skip
     if settings.distance is not None:
         print_line(f"# {settings.distance.note}")
     names = [name for name in _UNITS if any(row[name] for row in rows)]

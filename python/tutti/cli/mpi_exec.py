@@ -135,7 +135,7 @@ def _check_ranks(path: Path, plan: CollectivePlan, command: Command, *, any_coun
 
 
 def _mpi(command: Command, mpicc: str | None) -> Mpi:
-    """Finds the MPI of the command, and checks that its programs can run with the library."""
+    """Finds the MPI library of the command, and checks that libtutti_mpi can run with it."""
     from tutti.mpi.program import check_program
     from tutti.mpi.underneath import find_mpi
 
@@ -177,7 +177,9 @@ def _run(command: Command, mpi: Mpi, library: Path, variables: dict[str, str], f
         signal.signal(signal.SIGINT, interrupt)
     if sign.is_file():
         problem = sign.read_text("utf-8", errors="replace").splitlines()
-        raise LaunchError(problem[0] if problem else "a host lacks the library", kind="lacking")
+        raise LaunchError(
+            problem[0] if problem else "a host cannot read libtutti_mpi", kind="lacking"
+        )
     return code if code >= 0 else 128 - code
 
 

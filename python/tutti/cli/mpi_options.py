@@ -1,4 +1,4 @@
-"""Options of commands with real ranks: the MPI implementation, the launcher, emulated distance."""
+"""Options of commands that start MPI processes: MPI library, launcher, emulated distance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Mpicc = Annotated[
     str | None,
-    typer.Option("--mpicc", metavar="PROGRAM", help="Compiler wrapper of the MPI to use."),
+    typer.Option("--mpicc", metavar="PROGRAM", help="Compiler wrapper of the MPI library to use."),
 ]
 Launcher = Annotated[
     str | None,

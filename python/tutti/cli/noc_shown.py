@@ -42,7 +42,7 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
             ("mean latency", words.cycles(run.latency, cycle)),
             ("percentiles", f"{shown}, maximum {run.all.latency_extremes[1]:,} cycles"),
             ("network latency", words.cycles(run.network_latency, cycle)),
-            ("hops", estimate(run.hops)),
+            ("hops", f"{estimate(run.hops)} routers on the route"),
         ]
     least, most = run.all.accepted_extremes
     facts.append(("accepted per node", f"{number(least, 3)} to {number(most, 3)} flits per cycle"))

@@ -76,7 +76,7 @@ class TuningInput:
 
 @dataclass
 class Measuring:
-    """How to measure real ranks."""
+    """How to measure over MPI."""
 
     blocks: Annotated[
         int, typer.Option("-n", "--blocks", min=1, rich_help_panel=_MEASURING,
@@ -124,12 +124,13 @@ def tune(request: TuningInput, measuring: Measuring, writing: Writing) -> None:
     """Find the fastest schedule for each size, and write it for the libraries that run it.
 
     Writes plan.tutti for libtutti_mpi, openmpi.rules for Open MPI 5 and openmpi6.json for 6 (with
-    rules of han), mpich.json and mpich_device.json (the stock selections with these before them).
-    Each has an .env file with the variables that enable it; UCC has no other file. times.parquet
-    contains all times, decisions.csv the decisions. Rules for an MPI use only measurements taken on
-    that MPI, or the model. Schedules that a library lacks are reported with their loss. With
-    --prove the MPI runs with the files, and its message counts between ranks are compared with
-    those of the schedule; exit code 3 if they differ, 1 if something could not be checked.
+    rules of han), mpich.json and mpich_device.json (MPICH's stock selection trees with the rules
+    added). Each has an .env file with the variables that enable it; UCC has no other file.
+    times.parquet contains all times, decisions.csv the decisions. Rules for an MPI library use only
+    measurements taken on it, or the model. If a library lacks the fastest schedule, the slowdown is
+    printed. With --prove the collectives run with the files, and the messages and bytes of each
+    pair of ranks are compared with those of the schedule; exit code 3 if they differ, 1 if
+    something could not be checked.
 
     \b
     Examples:
@@ -182,7 +183,7 @@ def _machine(request: TuningInput) -> Machine | None:
 
 
 def _mpi(measuring: Measuring, *, needed: bool) -> Mpi | None:
-    """Finds the MPI; without one, rules can still be written by a model."""
+    """Finds the MPI library; without one, rules can still be written by a model."""
     try:
         return find_mpi(measuring.mpicc, measuring.launcher)
     except MpiError:

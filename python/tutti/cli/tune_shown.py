@@ -1,4 +1,4 @@
-"""Prints the decisions of `tutti tune`, their loss, and the results of the check."""
+"""Prints the decisions of `tutti tune`, their slowdown, and the results of the check."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["prove", "show"]
 
 _NOTHING = 0.01
-"""Losses below this share are not reported."""
+"""Slowdowns below this share are not reported."""
 _WATCHED = {
     "openmpi": "pml_monitoring",
     "mpich": "libfabric's trace, without shared memory",
@@ -32,7 +32,7 @@ _WATCHED = {
 
 
 def show(written: Sequence[Written]) -> None:
-    """Prints the decisions of the plan, or of the only library, and the losses of each library."""
+    """Prints the decisions of the plan, or of the only library, and each library's slowdowns."""
     console = out()
     for one in written:
         if one.target == "plan" or len(written) == 1:
@@ -46,18 +46,18 @@ def show(written: Sequence[Written]) -> None:
         if one.target == "openmpi6" and any(other.target == "openmpi" for other in written):
             continue  # it has the same algorithms
         for decision in one.decisions:
-            _remark_loss(one.target, decision)
+            _remark_slowdown(one.target, decision)
 
 
-def _remark_loss(target: str, decision: TuningDecision) -> None:
-    """Reports a schedule that a library lacks, and the maximum loss."""
+def _remark_slowdown(target: str, decision: TuningDecision) -> None:
+    """Reports a schedule that a library lacks, and the maximum slowdown."""
     if decision.schedule == decision.best or (decision.schedule and decision.loss < _NOTHING):
         return
     where = f"{target}: {decision.collective} on {decision.ranks} ranks, {_span(decision)}"
     if decision.schedule is None:
-        remark(f"{where}: has none of the candidates; the library's default stays")
+        remark(f"{where}: has none of the candidates; the native collective stays")
         return
-    at = f"on {Size(bytes=decision.loss_size)} {decision.schedule}"
+    at = f"at {Size(bytes=decision.loss_size)} {decision.schedule}"
     remark(f"{where}: lacks {decision.best}; {at} takes {decision.loss:.0%} longer")
 
 
@@ -65,11 +65,11 @@ def _span(decision: TuningDecision) -> str:
     if decision.collective == "barrier":
         return "0 B"
     first = Size(bytes=decision.first)
-    return f"{first} on" if decision.last is None else f"{first} to {Size(bytes=decision.last)}"
+    return f"from {first}" if decision.last is None else f"{first} to {Size(bytes=decision.last)}"
 
 
 def _named(schedule: str | None) -> str:
-    return "the MPI library's default" if schedule in {None, OWN} else str(schedule)
+    return "native collective" if schedule in {None, OWN} else str(schedule)
 
 
 def _table(decisions: Sequence[TuningDecision]) -> Table:
@@ -79,19 +79,19 @@ def _table(decisions: Sequence[TuningDecision]) -> Table:
     table.add_column("sizes", no_wrap=True)
     table.add_column("schedule", ratio=1)
     table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("loss", justify="right", no_wrap=True)
+    table.add_column("slower", justify="right", no_wrap=True)
     table.add_column("method", no_wrap=True)
     for one in decisions:
         takes = "" if one.time_ps is None else format_time(one.time_ps)
         name = Breakable(_named(one.schedule))
-        loss = "" if one.schedule is None else f"{one.loss:.0%}"
+        slower = "" if one.schedule is None else f"{one.loss:.0%}"
         by = "measured" if one.method == "measurement" else one.method
-        table.add_row(one.collective, str(one.ranks), _span(one), name, takes, loss, by)
+        table.add_row(one.collective, str(one.ranks), _span(one), name, takes, slower, by)
     return table
 
 
 def prove(written: Sequence[Written], mpi: Mpi, launcher: Sequence[str] = ()) -> None:
-    """Runs the MPI with the written files, with these options of its launcher.
+    """Runs the MPI library with the written files, with these options of its launcher.
 
     Raises:
         typer.Exit: The messages differ (3), or something could not be checked (1).

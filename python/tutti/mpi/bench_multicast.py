@@ -1,4 +1,4 @@
-"""Measures multicasts on real ranks, and fits the pipelining postal model to them.
+"""Measures multicasts over MPI, and fits the pipelining postal model to them.
 
 Section 5.1 of Ruefenacht et al. 2017: a rank sends a message of 8 bytes to each of b peers, with
 blocking and non-blocking sends. The model predicts alpha_p + b alpha_r until the last one has been
@@ -59,7 +59,7 @@ def measure_multicasts(
     A blocking send holds its sender until the message has arrived.
 
     Args:
-        mpi: The MPI.
+        mpi: The MPI library.
         peers: Maximum number of peers.
         settings: How to measure; its blocks are the samples of each.
         done: Called with (measured, expected) multicasts.

@@ -155,10 +155,10 @@ def _check_linked(path: Path) -> None:
 
 
 def running_library() -> Path:
-    """Returns the library for the MPI that this process runs; compiles it if necessary.
+    """Returns the library for the MPI library that this process runs; compiles it if necessary.
 
     Raises:
-        MpiError: The MPI cannot be identified, or the library cannot be compiled for it.
+        MpiError: The MPI library cannot be identified, or the library cannot be compiled for it.
     """
     from mpi4py import MPI
 
@@ -177,7 +177,7 @@ def running_library() -> Path:
 
 
 def _loaded_mpi() -> Path | None:
-    """Returns the shared library of the MPI in this process."""
+    """Returns the shared library of the MPI library in this process."""
     try:
         maps = Path("/proc/self/maps").read_text("utf-8", errors="replace")
     except OSError:

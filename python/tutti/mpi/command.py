@@ -43,7 +43,7 @@ class Command:
         argv: Its words, without a ``--`` that was meant for tutti.
         launcher: The program that starts ranks; None if the command is started as one rank.
         place: Index of the launcher's last word, such as the ``run`` of ``flux run``.
-        kind: The MPI of the launcher; ``other`` for a batch system, or none.
+        kind: The MPI library of the launcher; ``other`` for a batch system, or none.
         ranks: Number of ranks, if known.
         places: Indices of the programs that ranks run; empty if a file names them.
     """
@@ -75,8 +75,8 @@ class Command:
     ) -> tuple[list[str], dict[str, str]]:
         """Returns the command that sets variables in the ranks, and additions to its environment.
 
-        The launcher of an MPI gets them as options, and does not set them for itself. The launcher
-        of a batch system passes its environment on.
+        The launcher of an MPI library gets them as options, and does not set them for itself. The
+        launcher of a batch system passes its environment on.
 
         Args:
             variables: The variables.

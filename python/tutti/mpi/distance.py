@@ -1,4 +1,4 @@
-"""Emulated distance: a model that delays messages between real ranks of one host.
+"""Emulated distance: a model that delays messages between MPI processes of one host.
 
 It is written like the model of a platform, with units:
 ``pipelining_postal:alpha_p=4 ms,alpha_r=1 ms``.

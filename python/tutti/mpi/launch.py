@@ -121,7 +121,7 @@ def run_ranks(
     """Runs a program on ranks of this machine, with more ranks than cores if necessary.
 
     Args:
-        mpi: The MPI.
+        mpi: The MPI library.
         ranks: Number of ranks.
         argv: The program and its arguments.
         env: Additional environment variables of the ranks.

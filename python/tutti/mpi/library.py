@@ -1,4 +1,4 @@
-"""Compiles the C library for an MPI, once, into a cache keyed by its sources.
+"""Compiles the C library for an MPI library, once, into a cache keyed by its sources.
 
 Handles, constants and the size of a status differ between MPI libraries, so no binary fits all. The
 sources are in `mpi/` of a checkout, and in the wheel.
@@ -38,7 +38,7 @@ _PARTS: Final = ("include", "src", "bench")
 
 @dataclass(frozen=True)
 class Built:
-    """The files compiled for one MPI.
+    """The files compiled for one MPI library.
 
     Attributes:
         library: The shared library, for LD_PRELOAD.
@@ -65,17 +65,17 @@ def sources() -> Path:
 
 
 def is_built(mpi: Mpi, *, sanitize: str | None = None) -> bool:
-    """Whether the library has been compiled for this MPI."""
+    """Whether the library has been compiled for this MPI library."""
     return _found(cache_folder() / _key(mpi, sources(), sanitize)) is not None
 
 
 def built(
     mpi: Mpi, *, sanitize: str | None = None, starting: Callable[[], object] | None = None
 ) -> Built:
-    """Returns the library for an MPI; compiles it if necessary.
+    """Returns the library for an MPI library; compiles it if necessary.
 
     Args:
-        mpi: The MPI.
+        mpi: The MPI library.
         sanitize: Sanitizers to compile with, such as ``"address,undefined"``.
         starting: Called before a compilation, which takes seconds.
 

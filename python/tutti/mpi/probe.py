@@ -1,4 +1,4 @@
-"""Queries an MPI by a small program, which is compiled and started."""
+"""Queries an MPI library by a small program, which is compiled and started."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class Probe:
-    """Properties of a running MPI.
+    """Properties of a running MPI library.
 
     Attributes:
         threads: The supported level of thread support, such as ``"MPI_THREAD_MULTIPLE"``.

@@ -37,7 +37,7 @@ def check_program(name: str, mpi: Mpi) -> None:
 
     Raises:
         LaunchError: It does not exist, is statically linked, or is setuid or setgid.
-        MpiError: It is linked to another MPI.
+        MpiError: It is linked to another MPI library.
     """
     found = shutil.which(name)
     if found is None:
@@ -86,7 +86,7 @@ def _check_linked(path: Path, mpi: Mpi) -> None:
 
 
 def linked_mpi(ldd: str) -> tuple[Kind, str] | None:
-    """Returns the MPI that a program is linked to and its path, from the output of ldd."""
+    """Returns the MPI library that a program is linked to and its path, from the output of ldd."""
     for name, where in re.findall(r"^\s*(\S+) => (.+?)(?: \(0x[0-9a-f]+\))?$", ldd, re.MULTILINE):
         if name.startswith(_STANDARD_ABI):
             return "other", where

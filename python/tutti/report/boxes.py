@@ -64,7 +64,7 @@ def plot_blocks(path: str | Path, blocks: pl.DataFrame) -> Path:
 
 
 def _name() -> pl.Expr:
-    """Returns short names of the schedules; `own` is the collective of the MPI itself."""
+    """Returns short names of the schedules; `own` is the collective of the MPI library itself."""
     method, full = pl.col("implementation"), pl.col("schedule")
     short = full.str.replace(r"^recursive_multiplying:", "")
     return (

@@ -30,7 +30,8 @@ CONVENTIONS = (
     "published runtimes. Each result equals that of the serial program. Cores are in-order and "
     "block on every access. A miss is an access that the core's private caches cannot serve, "
     "including upgrades to write permission. The latency of a broadcast runs from its creation to "
-    "its last arrival, that of a reduction from the first response to the arrival of the last. "
+    "its last arrival, that of a reduction from the same cycle to the arrival of the last "
+    "response. "
     "docs/models/coherence.md describes the model and its limits."
 )
 

@@ -174,9 +174,9 @@ def _regions(
         Column("fastest", lambda row: row["schedules"], kind="wrap",
                colour=lambda row: colours[row["winner"]],
                soft=lambda row: row["level"] and f"tied with {row['level']}"),
-        Column("margin over runner-up", lambda row: row["margin"], kind="wrap",
+        Column("lead over runner-up", lambda row: row["margin"], kind="wrap",
                soft=lambda row: row["runner_up"]),
-        Column("reason (largest margin)", lambda row: row["reason"], kind="reason"),
+        Column("reason (largest lead)", lambda row: row["reason"], kind="reason"),
     ]  # fmt: skip
     return ReportTable(columns, words.region_rows(case, per_byte), look="regions")
 

@@ -116,7 +116,7 @@ def point_text(one: Measurement) -> str:
 
 
 def decision_map(case: Comparison) -> go.Figure:
-    """Returns ranks over sizes: the winner as colour, the runner-up's margin as number."""
+    """Returns ranks over sizes: the winner as colour, its lead over the runner-up as number."""
     import plotly.graph_objects as go
 
     decided = case.decisions()
@@ -163,7 +163,7 @@ def decision_text(decision: Fastest) -> str:
         lines.append("no slower algorithm")
     else:
         lines.append(f"runner-up: {second.schedule}, {format_time(second.time_ps)}")
-        lines.append(f"margin: {format_share(decision.margin or 0.0)} longer")
+        lines.append(f"lead: {format_share(decision.margin or 0.0)} longer")
     return "<br>".join(lines)
 
 

@@ -115,7 +115,7 @@ def _curves(  # noqa: PLR0917 - one caller
 
 
 def _map(path: str | Path, case: Comparison) -> Path:
-    title = f"fastest {case.collective} on {case.platform}; margin over the runner-up"
+    title = f"fastest {case.collective} on {case.platform}; lead over the runner-up"
     with axes_at(path, x="size", y="ranks", title=title, grid="") as axes:
         _cells(axes, case)
         columns = [index - 1 for index in size_ticks(range(1, len(case.sizes) + 1))]

@@ -92,7 +92,7 @@ class Region:
 
     @property
     def clearest(self) -> Fastest:
-        """The point with the largest margin."""
+        """The point with the largest lead."""
         return max(self.decisions, key=lambda d: d.margin or 0.0)
 
 

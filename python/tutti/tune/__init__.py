@@ -1,6 +1,6 @@
 """Tuning: selects a schedule for each collective, ranks and size, and writes rules for MPIs.
 
-Times come from a model, from measurements on real ranks, or from measurements of the model's best
+Times come from a model, from measurements over MPI, or from measurements of the model's best
 (:mod:`tutti.tune.measure`). Decisions are taken for each library among the algorithms that it has
 (:mod:`tutti.tune.decisions`), and written in its format. They are checked by running with them and
 counting messages (:mod:`tutti.tune.prove`).

@@ -32,10 +32,10 @@ class TuningDecision:
             default is the fastest.
         time_ps: its time at the first candidate size.
         method: the origin of the time, as in :data:`tutti.tune.times.TIMES`.
-        fallback: the fastest schedule that supports unequal parts and gives all ranks the same
+        fallback: the fastest schedule that supports unequal chunks and gives all ranks the same
             bits, if `schedule` does not.
-        loss: maximum relative loss compared with the fastest of all schedules: 0.1 is 10 %.
-        loss_size: the size of the maximum loss, in bytes.
+        loss: maximum slowdown against the fastest of all schedules: 0.1 is 10 %.
+        loss_size: the size of the maximum slowdown, in bytes.
         best: the fastest of all schedules at that size, whatever the target has.
         datatype: datatype of the elements.
         conditions: conditions of the times, as in :data:`tutti.tune.times.TIMES`.
@@ -71,7 +71,7 @@ def decide(times: pl.DataFrame, target: str) -> list[TuningDecision]:
     """Selects the fastest schedule that a target has for each size, and joins equal neighbours.
 
     A choice holds up to the next larger size; that of the smallest size from 0 on, that of the
-    largest without limit. Rules for an MPI use only measurements taken on that MPI, and otherwise
+    largest without limit. Rules for an MPI library use only measurements taken on it, and otherwise
     the model. An all_reduce that gives ranks different bits is only for a plan, and only if
     the tuned datatype is exact; a fallback then covers other datatypes.
 
@@ -144,7 +144,7 @@ def _has(target: str, row: dict[str, Any]) -> bool:
 
 
 def _joined(decisions: Iterator[TuningDecision]) -> list[TuningDecision]:
-    """Joins neighbours with the same schedule; the result has the maximum loss of all its sizes."""
+    """Joins neighbours with the same schedule; the result has the maximum slowdown of its sizes."""
     joined: list[TuningDecision] = []
     for one in decisions:
         last = joined[-1] if joined else None

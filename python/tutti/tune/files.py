@@ -99,7 +99,9 @@ def _refuse_unknown(decisions: Sequence[TuningDecision], times: pl.DataFrame) ->
     if not decisions:
         measured = ", ".join(times["mpi"].drop_nulls().unique().sort())
         message = f"only {measured} was measured, not the library's MPI: expected a model"
-        hint = "measure on its MPI (--mpicc), or let a model decide: --by both --platform NAME"
+        hint = (
+            "measure on its MPI library (--mpicc), or let a model decide: --by both --platform NAME"
+        )
         raise TuningError(message, kind="other_mpi", hint=hint)
 
 
@@ -163,7 +165,7 @@ def _absolute(path: Path) -> str:
 
 
 def _rules(decisions: Sequence[TuningDecision]) -> list[Rule]:
-    """Returns the rules of a plan; none where the MPI library's default is the fastest.
+    """Returns the rules of a plan; none where the native collective is the fastest.
 
     Raises:
         TuningError: The default is the fastest everywhere.
@@ -176,7 +178,7 @@ def _rules(decisions: Sequence[TuningDecision]) -> list[Rule]:
             laid_out = schedule(name, collective=one.collective, ranks=one.ranks)
             rules.append(Rule(one.collective, one.ranks, laid_out, (one.first, one.last)))
     if not rules:
-        message = "the MPI library's default is the fastest everywhere: nothing to plan"
+        message = "the native collective is the fastest everywhere: nothing to plan"
         raise TuningError(message, kind="nothing")
     return rules
 
@@ -199,11 +201,11 @@ def _known_by(decisions: Sequence[TuningDecision]) -> list[str]:
 
 
 def _of_other_mpis(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> list[str]:
-    """Reports that a model decides although another MPI was measured."""
+    """Reports that a model decides although another MPI library was measured."""
     measured = times["mpi"].drop_nulls().unique().sort().to_list()
     if not measured or any(one.method not in {MODELLED, ESTIMATED} for one in decisions):
         return []
-    return [f"the model decides: {', '.join(measured)} was measured, which is another MPI"]
+    return [f"the model decides: {', '.join(measured)} was measured, which is another MPI library"]
 
 
 def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:

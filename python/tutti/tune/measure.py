@@ -163,7 +163,7 @@ def _estimated(
     known: dict[str, Any],
     laid_out: dict[str, Schedule | None],
 ) -> list[dict[str, Any]]:
-    """Estimates the MPI library's default, which a plan's schedule has to beat."""
+    """Estimates the native collective by the MPI default, which a plan's schedule has to beat."""
     name = next(
         name
         for name, (first, last) in untuned(question.collective, question.ranks)
@@ -223,15 +223,15 @@ def by_measurement(
     *,
     done: Callable[[int, int], object] | None = None,
 ) -> pl.DataFrame:
-    """Measures algorithms and the MPI library's default on real ranks: medians of blocks.
+    """Measures algorithms and the native collective over MPI: medians of blocks.
 
-    The default is measured untuned, and stays wherever it is the fastest. Blocks of rooted
-    collectives have one call each. Blocks in which a rank started late are discarded, unless all
-    of them are late.
+    The native collective is measured without rules, and stays where it is the fastest. Blocks of
+    rooted collectives have one call each. Blocks in which a rank started late are discarded, unless
+    all of them are late.
 
     Args:
         question: the collective, ranks and sizes.
-        mpi: the MPI.
+        mpi: the MPI library.
         settings: how to measure.
         names: the algorithms.
         done: called with (measured, expected) blocks.

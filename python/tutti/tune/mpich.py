@@ -63,7 +63,7 @@ _LIBRARIES = ("libmpi.so*", "libmpi_abi.so*", "libmpich*.so*", "libmpi.*dylib")
 
 @dataclass(frozen=True)
 class Stock:
-    """The trees of an untuned MPICH.
+    """The default trees of MPICH.
 
     Attributes:
         algorithms: the tree that names algorithms.

@@ -1,7 +1,7 @@
-"""Checks that the written files take effect: compares the MPI's messages with the schedule's.
+"""Checks that the written files take effect: compares the messages sent with the schedule's.
 
 One size of each decision runs with the written variables. The messages and bytes between each pair
-of ranks are compared with those of the schedule. If the MPI library's default is to stay, they are
+of ranks are compared with those of the schedule. If the native collective is to stay, they are
 compared with those of a run without the variables.
 """
 
@@ -38,7 +38,7 @@ class Proof:
         collective: name of the collective.
         ranks: number of ranks.
         size: in bytes.
-        schedule: the expected schedule; `own` for the MPI library's default.
+        schedule: the expected schedule; `own` for the native collective.
         messages: messages of one call.
         verdict: `same`: the same messages between the same ranks; `alike`: as many messages, and as
             many bytes from each rank up to renumbering; `other`; or `unchecked`, with a reason.
@@ -65,22 +65,22 @@ class Proof:
 
 
 def unproved(mpi: Mpi, written: Written) -> str:
-    """Returns why the files of a library cannot be checked with an MPI, or an empty string."""
+    """Returns why an MPI library cannot check the files of a library, or an empty string."""
     if speaks_for(written.target, mpi_of(mpi)):
         return "" if any(one.is_rule for one in written.decisions) else "it has no rule"
-    return f"the MPI here is {mpi}"
+    return f"the MPI library here is {mpi}"
 
 
 def proofs(mpi: Mpi, written: Written, *, options: Sequence[str] = ()) -> list[Proof]:
-    """Runs an MPI with the written files, at one size of each decision.
+    """Runs an MPI library with the written files, at one size of each decision.
 
     Args:
-        mpi: the MPI.
+        mpi: the MPI library.
         written: files that :func:`unproved` accepts.
         options: options of the launcher.
 
     Raises:
-        TuningError: The MPI cannot count messages.
+        TuningError: The MPI library cannot count messages.
         ProofError: A run failed.
         MpiError: The library cannot be compiled.
     """
@@ -124,7 +124,7 @@ def _of_library(
 def _stays(
     mpi: Mpi, one: TuningDecision, call: Call, written: Written, options: Sequence[str]
 ) -> Proof:
-    """Compares the MPI library's default with and without the written files."""
+    """Compares the native collective with and without the written files."""
     sent = sent_by_mpi(mpi, call, env=written.variables, options=options)
     return _proof(one, call, sent, sent_by_mpi(mpi, call, options=options), exact=True)
 

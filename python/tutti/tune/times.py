@@ -1,4 +1,4 @@
-"""Times of candidates: the origin of each, and the MPI that it applies to."""
+"""Times of candidates: the origin of each, and the MPI library that it applies to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEASURED: Final = "measurement"
 EMULATED: Final = "emulated"
 
 OWN: Final = "own"
-"""Replaces the schedule's name: the MPI library's default."""
+"""Replaces the schedule's name: the native collective."""
 
 TIMES: dict[str, type[pl.DataType]] = {
     "collective": pl.String,
@@ -45,27 +45,27 @@ TIMES: dict[str, type[pl.DataType]] = {
 }
 """The columns of times to choose from.
 
-``method`` is `model`, `measurement` (of this machine and its network), `emulated` (real ranks with
-distances emulated by a model) or `estimate` (what a plan's schedule has to beat if a model decides:
-:func:`tutti.mpi.usual.to_beat`). ``conditions`` are the parameters of the model, or the measured
-machine. ``mpi`` is the measured MPI, such as `openmpi 5.0.11`; ``blocks`` is the number of used
-blocks, and ``late`` the number of discarded ones; all three are null for a model. The schedule
-`own` is the MPI library's default; ``moves_chunks``: the schedule needs equal parts;
+``method`` is `model`, `measurement` (of this machine and its network), `emulated` (MPI processes
+with distances emulated by a model) or `estimate` (what a plan's schedule has to beat if a model
+decides: :func:`tutti.mpi.usual.to_beat`). ``conditions`` are the parameters of the model, or the
+measured machine. ``mpi`` is the measured MPI library, such as `openmpi 5.0.11`; ``blocks`` is the
+number of used blocks, and ``late`` the number of discarded ones; all three are null for a model.
+The schedule `own` is the native collective; ``moves_chunks``: the schedule needs equal chunks;
 ``same_on_all``: every rank gets the same bits."""
 
 _OF_TARGET: Final = {"openmpi": "openmpi 5.", "openmpi6": "openmpi 6.", "mpich": "mpich "}
-"""Prefixes of the MPIs that read a library's file."""
+"""Prefixes of the MPI libraries that read a library's file."""
 
 
 def mpi_of(mpi: Mpi) -> str:
-    """Returns the name of an MPI in the column ``mpi``."""
+    """Returns the name of an MPI library in the column ``mpi``."""
     return f"{mpi.kind} {mpi.version}".strip()
 
 
 def speaks_for(target: str, mpi: str | None) -> bool:
-    """Whether measurements on an MPI may decide for a library's file.
+    """Whether measurements on an MPI library may decide for a library's file.
 
-    A plan is for libtutti_mpi, which is measured on any MPI. UCC is never measured.
+    A plan is for libtutti_mpi, which is measured on any MPI library. UCC is never measured.
     """
     if mpi is None:
         return False

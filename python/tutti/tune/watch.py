@@ -1,4 +1,4 @@
-"""Counts the messages that an MPI sends for a collective, per pair of ranks.
+"""Counts the messages that an MPI library sends for a collective, per pair of ranks.
 
 Open MPI counts them in its monitoring component (``pml_monitoring``). MPICH has no counters, but
 libfabric can log every message. For that, ``MPIR_CVAR_NOLOCAL`` makes all ranks communicate over
@@ -87,7 +87,7 @@ def sent_by_library(
     """Counts what libtutti_mpi sends in :data:`CALLS` calls; returns the report as well.
 
     Args:
-        mpi: the MPI.
+        mpi: the MPI library.
         call: the call.
         env: variables of the ranks, which name a plan.
         options: options of the launcher.
@@ -123,14 +123,14 @@ def sent_by_mpi(
     """Counts what the MPI library sends in :data:`CALLS` calls.
 
     Args:
-        mpi: the MPI.
+        mpi: the MPI library.
         call: the call.
         env: variables of the ranks, such as those of rules.
         options: options of the launcher.
         timeout: seconds after which a run is ended.
 
     Raises:
-        TuningError: The MPI cannot count messages.
+        TuningError: The MPI library cannot count messages.
         ProofError: The run failed.
     """
     watched = {"openmpi": _monitored, "mpich": _traced}.get(mpi.kind)

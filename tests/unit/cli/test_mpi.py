@@ -238,7 +238,7 @@ def test_a_plan_is_shown_within_80_columns(tmp_path: Path) -> None:
     assert "commutative operations only" in said
 
 
-def test_schedules_whose_sends_outlast_their_steps_are_marked(tmp_path: Path) -> None:
+def test_schedules_whose_sends_complete_in_later_steps_are_marked(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     called(
         "plan", "--ranks", "4", "-o", path, "all_reduce=forest:pieces=2", "barrier=dissemination"
@@ -246,7 +246,7 @@ def test_schedules_whose_sends_outlast_their_steps_are_marked(tmp_path: Path) ->
     rows = [" ".join(line.split()) for line in called("show", path).splitlines()]
     assert "all_reduce 4 all forest:pieces=2 3 +" in rows
     assert "barrier 4 all dissemination 2" in rows
-    assert "+ sends outlast their steps" in rows
+    assert "+ sends complete in later steps" in rows
 
 
 def test_a_file_that_is_no_plan_is_not_shown(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_compare_writes_results_report_and_trace(here: Path) -> None:
     assert frame.height == 8
     assert frame["platform"].unique().to_list() == ["cray_xc30"]
     assert "recursive_multiplying:a4" in said
-    assert "1 stage, not 6" in said
+    assert "1 step, not 6" in said
 
 
 @pytest.mark.usefixtures("here")

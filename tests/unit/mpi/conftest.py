@@ -1,4 +1,4 @@
-"""Fake programs of an MPI, with the output of the real ones."""
+"""Fake programs of an MPI library, with the output of the real ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def script(tmp_path: Path) -> Script:
 
 @pytest.fixture
 def fake(script: Script) -> Callable[[str, str], Path]:
-    """Writes mpicc and mpiexec of an MPI into a folder."""
+    """Writes mpicc and mpiexec of an MPI library into a folder."""
 
     def write(kind: str, folder: str = "mpi") -> Path:
         version, macros = REPORTED[kind]

@@ -39,7 +39,7 @@ all:
 
 @pytest.fixture
 def mpi(fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mpi:
-    """An MPI, and small sources, whose library is a copy of one of them."""
+    """An MPI library, and small sources, whose library is a copy of one of them."""
     folder = tmp_path / "sources"
     for part in ("src", "include", "bench"):
         (folder / part).mkdir(parents=True)
@@ -252,7 +252,7 @@ def test_what_may_start_ranks_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def started(fake: Any, body: str) -> Mpi:
-    """An MPI with a launcher that runs this script."""
+    """An MPI library with a launcher that runs this script."""
     mpi = find_mpi(fake("openmpi") / "mpicc")
     mpi.mpiexec.write_text(f"#!/bin/sh\n{body}\n")
     return mpi

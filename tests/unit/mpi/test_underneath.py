@@ -61,7 +61,7 @@ def test_the_launcher_of_a_batch_system_suits_any(
     monkeypatch.setenv("PATH", f"{ours}:{srun.parent}:/usr/bin:/bin")
     found = find_mpi(None, srun)
     assert (found.mpicc, found.mpiexec, found.starts) == (ours / "mpicc", srun, "other")
-    assert found.why == "its mpicc is first on PATH; srun starts any MPI"
+    assert found.why == "its mpicc is first on PATH; srun starts any MPI library"
 
 
 def test_of_two_on_path_it_is_the_one_that_mpiexec_starts(
@@ -135,7 +135,7 @@ def test_a_placeholder_wheel_is_called_one(tmp_path: Path, monkeypatch: pytest.M
     [
         ("echo 'cc: not found' >&2; exit 127", "no_compiler", "no C compiler: cc: not found"),
         ("echo 'fatal error: mpi.h: No such file or directory' >&2; exit 1", "no_version", "mpi.h"),
-        ("echo '#define __linux__ 1'", "no_version", "no mpi.h of an MPI found"),
+        ("echo '#define __linux__ 1'", "no_version", "no mpi.h found"),
     ],
 )
 def test_wrappers_that_do_not_work(

@@ -94,7 +94,7 @@ def test_closed_forms_give_the_reason_where_there_are_any() -> None:
         point("recursive_doubling", "recursive_doubling", 150),
     ]
     case = cases(pl.DataFrame(rows))[0]
-    assert "1 stage, not 3" in summary(case, ps_per_byte=1)[0].why
+    assert "1 step, not 3" in summary(case, ps_per_byte=1)[0].why
 
 
 def test_a_tie_goes_to_who_is_fastest_most_often_and_the_others_are_named() -> None:

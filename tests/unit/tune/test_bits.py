@@ -81,7 +81,7 @@ def test_which_types_are_exact() -> None:
     assert not any(map(is_exact, ["float16", "bfloat16", "float32", "float64", "float8_e5m2"]))
 
 
-# --- what a plan leaves to the MPI ----------------------------------------------------------------
+# --- what a plan leaves to the MPI library --------------------------------------------------------
 
 
 def test_a_schedule_has_to_beat_what_the_mpi_does_untuned() -> None:
@@ -90,7 +90,7 @@ def test_a_schedule_has_to_beat_what_the_mpi_does_untuned() -> None:
     assert by_name[OWN] == to_beat(by_name["recursive_doubling"])
     (found,) = decide(times, "plan")
     assert found.schedule == OWN
-    # A file of rules has the MPI itself run the algorithm.
+    # A file of rules has the MPI library itself run the algorithm.
     (found,) = decide(times, "openmpi")
     assert found.schedule == "recursive_doubling"
 

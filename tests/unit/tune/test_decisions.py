@@ -41,7 +41,7 @@ def times(*rows: tuple[int, int, str, int]) -> pl.DataFrame:
 
 
 def measured(rows: pl.DataFrame, mpi: str) -> pl.DataFrame:
-    """The same as measured on an MPI."""
+    """The same as measured on an MPI library."""
     return rows.with_columns(pl.lit("measurement").alias("method"), pl.lit(mpi).alias("mpi"))
 
 
@@ -110,7 +110,7 @@ def test_that_a_model_decides_for_another_mpi_is_reported(tmp_path: Path) -> Non
     rows = times((4, 8, "ring", 5))
     both = pl.concat([measured(rows, "mpich 5.0.2"), rows])
     (written,), _ = write_all(both, ["openmpi"], tmp_path, provenance={})
-    assert "mpich 5.0.2 was measured, which is another MPI" in written.notes[0]
+    assert "mpich 5.0.2 was measured, which is another MPI library" in written.notes[0]
     nothing, left = write_all(measured(rows, "mpich 5.0.2"), ["openmpi"], tmp_path, provenance={})
     assert not nothing
     assert "only mpich 5.0.2 was measured" in left["openmpi"]

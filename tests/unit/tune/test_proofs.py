@@ -1,4 +1,4 @@
-"""What is counted in an MPI's own words, and when a proof holds."""
+"""What is counted in an MPI library's own words, and when a proof holds."""
 
 from __future__ import annotations
 
@@ -192,10 +192,10 @@ def test_what_has_no_size_with_equal_parts_is_not_looked_at() -> None:
 
 def test_what_cannot_be_proved_is_reported() -> None:
     of_mpich = written("mpich", decision("ring"))
-    assert prove.unproved(mpi("openmpi"), of_mpich) == "the MPI here is Open MPI 5.0.1"
+    assert prove.unproved(mpi("openmpi"), of_mpich) == "the MPI library here is Open MPI 5.0.1"
     assert prove.unproved(mpi("mpich"), of_mpich) == ""
     of_six = written("openmpi6", decision("ring"))
-    assert prove.unproved(mpi("openmpi"), of_six) == "the MPI here is Open MPI 5.0.1"
+    assert prove.unproved(mpi("openmpi"), of_six) == "the MPI library here is Open MPI 5.0.1"
     assert prove.unproved(replace(mpi("openmpi"), version="6.0.0"), of_six) == ""
     assert prove.unproved(mpi("mpich"), written("plan", decision(OWN))) == "it has no rule"
 
