@@ -151,7 +151,7 @@ class Experiment:
             value = table.build or table.file or ""
             seed = "" if table.routing_seed is None else f", seed {table.routing_seed}"
             known["topology"] = {"value": value, "source": f"routes: {table.routing}{seed}"}
-            kind += "+packet" if table.packets else "+flit" if table.flits else ""
+            kind += _contention(table)
         return {
             "name": self.platform.name,
             "model": f"{kind} ({self.model})",
