@@ -138,7 +138,7 @@ def _flows(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
     columns: list[Column[Part]] = [
         *_OF_RUN,
         Column("message", lambda part: part[1].kind),
-        Column("cast", lambda part: part[1].cast.replace("answers", "responses")),
+        Column("cast", lambda part: part[1].cast),
         Column("class", lambda part: part[1].message_class, str),
         Column("flows", lambda part: part[1].count, count),
         Column("share", lambda part: part[1].count / totals[id(part[0])], format_share),

@@ -29,7 +29,7 @@ PARTS = {
     "wait": "wait at home",
     "probe": "broadcast",
     "snoop": "snoop",
-    "answers": "responses",
+    "responses": "responses",
     "data": "data from cache",
     "memory": "data from memory",
 }
@@ -80,14 +80,14 @@ def facts(run: CoherenceRun) -> list[tuple[str, str]]:
     if run.broadcasts.count:
         found.append(("broadcasts", f"{run.broadcasts.count:,}, {_cycles(run.broadcasts)}"))
     if run.reductions.count:
-        each = f"{counted(number(run.answers_per_flow, 3), 'packet')} each"
+        each = f"{counted(number(run.responses_per_flow, 3), 'packet')} each"
         found.append(("reductions", f"{run.reductions.count:,}, {_cycles(run.reductions)}, {each}"))
         entries = f"{number(run.table_occupancy, 3)} table entries in use per router"
         in_flight = counted(number(run.open_reductions, 3), "reduction")
         found.append(("in flight", f"{in_flight}, {entries}"))
-    casts = {"unicast": "unicast", "broadcast": "broadcast", "answers": "responses"}
+    casts = ("unicast", "broadcast", "responses")
     shares = format_shares([run.share_of(cast) for cast in casts])
-    names = zip(casts.values(), shares, strict=True)
+    names = zip(casts, shares, strict=True)
     found.append(("flows", ", ".join(f"{share} {name}" for name, share in names)))
     if run.case.protocol == "tc":
         found.append(
@@ -137,7 +137,7 @@ def table(runs: Sequence[CoherenceRun]) -> ReportTable[tuple[CoherenceRun, float
         Column("1-to-M", lambda row: row[0].broadcasts.mean, three),
     ]
     if any(run.reductions.count for run in runs):
-        columns.append(Column("responses", lambda row: row[0].answers_per_flow, three))
+        columns.append(Column("responses", lambda row: row[0].responses_per_flow, three))
     columns.append(
         Column(
             "broadcast flows",

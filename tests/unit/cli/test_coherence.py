@@ -44,7 +44,7 @@ def test_a_file_is_run_and_what_was_found_written(tmp_path: Path) -> None:
     assert rows["design"].to_list() == ["baseline_collective", "sfo_complete"] * 2
     assert pl.read_parquet(tmp_path / "found" / "misses.parquet").height == 12
     flows = pl.read_parquet(tmp_path / "found" / "flows.parquet")
-    assert flows.filter(pl.col("cast") == "answers").height == 4
+    assert flows.filter(pl.col("cast") == "responses").height == 4
     page = (tmp_path / "found" / "report.html").read_text("utf-8")
     assert "Components of miss latency" in page
     assert "are not these benchmarks" in page

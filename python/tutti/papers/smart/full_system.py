@@ -114,7 +114,7 @@ def _share(protocol: coherence.Protocol, cast: str) -> float:
 
 
 def _answers(name: str) -> float:
-    return fmean(run.answers_per_flow for run in ran("ht", name).values())
+    return fmean(run.responses_per_flow for run in ran("ht", name).values())
 
 
 def rows_of_figure_1() -> list[Row]:
@@ -164,7 +164,7 @@ def rows_of_home() -> list[Row]:
 
     return [
         row("D2", "HT: broadcast flows, %", 14, _share("ht", "broadcast")),
-        row("D2", "HT: ACK flows, %", 14, _share("ht", "answers")),
+        row("D2", "HT: ACK flows, %", 14, _share("ht", "responses")),
         row("D2", "HT, SFI_Greedy: runtime saved, %", 11, _saved(9, IN_BYPASS, BASELINE)),
         row("D2", "HT, SFI_Complete: runtime saved, %", 14, _saved(9, IN_COMPLETE, BASELINE)),
         row(
@@ -217,7 +217,7 @@ def _frame(figure: int) -> pl.DataFrame:
                     "by_network": run.network_stall,
                     "broadcast_latency": run.broadcasts.mean,
                     "reduction_latency": run.reductions.mean,
-                    "answers_per_flow": run.answers_per_flow,
+                    "responses_per_flow": run.responses_per_flow,
                     "reductions_under_way": run.open_reductions,
                     "table_entries": run.table_occupancy,
                 }
@@ -265,7 +265,7 @@ def _figure_8(folder: Path) -> ExhibitResult:
             _plot(folder, "8a_runtime", tokens, "over_first", label),
             _plot(folder, "8a_latency", tokens, "broadcast_latency", "1-to-M latency (cycles)"),
             _plot(folder, "8b_runtime", home, "over_first", label),
-            _plot(folder, "8b_answers", home, "answers_per_flow", "ACKs per flow"),
+            _plot(folder, "8b_answers", home, "responses_per_flow", "ACKs per flow"),
         ),
         tables={"published": frame_of([*rows_of_tokens(), *rows_of_home()]), "energy": _energies()},
         notes=(_KERNELS,),
