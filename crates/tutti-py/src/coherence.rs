@@ -165,7 +165,8 @@ impl CoherenceCase {
     }
 }
 
-/// The settings of a mesh with what the chip needs, and as many VCs for each class as it has for one.
+/// The settings of a mesh with what the chip needs, and as many VCs for each class as it has for
+/// one.
 fn network(mesh: &SmartMesh, chip: &SystemSettings) -> Settings {
     let vcs = mesh.settings.classes[0].vcs;
     let mut network = chip.fit(mesh.settings.clone());
