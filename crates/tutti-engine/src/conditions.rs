@@ -81,7 +81,7 @@ pub trait Distance: Send + Sync {
     /// Delay of a message of `bytes` in addition to the model's time.
     fn extra(&self, source: RankId, destination: RankId, bytes: Bytes) -> Time;
 
-    /// Whether some ranks cannot reach others.
+    /// Whether some ranks may be unable to reach others.
     fn has_unreachable_pairs(&self) -> bool {
         false
     }

@@ -120,7 +120,7 @@ pub trait Carrier {
         self.carry(ticket, message);
     }
 
-    /// Whether some ranks cannot reach others.
+    /// Whether some ranks may be unable to reach others.
     fn has_unreachable_pairs(&self) -> bool {
         false
     }
