@@ -140,7 +140,7 @@ def test_ranks_without_a_path_are_rejected_before_anything_runs() -> None:
             SimulationError, match="no path of live links connects rank 2 to rank 3"
         ) as refused:
             tutti.simulate(ring, platform, size="64 KiB")
-        assert refused.value.kind == "no_way"
+        assert refused.value.kind == "no_path"
 
 
 def test_a_drawing_shows_all_of_it(tmp_path: Path) -> None:

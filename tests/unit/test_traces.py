@@ -47,7 +47,7 @@ def run(found: list[TrainingProgram], sizes: tuple[int, ...]) -> TrainingRecord:
     rate = TimePerByte.parse("1 GB/s").core
     torus = _core.Torus([(nodes, rate, 1000) for nodes in sizes])
     endpoint = _core.Endpoint.ideal({"packet": 1 << 30, "cycle": 0, "chunks": (64, 16)})
-    carriage = {
+    settings = {
         "chunk": 1 << 30,
         "message": 1 << 30,
         "parts": None,
@@ -56,7 +56,7 @@ def run(found: list[TrainingProgram], sizes: tuple[int, ...]) -> TrainingRecord:
         "window": 0,
     }
     each = found if len(found) > 1 else []
-    return _core.simulate_training(found[0], torus, endpoint, carriage, each)
+    return _core.simulate_training(found[0], torus, endpoint, settings, each)
 
 
 def test_nodes_wait_as_they_say() -> None:

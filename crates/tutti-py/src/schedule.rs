@@ -12,7 +12,7 @@ use tutti_units::ids::RankId;
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, refuse};
-use crate::threads::LOOK;
+use crate::threads::POLL_INTERVAL;
 
 /// The schedule of a collective algorithm for a number of ranks.
 #[pyclass(frozen, module = "tutti._core")]
@@ -25,7 +25,8 @@ pub(crate) struct Schedule {
 
 #[pymethods]
 impl Schedule {
-    /// The notation that regenerates it; None for manual schedules and for graphs outside the notation.
+    /// The notation that regenerates it; None for manual schedules and for graphs outside the
+    /// notation.
     #[getter]
     fn notation(&self) -> Option<&str> {
         self.algorithm.as_deref()
@@ -100,7 +101,7 @@ impl Schedule {
     /// Verifies the schedule; raises a `VerificationError` that describes the first problem.
     fn verify(&self, py: Python<'_>) -> PyResult<Verification> {
         let schedule = Arc::clone(&self.inner);
-        heeding_signals(py, move || tutti_schedule::verify(&*schedule))?
+        interruptible(py, move || tutti_schedule::verify(&*schedule))?
             .or_raise()
             .map(Verification::from)
     }
@@ -140,7 +141,7 @@ impl Schedule {
 }
 
 /// Runs a long computation; on Ctrl-C it returns early and abandons the thread.
-fn heeding_signals<T: Send + 'static>(
+fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     compute: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
@@ -148,11 +149,11 @@ fn heeding_signals<T: Send + 'static>(
     let worker = thread::spawn(move || drop(done.send(compute())));
     py.detach(move || {
         loop {
-            match result.recv_timeout(LOOK) {
+            match result.recv_timeout(POLL_INTERVAL) {
                 Ok(value) => return Ok(value),
                 Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    let panic = worker.join().expect_err("it ended without an answer");
+                    let panic = worker.join().expect_err("it ended without a result");
                     std::panic::resume_unwind(panic);
                 }
             }
@@ -201,7 +202,8 @@ pub(crate) struct Op {
     /// The other ranks of a message: one, or those of a multicast or combine.
     #[pyo3(get)]
     peers: Vec<u32>,
-    /// The slot that is read (send, multicast, contribute, copy) or written (recv, combine, reduce).
+    /// The slot that is read (send, multicast, contribute, copy) or written (recv, combine,
+    /// reduce).
     #[pyo3(get)]
     slot: Option<u32>,
     /// The chunks concerned, as start and end.

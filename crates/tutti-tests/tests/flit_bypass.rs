@@ -142,7 +142,7 @@ fn ranks_without_a_path_are_rejected_before_the_run() {
         .map(|(from, _, to)| format!("{from}>{to}"))
         .collect();
     let notation = format!("bypass:4x4:{}", links.join(","));
-    let lost = EngineError::NoWay { sender: RankId(4), step: 0, receiver: RankId(0) };
+    let lost = EngineError::NoPath { sender: RankId(4), step: 0, receiver: RankId(0) };
     let found = by_flits(&*schedule, &notation, "shortest_path", 4, 4096).unwrap_err();
     assert_eq!(found, lost);
     assert_eq!(by_packets(&*schedule, &notation, 4096).unwrap_err(), lost);

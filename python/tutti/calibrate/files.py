@@ -108,7 +108,7 @@ def _none_determined(fits: Sequence[Fit]) -> CalibrationError:
         for name, reason in one.undetermined.items()
     ]
     message = "\n".join(["the data determine no model completely", *lines])
-    return CalibrationError(message, kind="untold")
+    return CalibrationError(message, kind="undetermined")
 
 
 def _key(fitted: Fit) -> str:

@@ -292,4 +292,4 @@ def _require_determined(fits: list[Fit], *, strict: bool) -> None:
         if strict and not one.determined:
             lines = [f"{' and '.join(names)}: {why}" for names, why in one.undetermined_groups]
             message = "\n".join([f"the data do not determine {one.model.name}", *lines])
-            raise CalibrationError(message, kind="untold")
+            raise CalibrationError(message, kind="undetermined")

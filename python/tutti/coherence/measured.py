@@ -77,7 +77,7 @@ class CoherenceRun:
         broadcasts: Broadcast latency, from creation to the last arrival (1-to-M).
         reductions: Reduction latency, from the creation of the broadcast to the arrival of the
             last response (M-to-1).
-        answer_packets: Response packets that arrived.
+        response_packets: Response packets that arrived.
         open_reductions: Mean number of reductions in flight.
         table_occupancy: Mean number of aggregation table entries in use, per router.
         flows: Flows by kind.

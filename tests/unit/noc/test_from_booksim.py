@@ -58,7 +58,7 @@ def traffic(text: str) -> tuple[noc.Traffic, ...]:
         ("topology = fly; k = 2; n = 3; routing_function = dest_tag;", "butterfly:2:3",
          "shortest_path", {1}),
         ("topology = mesh; k = 4; routing_function = min_adapt;", "mesh:4x4",
-         "minimal_adaptive:one_way", {1}),
+         "minimal_adaptive:first_dimension", {1}),
         (f"topology = flatfly; {GRID} routing_function = ugal; use_noc_latency = 0;",
          "flattened_butterfly:4x4:2x2", "ugal", {1}),
         ("topology = fattree; k = 4; n = 2; routing_function = nca;", "fat_tree:k=4,n=2",

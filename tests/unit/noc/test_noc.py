@@ -242,7 +242,7 @@ ROUTINGS = [
     ("torus:4x4", "ugal:0", 4),
     ("flattened_butterfly:3x3:2", "ugal", 2),
     ("dragonfly:p=2,a=3x2,h=1,g=4", "ugal:8", 3),
-    ("mesh:4x4", "minimal_adaptive:one_way", 2),
+    ("mesh:4x4", "minimal_adaptive:first_dimension", 2),
     ("mesh:2x2", "source_routed:0-3=0.1.2;*=o1_turn", 2),
     ("ring:6", "shortest_path", 1),
     ("mesh:2x2", "paths:0>1>3;3>1>0", 1),

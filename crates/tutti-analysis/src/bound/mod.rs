@@ -13,17 +13,14 @@
 //! every message takes longer by the minimum latency between two ranks. The two ranks with the maximum
 //! latency between them need at least one message.
 //!
-//! **Bandwidth.** The bytes that some rank must send and receive, from the table below: the most loaded
+//! **Bandwidth.** The bytes that some rank must send and receive, listed below: the most loaded
 //! rank has at least the average. Its port takes `Ends::sent` for them, and where receiving takes
 //! time, `Ends::received`.
 //!
-//! | collective | sends | receives | total of messages |
-//! |---|---|---|---|
-//! | all_reduce | S | S | 2 (N - 1) S |
-//! | reduce_scatter, all_gather, all_to_all | | | (N - 1) S |
-//! | broadcast | S | S | (N - 1) S |
-//! | reduce | S | S | (N - 1) S |
-//! | scatter, gather | (N - 1) S / N | (N - 1) S / N | (N - 1) S / N |
+//! - all_reduce: each rank sends and receives S; 2 (N - 1) S in total.
+//! - reduce_scatter, all_gather, all_to_all: (N - 1) S in total.
+//! - broadcast, reduce: S at the busiest rank; (N - 1) S in total.
+//! - scatter, gather: (N - 1) S / N at the busiest rank, which is the total.
 //!
 //! **Links.** Where messages share the links of a graph, [`by_links`]. The injection and ejection ports of an
 //! NPU are then links as well ([`Ports`]). They replace the receiver's time per byte in the model, which

@@ -9,9 +9,9 @@
   const WHY = {
     local: ["L", "a flit buffered at this router uses the port"],
     farther: ["F", "a flit from farther away uses the port"],
-    no_room: ["R", "the next router has no free buffer"],
+    no_buffer: ["B", "the next router has no free buffer"],
     order: ["O", "earlier flits of its packet are buffered here"],
-    answers: ["A", "this router waits for further responses of the reduction"],
+    responses: ["W", "this router waits for further responses of the reduction"],
     preset: ["P", "the port is reserved for the preset path of a broadcast"],
   };
   const $ = (id) => document.getElementById(id);
