@@ -26,7 +26,7 @@ SIZES = (1, 8, 64, 512, 4096, 32768)
 def made(
     model: FittedModel, theta: dict[str, float], points: list[Observation]
 ) -> list[Observation]:
-    """The points with the times that the model gives them."""
+    """The points with the times that the model predicts."""
     return [
         Observation(p.kind, model.predicted(theta, p), p.size, p.messages, p.pause_us, p.schedule)
         for p in points
@@ -68,7 +68,7 @@ def test_exact_data_give_back_the_parameters(name: str) -> None:
 
 @settings(max_examples=8, deadline=None)
 @given(st.floats(0.1, 100), st.floats(0.02, 20), st.floats(1e-5, 1e-2), st.integers(0, 2**32 - 1))
-def test_noise_and_outliers_are_survived(
+def test_fit_is_robust_to_noise_and_outliers(
     alpha_p: float, alpha_r: float, beta: float, seed: int
 ) -> None:
     theta = {"alpha_p": alpha_p, "alpha_r": alpha_r, "beta": beta}
@@ -76,7 +76,7 @@ def test_noise_and_outliers_are_survived(
     exact = made(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
     random = np.random.default_rng(seed)
     factors = np.exp(random.normal(0, 0.02, len(exact)))
-    factors[random.integers(0, len(exact), 2)] = 1000  # ranks that lost their core
+    factors[random.integers(0, len(exact), 2)] = 1000  # ranks preempted by the operating system
     noisy = [
         Observation(p.kind, p.time_us * factor, p.size, p.messages)
         for p, factor in zip(exact, map(float, factors), strict=True)
@@ -89,7 +89,7 @@ def test_noise_and_outliers_are_survived(
         assert parameter.low <= parameter.value <= parameter.high
 
 
-def test_intervals_hold_the_truth_most_of_the_time() -> None:
+def test_intervals_cover_the_true_value() -> None:
     model, theta = MODELS["pipelining_postal"], TRUTHS["pipelining_postal"]
     exact = made(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
     held = 0
@@ -118,7 +118,7 @@ def test_the_same_points_give_the_same_bits(name: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [1, 0.3])
-def test_parameters_that_the_data_have_not_are_zero(wrong: float) -> None:
+def test_parameters_absent_from_the_data_are_zero(wrong: float) -> None:
     points = made(MODELS["pipelining_postal"], {"alpha_p": 1.5, "alpha_r": 0.3, "beta": 0.0},
                   half_round_trips() + bursts() + bursts(4096))  # fmt: skip
     points[-1] = replace(points[-1], time_us=wrong * points[-1].time_us)
@@ -220,10 +220,10 @@ def test_bursts_within_f_do_not_determine_the_gap() -> None:
     assert {"g", "f"} <= set(found.undetermined)
 
 
-def test_a_model_that_bends_away_states_at_which_sizes() -> None:
+def test_systematic_deviation_reports_its_sizes() -> None:
     straight = fit(MODELS["postal"], [Observation("one_way", 2.0 + s / 1000, s) for s in SIZES])
     assert not straight.bent
-    # Times that grow with the square root of the size are no line.
+    # Times that grow with the square root of the size are not linear.
     found = fit(MODELS["postal"], [Observation("one_way", s**0.5, s) for s in SIZES])
     assert found.bent
     sizes, shares = zip(*found.worst_sizes, strict=True)
@@ -232,13 +232,13 @@ def test_a_model_that_bends_away_states_at_which_sizes() -> None:
     assert shares[0] == pytest.approx(np.abs(found.residuals).max())
 
 
-def test_parameters_of_one_reason_are_grouped() -> None:
+def test_undetermined_parameters_are_grouped_by_reason() -> None:
     points = made(MODELS["logfp"], TRUTHS["logfp"], half_round_trips() + bursts()[:2])
     reasons = fit(MODELS["logfp"], points).undetermined_groups
     assert [names for names, _ in reasons] == [["L", "o"], ["g", "f"]]
 
 
-def test_nothing_to_fit_to() -> None:
+def test_missing_observations_and_unknown_models_are_refused() -> None:
     with pytest.raises(CalibrationError, match="postal predicts none"):
         fit(MODELS["postal"], [Observation("issue", 0.1, 8)])
     with pytest.raises(CalibrationError, match="unknown model `loggps`") as caught:

@@ -93,6 +93,6 @@ def test_mistakes_do_not_depend_on_the_words_of_pydantic(
 
 
 def _without_words(context: dict[str, Any]) -> dict[str, Any]:
-    """Bounds, tags and exceptions stay; lists of what was expected are prose of pydantic."""
+    """Keeps bounds, tags and exceptions; lists of expected values are prose of pydantic."""
     prose = {"expected", "expected_tags", "discriminator"}
     return {name: value for name, value in context.items() if name not in prose}
