@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parent
 PAGE = FOLDER.parent / "docs" / "validation.md"
 CASES = sorted(path.parent.name for path in FOLDER.glob("*/measured.csv"))
 HAS = {"summary", "source", "machine", "date", "licence", "datatype", "model", "tolerance"}
-REQUEST = ("ranks", "size_bytes", "collective", "algorithm", "finish_ns")
+COLUMNS = ("ranks", "size_bytes", "collective", "algorithm", "finish_ns")
 
 HEAD = """# Validation
 
@@ -82,7 +82,7 @@ def rows(case: str) -> list[Row]:
     found = []
     with (FOLDER / case / "measured.csv").open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
-            ranks, size, collective, algorithm, finish = (line.pop(name) for name in REQUEST)
+            ranks, size, collective, algorithm, finish = (line.pop(name) for name in COLUMNS)
             label = " ".join(line.values()).replace("_", " ")
             finish_ps = int(finish) * 1000
             found.append(Row(case, label, int(ranks), int(size), collective, algorithm, finish_ps))

@@ -108,7 +108,7 @@ def test_hierarchy_reduces_inwards_and_gathers_outwards() -> None:
     assert found == total
 
 
-def test_chunks_follow_one_another_through_a_hierarchy() -> None:
+def test_chunks_are_pipelined_through_a_hierarchy() -> None:
     """While one chunk is on the second dimension the next is on the first."""
     network = AstraSimNetwork(dimensions=(one("Ring", 4), one("Ring", 4)))
     uncut = time(network, System(splits=1), 0, 64 << 20, aware=True)

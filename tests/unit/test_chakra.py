@@ -130,7 +130,7 @@ def nodes(*waits: tuple[int, ...]) -> ChakraTrace:
     return ChakraTrace(nodes=made, source="f.et")
 
 
-def test_nodes_come_after_those_they_wait_for() -> None:
+def test_nodes_follow_their_dependencies() -> None:
     assert [node.id for node in nodes((2,), (), (1,), ()).ordered()] == [1, 3, 2, 0]
     with pytest.raises(TraceError, match=r"f\.et: dependencies form a cycle"):
         nodes((1,), (0,)).ordered()

@@ -49,7 +49,7 @@ def test_each_pass_of_a_layer_is_a_product() -> None:
     assert ARRAY.time(first, "input_gradient", 3, 2, LEFT) == 0
 
 
-def test_steps_of_a_recurrent_layer_follow_one_another() -> None:
+def test_steps_of_a_recurrent_layer_are_sequential() -> None:
     layer = lstm("l", 64, 32, tokens=7)
     inputs, states = folds(64, 128, 7 * 2), 7 * folds(32, 128, 2)
     assert ARRAY.time(layer, "forward", 2, 2, LEFT) == 1000 * (inputs + states)

@@ -77,7 +77,7 @@ def test_more_random_detours_take_more_time() -> None:
     assert ps("1.5 us") < means[0] < means[1] < means[2]
 
 
-def test_arrivals_are_taken_in_turn_by_the_repetitions() -> None:
+def test_repetitions_take_arrivals_in_turn() -> None:
     arrival = tutti.PerRank(times=[["0 ns", "5 us"], ["0 ns", "7 us"]])
     conditions = tutti.Conditions(arrival=arrival)
     assert [pair(conditions, seed).completion_ps for seed in (0, 1, 2)] == [
@@ -120,7 +120,7 @@ def test_background_traffic_delays_messages() -> None:
         (tutti.Background(load=[0.1, 0.2, 0.3]), "3 loads are given: expected one"),
     ],
 )
-def test_loads_that_do_not_fit_are_refused(background: tutti.Background, fragment: str) -> None:
+def test_loads_out_of_range_are_refused(background: tutti.Background, fragment: str) -> None:
     topology = tutti.Topology.build("switch:2", rate="10 GB/s", latency="100 ns")
     machine = MACHINE.model_copy(update={"routes": topology.routes()})
     schedule = tutti.schedule("recursive_doubling", collective="all_reduce", ranks=2)

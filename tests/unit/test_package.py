@@ -142,7 +142,7 @@ def test_npus_at_a_switch_are_no_routers() -> None:
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=8, max_size=8), st.integers(0, 10**12))
-def test_reports_add_as_traffic_does(carried: list[int], ps: int) -> None:
+def test_energy_is_linear_in_traffic(carried: list[int], ps: int) -> None:
     mesh, package = topology("mesh:2x2"), packages(2)["bypass"]
     one = PackageTraffic(
         link_bytes=tuple(carried), sent_bytes=sum(carried), time=Time(ps=1000 * ps)

@@ -54,7 +54,7 @@ RINGS = {
 
 @pytest.mark.parametrize("algorithm", RINGS)
 @pytest.mark.parametrize("links", [1, 2])
-def test_rings_take_their_steps(algorithm: str, links: int) -> None:
+def test_rings_take_the_time_of_their_steps(algorithm: str, links: int) -> None:
     """Sending half of each part in either direction is as fast as links of twice the rate."""
     ranks, steps = RINGS[algorithm]
     both = f"{algorithm},bidirectional"
@@ -169,7 +169,9 @@ def test_multi_tree_is_no_slower_than_lock_step(
 
 @pytest.mark.parametrize("accumulators", [1, 2, 4])
 @pytest.mark.parametrize(("side", "between"), [(4, 2), (8, 8)])
-def test_concentrated_trees_take_their_steps(side: int, accumulators: int, between: int) -> None:
+def test_concentrated_trees_take_the_time_of_their_steps(
+    side: int, accumulators: int, between: int
+) -> None:
     """Two steps in the groups, as documented, and those of MultiTree between them.
 
     Each step has a dedicated link, but between groups ranks send to both sides.

@@ -98,7 +98,7 @@ def test_tensor_parallelism_of_layers_by_columns_gathers_their_outputs() -> None
 
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
-def test_zero_sends_as_much_as_an_all_reduce_and_half_as_much_again(zero: int) -> None:
+def test_zero_sends_as_much_as_an_all_reduce_or_1_5_times(zero: int) -> None:
     """2 P (N - 1) / N bytes up to stage 2, then 3 P (N - 1) / N: Rajbhandari et al. 2020."""
     model = equal(3)
     run = step(model, 8, (4,), Parallelism(zero=zero)).run(IDEAL)  # type: ignore[arg-type]

@@ -126,8 +126,8 @@ def test_published_reductions_match_published_times() -> None:
     # The times have three digits, so a reduction is good to about half a point.
     for row in TABLE_2:
         times = archer.published(row)
-        for which, output in zip(("minimum", "median"), row.reductions, strict=True):
-            assert measured.reduction(times, which) == pytest.approx(output, abs=1.0), row
+        for which, published in zip(("minimum", "median"), row.reductions, strict=True):
+            assert measured.reduction(times, which) == pytest.approx(published, abs=1.0), row
 
 
 def test_recursive_doubling_matches_mpich() -> None:

@@ -45,7 +45,7 @@ def test_corner_broadcasts_match_published_values() -> None:
         assert row.ours == pytest.approx(row.published, rel=0.08), row
 
 
-def test_slots_take_what_their_cycles_allow() -> None:
+def test_slot_throughput_follows_from_its_cycles() -> None:
     for interval in system.INTERVALS:
         found = system.throughput(system.CORNERS, system.COMPLETE.format(interval))
         assert found == pytest.approx(min(4, interval - 2) / interval, rel=0.05), interval

@@ -193,7 +193,7 @@ def test_minimal_routes_have_one_global_link_and_need_a_dragonfly() -> None:
         Topology.build("dragonfly:p=2,a=4,h=2,g=10", **WIRE)
 
 
-def test_d_mod_k_and_ecmp_spread_what_shortest_paths_do_not() -> None:
+def test_d_mod_k_and_ecmp_spread_traffic_over_switches() -> None:
     tree = Topology.build("fat_tree:k=4,n=2", **WIRE)
 
     def tops(**options: Any) -> list[str]:

@@ -63,7 +63,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def kept(folder: Path) -> dict[Path, list[str]]:
+def journal_keys(folder: Path) -> dict[Path, list[str]]:
     """The keys in each journal, oldest first."""
     journals = sorted(folder.glob("*.journal"), key=lambda path: path.stat().st_mtime_ns)
     return {path: [key for key, _ in _records(path, CacheContents())] for path in journals}
@@ -80,13 +80,13 @@ def started(here: Path, *options: str) -> subprocess.Popen[str]:
         start_new_session=True,
     )
     folder = here / "out" / "sweep" / "cache"
-    while sum(len(keys) for keys in kept(folder).values()) < 20:
+    while sum(len(keys) for keys in journal_keys(folder).values()) < 20:
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     return process
 
 
-def gone(group: int) -> bool:
+def has_ended(group: int) -> bool:
     """Whether every process of a session has ended."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -104,19 +104,19 @@ def test_killed_sweep_resumes(here: Path) -> None:
     process = started(here)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    before = kept(here / "out/sweep/cache")
+    before = journal_keys(here / "out/sweep/cache")
     ((_, finished),) = before.items()
     assert 20 <= len(finished) < 1_200
     output = tutti("sweep", "long.toml", "--status", cwd=here).stdout
     assert f"{len(finished) - 1:,} are finished" in output  # and one proof
     deadline = time.monotonic() + 60
-    while not gone(process.pid):  # its workers exit with it
+    while not has_ended(process.pid):  # its workers exit with it
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
     output = tutti("sweep", "long.toml", cwd=here).stderr
     assert f"{len(finished) - 1:,} of them from out/sweep/cache" in output
-    after = kept(here / "out/sweep/cache")
+    after = journal_keys(here / "out/sweep/cache")
     times = Counter(key for keys in after.values() for key in keys)
     assert len(times) == 1_201
     assert set(times.values()) == {1}  # no simulation ran twice
@@ -138,7 +138,7 @@ def test_ctrl_c_prints_how_to_resume(here: Path) -> None:
     rows = pl.read_parquet(here / "out/sweep/results.parquet").height
     assert rows == 1_200 - left
     deadline = time.monotonic() + 60
-    while not gone(process.pid):
+    while not has_ended(process.pid):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -157,7 +157,7 @@ def test_two_sweeps_at_once_share_a_cache(here: Path) -> None:
     assert [process.wait() for process in both] == [0, 0]
     first, second = (pl.read_parquet(here / f"out{n}/results.parquet") for n in range(2))
     assert first.equals(second)
-    assert len({key for keys in kept(here / "cache").values() for key in keys}) == 8 + 4
+    assert len({key for keys in journal_keys(here / "cache").values() for key in keys}) == 8 + 4
 
 
 def test_results_are_scannable_and_record_provenance(here: Path) -> None:
@@ -179,7 +179,7 @@ def test_second_run_uses_the_cache(here: Path) -> None:
     assert "8 of them from out/sweep/cache" in again.stderr
     fresh = tutti("sweep", "small.toml", "--fresh", cwd=here)
     assert "from out/sweep/cache" not in fresh.stderr
-    assert len(kept(here / "out/sweep/cache")) == 2
+    assert len(journal_keys(here / "out/sweep/cache")) == 2
 
 
 def test_cache_of_another_version_is_reported(here: Path) -> None:

@@ -74,7 +74,7 @@ def test_osu_barrier_and_non_blocking() -> None:
     assert found == [("all_reduce", False, 0.92)]
 
 
-def test_osu_runs_of_a_job_follow_one_another() -> None:
+def test_osu_log_of_several_runs_is_read() -> None:
     job = "Mon Nov 23 2026\n+ srun {}\n3 nodes, 12 ranks\n"
     log = "".join(
         job.format(name) + text
