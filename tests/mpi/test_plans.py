@@ -104,13 +104,13 @@ BAD = {
         patched(ENTRY + 12, 2**20 + 1),
         "2 chunks and 1048577 slots: expected at most",
     ),
-    "slots whose areas wrap": (
+    "slot areas that overflow": (
         patched(ENTRY + 12, 2**32 - 4),
         "4294967292 slots: expected at most",
     ),
     "a code that ends too early": (coded([9]), "schedule 0, x: invalid code of rank 0"),
     "a copy to another chunk": (coded(MOVED), "schedule 0, x: invalid code of rank 0"),
-    "a send that ends after all": (coded(LATE, 16), "invalid code of rank 0"),
+    "a send that completes after the last step": (coded(LATE, 16), "invalid code of rank 0"),
     "a name beyond the end": (patched(ENTRY + 24, 2**40, 8), "outside the file"),
     "a table beyond the end": (patched(ENTRY + 40, 2**63, 8), "its table lies outside"),
     "provenance beyond the end": (patched(PROVENANCE, 2**64 - 4, 8), "outside the file"),

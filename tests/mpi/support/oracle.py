@@ -68,7 +68,7 @@ class _Ranks:
             ended = all(
                 self._step[rank] == self.schedule.steps(rank) for rank in range(self.schedule.ranks)
             )
-            assert ended or any(moved), f"{self.schedule} waits for ever"
+            assert ended or any(moved), f"{self.schedule} deadlocks"
 
     def _advance(self, rank: int) -> bool:
         moved = False

@@ -67,7 +67,7 @@ BAD_FILES = {
         "platform m: models.a",
         "no time",
     ),
-    "threshold that its base does not divide": (
+    "threshold not divisible by its base": (
         changed("algorithms", '["recursive_multiplying:c5m2,a2,a2,e5m2"]') + "\n",
         "algorithms[0]",
         "c5m2",
@@ -77,10 +77,14 @@ BAD_FILES = {
         "algorithms[0]",
         "a3,a5",
     ),
-    "size that cuts an element": (changed("sizes", '"12 B"'), "multiple of 8 B", "8 B or 16 B"),
+    "size not a multiple of the element": (
+        changed("sizes", '"12 B"'),
+        "multiple of 8 B",
+        "8 B or 16 B",
+    ),
     "one rank": (changed("ranks", "1"), "ranks", "2"),
     "no ranks": (changed("ranks", "0"), "ranks", "2"),
-    "noise from more to less": (
+    "noise range in descending order": (
         changed("noise", '{ step = { kind = "uniform", low = "2 us", high = "1 us" } }'),
         "noise",
     ),

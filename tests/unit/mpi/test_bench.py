@@ -37,7 +37,7 @@ def test_budget_takes_the_fastest_and_a_sample_of_the_rest() -> None:
     assert some[:5] == every[:5]
     places = [every.index(name) for name in some[5:]]
     assert places == sorted(places)
-    assert places[-1] > len(every) // 2, "the rest reaches far down the list"
+    assert places[-1] > len(every) // 2, "the sample reaches the second half of the list"
 
 
 def test_the_mpi_and_a_call_are_candidates_next_to_schedules() -> None:

@@ -116,7 +116,7 @@ def contributions(planned: PlannedSchedule) -> list[object]:
             for op in step.local:
                 locally(slots, op)
             at[rank], started[rank], moved = at[rank] + 1, False, True
-    assert at == [len(steps) for steps in programs], "it waits for ever"
+    assert at == [len(steps) for steps in programs], "it deadlocks"
     return [result(planned, rank, slots) for rank, slots in enumerate(holds)]
 
 

@@ -108,7 +108,7 @@ def test_mpi_executor_gives_the_same_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mpiexec = BIN / "mpiexec"
-    assert mpiexec.exists(), "the development requirements bring it"
+    assert mpiexec.exists(), "the development requirements include it"
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     (tmp_path / "s.toml").write_text(SWEEP)
