@@ -146,7 +146,7 @@ def test_any_text_is_a_topology_or_an_error(text: str) -> None:
 @given(st.data())
 @settings(deadline=None)
 def test_written_files_are_read_back(data: st.DataObject) -> None:
-    """Against a twin that writes the file from the links, every direction with its latency."""
+    """Compares with a reference that writes every link in both directions with its latency."""
     routers = data.draw(st.integers(1, 5))
     latency = st.integers(1, 9)
     ends = [(a, b) for a in range(routers) for b in range(routers) if a < b]

@@ -108,7 +108,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("given", "suggested"),
     [
         ("trianing.toml", "did you mean `training.toml`?"),
         ("training.tml", "did you mean `training.toml`?"),
@@ -116,12 +116,14 @@ def test_a_missing_file(tmp_path: Path) -> None:
         ("mesh.toml", ""),
     ],
 )
-def test_missing_file_suggests_only_similar_names(given: str, meant: str, tmp_path: Path) -> None:
+def test_missing_file_suggests_only_similar_names(
+    given: str, suggested: str, tmp_path: Path
+) -> None:
     for name in ("training.toml", "experiment.toml", "sweep.toml"):
         (tmp_path / name).touch()
     result = tutti("train", "run", given, cwd=tmp_path)
-    refused(result, "there is no such file", meant)
-    assert ("did you mean" in result.stderr) == bool(meant)
+    refused(result, "there is no such file", suggested)
+    assert ("did you mean" in result.stderr) == bool(suggested)
 
 
 FILES = {

@@ -22,11 +22,11 @@ def called(*words: str | Path) -> str:
     return done.output
 
 
-def refused(*words: str | Path, saying: str) -> None:
+def refused(*words: str | Path, message: str) -> None:
     done = CliRunner().invoke(app, ["mpi", *map(str, words)])
     assert done.exit_code == 2, done.output
     assert done.output.count("error:") == 1
-    assert saying in done.output
+    assert message in done.output
 
 
 def rules(path: Path) -> list[tuple[str, int, tuple[int, int | None], str]]:
@@ -101,11 +101,11 @@ def test_plan_accepts_a_schedule_file(tmp_path: Path) -> None:
     mine.write_text(CliRunner().invoke(app, ["schedule", "show", "ring", "-r", "3"]).output)
     called("plan", "--ranks", "3", "-o", path, f"all_reduce={mine}")
     assert CollectivePlan.read(path).schedules[0].ranks == 3
-    refused("plan", "-r", "4", "-o", path, f"all_reduce={mine}", saying="a schedule for 3 ranks")
+    refused("plan", "-r", "4", "-o", path, f"all_reduce={mine}", message="a schedule for 3 ranks")
 
 
 @pytest.mark.parametrize(
-    ("words", "saying"),
+    ("words", "message"),
     [
         (["all_reduce=ring"], "expected: --ranks N"),
         (["-r", "4"], "a plan without rules"),
@@ -128,8 +128,8 @@ def test_plan_accepts_a_schedule_file(tmp_path: Path) -> None:
         (["-r", "4", "--for-every", "usul"], "did you mean `usual`?"),
     ],
 )
-def test_invalid_plan_arguments_are_refused(tmp_path: Path, words: list[str], saying: str) -> None:
-    refused("plan", "-o", tmp_path / "plan.tutti", *words, saying=saying)
+def test_invalid_plan_arguments_are_refused(tmp_path: Path, words: list[str], message: str) -> None:
+    refused("plan", "-o", tmp_path / "plan.tutti", *words, message=message)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -146,12 +146,12 @@ def test_misspelt_algorithm_lists_valid_ones(tmp_path: Path) -> None:
 
 def test_missing_plan_suggests_a_similar_file(tmp_path: Path) -> None:
     called("plan", "--ranks", "2", "-o", tmp_path / "plan.tutti", "barrier=dissemination")
-    refused("show", tmp_path / "plna.tutti", saying="did you mean `plan.tutti`?")
-    refused("show", tmp_path / "other.tutti", saying="`tutti mpi plan` writes one")
+    refused("show", tmp_path / "plna.tutti", message="did you mean `plan.tutti`?")
+    refused("show", tmp_path / "other.tutti", message="`tutti mpi plan` writes one")
 
 
 @pytest.mark.parametrize(
-    ("ranks", "saying"),
+    ("ranks", "message"),
     [
         (0, "0 ranks: expected at least 1"),
         (1, "start it with 4, or without a plan"),
@@ -160,14 +160,14 @@ def test_missing_plan_suggests_a_similar_file(tmp_path: Path) -> None:
     ],
 )
 def test_exec_refuses_rank_counts_missing_from_the_plan(
-    tmp_path: Path, ranks: int, saying: str
+    tmp_path: Path, ranks: int, message: str
 ) -> None:
     path, launcher = tmp_path / "plan.tutti", tmp_path / "mpiexec"
     launcher.write_text("#!/bin/sh\necho 'mpiexec (OpenRTE) 5.0.11'\n")
     launcher.chmod(0o755)
     called("plan", "--ranks", "4", "-o", path, "all_reduce=ring")
     words = ["--", launcher, "-n", ranks, "true"]
-    refused("exec", "--plan", path, *map(str, words), saying=saying)
+    refused("exec", "--plan", path, *map(str, words), message=message)
 
 
 def test_usual_leaves_small_sizes_to_the_mpi(tmp_path: Path) -> None:
@@ -251,12 +251,12 @@ def test_pending_sends_are_marked(tmp_path: Path) -> None:
 
 def test_show_refuses_a_file_that_is_not_a_plan(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("hello")
-    refused("show", tmp_path / "a", saying="not a plan")
-    refused("show", tmp_path / "b", saying="cannot be read")
+    refused("show", tmp_path / "a", message="not a plan")
+    refused("show", tmp_path / "b", message="cannot be read")
 
 
 def test_a_program_needs_a_plan() -> None:
-    refused("exec", "--", "mpiexec", "true", saying="--plan FILE")
+    refused("exec", "--", "mpiexec", "true", message="--plan FILE")
 
 
 def test_info_does_not_start_the_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
