@@ -62,7 +62,7 @@ def test_journal_of_another_version_is_reported_and_not_used(
     assert "written by tutti 0.0.9+feed, not " in remark
     assert "ignored 9 results" in remark
     filled(tmp_path / "new")  # and a new one is started
-    assert lookup(tmp_path / "beside", ROWS.keys()).rows == ROWS
+    assert lookup(tmp_path / "new", ROWS.keys()).rows == ROWS
 
 
 def test_a_journal_of_another_format_is_not_used(
