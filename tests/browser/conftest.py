@@ -92,7 +92,7 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
 
 
 @pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
-def looked_at(opened: Any, request: pytest.FixtureRequest) -> Callable[..., Page]:
+def inspect_report(opened: Any, request: pytest.FixtureRequest) -> Callable[..., Page]:
     """Opens a report, writes a screenshot and checks the number of charts."""
     width, theme = request.param
 

@@ -29,8 +29,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report.html"
 
 
-def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) -> None:
-    looked_at(report, "report", charts=5)
+def test_report_opens_from_disk_without_errors(inspect_report: Any, report: Path) -> None:
+    inspect_report(report, "report", charts=5)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_charts_have_tooltips(
         assert words in tooltip
 
 
-def test_another_rank_count_brings_its_curves(opened: Any, report: Path, point_at: Any) -> None:
+def test_selected_rank_count_shows_its_curves(opened: Any, report: Path, point_at: Any) -> None:
     page = opened(report).page
     shown = """(id) => [...new Set(document.getElementById(id).data
         .filter((trace) => trace.visible).map((trace) => trace.meta))]"""

@@ -53,7 +53,7 @@ def test_results_do_not_depend_on_threads_and_the_checker() -> None:
         assert one.counts == checked.counts
 
 
-def test_frames_have_a_row_per_run_miss_and_flow() -> None:
+def test_frames_have_one_row_per_run_miss_and_flow() -> None:
     cases = [
         Case(kernel="ocean_like", protocol=protocol, mesh=small(), scale="tiny")
         for protocol in ("ht", "tc")
@@ -70,7 +70,7 @@ def test_frames_have_a_row_per_run_miss_and_flow() -> None:
     assert coherence.frame([]).is_empty()
 
 
-def test_settings_of_the_chip_matter() -> None:
+def test_chip_settings_change_the_cycles() -> None:
     def cycles(**settings: int) -> int:
         chip = Chip(**settings)  # type: ignore[arg-type]
         return coherence.run(kernel="radix_like", mesh=small(), scale="tiny", chip=chip).cycles

@@ -235,7 +235,7 @@ def test_the_file_written_gives_the_same_run(text: str, tmp_path: Path) -> None:
     assert (a.latency, a.accepted, a.cycles) == (b.latency, b.accepted, b.cycles)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_command_writes_a_file(tmp_path: Path) -> None:
     (tmp_path / "it.cfg").write_text(MESH + "sample_period = 500; print_activity = 0;")
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""One declaration of a table for pages and for the terminal."""
+"""Tables for pages and for the terminal, from one declaration."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS: list[Column[Run]] = [
 RUNS = [Run("<a>", 1_340_000, 1234), Run("b", 0)]
 
 
-def test_pages_hold_texts_and_what_to_sort_by(tmp_path: Path) -> None:
+def test_pages_have_texts_and_sort_keys(tmp_path: Path) -> None:
     table = ReportTable(COLUMNS, RUNS, bold=lambda run: run.name == "b")
     page = Page(kicker="k", title="t", answers=[], facts=[], sections=[Section("h", table=table)])
     html = page.write(tmp_path / "r.html").read_text("utf-8")
@@ -44,7 +44,7 @@ def test_pages_hold_texts_and_what_to_sort_by(tmp_path: Path) -> None:
     assert html.count('<tr class="wins">') == 1
 
 
-def test_the_terminal_has_the_same_cells_without_what_does_not_fit() -> None:
+def test_terminal_drops_columns_that_do_not_fit() -> None:
     text = io.StringIO()
     Console(width=80, file=text).print(ReportTable(COLUMNS, RUNS).terminal("a caption"))
     lines = [line.split() for line in text.getvalue().splitlines()]
@@ -56,7 +56,7 @@ def test_the_terminal_has_the_same_cells_without_what_does_not_fit() -> None:
     ]
 
 
-def test_long_tables_are_cut_and_say_so() -> None:
+def test_truncated_tables_have_a_note() -> None:
     table = ReportTable(COLUMNS, RUNS * MOST_ROWS)
     assert len(table.cells()) == MOST_ROWS
     assert (
