@@ -12,7 +12,7 @@ from tutti.papers.aries import throughput
 from tutti.papers.aries.applications import BATCHES
 from tutti.papers.aries.iterations import interpolated, speedups
 from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, SPEEDUPS
-from tutti.papers.aries.system import ALGORITHMS, Readings, fastest, variants
+from tutti.papers.aries.system import ALGORITHMS, Assumptions, fastest, variants
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_no_network_of_four_ports_beats_its_ports() -> None:
 
 
 def test_one_hop_a_step_is_what_the_ring_takes_with_twice_the_links() -> None:
-    ways = {way.name: way for way in variants("aries", "ring", 4, Readings(both_ways=True))}
+    ways = {way.name: way for way in variants("aries", "ring", 4, Assumptions(bidirectional=True))}
     ring = variants("mesh", "ring", 4)[0]
     for (side, name), expected in throughput.ALPHA_BETA.items():
         for ratio, size in expected:
@@ -72,13 +72,13 @@ def test_one_hop_a_step_is_what_the_ring_takes_with_twice_the_links() -> None:
 
 
 def test_iterations_obey_what_bounds_them() -> None:
-    found = interpolated(Readings(), BATCHES[0], ("mesh", "aries"), ("ring",))
+    found = interpolated(Assumptions(), BATCHES[0], ("mesh", "aries"), ("ring",))
     for step in found.values():
         overlapped = step.overlapped
         assert overlapped.iteration >= overlapped.compute
         assert overlapped.iteration >= overlapped.communication
-    for whole, communication in speedups(found).values():
-        assert 1 <= whole <= communication
+    for iteration, communication in speedups(found).values():
+        assert 1 <= iteration <= communication
 
 
 def test_what_is_published_is_complete() -> None:
@@ -86,15 +86,17 @@ def test_what_is_published_is_complete() -> None:
     assert sum(map(len, ENERGY_SAVED.values())) == 8
 
 
-def test_readings_change_what_they_name() -> None:
+def test_assumptions_change_what_they_name() -> None:
     """More bypass wires, fewer chunks, another hop: each changes the time of what it touches."""
     size = Size.parse("64 KiB")
 
-    def took(algorithm: str, readings: Readings) -> int:
+    def took(algorithm: str, assumptions: Assumptions) -> int:
         case = ("aries", algorithm, 4)
-        return fastest([case], [size], readings)[case, size].completion_ps
+        return fastest([case], [size], assumptions)[case, size].completion_ps
 
-    assert took("ring", Readings(hop="10 ns")) < took("ring", Readings())
-    assert took("double_binary_tree", Readings(chunks=1)) > took("double_binary_tree", Readings())
-    counts = [took("multi_tree", Readings(accumulators=count)) for count in (1, 2, 4)]
+    assert took("ring", Assumptions(hop="10 ns")) < took("ring", Assumptions())
+    assert took("double_binary_tree", Assumptions(chunks=1)) > took(
+        "double_binary_tree", Assumptions()
+    )
+    counts = [took("multi_tree", Assumptions(accumulators=count)) for count in (1, 2, 4)]
     assert all(more >= fewer for more, fewer in pairwise(counts))
