@@ -108,7 +108,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was(here: Path) -> None:
     ((_, finished),) = before.items()
     assert 20 <= len(finished) < 1_200
     said = tutti("sweep", "long.toml", "--status", cwd=here).stdout
-    assert f"{len(finished) - 1:,} are finished" in said  # one of them is the schedule's proof
+    assert f"{len(finished) - 1:,} finished" in said  # one of them is the schedule's proof
     deadline = time.monotonic() + 60
     while not gone(process.pid):  # its workers end with it
         assert time.monotonic() < deadline

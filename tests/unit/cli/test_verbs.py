@@ -203,7 +203,8 @@ def test_search_ranks_schedules_of_one_size(here: Path) -> None:
     said = run("search", "e.toml", "--ranks", "13,8", "--size", "8", "--top", "3")
     assert "m4g3a3,n4g3a3" in said
     words = " ".join(said.split())
-    assert words.count("proved: none of the schedules of recursive multiplying is faster") == 2
+    proof = "verified optimal: none of the schedules of recursive multiplying is faster"
+    assert words.count(proof) == 2
     assert words.count("all_reduce of 8 B: schedules of recursive multiplying") == 2
     assert "searched schedules of recursive multiplying only" in words
     assert all(len(line) <= 80 for line in said.splitlines())
@@ -223,7 +224,7 @@ def test_search_says_from_which_size_on(here: Path) -> None:
         assert name.removeprefix("recursive_multiplying:") in said
     assert frame["gap"].to_list() == [0] * frame.height
     proof = "none of the factored schedules of recursive multiplying is faster"
-    assert f"proved at both ends of each range: {proof}" in " ".join(said.split())
+    assert f"verified optimal at both ends of each range: {proof}" in " ".join(said.split())
     assert set(frame["family"]) == {"recursive_multiplying"}
     assert frame["verified"].all()
 
