@@ -85,7 +85,7 @@ def overlap(
     layers = _layers(model, batch, share)
     runs = _runs(experiment, Overlap(layers, waits=waits, order=order), verify=verify)
     size = sum(layer.gradients.bytes for layer in layers)
-    samples = f"{plural(batch, 'sample')} per chiplet, arrays share {share}"
+    samples = f"{plural(batch, 'sample')} each, split by {share}"
     how = "" if model.startswith(f"{RECORDED}:") else f", {samples}"
     head = f"{model} on {experiment.ranks[0]} chiplets{how}: {size / 1e6:,.1f} MB of gradients"
     out().print(head, style="bold", markup=False)
