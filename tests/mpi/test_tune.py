@@ -43,7 +43,7 @@ def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
     assert (found.schedule, found.verdict) == ("ring", "same")
     (found,) = proofs(mpi, replace(written, variables={}))
     assert found.verdict == "other", (
-        "the MPI library library does the same without rules: nothing was proved"
+        "the MPI library does the same without rules: nothing was proved"
     )
 
 
@@ -102,7 +102,7 @@ def test_unverifiable_rules_exit_with_1(tmp_path: Path) -> None:
              "--out", str(tmp_path)]  # fmt: skip
     done = CliRunner().invoke(app, requested)
     assert done.exit_code == 1, done.output
-    assert "openmpi6: not checked: the MPI library library here is Open MPI 5" in " ".join(
+    assert "openmpi6: not checked: the MPI library here is Open MPI 5" in " ".join(
         done.output.split()
     )
 

@@ -23,7 +23,7 @@ def test_undefined_reductions_are_left_to_the_mpi(bench: Bench, tmp_path: Path) 
     assert done.code == 0, done.stderr
     report = json.loads((tmp_path / "report.json").read_text())
     assert {p["reason"] for p in report["passed"]} == {
-        "an operation that the MPI library standard does not define on this datatype"
+        "an operation that the MPI standard does not define on this datatype"
     }
     calls = {c["collective"]: c["calls"] for c in report["covered"]}
     assert calls["all_reduce"] > 100

@@ -27,7 +27,7 @@ ONCE, THRICE = 1, 3
 
 
 def seen(bench: Bench, plan: Path, call: watch.Call) -> watch.Traffic:
-    """Messages and bytes of two calls, as the MPI library library counts them."""
+    """Messages and bytes of two calls, as the MPI library counts them."""
     count = {"openmpi": watch._monitored, "mpich": watch._traced}[bench.mpi.kind]
     env = {"TUTTI_MPI_PLAN": str(plan)}
     few = count(bench.mpi, call, ONCE, dict(env), options=[], timeout=100)

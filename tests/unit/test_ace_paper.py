@@ -41,7 +41,7 @@ def test_peaks_are_those_derived_from_the_topology(size: str, sent: float, peak:
 def test_the_baseline_needs_three_and_a_half_times_the_memory() -> None:
     """1.5 reads per byte sent, against one per 2.25 bytes: 3.375, and pipeline losses."""
     found = {
-        kind: endpoints._needed(curve, 0.9 * 275.8)
+        kind: endpoints._required_memory(curve, 0.9 * 275.8)
         for kind, curve in endpoints._swept("4x4x4").items()
     }
     baseline, ample = found["baseline"], found["ace_ample"]

@@ -12,7 +12,7 @@ from tutti.papers.aries import throughput
 from tutti.papers.aries.applications import BATCHES
 from tutti.papers.aries.iterations import interpolated, speedups
 from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, SPEEDUPS
-from tutti.papers.aries.system import ALGORITHMS, Readings, fastest, variants
+from tutti.papers.aries.system import ALGORITHMS, Assumptions, fastest, variants
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def test_four_ports_bound_every_network() -> None:
 
 def test_ring_with_twice_the_links_takes_one_hop_per_step() -> None:
     by_name = {
-        variant.name: variant for variant in variants("aries", "ring", 4, Readings(both_ways=True))
+        variant.name: variant
+        for variant in variants("aries", "ring", 4, Assumptions(bidirectional=True))
     }
     ring = variants("mesh", "ring", 4)[0]
     for (side, name), expected in throughput.ALPHA_BETA.items():
@@ -74,7 +75,7 @@ def test_ring_with_twice_the_links_takes_one_hop_per_step() -> None:
 
 
 def test_iterations_obey_their_bounds() -> None:
-    found = interpolated(Readings(), BATCHES[0], ("mesh", "aries"), ("ring",))
+    found = interpolated(Assumptions(), BATCHES[0], ("mesh", "aries"), ("ring",))
     for step in found.values():
         overlapped = step.overlapped
         assert overlapped.iteration >= overlapped.compute
@@ -92,11 +93,13 @@ def test_each_reading_changes_its_times() -> None:
     """Another hop latency, fewer chunks, more accumulators: each changes the times it affects."""
     size = Size.parse("64 KiB")
 
-    def took(algorithm: str, readings: Readings) -> int:
+    def took(algorithm: str, assumptions: Assumptions) -> int:
         case = ("aries", algorithm, 4)
-        return fastest([case], [size], readings)[case, size].completion_ps
+        return fastest([case], [size], assumptions)[case, size].completion_ps
 
-    assert took("ring", Readings(hop="10 ns")) < took("ring", Readings())
-    assert took("double_binary_tree", Readings(chunks=1)) > took("double_binary_tree", Readings())
-    counts = [took("multi_tree", Readings(accumulators=count)) for count in (1, 2, 4)]
+    assert took("ring", Assumptions(hop="10 ns")) < took("ring", Assumptions())
+    assert took("double_binary_tree", Assumptions(chunks=1)) > took(
+        "double_binary_tree", Assumptions()
+    )
+    counts = [took("multi_tree", Assumptions(accumulators=count)) for count in (1, 2, 4)]
     assert all(more >= fewer for more, fewer in pairwise(counts))

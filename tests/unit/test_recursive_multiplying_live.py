@@ -81,7 +81,7 @@ def test_figure_states_emulated_distance(number: int, tmp_path: Path) -> None:
 
 def test_table_1_finds_the_parameters_that_are_emulated(tmp_path: Path) -> None:
     found = PAPER.tables[1].make(tmp_path)
-    assert found.frame["off_percent"].abs().max() == pytest.approx(0, abs=1e-6)
+    assert found.frame["error_percent"].abs().max() == pytest.approx(0, abs=1e-6)
     assert ours(found.published, "minimum") == pytest.approx(4)
 
 

@@ -94,7 +94,7 @@ def test_every_measured_figure_is_drawn_with_its_values(number: int, tmp_path: P
 def test_table_2_has_every_row_and_marks_fitted_ones(tmp_path: Path) -> None:
     result = find_paper("recursive-multiplying").tables[2].make(tmp_path)
     assert result.frame["N"].to_list() == [row.ranks for row in TABLE_2]
-    assert result.frame.filter(seen="yes")["N"].to_list() == [4, 8, 16]
+    assert result.frame.filter(fit="yes")["N"].to_list() == [4, 8, 16]
     names = ["alpha_p", "alpha_r", "hop", "interval", "detour", "spread"]
     assert result.tables["parameters"]["parameter"].to_list() == names
     changed = result.tables["sensitivity"]["parameter"].to_list()

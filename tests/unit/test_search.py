@@ -50,7 +50,7 @@ def test_ranking_is_sorted_and_has_the_best_of_each_kind() -> None:
     assert found.bound_ps == found.time_ps == found.frame["time_ps"][0]
     # Derivation: three stages a4,a4,a3 take 3 x 400 + 8 x 103.2 ns; eight messages are the fewest.
     assert found.time_ps == 3 * 400_000 + 8 * 103_200
-    assert "proved" in repr(found)
+    assert "verified optimal" in repr(found)
 
 
 @pytest.mark.parametrize("kind", KINDS)

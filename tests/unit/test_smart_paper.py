@@ -8,7 +8,7 @@ import pytest
 
 from tutti.noc import smart
 from tutti.papers import find_paper
-from tutti.papers.smart import readings, synthetic, system, tables
+from tutti.papers.smart import sensitivity, synthetic, system, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +33,10 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_buffers_minimise_the_error_of_the_baseline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(readings, "BUFFERS", ((4, 4), (5, 5), (6, 8)))
-    first = readings.calibration().row(0, named=True)
+    monkeypatch.setattr(sensitivity, "BUFFERS", ((4, 4), (5, 5), (6, 8)))
+    first = sensitivity.calibration().row(0, named=True)
     assert (first["vcs"], first["credit_delay"]) == (system.VCS, system.CREDIT_DELAY)
-    assert first["off"] < 0.08
+    assert first["max_error"] < 0.08
 
 
 def test_corner_broadcasts_match_published_values() -> None:
@@ -64,6 +64,6 @@ def test_figure_7_is_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_every_row_states_its_confidence() -> None:
-    rows = [*tables.to_one(), *tables.abstract(), *tables.everybody()]
+    rows = [*tables.to_one(), *tables.abstract(), *tables.all_nodes()]
     assert {row.confidence for row in rows} == {"stated", "derived", "vague"}
     assert {row.row for row in rows} == {"B5", "B6", "B7", "C1", "C2", "C3", "C4", "E"}

@@ -309,16 +309,16 @@ pub(crate) struct Verification {
 }
 
 impl From<tutti_schedule::Verification> for Verification {
-    fn from(proved: tutti_schedule::Verification) -> Verification {
-        let class = proved.reproducibility;
+    fn from(core: tutti_schedule::Verification) -> Verification {
+        let class = core.reproducibility;
         Verification {
-            steps: proved.steps,
-            messages: proved.messages,
-            multicasts: proved.multicasts,
-            combines: proved.combines,
-            reductions: proved.reductions,
-            buffering: proved.buffering,
-            rendezvous_safe: proved.rendezvous_safe(),
+            steps: core.steps,
+            messages: core.messages,
+            multicasts: core.multicasts,
+            combines: core.combines,
+            reductions: core.reductions,
+            buffering: core.buffering,
+            rendezvous_safe: core.rendezvous_safe(),
             same_on_all_ranks: class.same_on_all_ranks,
             same_order_on_all_ranks: class.same_order_on_all_ranks,
             sequential: class.sequential,
@@ -345,13 +345,13 @@ impl Verification {
             many => format!("{many} messages buffered per pair of ranks"),
         };
         let folded = if self.combines > 0 { ", unless the network combines" } else { "" };
-        format!("proved: right contributions, each once; {bits}{folded}; {safe}")
+        format!("verified: each contribution exactly once; {bits}{folded}; {safe}")
     }
 
     fn __repr__(&self) -> String {
         let Verification { messages, reductions, .. } = self;
-        let proved = self.__str__();
-        format!("<Verification: {proved}; {messages} messages, {reductions} reductions>")
+        let text = self.__str__();
+        format!("<Verification: {text}; {messages} messages, {reductions} reductions>")
     }
 }
 

@@ -38,7 +38,7 @@ def test_a_mapping_is_printed_drawn_and_run(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "52 flows on 4x4" in output
     assert "dedicated     44" in output
-    assert "proved: no configuration" in output
+    assert "verified optimal: no configuration" in output
     assert max(map(len, output.splitlines())) <= 80
     assert (tmp_path / "dbt.svg").stat().st_size > 1000
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)

@@ -48,7 +48,7 @@ def test_systematic_deviation_gives_a_warning(tmp_path: Path) -> None:
     done = calibrate(str(file), "--model", "postal", "--out", str(tmp_path))
     printed = " ".join(done.output.split())
     assert done.exit_code == 0, done.output
-    assert "postal (mean): the model deviates from the data: half of the points by" in printed
+    assert "postal (mean): the model deviates from the data: median absolute" in printed
     assert "fit a narrower range" in printed
 
 

@@ -41,7 +41,7 @@ def test_exposed_communication_is_printed(file: Path, tmp_path: Path) -> None:
     to = ["--out", str(tmp_path / "out")]
     result = RUNNER.invoke(app, ["train", "overlap", str(file), "--batch", "1", *to])
     assert result.exit_code == 0, result.output
-    assert "resnet50 on 16 chiplets, 1 sample on each by samples: 102.0 MB" in result.stdout
+    assert "resnet50 on 16 chiplets, 1 sample each, split by samples: 102.0 MB" in result.stdout
     rows = [line.split() for line in result.stdout.splitlines()]
     assert [row[0] for row in rows[1:4]] == ["algorithm", "ring", "recursive_doubling"]
     layers = pl.read_parquet(tmp_path / "out" / "layers.parquet")

@@ -203,7 +203,10 @@ def test_search_ranks_schedules_of_one_size(here: Path) -> None:
     output = run("search", "e.toml", "--ranks", "13,8", "--size", "8", "--top", "3")
     assert "m4g3a3,n4g3a3" in output
     words = " ".join(output.split())
-    assert words.count("proved: none of the schedules of recursive multiplying is faster") == 2
+    assert (
+        words.count("verified optimal: none of the schedules of recursive multiplying is faster")
+        == 2
+    )
     assert words.count("all_reduce of 8 B: schedules of recursive multiplying") == 2
     assert "searched schedules of recursive multiplying only" in words
     assert all(len(line) <= 80 for line in output.splitlines())
@@ -223,7 +226,7 @@ def test_search_prints_size_thresholds(here: Path) -> None:
         assert name.removeprefix("recursive_multiplying:") in output
     assert frame["gap"].to_list() == [0] * frame.height
     proof = "none of the factored schedules of recursive multiplying is faster"
-    assert f"proved at both ends of each range: {proof}" in " ".join(output.split())
+    assert f"verified optimal at both ends of each range: {proof}" in " ".join(output.split())
     assert set(frame["family"]) == {"recursive_multiplying"}
     assert frame["verified"].all()
 

@@ -254,7 +254,7 @@ def test_remote_hosts_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def started(fake: Any, body: str) -> Mpi:
-    """An MPI library library with a launcher that runs this script."""
+    """An MPI library with a launcher that runs this script."""
     mpi = find_mpi(fake("openmpi") / "mpicc")
     mpi.mpiexec.write_text(f"#!/bin/sh\n{body}\n")
     return mpi

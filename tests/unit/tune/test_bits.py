@@ -90,7 +90,7 @@ def test_schedule_must_beat_the_untuned_mpi() -> None:
     assert by_name[OWN] == to_beat(by_name["recursive_doubling"])
     (found,) = decide(times, "plan")
     assert found.schedule == OWN
-    # A file of rules has the MPI library library itself run the algorithm.
+    # A file of rules has the MPI library itself run the algorithm.
     (found,) = decide(times, "openmpi")
     assert found.schedule == "recursive_doubling"
 

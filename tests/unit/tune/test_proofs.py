@@ -192,10 +192,10 @@ def test_rules_without_a_divisible_size_are_unchecked() -> None:
 
 def test_unverifiable_rules_are_reported() -> None:
     of_mpich = written("mpich", decision("ring"))
-    assert prove.unproved(mpi("openmpi"), of_mpich) == "the MPI library library here is Open MPI 5.0.1"
+    assert prove.unproved(mpi("openmpi"), of_mpich) == "the MPI library here is Open MPI 5.0.1"
     assert prove.unproved(mpi("mpich"), of_mpich) == ""
     of_six = written("openmpi6", decision("ring"))
-    assert prove.unproved(mpi("openmpi"), of_six) == "the MPI library library here is Open MPI 5.0.1"
+    assert prove.unproved(mpi("openmpi"), of_six) == "the MPI library here is Open MPI 5.0.1"
     assert prove.unproved(replace(mpi("openmpi"), version="6.0.0"), of_six) == ""
     assert prove.unproved(mpi("mpich"), written("plan", decision(OWN))) == "it has no rule"
 
