@@ -47,6 +47,7 @@ def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title
         The path written.
     """
     page = Page(
+        kind="coherence",
         kicker="kernels on a chip with coherent caches",
         title=title or words.describe_chip(runs),
         answers=[("", _summary(runs))],

@@ -75,6 +75,7 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
     cases = reading.cases(comparison)
     summaries, sections = _parts(cases, platform)
     page = Page(
+        kind="comparison",
         kicker="collective communication", title=title or default_title(cases),
         notes=[*notes, *_unverified(comparison)], answers=summaries,
         facts=_facts(comparison, cases),

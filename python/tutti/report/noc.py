@@ -66,6 +66,7 @@ def write_noc_report(
     nothing = f"measured: {words.NOTHING_MEASURED}"
     summary = [words.ending(run), *([nothing] if deadlocked else []), *remarks]
     page = Page(
+        kind="network",
         kicker=_KICKER,
         title=title or f"{run.network.topology.name} under load",
         answers=[("", [sentence(text) for text in summary])],
@@ -284,6 +285,7 @@ def write_load_report(
         latency = words.cycles(stable[0].latency, first.network.cycle_ps)
         summary.append(f"Mean latency at {number(stable[0].load)} {_RATE}: {latency}.")
     page = Page(
+        kind="network_load",
         kicker=_KICKER,
         title=title or f"{first.network.topology.name}: latency under load",
         answers=[("", [*summary, *(sentence(text) for text in remarks)])],

@@ -64,7 +64,7 @@ def write_smart_report(path: str | Path, run: Run, title: str = "") -> Path:
         ]
     summary = [words.describe_mesh(run.mesh) + ".", sentence(words.ending(run))]
     heading = title or f"{run.mesh.design} under {run.traffic[0].kind} traffic"
-    return _page(heading, summary, run, sections).write(path)
+    return _page("smart", heading, summary, run, sections).write(path)
 
 
 def write_smart_load_report(
@@ -100,10 +100,10 @@ def write_smart_load_report(
         unit = UNITS[first.traffic[0].kind]
         summary.append(f"Throughput bound of a mesh of this size: {number(bound.load)} {unit}.")
     heading = title or f"{first.mesh.design}: latency under load"
-    return _page(heading, summary, first, sections).write(path)
+    return _page("smart_load", heading, summary, first, sections).write(path)
 
 
-def _page(title: str, summary: list[str], run: Run, sections: list[Section]) -> Page:
+def _page(kind: str, title: str, summary: list[str], run: Run, sections: list[Section]) -> Page:
     plan = run.plan
     measured = (
         f"{plan.measure:,} cycles after {plan.warmup:,} of warm-up, then at most {plan.drain:,} "
@@ -116,7 +116,7 @@ def _page(title: str, summary: list[str], run: Run, sections: list[Section]) -> 
         ("measured", measured),
         ("seeds", f"{plan.seeds}, from {plan.seed}"),
     ]
-    return Page(kicker=_KICKER, title=title, answers=[("", summary)], facts=facts,
+    return Page(kind=kind, kicker=_KICKER, title=title, answers=[("", summary)], facts=facts,
                 sections=sections, conventions=CONVENTIONS)  # fmt: skip
 
 

@@ -73,6 +73,7 @@ def write_training_report(
         raise ReportError("no runs of a training step to report", kind="frame")
     name = runs[0].step.model.name
     page = Page(
+        kind="training",
         kicker="training steps",
         title=title or f"Exposed communication in a training step of {name}",
         answers=[("", words.summary(runs))],
