@@ -63,7 +63,7 @@
   function layoutOf(id) {
     const figure = figures[id], element = document.getElementById(id);
     const layout = merged(figure.layout, themed(figure.layout));
-    const { xaxis, yaxis, height } = figure.layout;
+    const { xaxis = {}, yaxis = {}, height } = figure.layout;
     // A drawing with equal scales is at most as high as wide.
     layout.height = yaxis.scaleanchor ? Math.min(height, element.clientWidth) : height;
     layout.height += extra[id] ?? 0;
