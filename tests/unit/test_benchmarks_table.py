@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,15 @@ def test_each_case_is_a_line(width: int) -> None:
     ):
         assert words in line
     assert all(len(line) <= width for line in (title, head, *lines))
+
+
+def test_shortened_names_differ() -> None:
+    sources = [path.read_text("utf-8") for path in (ROOT / "crates").glob("*/benches/*.rs")]
+    names = [name for text in sources for name in re.findall(r'name: "([^"]+)"', text)]
+    assert max(map(len, names)) > 42
+    shown = {benchmarks().shortened(name, 42) for name in names}
+    assert len(shown) == len(set(names))
+    assert max(map(len, shown)) == 42
 
 
 def test_every_compiled_benchmark_is_in_the_table() -> None:

@@ -7,6 +7,7 @@ Pages are reproducible byte by byte: charts have fixed ids, and no time is writt
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from .tables import ReportTable
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ def write_html(path: str | Path, name: str, kind: str, *, data: object, **shown:
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(_asset),
     )
-    environment.filters |= {"breakable": _breakable, "unbroken": unbroken}
+    environment.filters |= {"breakable": _breakable, "coded": _coded, "unbroken": unbroken}
     terms = glossary().report_terms(kind)
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
     page = environment.get_template(f"{name}.html.j2").render(
@@ -165,6 +168,11 @@ def write_html(path: str | Path, name: str, kind: str, *, data: object, **shown:
 def _breakable(text: str) -> Markup:
     """Returns the text with break opportunities after the delimiters of arguments."""
     return Markup(MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
+
+
+def _coded(text: str) -> Markup:
+    """Returns the text with its parts between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
 
 
 def _asset(name: str) -> str:
