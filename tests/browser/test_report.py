@@ -66,7 +66,7 @@ def test_another_rank_count_brings_its_curves(opened: Any, report: Path, point_a
 def test_a_heading_sorts_the_results(page: Page) -> None:
     times = """() => [...document.querySelectorAll("table.sortable tbody tr")]
         .map((row) => Number(row.cells[3].dataset.value))"""
-    heading = page.locator("table.sortable th", has_text="time").locator("button")
+    heading = page.locator("table.sortable th", has_text="completion time").locator("button")
     heading.click()
     assert page.evaluate(times) == sorted(page.evaluate(times))
     heading.click()
@@ -113,5 +113,5 @@ def test_narrow_charts_show_every_legend_entry(opened: Any, report: Path) -> Non
         return [plot, bar];
     })"""
     for plot, bar in page.evaluate(heights):
-        assert plot > 100
+        assert plot > 80  # three rows of the decision map
         assert bar == 0

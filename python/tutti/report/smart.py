@@ -132,7 +132,7 @@ def _kinds(run: Run) -> ReportTable[Kind]:
         Column("traffic", lambda row: row[0].kind),
         Column("offered load", lambda row: row[1].offered, estimate),
         Column("accepted throughput", lambda row: row[1].accepted, estimate),
-        Column("accepted / offered", lambda row: row[1].share, format_share),
+        Column("accepted share", lambda row: row[1].share, format_share),
         Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
         Column("p50 latency", lambda row: row[1].quantiles["50"], number, when=stable),
         Column("p99 latency", lambda row: row[1].quantiles["99"], number, when=stable),
