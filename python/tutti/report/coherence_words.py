@@ -131,45 +131,18 @@ def table(runs: Sequence[CoherenceRun]) -> ReportTable[tuple[CoherenceRun, float
         Column("relative runtime", lambda row: row[1], "{:.3f}".format, short="ratio"),
         Column("IPC", lambda row: row[0].ipc, "{:.3f}".format, terminal=False),
         Column("MPKI", lambda row: row[0].mpki, three),
-        Column(
-            "mean latency of a miss",
-            lambda row: row[0].miss_latency,
-            three,
-            "cycles",
-            terminal=False,
-        ),
-        Column(
-            "misses served by caches",
-            lambda row: row[0].cache_to_cache,
-            format_share,
-            terminal=False,
-        ),
-        Column(
-            "stalls for the network", lambda row: row[0].network_stall, format_share, short="stall"
-        ),
-        Column(
-            "mean latency of a broadcast",
-            lambda row: row[0].broadcasts.mean,
-            three,
-            "cycles",
-            short="1-to-M",
-        ),
-    ]
+        Column("mean latency of a miss", lambda row: row[0].miss_latency, three, "cycles",
+               terminal=False),
+        Column("misses served by caches", lambda row: row[0].cache_to_cache, format_share,
+               terminal=False),
+        Column("network stalls", lambda row: row[0].network_stall, format_share, "of core time",
+               short="stall"),
+        Column("mean latency of a broadcast", lambda row: row[0].broadcasts.mean, three, "cycles",
+               short="1-to-M"),
+    ]  # fmt: skip
     if any(run.reductions.count for run in runs):
-        columns.append(
-            Column(
-                "responses per reduction",
-                lambda row: row[0].answers_per_flow,
-                three,
-                short="responses",
-            )
-        )
-    columns.append(
-        Column(
-            "broadcasts among flows",
-            lambda row: row[0].share_of("broadcast"),
-            format_share,
-            terminal=False,
-        )
-    )
+        columns.append(Column("responses per reduction", lambda row: row[0].answers_per_flow,
+                              three, short="responses"))  # fmt: skip
+    columns.append(Column("broadcasts among flows", lambda row: row[0].share_of("broadcast"),
+                          format_share, terminal=False))  # fmt: skip
     return ReportTable(columns, list(zip(runs, relative(runs), strict=True)))

@@ -82,13 +82,16 @@ def write_noc_report(
     return page.write(path)
 
 
+def _phases(run: NocRun) -> str:
+    return f"{run.window:,} cycles after {run.plan.warmup:,} cycles of warm-up"
+
+
 def _facts(run: NocRun) -> list[tuple[str, str]]:
-    measured = f"{run.window:,} cycles after {run.plan.warmup:,} cycles of warm-up"
     slow = words.slow_links(run)
     return [
         ("network", words.describe_network(run.network)),
         *(("traffic", line) for line in words.describe_traffic(run.traffic)),
-        ("measured", "nothing" if run.ending == "deadlocked" else measured),
+        ("measured", "nothing" if run.ending == "deadlocked" else _phases(run)),
         ("simulated", f"{run.cycles:,} cycles"),
         ("seed", str(run.network.seed)),
         *([("slow channels", slow)] if slow else []),
@@ -293,15 +296,13 @@ def write_load_report(
         latency = words.cycles(stable[0].latency, first.network.cycle_ps)
         summary.append(f"Mean latency at {number(stable[0].load)} {_RATE}: {latency}.")
     page = Page(
-        kind="network_load",
-        kicker=_KICKER,
+        kind="network_load", kicker=_KICKER,
         title=title or f"{first.network.topology.name}: latency under load",
         answers=[("", [*summary, *(sentence(text) for text in remarks)])],
         facts=[
             ("network", words.describe_network(first.network)),
             *(("traffic at the lowest load", one) for one in words.describe_traffic(first.traffic)),
-            ("measured",
-             f"{first.window:,} cycles after {first.plan.warmup:,} cycles of warm-up"),
+            ("measured", _phases(first)),
         ],
         sections=_load_sections(ordered, found),
         conventions=CONVENTIONS,

@@ -33,8 +33,8 @@ CONVENTIONS = (
     "after the drain phase. docs/models/smart.md describes the model."
 )
 _UNITS = (
-    "Latencies in cycles; offered load and accepted throughput in messages per cycle. p99 is the "
-    "99th percentile."
+    "Latencies in cycles; measured offered load and accepted throughput in messages per cycle. p99 "
+    "is the 99th percentile."
 )
 _KICKER = "SMART meshes (single-cycle multi-hop)"
 
@@ -42,8 +42,8 @@ Quantity = Literal["latency", "accepted", "answers", "active"]
 _AXES: dict[str, Axis] = {
     "latency": Axis("mean latency", "cycles", zero=True),
     "accepted": Axis("accepted throughput", "messages per cycle", zero=True),
-    "answers": Axis("arrivals", "responses per reduction", zero=True),
-    "active": Axis("occupancy", "reductions in flight", zero=True),
+    "answers": Axis("responses per reduction", zero=True),
+    "active": Axis("reductions in flight", zero=True),
 }
 
 
@@ -130,7 +130,7 @@ def _kinds(run: Run) -> ReportTable[Kind]:
 
     columns: list[Column[Kind]] = [
         Column("traffic", lambda row: row[0].kind),
-        Column("offered load", lambda row: row[1].offered, estimate),
+        Column("measured offered load", lambda row: row[1].offered, estimate),
         Column("accepted throughput", lambda row: row[1].accepted, estimate),
         Column("accepted share", lambda row: row[1].share, format_share),
         Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
@@ -186,10 +186,10 @@ def loads_table(runs: Sequence[Run]) -> ReportTable[Run]:
         return run.loads[0]
 
     columns: list[Column[Run]] = [
-        Column("swept load", lambda run: run.load, number, UNITS[runs[0].traffic[0].kind],
+        Column("offered load", lambda run: run.load, number, UNITS[runs[0].traffic[0].kind],
                short="load"),
         Column("state", lambda run: run.ending),
-        Column("offered load", lambda run: first(run).offered, estimate, when=moved,
+        Column("measured offered load", lambda run: first(run).offered, estimate, when=moved,
                short="offered", terminal=offered),
         Column("accepted throughput", lambda run: first(run).accepted, estimate, when=moved,
                short="accepted", terminal=three),
@@ -204,8 +204,7 @@ def loads_table(runs: Sequence[Run]) -> ReportTable[Run]:
         Column("messages in flight", lambda run: first(run).active, mean, when=moved,
                short="in flight", terminal=three),
         Column("table entries per router", lambda run: run.table_entries, mean, when=moved,
-               short="entries",
-               terminal=arrivals),
+               short="entries", terminal=arrivals),
         Column("buffered flows", lambda run: run.buffered_flows, mean, when=moved, terminal=False),
     ]  # fmt: skip
     return ReportTable(columns, runs)
