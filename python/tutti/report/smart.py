@@ -97,7 +97,8 @@ def write_smart_load_report(
         lead = "Response packets that arrive per reduction; 1 if the mesh combines all of them."
         responses = _chart(lines, "answers").figure()
         sections.append(Section("Responses per reduction", lead, {"answers": responses}))
-    sections.append(Section("All runs", f"{_UNITS} {SORTING}", table=loads_table(ordered)))
+    lead = f"Offered load in {UNITS[first.traffic[0].kind]}. {_UNITS} {SORTING}"
+    sections.append(Section("All runs", lead, table=loads_table(ordered)))
     summary = [sentence(text) for text in words.saturation(found)] if found else []
     bound = ideal(first.mesh, first.traffic[0])
     if bound is not None:
@@ -186,8 +187,7 @@ def loads_table(runs: Sequence[Run]) -> ReportTable[Run]:
         return run.loads[0]
 
     columns: list[Column[Run]] = [
-        Column("offered load", lambda run: run.load, number, UNITS[runs[0].traffic[0].kind],
-               short="load"),
+        Column("offered load", lambda run: run.load, number, short="load"),
         Column("state", lambda run: run.ending),
         Column("measured offered load", lambda run: first(run).offered, estimate, when=moved,
                short="offered", terminal=offered),
