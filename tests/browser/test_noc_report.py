@@ -57,7 +57,7 @@ def test_latency_report_opens_from_disk_without_errors(inspect_report: Any, curv
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
-        ("#links .trace:nth-last-child(2) .points path", [" to ", " busy, ", " flits"]),
+        ("#links .trace:nth-last-child(2) .points path", [" to ", "utilisation ", " flits"]),
         ("#links .trace:nth-last-child(1) .points path", ["npu", " flits in its buffers"]),
         ("#over-time .scatterlayer .trace:first-child .js-line", ["cycle ", " flits in VC 0"]),
         ("#fullest .heatmaplayer image", ["VC ", "cycle ", " flits"]),

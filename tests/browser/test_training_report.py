@@ -68,9 +68,9 @@ def test_every_configuration_is_drawn_over_time(page: Page) -> None:
 
 
 def test_a_heading_sorts_the_layers(page: Page) -> None:
-    section = page.locator("section", has_text="Layer by layer")
+    section = page.locator("section", has_text="Time per layer")
     waits = """(body) => [...body.rows].map((row) => Number(row.cells[5].dataset.value))"""
-    heading = section.locator("th", has_text="wait before layer").locator("button")
+    heading = section.locator("th", has_text="wait before the layer").locator("button")
     heading.click()
     once = section.locator("tbody").evaluate(waits)
     heading.click()

@@ -1,4 +1,4 @@
-"""Library and checker compiled with AddressSanitizer, UBSan and LeakSanitizer, on both MPI libraries."""
+"""Library and checker with AddressSanitizer, UBSan and LeakSanitizer, on both MPI libraries."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_a_sweep_plots_latency_and_finds_saturation(here: Path) -> None:
     assert pl.read_csv(here / "found" / "results.csv").height == frame.height
     assert (here / "found" / "latency.svg").read_text().startswith("<?xml")
     page = (here / "found" / "report.html").read_text()
-    assert "Latency against load" in page
+    assert "Latency against offered load" in page
 
 
 def test_a_sweep_without_search_runs_only_its_loads(here: Path) -> None:

@@ -113,7 +113,8 @@ def test_latency_against_load_ends_where_it_saturates(
     page = write_load_report(tmp_path / "r.html", runs).read_text("utf-8")
     found = charts(page)
     assert found["latency"]["data"][0]["x"] == [0.1, 0.2]
-    accepted = next(one for one in found["throughput"]["data"] if one["name"] == "accepted")
+    named = {one["name"]: one for one in found["throughput"]["data"]}
+    accepted = named["accepted throughput"]
     assert accepted["x"] == [0.1, 0.2, 0.95]
     assert len(accepted["error_y"]["array"]) == 3
 
