@@ -172,5 +172,5 @@ def test_ranks_that_communicate_differently_are_refused() -> None:
     traces = [trace(moved(1, 0, 8)), trace(moved(1, 0, 16))]
     with pytest.raises(SimulationError, match="collective 0 of NPU 1 is all_reduce of 16 B"):
         run(programs(traces, (2,)), (2,))
-    with pytest.raises(SimulationError, match="of NPU 1 is none: expected all_reduce of 8 B"):
+    with pytest.raises(SimulationError, match="of NPU 1 is missing: expected all_reduce of 8 B"):
         run(programs([trace(moved(1, 0, 8)), trace(compute(1, 5))], (2,)), (2,))

@@ -81,7 +81,7 @@ def test_which_types_are_exact() -> None:
     assert not any(map(is_exact, ["float16", "bfloat16", "float32", "float64", "float8_e5m2"]))
 
 
-# --- sizes that a plan leaves to the MPI library ----------------------------------------------------------
+# --- sizes that a plan leaves to the MPI library --------------------------------------------------
 
 
 def test_schedule_must_beat_the_untuned_mpi() -> None:

@@ -161,7 +161,7 @@ fn check_programs(
     }
     let listed = |transfer: Option<&Transfer>| match transfer {
         Some(transfer) => format!("{} of {}", transfer.exchange.name(), transfer.bytes),
-        None => "none".to_owned(),
+        None => "missing".to_owned(),
     };
     for (npu, program) in each.iter().enumerate() {
         let found = collectives(program);
