@@ -1,8 +1,8 @@
 """Runs the benchmarks of `make bench`: all engines, the verifier and the start-up.
 
-The table has a line per case. Long names are truncated, and aims need 110 columns; `raw.csv` has
-both. `--save FOLDER` also writes all runs as CSV, with the machine and the commit. The benchmarks
-have no pass criterion.
+The table has a line per case. Long names are shortened in the middle, and aims need 110 columns;
+`raw.csv` has both. `--save FOLDER` also writes all runs as CSV, with the machine and the commit.
+The benchmarks have no pass criterion.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ WITH_AIMS = 110
 def _spine(case: str, aim: str, *cells: str) -> dict[str, Any]:
     run, done, seconds, peak = cells
     rate = float(done) / float(seconds) / 1e6
-    return {"case": case, "aim": aim, "run": run, "seconds": seconds, "rate": rate,
-            "unit": "M/s", "peak_mib": peak}  # fmt: skip
+    name, _, counted = case.partition(" (")
+    return {"case": name, "aim": aim, "run": run, "seconds": seconds, "rate": rate,
+            "unit": "M hops/s" if counted else "M/s", "peak_mib": peak}  # fmt: skip
 
 
 def _flit(case: str, run: str, _cycles: str, hops: str) -> dict[str, Any]:
@@ -121,15 +122,23 @@ def shown(frame: pl.DataFrame, width: int) -> Table:
     widths = [
         max(len(name), *(len(line[at]) for line in lines)) for at, name in enumerate(names, start=1)
     ]
-    table = Table(title="one thread, medians; spread: slowest over fastest", title_justify="left",
-                  box=None, pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
+    table = Table(title="one thread, medians; spread: slowest over fastest; MiB: peak memory",
+                  title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
     left = width - sum(widths) - len(widths) - 1
-    table.add_column("case", no_wrap=True, overflow="ellipsis", max_width=left)
+    table.add_column("case", no_wrap=True)
     for name, wide in zip(names, widths, strict=True):
         table.add_column(name, justify="right", no_wrap=True, min_width=wide)
-    for line in lines:
-        table.add_row(*line)
+    for case, *cells in lines:
+        table.add_row(shortened(case, left), *cells)
     return table
+
+
+def shortened(name: str, width: int) -> str:
+    """Returns a name of at most `width` characters without its middle: names differ at the end."""
+    if len(name) <= width:
+        return name
+    end = (width - 1) // 2
+    return f"{name[: width - 1 - end]}…{name[len(name) - end :]}"
 
 
 def machine() -> str:

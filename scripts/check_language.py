@@ -71,8 +71,8 @@ class Term:
                 yield match
 
 
-def terms() -> tuple[list[Term], list[str]]:
-    """Returns the terms of the list, and the globs of files that are not checked yet."""
+def terms() -> list[Term]:
+    """Returns the terms of the list."""
     table = tomllib.loads(TERMS.read_text("utf-8"))
     found = []
     for entry in table["term"]:
@@ -86,7 +86,7 @@ def terms() -> tuple[list[Term], list[str]]:
                 only=tuple(entry.get("only", ())),
             )
         )
-    return found, table["unchecked"]
+    return found
 
 
 def markdown(source: str) -> Iterator[Text]:
@@ -274,15 +274,14 @@ def main() -> int:
     """Prints what is found; returns 1 if there is something."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="*", help="files or folders; all by default")
-    parser.add_argument("--all", action="store_true", help="files not checked yet, too")
     parser.add_argument("--summary", action="store_true", help="count the findings of each file")
     options = parser.parse_args()
-    listed, unchecked = terms()
+    listed = terms()
     paths = files(options.paths)
     counts: Counter[str] = Counter()
     for path in paths:
         name = path.relative_to(ROOT).as_posix()
-        if path == TERMS or (not options.all and any(fnmatch(name, g) for g in unchecked)):
+        if path == TERMS:
             continue
         for line, what in sorted(findings(path, listed)):
             counts[name] += 1

@@ -29,12 +29,13 @@ def check(found: Glossary) -> None:
     names = {term.term for term in found.terms}
     if len(names) < len(found.terms):
         raise ValueError("a term is defined twice")
-    named = [(term.term, term.see) for term in found.terms] + list(found.commands.items())
+    named = [(term.term, term.see) for term in found.terms]
+    named += [*found.commands.items(), *found.reports.items()]
     for user, see in named:
         if unknown := set(see) - names:
             raise ValueError(f"{user} names unknown terms: {', '.join(sorted(unknown))}")
     for term in found.terms:
-        if term.source.split(",")[0] not in found.references:
+        if term.reference not in found.references:
             raise ValueError(f"{term.term}: source {term.source!r} is not a reference")
 
 

@@ -1,7 +1,7 @@
 """Collectives against ASTRA-sim 2, from its own files: networks, systems, traces of a collective.
 
-`astrasim/times.csv` is what it said, `astrasim/NETWORK_NPUS.yml` and `astrasim/SYSTEM.json` what it
-was given.
+`astrasim/times.csv` has its results, `astrasim/NETWORK_NPUS.yml` and `astrasim/SYSTEM.json` its
+input.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ FOLDER = Path(__file__).parent / "astrasim"
 
 @dataclass(frozen=True)
 class Row:
-    """A run of it.
+    """A run of ASTRA-sim.
 
     Attributes:
         network: what joins the NPUs.
         size: of the all_reduce, in bytes.
         system: the name of its file.
         backend: `aware` of congestion, or `unaware`.
-        ns: when all were done.
+        ns: the completion time.
     """
 
     network: str
@@ -47,7 +47,7 @@ class Row:
 
     @property
     def off(self) -> float:
-        """How far ours is above (or, negative, below) it, in per cent."""
+        """Returns how far tutti is above (or, negative, below) it, in per cent."""
         return (self.predicted_ps / 1000 / self.ns - 1) * 100
 
     @property
@@ -92,7 +92,7 @@ def rows() -> list[Row]:
 
 
 def trace(size: int) -> ChakraTrace:
-    """What its generator writes for each NPU: one all_reduce."""
+    """Returns the trace of its generator for each NPU: one all_reduce."""
     attributes = {
         "is_cpu_op": Attribute("bool", value=False),
         "comm_type": Attribute("int64", 0),
@@ -105,7 +105,7 @@ def trace(size: int) -> ChakraTrace:
 
 @functools.cache
 def predicted(network: str, npus: int, size: int, system: str, backend: str) -> int:
-    """Picoseconds until all NPUs are done."""
+    """Returns the completion time of all NPUs in picoseconds."""
     net = astrasim.load_network(FOLDER / f"{network}_{npus}.yml")
     sys = astrasim.load_system(FOLDER / f"{system}.json")
     found = programs([trace(size)] * npus, net.sizes, timing=sys.timing)

@@ -36,7 +36,7 @@ class Point:
     Attributes:
         name: the configuration.
         stable: whether BookSim was stable, with every seed.
-        latency: of its packets, in cycles.
+        latency: the mean latency of its packets, in cycles.
         accepted: flits per node and cycle.
         limit: the key of the latency's tolerance, if it is checked.
     """

@@ -1,6 +1,6 @@
 """Systolic arrays against SCALE-Sim 2: cycles of each layer of its ResNet-50, equal to the cycle.
 
-`scalesim/resnet50.csv` are the layers in its own form, `scalesim/cycles.csv` what it said.
+`scalesim/resnet50.csv` has the layers in its format, `scalesim/cycles.csv` its results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is it right? Collectives against ASTRA-sim's, from its own files."""
+"""Compares collectives with ASTRA-sim, from its files."""
 
 from __future__ import annotations
 

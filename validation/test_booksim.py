@@ -9,7 +9,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_latencies_below_saturation_are_those_of_booksim(name: str) -> None:
+def test_latencies_below_saturation_match_booksim(name: str) -> None:
     limits = about()["tolerance"]
     checked = [(one.offered, one.off, limits[one.limit]) for one in points(name) if one.limit]
     assert len(checked) > 2
@@ -17,7 +17,7 @@ def test_latencies_below_saturation_are_those_of_booksim(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_saturates_where_booksim_does(name: str) -> None:
+def test_saturation_matches_booksim(name: str) -> None:
     limits = about()["tolerance"]
     ours = max(one.offered for one in points(name) if one.run.is_stable)
     assert abs(ours / last_stable(name) - 1) * 100 <= limits["load"]
@@ -26,14 +26,14 @@ def test_it_saturates_where_booksim_does(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_offered_is_accepted_below_saturation(name: str) -> None:
+def test_offered_load_is_accepted_below_saturation(name: str) -> None:
     for point in points(name):
         if point.stable:
             accepted = point.run.accepted
             assert accepted.mean == pytest.approx(point.offered, abs=3 * accepted.half_width)
 
 
-def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """Printed by `make validate`."""
     with capsys.disabled():
         print(f"\n{section()}")

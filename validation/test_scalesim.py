@@ -1,4 +1,4 @@
-"""Is it right? Cycles of systolic arrays against SCALE-Sim's, layer by layer."""
+"""Compares cycles of systolic arrays with SCALE-Sim, layer by layer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def test_the_table_is_complete() -> None:
 
 @pytest.mark.parametrize("array", list(against_scalesim.theirs()))
 def test_cycles_are_equal(array: str) -> None:
-    """It reports the number of the last cycle, counted from 0."""
+    """SCALE-Sim reports the number of the last cycle, counted from 0."""
     last = {layer: cycles - 1 for layer, cycles in against_scalesim.ours(array).items()}
     assert last == against_scalesim.theirs()[array]

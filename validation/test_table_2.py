@@ -8,9 +8,9 @@ from tutti.papers.recursive_multiplying.measured import FEW_BLOCKS, errors
 
 
 @pytest.mark.timeout(900)
-def test_the_unseen_rows_are_predicted_within_the_aims() -> None:
+def test_unseen_rows_are_predicted_within_the_aims() -> None:
     # The aims were set before anything was fitted: minima to 20 %, their reductions to 8 points.
-    # Medians have the trend as their aim; the bound is what two thirds of the truth would miss.
+    # Medians aim at the trend; the bound is the error of two thirds of the true value.
     found = errors(blocks=FEW_BLOCKS)
     assert found["minimum times, %"] <= 20
     assert found["minimum reductions, points"] <= 8

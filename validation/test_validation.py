@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parent
 PAGE = FOLDER.parent / "docs" / "validation.md"
 CASES = sorted(path.parent.name for path in FOLDER.glob("*/measured.csv"))
 HAS = {"summary", "source", "machine", "date", "licence", "datatype", "model", "tolerance"}
-ASKED = ("ranks", "size_bytes", "collective", "algorithm", "finish_ns")
+COLUMNS = ("ranks", "size_bytes", "collective", "algorithm", "finish_ns")
 
 HEAD = """# Validation
 
@@ -47,7 +47,7 @@ class Row:
 
     Attributes:
         case: the folder it is from.
-        label: what else the source says of it.
+        label: further fields of the source.
         finish_ps: the completion time there.
     """
 
@@ -61,8 +61,8 @@ class Row:
 
     @property
     def predicted_ps(self) -> int:
-        asked = self.algorithm, self.collective, self.ranks, self.size_bytes
-        return predicted(self.case, *asked)
+        request = self.algorithm, self.collective, self.ranks, self.size_bytes
+        return predicted(self.case, *request)
 
     @property
     def off_ppm(self) -> float:
@@ -82,7 +82,7 @@ def rows(case: str) -> list[Row]:
     found = []
     with (FOLDER / case / "measured.csv").open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
-            ranks, size, collective, algorithm, finish = (line.pop(name) for name in ASKED)
+            ranks, size, collective, algorithm, finish = (line.pop(name) for name in COLUMNS)
             label = " ".join(line.values()).replace("_", " ")
             finish_ps = int(finish) * 1000
             found.append(Row(case, label, int(ranks), int(size), collective, algorithm, finish_ps))
@@ -150,7 +150,7 @@ def table(measured: list[Row]) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_case_says_what_it_is(case: str) -> None:
+def test_case_states_its_origin(case: str) -> None:
     missing = HAS - about(case).keys()
     assert not missing, f"validation/{case}/case.toml lacks {', '.join(sorted(missing))}"
     assert rows(case)

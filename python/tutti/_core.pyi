@@ -826,20 +826,20 @@ class Endpoint:
     @property
     def fsms(self) -> list[int]: ...
     @property
-    def rooms(self) -> list[int]: ...
+    def partition_bytes(self) -> list[int]: ...
 
 def simulate_training(
     program: TrainingProgram,
     torus: Torus,
     endpoint: Endpoint,
-    carriage: dict[str, Any],
+    fabric_settings: dict[str, Any],
     each: list[TrainingProgram] = ...,
 ) -> TrainingRecord: ...
 def collective_limit(
     requested: tuple[str, int, int, int],
     torus: Torus,
     endpoint: Endpoint,
-    carriage: dict[str, Any],
+    fabric_settings: dict[str, Any],
 ) -> tuple[int, int, list[tuple[str, int]], list[int]]: ...
 
 @final

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.endpoint import Efficiency, Npu, carriage, torus
+from tutti.endpoint import Efficiency, Npu, fabric_settings, torus
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class Alone:
             TopologyError: The torus is invalid.
             SimulationError: The collective has no plan on a torus.
         """
-        fabric, endpoint, carriage = self._parts(configuration)
+        fabric, endpoint, settings = self._parts(configuration)
         program = _core.TrainingProgram.alone(self._transfer())
-        record = _core.simulate_training(program, fabric, endpoint, carriage)
+        record = _core.simulate_training(program, fabric, endpoint, settings)
         return AloneResult(alone=self, record=record, limit=self.limit(configuration))
 
     def limit(self, configuration: Configuration) -> Limit:
@@ -107,7 +107,7 @@ class Alone:
             message=self.message,
             exchanges=self.collective == "all_to_all",
         )
-        return fabric, endpoint, carriage(self.chunk, self.message)
+        return fabric, endpoint, fabric_settings(self.chunk, self.message)
 
 
 @dataclass(frozen=True, kw_only=True)

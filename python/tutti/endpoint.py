@@ -21,7 +21,15 @@ from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AceSettings", "Configuration", "Npu", "Ring", "carriage", "configurations", "torus"]
+__all__ = [
+    "AceSettings",
+    "Configuration",
+    "Npu",
+    "Ring",
+    "configurations",
+    "fabric_settings",
+    "torus",
+]
 
 Kind = Literal["ideal", "baseline", "ace"]
 Handover = Literal["ahead", "at_end"]
@@ -58,7 +66,7 @@ def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.Torus:
     )
 
 
-def carriage(chunk: Size, message: Size, **otherwise: object) -> dict[str, object]:
+def fabric_settings(chunk: Size, message: Size, **otherwise: object) -> dict[str, object]:
     """Returns the core's settings for executing collectives.
 
     By default the newest collective is served first, one NPU represents all, and utilisation over

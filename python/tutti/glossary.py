@@ -1,4 +1,4 @@
-"""The project's terms: definitions, sources, and the commands whose output uses them."""
+"""The project's terms: definitions, sources, and the commands and reports that use them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import re
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from tutti.files.mistakes import did_you_mean, mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Glossary", "Term", "glossary"]
 
@@ -32,6 +36,11 @@ class Term:
     symbol: str = ""
 
     @property
+    def reference(self) -> str:
+        """Returns the name of the reference with which the source starts."""
+        return self.source.split(",")[0]
+
+    @property
     def anchor(self) -> str:
         """Returns the anchor of the term's heading in docs/glossary.md."""
         return re.sub(r"[^\w -]", "", self.term.lower()).replace(" ", "-")
@@ -45,11 +54,13 @@ class Glossary:
         terms: In alphabetical order.
         references: Citations by the name that sources start with.
         commands: For each command, the names of the terms in its output.
+        reports: For each kind of HTML report, the names of its terms.
     """
 
     terms: tuple[Term, ...]
     references: dict[str, str]
     commands: dict[str, tuple[str, ...]]
+    reports: dict[str, tuple[str, ...]]
 
     def term(self, name: str) -> Term:
         """Returns a term by name, without regard to case.
@@ -63,6 +74,16 @@ class Glossary:
             raise mistake(f"unknown term `{name}`", source="tutti glossary", hint=hint)
         return known[name.lower()]
 
+    def report_terms(self, kind: str) -> list[Term]:
+        """Returns the terms of a kind of report, in alphabetical order."""
+        names = self.reports[kind]
+        return [term for term in self.terms if term.term in names]
+
+    def cited(self, terms: Iterable[Term]) -> list[tuple[str, str]]:
+        """Returns name and citation of the references of terms, in alphabetical order."""
+        names = {term.reference for term in terms}
+        return [(name, self.references[name]) for name in sorted(names)]
+
 
 @functools.cache
 def glossary() -> Glossary:
@@ -75,8 +96,12 @@ def glossary() -> Glossary:
     """
     data = tomllib.loads(files("tutti").joinpath("glossary.toml").read_text("utf-8"))
     terms = [Term(**entry | {"see": tuple(entry.get("see", ()))}) for entry in data["term"]]
+    used = {
+        table: {user: tuple(names) for user, names in data[table].items()}
+        for table in ("commands", "reports")
+    }
     return Glossary(
         terms=tuple(sorted(terms, key=lambda term: term.term.lower())),
         references=data["references"],
-        commands={name: tuple(names) for name, names in data["commands"].items()},
+        **used,
     )

@@ -115,7 +115,7 @@ class Found:
         return 0.0 if self.proved else self.time_ps / self.bound_ps - 1
 
     def __repr__(self) -> str:
-        sure = "proved" if self.proved else f"at most {self.gap:.2%} from the best"
+        sure = "verified optimal" if self.proved else f"at most {self.gap:.2%} above the bound"
         time = _core.format_time(self.time_ps)
         return f"<Found {self.schedule.name} for {self.ranks} ranks, {self.size}: {time}, {sure}>"
 

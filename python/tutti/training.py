@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from tutti import _core
-from tutti.endpoint import Efficiency, Npu, carriage, torus
+from tutti.endpoint import Efficiency, Npu, fabric_settings, torus
 from tutti.units import Size, Time
 from tutti.workload.compute import Roofline, roofline
 from tutti.workload.model import PASSES
@@ -115,7 +115,7 @@ class Step:
             message=self.message,
             exchanges=any(kind == "all_to_all" for one in found for kind, *_ in one.tasks),
         )
-        settings = carriage(
+        settings = fabric_settings(
             self.chunk,
             self.message,
             order=self.order,

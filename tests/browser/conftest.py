@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
-LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
+LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark"), (420, "light")]
 
 QUIET = [
     "--no-sandbox",
@@ -92,7 +92,7 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
 
 
 @pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
-def looked_at(opened: Any, request: pytest.FixtureRequest) -> Callable[..., Page]:
+def inspect_report(opened: Any, request: pytest.FixtureRequest) -> Callable[..., Page]:
     """Opens a report, writes a screenshot and checks the number of charts."""
     width, theme = request.param
 

@@ -45,19 +45,19 @@ def curves(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_load_report(path, runs, found)
 
 
-def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) -> None:
+def test_report_opens_from_disk_without_errors(inspect_report: Any, report: Path) -> None:
     # Links, buffers over time, VCs over time, fullest VCs, buffers by VC, stalls, energy.
-    looked_at(report, "noc_report", charts=7)
+    inspect_report(report, "noc_report", charts=7)
 
 
-def test_curves_open_from_disk_without_a_complaint(looked_at: Any, curves: Path) -> None:
-    looked_at(curves, "noc_curves", charts=2)
+def test_latency_report_opens_from_disk_without_errors(inspect_report: Any, curves: Path) -> None:
+    inspect_report(curves, "noc_curves", charts=2)
 
 
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
-        ("#links .trace:nth-last-child(2) .points path", [" to ", " busy, ", " flits"]),
+        ("#links .trace:nth-last-child(2) .points path", [" to ", "utilisation ", " flits"]),
         ("#links .trace:nth-last-child(1) .points path", ["npu", " flits in its buffers"]),
         ("#over-time .scatterlayer .trace:first-child .js-line", ["cycle ", " flits in VC 0"]),
         ("#fullest .heatmaplayer image", ["VC ", "cycle ", " flits"]),
@@ -82,7 +82,7 @@ def test_the_tooltip_of_a_curve_has_load_and_unit(opened: Any, point_at: Any, cu
     assert not found.complaints
 
 
-def test_a_remark_and_the_energy_are_there(page: Page) -> None:
+def test_report_shows_remark_and_energy(page: Page) -> None:
     assert page.locator(".answer li", has_text="A remark.").count() == 1
     rows = page.locator("section", has_text="Energy and area").locator("tbody tr")
     names = [row.split("\t")[0] for row in rows.all_inner_texts()]

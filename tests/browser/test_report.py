@@ -29,8 +29,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report.html"
 
 
-def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) -> None:
-    looked_at(report, "report", charts=5)
+def test_report_opens_from_disk_without_errors(inspect_report: Any, report: Path) -> None:
+    inspect_report(report, "report", charts=5)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_charts_have_tooltips(
         assert words in tooltip
 
 
-def test_another_rank_count_brings_its_curves(opened: Any, report: Path, point_at: Any) -> None:
+def test_selected_rank_count_shows_its_curves(opened: Any, report: Path, point_at: Any) -> None:
     page = opened(report).page
     shown = """(id) => [...new Set(document.getElementById(id).data
         .filter((trace) => trace.visible).map((trace) => trace.meta))]"""
@@ -66,7 +66,7 @@ def test_another_rank_count_brings_its_curves(opened: Any, report: Path, point_a
 def test_a_heading_sorts_the_results(page: Page) -> None:
     times = """() => [...document.querySelectorAll("table.sortable tbody tr")]
         .map((row) => Number(row.cells[3].dataset.value))"""
-    heading = page.locator("table.sortable th", has_text="time").locator("button")
+    heading = page.locator("table.sortable th", has_text="completion time").locator("button")
     heading.click()
     assert page.evaluate(times) == sorted(page.evaluate(times))
     heading.click()
@@ -79,3 +79,39 @@ def test_the_charts_follow_the_theme(opened: Any, report: Path) -> None:
     light = page.evaluate(paper)
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"({paper})() !== '{light}'")
+
+
+CONTRAST = """(element) => {
+  const light = (text) => {
+    const [r, g, b] = text.match(/\\d+/g).slice(0, 3).map(Number).map((value) => value / 255)
+      .map((value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = getComputedStyle(document.documentElement).backgroundColor;
+  const [low, high] = [light(getComputedStyle(element).color), light(ground)].sort();
+  return (high + 0.05) / (low + 0.05);
+}"""
+"""The contrast of a text with the background, as in WCAG 2."""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_terms_open_and_are_readable(opened: Any, report: Path, theme: str) -> None:
+    page = opened(report, theme=theme).page
+    terms = page.locator("section.terms")
+    assert not terms.locator("dd").first.is_visible()
+    terms.locator("summary").click()
+    assert terms.locator("dd").first.is_visible()
+    for part in ("summary", "dt", "dd", ".source", "li"):
+        assert terms.locator(part).first.evaluate(CONTRAST) >= 4.5, part
+
+
+def test_narrow_charts_show_every_legend_entry(opened: Any, report: Path) -> None:
+    page = opened(report, width=420).page
+    heights = """() => [...document.querySelectorAll(".chart")].map((chart) => {
+        const plot = chart.querySelector(".nsewdrag").getBBox().height;
+        const bar = chart.querySelector(".legend .scrollbar")?.getBBox().height ?? 0;
+        return [plot, bar];
+    })"""
+    for plot, bar in page.evaluate(heights):
+        assert plot > 80  # three rows of the decision map
+        assert bar == 0

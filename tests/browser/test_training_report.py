@@ -36,9 +36,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_training_report(path, [step.run(one) for one in every.values()])
 
 
-def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) -> None:
+def test_report_opens_from_disk_without_errors(inspect_report: Any, report: Path) -> None:
     # The charts are breakdown, utilisation over time and utilisation of endpoints.
-    page = looked_at(report, "training", charts=3)
+    page = inspect_report(report, "training", charts=3)
     # Every row has the grid of the theme.
     colours = """(lines) => [...new Set(lines.map((line) => getComputedStyle(line).stroke))]"""
     grid = page.locator("#over_time .xgrid, #over_time .ygrid").evaluate_all(colours)
@@ -68,9 +68,9 @@ def test_every_configuration_is_drawn_over_time(page: Page) -> None:
 
 
 def test_a_heading_sorts_the_layers(page: Page) -> None:
-    section = page.locator("section", has_text="Layer by layer")
+    section = page.locator("section", has_text="Time per layer")
     waits = """(body) => [...body.rows].map((row) => Number(row.cells[5].dataset.value))"""
-    heading = section.locator("th", has_text="wait before layer").locator("button")
+    heading = section.locator("th", has_text="wait before the layer").locator("button")
     heading.click()
     once = section.locator("tbody").evaluate(waits)
     heading.click()

@@ -65,7 +65,7 @@ def cycle(page: Page) -> int:
 
 
 @pytest.mark.parametrize(("width", "theme"), LOOKS)
-def test_it_opens_without_overflow(opened: Any, watched: Path, width: int, theme: str) -> None:
+def test_page_opens_without_overflow(opened: Any, watched: Path, width: int, theme: str) -> None:
     found = opened(watched, width, theme)
     page = found.page
     for _ in range(12):
@@ -79,7 +79,7 @@ def test_it_opens_without_overflow(opened: Any, watched: Path, width: int, theme
     assert page.locator("#mesh .router").count() == 36
 
 
-def test_it_steps_and_plays(opened: Any, watched: Path) -> None:
+def test_page_steps_and_plays(opened: Any, watched: Path) -> None:
     page = opened(watched, 1280, "light").page
     assert cycle(page) == 0
     page.locator("#next").click()
@@ -99,7 +99,7 @@ def test_it_steps_and_plays(opened: Any, watched: Path) -> None:
     assert cycle(page) == paused
 
 
-def test_it_follows_a_message(opened: Any, watched: Path) -> None:
+def test_page_follows_a_message(opened: Any, watched: Path) -> None:
     page = opened(watched, 1280, "light").page
     page.locator("#messages button").nth(2).click()
     page.keyboard.press("ArrowRight")

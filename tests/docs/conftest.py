@@ -1,4 +1,4 @@
-"""A folder in which what the pages say can be typed."""
+"""A folder in which the commands and code of the pages run."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ seeds = 2
 """
 
 RANKS = 4
-"""Of the plan and the program of MPI that a reader of the reference has."""
+"""Ranks of the MPI plan and program in the examples of the reference."""
 
-# Settings for containers, which have no other user, and few cores.
+# Containers run as root and have few cores.
 MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -34,7 +34,7 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "validation/**/*.md")
     for path in ROOT.glob(pattern)
 )
-"""Everything that people read."""
+"""The Markdown pages."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -67,7 +67,7 @@ def commands(block: Block) -> list[tuple[int, str]]:
     """The commands of a shell block that start with ``tutti``, each with its line.
 
     In ``console`` blocks commands follow ``$`` and the rest is output; in ``sh`` blocks every line
-    is a command. A line that ends in a backslash goes on in the next.
+    is a command. A line that ends in a backslash continues on the next.
     """
     code = block.code.replace("\\\n", " \0")
     found = []
@@ -110,7 +110,7 @@ def name(path: Path) -> str:
 _COMMENT = re.compile(r"[^#]*(?<!\S)#\s?(.*)$")
 _EXIT_CODE = re.compile(r"# exit code (\d+)")
 _BIN = Path(sys.executable).parent
-_OF_A_SHELL = re.compile(r"[|<>&;$`*?]")
+_SHELL_SYNTAX = re.compile(r"[|<>&;$`*?]")
 _SMALL_CHIP = "--scale tiny --set mesh.columns=4 --set mesh.rows=4"
 SMALLER = {
     "tutti coherence run": _SMALL_CHIP,
@@ -118,7 +118,7 @@ SMALLER = {
     "tutti compare examples/01_which_all_reduce/experiment.toml": "--end '4 KiB'",
     "tutti compare examples/17_in_network/experiment.toml": "--end '1 KiB'",
 }
-"""Options appended to slow commands that start so; the last value of an option counts."""
+"""Options appended to slow commands with this prefix; the last value of an option counts."""
 
 MEASURED = ("tutti mpi bench", "tutti mpi exec", "tutti mpi info", "tutti calibrate", "tutti tune")
 """Commands whose output depends on the machine."""
@@ -126,11 +126,11 @@ MEASURED = ("tutti mpi bench", "tutti mpi exec", "tutti mpi info", "tutti calibr
 _VARIES = re.compile(r"\.\.\.|\d s$|\d s,|\d s by| in \d")
 """Lines that are shortened, or show how long something took."""
 
-OF_A_READER = (
+NEEDS_A_SETUP = (
     "tutti mpi info --mpicc",
     "tutti mpi plan --ranks 6",
 )
-"""What the reference shows with programs, files and machines of a reader's own, and guides run."""
+"""Commands of the reference that need an MPI or files of the reader; guides run them."""
 
 WITH_PYTHON = [page for page in PAGES if blocks(page.read_text("utf-8"), "python")]
 WITH_COMMANDS = [
@@ -181,17 +181,17 @@ def test_commands_of_a_page_run(page: Path, folder: Path) -> None:
     for block in blocks(page.read_text("utf-8"), "sh", "console"):
         shown = outputs(block) if block.language == "console" else {}
         for line, command in commands(block):
-            if name(page) == "docs/reference/cli.md" and command.startswith(OF_A_READER):
+            if name(page) == "docs/reference/cli.md" and command.startswith(NEEDS_A_SETUP):
                 continue
-            meant = _EXIT_CODE.search(command)
+            expected = _EXIT_CODE.search(command)
             code, output = _ran(command, folder)
             where = f"{name(page)}:{line}: {command}\n{output[-4000:]}"
-            assert code == (int(meant[1]) if meant else 0), where
+            assert code == (int(expected[1]) if expected else 0), where
             if not command.startswith((*MEASURED, *SMALLER)):
                 assert not missing_lines(shown.get(line, []), output), where
 
 
-def test_a_command_is_a_program(folder: Path) -> None:
+def test_tutti_runs_as_a_program(folder: Path) -> None:
     code, output = _in_a_shell("tutti platforms", folder)
     assert (code, "cray_xc30" in output) == (0, True), output
 
@@ -202,7 +202,7 @@ def _ran(command: str, folder: Path) -> tuple[int, str]:
     more = [
         extra for prefix, extra in SMALLER.items() if command.startswith(prefix) and not is_small
     ]
-    if _OF_A_SHELL.search(_EXIT_CODE.sub("", command)):
+    if _SHELL_SYNTAX.search(_EXIT_CODE.sub("", command)):
         return _in_a_shell(" ".join([command, *more]), folder)
     words = shlex.split(" ".join([_EXIT_CODE.split(command)[0], *more]), comments=True)
     done = call(*words[1:], cwd=folder)
@@ -223,7 +223,7 @@ def _in_a_shell(command: str, folder: Path) -> tuple[int, str]:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("module", MODULES)
-def test_docstrings_say_what_happens(module: str) -> None:
+def test_docstring_examples_have_the_documented_output(module: str) -> None:
     options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     failed, _ = doctest.testmod(importlib.import_module(module), optionflags=options)
     assert failed == 0

@@ -1,4 +1,4 @@
-"""Generated pages are current, and the files in examples/ are what they say."""
+"""Generated pages are current, and the files in examples/ are valid."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_schemas_are_json() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
-def test_examples_can_be_run(path: Path) -> None:
+def test_examples_run(path: Path) -> None:
     if path.name == "sweep.toml":
         assert plan_sweep(load_sweep(path)).measurements
     elif path.name == "noc.toml":

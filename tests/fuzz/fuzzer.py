@@ -40,10 +40,10 @@ import seeds
 LOOK_S = 3.0
 """Processor seconds after which a case is inspected: simulations stop, other cases continue."""
 HANG_S = 40.0
-"""Processor seconds that no reader may take."""
+"""Processor seconds after which a reader counts as hung."""
 MEMORY = 6 << 30
 WRITTEN = 256 << 20
-"""Bytes of a file that a case may write: a schedule of 10^6 ranks is long."""
+"""Bytes of the largest file that a case may write: a schedule of 10^6 ranks is long."""
 LONGEST_ERROR = 6_000
 DOCUMENTED = {0, 1, 2, 3}
 SIMULATIONS = (
@@ -58,7 +58,7 @@ SIMULATIONS = (
     ),
     *("measured.py", "astrasim.py", "schedule.py", "algorithms.py"),
 )
-"""Files of the package whose calls into the core take as long as the input requests."""
+"""Files of the package from which calls into the core take as long as the input requests."""
 
 
 class Case:
@@ -166,7 +166,7 @@ def _mutate_trace(path: Path, rng: random.Random) -> None:
 
 
 def load_everything() -> None:
-    """Imports all of tutti, so that a fork need not; nothing is computed, which starts threads."""
+    """Imports all of tutti before the forks; computes nothing, which would start threads."""
     import tutti
 
     for module in pkgutil.walk_packages(tutti.__path__, "tutti."):
@@ -190,7 +190,7 @@ def load_everything() -> None:
 
 
 def run(case: Case, folder: Path, look: float = LOOK_S) -> str:
-    """Runs a case in a fork; what is wrong with its end, or "" and "long" where nothing is."""
+    """Runs a case in a fork; returns the failure, or "" or "long" if there is none."""
     child = os.fork()
     if not child:
         _in_child(case, folder)
@@ -247,7 +247,7 @@ def _in_child(case: Case, folder: Path) -> None:
 
 
 def _watched(child: int, folder: Path, look: float) -> int | str:
-    """The status in which a child ends, or what is wrong: processor time counts, not the clock."""
+    """Returns the exit status of a child, or the failure; limits are in processor time."""
     looked = False
     pause = 0.002
     while True:
@@ -301,8 +301,8 @@ class Session:
     """Runs cases sequentially, and collects the failures.
 
     Attributes:
-        failures: What is wrong, by case.
-        counts: How many cases ended in which manner, and how many of each target there were.
+        failures: The failure of each failed case.
+        counts: Numbers of cases by outcome and by target.
     """
 
     def __init__(self, seed: int, work: Path, look: float = LOOK_S) -> None:
@@ -328,13 +328,13 @@ class Session:
         self.counts: Counter[str] = Counter()
 
     def run(self, number: int) -> None:
-        """Runs a case; the files of one that fails stay."""
+        """Runs a case; keeps the files of a failed one."""
         case = Case(self.seed, number, self.targets)
         folder = self._work / f"case-{self.seed}-{number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         wrong = run(case, folder, self._look)
-        self.counts["long" if wrong == "long" else "failed" if wrong else "as it should"] += 1
+        self.counts["long" if wrong == "long" else "failed" if wrong else "passed"] += 1
         self.counts["cases"] += 1
         if wrong and wrong != "long":
             self.failures[case.name] = f"[{case.target.name}] {wrong}"

@@ -1,4 +1,4 @@
-"""The files to mutate that no example holds: traces, results and a plan."""
+"""Files to mutate that examples/ lacks: traces, results and a plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def make(folder: Path) -> None:
-    """Writes the files that no example holds: traces, results, a plan."""
+    """Writes the files that examples/ lacks: traces, results, a plan."""
     from tutti.interop import chakra
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ def hostile(rng: Random) -> Any:
 
 
 def hostile_text(rng: Random) -> str:
-    """The same as a word of a text."""
+    """A hostile value as a word of a text."""
     value = hostile(rng)
     try:
         return value if isinstance(value, str) else str(value)[:20_000]
@@ -129,7 +129,7 @@ def _toml(value: Any) -> str:
 
 
 def mutated_bytes(data: bytes, rng: Random) -> bytes:
-    """Bytes with a flipped bit, a cut, a repetition or something strange in them."""
+    """Bytes with a flipped bit, a cut, a repetition or hostile bytes."""
     at = rng.randrange(len(data) + 1)
     end = min(len(data), at + rng.choice((1, 2, 8, 64)))
     action = rng.randrange(7)
@@ -151,7 +151,7 @@ def mutated_bytes(data: bytes, rng: Random) -> bytes:
 
 
 def mutated_text(text: str, rng: Random, lines: list[str]) -> bytes:
-    """A text with mutated lines and words; `lines` are those of other files."""
+    """A text with mutated lines and words; `lines` are lines of other files."""
     rows = text.split("\n")
     for _ in range(rng.choice((1, 1, 2, 3))):
         _mutate_line(rows, rng, lines)
@@ -175,7 +175,7 @@ def _mutate_line(rows: list[str], rng: Random, lines: list[str]) -> None:
 
 
 def _mutated_line(line: str, rng: Random) -> str:
-    """A line in which one word between blanks, commas or quotes is another."""
+    """A line in which one word between blanks, commas or quotes is replaced."""
     starts = [i for i, c in enumerate(line) if c.isalnum() and (not i or not line[i - 1].isalnum())]
     if not starts:
         return hostile_text(rng)
@@ -191,7 +191,7 @@ _WRITES = {"-o", "--out", "--write", "--cache", "--draw"}
 
 
 def mutated_call(call: tuple[str, ...], files: tuple[str, ...], rng: Random) -> tuple[str, ...]:
-    """A call with another word than the verb, names of files and folders for results."""
+    """A call in which one word is replaced, but not the verb, a file name or an output folder."""
     first = 2 if call[0] in _GROUPS else 1
     places = [
         at
@@ -211,7 +211,7 @@ def mutated_call(call: tuple[str, ...], files: tuple[str, ...], rng: Random) -> 
         return (*call[:at], word, *call[at:])
     else:
         word = hostile_text(rng)
-    # No program is given a NUL.
+    # The operating system rejects NUL in arguments.
     return (*call[:at], word.replace("\0", ""), *call[at + 1 :])
 
 

@@ -1,4 +1,4 @@
-"""What is mutated: for each kind of file a valid one, and the verb that reads it."""
+"""Valid files to mutate, one of each kind, and the commands that read them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ OUTPUTS = ROOT / "tests" / "unit" / "interop" / "outputs"
 
 @dataclass(frozen=True)
 class Target:
-    """A call of a verb on files.
+    """A command and its files.
 
     Attributes:
-        name: Of the target.
-        files: Its files by name; all but those of `fixed` may be mutated.
-        call: The words behind `tutti`.
+        name: The name of the target.
+        files: Its files by name; those in `fixed` are never mutated.
+        call: The words after `tutti`.
         fixed: Files that are not mutated.
     """
 
@@ -58,7 +58,7 @@ def example(pattern: str, **changes: Any) -> bytes:
 
 
 def _words() -> list[Target]:
-    """Verbs that take words alone; those of others are mutated, too."""
+    """Commands without files; the words of other commands are mutated, too."""
     experiment = example("01*/experiment.toml")
     sizes = ("-b", "8", "-e", "64", "-f", "2", "--ranks", "4,8", "-a", "ring")
     options = ("--set", "seed=3", "--top", "3", "--platform", "cray_xc30", "--no-report")

@@ -1,4 +1,4 @@
-"""What every rank does in the tests of `tutti.mpi.Communicator`.
+"""The program of every rank in the tests of `tutti.mpi.Communicator`.
 
 Argument 1 is a plan, argument 2 the library for the other MPI library.
 """
@@ -27,7 +27,7 @@ def data(rank: int, dtype: str = "int64") -> np.ndarray:
     return (np.arange(ELEMENTS) * 7 + rank * 1000 + 1).astype(dtype)
 
 
-def everyone(dtype: str = "int64") -> list[np.ndarray]:
+def data_of_all(dtype: str = "int64") -> list[np.ndarray]:
     return [data(rank, dtype) for rank in range(RANKS)]
 
 
@@ -42,28 +42,28 @@ def refused(call: Callable[[], None], words: str) -> None:
 
 def reductions(comm: Communicator) -> None:
     for dtype in ("int64", "float32", "complex128"):
-        total = np.sum(everyone(dtype), axis=0)
+        total = np.sum(data_of_all(dtype), axis=0)
         received = np.zeros_like(total)
         comm.all_reduce(data(RANK, dtype), received)
         np.testing.assert_array_equal(received, total)
     mine = data(RANK)
     comm.all_reduce(MPI.IN_PLACE, mine, op=MPI.MAX)
-    np.testing.assert_array_equal(mine, np.max(everyone(), axis=0))
+    np.testing.assert_array_equal(mine, np.max(data_of_all(), axis=0))
     for root in range(RANKS):
         received = np.zeros(ELEMENTS, "int64") if root == RANK else None
         comm.reduce(data(RANK), received, op=MPI.MIN, root=root)
         if received is not None:
-            np.testing.assert_array_equal(received, np.min(everyone(), axis=0))
+            np.testing.assert_array_equal(received, np.min(data_of_all(), axis=0))
     mine = data(RANK)
     if RANK == 1:
         comm.reduce(MPI.IN_PLACE, mine, root=1)
-        np.testing.assert_array_equal(mine, np.sum(everyone(), axis=0))
+        np.testing.assert_array_equal(mine, np.sum(data_of_all(), axis=0))
     else:
         comm.reduce(mine, root=1)
 
 
 def own_operation(comm: Communicator) -> None:
-    # Of two contributions the left one: it does not commute, so that the order of the ranks shows.
+    # Returns the left operand. It does not commute, so results show the order of the ranks.
     def left(inbuf: Any, inoutbuf: Any, _datatype: MPI.Datatype) -> None:
         inoutbuf[:] = inbuf[:]
 
@@ -76,7 +76,7 @@ def own_operation(comm: Communicator) -> None:
 
 def shards(comm: Communicator) -> None:
     part = ELEMENTS // RANKS
-    total = np.sum(everyone(), axis=0)
+    total = np.sum(data_of_all(), axis=0)
     received = np.zeros(part, "int64")
     comm.reduce_scatter(data(RANK), received)
     np.testing.assert_array_equal(received, total[RANK * part : (RANK + 1) * part])
@@ -92,15 +92,15 @@ def shards(comm: Communicator) -> None:
 
     complete = np.zeros(ELEMENTS * RANKS, "int64")
     comm.all_gather(data(RANK), complete)
-    np.testing.assert_array_equal(complete, np.concatenate(everyone()))
+    np.testing.assert_array_equal(complete, np.concatenate(data_of_all()))
     complete = np.zeros(ELEMENTS * RANKS, "int64")
     complete[RANK * ELEMENTS : (RANK + 1) * ELEMENTS] = data(RANK)
     comm.all_gather(MPI.IN_PLACE, complete)
-    np.testing.assert_array_equal(complete, np.concatenate(everyone()))
+    np.testing.assert_array_equal(complete, np.concatenate(data_of_all()))
 
     received = np.zeros(ELEMENTS, "int64")
     comm.all_to_all(data(RANK), received)
-    exchanged = np.concatenate([one[RANK * part : (RANK + 1) * part] for one in everyone()])
+    exchanged = np.concatenate([one[RANK * part : (RANK + 1) * part] for one in data_of_all()])
     np.testing.assert_array_equal(received, exchanged)
 
 

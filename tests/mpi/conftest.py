@@ -28,5 +28,5 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 @pytest.fixture(params=["openmpi", "mpich"], scope="session")
 def sanitized(request: pytest.FixtureRequest) -> Bench:
-    """The same with library and checker compiled with AddressSanitizer and UBSan."""
+    """One MPI library with library and checker compiled with AddressSanitizer and UBSan."""
     return bench_of(request.param, sanitize="address,undefined")

@@ -65,7 +65,9 @@ def test_another_environment_on_one_rank_is_refused(
     assert output in done.stderr
 
 
-def test_rank_0_may_be_the_one_that_differs(bench: Bench, plan: Path, verdict: Path) -> None:
+def test_different_environment_on_rank_0_is_refused(
+    bench: Bench, plan: Path, verdict: Path
+) -> None:
     argv = [bench.program("environment"), verdict, "init", 0, "TUTTI_MPI_PLAN"]
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code != 0
@@ -105,7 +107,7 @@ def test_the_environment_is_read_once(
     assert sum(map(sum, report["messages"])) > 0
 
 
-def test_a_plan_for_other_ranks_is_refused_unless_it_is_meant(
+def test_plan_for_other_rank_counts_is_refused_unless_allowed(
     bench: Bench, verdict: Path, tmp_path: Path
 ) -> None:
     rules = [Rule("all_reduce", ranks, schedule("ring", ranks=ranks)) for ranks in (5, 2)]
@@ -160,7 +162,7 @@ def test_sessions_without_mpi_init(bench: Bench, verdict: Path, plan_of_sessions
 def test_ranks_close_sessions_in_another_order(
     bench: Bench, verdict: Path, plan_of_sessions: Path
 ) -> None:
-    """One rank has forgotten the earlier agreement that the others would use again."""
+    """One rank no longer has the agreement that the others would reuse."""
     argv = [bench.program("sessions"), verdict, 0]
     done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan_of_sessions)}, timeout=60)
     assert done.code == 0, done.stderr

@@ -19,7 +19,7 @@ FLAGS = [
     "-std=c11", "-D_GNU_SOURCE", "-O1", "-fPIC", "-c", "-o", os.devnull, "-Werror", "-Wall",
     "-Wextra", "-Wpedantic", "-fanalyzer", "-Wno-analyzer-use-of-uninitialized-value",
 ]  # fmt: skip
-"""gcc 12 does not know that `fread` writes: what it reads counts as not initialised."""
+"""gcc 12 does not know that `fread` writes, so the buffer counts as uninitialised."""
 
 
 def test_the_analyzer_finds_nothing(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Measurements on real ranks: few, short, and with bounds that hold on a machine however slow."""
+"""Measurements on real ranks: few, short, with bounds that hold on any machine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FEW = Settings(blocks=2, each=2, warmup=0, timeout=250)
 
 @pytest.fixture(params=list(WRAPPERS), scope="module")
 def mpi(request: pytest.FixtureRequest) -> Mpi:
-    """One MPI library: every test that takes it runs on both."""
+    """One of the MPI library libraries: every test that uses it runs on both."""
     return find_mpi(Path(__file__).parents[2] / WRAPPERS[request.param])
 
 
@@ -138,7 +138,7 @@ def test_wrong_results_are_counted_and_end_in_an_error(
     assert dict(written.select("implementation", "wrong").iter_rows()) == {"own": 0, "call": 32}
 
 
-def test_a_schedule_for_something_else_is_refused(mpi: Mpi) -> None:
+def test_schedule_of_another_collective_is_refused(mpi: Mpi) -> None:
     other = tutti.schedule("direct", ranks=2, collective="broadcast")
     with pytest.raises(BenchError, match="expected all_reduce on 2"):
         measure(mpi, Benchmark("all_reduce", 2, [8]), [Candidate("schedule", other)], FEW)
@@ -187,7 +187,7 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cores)
     return 0;
 }
 """
-"""A host with one core, whatever that of the launcher has."""
+"""A host with one core, however many the launcher's has."""
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -201,7 +201,7 @@ def test_ranks_detect_whether_they_outnumber_their_cores(
     assert found["crowded"].to_list() == [ranks > 1]
 
 
-def test_what_the_program_prints_at_its_end_is_not_lost(mpi: Mpi, tmp_path: Path) -> None:
+def test_output_at_program_end_is_not_lost(mpi: Mpi, tmp_path: Path) -> None:
     # Launchers may drop output written just before an abort; the file next to the samples stays.
     samples, job = tmp_path / "samples", tmp_path / "job"
     job.write_text(f"out {samples}\npeers 2\nsamples 1\n")
@@ -263,7 +263,7 @@ int PMPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Co
     return PMPI_Comm_split(comm, rank, key, host);
 }
 """
-"""Two ranks that take themselves for ranks of two hosts, whose clocks differ and drift apart."""
+"""Two ranks configured as two hosts, whose clocks differ and drift apart."""
 
 
 def test_clocks_that_drift_apart_are_corrected_and_the_rest_is_reported(
@@ -276,7 +276,7 @@ def test_clocks_that_drift_apart_are_corrected_and_the_rest_is_reported(
     found = measure(mpi, Benchmark("all_reduce", 2, [8, 16]), [Candidate("own")], long)
     assert found["host"][0].startswith("2 hosts, rank 0 on ")
     first, second = (found.filter(size_bytes=size)["clock_error_ps"][0] for size in (8, 16))
-    # Until the drift is known it is in the error: in the first 64 blocks, and never after that.
+    # The error includes the drift until it is known: in the first 64 blocks only.
     # Each block lasts a millisecond at least, of which 1 in 20 is 3.2 ms after 64 of them.
     assert first > 3.2e9
     assert 0 < second < first

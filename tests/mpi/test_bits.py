@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 SOLVES = 5
 SECONDS = 60
-"""Until a solver whose ranks wait for each other is ended."""
+"""Seconds before a deadlocked solver is killed."""
 BY = {"openmpi": [3, 4, 5, 8], "mpich": [3, 5]}
 """MPICH's own code takes long where ranks outnumber cores."""
 
 
 def solved(bench: Bench, ranks: int, plan: Path, folder: Path) -> dict[str, Any]:
-    """The report of a run in which each rank's iterations, and all bits, are the same."""
+    """Runs the solver, checks that all ranks agree in iterations and bits; returns the report."""
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(folder / "report")}
     done = bench.run(ranks, [bench.program("solver"), SOLVES, SECONDS], env=env)
     assert done.code == 0, done.stderr
@@ -39,7 +39,7 @@ def solved(bench: Bench, ranks: int, plan: Path, folder: Path) -> dict[str, Any]
 
 
 @pytest.mark.parametrize(("kind", "ranks"), [(kind, n) for kind, some in BY.items() for n in some])
-def test_a_solver_ends_whatever_the_plan(kind: str, ranks: int, tmp_path: Path) -> None:
+def test_solver_terminates_with_any_plan(kind: str, ranks: int, tmp_path: Path) -> None:
     bench = bench_of(kind)
     one = schedule("dissemination", ranks=ranks)
     assert bits_differ(one)
@@ -51,9 +51,7 @@ def test_a_solver_ends_whatever_the_plan(kind: str, ranks: int, tmp_path: Path) 
     assert passed["reason"].startswith("ranks would get different bits")
 
 
-def test_another_rule_has_what_a_schedule_with_other_bits_may_not_do(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_second_rule_replaces_a_non_reproducible_schedule(bench: Bench, tmp_path: Path) -> None:
     names = ("dissemination", "recursive_doubling")
     rules = [Rule("all_reduce", 3, schedule(name, ranks=3)) for name in names]
     report = solved(bench, 3, CollectivePlan(rules).write(tmp_path / "plan.tutti"), tmp_path)
@@ -62,10 +60,10 @@ def test_another_rule_has_what_a_schedule_with_other_bits_may_not_do(
 
 
 @pytest.mark.parametrize("ranks", [3, 4, 5, 8])
-def test_a_solver_ends_with_the_tuned_plan(ranks: int, tmp_path: Path) -> None:
+def test_solver_terminates_with_the_tuned_plan(ranks: int, tmp_path: Path) -> None:
     question = Question("all_reduce", ranks, [4, 64, 1024, 4096, 8192])
     times = by_model(question, platform("cray_xc30"))
-    # As where an MPI library's own code is slow: whatever the library can do is planned.
+    # Plans every call that the library can perform, as for an MPI library with slow algorithms.
     times = times.filter(times["schedule"] != "own")
     (written,), _ = write_all(times, ["plan"], tmp_path, provenance={})
     assert written.path is not None
@@ -76,8 +74,8 @@ def test_a_solver_ends_with_the_tuned_plan(ranks: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ranks", [3])
-def test_every_algorithm_gives_what_its_flag_states(ranks: int, tmp_path: Path) -> None:
-    """On real ranks: those with the flag are used, and all ranks get the same bits."""
+def test_every_algorithm_is_as_reproducible_as_its_flag_states(ranks: int, tmp_path: Path) -> None:
+    """Schedules with the flag are used, and all ranks get the same bits."""
     bench = bench_of("openmpi")
     for algorithm in algorithms():
         if not algorithm.claims("all_reduce", ranks):
@@ -90,7 +88,7 @@ def test_every_algorithm_gives_what_its_flag_states(ranks: int, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("turns", [1, 6])
-def test_calls_that_are_passed_on_again_are_counted(
+def test_repeated_calls_passed_to_the_mpi_are_counted(
     bench: Bench, turns: int, tmp_path: Path
 ) -> None:
     rule = Rule("all_reduce", 2, schedule("recursive_doubling", ranks=2), (1024, None))

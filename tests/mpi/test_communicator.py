@@ -21,7 +21,7 @@ OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
 
 @pytest.mark.parametrize("kind", ["openmpi", "mpich"])
 @pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_every_collective_is_right(kind: str, ranks: int, tmp_path: Path) -> None:
+def test_every_collective_is_correct(kind: str, ranks: int, tmp_path: Path) -> None:
     rules = [
         Rule(one, ranks, schedule(name, ranks=ranks, collective=one), sizes)
         for one in COLLECTIVES

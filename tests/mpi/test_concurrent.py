@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from runs import carried_out, mixture
+from runs import mixture, run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 def test_interleaved_communicators_and_threads(bench: Bench, tmp_path: Path) -> None:
     """The world, its reverse, rows and columns in turn; then four threads, one on each."""
     cases, threads = 100, 4
-    done = carried_out(bench, "concurrent", mixture(2, 4), tmp_path, cases, 3, threads,
+    done = run_program(bench, "concurrent", mixture(2, 4), tmp_path, cases, 3, threads,
                        ranks=4, timeout=280)  # fmt: skip
     assert done["covered"] > 0.8 * done["cases"] > 4 * cases
 
 
 @pytest.mark.timeout(300)
-def test_memory_and_communicators_stay_as_they_are(bench: Bench, tmp_path: Path) -> None:
-    """The full soak is of 100,000 calls: `make test-mpi`."""
-    done = carried_out(bench, "soak", mixture(2, 4), tmp_path, 8_000, 4, ranks=4, timeout=280)
+def test_memory_and_communicators_do_not_leak(bench: Bench, tmp_path: Path) -> None:
+    """The full soak test has 100,000 calls: `make test-mpi`."""
+    done = run_program(bench, "soak", mixture(2, 4), tmp_path, 8_000, 4, ranks=4, timeout=280)
     assert done["covered"] > 20_000
     assert done["communicators"] > 400
     assert done["growth_kib"] < 4096

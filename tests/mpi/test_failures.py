@@ -33,7 +33,7 @@ def test_a_killed_rank_ends_the_job(
     assert not verdict.exists(), verdict.read_text()
 
 
-def test_the_program_notices_a_result_that_cannot_be(bench: Bench, tmp_path: Path) -> None:
+def test_program_detects_an_impossible_result(bench: Bench, tmp_path: Path) -> None:
     """No rank is killed, so that all ranks report a result that they should not have."""
     plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in rows((2,))[0]])
     env = {"TUTTI_MPI_PLAN": str(plan.write(tmp_path / "plan.tutti"))}

@@ -19,15 +19,15 @@ ROUNDS = 60
 
 
 @pytest.mark.timeout(300)
-def test_freed_handles_that_come_again(bench: Bench, tmp_path: Path) -> None:
+def test_reused_handles_denote_new_objects(bench: Bench, tmp_path: Path) -> None:
     plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in mixture(4)]).write(
         tmp_path / "plan.tutti"
     )
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(tmp_path / "report")}
     done = bench.run(4, [bench.program("handles"), ROUNDS], env=env, timeout=280)
     assert done.code == 0, f"{done.stdout}\n{done.stderr}"
-    answer = json.loads(done.stdout.strip().splitlines()[-1])
-    assert answer["failures"] == 0
-    assert answer["again"] > ROUNDS  # else nothing was tried
+    counts = json.loads(done.stdout.strip().splitlines()[-1])
+    assert counts["failures"] == 0
+    assert counts["again"] > ROUNDS  # otherwise no handle was reused
     report = json.loads((tmp_path / "report.json").read_text())
-    assert sum(call["calls"] for call in report["covered"]) == answer["cases"]
+    assert sum(call["calls"] for call in report["covered"]) == counts["cases"]

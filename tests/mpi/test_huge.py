@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HUGE = 2**31
 NEEDED_GIB = 16
-"""Two ranks with data, result and scratch, or with elements that have gaps and are packed."""
+"""For two ranks with data, result and scratch, or with strided elements that are packed."""
 
 
 def available_gib() -> float:
@@ -25,25 +25,25 @@ def available_gib() -> float:
     return int(found["MemAvailable"].split()[0]) / 2**20
 
 
-def carried_out(bench: Bench, folder: Path, size: int, *, timeout: float) -> dict[str, Any]:
-    """What mpi/tests/huge.c said; every call by a schedule, every byte right."""
+def run_huge(bench: Bench, folder: Path, size: int, *, timeout: float) -> dict[str, Any]:
+    """Runs mpi/tests/huge.c; a schedule performs every call, and every byte is correct."""
     plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in mixture(2)]).write(
         folder / "plan.tutti"
     )
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(folder / "report")}
     done = bench.run(2, [bench.program("huge"), size], env=env, timeout=timeout)
     assert done.code == 0, f"{done.stdout}\n{done.stderr}"
-    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    output: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     report = json.loads((folder / "report.json").read_text())
     assert not report["passed"]
-    assert sum(call["calls"] for call in report["covered"]) == answer["cases"]
-    assert answer["failures"] == 0
-    return answer
+    assert sum(call["calls"] for call in report["covered"]) == output["cases"]
+    assert output["failures"] == 0
+    return output
 
 
 @pytest.mark.timeout(300)
 def test_the_same_calls_with_little_data(bench: Bench, tmp_path: Path) -> None:
-    assert carried_out(bench, tmp_path, 2**18, timeout=280)["cases"] >= 17
+    assert run_huge(bench, tmp_path, 2**18, timeout=280)["cases"] >= 17
 
 
 @pytest.mark.skipif("TUTTI_MPI_LONG" not in os.environ, reason="minutes; `make test-mpi` runs it")
@@ -51,4 +51,4 @@ def test_the_same_calls_with_little_data(bench: Bench, tmp_path: Path) -> None:
 def test_more_than_an_int_can_count(bench: Bench, tmp_path: Path) -> None:
     if available_gib() < NEEDED_GIB:
         pytest.skip(f"needs {NEEDED_GIB} GiB of memory")
-    print(bench.mpi, carried_out(bench, tmp_path, HUGE, timeout=3000))
+    print(bench.mpi, run_huge(bench, tmp_path, HUGE, timeout=3000))

@@ -1,4 +1,4 @@
-"""Ranks with and without the library in one job: an error, and never a wrong result."""
+"""Ranks with and without the library in one job give an error, never a wrong result."""
 
 from __future__ import annotations
 

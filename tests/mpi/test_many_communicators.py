@@ -1,4 +1,4 @@
-"""As many communicators as the MPI library has: schedules run on each of them, and none fails."""
+"""As many communicators as the MPI library provides: schedules run on each without failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(bench: Bench, env: dict[str, str], *arguments: object, library: bool = T
 
 
 def calls(tmp_path: Path) -> tuple[int, dict[str, int]]:
-    """By schedules, and passed on by reason."""
+    """Returns the calls performed by schedules, and those passed to the MPI library by reason."""
     report = json.loads((tmp_path / "report.json").read_text())
     passed = {row["reason"]: row["calls"] for row in report["passed"]}
     return sum(row["calls"] for row in report["covered"]), passed
@@ -46,9 +46,7 @@ def test_schedules_run_on_many_communicators(
     assert calls(tmp_path) == (3000, {})
 
 
-def test_the_library_takes_one_communicator_of_those_that_there_are(
-    bench: Bench, env: dict[str, str]
-) -> None:
+def test_library_uses_one_communicator_of_the_mpi(bench: Bench, env: dict[str, str]) -> None:
     """MPICH has 2,046 per process, Open MPI more than the program creates."""
     without = run(bench, {}, "dups", library=False)["dups"]
     found = run(bench, env, "dups")["dups"]
@@ -56,7 +54,7 @@ def test_the_library_takes_one_communicator_of_those_that_there_are(
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_what_has_no_tag_is_passed_on_by_all_ranks(
+def test_communicators_without_a_tag_use_the_mpi_on_all_ranks(
     bench: Bench, env: dict[str, str], rank: int, tmp_path: Path
 ) -> None:
     """One rank has tags for 10 communicators, the other for all of them."""

@@ -38,10 +38,10 @@ def forests(pieces: int, ranks: tuple[int, ...] = RANKS) -> list[Schedule]:
     ("size", "env", "buffered"),
     [(64, {}, True), (512, UNBUFFERED, False), (2**16, {}, False)],
 )
-def test_these_mpis_buffer_small_messages_unless_they_are_configured_not_to(
+def test_mpis_buffer_small_messages_by_default(
     bench: Bench, size: int, env: dict[str, str], buffered: bool
 ) -> None:
-    """What the tests below are worth hangs on this."""
+    """The tests below rely on this."""
     done = bench.run(2, [bench.program("rendezvous"), size], env=env, library=False)
     assert json.loads(done.stdout) == {"buffered": buffered}, done.stderr
 
@@ -72,23 +72,23 @@ def test_forests_of_pieces_with_sanitizers(sanitized: Bench, tmp_path: Path) -> 
 
 
 def areas_for_copies(bench: Bench, schedules: list[Schedule], folder: Path) -> int:
-    """How many areas all ranks have for copies of what is written to while it is sent."""
+    """Counts the areas of all ranks for copies of data overwritten while it is sent."""
     rules = [Rule(s.collective, s.ranks, s) for s in schedules]
-    plan = CollectivePlan(rules).write(folder / "looked_at.tutti")
+    plan = CollectivePlan(rules).write(folder / "copies.tutti")
     program: list[str | Path] = [bench.program("fuzz_plan"), plan, "0", "1"]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     return int(json.loads(done.stdout)["copies"])
 
 
 def test_a_forest_sends_without_copies(bench: Bench, tmp_path: Path) -> None:
-    """What overwrites a contribution is the sum that it is part of."""
+    """A contribution is overwritten only by the sum that includes it."""
     assert areas_for_copies(bench, forests(2), tmp_path) == 0
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_messages_that_wait_for_their_receivers(bench: Bench, seed: int, tmp_path: Path) -> None:
-    """Random schedules; in some, what has been sent is written to long before it is received."""
+    """Random schedules; some overwrite sent data long before it is received."""
     random = Random(seed)
     collectives = ("all_reduce", "reduce_scatter", "reduce", "broadcast", "all_gather")
     schedules = [badly_timed(c, ranks, random) for ranks in (2, 3, 4, 5) for c in collectives]

@@ -1,4 +1,4 @@
-"""Bad plans end the job before its first collective, whatever is wrong with them."""
+"""Bad plans end the job before its first collective."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def coded(code: list[int], flags: int = 0) -> bytes:
 
 
 def damaged(at: int) -> bytes:
-    """The good plan with one byte changed, as a disk or a copy may do it."""
+    """The good plan with one byte changed."""
     data = bytearray(good())
     data[at] ^= 0x10
     return bytes(data)
@@ -104,13 +104,13 @@ BAD = {
         patched(ENTRY + 12, 2**20 + 1),
         "2 chunks and 1048577 slots: expected at most",
     ),
-    "slots whose areas wrap": (
+    "slot areas that overflow": (
         patched(ENTRY + 12, 2**32 - 4),
         "4294967292 slots: expected at most",
     ),
     "a code that ends too early": (coded([9]), "schedule 0, x: invalid code of rank 0"),
     "a copy to another chunk": (coded(MOVED), "schedule 0, x: invalid code of rank 0"),
-    "a send that ends after all": (coded(LATE, 16), "invalid code of rank 0"),
+    "a send that completes after the last step": (coded(LATE, 16), "invalid code of rank 0"),
     "a name beyond the end": (patched(ENTRY + 24, 2**40, 8), "outside the file"),
     "a table beyond the end": (patched(ENTRY + 40, 2**63, 8), "its table lies outside"),
     "provenance beyond the end": (patched(PROVENANCE, 2**64 - 4, 8), "outside the file"),
@@ -118,7 +118,7 @@ BAD = {
 
 
 def read(bench: Bench, plan: Path) -> dict[str, str]:
-    """What the library's reader makes of a file, without ranks."""
+    """Reads a file with the library's reader, without ranks."""
     done = subprocess.run(
         [bench.program("fuzz_plan"), plan, "0", "1"], capture_output=True, text=True, check=True
     )
@@ -130,10 +130,10 @@ def test_bad_plans_are_refused(bench: Bench, name: str, tmp_path: Path) -> None:
     data, output = BAD[name]
     path = tmp_path / "bad.tutti"
     path.write_bytes(data)
-    answer = read(bench, path)
-    assert answer["original"] == "refused"
-    assert answer["message"].startswith(f"{path}: ")
-    assert output in answer["message"]
+    outcome = read(bench, path)
+    assert outcome["original"] == "refused"
+    assert outcome["message"].startswith(f"{path}: ")
+    assert output in outcome["message"]
 
 
 def test_every_damaged_byte_is_noticed(bench: Bench, tmp_path: Path) -> None:

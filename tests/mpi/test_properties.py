@@ -1,4 +1,4 @@
-"""Whatever the schedule, the type, the operation and the size: the result is the sequential one."""
+"""Results equal the sequential ones for any schedule, type, operation and size."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from runs import Bench
 
 EXAMPLES = int(os.environ.get("TUTTI_MPI_EXAMPLES", "4"))
-"""Each is one run of ranks with some hundred cases."""
+"""The number of examples; each is one run of ranks with some hundred cases."""
 CASES = 12
 RANDOM = st.randoms(use_true_random=False)
 
-# The same examples in every run: what fails once must fail again. More by the environment.
+# The examples are the same in every run. The environment sets their number.
 reproducibly = settings(
     max_examples=EXAMPLES,
     deadline=None,

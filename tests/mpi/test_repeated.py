@@ -1,4 +1,4 @@
-"""A call with the arguments of the last runs what is bound already: it must be the same call."""
+"""A call with the arguments of the last one reuses its bindings: it must be the same call."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def test_repeated_calls_see_new_data_and_new_handles(
 
 
 def test_repeated_calls_of_the_mpi_itself(bench: Bench) -> None:
-    """The program is right about what it expects."""
+    """Checks the expectations of the program against the MPI."""
     assert bench.run(3, [bench.program("repeated")], library=False).code == 0

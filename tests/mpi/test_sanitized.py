@@ -1,11 +1,11 @@
-"""Library and checker with AddressSanitizer, UBSan and the leak check, on both MPI libraries."""
+"""Library and checker with AddressSanitizer, UBSan and LeakSanitizer, on both MPI libraries."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from runs import carried_out, check, mixture, rows
+from runs import check, mixture, rows, run_program
 
 from tutti import schedule
 from tutti.mpi.plan import CollectivePlan, Rule
@@ -26,13 +26,13 @@ def test_schedules(sanitized: Bench, number: int, tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_threads(sanitized: Bench, tmp_path: Path) -> None:
-    carried_out(sanitized, "concurrent", mixture(2, 4), tmp_path, 30, 5, 3,
+    run_program(sanitized, "concurrent", mixture(2, 4), tmp_path, 30, 5, 3,
                 ranks=4, timeout=280)  # fmt: skip
 
 
 @pytest.mark.timeout(300)
-def test_communicators_that_come_and_go(sanitized: Bench, tmp_path: Path) -> None:
-    carried_out(sanitized, "soak", mixture(2, 4), tmp_path, 400, 6, ranks=4, timeout=280)
+def test_communicators_created_and_freed(sanitized: Bench, tmp_path: Path) -> None:
+    run_program(sanitized, "soak", mixture(2, 4), tmp_path, 400, 6, ranks=4, timeout=280)
 
 
 @pytest.mark.timeout(300)
@@ -42,7 +42,7 @@ def test_larger_messages(sanitized: Bench, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_errors_and_communicators_that_are_freed(sanitized: Bench, tmp_path: Path) -> None:
+def test_errors_and_freed_communicators(sanitized: Bench, tmp_path: Path) -> None:
     direct = CollectivePlan([Rule("all_reduce", 3, schedule("direct", ranks=3))]).write(
         tmp_path / "plan"
     )

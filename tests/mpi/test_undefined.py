@@ -1,4 +1,4 @@
-"""Reductions that the standard does not define are forwarded to the MPI library."""
+"""Reductions that the standard does not define are left to the MPI library, including errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runs import Bench
 
 
-def test_what_the_standard_does_not_define_is_passed_on(bench: Bench, tmp_path: Path) -> None:
+def test_undefined_reductions_are_left_to_the_mpi(bench: Bench, tmp_path: Path) -> None:
     rules = [Rule(s.collective, s.ranks, s) for s in mixture(2)]
     plan = CollectivePlan(rules).write(tmp_path / "plan.tutti")
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(tmp_path / "report")}

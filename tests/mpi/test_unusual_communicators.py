@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def run(bench: Bench, case: str, ranks: int, folder: Path) -> tuple[Finished, dict[str, Any]]:
-    """Runs the program with a plan for 2 and 4 ranks; what the library reports."""
+    """Runs the program with a plan for 2 and 4 ranks; returns the library's report."""
     rules = [Rule("all_reduce", n, schedule("recursive_doubling", ranks=n)) for n in (2, 4)]
     env = {"TUTTI_MPI_PLAN": str(CollectivePlan(rules).write(folder / "plan")),
            "TUTTI_MPI_REPORT": str(folder / "report")}  # fmt: skip
@@ -30,12 +30,12 @@ def run(bench: Bench, case: str, ranks: int, folder: Path) -> tuple[Finished, di
 
 
 def passed(report: dict[str, Any]) -> dict[tuple[str, str], int]:
-    """Calls that went to the MPI library underneath, by function and reason."""
+    """Calls passed to the underlying MPI library, by function and reason."""
     return {(row["call"], row["reason"]): row["calls"] for row in report["passed"]}
 
 
 @pytest.mark.parametrize("case", ["spawned", "spawned-inherited"])
-def test_processes_of_another_job_are_left_alone(bench: Bench, case: str, tmp_path: Path) -> None:
+def test_communicators_with_other_jobs_use_the_mpi(bench: Bench, case: str, tmp_path: Path) -> None:
     """Spawned processes may have another plan or no library: no rank waits for them."""
     _, report = run(bench, case, 2, tmp_path)
     reason = "processes that have not agreed on the plan, because they were spawned or connected"

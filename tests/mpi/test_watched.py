@@ -1,4 +1,4 @@
-"""By the MPI library's counters, libtutti_mpi sends exactly the messages of the schedule.
+"""The MPI's counters agree: the library sends exactly the messages of the schedule.
 
 The library's counts could have the same error as its messages. Open MPI's monitoring component and
 libfabric's trace under MPICH are independent of it.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tutti.schedule import Schedule
 
 ONCE, THRICE = 1, 3
-"""Subtracted: the cost of the first call in addition to its messages, a new communicator."""
+"""Messages of the first call that create a communicator; they are subtracted."""
 
 
 def seen(bench: Bench, plan: Path, call: watch.Call) -> watch.Traffic:
@@ -37,7 +37,7 @@ def seen(bench: Bench, plan: Path, call: watch.Call) -> watch.Traffic:
 
 
 def required(planned: Schedule, elements: int, unit: int) -> watch.Traffic:
-    """What the schedule's own ops say of two calls."""
+    """Messages and bytes of two calls, by the ops of the schedule."""
     found = watch.Traffic()
     for source, row in enumerate(oracle.counts(planned, elements, unit)):
         for destination, (messages, size) in enumerate(row):
@@ -61,7 +61,7 @@ def required(planned: Schedule, elements: int, unit: int) -> watch.Traffic:
         ("dissemination", "barrier", 6),
     ],
 )
-def test_the_mpi_counts_the_messages_of_the_schedule(
+def test_mpi_counters_match_the_schedule(
     bench: Bench, name: str, collective: str, ranks: int, tmp_path: Path
 ) -> None:
     planned = schedule(name, collective=collective, ranks=ranks)

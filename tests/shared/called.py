@@ -1,4 +1,4 @@
-"""The command line, called in this process: to start a program each time takes half a second."""
+"""Calls the command line in this process; starting a program would take half a second."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def call(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Calls `tutti` with these arguments in a folder; what no verb handles is raised.
+    """Calls `tutti` with these arguments in a folder; unhandled exceptions are raised.
 
     Programs that are killed, wait for a terminal or are timed are started as such instead.
     """
     words = [str(word) for word in arguments]
-    # As a new program has them, 80 columns wide.
+    # The state of a new process, 80 columns wide.
     console._consoles.cache_clear()
     with contextlib.chdir(cwd), patch.object(sys, "argv", ["tutti", *words]):
         done = CliRunner(env={"COLUMNS": "80"}).invoke(app, words, prog_name="tutti")

@@ -57,8 +57,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("make", "shape", "integers"), CASES)
-def test_weights_and_operations_are_those_that_torch_counts(make, shape, integers) -> None:
-    """The counter of torch watches the model run; the layers come from its graph."""
+def test_weights_and_operations_match_torch(make, shape, integers) -> None:
+    """The counter of torch observes the model; the layers come from its graph."""
     module = make().eval()
     model = from_torch(make(), [shape], name="m", integers=integers)
     assert model.parameters == sum(parameter.numel() for parameter in module.parameters())
@@ -69,7 +69,7 @@ def test_weights_and_operations_are_those_that_torch_counts(make, shape, integer
     assert 2 * model.macs * shape[0] == counter.get_total_flops()
 
 
-def test_layers_have_their_places_in_the_model() -> None:
+def test_layers_have_their_paths_in_the_model() -> None:
     model = from_torch(Pixels(), [(4, 3, 16, 16)], name="pixels")
     assert [layer.name for layer in model.layers] == ["first", "depthwise", "norm", "last"]
     assert [layer.first for layer in model.layers] == [True, False, False, False]
@@ -96,7 +96,7 @@ def test_a_model_is_written_and_read_back(tmp_path: Path) -> None:
     assert read_model(write_model(tmp_path / "m.json", model)) == model
 
 
-def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
+def test_modules_that_torch_cannot_export_are_refused(tmp_path: Path) -> None:
     class Branches(nn.Module):
         def forward(self, x):
             return x if x.sum() > 0 else -x

@@ -1,4 +1,4 @@
-"""ACE's paper: what follows from its parameters by hand, and what its exhibits say."""
+"""The ACE paper: values derived by hand from its parameters, and its exhibits."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_peaks_are_those_derived_from_the_topology(size: str, sent: float, peak:
 
 
 def test_the_baseline_needs_three_and_a_half_times_the_memory() -> None:
-    """1.5 reads a byte sent, against one for every 2.25: 3.375, and what pipelines lose."""
+    """1.5 reads per byte sent, against one per 2.25 bytes: 3.375, and pipeline losses."""
     found = {
-        kind: endpoints._needed(curve, 0.9 * 275.8)
+        kind: endpoints._required_memory(curve, 0.9 * 275.8)
         for kind, curve in endpoints._swept("4x4x4").items()
     }
     baseline, ample = found["baseline"], found["ace_ample"]
@@ -50,8 +50,8 @@ def test_the_baseline_needs_three_and_a_half_times_the_memory() -> None:
     assert baseline / ample == pytest.approx(3.5, rel=0.05)
 
 
-def test_a_scratchpad_of_4_mib_and_16_machines_are_the_knee() -> None:
-    """Little's law: 2.03 chunks a microsecond stay 2.64 us in each slow phase."""
+def test_knee_is_at_4_mib_and_16_fsms() -> None:
+    """Little's law: 2.03 chunks per microsecond stay 2.64 us in each slow phase."""
 
     def rate(sram: str, fsms: int) -> float:
         return system.alone(system.ace(sram=Size.parse(sram), fsms=fsms), "4x4x4").rate
@@ -63,7 +63,7 @@ def test_a_scratchpad_of_4_mib_and_16_machines_are_the_knee() -> None:
     assert rate("4 MiB", 24) < 1.1 * chosen
 
 
-def test_what_bounds_a_collective_is_named() -> None:
+def test_bounding_resource_is_named() -> None:
     rings = system.rings("4x4x4")
     alone = Alone(size=Size.parse("8 MiB"), rings=rings, efficiency=system.EFFICIENCY)
     run = alone.run(configurations()["comp_opt"])
@@ -75,8 +75,8 @@ def test_what_bounds_a_collective_is_named() -> None:
     assert limit.time.ps == round(1.5 * 2.25 * (8 << 20) / 128e9 * 1e12)
 
 
-def test_machines_go_to_the_phase_that_also_exchanges() -> None:
-    """The machines of the last phase carry all-to-alls too: it gets more where there are any."""
+def test_fsms_go_to_the_phase_with_all_to_alls() -> None:
+    """FSMs of the last phase also handle all-to-alls; with all-to-alls it gets more."""
     from tutti.endpoint import torus
 
     fabric = torus(system.rings("4x4x4"), 0.94)
@@ -89,7 +89,7 @@ def test_machines_go_to_the_phase_that_also_exchanges() -> None:
 
 
 def test_no_endpoint_beats_computing_alone() -> None:
-    """The best baseline over computing alone is the ceiling of a speedup; ACE is below it."""
+    """Best baseline over computing alone is the upper bound of the speedup; ACE is below it."""
     known = configurations()
     small = {
         ("resnet50", "4x2x2", name): Step(
@@ -107,7 +107,7 @@ def test_no_endpoint_beats_computing_alone() -> None:
     assert forward < backward <= 100
 
 
-def test_an_exhibit_says_how_sure_each_value_is(tmp_path: Path) -> None:
+def test_exhibit_states_the_confidence_of_each_value(tmp_path: Path) -> None:
     paper = find_paper("ace")
     assert sorted(paper.figures) == [5, 6, 9, 10, 11, 12]
     table = paper.tables[4].make(tmp_path)

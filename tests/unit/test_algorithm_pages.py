@@ -210,7 +210,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("hierarchical_leader", "all_reduce"): lambda n: full_payload(2 * (n - 1), n),
 }
 
-# The same on grids, which few rank counts fit.
+# The same on grids, which few rank counts support.
 ON_GRIDS: dict[tuple[str, str, int], tuple[int, int]] = {
     ("ring:4x4", "all_reduce", 16): (2 * 16 * 15, 2 * 16 * 15),
     ("ring:3x4,bidirectional", "all_gather", 12): (2 * 12 * 11, 12 * 11),

@@ -1,4 +1,4 @@
-"""One collective with an endpoint: against the schedule that it is, and against what bounds it."""
+"""One collective with an endpoint model: compared with its schedule and its bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def alone(nodes: tuple[int, ...], size: str, collective: str = "all_reduce") -> 
 
 
 @pytest.mark.parametrize("nodes", [(4, 4, 4), (2, 3), (2, 2, 5)])
-def test_the_schedule_takes_as_long_where_each_step_is_one_packet(nodes: tuple[int, ...]) -> None:
+def test_schedule_takes_as_long_if_each_step_is_one_packet(nodes: tuple[int, ...]) -> None:
     """Each step: a packet on the link, the latency of the link, and the ideal endpoint's cycle."""
     size = 4 * 240
     run = alone(nodes, f"{size} B").run(configurations()["ideal"])
@@ -40,7 +40,7 @@ def test_a_collective_without_a_plan_is_refused() -> None:
         alone((4,), "1 KiB", "gather").run(configurations()["ideal"])
 
 
-def test_stalls_are_told_by_cause() -> None:
+def test_stalls_are_reported_by_cause() -> None:
     run = alone((4, 4), "4 MiB").run(configurations()["ace"])
     assert run.stalls["entry"] > Time.parse("0 ps")
     assert run.limit.time <= run.time

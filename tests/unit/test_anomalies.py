@@ -1,4 +1,4 @@
-"""Scheduling anomalies: runs that become faster when something in their way becomes slower.
+"""Scheduling anomalies: runs that become faster when a component becomes slower.
 
 `docs/models/README.md` explains each; `python benchmarks/anomalies.py` searches for more.
 """
@@ -33,7 +33,7 @@ def test_a_faster_link_fills_a_vc_before_its_credits_are_back() -> None:
 @pytest.mark.parametrize(
     "router", [Router(busy_when_full=True), Router(prioritize_empty=True), Router(vcs=1)]
 )
-def test_where_vcs_are_given_by_their_credits_a_faster_link_is_faster(router: Router) -> None:
+def test_faster_link_is_faster_with_vc_allocation_by_credits(router: Router) -> None:
     times = [alone(per_byte, router) for per_byte in RATES]
     assert times == sorted(times)
 
@@ -46,7 +46,7 @@ def gathered(per_byte: int) -> tutti.Run:
     return tutti.simulate(schedule, machine, size="64 B")
 
 
-def test_flits_that_come_later_are_overtaken_by_those_that_finish_last() -> None:
+def test_delayed_flits_can_finish_earlier() -> None:
     fast, slow = gathered(40), gathered(80)
     assert (fast.completion_time, slow.completion_time) == (25_000, 23_000)
 
@@ -70,6 +70,6 @@ def pressed(per_byte: int, buffer: str) -> int:
     return tutti.simulate(schedule, machine, size="64 KiB").completion_time
 
 
-def test_ports_that_hand_over_slower_jam_fewer_buffers() -> None:
+def test_slower_ejection_ports_block_fewer_buffers() -> None:
     assert (pressed(100, "8 KiB"), pressed(200, "8 KiB")) == (606_846_000, 481_502_000)
     assert (pressed(100, "64 KiB"), pressed(200, "64 KiB")) == (463_302_000, 463_302_000)

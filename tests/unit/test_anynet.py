@@ -102,7 +102,7 @@ def test_spaces_and_ends_of_lines_do_not_matter() -> None:
         (f"router 0 node {'9' * 5000}", "expected: the number of a node"),
     ],
 )
-def test_what_means_nothing_is_pointed_at(text: str, message: str) -> None:
+def test_error_points_at_an_invalid_word(text: str, message: str) -> None:
     with pytest.raises(TopologyError) as caught:
         built(text)
     assert message in caught.value.problem
@@ -123,7 +123,7 @@ def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     assert f"{binary}: not text: byte 0xff at line 2" in refused(binary).problem
 
 
-def test_a_latency_that_does_not_fit_is_pointed_at() -> None:
+def test_error_points_at_a_latency_out_of_range() -> None:
     parsed = anynet.parse("router 0 node 0\nrouter 0 node 1 99", source="net")
     with pytest.raises(TopologyError, match="net:2: 99 cycles"):
         anynet.core_of(parsed, name="net", cycle=Time(ps=2**60), rate=RATE)
@@ -134,7 +134,7 @@ WORDS = st.sampled_from(["router", "node", "0", "1", "2", "3", "17", "x", "\n", 
 
 @given(st.lists(WORDS, max_size=25).map(" ".join) | st.text(max_size=60))
 @settings(deadline=None, max_examples=300)
-def test_any_text_is_a_topology_or_a_mistake(text: str) -> None:
+def test_any_text_is_a_topology_or_an_error(text: str) -> None:
     refusal = ""
     try:
         topology = built(text)
@@ -145,8 +145,8 @@ def test_any_text_is_a_topology_or_a_mistake(text: str) -> None:
 
 @given(st.data())
 @settings(deadline=None)
-def test_what_is_written_is_what_is_read(data: st.DataObject) -> None:
-    """Against a twin that writes the file from the links, every direction with its latency."""
+def test_written_files_are_read_back(data: st.DataObject) -> None:
+    """Compares with a reference that writes every link in both directions with its latency."""
     routers = data.draw(st.integers(1, 5))
     latency = st.integers(1, 9)
     ends = [(a, b) for a in range(routers) for b in range(routers) if a < b]

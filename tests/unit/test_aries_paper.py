@@ -1,4 +1,4 @@
-"""The exhibits of ARIES: what must hold exactly, and what every network must obey."""
+"""The exhibits of ARIES: exact values, and bounds of every network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tutti.papers.aries import throughput
 from tutti.papers.aries.applications import BATCHES
 from tutti.papers.aries.iterations import interpolated, speedups
 from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, SPEEDUPS
-from tutti.papers.aries.system import ALGORITHMS, Readings, fastest, variants
+from tutti.papers.aries.system import ALGORITHMS, Assumptions, fastest, variants
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ def test_table_1_is_exact(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("side", "steps"), [(4, 15), (8, 63)])
 def test_a_ring_on_a_mesh_takes_its_closed_form(side: int, steps: int) -> None:
     """Each step: 12 ns, and its chunk's bytes on a link."""
-    (way,) = variants("mesh", "ring", side)
+    (variant,) = variants("mesh", "ring", side)
     for size in ("16 KiB", "2 MiB"):
         payload = Size.parse(size)
         expected = 2 * steps * (12e-9 + payload.bytes / side**2 * BETA)
-        assert way.run(payload).completion_ps / 1e12 == pytest.approx(expected, rel=0.002)
+        assert variant.run(payload).completion_ps / 1e12 == pytest.approx(expected, rel=0.002)
 
 
-def test_no_network_of_four_ports_beats_its_ports() -> None:
+def test_four_ports_bound_every_network() -> None:
     """(N - 1) / N of the payload into each chiplet, twice, over four links of 68 GB/s."""
     payload = Size.parse("64 MiB")
     cases = [(network, algorithm, 4) for network, algorithm in product(EVERY, ALGORITHMS)]
@@ -60,41 +60,46 @@ def test_no_network_of_four_ports_beats_its_ports() -> None:
         assert run.completion_ps / 1e12 >= least * 0.999, case
 
 
-def test_one_hop_a_step_is_what_the_ring_takes_with_twice_the_links() -> None:
-    ways = {way.name: way for way in variants("aries", "ring", 4, Readings(both_ways=True))}
+def test_ring_with_twice_the_links_takes_one_hop_per_step() -> None:
+    by_name = {
+        variant.name: variant
+        for variant in variants("aries", "ring", 4, Assumptions(bidirectional=True))
+    }
     ring = variants("mesh", "ring", 4)[0]
     for (side, name), expected in throughput.ALPHA_BETA.items():
         for ratio, size in expected:
             if side == 4 and size >= 16384:
                 payload = Size(bytes=size)
-                faster = ring.run(payload).completion_ps / ways[name].run(payload).completion_ps
+                faster = ring.run(payload).completion_ps / by_name[name].run(payload).completion_ps
                 assert faster == pytest.approx(ratio, rel=0.02), (name, size)
 
 
-def test_iterations_obey_what_bounds_them() -> None:
-    found = interpolated(Readings(), BATCHES[0], ("mesh", "aries"), ("ring",))
+def test_iterations_obey_their_bounds() -> None:
+    found = interpolated(Assumptions(), BATCHES[0], ("mesh", "aries"), ("ring",))
     for step in found.values():
         overlapped = step.overlapped
         assert overlapped.iteration >= overlapped.compute
         assert overlapped.iteration >= overlapped.communication
-    for whole, communication in speedups(found).values():
-        assert 1 <= whole <= communication
+    for total, communication in speedups(found).values():
+        assert 1 <= total <= communication
 
 
-def test_what_is_published_is_complete() -> None:
+def test_published_values_are_complete() -> None:
     assert len(SPEEDUPS) * len(NETWORKS) == 24
     assert sum(map(len, ENERGY_SAVED.values())) == 8
 
 
-def test_readings_change_what_they_name() -> None:
-    """More bypass wires, fewer chunks, another hop: each changes the time of what it touches."""
+def test_each_reading_changes_its_times() -> None:
+    """Another hop latency, fewer chunks, more accumulators: each changes the times it affects."""
     size = Size.parse("64 KiB")
 
-    def took(algorithm: str, readings: Readings) -> int:
+    def took(algorithm: str, assumptions: Assumptions) -> int:
         case = ("aries", algorithm, 4)
-        return fastest([case], [size], readings)[case, size].completion_ps
+        return fastest([case], [size], assumptions)[case, size].completion_ps
 
-    assert took("ring", Readings(hop="10 ns")) < took("ring", Readings())
-    assert took("double_binary_tree", Readings(chunks=1)) > took("double_binary_tree", Readings())
-    counts = [took("multi_tree", Readings(accumulators=count)) for count in (1, 2, 4)]
+    assert took("ring", Assumptions(hop="10 ns")) < took("ring", Assumptions())
+    assert took("double_binary_tree", Assumptions(chunks=1)) > took(
+        "double_binary_tree", Assumptions()
+    )
+    counts = [took("multi_tree", Assumptions(accumulators=count)) for count in (1, 2, 4)]
     assert all(more >= fewer for more, fewer in pairwise(counts))

@@ -1,4 +1,4 @@
-"""ASTRA-sim's own files: what they mean here, and what is refused."""
+"""Files of ASTRA-sim: their meaning, and errors."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_an_all_reduce_takes_its_closed_form(block: str, hops: int, *, aware: bo
     assert time(network, system, 0, 1 << 20, aware=aware) == expected
 
 
-def test_a_hierarchy_goes_inwards_and_back() -> None:
+def test_hierarchy_reduces_inwards_and_gathers_outwards() -> None:
     """Reduce-scatter on each dimension but the last, all-reduce there, all-gather back."""
     dimensions = (one("Ring", 4, 200, 100), one("FullyConnected", 2, 100), one("Switch", 8))
     network = AstraSimNetwork(dimensions=dimensions)
@@ -108,16 +108,16 @@ def test_a_hierarchy_goes_inwards_and_back() -> None:
     assert found == total
 
 
-def test_chunks_follow_one_another_through_a_hierarchy() -> None:
+def test_chunks_are_pipelined_through_a_hierarchy() -> None:
     """While one chunk is on the second dimension the next is on the first."""
     network = AstraSimNetwork(dimensions=(one("Ring", 4), one("Ring", 4)))
-    whole = time(network, System(splits=1), 0, 64 << 20, aware=True)
+    uncut = time(network, System(splits=1), 0, 64 << 20, aware=True)
     cut = time(network, System(splits=8), 0, 64 << 20, aware=True)
-    assert 0.5 * whole < cut < 0.9 * whole
+    assert 0.5 * uncut < cut < 0.9 * uncut
 
 
 def test_a_reduce_scatter_and_an_all_gather_are_an_all_reduce() -> None:
-    """The size of an all-gather is that of a part, as it is there."""
+    """The size of an all-gather is that of a part, like in ASTRA-sim."""
     network, system = AstraSimNetwork(dimensions=(one("Ring", 8),)), System(memory=1600)
     parts = [
         time(network, system, kind, size, aware=True) for kind, size in ((7, 1 << 20), (2, 1 << 17))
@@ -144,7 +144,7 @@ def test_congestion_makes_chunks_wait() -> None:
         ("[ 4,", "[ 4", ("not YAML",)),
     ],
 )
-def test_networks_that_are_none_are_refused(
+def test_invalid_networks_are_refused(
     tmp_path: Path, old: str, new: str, words: tuple[str, ...]
 ) -> None:
     path = tmp_path / "n.yml"
@@ -177,7 +177,7 @@ def test_networks_that_are_none_are_refused(
         ({"local-mem-bw": float("inf")}, ("local-mem-bw", "not finite")),
     ],
 )
-def test_systems_that_are_none_are_refused(
+def test_invalid_systems_are_refused(
     tmp_path: Path, change: dict[str, Any], words: tuple[str, ...]
 ) -> None:
     path = tmp_path / "s.json"
@@ -190,7 +190,7 @@ def test_systems_that_are_none_are_refused(
 
 @pytest.mark.parametrize("workload", ["text", "trace"])
 def test_all_to_alls_are_refused(workload: str, tmp_path: Path) -> None:
-    """ASTRA-sim's ring takes 2.2 to 8 times as long: parts pass through the NPUs between."""
+    """ASTRA-sim's ring takes 2.2 to 8 times as long: parts pass through intermediate NPUs."""
     path = tmp_path / "w.txt"
     path.write_text(TEXT, encoding="utf-8")
     if workload == "trace":
@@ -207,7 +207,7 @@ def test_all_to_alls_are_refused(workload: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": [1e999]}', '{"a": "x"}', "[]", "{", '{"a": [-1]}'])
-def test_groups_that_are_none_are_refused(text: str, tmp_path: Path) -> None:
+def test_invalid_groups_are_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "g.json").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"g\.json"):
         astrasim.load_groups(tmp_path / "g.json")
@@ -273,7 +273,7 @@ def test_a_dlrm_exchanges_its_embeddings(tmp_path: Path) -> None:
         ("HYBRID_DATA_MODEL", "HYBRID_DLRM", ("line 1", "last bottom layer")),
     ],
 )
-def test_texts_that_are_none_are_refused(
+def test_invalid_text_workloads_are_refused(
     tmp_path: Path, old: str, new: str, words: tuple[str, ...]
 ) -> None:
     path = tmp_path / "w.txt"
@@ -291,12 +291,12 @@ def test_the_command_runs_its_files(tmp_path: Path) -> None:
     for npu in range(2):
         chakra.write(tmp_path / f"t.{npu}.et", collective(0, 1 << 30))
     files = ["--network", str(tmp_path / "n.yml"), "--system", str(tmp_path / "s.json")]
-    asked = ["train", "from-astrasim", str(tmp_path / "t"), *files]
+    arguments = ["train", "from-astrasim", str(tmp_path / "t"), *files]
     runner = CliRunner()
-    asked += ["--out", str(tmp_path / "o")]
+    arguments += ["--out", str(tmp_path / "o")]
     times = []
     for more in ([], ["--no-congestion"]):
-        result = runner.invoke(app, [*asked, *more])
+        result = runner.invoke(app, [*arguments, *more])
         assert result.exit_code == 0, result.output
         assert "2 NPUs: Switch 2" in result.stdout
         assert "ignored keys, which do not affect time: boost-mode" in result.stderr
@@ -304,6 +304,6 @@ def test_the_command_runs_its_files(tmp_path: Path) -> None:
         times.append(float(result.stdout.split("\n")[1].split(" ns")[0].replace(",", "")))
     assert times[0] > times[1]
     (tmp_path / "t.0.et").unlink()
-    result = runner.invoke(app, asked)
+    result = runner.invoke(app, arguments)
     assert result.exit_code == 2
     assert "missing file of rank 0" in result.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,16 @@ def test_each_case_is_a_line(width: int) -> None:
     ):
         assert words in line
     assert all(len(line) <= width for line in (title, head, *lines))
+
+
+def test_shortened_names_differ() -> None:
+    sources = [path.read_text("utf-8") for path in (ROOT / "crates").glob("*/benches/*.rs")]
+    names = [name for text in sources for name in re.findall(r'name: "([^"]+)"', text)]
+    run = benchmarks()
+    table = run.rows_of("spine", "\n".join(f"{name}\taim\t0\t1\t1\t1" for name in names))
+    shown = {run.shortened(name, 42) for name in table["case"]}
+    assert len(shown) == len(names)
+    assert max(map(len, shown)) == 42
 
 
 def test_every_compiled_benchmark_is_in_the_table() -> None:

@@ -1,4 +1,4 @@
-"""Configuration files of BookSim: grammar, defaults, and what is said about mistakes."""
+"""Configuration files of BookSim: grammar, defaults and errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_file_is_read_with_the_defaults_for_the_rest(tmp_path: Path) -> None:
 
 
 def test_defaults_are_those_of_booksim() -> None:
-    """Of booksim_config.cpp; all of the keys, and the values that decide most."""
+    """All keys of booksim_config.cpp, and the most important values."""
     config = parse("")
     assert len(booksim.KEYS) == 131
     expected: dict[str, Any] = {
@@ -85,13 +85,13 @@ def test_lists_have_a_value_for_each_class() -> None:
     assert (config.watch_flits, config.private_buf_size) == ((3, 4), (8, -1))
 
 
-def test_what_is_assigned_again_replaces_what_was() -> None:
+def test_later_assignment_replaces_an_earlier_one() -> None:
     config = parse("k = 4; k = 6; packet_size = {1,2}; packet_size = 5;")
     assert (config.k, config.packet_size) == (6, 5)
 
 
-def test_names_are_cut_as_booksim_cuts_them() -> None:
-    """The longest match counts: a name may begin with a minus sign or a slash, or hold a plus."""
+def test_names_are_tokenised_like_in_booksim() -> None:
+    """The longest match counts: a name can start with a minus or a slash, and contain a plus."""
     config = parse("tech_file = /opt/-a_b.c+d//e; watch_out = -; stats_out = -1x;")
     assert (config.tech_file, config.watch_out) == ("/opt/-a_b.c+d//e", "-")
     assert config.stats_out == "-1x"
@@ -130,13 +130,13 @@ def test_names_are_cut_as_booksim_cuts_them() -> None:
         ("watch_flits = {99999999999};", "watch_flits: the value has the wrong type"),
     ],
 )
-def test_a_mistake_says_where_what_and_what_was_expected(text: str, problem: str) -> None:
+def test_mistake_states_line_problem_and_expectation(text: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(text, source="text")
     assert problem in caught.value.problem
 
 
-def test_hints_name_what_people_try() -> None:
+def test_hints_cover_common_mistakes() -> None:
     for text, hint in [
         ('traffic = "uniform";', "write values without quotes"),
         ("packet_size = {1, 2};", "a list has no spaces"),
@@ -148,7 +148,7 @@ def test_hints_name_what_people_try() -> None:
         assert hint in caught.value.hint
 
 
-def test_values_for_classes_that_cannot_be() -> None:
+def test_invalid_values_of_classes_are_refused() -> None:
     with pytest.raises(ConfigError, match="`colour` is not a key"):
         parse("").per_class("colour")
     with pytest.raises(ConfigError, match="0 message classes"):
@@ -159,7 +159,7 @@ def test_values_for_classes_that_cannot_be() -> None:
         parse("traffic = {,};").per_class("traffic")
 
 
-def test_files_that_cannot_be_read_are_said_so(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         booksim.read(tmp_path / "none")
     (tmp_path / "binary").write_bytes(b"k = 4;\n\xff")
@@ -174,7 +174,7 @@ PIECE = st.sampled_from(["=", ";", "//", "\n", " ", "{", "}", ",", "\t"]) | KEY 
 
 @given(st.lists(PIECE, max_size=20).map("".join) | st.text(max_size=80))
 @settings(deadline=None, max_examples=500)
-def test_any_text_is_a_configuration_or_a_mistake(text: str) -> None:
+def test_any_text_is_a_configuration_or_an_error(text: str) -> None:
     refusal = ""
     config = BookSimConfig()
     try:
@@ -188,7 +188,7 @@ def test_any_text_is_a_configuration_or_a_mistake(text: str) -> None:
 
 @given(st.lists(st.tuples(KEY, VALUE), max_size=8))
 @settings(deadline=None)
-def test_any_assignments_are_a_configuration_or_a_mistake(pairs: list[tuple[str, str]]) -> None:
+def test_any_assignments_are_a_configuration_or_an_error(pairs: list[tuple[str, str]]) -> None:
     text = "".join(f"{key} = {value};\n" for key, value in pairs)
     refusal = ""
     config = BookSimConfig()

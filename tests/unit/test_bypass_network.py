@@ -1,4 +1,4 @@
-"""Meshes with bypass wires and their configurations: what is live, what is refused, and how."""
+"""Meshes with bypass wires and their configurations: live links, drawings and errors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_idle_ports_are_filled() -> None:
         ("bypass:8x8:mesh", "other_mesh", "a configuration of 8x8"),
     ],
 )
-def test_what_cannot_be_is_refused(links: str, kind: str, problem: str) -> None:
+def test_invalid_configurations_are_refused(links: str, kind: str, problem: str) -> None:
     with pytest.raises(BypassError) as refused:
         BypassMesh().configure(links)
     assert refused.value.kind == kind
@@ -76,7 +76,7 @@ def test_what_cannot_be_is_refused(links: str, kind: str, problem: str) -> None:
     assert refused.value.hint
 
 
-def test_a_mistake_is_pointed_at() -> None:
+def test_error_points_at_the_mistake() -> None:
     with pytest.raises(BypassError) as refused:
         BypassMesh().configure("mesh,0=>3,1=>2")
     lines = str(refused.value).splitlines()
@@ -110,7 +110,7 @@ def test_explicit_paths_are_used() -> None:
     assert routes.pair(2, 1).hops == 3
     assert [link.target for link in routes.path(0, 5)] == ["npu4", "npu5"]
     assert routes.pair(1, 2).hops == 1
-    # Two links side by side have their rates together.
+    # The rates of two parallel links add up.
     assert str(routes.pair(0, 1).bottleneck) == "136 GB/s"
     assert routes.fingerprint != network.routes(topology).fingerprint
     for paths, problem in [
@@ -140,10 +140,10 @@ def test_ranks_without_a_path_are_rejected_before_anything_runs() -> None:
             SimulationError, match="no path of live links connects rank 2 to rank 3"
         ) as refused:
             tutti.simulate(ring, platform, size="64 KiB")
-        assert refused.value.kind == "no_way"
+        assert refused.value.kind == "no_path"
 
 
-def test_a_drawing_shows_all_of_it(tmp_path: Path) -> None:
+def test_drawing_shows_all_wires_and_links(tmp_path: Path) -> None:
     network = (
         BypassMesh(wires=2).configure("0-1,0=>3,1=>13,9=>11,9=>10@1,14=>6/east/north").filled()
     )
@@ -180,7 +180,7 @@ def test_a_schedule_runs_over_its_paths(meets: str) -> None:
     assert run.links["bytes"].sum() >= 16 * 2 * 3 * (1 << 14) * 5 // 4
 
 
-def test_traffic_refuses_what_only_schedules_can_use() -> None:
+def test_networks_for_schedules_are_refused_for_traffic() -> None:
     network = BypassMesh().configure("mesh").topology(rate="16 GB/s", latency="1 ns")
     wide = tutti.noc.Network(
         topology=network, routing="shortest_path", router=tutti.noc.Router(injection=2)

@@ -1,4 +1,4 @@
-"""Chakra traces: bytes by hand, what was read written as it was, and what is refused."""
+"""Chakra traces: bytes by hand, round trips and errors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _NODES = st.builds(
 
 
 @given(nodes=st.lists(_NODES, max_size=4).map(tuple))
-def test_what_is_written_is_read(
+def test_written_traces_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, nodes: tuple[Node, ...]
 ) -> None:
     trace = ChakraTrace(
@@ -106,7 +106,7 @@ def test_numbers_may_be_of_any_numeric_type(kind: str) -> None:
         ({"comm_type": ("int64_list", (0,))}, "`comm_type` is a int64_list"),
     ],
 )
-def test_what_says_no_collective_is_refused(
+def test_nodes_without_a_collective_are_refused(
     attributes: dict[str, tuple[str, object]], problem: str
 ) -> None:
     node = collective(**{name: Attribute(*value) for name, value in attributes.items()})
@@ -119,7 +119,7 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "x.0.et"
     for length in range(1, len(SAMPLE)):
         if length == 8:
-            continue  # the whole metadata
+            continue  # the complete metadata
         file.write_bytes(SAMPLE[:length])
         with pytest.raises(TraceError, match="truncated"):
             read(file)
@@ -130,7 +130,7 @@ def nodes(*waits: tuple[int, ...]) -> ChakraTrace:
     return ChakraTrace(nodes=made, source="f.et")
 
 
-def test_nodes_come_after_those_they_wait_for() -> None:
+def test_nodes_follow_their_dependencies() -> None:
     assert [node.id for node in nodes((2,), (), (1,), ()).ordered()] == [1, 3, 2, 0]
     with pytest.raises(TraceError, match=r"f\.et: dependencies form a cycle"):
         nodes((1,), (0,)).ordered()
@@ -141,7 +141,7 @@ def test_nodes_come_after_those_they_wait_for() -> None:
         twice.ordered()
 
 
-def test_all_ranks_must_be_there(tmp_path: Path) -> None:
+def test_missing_ranks_are_refused(tmp_path: Path) -> None:
     for rank in (0, 1, 3):
         write(tmp_path / f"job.{rank}.et", nodes(()))
     with pytest.raises(TraceError, match="missing file of rank 2"):

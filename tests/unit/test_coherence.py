@@ -26,11 +26,11 @@ def test_results_of_a_run_are_consistent(protocol: coherence.Protocol) -> None:
     assert run.misses_of_all == sum(one.latency.count for one in run.misses)
     for one in run.misses:
         assert sum(one.parts.values()) == pytest.approx(one.latency.mean)
-    shares = [run.share_of(cast) for cast in ("unicast", "broadcast", "answers")]
+    shares = [run.share_of(cast) for cast in ("unicast", "broadcast", "responses")]
     assert sum(shares) == pytest.approx(1)
     assert run.broadcasts.count > 0
     assert (run.reductions.count > 0) == (protocol == "ht")
-    assert run.answers_per_flow == (1 if protocol == "ht" else 0)
+    assert run.responses_per_flow == (1 if protocol == "ht" else 0)
     assert run.counts["link_hops"] > 0
     assert run.chip["protocol"] == protocol
 
@@ -53,7 +53,7 @@ def test_results_do_not_depend_on_threads_and_the_checker() -> None:
         assert one.counts == checked.counts
 
 
-def test_frames_have_a_row_per_run_miss_and_flow() -> None:
+def test_frames_have_one_row_per_run_miss_and_flow() -> None:
     cases = [
         Case(kernel="ocean_like", protocol=protocol, mesh=small(), scale="tiny")
         for protocol in ("ht", "tc")
@@ -61,16 +61,16 @@ def test_frames_have_a_row_per_run_miss_and_flow() -> None:
     runs = coherence.run_all(cases)
     frame = coherence.frame(runs)
     assert frame["cycles"].to_list() == [run.cycles for run in runs]
-    assert frame["answers_per_flow"].to_list() == [1.0, None]
+    assert frame["responses_per_flow"].to_list() == [1.0, None]
     misses = coherence.miss_frame(runs)
     assert misses.height == 6
     assert misses["count"].sum() == sum(run.misses_of_all for run in runs)
     flows = coherence.flow_frame(runs)
-    assert set(flows["cast"]) == {"unicast", "broadcast", "answers"}
+    assert set(flows["cast"]) == {"unicast", "broadcast", "responses"}
     assert coherence.frame([]).is_empty()
 
 
-def test_settings_of_the_chip_matter() -> None:
+def test_chip_settings_change_the_cycles() -> None:
     def cycles(**settings: int) -> int:
         chip = Chip(**settings)  # type: ignore[arg-type]
         return coherence.run(kernel="radix_like", mesh=small(), scale="tiny", chip=chip).cycles

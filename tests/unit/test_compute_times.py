@@ -1,4 +1,4 @@
-"""How long passes take: systolic arrays, measured times, and the tables they are read from."""
+"""Times of passes: systolic arrays, measured times and their tables."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_each_pass_of_a_layer_is_a_product() -> None:
     assert ARRAY.time(first, "input_gradient", 3, 2, LEFT) == 0
 
 
-def test_steps_of_a_recurrent_layer_follow_one_another() -> None:
+def test_steps_of_a_recurrent_layer_are_sequential() -> None:
     layer = lstm("l", 64, 32, tokens=7)
     inputs, states = folds(64, 128, 7 * 2), 7 * folds(32, 128, 2)
     assert ARRAY.time(layer, "forward", 2, 2, LEFT) == 1000 * (inputs + states)
 
 
-def test_an_array_that_is_none_is_refused() -> None:
+def test_invalid_array_is_refused() -> None:
     none = Systolic(rows=0, columns=4, dataflow="weight_stationary", clock=ARRAY.clock)
     with pytest.raises(WorkloadError, match="0 x 4"):
         none.cycles(Gemm(m=1, n=1, k=1))
@@ -67,7 +67,7 @@ ELEMENT = Chiplet().array
 
 
 def on_one_element(layers: tuple[ModelLayer, ...], samples: int = 1) -> tuple[int, ...]:
-    """Cycles of the three passes; the first layer's input gradient, which nobody needs, too."""
+    """Cycles of the three passes, including the unused input gradient of the first layer."""
     layers = tuple(replace(layer, first=False) for layer in layers)
     return tuple(
         sum(ELEMENT.time(layer, which, samples, 4, LEFT) for layer in layers) // 1000
@@ -76,7 +76,7 @@ def on_one_element(layers: tuple[ModelLayer, ...], samples: int = 1) -> tuple[in
 
 
 def split_in_three(layer: ModelLayer) -> ModelLayer:
-    """Queries, keys and values as products of their own, scores and sums left out."""
+    """Queries, keys and values as separate products, without scores and sums."""
     gemms: list[Gemm] = []
     for gemm in layer.gemms:
         third = gemm.n // 3 if gemm.n == 3 * gemm.k else 0
@@ -85,7 +85,7 @@ def split_in_three(layer: ModelLayer) -> ModelLayer:
 
 
 def test_models_on_one_element_of_32_x_32() -> None:
-    """Forward, input gradient, weight gradient: folds x (terms + 62), summed apart from this."""
+    """Forward, input gradient, weight gradient: folds x (terms + 62), summed independently."""
     vgg16 = build("vgg16")
     assert (vgg16.parameters, vgg16.macs) == (138_344_128, 15_470_264_320)
     assert on_one_element(vgg16.layers) == (19_981_472, 24_215_040, 23_505_732)
@@ -98,7 +98,7 @@ def test_models_on_one_element_of_32_x_32() -> None:
 
 
 def test_resnet50_unpadded_on_one_element_of_32_x_32() -> None:
-    """SCALE-Sim's table, a last pixel that a stride leaves over making no output: 3.41 GMAC."""
+    """SCALE-Sim's table; a pixel left over by a stride gives no output: 3.41 GMAC."""
     with TABLE.open(encoding="utf-8", newline="") as file:
         rows = [[int(cell) for cell in row[1:8]] for row in list(csv.reader(file))[1:]]
     layers = tuple(
@@ -171,7 +171,7 @@ def test_timing_needs_samples_and_something_to_compute_with() -> None:
     ],
 )
 def test_astrasims_cycles(name: str, layers: int, cycles: tuple[int, ...], size: int) -> None:
-    """Sums of the columns of its files."""
+    """Sums of the columns of ASTRA-sim's files."""
     found = recorded(name)
     assert len({layer.name for layer in found}) == len(found) == layers
     sums = tuple(sum(getattr(layer, which).ps for layer in found) // 1000 for which in PASSES)
@@ -197,7 +197,7 @@ two,3 us,4 us,5 us
 """
 
 
-def test_measured_times_are_as_they_were(tmp_path: Path) -> None:
+def test_measured_times_are_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "times.csv"
     file.write_text(TIMES, encoding="utf-8")
     measured = read_measured(file)
@@ -218,7 +218,7 @@ def test_measured_times_are_as_they_were(tmp_path: Path) -> None:
         (TIMES + ",1 us,1 us,1 us\n", ("line 4", "no layer name")),
     ],
 )
-def test_tables_of_times_that_are_none_are_refused(
+def test_invalid_tables_of_times_are_refused(
     tmp_path: Path, text: str, words: tuple[str, ...]
 ) -> None:
     file = tmp_path / "times.csv"
@@ -229,7 +229,7 @@ def test_tables_of_times_that_are_none_are_refused(
         assert word in str(refused.value)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     for read in (read_measured, read_topology):
         with pytest.raises(ConfigError, match="there is no such file"):
             read(tmp_path / "none.csv")
@@ -249,7 +249,7 @@ Conv2_DP, 112, 112, 3, 3, 32, 1, 1,
 """
 
 
-def test_a_topology_is_read_as_it_is_counted_there(tmp_path: Path) -> None:
+def test_topology_has_the_counts_of_scalesim(tmp_path: Path) -> None:
     file = tmp_path / "net.csv"
     file.write_text(TOPOLOGY, encoding="utf-8")
     model = read_topology(file)
@@ -286,7 +286,7 @@ def test_products_are_read(tmp_path: Path) -> None:
         (["a, 5, 5, 7, 3, 3, 3, 1,"], ("line 2", "7 x 3", "5 x 5")),
     ],
 )
-def test_topologies_that_are_none_are_refused(
+def test_invalid_topologies_are_refused(
     tmp_path: Path, lines: list[str], words: tuple[str, ...]
 ) -> None:
     file = tmp_path / "net.csv"
@@ -297,7 +297,7 @@ def test_topologies_that_are_none_are_refused(
         assert word in str(refused.value)
 
 
-def test_work_that_no_count_holds_is_refused() -> None:
+def test_work_beyond_64_bits_is_refused() -> None:
     """The core stops counting at 2^64 - 1, which would be a time of 213 days."""
     with pytest.raises(WorkloadError, match="expected at most 9,223,372,036,854,775,807"):
         roofline(Work(flops=2**90, bytes=1), LEFT)

@@ -62,12 +62,12 @@ def test_an_aligned_tick_delays_all_ranks() -> None:
 def test_a_trace_is_played_as_it_was_recorded() -> None:
     trace = tutti.Trace(detours=[("0 ns", "3 us")], cycle="1 s", aligned=True)
     conditions = tutti.Conditions(noise=tutti.Noise(detours=trace))
-    # All ranks are at the same random place of a second: almost surely nothing happens.
+    # All ranks start at the same random time of a second: almost surely without a detour.
     assert pair(conditions).completion_ps == ps("1.5 us")
     assert tutti.Trace(detours=[("1 us", "3 us"), ("2 us", "4 us")]).length.ps == ps("6 us")
 
 
-def test_random_detours_take_more_time_the_more_of_them_there_are() -> None:
+def test_more_random_detours_take_more_time() -> None:
     def mean(interval: str) -> float:
         detours = tutti.Poisson(interval=interval, duration=tutti.Exponential(mean="2 us"))
         conditions = tutti.Conditions(noise=tutti.Noise(detours=detours))
@@ -77,7 +77,7 @@ def test_random_detours_take_more_time_the_more_of_them_there_are() -> None:
     assert ps("1.5 us") < means[0] < means[1] < means[2]
 
 
-def test_arrivals_are_taken_in_turn_by_the_repetitions() -> None:
+def test_repetitions_take_arrivals_in_turn() -> None:
     arrival = tutti.PerRank(times=[["0 ns", "5 us"], ["0 ns", "7 us"]])
     conditions = tutti.Conditions(arrival=arrival)
     assert [pair(conditions, seed).completion_ps for seed in (0, 1, 2)] == [
@@ -94,7 +94,7 @@ def test_arrivals_for_fewer_ranks_are_refused() -> None:
         pair(conditions)
 
 
-def test_traffic_on_links_holds_messages_up() -> None:
+def test_background_traffic_delays_messages() -> None:
     topology = tutti.Topology.build("switch:8", rate="10 GB/s", latency="100 ns")
     machine = MACHINE.model_copy(update={"routes": topology.routes()})
     schedule = tutti.schedule("recursive_doubling", collective="all_reduce", ranks=8)
@@ -120,7 +120,7 @@ def test_traffic_on_links_holds_messages_up() -> None:
         (tutti.Background(load=[0.1, 0.2, 0.3]), "3 loads are given: expected one"),
     ],
 )
-def test_loads_that_do_not_fit_are_refused(background: tutti.Background, fragment: str) -> None:
+def test_loads_out_of_range_are_refused(background: tutti.Background, fragment: str) -> None:
     topology = tutti.Topology.build("switch:2", rate="10 GB/s", latency="100 ns")
     machine = MACHINE.model_copy(update={"routes": topology.routes()})
     schedule = tutti.schedule("recursive_doubling", collective="all_reduce", ranks=2)
@@ -129,7 +129,7 @@ def test_loads_that_do_not_fit_are_refused(background: tutti.Background, fragmen
         tutti.simulate(schedule, machine, size="8 B", conditions=conditions)
 
 
-def test_a_load_needs_links_and_flows_a_network_in_which_messages_meet() -> None:
+def test_load_needs_links_and_flows_need_contention() -> None:
     with pytest.raises(NoiseError, match="the platform has no topology"):
         pair(tutti.Conditions(background=tutti.Background(load=0.1)))
     flow = tutti.Flow(source=0, destination=1, size="4 KiB")
@@ -139,15 +139,15 @@ def test_a_load_needs_links_and_flows_a_network_in_which_messages_meet() -> None
         tutti.Flow(source=1, destination=1, size="4 KiB")
 
 
-def test_ranks_may_wait_for_what_they_sent() -> None:
+def test_ranks_can_wait_for_their_sends() -> None:
     schedule = tutti.schedule("recursive_multiplying:c6m2,a2,a2,e6m2", ranks=7)
 
     def run(*, wait: bool) -> tutti.Run:
         conditions = tutti.Conditions(wait_for_sends=wait)
         return tutti.simulate(schedule, MACHINE, size="8 B", conditions=conditions)
 
-    # Rank 6 takes part at once, its partner after the collapse: without waiting, that one finds
-    # the message of rank 6 there and goes on when it has sent its own. Stages of 1.5 us, sends 0.5.
+    # Rank 6 exchanges at once, its partner after the collapse. Without waiting, the partner finds
+    # the message of rank 6 and continues after its own send. Stages of 1.5 us, sends 0.5.
     assert run(wait=True).completion_ps == ps("6 us")
     assert run(wait=False).completion_ps == ps("6 us")
     assert min(run(wait=True).finish_ps) > min(run(wait=False).finish_ps)
@@ -168,7 +168,7 @@ def test_waiting_for_sends_is_the_same_over_links_without_contention() -> None:
     assert min(free.finish_ps) < min(runs[1].finish_ps)
 
 
-def test_a_changed_copy_is_not_what_it_was() -> None:
+def test_changed_copies_take_effect() -> None:
     quiet = tutti.Conditions()
     assert pair(quiet).completion_ps == ps("1.5 us")
     late = quiet.model_copy(update={"arrival": tutti.PerRank(times=["0 ns", "1 us"])})
@@ -291,7 +291,7 @@ def test_invalid_durations_are_reported_with_their_line(
     assert name in str(caught.value)
 
 
-def test_files_that_are_not_there_or_no_parquet_are_refused(tmp_path: Path) -> None:
+def test_missing_and_invalid_files_are_refused(tmp_path: Path) -> None:
     for name in ("none.csv", "none.parquet"):
         with pytest.raises(ConfigError, match="there is no such file"):
             recordings.durations(tmp_path / name)
@@ -345,7 +345,7 @@ def test_flows_are_read(tmp_path: Path) -> None:
         assert fragment in str(caught.value)
 
 
-def test_conditions_that_were_used_are_what_they_were() -> None:
+def test_used_conditions_stay_equal() -> None:
     used, unused = (
         tutti.Conditions(noise=tutti.Noise(step=tutti.Fixed(time="1 us"))) for _ in range(2)
     )

@@ -30,7 +30,7 @@ TABLES = {
     "Speculation": "Speculation",
     "PacketParameters": "PacketsTable",
 }
-"""The table of a group in files, where it is not called after its class."""
+"""The table of a group in files, if its name differs from the class."""
 
 
 def class_of(group: _core.ParameterGroup) -> type[Parameters]:

@@ -1,4 +1,4 @@
-"""Energy and area from Python: sums, tables, refusals. The laws are tested in the core."""
+"""Energy and area from Python: sums, tables, errors. Tests of the core cover the equations."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_constant_can_be_replaced_with_its_source() -> None:
     assert Technology(router="dsent_45nm", link="dsent_45nm_spaced") == CHIP
 
 
-def test_every_technology_can_be_had_and_is_in_the_reference() -> None:
+def test_every_technology_is_selectable_and_in_the_reference() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "energy.md"
     text = " ".join(page.read_text("utf-8").split())
     entries = technologies()
@@ -156,7 +156,7 @@ def test_every_technology_can_be_had_and_is_in_the_reference() -> None:
         ("too_many", lambda: EventCounts(cycles=2**64 - 1) + EventCounts(cycles=1)),
     ],
 )
-def test_what_cannot_be_is_refused(kind: str, make: object) -> None:
+def test_invalid_values_are_refused(kind: str, make: object) -> None:
     with pytest.raises(EnergyError) as caught:
         make()  # type: ignore[operator]
     assert caught.value.kind == kind
@@ -179,13 +179,13 @@ def test_lengths_and_cycles_carry_units() -> None:
         costs(ROUTER, CHIP, lengths=["5 inches"])
 
 
-def test_networks_and_events_travel_between_processes() -> None:
+def test_networks_and_events_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps((MESH, WINDOW))) == (MESH, WINDOW)
     report = energy(MESH, WINDOW, CHIP)
     assert pickle.loads(pickle.dumps(report)) == report
 
 
-def test_the_module_is_there_without_an_import() -> None:
+def test_module_needs_no_separate_import() -> None:
     assert tutti.energy.technologies() == technologies()
 
 
@@ -213,7 +213,7 @@ PASS = NOTHING | {"crossings": [1, 0, 0, 0, 0], "link_hops": 1}
 
 
 def test_the_energy_of_a_mesh_hop_matches_dsent() -> None:
-    """With a stop 13.8 pJ; without one 7.5 pJ, by the dearer crossbar and the faster wire."""
+    """13.8 pJ with a stop; 7.5 pJ without, by the more expensive crossbar and the faster wire."""
     baseline = mesh_energy(STOP, SmartMesh(design="baseline", vcs=12))
     assert baseline.dynamic.nominal * 1e12 == pytest.approx(13.8, rel=0.01)
     assert baseline.leakage == Interval(0.0, 0.0, 0.0)
@@ -254,14 +254,14 @@ def test_technology_and_hardware_of_a_mesh_can_be_given() -> None:
     assert written[0].nominal > written[1].nominal
 
 
-def test_requests_of_answers_say_which_flow_they_are_of() -> None:
-    """Four bits over a row of 8 mm are 0.91 pJ, and the eleven of an answer 2.5 pJ."""
+def test_response_requests_name_their_flow() -> None:
+    """Four bits over a row of 8 mm are 0.91 pJ, and the eleven of a response 2.5 pJ."""
     plain = mesh_energy(NOTHING | {"request_hops": 8}, SmartMesh(design="smart_1d"))
     assert plain.dynamic.nominal * 1e12 == pytest.approx(0.91, rel=0.01)
     mesh = SmartMesh(design="smart_1d", fan_in="complete")
-    answer = mesh_energy(NOTHING | {"response_request_hops": 8}, mesh)
-    assert answer.dynamic.nominal * 1e12 == pytest.approx(2.5, rel=0.01)
-    assert answer.dynamic_by_component["requests"] == answer.dynamic
+    response = mesh_energy(NOTHING | {"response_request_hops": 8}, mesh)
+    assert response.dynamic.nominal * 1e12 == pytest.approx(2.5, rel=0.01)
+    assert response.dynamic_by_component["requests"] == response.dynamic
 
 
 def test_invalid_mesh_energy_is_rejected() -> None:

@@ -16,7 +16,7 @@ def test_every_refusal_of_the_core_has_an_entry() -> None:
         assert kind in getattr(errors, name).kinds, f"{name} lacks {kind}"
 
 
-def test_an_error_states_problem_place_and_hint() -> None:
+def test_error_states_problem_fields_and_hint() -> None:
     with pytest.raises(errors.UnitError) as caught:
         tutti.Time.parse("5 GB")
     error = caught.value
@@ -28,7 +28,7 @@ def test_an_error_states_problem_place_and_hint() -> None:
         _ = error.nothing
 
 
-def test_errors_travel_between_processes() -> None:
+def test_errors_can_be_pickled() -> None:
     error = errors.UnitError("bad", kind="zero", fields={"text": "0 GB/s"})
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is errors.UnitError

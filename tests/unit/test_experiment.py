@@ -1,4 +1,4 @@
-"""Plans: what is measured, what is left out, and that nothing is left out silently."""
+"""Plans: measured schedules and omitted ones, each reported."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_progress_of_a_plan_matches_its_parts(collective: str, algorithms: str |
     assert proved == list(laid_out.cases)
 
 
-def test_an_algorithm_that_fits_some_rank_counts_is_listed_for_the_others() -> None:
+def test_unsupported_rank_counts_are_listed() -> None:
     laid_out = planned(algorithms=["recursive_multiplying:a4"])
     assert [case.schedule.ranks for case in laid_out.cases] == [4]
     assert [(one.notation, one.ranks) for one in laid_out.left_out] == [
@@ -61,13 +61,13 @@ def test_an_algorithm_that_fits_some_rank_counts_is_listed_for_the_others() -> N
     ]
 
 
-def test_an_algorithm_that_fits_no_rank_count_is_refused() -> None:
+def test_algorithm_without_a_supported_rank_count_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         planned(algorithms=["ring", "recursive_multiplying:a5"])
     assert caught.value.key == "algorithms[1]"
 
 
-def test_what_is_too_expensive_is_listed() -> None:
+def test_too_expensive_schedules_are_listed() -> None:
     # A ring of n ranks sends 2 n (n - 1) messages: 24 on 4 ranks, 112 on 8.
     laid_out = planned(limits={"messages": 24})
     assert [case.schedule.ranks for case in laid_out.cases] == [4]
@@ -75,7 +75,7 @@ def test_what_is_too_expensive_is_listed() -> None:
     assert "about 112 messages" in left_out.reason
 
 
-def test_messages_are_counted_beforehand_as_they_come_out() -> None:
+def test_predicted_message_counts_are_exact() -> None:
     laid_out = planned(algorithms=["ring", "recursive_doubling", "recursive_multiplying:a2,a2"])
     rows = Rows(laid_out)
     measure(laid_out, rows)
@@ -84,7 +84,7 @@ def test_messages_are_counted_beforehand_as_they_come_out() -> None:
     assert {(name, ranks): messages for name, ranks, messages in found.rows()} == counted
 
 
-def test_all_tries_what_claims_the_collective_and_no_schedule_twice() -> None:
+def test_all_takes_every_supporting_algorithm_once() -> None:
     laid_out = planned(algorithms="all", ranks=12)
     names = [case.schedule.name for case in laid_out.cases]
     assert len(names) == len(set(names))

@@ -1,4 +1,4 @@
-"""Why one schedule is faster: stages, bytes and messages of the closed forms."""
+"""Reasons for a faster schedule: stages, bytes and messages of the closed forms."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_fewer_steps_win_short_messages_and_fewer_bytes_long_ones() -> None:
     assert why(ring, multiplying) == "1.5 KiB per rank, not 3 KiB"
 
 
-def test_bytes_are_no_reason_where_they_explain_little() -> None:
+def test_bytes_are_no_reason_if_their_share_is_small() -> None:
     fewer = Parts(stages=2, steps=2, messages=2, bytes=8)
     more = Parts(stages=4, steps=4, messages=4, bytes=16)
     assert why(fewer, more, gap_ps=1_000_000, ps_per_byte=100) == "2 steps, not 4"
     assert "per rank" in why(fewer, more, gap_ps=1_000, ps_per_byte=100)
 
 
-def test_nothing_is_made_up() -> None:
+def test_no_reason_is_given_without_a_difference() -> None:
     same = Parts(stages=2, steps=2, messages=2, bytes=8)
     assert why(same, same) == ""
     assert why(None, same) == ""

@@ -1,4 +1,4 @@
-"""Platforms with flits: what they refuse, what they name, what their links and routers did."""
+"""Platforms with flits: errors, names, and counts of links and routers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def routes(notation: str = "mesh:4x4", rule: str = "dimension_order") -> tutti.t
 
 
 def platform(notation: str = "mesh:4x4", rule: str = "dimension_order", **flits: Any) -> Any:
-    asked = tutti.Flits(**({"flit": "64 B"} | flits))
-    return tutti.Platform(name="t", model=ENDS, routes=routes(notation, rule), flits=asked)
+    settings = tutti.Flits(**({"flit": "64 B"} | flits))
+    return tutti.Platform(name="t", model=ENDS, routes=routes(notation, rule), flits=settings)
 
 
 def test_results_name_the_network() -> None:
@@ -68,7 +68,7 @@ def test_packets_and_flits_agree_where_nothing_contends() -> None:
 
 
 def test_the_same_seed_gives_the_same_bits_whatever_the_threads() -> None:
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "collective": "all_reduce",
         "ranks": [16],
         "sizes": ["1 KiB", "4 KiB"],
@@ -76,13 +76,13 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_threads() -> None:
         "seed": 7,
     }
     where = platform(routing="o1_turn")
-    tables = [tutti.compare(where, threads=threads, **asked) for threads in (1, 2)]
+    tables = [tutti.compare(where, threads=threads, **arguments) for threads in (1, 2)]
     assert tables[0].equals(tables[1])
-    other = tutti.compare(where, **(asked | {"seed": 8}))
+    other = tutti.compare(where, **(arguments | {"seed": 8}))
     assert not other["time_ps"].equals(tables[0]["time_ps"])
 
 
-def test_energy_is_that_of_what_happened() -> None:
+def test_energy_is_the_sum_over_events() -> None:
     ring = tutti.schedule("ring", ranks=16)
     with_energy = tutti.simulate(ring, platform(technology=CHIP), size="4 KiB")
     without = tutti.simulate(ring, platform(), size="4 KiB")
@@ -112,7 +112,7 @@ def test_links_without_a_length_have_no_energy() -> None:
         run.energy(CHIP)
 
 
-def test_a_technology_travels() -> None:
+def test_technology_can_be_pickled() -> None:
     changed = CHIP.with_value(
         "wire_pj_per_bit_mm", 0.05, source="a datasheet", low_factor=0.5, high_factor=2
     )
@@ -123,7 +123,7 @@ def test_a_technology_travels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flits", "said"),
+    ("flits", "message"),
     [
         ({"flit": "128 B"}, "a flit of 128 B is wider than what npu0 > npu1 carries .* 64 B"),
         ({"router": {"vcs": 0}}, "`router.vcs`: 0 should be"),
@@ -135,13 +135,13 @@ def test_a_technology_travels() -> None:
         ({"router": {"vc_allocator": "fair"}}, "fair"),
     ],
 )
-def test_what_cannot_be_is_refused(flits: dict[str, Any], said: str) -> None:
+def test_invalid_flit_settings_are_refused(flits: dict[str, Any], message: str) -> None:
     ring = tutti.schedule("ring", ranks=16)
-    with pytest.raises((NocError, TopologyError, ConfigError), match=said):
+    with pytest.raises((NocError, TopologyError, ConfigError), match=message):
         tutti.simulate(ring, platform(**flits), size="1 KiB")
 
 
-def test_what_goes_together() -> None:
+def test_conflicting_settings_are_refused() -> None:
     with pytest.raises(ConfigError, match="the platform has none"):
         tutti.Platform(name="t", model=ENDS, flits=tutti.Flits())
     with pytest.raises(ConfigError, match="both `packets` and `flits`"):
@@ -161,21 +161,21 @@ def test_what_goes_together() -> None:
         tutti.simulate(ring, platform(), size="1 KiB", conditions=met)
 
 
-def test_a_deadlock_is_told_before_and_when_it_happens() -> None:
-    asked: dict[str, Any] = {"packet": 16, "router": {"vcs": 1, "buffer": 1}}
-    where = platform("ring:5", "shortest_path", **asked)
+def test_deadlock_is_reported_before_and_during_a_run() -> None:
+    arguments: dict[str, Any] = {"packet": 16, "router": {"vcs": 1, "buffer": 1}}
+    where = platform("ring:5", "shortest_path", **arguments)
     remark, throttled = where.remarks
     assert "16-flit packets on 1 VC of depth 1" in throttled
     assert "can deadlock" in remark
     assert "npu0 > npu1" in remark
-    everybody = tutti.schedule("direct", collective="all_to_all", ranks=5)
+    exchange = tutti.schedule("direct", collective="all_to_all", ranks=5)
     with pytest.raises(DeadlockError, match=r"VC 0 of npu\d") as caught:
-        tutti.simulate(everybody, where, size="20 KiB")
+        tutti.simulate(exchange, where, size="20 KiB")
     assert caught.value.kind == "network_deadlock"
     assert len(caught.value.fields["deadlock_cycle"]) >= 5
-    refusing = platform("ring:5", "shortest_path", deadlock="refuse", **asked)
+    refusing = platform("ring:5", "shortest_path", deadlock="refuse", **arguments)
     with pytest.raises(NocError, match="can deadlock"):
-        tutti.simulate(everybody, refusing, size="20 KiB")
+        tutti.simulate(exchange, refusing, size="20 KiB")
     assert platform("ring:5", "shortest_path", deadlock="ignore").remarks == []
     assert platform().remarks == []
 
@@ -194,7 +194,7 @@ routing = "dimension_order"
 
 
 @pytest.mark.parametrize(
-    ("rest", "said"),
+    ("rest", "message"),
     [
         ("[topology.flits]\nflit = 64", "topology.flits.flit"),
         ("[topology.flits]\nflit = '65 B'", "topology.flits.flit: a flit of 65 B is wider"),
@@ -213,14 +213,14 @@ routing = "dimension_order"
         ),
     ],
 )
-def test_files_are_refused_with_what_is_wrong(rest: str, said: str, tmp_path: Path) -> None:
+def test_invalid_files_are_refused(rest: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(FILE.format(rest=rest))
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         tutti.platforms.platform(path)
 
 
-def test_a_file_says_all_of_it(tmp_path: Path) -> None:
+def test_file_configures_flits_routers_and_energy(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     rest = """
 [topology.flits]

@@ -28,11 +28,11 @@ from tutti.mpi.plan import COLLECTIVES
         ("", ""),
     ],
 )
-def test_collectives_by_the_names_that_they_have_elsewhere(written: str, known: str) -> None:
+def test_collectives_are_found_by_names_of_other_libraries(written: str, known: str) -> None:
     assert meant(written, COLLECTIVES) == known
 
 
-def test_other_names_are_found_by_their_letters() -> None:
+def test_other_names_are_found_by_similarity() -> None:
     assert meant("rign", ["bruck", "ring", "swing"]) == "ring"
     assert meant("alpa_r", ["alpha_p", "alpha_r", "beta"]) == "alpha_r"
     assert meant("xyz", ["bruck", "ring"]) == ""

@@ -28,9 +28,9 @@ def run(algorithm: str, size: str, platform: tutti.Platform, ranks: int = 64) ->
     return tutti.simulate(schedule, platform, size=size)
 
 
-def test_a_flit_takes_four_cycles_each_way_and_one_between() -> None:
+def test_flit_takes_four_cycles_per_direction_and_one_between() -> None:
     found = run("in_network", "16 B", machine())
-    # 15 ps for 16 B at the ends, once: what is there within a cycle goes on in the next.
+    # 15 ps for 16 B at the endpoints, once: data that arrives in a cycle continues in the next.
     assert found.completion_ps == 9_000 + 15
     counts = found.mesh_counts
     assert (counts["injected"], counts["ejected"], counts["link_hops"]) == (64, 64, 126)
@@ -62,10 +62,10 @@ def test_a_mesh_without_collectives_has_the_bound_of_ordinary_messages() -> None
     assert found.bound.at_least_ps <= found.completion_ps
 
 
-def test_ends_cost_what_the_model_says() -> None:
+def test_endpoints_cost_what_the_model_specifies() -> None:
     ends = tutti.LogGP(L="0 ns", o="5 ns", g="0 ns", G="0 ns/B")
     platform = machine().model_copy(update={"model": ends})
-    # Sent at 5, 4 cycles, taken in 5: 14; sent at 19, there at 23, taken at 28.
+    # Sent at 5, 4 cycles, received in 5: 14; sent at 19, arrives at 23, received at 28.
     assert run("in_network", "16 B", platform).completion_ps == 28_000
 
 
@@ -73,14 +73,14 @@ def test_a_multicast_is_one_send_and_many_deliveries() -> None:
     ends = tutti.LogGP(L="0 ns", o="5 ns", g="0 ns", G="0 ns/B")
     platform = machine(fan_in="unicasts").model_copy(update={"model": ends})
     found = run("in_network", "16 B", platform)
-    # 63 contribute and the root multicasts; the root takes 63 and 63 take what it sends.
+    # 63 contribute and the root multicasts; the root receives 63, and 63 receive the multicast.
     assert (found.messages, found.message_bytes) == (64, 64 * 16)
     assert (found.delivered, found.delivered_bytes) == (126, 126 * 16)
     sends = found.timeline.filter(found.timeline["kind"] == "send")
     assert sends.height == 64
     assert sends.filter(sends["peer"].is_null())["rank"].to_list() == [0]
     assert found.messages_frame.height == 126
-    # All that a rank does fits into its time.
+    # The activities of a rank fit into its time.
     spent = (found.timeline["end_ps"] - found.timeline["start_ps"]).sum()
     assert spent == sum(found.finish_ps)
 
@@ -92,7 +92,7 @@ def test_a_combine_is_many_sends_and_one_delivery() -> None:
     assert ring.messages == ring.delivered == 2 * 63 * 64
 
 
-def test_a_trace_leads_from_a_multicast_to_all_who_take_it(tmp_path: Path) -> None:
+def test_trace_links_a_multicast_to_all_receivers(tmp_path: Path) -> None:
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
     ends = tutti.LogGP(L="0 ns", o="5 ns", g="0 ns", G="0 ns/B")
@@ -107,7 +107,7 @@ def test_a_trace_leads_from_a_multicast_to_all_who_take_it(tmp_path: Path) -> No
     assert set(multicast.flow_ids) <= taken
 
 
-def test_a_run_without_a_mesh_counts_nothing_of_it() -> None:
+def test_run_without_a_mesh_has_no_mesh_counts() -> None:
     platform = tutti.Platform(name="any", model=ENDS)
     with pytest.raises(EnergyError, match="no mesh"):
         _ = run("ring", "16 B", platform, ranks=4).mesh_counts
@@ -119,7 +119,7 @@ def test_more_ranks_than_nodes_are_refused() -> None:
     assert "use fewer ranks" in caught.value.hint
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_meshes_are_refused() -> None:
     mesh = SmartMesh(design="sfo_greedy", reducer=False)
     with pytest.raises(ConfigError, match="reducer"):
         tutti.Platform(name="x", model=ENDS, mesh=tutti.MeshFlits(mesh=mesh))
@@ -187,7 +187,7 @@ def test_mistakes_in_a_file_name_their_key(
     assert key in str(caught.value)
 
 
-def test_a_mesh_beside_a_topology_is_refused(tmp_path: Path) -> None:
+def test_mesh_and_topology_together_are_refused(tmp_path: Path) -> None:
     links = 'links = [{ rate = "1 GB/s", latency = "1 ns" }]'
     more = f'\n[platform.topology]\nbuild = "mesh:4x4"\n{links}\n'
     with pytest.raises(ConfigError, match="either `topology` or `mesh`"):
@@ -212,7 +212,7 @@ def test_schedules_by_hand_multicast_and_combine() -> None:
     assert repr(combine) == "combine data[0] = data + s1 from 1 + s2 from 2"
 
 
-def test_a_contribution_that_nobody_combines_is_refused() -> None:
+def test_contribution_without_a_combine_is_refused() -> None:
     build = tutti.ScheduleBuilder("broadcast", ranks=2, root=1)
     build.rank(1).contribute(0)
     build.rank(0).recv(1)
@@ -220,7 +220,7 @@ def test_a_contribution_that_nobody_combines_is_refused() -> None:
         build.build().verify()
 
 
-def test_deadlocks_are_told() -> None:
+def test_deadlocks_are_reported() -> None:
     build = tutti.ScheduleBuilder("barrier", ranks=2)
     build.rank(0).recv(1, slot=1).step().send(1)
     build.rank(1).recv(0, slot=1).step().send(0)

@@ -1,4 +1,4 @@
-"""Models in files of their own, and what is said when PyTorch is missing."""
+"""Model files, and the error without PyTorch."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ EXAMPLE = Path(__file__).parents[2] / "examples/10_training_step/training.toml"
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in models()])
-def test_what_layers_ask_survives_a_file(name: str, tmp_path: Path) -> None:
-    """But for embedding tables and experts, which a file has no words for."""
+def test_work_of_layers_survives_a_file(name: str, tmp_path: Path) -> None:
+    """Except embedding tables and experts, which files do not support."""
     model = build(name)
     read = read_model(write_model(tmp_path / "m.json", model))
     assert [layer.work("forward", 4, 2) for layer in read.layers] == [
@@ -36,7 +36,7 @@ def test_a_training_file_names_a_model_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "not JSON"),
         ('{"name": "m", "layers": []}', "layers: is empty"),
@@ -50,14 +50,14 @@ def test_a_training_file_names_a_model_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_model_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "m.json").write_text(text)
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         read_model(tmp_path / "m.json")
     (tmp_path / "training.toml").write_text(
         EXAMPLE.read_text().replace('model = "gnmt"', 'model = "file:m.json"')
     )
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         load_training(tmp_path / "training.toml")
 
 
@@ -66,9 +66,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_model(tmp_path / "nowhere.json")
 
 
-def test_without_torch_it_is_said_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_torch_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(WorkloadError, match="torch is not installed"):
         load_module("m:f", tmp_path)

@@ -60,7 +60,7 @@ def test_an_iteration_by_hand() -> None:
     [
         # 8..68, 68..71, 71..72; forward from 72 on.
         ((1, 3, 60), "all", "fifo", 78, [42, 0, 0]),
-        # The first layer waits for itself, the last in the queue: nothing gained.
+        # The first layer waits for its own all-reduce, the last in the queue: no gain.
         ((1, 3, 60), "own", "fifo", 78, [42, 0, 0]),
         # The first has no gradients and starts at 30; the second waits from 31 to 71.
         ((0, 3, 60), "all", "fifo", 77, [41, 0, 0]),
@@ -86,7 +86,7 @@ ORDERS = st.sampled_from(["fifo", "lifo"])
 
 
 def tick_by_tick(layers: list[TimedLayer], waits: Waits, order: Order) -> int:
-    """The obvious twin: one picosecond after the other, a processor and a network."""
+    """The reference model: a processor and a network, one picosecond at a time."""
     passes = [(kind, i) for i in reversed(range(len(layers))) for kind in ("weight", "input")]
     passes += [("forward", i) for i in range(len(layers))]
     takes = {"weight": "weight_gradient", "input": "input_gradient", "forward": "forward"}
@@ -96,7 +96,7 @@ def tick_by_tick(layers: list[TimedLayer], waits: Waits, order: Order) -> int:
     at = -1
     while passes or missing:
         moved = True
-        while moved:  # all that takes no more time
+        while moved:  # everything that takes no more time
             moved = False
             if at >= 0 and carried == 0:
                 missing.discard(at)
@@ -129,7 +129,9 @@ def tick_by_tick(layers: list[TimedLayer], waits: Waits, order: Order) -> int:
 
 
 @given(LAYERS, WAITS, ORDERS)
-def test_tick_by_tick_is_the_same(layers: list[TimedLayer], waits: Waits, order: Order) -> None:
+def test_tick_by_tick_reference_agrees(
+    layers: list[TimedLayer], waits: Waits, order: Order
+) -> None:
     run = Overlap(layers, waits=waits, order=order).run(a_ps_for_a_byte)
     ended = max([run.iteration.ps, *(row.end.ps for row in run.layers)])
     assert ended == tick_by_tick(layers, waits, order)
@@ -170,7 +172,7 @@ def test_the_training_engine_agrees(layers: list[TimedLayer]) -> None:
 
 
 @given(LAYERS, WAITS, ORDERS, st.integers(0, 5))
-def test_bounds_and_order(
+def test_bounds_hold_in_any_order(
     layers: list[TimedLayer], waits: Waits, order: Order, factor: int
 ) -> None:
     overlap = Overlap(layers, waits=waits, order=order)
@@ -206,7 +208,7 @@ def test_layers_as_a_frame() -> None:
     assert frame["waited_ps"].sum() == 10
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_inputs_are_refused() -> None:
     with pytest.raises(WorkloadError, match="no layers"):
         Overlap(()).run(a_ps_for_a_byte)
     with pytest.raises(WorkloadError, match="all-reduce of 10 B takes -1 ps"):

@@ -38,12 +38,12 @@ def topology(notation: str, length: str | None = None) -> tutti.Topology:
 
 
 def pj(report: EnergyReport) -> dict[str, float]:
-    """What events cost, in picojoules."""
+    """The energies of events, in picojoules."""
     return {name: cost.nominal * 1e12 for name, cost in report.dynamic_by_component.items()}
 
 
 def one_message(graph: tutti.Topology, size: int, *ends: tuple[str, str]) -> PackageTraffic:
-    """A message of so many bytes over the links with these ends."""
+    """A message of `size` bytes over the links between these endpoints."""
     carried = tuple(size * ((link.source, link.target) in ends) for link in graph.links)
     return PackageTraffic(link_bytes=carried, sent_bytes=size, time=NO_TIME)
 
@@ -82,14 +82,14 @@ def test_a_ring_on_2_x_2_by_hand() -> None:
     assert spent["crossbar"] == pytest.approx((36_864 + 24_576) * 8 * 0.017)
     cycles = -(-run.completion_ps // 1000)
     assert spent["clock"] == pytest.approx(4 * cycles * (4.3 + 0.00125 * 128 * 5))
-    # 128 bits x 5 ports x (registers + 128 flits), a fifth of what flip-flops leak.
+    # 128 bits x 5 ports x (registers + 128 flits), a fifth of the leakage of flip-flops.
     buffers_w = 4 * 128 * 5 * (2.183 + 2.004 * 128) / 5 * 1e-6
     leaked = report.leakage_by_component["buffers"].nominal
     assert leaked == pytest.approx(buffers_w * cycles * 1e-9)
 
 
 def test_wires_beyond_5_mm_pay_by_length() -> None:
-    """A wrap link of a torus goes over 3 chiplets of 5 mm: 0.5 + 10 x 0.12 pJ a bit."""
+    """A wrap link of a torus crosses 3 chiplets of 5 mm: 0.5 + 10 x 0.12 pJ per bit."""
     torus = topology("torus:4x4")
     spent = pj(packages(4)["torus"].energy(torus, one_message(torus, 1, ("npu3", "npu0"))))
     assert spent["links"] == pytest.approx(8 * 1.7)
@@ -113,12 +113,12 @@ def test_other_links_and_buffers_cost_more() -> None:
         name: Package(technology=technology).energy(mesh, idle).leakage.nominal
         for name, technology in technologies().items()
     }
-    # 195 mW a router with flip-flop buffers, as DSENT has it.
+    # 195 mW per router with flip-flop buffers, like in DSENT.
     assert leaks["flip-flop buffers"] == pytest.approx(4 * 0.195 * 1e-6, rel=0.15)
     assert 4 < leaks["flip-flop buffers"] / leaks["usual"] < 5.5
 
 
-def test_a_part_may_come_by_circuit() -> None:
+def test_bytes_by_circuit_use_no_buffers() -> None:
     mesh = topology("mesh:2x2")
     traffic = one_message(mesh, 1000, ("npu0", "npu1"))
     half = PackageTraffic(**{**vars(traffic), "circuit_bytes": 500})
@@ -126,7 +126,7 @@ def test_a_part_may_come_by_circuit() -> None:
     assert spent["buffers"] == pytest.approx(1500 * 8 * 0.4)
 
 
-def test_npus_that_hang_on_a_switch_are_no_routers() -> None:
+def test_npus_at_a_switch_are_no_routers() -> None:
     """Two hops, one router; a header of 8 B on each of 2 packets."""
     star = topology("switch:4", length="5 mm")
     packets = tutti.Packets(size="512 B", header="8 B")
@@ -142,7 +142,7 @@ def test_npus_that_hang_on_a_switch_are_no_routers() -> None:
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=8, max_size=8), st.integers(0, 10**12))
-def test_reports_add_as_traffic_does(carried: list[int], ps: int) -> None:
+def test_energy_is_linear_in_traffic(carried: list[int], ps: int) -> None:
     mesh, package = topology("mesh:2x2"), packages(2)["bypass"]
     one = PackageTraffic(
         link_bytes=tuple(carried), sent_bytes=sum(carried), time=Time(ps=1000 * ps)
@@ -158,7 +158,7 @@ def test_reports_add_as_traffic_does(carried: list[int], ps: int) -> None:
     assert report.total.low <= report.total.nominal <= report.total.high
 
 
-def test_areas_are_those_that_are_published() -> None:
+def test_areas_match_published_ones() -> None:
     published = sum(um2 for name, um2 in PUBLISHED_UM2.items() if name != "bypass")
     assert published == 130_201
     assert 64 * published / 1e6 == pytest.approx(8.33, abs=0.005)
@@ -173,10 +173,10 @@ def test_areas_are_those_that_are_published() -> None:
 
 
 def test_muxes_of_bypass_wires_by_hand() -> None:
-    """128 bits of 2-input muxes of 1.862 um2, and latches of 2.66 um2 for what they select."""
-    # Any: 4 inputs choose among 5, 4 wires among 4 outputs or go on. 12 + 12 bits are selected.
+    """128 bits of 2-input muxes of 1.862 um2, and latches of 2.66 um2 for their select bits."""
+    # Any: 4 inputs choose among 5, 4 wires among 4 outputs or pass through. 12 + 12 select bits.
     any_ = 128 * (4 * 4 + 4 * 3) * 1.862 + 24 * 2.66
-    # Own axis, or sign: 4 inputs among 3, 4 wires among 2 outputs or go on. 8 + 8 bits.
+    # Same axis, or sign: 4 inputs among 3, 4 wires among 2 outputs or pass through. 8 + 8 bits.
     own = 128 * (4 * 2 + 4 * 1) * 1.862 + 16 * 2.66
     found = {muxes: Package(muxes=muxes).mux_um2 for muxes in ("own", "sign", "any")}
     assert found == pytest.approx({"own": own, "sign": own, "any": any_})
@@ -240,7 +240,7 @@ def test_invalid_packages_are_rejected(
             ask()
 
 
-def test_traffic_of_something_else_is_refused() -> None:
+def test_traffic_of_another_topology_is_refused() -> None:
     other = PackageTraffic(link_bytes=(0,) * 3, sent_bytes=0, time=NO_TIME)
     with pytest.raises(EnergyError, match="3 links on a topology of 8"):
         Package().energy(topology("mesh:2x2"), other)

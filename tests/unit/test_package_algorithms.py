@@ -37,7 +37,7 @@ def takes(algorithm: str, size: int, *, ranks: int, links: int = 1) -> float:
 
 
 def closed(steps: list[tuple[int, int]], size: int, *, links: int = 1) -> float:
-    """Nanoseconds of so many steps, each of so many parts of the payload, there and back."""
+    """Nanoseconds of reduce_scatter and all_gather, with steps and payload parts per level."""
     step = sum(count * (ALPHA_NS + size / part / links / BYTES_PER_NS) for count, part in steps)
     return 2 * step
 
@@ -49,13 +49,13 @@ RINGS = {
     "mirrored_ring:8x8": (64, [(3, 4), (3, 16), (3, 64)]),
     "mirrored_ring:8x8:4x2,2x4": (64, [(7, 8), (7, 64)]),
 }
-"""Ranks, and of each level how many steps a reduce_scatter takes and what part goes in each."""
+"""Ranks, and for each level the steps of a reduce_scatter and the divisor of the payload."""
 
 
 @pytest.mark.parametrize("algorithm", RINGS)
 @pytest.mark.parametrize("links", [1, 2])
-def test_rings_take_their_steps(algorithm: str, links: int) -> None:
-    """Half of each part in either direction is as fast as links of twice the rate."""
+def test_rings_take_the_time_of_their_steps(algorithm: str, links: int) -> None:
+    """Sending half of each part in either direction is as fast as links of twice the rate."""
     ranks, steps = RINGS[algorithm]
     both = f"{algorithm},bidirectional"
     for pieces in (1, 16, 100):
@@ -71,7 +71,7 @@ def test_rings_take_their_steps(algorithm: str, links: int) -> None:
 
 
 def pairs(schedule: tutti.Schedule) -> set[tuple[int, int]]:
-    """Who sends to whom."""
+    """The pairs of sender and receiver."""
     steps = ((rank, step) for rank in range(schedule.ranks) for step in range(schedule.steps(rank)))
     ops = ((rank, op) for rank, step in steps for op in schedule.ops(rank, step))
     return {(rank, op.peer) for rank, op in ops if op.kind == "send" and op.peer is not None}
@@ -85,7 +85,7 @@ def wired(configuration: BypassConfiguration, packet: int) -> tutti.Platform:
 
 
 @pytest.mark.parametrize("pieces", [4, 64])
-def test_a_ring_on_two_links_side_by_side(pieces: int) -> None:
+def test_ring_on_two_parallel_links(pieces: int) -> None:
     """Bandwidth first: every edge has its mesh link and a parallel piece of bypass wire."""
     ring = tutti.schedule("ring:4x4", ranks=16)
     doubled = ",".join(f"{a}>{b},{a}=>{b}" for a, b in sorted(pairs(ring)))
@@ -97,11 +97,11 @@ def test_a_ring_on_two_links_side_by_side(pieces: int) -> None:
 
 
 @pytest.mark.parametrize("pieces", [4, 64])
-def test_bidirectional_mirrored_rings_fill_every_wire(pieces: int) -> None:
+def test_bidirectional_mirrored_rings_use_every_wire(pieces: int) -> None:
     """Latency and bandwidth: short edges on mesh links, long ones on wires, none shared."""
     rings = tutti.schedule("mirrored_ring:4x4,bidirectional", ranks=16)
     edges = sorted(pairs(rings))
-    # 3 apart in a row, 12 in a column: from one rim to the other.
+    # 3 apart in a row, 12 in a column: from one edge to the other.
     far = [pair for pair in edges if abs(pair[0] - pair[1]) in (3, 12)]
     assert (len(far), len(edges)) == (16, 64)
     links = [f"{a}=>{b}" if (a, b) in far else f"{a}>{b}" for a, b in edges]
@@ -151,10 +151,12 @@ def test_a_ring_round_a_grid_is_the_same_on_a_mesh_and_a_torus() -> None:
         ("torus:8x8", 64, 17, True),
     ],
 )
-def test_multi_tree_needs_no_lock_step(notation: str, ranks: int, steps: int, full: bool) -> None:
-    """Where packets queue it takes no longer than if all ranks started each step together.
+def test_multi_tree_is_no_slower_than_lock_step(
+    notation: str, ranks: int, steps: int, full: bool
+) -> None:
+    """With queueing, it takes no longer than with all ranks starting each step together.
 
-    On a torus it takes as long, on a mesh less: who has nothing to wait for in a step goes on.
+    On a torus it takes as long, on a mesh less: ranks without dependencies in a step continue.
     """
     machine = package(notation)
     trees = tutti.schedule("multi_tree", ranks=ranks, topology=machine.routes)
@@ -167,7 +169,9 @@ def test_multi_tree_needs_no_lock_step(notation: str, ranks: int, steps: int, fu
 
 @pytest.mark.parametrize("accumulators", [1, 2, 4])
 @pytest.mark.parametrize(("side", "between"), [(4, 2), (8, 8)])
-def test_concentrated_trees_take_their_steps(side: int, accumulators: int, between: int) -> None:
+def test_concentrated_trees_take_the_time_of_their_steps(
+    side: int, accumulators: int, between: int
+) -> None:
     """Two steps in the groups, as documented, and those of MultiTree between them.
 
     Each step has a dedicated link, but between groups ranks send to both sides.

@@ -1,4 +1,4 @@
-"""Platforms with packets: what they refuse, what they name, and what their links carry."""
+"""Platforms with packets: errors, names, and counts of links."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_links_carry_every_byte_of_every_message() -> None:
     assert run.links.height == 64
 
 
-def test_without_packets_links_carry_nothing_that_is_known() -> None:
+def test_runs_without_packets_have_no_link_counts() -> None:
     alone = tutti.Platform(name="t", model=ENDS, routes=torus())
     run = tutti.simulate(tutti.schedule("ring", ranks=16), alone, size="1 KiB")
     assert run.links.is_empty()
@@ -53,7 +53,7 @@ def test_without_packets_links_carry_nothing_that_is_known() -> None:
 
 
 @pytest.mark.parametrize("routing", ["adaptive", "valiant", "ugal"])
-def test_packets_choose_by_the_seed_and_nothing_else(routing: str) -> None:
+def test_packet_routes_depend_only_on_the_seed(routing: str) -> None:
     schedule = tutti.schedule("recursive_doubling", ranks=16)
     runs = [
         tutti.simulate(schedule, platform(routing), size="100 KB", seed=seed) for seed in (1, 1, 2)
@@ -72,7 +72,7 @@ def test_contention_never_makes_a_lone_ring_faster() -> None:
     assert times[1] >= times[0]
 
 
-def test_flows_of_others_take_their_share() -> None:
+def test_background_flows_take_their_share() -> None:
     schedule = tutti.schedule("ring", ranks=16)
     flow = tutti.Flow(source=0, destination=1, size="1 MB", period="200 us", count=50)
     met = tutti.Conditions(background=tutti.Background(flows=[flow]))
@@ -88,7 +88,7 @@ def test_flows_of_others_take_their_share() -> None:
         tutti.Flow(source=0, destination=1, size="1 MB", count=2)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(ModelError, match="cannot hold a packet"):
         tutti.Packets(size="4 KiB", buffer="1 KiB").core  # noqa: B018
     with pytest.raises(ModelError, match="carry no payload"):
@@ -112,7 +112,7 @@ links = [{{ rate = "10 GB/s", latency = "50 ns" }}]
 
 
 @pytest.mark.parametrize(
-    ("rest", "said"),
+    ("rest", "message"),
     [
         ('routing = "ugal"', "expected a `packets` table"),
         ("[topology.packets]\nsize = 4096", "4096"),
@@ -120,14 +120,14 @@ links = [{{ rate = "10 GB/s", latency = "50 ns" }}]
         ('[topology.packets]\nbufer = "1 MiB"', "bufer"),
     ],
 )
-def test_files_are_refused_with_what_is_wrong(rest: str, said: str, tmp_path: Path) -> None:
+def test_invalid_files_are_refused(rest: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(FILE.format(rest=rest))
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         tutti.platforms.platform(path)
 
 
-def test_a_file_says_how_messages_meet(tmp_path: Path) -> None:
+def test_file_configures_packets(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     rest = 'routing = "ugal"\n[topology.packets]\nsize = "2 KiB"\nejection = "10 GB/s"'
     path.write_text(FILE.format(rest=rest))

@@ -1,4 +1,4 @@
-"""Papers are found by the PAPER of their module, and their exhibits are asked for by number."""
+"""Papers are found by the PAPER of their module; their exhibits are selected by number."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def one_paper(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_papers_are_listed_with_their_exhibits() -> None:
-    said = CliRunner().invoke(app, ["paper"]).output
-    assert "one-paper: A. Author 2017" in said
-    assert "figure 1: time over ranks" in said
+    output = CliRunner().invoke(app, ["paper"]).output
+    assert "one-paper: A. Author 2017" in output
+    assert "figure 1: time over ranks" in output
 
 
 def test_an_exhibit_is_made_and_its_values_are_written(tmp_path: Path) -> None:
@@ -48,14 +48,14 @@ def test_an_exhibit_is_made_and_its_values_are_written(tmp_path: Path) -> None:
     assert not (tmp_path / "one-paper" / "figure_2.csv").exists()
 
 
-def test_an_exhibit_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_unknown_exhibit_is_refused(tmp_path: Path) -> None:
     options = ["paper", "one-paper", "--table", "2", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 2
     assert "has no table 2: expected one of figure 1, figure 2" in result.output
 
 
-def test_tables_that_are_too_wide_go_on_below_and_no_word_is_broken() -> None:
+def test_wide_tables_continue_below_without_breaking_words() -> None:
     names = ["ranks", *(f"completion_of_schedule_{index}_ns" for index in range(11)), "note"]
     cells = [4, *(1.25e6 + index for index in range(11)), "published | ours (+10 %)"]
     frame = pl.DataFrame([cells], schema=names, orient="row")
@@ -73,4 +73,4 @@ def test_tables_that_are_too_wide_go_on_below_and_no_word_is_broken() -> None:
         "(+10\N{NO-BREAK SPACE}%)",
     ):
         assert any(word == found.strip() for found in words), word
-    assert sum("ranks" in found for found in words) == 2, "rows can be told apart in each part"
+    assert sum("ranks" in found for found in words) == 2, "each part identifies its rows"

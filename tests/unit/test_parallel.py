@@ -1,4 +1,4 @@
-"""What each parallelism communicates, against closed forms."""
+"""Communication of each parallelism, compared with closed forms."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def step(model: Model, batch: int, nodes: tuple[int, ...], parallelism: Parallel
 
 
 def equal(layers: int, side: int = 512) -> Model:
-    """Layers that are all alike."""
+    """Identical layers."""
     made = tuple(linear(f"l{i}", side, side, first=i == 0) for i in range(layers))
     return Model(name="equal", source="made up", layers=made, samples="rows")
 
@@ -66,23 +66,24 @@ def test_data_parallelism_reduces_every_weight_once() -> None:
     assert found[0].rings == ("local", "vertical", "horizontal")
 
 
-def test_tensor_parallelism_of_blocks_is_megatrons() -> None:
-    """Two all-reduces of batch x tokens x hidden each way in a block: Shoeybi et al. 2019."""
+def test_tensor_parallelism_of_blocks_matches_megatron() -> None:
+    """Two all-reduces of batch x tokens x hidden per pass and block: Shoeybi et al. 2019."""
     part = divide("gpt:layers=3,hidden=64,tokens=8,vocabulary=100", 16, tensor=4)
-    for way, layers in (("forward", 3 * 2 + 1), ("backward", 3 * 2 + 1)):
-        found = [one for where, one in transfers(part) if where == way]
-        # One more forward for the words that are looked up, one more backward for their scores.
+    for direction, layers in (("forward", 3 * 2 + 1), ("backward", 3 * 2 + 1)):
+        found = [one for where, one in transfers(part) if where == direction]
+        # One more forward for the embedding lookup, one more backward for the scores.
         assert found == [Transfer("all_reduce", 16 * 8 * 64 * 2, ("local",))] * layers
     gradients = sum(one.bytes for where, one in transfers(part) if where == "after_weight_gradient")
     assert gradients == 2 * (3 * 12 * 64 * 64 + 100 * 64) // 4
 
 
 def test_tensor_parallelism_divides_the_work() -> None:
-    whole, part = divide("gpt", 4), divide("gpt", 4, tensor=8)
+    undivided, part = divide("gpt", 4), divide("gpt", 4, tensor=8)
     flops = [
-        sum(layer.work("forward", 4, 2).flops for layer, _ in one.layers) for one in (whole, part)
+        sum(layer.work("forward", 4, 2).flops for layer, _ in one.layers)
+        for one in (undivided, part)
     ]
-    # 50,257 words do not divide by 8: the NPU that has most has 6,283 of them.
+    # 50,257 words do not divide by 8: the largest share has 6,283.
     assert flops[1] == (flops[0] + 2 * 4 * 1024 * 2048 * (8 * 6283 - 50_257)) // 8
 
 
@@ -97,7 +98,7 @@ def test_tensor_parallelism_of_layers_by_columns_gathers_their_outputs() -> None
 
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
-def test_zero_sends_as_much_as_an_all_reduce_and_half_as_much_again(zero: int) -> None:
+def test_zero_sends_as_much_as_an_all_reduce_or_1_5_times(zero: int) -> None:
     """2 P (N - 1) / N bytes up to stage 2, then 3 P (N - 1) / N: Rajbhandari et al. 2020."""
     model = equal(3)
     run = step(model, 8, (4,), Parallelism(zero=zero)).run(IDEAL)  # type: ignore[arg-type]
@@ -114,12 +115,12 @@ def test_stage_three_waits_for_weights_in_both_passes() -> None:
     assert divide(equal(2), 8, zero=1).layers[1][1].before_backward is None
 
 
-def test_expert_parallelism_exchanges_tokens_twice_each_way() -> None:
+def test_expert_parallelism_exchanges_tokens_twice_per_pass() -> None:
     """To the experts and back; the weights of experts are reduced among fewer NPUs."""
     model = "gpt:layers=2,hidden=64,tokens=8,vocabulary=100,experts=16"
     part = divide(model, 4, tensor=4, expert=2)
-    for way in ("forward", "backward"):
-        found = [one for where, one in transfers(part) if where == way]
+    for direction in ("forward", "backward"):
+        found = [one for where, one in transfers(part) if where == direction]
         exchanged = [one for one in found if one.collective == "all_to_all"]
         assert exchanged == [Transfer("all_to_all", 4 * 8 * 64 * 2, ("vertical",))] * 4
     named = {layer.name: (layer, moved) for layer, moved in part.layers}
@@ -131,8 +132,8 @@ def test_expert_parallelism_exchanges_tokens_twice_each_way() -> None:
     assert dense.after_weight_gradient.rings == ("vertical", "horizontal")
 
 
-def test_dlrm_exchanges_what_it_looks_up() -> None:
-    """Samples x tables x dimension each way; the layers are all-reduced."""
+def test_dlrm_exchanges_embedding_lookups() -> None:
+    """Samples x tables x dimension per pass; the layers are all-reduced."""
     small = step(build("dlrm_small"), 16, (4, 2), Parallelism())
     tasks = small.program(IDEAL).tasks
     sizes = [row[4] for row in tasks if row[0] == "all_to_all"]
@@ -140,8 +141,8 @@ def test_dlrm_exchanges_what_it_looks_up() -> None:
     assert sum(row[0] == "all_reduce" for row in tasks) == 7
 
 
-def test_a_pipeline_idles_as_its_closed_form_says() -> None:
-    """(stages - 1) / (micro-batches + stages - 1) of the time, where nothing else is waited for."""
+def test_idle_time_of_a_pipeline_matches_its_closed_form() -> None:
+    """(stages - 1) / (micro-batches + stages - 1) of the time, without other waits."""
     parallelism = Parallelism(pipeline=4, micro_batches=8)
     piped = step(equal(8, 1 << 16), 64, (4,), parallelism)
     run = piped.run(IDEAL)
@@ -182,7 +183,7 @@ def test_stages_are_as_even_as_they_can_be(costs: list[int], stages: int) -> Non
         (equal(4), {"pipeline": 8}, ("at most 4", "more stages than layers")),
     ],
 )
-def test_what_does_not_divide_is_refused(
+def test_indivisible_parallelism_is_refused(
     model: str | Model, kinds: dict[str, int], words: tuple[str, ...]
 ) -> None:
     with pytest.raises(WorkloadError) as refused:
@@ -191,7 +192,7 @@ def test_what_does_not_divide_is_refused(
         assert word in str(refused.value)
 
 
-def test_one_npu_of_a_pipeline_stands_for_all() -> None:
+def test_one_npu_of_a_pipeline_represents_all() -> None:
     parallelism = Parallelism(tensor=2, pipeline=4, micro_batches=2, zero=3)
     piped = step(build("gpt:layers=4,hidden=64,tokens=8,vocabulary=100"), 8, (2, 2, 4), parallelism)
     one, every = piped.run(IDEAL), replace(piped, every_npu=True).run(IDEAL)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SEED = 1
-"""That of files that name none; that of `tutti.compare` is 0."""
+"""The seed of files that name none; that of `tutti.compare` is 0."""
 
 SAME = [name for name in MEASUREMENTS if name not in {"config_hash", "commit"}]
 
@@ -95,7 +95,7 @@ def by_command(
 
 
 def remarks(stderr: str) -> list[str]:
-    """The lines on verification and what is left out, with wrapped ones put together."""
+    """The lines on verification and omitted schedules, with wrapped lines joined."""
     found: list[str] = []
     first = ("left out: ", "not verified, ", "no schedule is verified", "and ")
     for line in stderr.splitlines():
@@ -193,7 +193,7 @@ def test_a_wrong_schedule_is_timed_only_on_request(tmp_path: Path) -> None:
         tutti.simulate(wrong.repeated(2), machine, size="8 B")
 
 
-def test_a_sweep_that_was_not_verified_is_verified_before_its_rows_are_used_again(
+def test_unverified_sweep_is_verified_before_its_rows_are_reused(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "wrong.schedule").write_text(WRONG)
@@ -231,7 +231,7 @@ def test_a_schedule_is_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(proved) == len(set(proved))
 
 
-def test_python_reports_what_is_left_out_like_the_command_line(
+def test_python_reports_omissions_like_the_command_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     request = REQUESTS["unequal parts"]

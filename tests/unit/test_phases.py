@@ -25,13 +25,13 @@ def trees() -> tutti.Schedule:
     return tutti.schedule("double_binary_tree:nccl,phased", ranks=16)
 
 
-def test_one_machine_serves_all_phases() -> None:
+def test_one_platform_serves_all_phases() -> None:
     mesh = machine("mesh:4x4")
     complete = tutti.simulate(trees(), mesh, size="64 KiB")
     assert simulate_phases(trees(), [mesh], size="64 KiB").completion_ps == complete.completion_ps
 
 
-def test_a_switch_is_paid_for_when_the_machine_changes() -> None:
+def test_switching_platforms_costs_time() -> None:
     near, far = machine("fully_connected:16"), machine("fully_connected:16", "24 ns")
     switch = Time.parse("100 ns")
     alike = simulate_phases(trees(), [near, near], size="64 KiB", switch=switch)
@@ -43,7 +43,7 @@ def test_a_switch_is_paid_for_when_the_machine_changes() -> None:
     assert switched.algbw == pytest.approx(65536 / switched.completion_ps * 1e12)
 
 
-def test_phases_take_at_least_as_long_one_after_the_other() -> None:
+def test_sequential_phases_take_at_least_as_long() -> None:
     alone = machine(
         "fully_connected:16"
     )  # without contention, waiting for all ranks is never faster
@@ -51,7 +51,7 @@ def test_phases_take_at_least_as_long_one_after_the_other() -> None:
     assert parts.completion_ps >= simulate_phases(trees(), [alone], size="1 MiB").completion_ps
 
 
-def test_there_is_a_machine_for_each_phase() -> None:
+def test_number_of_platforms_must_match_the_phases() -> None:
     mesh = machine("mesh:4x4")
     with pytest.raises(ConfigError, match="has 2 phases, but 3 platforms are given"):
         simulate_phases(trees(), [mesh, mesh, mesh], size="1 KiB")

@@ -47,7 +47,7 @@ def test_a_platform_reads_back_from_its_dump() -> None:
         ({}, "`alpha`: is missing"),
     ],
 )
-def test_a_mistake_is_one_clear_message(values: dict[str, str], message: str) -> None:
+def test_invalid_values_give_one_error(values: dict[str, str], message: str) -> None:
     with pytest.raises(errors.ConfigError, match=message):
         tutti.Postal(**values)
 

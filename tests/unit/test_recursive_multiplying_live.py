@@ -1,4 +1,4 @@
-"""The live exhibits, from blocks as a machine would measure them: 2 % above the model."""
+"""The live exhibits, from made-up measured blocks: 2 % above the model."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def ours(published: pl.DataFrame | None, quantity: str) -> float:
 
 
 @pytest.mark.parametrize("number", sorted(PAPER.figures))
-def test_a_figure_is_drawn_and_says_that_distance_is_emulated(number: int, tmp_path: Path) -> None:
+def test_figure_states_emulated_distance(number: int, tmp_path: Path) -> None:
     found = PAPER.figures[number].make(tmp_path)
     assert [path.name for path in found.figures] == [f"figure_{number}.svg"]
     assert found.frame.height > 0
@@ -81,11 +81,11 @@ def test_a_figure_is_drawn_and_says_that_distance_is_emulated(number: int, tmp_p
 
 def test_table_1_finds_the_parameters_that_are_emulated(tmp_path: Path) -> None:
     found = PAPER.tables[1].make(tmp_path)
-    assert found.frame["off_percent"].abs().max() == pytest.approx(0, abs=1e-6)
+    assert found.frame["error_percent"].abs().max() == pytest.approx(0, abs=1e-6)
     assert ours(found.published, "minimum") == pytest.approx(4)
 
 
-def test_table_2_holds_measured_times_against_the_model(tmp_path: Path) -> None:
+def test_table_2_compares_measured_times_with_the_model(tmp_path: Path) -> None:
     found = PAPER.tables[2].make(tmp_path)
     assert found.frame["N"].to_list() == [4, 6, 8, 12, 16, 24, 32, 48, 64]
     assert found.frame["rm_over_model"].to_list() == pytest.approx([1.021] * 9)
@@ -97,14 +97,14 @@ def test_table_2_holds_measured_times_against_the_model(tmp_path: Path) -> None:
     assert eight["model_reduction"] == 20
 
 
-def test_table_2_notices_reductions_in_another_order(
+def test_table_2_detects_reductions_in_another_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def slower(ranks: int, schedules: tuple[str, ...], **asked: Any) -> pl.DataFrame:
+    def slower(ranks: int, schedules: tuple[str, ...], **options: Any) -> pl.DataFrame:
         factor = 1.5 if ranks == 6 and schedules == ("c4m2,a2,a2,e4m2", "a6") else 1
         late = pl.when(pl.col("schedule").str.ends_with(":a6")).then(factor).otherwise(1)
         time = (pl.col("time_ps") * late).cast(pl.Int64)
-        return blocks(ranks, schedules, **asked).with_columns(time_ps=time)
+        return blocks(ranks, schedules, **options).with_columns(time_ps=time)
 
     monkeypatch.setattr(runs, "measured", slower)
     found = PAPER.tables[2].make(tmp_path)

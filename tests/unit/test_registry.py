@@ -1,4 +1,4 @@
-"""Everything in a registry has what a newcomer expects: a page, an example, a golden, a proof.
+"""Every registry entry has a page, an example, a golden case and a proof.
 
 CONTRIBUTING.md lists the requirements; these tests fail if one is missing.
 """
@@ -97,7 +97,7 @@ def test_an_algorithm_has_a_closed_form(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_network_model_has_a_page_and_a_golden(name: str) -> None:
-    """What the page of a model has to say is checked by the core's own test of its registry."""
+    """The registry test of the core checks the content of the page."""
     assert page(name).startswith(f"# {name}\n")
     assert all(case["model"]["kind"] == name for case in goldens(name))
 
@@ -115,8 +115,8 @@ def test_a_topology_family_has_its_line(name: str) -> None:
     assert FAMILIES[name].example.startswith(f"{name}:")
 
 
-def test_nothing_is_left_over() -> None:
-    """Pages and goldens of what there no longer is."""
+def test_no_page_or_golden_is_left_over() -> None:
+    """Pages and goldens belong to registered algorithms and models."""
     pages = {path.stem.removeprefix("algorithm-") for path in PAGES.glob("algorithm-*.md")}
     assert pages == ALGORITHMS.keys()
     folders = {path.parent.name for path in GOLDENS.glob("*/*.toml")}

@@ -1,4 +1,4 @@
-"""Frames written, read back, and traced to where they come from."""
+"""Frames: written, read back, and their provenance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_frames_are_written_by_suffix(tmp_path: Path) -> None:
     assert text.splitlines()[0].startswith("collective,algorithm,schedule,ranks,size_bytes")
 
 
-def test_what_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+def test_unwritable_results_are_refused(tmp_path: Path) -> None:
     with pytest.raises(errors.ConfigError, match=r"expected \.parquet or \.csv"):
         results.write(frame(), tmp_path / "a.xlsx")
     (tmp_path / "file").touch()
@@ -33,7 +33,7 @@ def test_what_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
         results.write(frame(), tmp_path / "file" / "a.csv")
 
 
-def test_equal_questions_have_equal_names() -> None:
+def test_equal_configurations_have_equal_hashes() -> None:
     assert results.config_hash({"a": 1, "b": [2]}) == results.config_hash({"b": [2], "a": 1})
     assert results.config_hash({"a": 1}) != results.config_hash({"a": 2})
     assert len(results.config_hash({})) == 16

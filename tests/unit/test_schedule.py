@@ -145,7 +145,8 @@ def test_a_correct_schedule_is_verified() -> None:
     assert proof.rendezvous_safe
     assert proof.same_on_all_ranks
     assert str(proof) == (
-        "proved: right contributions, each once; the bits of the sequential sum; no buffers needed"
+        "verified: each contribution exactly once; the bits of the sequential sum; "
+        "no buffers needed"
     )
 
 

@@ -1,4 +1,4 @@
-"""The search: rankings, proofs, thresholds, and what it refuses."""
+"""The search: rankings, proofs, thresholds and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_time_is_that_of_the_engine() -> None:
             assert row["time_ps"] == simulated(FLAT, row["schedule"], ranks, "1 KiB"), row
 
 
-def test_a_ranking_is_in_order_and_holds_the_best_of_each_kind() -> None:
+def test_ranking_is_sorted_and_has_the_best_of_each_kind() -> None:
     found = tutti.search(FLAT, ranks=48, size="8 B", top=4)
     assert dict(found.frame.schema) == FOUND
     assert found.frame["time_ps"].is_sorted()
@@ -50,7 +50,7 @@ def test_a_ranking_is_in_order_and_holds_the_best_of_each_kind() -> None:
     assert found.bound_ps == found.time_ps == found.frame["time_ps"][0]
     # Derivation: three stages a4,a4,a3 take 3 x 400 + 8 x 103.2 ns; eight messages are the fewest.
     assert found.time_ps == 3 * 400_000 + 8 * 103_200
-    assert "proved" in repr(found)
+    assert "verified optimal" in repr(found)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,7 +108,7 @@ def test_on_a_large_topology_candidates_are_run() -> None:
     assert found.time_ps < simulated(platform, unaware.schedule.name, 512, "8 B")
 
 
-def test_where_packets_queue_the_order_counts_most() -> None:
+def test_stage_order_matters_most_with_queueing() -> None:
     local, far = {"rate": "50 GB/s", "latency": "100 ns"}, {"rate": "10 GB/s", "latency": "500 ns"}
     topology = Topology.build("dragonfly:p=2,a=4,h=2", links=[local, local, far])
     platform = Platform(
@@ -134,7 +134,7 @@ def test_results_do_not_depend_on_threads() -> None:
     assert frames[0].equals(frames[1])
 
 
-def test_thresholds_meet_without_gaps_and_are_exact() -> None:
+def test_thresholds_are_contiguous_and_exact() -> None:
     frame = tutti.thresholds(FLAT, ranks=24, start="8 B", end="16 KiB")
     assert dict(frame.schema) == THRESHOLDS
     assert frame["from_bytes"][0] == 8
@@ -151,7 +151,7 @@ def test_thresholds_meet_without_gaps_and_are_exact() -> None:
     assert simulated(FLAT, first, 24, beyond) > simulated(FLAT, second, 24, beyond)
 
 
-def test_thresholds_on_a_topology_are_doublings() -> None:
+def test_thresholds_on_a_topology_are_powers_of_two() -> None:
     received: list[str] = []
     frame = tutti.thresholds(
         hosts(4, 4),
@@ -165,7 +165,7 @@ def test_thresholds_on_a_topology_are_doublings() -> None:
     assert frame["gap"].to_list() == [0] * frame.height, "all schedules are run"
 
 
-def test_thresholds_say_how_far_they_are_from_what_nothing_can_beat() -> None:
+def test_thresholds_state_the_gap_to_the_lower_bound() -> None:
     slow = hosts(64, 64)
     frame = tutti.thresholds(slow, ranks=4096, start="8 B", end="16 B", kinds=["factored"])
     gaps = [
@@ -187,7 +187,7 @@ def test_a_comparison_of_everything_has_the_best_schedule() -> None:
         assert times["time_ps"].min() == best
 
 
-def test_what_cannot_be_searched_is_refused() -> None:
+def test_invalid_searches_are_refused() -> None:
     with pytest.raises(AlgorithmError, match="at least 2 ranks"):
         tutti.search(FLAT, ranks=1, size="8 B")
     with pytest.raises(AlgorithmError, match="too many"):
@@ -208,7 +208,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
         tutti.search(hosts(2, 2), ranks=5, size="8 B")
 
 
-def test_times_beyond_all_time_are_refused() -> None:
+def test_times_out_of_range_are_refused() -> None:
     slow = PipeliningPostal(alpha_p="9000000 s", alpha_r="9000000 s")
     platform = Platform(name="slow", model=slow)
     with pytest.raises(SimulationError, match="range of time"):

@@ -1,4 +1,4 @@
-"""Runs and comparisons: what comes out, and that it is the same whatever else differs."""
+"""Runs and comparisons: results, and their independence of threads."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_messages_arrive_after_they_are_sent_and_before_they_are_received() -> N
     assert messages.filter(pl.col("received_ps") < pl.col("arrival_ps")).is_empty()
 
 
-def test_noise_depends_on_the_seed_alone() -> None:
+def test_noise_depends_only_on_the_seed() -> None:
     noisy = tutti.Conditions(noise=tutti.Noise(step=tutti.Exponential(mean="1 us")))
 
     def time(seed: int) -> int:
@@ -177,7 +177,7 @@ def test_a_run_has_the_parts_of_its_bound() -> None:
     assert faster.bound.at_least_ps == faster.bound.bandwidth_ps
 
 
-def test_a_graph_has_a_limit_of_its_own() -> None:
+def test_graph_gives_a_lower_bound_by_links() -> None:
     torus = tutti.Topology.build("torus:4x4", rate="50 GB/s", latency="300 ns")
     a_megabyte = tutti.Size.parse("1 MB")
     # 30/64 of a link's 20 ps per byte; four links leave the root.
@@ -193,7 +193,7 @@ def test_a_graph_has_a_limit_of_its_own() -> None:
     assert run.bound.latency_ps >= 1_680_400 + 4 * 300_000
 
 
-def test_what_is_made_for_a_graph_is_built_on_the_platforms() -> None:
+def test_topology_aware_algorithms_use_the_graph_of_the_platform() -> None:
     torus = tutti.Topology.build("torus:4x4", rate="50 GB/s", latency="300 ns")
     routes = torus.routes()
     gathered = "all_gather"
@@ -274,7 +274,7 @@ def test_closed_forms_hold_where_they_exist(
     assert run.closed_form_ps in (None, run.completion_ps)
 
 
-def test_names_in_the_place_of_things_are_refused_with_what_to_write() -> None:
+def test_names_instead_of_objects_are_refused_with_a_hint() -> None:
     ring = tutti.schedule("ring", ranks=4)
     machine = tutti.Platform(name="m", model=tutti.LogP(L="1 us", o="1 us", g="1 us"))
     with pytest.raises(errors.ConfigError, match=r"not a platform\nhint: .*platforms.platform"):

@@ -1,4 +1,4 @@
-"""The same graph from a notation, a networkx graph and a file; routes; refusals."""
+"""The same graph from a notation, a networkx graph and a file; routes; errors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_links_differ_by_class() -> None:
         "hierarchical:ring:3/mesh:2",
     ],
 )
-def test_files_give_back_what_was_written(tmp_path: Path, suffix: str, notation: str) -> None:
+def test_files_round_trip(tmp_path: Path, suffix: str, notation: str) -> None:
     topology = Topology.build(notation, links=UNEVEN[: len(link_classes(notation))])
     path = tmp_path / f"graph{suffix}"
     topology.write(path)
@@ -144,7 +144,7 @@ def test_an_undirected_edge_is_a_cable_and_ranks_follow_the_graph() -> None:
     assert directed == topology
 
 
-def test_routes_can_be_written_down() -> None:
+def test_routes_can_be_listed() -> None:
     topology = Topology.build("ring:4", **WIRE)
     index = {(link.source, link.target): link.index for link in topology.links}
     step = [index[f"npu{a}", f"npu{(a + 1) % 4}"] for a in range(4)]
@@ -184,7 +184,7 @@ def test_minimal_routes_have_one_global_link_and_need_a_dragonfly() -> None:
         return [[link.latency for link in path].count(Time.parse("1 us")) for path in paths]
 
     assert crossed("minimal") == [1] * 32
-    assert max(crossed("shortest_path")) == 2  # round a third group, which saves a hop
+    assert max(crossed("shortest_path")) == 2  # through a third group, which saves a hop
     with pytest.raises(TopologyError, match="is not a dragonfly") as caught:
         Topology.build("torus:4x4", **WIRE).routes("minimal")
     assert caught.value.kind == "not_a_dragonfly"
@@ -193,7 +193,7 @@ def test_minimal_routes_have_one_global_link_and_need_a_dragonfly() -> None:
         Topology.build("dragonfly:p=2,a=4,h=2,g=10", **WIRE)
 
 
-def test_d_mod_k_and_ecmp_spread_what_shortest_paths_do_not() -> None:
+def test_d_mod_k_and_ecmp_spread_traffic_over_switches() -> None:
     tree = Topology.build("fat_tree:k=4,n=2", **WIRE)
 
     def tops(**options: Any) -> list[str]:
@@ -280,7 +280,7 @@ def test_wrong_nodes_are_named(nodes: dict[int, dict[str, Any]], words: str) -> 
     assert words in str(caught.value)
 
 
-def test_a_graph_that_falls_apart_names_a_pair_and_the_groups() -> None:
+def test_disconnected_graph_names_a_pair_and_the_groups() -> None:
     graph = nx.union(ring(3), nx.relabel_nodes(ring(2), {0: 3, 1: 4}))
     with pytest.raises(TopologyError) as caught:
         Topology.from_networkx(graph, source="two.json")
@@ -396,7 +396,7 @@ def test_a_folder_and_a_huge_file_are_refused_unread(tmp_path: Path) -> None:
         ("ring:4", {"rate": "0 ns/B", "latency": "1 ns"}, "zero_time_per_byte"),
     ],
 )
-def test_what_cannot_be_built_is_refused(
+def test_invalid_topologies_are_refused(
     notation: str, arguments: dict[str, Any], kind: str
 ) -> None:
     with pytest.raises(TopologyError) as caught:
@@ -411,7 +411,7 @@ def test_a_bare_number_is_no_rate() -> None:
 
 
 @pytest.mark.parametrize("notation", ["torus:3x3x2", "hierarchical:switch:4/rail:switch:3"])
-def test_a_drawing_is_the_same_each_time(tmp_path: Path, notation: str) -> None:
+def test_drawing_is_deterministic(tmp_path: Path, notation: str) -> None:
     topology = Topology.build(notation, **WIRE)
     first, second = (topology.draw(tmp_path / name) for name in ("a.svg", "b.svg"))
     assert first.read_bytes() == second.read_bytes()

@@ -1,4 +1,4 @@
-"""Chakra traces as programs: what each rank does, and what is refused with file, rank and node."""
+"""Chakra traces as programs: tasks of each rank, and errors with file, rank and node."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(found: list[TrainingProgram], sizes: tuple[int, ...]) -> TrainingRecord:
     rate = TimePerByte.parse("1 GB/s").core
     torus = _core.Torus([(nodes, rate, 1000) for nodes in sizes])
     endpoint = _core.Endpoint.ideal({"packet": 1 << 30, "cycle": 0, "chunks": (64, 16)})
-    carriage = {
+    settings = {
         "chunk": 1 << 30,
         "message": 1 << 30,
         "parts": None,
@@ -56,11 +56,11 @@ def run(found: list[TrainingProgram], sizes: tuple[int, ...]) -> TrainingRecord:
         "window": 0,
     }
     each = found if len(found) > 1 else []
-    return _core.simulate_training(found[0], torus, endpoint, carriage, each)
+    return _core.simulate_training(found[0], torus, endpoint, settings, each)
 
 
-def test_nodes_wait_as_they_say() -> None:
-    """5 us, then 7 us beside 6 messages of 1 us and 1 ns, then 1 us; metadata are no task."""
+def test_nodes_wait_for_their_dependencies() -> None:
+    """5 us, then 7 us during 6 messages of 1 us and 1 ns, then 1 us; metadata are no task."""
     (found,) = programs([trace(*STEP)] * 4, (4,))
     assert [row[:2] for row in found.tasks] == [
         ("compute", "n1"),
@@ -79,7 +79,7 @@ def test_ranks_that_compute_longer_are_waited_for() -> None:
     assert len(found) == 4
     record = run(found, (4,))
     assert record.npus == 4
-    # The slow one has the last word: 50 us, six messages, and 1 us; the others' 7 us are hidden.
+    # The slow rank decides: 50 us, six messages, and 1 us; the others' 7 us are hidden.
     assert record.end_ps == 50_000_000 + max(7_000_000, 6 * 1_001_000) + 1_000_000
     assert record.breakdown(0)[2] > record.breakdown(3)[2]
 
@@ -94,24 +94,24 @@ def test_times_come_from_operations_where_none_was_recorded() -> None:
     assert found.tasks[0][4] == 4_000_000
 
 
-def test_work_of_the_cpu_is_beside() -> None:
+def test_cpu_work_runs_in_the_background() -> None:
     cpu = Node(id=1, duration_us=5, attributes={"is_cpu_op": Attribute("bool", value=True)})
     (found,) = programs([trace(cpu, compute(2, 5))] * 2, (2,))
     assert [row[0] for row in found.tasks] == ["background", "compute"]
 
 
-def test_collectives_are_among_the_npus_of_rings(tmp_path: Path) -> None:
+def test_collectives_use_the_npus_of_their_group(tmp_path: Path) -> None:
     """By dimension or by group: 1, 3, 5, 7 are one apart on the second ring of 2 x 4."""
     dims = Attribute("bool_list", [False, True])
     file = tmp_path / "groups.json"
     file.write_text('{"0": [0, 2, 4, 6], "1": [1, 3, 5, 7], "2": [0, 1], "3": [0, 5]}', "utf-8")
     groups = load_groups(file)
-    ways: list[ChakraTrace | list[ChakraTrace]] = [
+    variants: list[ChakraTrace | list[ChakraTrace]] = [
         trace(moved(1, 0, 4000, involved_dim=dims)),
         [trace(moved(1, 0, 4000, pg_name=Attribute("string", str(r % 2)))) for r in range(8)],
     ]
-    for way in ways:
-        traces = way if isinstance(way, list) else [way] * 8
+    for variant in variants:
+        traces = variant if isinstance(variant, list) else [variant] * 8
         (found,) = programs(traces, (2, 4), groups=groups)
         assert run([found], (2, 4)).end_ps == 6 * 1_001_000
     for name, words in (
@@ -147,9 +147,7 @@ def test_the_size_of_an_all_gather_is_that_of_a_part() -> None:
         ([Node(id=1, type="METADATA")], ("rank 0 has no tasks",)),
     ],
 )
-def test_nodes_that_cannot_be_carried_out_are_refused(
-    nodes: list[Any], words: tuple[str, ...]
-) -> None:
+def test_unsupported_nodes_are_refused(nodes: list[Any], words: tuple[str, ...]) -> None:
     with pytest.raises(TraceError) as refused:
         programs([trace(*nodes)] * 2, (2,))
     for word in words:
@@ -174,5 +172,5 @@ def test_ranks_that_communicate_differently_are_refused() -> None:
     traces = [trace(moved(1, 0, 8)), trace(moved(1, 0, 16))]
     with pytest.raises(SimulationError, match="collective 0 of NPU 1 is all_reduce of 16 B"):
         run(programs(traces, (2,)), (2,))
-    with pytest.raises(SimulationError, match="of NPU 1 is none: expected all_reduce of 8 B"):
+    with pytest.raises(SimulationError, match="of NPU 1 is missing: expected all_reduce of 8 B"):
         run(programs([trace(moved(1, 0, 8)), trace(compute(1, 5))], (2,)), (2,))

@@ -102,7 +102,7 @@ def test_memory_bounds_ace() -> None:
 @settings(max_examples=15, deadline=None)
 @given(memory=st.sampled_from(["16 GB/s", "64 GB/s", "128 GB/s"]), megabytes=st.integers(1, 4))
 def test_ace_is_never_slower_than_a_baseline_of_its_memory(memory: str, megabytes: int) -> None:
-    """Where memory is what bounds them; ideal is never slower than either."""
+    """If memory bounds both; ideal is never slower than either."""
     ace = replace(configurations()["ace"], memory=RATE(memory))
     base = Configuration(name="b", kind="baseline", memory=RATE(memory), sms=79)
     times = [collective(one, megabytes).total for one in (configurations()["ideal"], ace, base)]
@@ -145,12 +145,12 @@ def test_tables_in_the_background_leave_the_loop() -> None:
         (AceSettings(shares=(1, 1)), "expected 5, one per partition"),
     ],
 )
-def test_an_ace_that_cannot_be_is_refused(ace: AceSettings, problem: str) -> None:
+def test_invalid_ace_is_refused(ace: AceSettings, problem: str) -> None:
     with pytest.raises(EndpointError, match=problem):
         small().run(replace(configurations()["ace"], ace=ace))
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_steps_are_refused() -> None:
     with pytest.raises(EndpointError, match="no SM"):
         small().run(Configuration(name="b", kind="baseline", sms=0))
     with pytest.raises(EndpointError, match="80 of 80 SMs"):
@@ -163,7 +163,7 @@ def test_what_cannot_be_is_refused() -> None:
         torus(rings(1, 1, 1))
 
 
-def test_what_communicates_does_not_compute() -> None:
+def test_sms_for_communication_do_not_compute() -> None:
     """450 GB/s and 6 of 80 SMs set aside leave 450 GB/s and 111 TFLOP/s."""
     per_second, memory = configurations()["comm_opt"].compute(Npu())
     assert per_second == 111 * 10**12
@@ -173,7 +173,7 @@ def test_what_communicates_does_not_compute() -> None:
     assert configurations()["no_overlap"].compute(Npu()) == (120 * 10**12, RATE("900 GB/s"))
 
 
-def test_iterations_go_on_until_the_period_is_stable() -> None:
+def test_iterations_repeat_until_the_period_is_stable() -> None:
     run = small(iterations="stable").run(configurations()["ace"])
     assert run.is_stable
     assert run.iterations in (4, 8, 16, 32, 64)
@@ -182,6 +182,6 @@ def test_iterations_go_on_until_the_period_is_stable() -> None:
     assert not small(iterations=2).run(configurations()["ace"]).is_stable
 
 
-def test_runs_that_are_compared_have_as_many_iterations() -> None:
+def test_compared_runs_have_equal_iterations() -> None:
     runs = [small(iterations=count).run(configurations()["ideal"]) for count in (2, 4)]
     assert [run.iterations for run in alike(runs)] == [4, 4]

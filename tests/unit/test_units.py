@@ -1,4 +1,4 @@
-"""Quantities keep what the core read, and refuse what it refuses."""
+"""Quantities preserve the values of the core, and refuse the same input."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_bare_numbers_are_refused_in_models(value: object) -> None:
         (Time, "18446744073709551615 ps"),
     ],
 )
-def test_quantities_fit_the_columns_of_results(quantity: type[Time | Size], text: str) -> None:
+def test_quantities_beyond_63_bits_are_refused(quantity: type[Time | Size], text: str) -> None:
     with pytest.raises(UnitError, match="too large for a") as caught:
         quantity.parse(text)
     assert caught.value.kind == "too_large"

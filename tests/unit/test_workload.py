@@ -1,4 +1,4 @@
-"""Models: weights and operations against what their papers and tables say."""
+"""Models: weights and operations compared with their papers and tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: linear("up", -1, 4), "layer `up`: parameters is -4: expected 0 or more"),
         (
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         ),
     ],
 )
-def test_a_layer_of_negative_size_is_refused(make: Callable[[], object], said: str) -> None:
-    with pytest.raises(WorkloadError, match=said):
+def test_a_layer_of_negative_size_is_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
         make()
 
 
@@ -110,7 +110,7 @@ def test_the_first_layer_needs_no_input_gradient() -> None:
 
 
 @pytest.mark.parametrize("entry", models(), ids=lambda entry: entry.name)
-def test_every_model_is_whole(entry: WorkloadEntry) -> None:
+def test_every_model_is_consistent(entry: WorkloadEntry) -> None:
     model = build(entry.name)
     assert model.name.split(":")[0] == entry.name
     assert model.source
@@ -132,7 +132,7 @@ def test_every_model_is_whole(entry: WorkloadEntry) -> None:
         ("gnmt:", ("TOKENS",)),
     ],
 )
-def test_what_is_no_model_is_refused(notation: str, words: tuple[str, ...]) -> None:
+def test_unknown_models_are_refused(notation: str, words: tuple[str, ...]) -> None:
     with pytest.raises(WorkloadError) as refused:
         build(notation)
     for word in words:

@@ -1,9 +1,11 @@
-//! How fast chips with coherent caches run: `cargo bench -p tutti-coherence --bench coherence [-- PART OF A NAME ...]`.
+//! Simulation speed of chips with coherent caches: `cargo bench -p tutti-coherence --bench
+//! coherence [-- PART OF A NAME ...]`.
 //!
-//! A line per run of a kernel on 64 cores: kernel, protocol and design, run, simulated cycles, simulated cycles per second,
-//! million instructions per second, milliseconds, a digest of all that came out, with tabs between. Nothing here passes or
-//! fails. `--once` runs each once. `--digests` runs the smallest kernels on 16 cores of every design instead, to see that a
-//! change of the simulator has changed nothing of what it simulates.
+//! Prints a line per run of a kernel on 64 cores, separated by tabs: kernel, protocol and design;
+//! run; simulated cycles; simulated cycles per second; million instructions per second;
+//! milliseconds; a digest of the results. `--once` runs each kernel once. `--digests` instead runs
+//! the smallest kernels on 16 cores of every design and prints digests, to verify that a change of
+//! the simulator does not change its results.
 #![expect(clippy::print_stdout, reason = "its output is data")]
 #![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
@@ -19,7 +21,7 @@ use tutti_noc::smart::{FanIn, Priority, Settings, design, designs};
 const SIDE: u32 = 8;
 const RUNS: u32 = 2;
 
-/// Designs, what answers are to them, and who goes first.
+/// Designs, with their fan-in and priority.
 const DESIGNS: &[(&str, FanIn, Priority)] = &[
     ("baseline_collective", FanIn::Greedy, Priority::Local),
     ("sfo_greedy", FanIn::Complete, Priority::Local),
@@ -28,17 +30,17 @@ const DESIGNS: &[(&str, FanIn, Priority)] = &[
 ];
 
 fn main() {
-    let wanted: Vec<String> =
+    let filters: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     if std::env::args().any(|arg| arg == "--digests") {
-        return digests(&wanted);
+        return digests(&filters);
     }
     let runs = if std::env::args().any(|arg| arg == "--once") { 1 } else { RUNS };
     for kernel in REGISTRY {
         for protocol in [Protocol::Ht, Protocol::Tc] {
             for &(name, fan_in, priority) in DESIGNS {
                 let name = format!("{}, {} on {name}", kernel.name(), protocol.name());
-                if !wanted.iter().all(|part| name.contains(part)) {
+                if !filters.iter().all(|part| name.contains(part)) {
                     continue;
                 }
                 for run in 1..=runs {
@@ -48,7 +50,8 @@ fn main() {
                     let (cycles, milliseconds) = (outcome.total_cycles, 1e3 * seconds);
                     let digest = digest(&outcome);
                     println!(
-                        "{name}\t{run}\t{cycles}\t{rate:.0}\t{instructions:.2}\t{milliseconds:.0}\t{digest:016x}"
+                        "{name}\t{run}\t{cycles}\t\
+                         {rate:.0}\t{instructions:.2}\t{milliseconds:.0}\t{digest:016x}"
                     );
                 }
             }
@@ -56,17 +59,17 @@ fn main() {
     }
 }
 
-/// Of everything that came out of a run (FNV-1a of its text).
+/// Returns a digest of all results of a run (FNV-1a of its text).
 fn digest(run: &SystemRun) -> u64 {
     format!("{run:?}").bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
         (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// The smallest kernels over every design with every kind of answers and both priorities.
-fn digests(wanted: &[String]) {
-    let answers = [FanIn::Unicasts, FanIn::Greedy, FanIn::Complete];
-    let answers = answers
+/// Prints the digests of the smallest kernels for every design, fan-in and priority.
+fn digests(filters: &[String]) {
+    let fan_ins = [FanIn::Unicasts, FanIn::Greedy, FanIn::Complete];
+    let variants = fan_ins
         .iter()
         .flat_map(|&fan_in| [Priority::Local, Priority::Bypass].map(|priority| (fan_in, priority)));
     for kernel in REGISTRY {
@@ -76,15 +79,15 @@ fn digests(wanted: &[String]) {
             .flat_map(|protocol| designs().iter().map(move |design| (protocol, design)))
         {
             let name = format!("{}, {} on {}", kernel.name(), protocol.name(), design.name);
-            if !wanted.iter().all(|part| name.contains(part)) {
+            if !filters.iter().all(|part| name.contains(part)) {
                 continue;
             }
-            let digests = answers.clone().map(|(fan_in, priority)| {
+            let digests = variants.clone().map(|(fan_in, priority)| {
                 let chip = SystemSettings::new(4, 4, protocol);
                 let mesh = Settings { fan_in, priority, ..design.settings(4, 4) };
-                let fabric = design.build(&chip.fit(mesh)).expect("a design that can be");
+                let fabric = design.build(&chip.fit(mesh)).expect("a valid design");
                 let program = kernel.program(cores, Scale::Tiny, 1).expect("work for the cores");
-                let system = System::new(&chip, program, fabric).expect("what fits");
+                let system = System::new(&chip, program, fabric).expect("a matching fabric");
                 digest(&system.run(&AtomicBool::new(false)).expect("a program that ends"))
             });
             let digests: Vec<String> = digests.map(|digest| format!("{digest:016x}")).collect();
@@ -93,7 +96,7 @@ fn digests(wanted: &[String]) {
     }
 }
 
-/// How long a kernel takes, and what it was like.
+/// Returns the seconds that a kernel takes, and its results.
 fn timed(
     kernel: &dyn tutti_coherence::program::Kernel,
     protocol: Protocol,
@@ -104,9 +107,9 @@ fn timed(
     let system = SystemSettings::new(SIDE, SIDE, protocol);
     let design = design(name.rsplit(' ').next().expect("names end with a design")).expect("known");
     let mesh = Settings { fan_in, priority, ..design.settings(SIDE, SIDE) };
-    let fabric = design.build(&system.fit(mesh)).expect("a design that can be");
-    let program = kernel.program(SIDE * SIDE, Scale::Small, 1).expect("work for so many cores");
-    let system = System::new(&system, program, fabric).expect("what fits");
+    let fabric = design.build(&system.fit(mesh)).expect("a valid design");
+    let program = kernel.program(SIDE * SIDE, Scale::Small, 1).expect("work for the cores");
+    let system = System::new(&system, program, fabric).expect("a matching fabric");
     let start = Instant::now();
     let run = system.run(&AtomicBool::new(false)).expect("a program that ends");
     (start.elapsed().as_secs_f64(), run)

@@ -1,4 +1,4 @@
-//! The private caches of a core: two levels, exclusive, the least recently used line goes.
+//! The private caches of a core: two levels, exclusive, LRU replacement.
 
 use super::program::LINE_WORDS;
 use super::settings::{LINE_BYTES, SystemSettings};
@@ -6,28 +6,28 @@ use super::settings::{LINE_BYTES, SystemSettings};
 /// The words of a line.
 pub(super) type Words = [u64; LINE_WORDS];
 
-/// What a core may do with its copy of a line, and what it owes others (MOESI; no copy is invalid).
+/// State of a cached line (MOESI without I).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum State {
-    /// May be read; others may have copies, too.
+    /// Readable; other caches may have copies.
     #[default]
     Shared,
-    /// May be read, others may have copies, and whoever misses gets the line from here.
+    /// Readable; other caches may have copies, and this one serves misses.
     Owned,
-    /// The only copy; memory has the same.
+    /// The only copy, equal to memory.
     Exclusive,
-    /// The only copy, and it was written.
+    /// The only copy, modified.
     Modified,
 }
 
 impl State {
-    /// Whether the core may write.
+    /// Returns whether the core may write.
     #[inline]
     pub(super) fn writable(self) -> bool {
         matches!(self, State::Exclusive | State::Modified)
     }
 
-    /// Whether others get the line from here.
+    /// Returns whether this copy serves misses of other cores.
     #[inline]
     pub(super) fn owns(self) -> bool {
         self != State::Shared
@@ -36,123 +36,124 @@ impl State {
 
 /// A line in a cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct CachedLine {
     pub(super) line: u32,
     pub(super) state: State,
-    /// Whether memory has to be told before the last copy goes.
+    /// Whether the line must be written back before its last copy is dropped.
     pub(super) dirty: bool,
-    /// With tokens, how many.
+    /// With token coherence, the number of tokens.
     pub(super) tokens: u32,
     pub(super) words: Words,
 }
 
-/// The rest of a [`Held`].
+/// A line, and when it was last used.
 #[derive(Clone, Copy, Default)]
-struct Rest {
-    /// When it was last used; larger is later.
-    used: u64,
-    held: Held,
+struct Entry {
+    /// Time of the last use; larger is later.
+    last_used: u64,
+    held: CachedLine,
 }
 
 /// A set-associative cache.
 pub(super) struct Cache {
     sets: u32,
-    ways: u32,
-    /// A line's number and one; 0 where there is none.
+    associativity: u32,
+    /// Line number plus one; 0 for an invalid entry.
     tags: Vec<u32>,
-    /// For each way of each set, its place in `rest`, and one; 0 where there never was a line. So what
-    /// is never filled takes no memory.
-    places: Vec<u32>,
-    rest: Vec<Rest>,
+    /// Index plus one of each tag's entry in `entries`; 0 if the tag was never valid. Entries are
+    /// allocated on first use, so an unused cache takes no memory.
+    entry_of_tag: Vec<u32>,
+    entries: Vec<Entry>,
     clock: u64,
 }
 
 impl Cache {
-    pub(super) fn new(bytes: u32, ways: u32) -> Cache {
+    pub(super) fn new(bytes: u32, associativity: u32) -> Cache {
         let lines = (bytes / LINE_BYTES) as usize;
-        let sets = bytes / LINE_BYTES / ways;
-        let (tags, places) = (vec![0; lines], vec![0; lines]);
-        Cache { sets, ways, tags, places, rest: Vec::new(), clock: 0 }
+        let sets = bytes / LINE_BYTES / associativity;
+        let (tags, entry_of_tag) = (vec![0; lines], vec![0; lines]);
+        Cache { sets, associativity, tags, entry_of_tag, entries: Vec::new(), clock: 0 }
     }
 
     #[inline]
     fn set(&self, line: u32) -> std::ops::Range<usize> {
         let set =
             if self.sets.is_power_of_two() { line & (self.sets - 1) } else { line % self.sets };
-        let first = (set * self.ways) as usize;
-        first..first + self.ways as usize
+        let first = (set * self.associativity) as usize;
+        first..first + self.associativity as usize
     }
 
     #[inline]
     fn find(&self, line: u32) -> Option<usize> {
         let set = self.set(line);
         let first = set.start;
-        self.tags[set].iter().position(|&tag| tag == line + 1).map(|way| first + way)
+        self.tags[set].iter().position(|&tag| tag == line + 1).map(|index| first + index)
     }
 
     #[inline]
-    fn rest(&self, at: usize) -> &Rest {
-        &self.rest[self.places[at] as usize - 1]
+    fn entry(&self, at: usize) -> &Entry {
+        &self.entries[self.entry_of_tag[at] as usize - 1]
     }
 
     #[inline]
-    fn rest_mut(&mut self, at: usize) -> &mut Rest {
-        &mut self.rest[self.places[at] as usize - 1]
+    fn entry_mut(&mut self, at: usize) -> &mut Entry {
+        &mut self.entries[self.entry_of_tag[at] as usize - 1]
     }
 
-    /// A line, which is not used by this.
+    /// Returns a line without updating its last use.
     #[inline]
-    pub(super) fn get(&self, line: u32) -> Option<&Held> {
-        self.find(line).map(|at| &self.rest(at).held)
+    pub(super) fn get(&self, line: u32) -> Option<&CachedLine> {
+        self.find(line).map(|at| &self.entry(at).held)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, line: u32) -> Option<&mut Held> {
-        self.find(line).map(|at| &mut self.rest_mut(at).held)
+    pub(super) fn get_mut(&mut self, line: u32) -> Option<&mut CachedLine> {
+        self.find(line).map(|at| &mut self.entry_mut(at).held)
     }
 
-    /// A line that is now the one used last.
+    /// Returns a line and marks it as the most recently used.
     #[inline]
-    pub(super) fn touch(&mut self, line: u32) -> Option<&mut Held> {
+    pub(super) fn touch(&mut self, line: u32) -> Option<&mut CachedLine> {
         let at = self.find(line)?;
         self.clock += 1;
         let clock = self.clock;
-        let rest = self.rest_mut(at);
-        rest.used = clock;
-        Some(&mut rest.held)
+        let entry = self.entry_mut(at);
+        entry.last_used = clock;
+        Some(&mut entry.held)
     }
 
-    pub(super) fn remove(&mut self, line: u32) -> Option<Held> {
+    pub(super) fn remove(&mut self, line: u32) -> Option<CachedLine> {
         let at = self.find(line)?;
         self.tags[at] = 0;
-        Some(self.rest(at).held)
+        Some(self.entry(at).held)
     }
 
-    /// Puts a line in that is not there; what had to go for it.
-    pub(super) fn insert(&mut self, held: Held) -> Option<Held> {
-        debug_assert!(self.find(held.line).is_none(), "the line is there already");
+    /// Inserts a line that is not in the cache; returns the evicted line.
+    pub(super) fn insert(&mut self, held: CachedLine) -> Option<CachedLine> {
+        debug_assert!(self.find(held.line).is_none(), "the line is cached already");
         let set = self.set(held.line);
-        let key = |&at: &usize| if self.tags[at] == 0 { 0 } else { self.rest(at).used };
-        let at = set.min_by_key(key).expect("sets have ways");
-        let gone = (self.tags[at] != 0).then(|| self.rest(at).held);
+        let key = |&at: &usize| if self.tags[at] == 0 { 0 } else { self.entry(at).last_used };
+        let at = set.min_by_key(key).expect("sets are not empty");
+        let evicted = (self.tags[at] != 0).then(|| self.entry(at).held);
         self.clock += 1;
         self.tags[at] = held.line + 1;
-        if self.places[at] == 0 {
-            self.rest.push(Rest::default());
-            self.places[at] = u32::try_from(self.rest.len()).expect("lines are fewer than bytes");
+        if self.entry_of_tag[at] == 0 {
+            self.entries.push(Entry::default());
+            self.entry_of_tag[at] =
+                u32::try_from(self.entries.len()).expect("lines are fewer than bytes");
         }
-        *self.rest_mut(at) = Rest { used: self.clock, held };
-        gone
+        *self.entry_mut(at) = Entry { last_used: self.clock, held };
+        evicted
     }
 
-    /// All lines, in no order that means anything.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
-        let taken = (0..self.tags.len()).filter(|&at| self.tags[at] != 0);
-        taken.map(|at| &self.rest(at).held)
+    /// Returns all lines, in an unspecified order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CachedLine> {
+        let valid = (0..self.tags.len()).filter(|&at| self.tags[at] != 0);
+        valid.map(|at| &self.entry(at).held)
     }
 }
 
-/// Both caches of a core. A line is in one of them at the most.
+/// Both caches of a core. A line is in at most one of them.
 pub(super) struct Caches {
     pub(super) l1: Cache,
     l2: Cache,
@@ -166,35 +167,35 @@ impl Caches {
         }
     }
 
-    /// A line, wherever it is; it is not used by this.
+    /// Returns a line in either level without updating its last use.
     #[inline]
-    pub(super) fn get(&self, line: u32) -> Option<&Held> {
+    pub(super) fn get(&self, line: u32) -> Option<&CachedLine> {
         self.l1.get(line).or_else(|| self.l2.get(line))
     }
 
-    pub(super) fn get_mut(&mut self, line: u32) -> Option<&mut Held> {
+    pub(super) fn get_mut(&mut self, line: u32) -> Option<&mut CachedLine> {
         if self.l1.get(line).is_some() { self.l1.get_mut(line) } else { self.l2.get_mut(line) }
     }
 
-    pub(super) fn remove(&mut self, line: u32) -> Option<Held> {
+    pub(super) fn remove(&mut self, line: u32) -> Option<CachedLine> {
         self.l1.remove(line).or_else(|| self.l2.remove(line))
     }
 
-    /// Puts a line that is in neither into the first; what fell out of the second.
-    pub(super) fn insert(&mut self, held: Held) -> Option<Held> {
-        debug_assert!(self.get(held.line).is_none(), "the line is there already");
-        let fallen = self.l1.insert(held)?;
-        self.l2.insert(fallen)
+    /// Inserts a line that is in neither level into the L1; returns the line evicted from the L2.
+    pub(super) fn insert(&mut self, held: CachedLine) -> Option<CachedLine> {
+        debug_assert!(self.get(held.line).is_none(), "the line is cached already");
+        let evicted = self.l1.insert(held)?;
+        self.l2.insert(evicted)
     }
 
-    /// Moves a line from the second to the first; what fell out of the second.
-    pub(super) fn promote(&mut self, line: u32) -> Option<Held> {
+    /// Moves a line from the L2 to the L1; returns the line evicted from the L2.
+    pub(super) fn promote(&mut self, line: u32) -> Option<CachedLine> {
         let held = self.l2.remove(line)?;
         self.insert(held)
     }
 
-    /// All lines.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
+    /// Returns all lines of both levels.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CachedLine> {
         self.l1.iter().chain(self.l2.iter())
     }
 }
@@ -203,25 +204,25 @@ impl Caches {
 mod tests {
     use super::*;
 
-    fn held(line: u32) -> Held {
-        Held { line, ..Held::default() }
+    fn held(line: u32) -> CachedLine {
+        CachedLine { line, ..CachedLine::default() }
     }
 
     #[test]
-    fn the_least_recently_used_line_of_the_set_goes() {
+    fn the_least_recently_used_line_of_the_set_is_evicted() {
         let mut cache = Cache::new(4 * LINE_BYTES, 2);
         assert_eq!(cache.insert(held(0)), None);
         assert_eq!(cache.insert(held(2)), None);
         assert_eq!(cache.insert(held(1)), None);
         assert!(cache.touch(0).is_some());
-        assert_eq!(cache.insert(held(4)).map(|gone| gone.line), Some(2));
+        assert_eq!(cache.insert(held(4)).map(|evicted| evicted.line), Some(2));
         assert!(cache.get(0).is_some() && cache.get(4).is_some() && cache.get(1).is_some());
-        assert_eq!(cache.remove(0).map(|gone| gone.line), Some(0));
-        assert_eq!(cache.insert(held(6)), None, "the place that is free is taken first");
+        assert_eq!(cache.remove(0).map(|evicted| evicted.line), Some(0));
+        assert_eq!(cache.insert(held(6)), None, "an invalid entry is used first");
     }
 
     #[test]
-    fn a_line_is_in_one_level_only_and_falls_from_the_first_to_the_second_and_out() {
+    fn the_l2_stores_lines_that_the_l1_evicts() {
         let mut settings = SystemSettings::new(2, 2, super::super::Protocol::Ht);
         (settings.l1_bytes, settings.l1_ways) = (2 * LINE_BYTES, 2);
         (settings.l2_bytes, settings.l2_ways) = (2 * LINE_BYTES, 2);
@@ -230,9 +231,9 @@ mod tests {
             assert_eq!(caches.insert(held(line)), None);
         }
         assert!(caches.l1.get(0).is_none() && caches.get(0).is_some());
-        assert_eq!(caches.promote(0), None, "it leaves a place for what it drives out");
+        assert_eq!(caches.promote(0), None, "its entry in the L2 takes the line that it replaces");
         assert!(caches.l1.get(0).is_some() && caches.l1.get(2).is_none());
-        assert_eq!(caches.insert(held(9)).map(|gone| gone.line), Some(1));
+        assert_eq!(caches.insert(held(9)).map(|evicted| evicted.line), Some(1));
         let mut all: Vec<u32> = caches.iter().map(|held| held.line).collect();
         all.sort_unstable();
         assert_eq!(all, [0, 2, 3, 9]);

@@ -1,10 +1,10 @@
-//! The chip that all protocols work on: cores, caches, memory, the fabric, and what is to happen when.
+//! The chip that the protocols share: cores, caches, memory, fabric and events.
 
-use super::agenda::Agenda;
-use super::cache::{Caches, Held, State};
+use super::cache::{CachedLine, Caches, State};
 use super::checker::Checker;
 use super::core::{Core, Miss, Pending};
 use super::error::CoherenceError;
+use super::event_queue::EventQueue;
 use super::memory::Memory;
 use super::packet::{Kind, Packet, Packets};
 use super::program::{Access, LINE_WORDS};
@@ -14,24 +14,24 @@ use super::stats::{Source, Stats};
 use tutti_noc::smart::{Cast, Combine, Fabric, Flow, FlowId, Message, NodeSet};
 use tutti_noc::{FlitError, Watchdog};
 
-/// What is to happen.
+/// An event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    /// A core goes on with the answer to its access.
+    /// A core continues after its access.
     Resume(u32),
-    /// A core begins its access again.
+    /// A core repeats its access.
     Issue(u32),
-    /// A core has looked into its caches.
-    Look(u32),
+    /// The lookup in a core's caches ends.
+    Lookup(u32),
     /// A message is sent.
     Send(u32),
     /// A message within a node arrives.
     Deliver { node: u32, packet: u32 },
-    /// A cache has been looked into for a message.
+    /// The snoop of a cache for a message ends.
     Snoop { node: u32, packet: u32 },
-    /// A home turns to a message.
+    /// A home processes a message.
     Home(u32),
-    /// A core has waited long enough for a miss.
+    /// A request of a core times out.
     Timeout { core: u32, serial: u64 },
 }
 
@@ -41,24 +41,24 @@ pub(super) struct Chip {
     pub(super) fabric: Box<dyn Fabric>,
     pub(super) nodes: u32,
     pub(super) now: u64,
-    /// The first cycle for which something can still be put down.
+    /// The first cycle that can still have events.
     pub(super) earliest: u64,
-    pub(super) agenda: Agenda<Event>,
+    pub(super) events: EventQueue<Event>,
     pub(super) packets: Packets,
     pub(super) cores: Vec<Core>,
     pub(super) caches: Vec<Caches>,
-    /// Bit by bit, whether a core's caches have a line: so those that have not are not searched.
+    /// A bit per line and core: whether the core's caches have the line. Saves searching them.
     presence: Vec<u64>,
     pub(super) memory: Memory,
     pub(super) checker: Checker,
     pub(super) stats: Stats,
-    /// What fell out of caches and the protocol has not seen yet.
-    pub(super) fallen: Vec<(u32, Held)>,
-    /// Cores that are not finished.
+    /// Evicted lines that the protocol has not processed.
+    pub(super) evicted: Vec<(u32, CachedLine)>,
+    /// Number of cores that have not finished.
     pub(super) unfinished: u32,
     /// Watches for accesses that complete and cores that continue.
     pub(super) progress: Watchdog,
-    pub(super) trouble: Option<CoherenceError>,
+    pub(super) error: Option<CoherenceError>,
     words: usize,
     serials: u64,
 }
@@ -83,7 +83,7 @@ impl Chip {
             nodes,
             now: 0,
             earliest: 0,
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             packets: Packets::default(),
             cores,
             caches: (0..nodes).map(|_| Caches::new(settings)).collect(),
@@ -91,36 +91,36 @@ impl Chip {
             presence: vec![0; memory.lines() as usize * nodes.div_ceil(64) as usize],
             memory,
             stats: Stats::new(threads_count, on),
-            fallen: Vec::new(),
+            evicted: Vec::new(),
             unfinished: threads_count,
             progress: Watchdog::new(settings.patience, 1),
-            trouble: None,
+            error: None,
             words: count,
             serials: 0,
             settings: settings.clone(),
         };
         for core in 0..threads_count {
-            chip.agenda.put(0, 0, Event::Resume(core));
+            chip.events.schedule(0, 0, Event::Resume(core));
         }
         chip
     }
 
-    /// Puts an event down, for so many cycles from now.
+    /// Schedules an event `cycles` cycles from now.
     #[inline]
     pub(super) fn after(&mut self, cycles: u64, event: Event) {
         let cycle = (self.now + cycles).max(self.earliest);
-        self.agenda.put(self.now, cycle, event);
+        self.events.schedule(self.now, cycle, event);
     }
 
     // --- cores ---------------------------------------------------------------------------------
 
-    /// Lets a core go on, up to its next access to memory or work.
+    /// Runs a core up to its next memory access or work.
     pub(super) fn resume(&mut self, id: u32) {
         self.progress.moved(self.now);
         loop {
             let core = &mut self.cores[id as usize];
             let Some(thread) = &mut core.thread else { return };
-            match thread.resume(core.answer) {
+            match thread.resume(core.value) {
                 None => {
                     core.thread = None;
                     self.unfinished -= 1;
@@ -133,10 +133,12 @@ impl Chip {
                         return;
                     }
                 }
-                Some(access @ (Access::Begin | Access::End)) => self.mark(id, access),
+                Some(access @ (Access::Begin | Access::End)) => {
+                    self.enter_or_leave_region(id, access)
+                }
                 Some(access) => {
                     self.instructions(1);
-                    self.begin(id, access);
+                    self.start_access(id, access);
                     return;
                 }
             }
@@ -150,12 +152,12 @@ impl Chip {
         }
     }
 
-    /// Whether a core that is not finished works on registers.
+    /// Returns whether an unfinished core computes on registers.
     pub(super) fn computes(&self) -> bool {
         self.cores.iter().any(|core| core.thread.is_some() && core.pending.is_none())
     }
 
-    fn mark(&mut self, core: u32, access: Access) {
+    fn enter_or_leave_region(&mut self, core: u32, access: Access) {
         let (counts, memory) = (*self.fabric.counts(), self.memory.traffic());
         let result = match access {
             Access::Begin => self.stats.begin(self.now, counts, memory),
@@ -166,7 +168,7 @@ impl Chip {
         }
     }
 
-    fn begin(&mut self, core: u32, access: Access) {
+    fn start_access(&mut self, core: u32, access: Access) {
         match Pending::new(access, self.words, self.now) {
             Ok(pending) => {
                 self.cores[core as usize].pending = Some(pending);
@@ -179,10 +181,10 @@ impl Chip {
         }
     }
 
-    /// Begins a core's access: done at once if the first cache has the line.
+    /// Starts a core's access; an L1 hit completes it.
     pub(super) fn issue(&mut self, id: u32) {
         let core = &mut self.cores[id as usize];
-        let pending = core.pending.as_mut().expect("a core that has an access to do");
+        let pending = core.pending.as_mut().expect("a core with an access in progress");
         pending.issued = self.now;
         let (line, write) = (pending.line, pending.write);
         if let Some(since) = core.spinning.take()
@@ -200,17 +202,16 @@ impl Chip {
             self.stats.run.l1_misses += 1;
         }
         let cycles = if state.is_some() { l1 } else { l1 + self.settings.l2_cycles };
-        self.after(cycles, Event::Look(id));
+        self.after(cycles, Event::Lookup(id));
     }
 
-    /// When its caches have been looked into: does a core's access if they have the line, and otherwise
-    /// begins a miss; whether it does.
-    pub(super) fn look(&mut self, id: u32) -> bool {
-        let pending = self.cores[id as usize].pending.expect("a core that has an access to do");
+    /// Completes a core's access after the lookup, or starts a miss; returns whether it misses.
+    pub(super) fn finish_lookup(&mut self, id: u32) -> bool {
+        let pending = self.cores[id as usize].pending.expect("a core with an access in progress");
         let Pending { line, write, issued, .. } = pending;
         let caches = &mut self.caches[id as usize];
-        if let Some(fallen) = caches.promote(line) {
-            self.fell(id, fallen);
+        if let Some(evicted) = caches.promote(line) {
+            self.evict(id, evicted);
         }
         let state = self.caches[id as usize].l1.touch(line).map(|held| held.state);
         if state.is_some_and(|state| !write || state.writable()) {
@@ -224,22 +225,22 @@ impl Chip {
             (true, Some(_)) => MissKind::Upgrade,
         };
         let (serial, now) = (self.serials, self.now);
-        let miss = Miss { line, write, kind, serial, issued, looked: now, sent: now };
+        let miss = Miss { line, write, kind, serial, issued, lookup_done: now, sent: now };
         self.cores[id as usize].miss = Some(miss);
         true
     }
 
-    /// Does a core's access, for which its first cache has what it takes, and lets it go on after so many
-    /// cycles; a core that spins goes on when its copy is gone.
+    /// Performs a core's access, for which its L1 has the line and the permission, and resumes the
+    /// core after `cycles` cycles. A spin that reads its value waits until the copy is invalidated.
     fn perform(&mut self, id: u32, cycles: u64) {
         let core = &mut self.cores[id as usize];
-        let pending = core.pending.expect("a core that has an access to do");
-        let (word, place) = (pending.word, pending.word % LINE_WORDS);
-        let held = self.caches[id as usize].l1.get_mut(pending.line).expect("the line is there");
-        let old = held.words[place];
+        let pending = core.pending.expect("a core with an access in progress");
+        let (word, offset) = (pending.word, pending.word % LINE_WORDS);
+        let held = self.caches[id as usize].l1.get_mut(pending.line).expect("the line is cached");
+        let old = held.words[offset];
         self.checker.loaded(id, word, old);
         if let Some(new) = pending.new_value(old) {
-            held.words[place] = new;
+            held.words[offset] = new;
             (held.state, held.dirty) = (State::Modified, true);
             self.checker.stored(id, word, new);
         }
@@ -247,7 +248,7 @@ impl Chip {
             self.stats.run.accesses += 1;
         }
         self.progress.moved(self.now);
-        core.answer = old;
+        core.value = old;
         if matches!(pending.access, Access::SpinWhile { value, .. } if value == old) {
             core.spinning = Some(self.now);
             return;
@@ -256,9 +257,9 @@ impl Chip {
         self.after(cycles, Event::Resume(id));
     }
 
-    /// A miss has what it takes: the core does its access and goes on.
+    /// Completes a miss: performs the access and resumes the core.
     pub(super) fn finish(&mut self, core: u32, parts: &Parts, source: Source) {
-        let miss = self.cores[core as usize].miss.take().expect("a core that misses");
+        let miss = self.cores[core as usize].miss.take().expect("a core with a miss");
         self.stats.missed(self.now, &miss, parts, source);
         self.caches[core as usize].l1.touch(miss.line);
         self.perform(core, 1);
@@ -266,46 +267,47 @@ impl Chip {
 
     // --- caches --------------------------------------------------------------------------------
 
-    /// The place of a core's bit for a line.
+    /// Returns word and bit of a core and line in `presence`.
     #[inline]
     fn presence_of(&self, core: u32, line: u32) -> (usize, u64) {
         let stride = self.nodes.div_ceil(64) as usize;
         (line as usize * stride + core as usize / 64, 1 << (core % 64))
     }
 
-    /// Whether a core's caches have a line.
+    /// Returns whether a core's caches have a line.
     #[inline]
     pub(super) fn has(&self, core: u32, line: u32) -> bool {
         let (word, bit) = self.presence_of(core, line);
         self.presence[word] & bit != 0
     }
 
-    /// A core's copy of a line.
+    /// Returns a core's copy of a line.
     #[inline]
-    pub(super) fn held(&self, core: u32, line: u32) -> Option<&Held> {
+    pub(super) fn held(&self, core: u32, line: u32) -> Option<&CachedLine> {
         if self.has(core, line) { self.caches[core as usize].get(line) } else { None }
     }
 
-    /// Whether a core waits for a line.
+    /// Returns whether a core waits for a line.
     #[inline]
     pub(super) fn misses(&self, core: u32, line: u32) -> bool {
         self.cores[core as usize].miss.is_some_and(|miss| miss.line == line)
     }
 
-    /// Puts a line into a core's caches; what falls out is seen by the protocol later in this cycle.
-    pub(super) fn install(&mut self, core: u32, held: Held) {
+    /// Inserts a line into a core's caches. The protocol processes evicted lines later in this
+    /// cycle.
+    pub(super) fn install(&mut self, core: u32, held: CachedLine) {
         self.checker.copy(core, None, Some(&held));
         let (word, bit) = self.presence_of(core, held.line);
         self.presence[word] |= bit;
-        if let Some(fallen) = self.caches[core as usize].insert(held) {
-            self.fell(core, fallen);
+        if let Some(evicted) = self.caches[core as usize].insert(held) {
+            self.evict(core, evicted);
         }
     }
 
-    fn fell(&mut self, core: u32, held: Held) {
+    fn evict(&mut self, core: u32, held: CachedLine) {
         self.checker.copy(core, Some(&held), None);
         self.forget(core, held.line);
-        self.fallen.push((core, held));
+        self.evicted.push((core, held));
     }
 
     fn forget(&mut self, core: u32, line: u32) {
@@ -313,21 +315,21 @@ impl Chip {
         self.presence[word] &= !bit;
     }
 
-    /// Changes a copy that is there.
-    pub(super) fn change(&mut self, core: u32, line: u32, change: impl FnOnce(&mut Held)) {
-        let held = self.caches[core as usize].get_mut(line).expect("the line is there");
+    /// Changes a cached copy.
+    pub(super) fn change(&mut self, core: u32, line: u32, change: impl FnOnce(&mut CachedLine)) {
+        let held = self.caches[core as usize].get_mut(line).expect("the line is cached");
         let before = *held;
         change(held);
         self.checker.copy(core, Some(&before), Some(held));
     }
 
-    /// Takes a copy out; a core that spins on it looks again.
-    pub(super) fn discard(&mut self, core: u32, line: u32) -> Option<Held> {
+    /// Invalidates a copy; a core that spins on it reads again.
+    pub(super) fn discard(&mut self, core: u32, line: u32) -> Option<CachedLine> {
         if !self.has(core, line) {
             return None;
         }
         self.forget(core, line);
-        let held = self.caches[core as usize].remove(line).expect("the line is there");
+        let held = self.caches[core as usize].remove(line).expect("the line is cached");
         self.checker.copy(core, Some(&held), None);
         let waiting = &self.cores[core as usize];
         if waiting.spinning.is_some() && waiting.pending.is_some_and(|pending| pending.line == line)
@@ -339,13 +341,13 @@ impl Chip {
 
     // --- messages ------------------------------------------------------------------------------
 
-    /// Sends a message, or puts it down for a later cycle.
+    /// Sends a message now or in a later cycle.
     pub(super) fn send_at(&mut self, cycle: u64, packet: Packet) {
         let id = self.packets.add(packet);
         if cycle <= self.now {
             self.post(id);
         } else {
-            self.agenda.put(self.now, cycle, Event::Send(id));
+            self.events.schedule(self.now, cycle, Event::Send(id));
         }
     }
 
@@ -354,10 +356,11 @@ impl Chip {
         self.send_at(self.now, packet);
     }
 
-    /// Broadcasts a message; it is looked at once at each other node, and so often besides. Its number.
-    pub(super) fn broadcast(&mut self, mut packet: Packet, besides: u32) -> u32 {
+    /// Broadcasts a message, which each other node and `extra` further recipients process; returns
+    /// its number.
+    pub(super) fn broadcast(&mut self, mut packet: Packet, extra: u32) -> u32 {
         packet.arriving = self.nodes - 1;
-        packet.remaining = self.nodes - 1 + besides;
+        packet.remaining = self.nodes - 1 + extra;
         let id = self.packets.add(packet);
         self.post(id);
         id
@@ -382,11 +385,11 @@ impl Chip {
         self.accept(sent);
     }
 
-    /// Opens a reduction to a node; the packet is handed back with what arrives of it.
+    /// Opens a reduction of responses to a node. Arrivals return the number of `packet`.
     pub(super) fn open(&mut self, packet: Packet, members: NodeSet, held: bool) -> Option<FlowId> {
         let (line, serial, kind, destination) =
             (packet.line, packet.serial, packet.kind, packet.to);
-        self.checker.asked(line, serial, members.len());
+        self.checker.expect_responses(line, serial, members.len());
         let tag = u64::from(self.packets.add(packet));
         let flow = Flow {
             created: self.now,
@@ -406,9 +409,9 @@ impl Chip {
         self.accept(opened)
     }
 
-    /// A node answers.
-    pub(super) fn answer(&mut self, node: u32, flow: FlowId, bits: u64) {
-        let (created, class) = (self.now, Kind::Answers.class());
+    /// Sends a response of a node.
+    pub(super) fn respond(&mut self, node: u32, flow: FlowId, bits: u64) {
+        let (created, class) = (self.now, Kind::Responses.class());
         let cast = Cast::Response(flow, bits);
         let sent =
             self.fabric.send(Message { created, source: node, cast, class, flits: 1, tag: 0 });
@@ -426,6 +429,6 @@ impl Chip {
     }
 
     pub(super) fn fail(&mut self, error: CoherenceError) {
-        self.trouble.get_or_insert(error);
+        self.error.get_or_insert(error);
     }
 }

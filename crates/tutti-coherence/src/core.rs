@@ -1,23 +1,26 @@
-//! Cores: what each waits for.
+//! Cores and the accesses that they wait for.
 
 use super::program::{Access, LINE_WORDS, Thread, WORD_BYTES};
 use super::run::MissKind;
 
-/// An access that is not done yet.
+/// An access in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     pub(super) access: Access,
-    /// The place of its word in memory.
+    /// Index of its word in memory.
     pub(super) word: usize,
     pub(super) line: u32,
-    /// Whether it needs the line exclusively.
+    /// Whether it requires write permission.
     pub(super) write: bool,
-    /// The cycle in which it was begun, or, after a spin, begun again.
+    /// The cycle in which it started, or, of a spin, in which its last read started.
     pub(super) issued: u64,
 }
 
 impl Pending {
-    /// An access to memory, in this cycle; none if it leaves a memory of so many words, or the words.
+    /// Returns an access that starts now.
+    ///
+    /// # Errors
+    /// The address, if it is unaligned or beyond `words` words.
     pub(super) fn new(access: Access, words: usize, now: u64) -> Result<Pending, u64> {
         let (address, write) = match access {
             Access::Load { address } | Access::SpinWhile { address, .. } => (address, false),
@@ -25,7 +28,9 @@ impl Pending {
             | Access::Swap { address, .. }
             | Access::FetchAdd { address, .. }
             | Access::CompareSwap { address, .. } => (address, true),
-            Access::Compute { .. } | Access::Begin | Access::End => unreachable!("not to memory"),
+            Access::Compute { .. } | Access::Begin | Access::End => {
+                unreachable!("not a memory access")
+            }
         };
         let word = usize::try_from(address / WORD_BYTES).unwrap_or(usize::MAX);
         if address % WORD_BYTES != 0 || word >= words {
@@ -35,7 +40,7 @@ impl Pending {
         Ok(Pending { access, word, line, write, issued: now })
     }
 
-    /// What its word becomes, if it is written.
+    /// Returns the new value of the word, if the access writes.
     #[inline]
     pub(super) fn new_value(&self, old: u64) -> Option<u64> {
         match self.access {
@@ -46,7 +51,7 @@ impl Pending {
         }
     }
 
-    /// For errors.
+    /// Describes the access in errors.
     pub(super) fn describe(&self) -> String {
         let address = self.word * 8;
         match self.access {
@@ -57,29 +62,30 @@ impl Pending {
     }
 }
 
-/// An access that went to the network.
+/// An access that misses in the core's caches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Miss {
     pub(super) line: u32,
     pub(super) write: bool,
     pub(super) kind: MissKind,
-    /// Which one, over all cores, from 1.
+    /// Serial number, unique over all cores, from 1.
     pub(super) serial: u64,
     pub(super) issued: u64,
-    /// The cycle in which the core's own caches had been looked into.
-    pub(super) looked: u64,
-    /// The cycle in which the request was sent first.
+    /// The cycle in which the lookup in the core's caches ended.
+    pub(super) lookup_done: u64,
+    /// The cycle in which the request was first sent.
     pub(super) sent: u64,
 }
 
 /// A core.
 #[derive(Default)]
 pub(super) struct Core {
-    /// None once it is finished.
+    /// `None` once the thread has finished.
     pub(super) thread: Option<Thread>,
-    pub(super) answer: u64,
+    /// The result of the last access, for the thread.
+    pub(super) value: u64,
     pub(super) pending: Option<Pending>,
     pub(super) miss: Option<Miss>,
-    /// Since when it spins on a copy that does not change.
+    /// The cycle since which the core spins on an unchanged copy.
     pub(super) spinning: Option<u64>,
 }

@@ -1,25 +1,26 @@
-//! Cores with coherent caches on a network on a chip: programs that run on them, and how long they take.
+//! Cores with coherent caches on a network on a chip, and the programs that run on them.
 //!
 //! A chip has a core with private caches at each node of a [`Fabric`](tutti_noc::smart::Fabric),
-//! and memory at some of them. A [`System`] runs a [`program::Program`] on it, cycle by cycle: cores are in
-//! order and wait for each access; what misses in a core's caches goes through a protocol, whose messages
-//! go through the fabric. Values are real: caches hold words, messages carry them, and what a load answers
-//! is what the protocol brought.
+//! and memory at some nodes. A [`System`] runs a [`program::Program`] on it, cycle by cycle. Cores
+//! are in-order and block on each access. A miss in a core's caches invokes the protocol, which
+//! sends messages over the fabric. Values are computed: caches store words, messages carry them,
+//! and a load returns the word that the protocol delivered.
 //!
-//! - [`Protocol::Ht`]: a home per line, without a directory, that broadcasts every request; everybody answers.
-//! - [`Protocol::Tc`]: token coherence; whoever misses broadcasts himself, and nobody but those who hold
-//!   tokens answers.
+//! - [`Protocol::Ht`]: a home per line, without a directory. It broadcasts each request, and all
+//!   caches respond.
+//! - [`Protocol::Tc`]: token coherence. The requester broadcasts, and only holders of tokens
+//!   respond.
 //!
-//! A checker looks on ([`SystemSettings::check`]): a single writer or many readers, each load answers the
-//! last store, tokens and answers are conserved.
+//! A checker ([`SystemSettings::check`]) verifies that a line has a single writer or only readers,
+//! that each load returns the last store, and that tokens and responses are conserved.
 #![deny(unsafe_code)]
 
-mod agenda;
 mod cache;
 mod checker;
 mod chip;
 mod core;
 mod error;
+mod event_queue;
 mod ht;
 mod memory;
 mod packet;

@@ -1,4 +1,4 @@
-//! Memory: the words, and how long the homes take to read and write them.
+//! Memory: its words, and the time that homes take to read and write them.
 
 use super::cache::Words;
 use super::program::LINE_WORDS;
@@ -9,15 +9,15 @@ pub(super) struct Memory {
     words: Vec<u64>,
     cycles: u64,
     interval: u64,
-    /// For each home, the cycle in which it can begin to read or write the next line.
+    /// For each home, the first cycle in which it can access the next line.
     free: Vec<u64>,
-    /// Lines read and written.
+    /// Number of lines read and written.
     reads: u64,
     writes: u64,
 }
 
 impl Memory {
-    /// Of these words, and as many more as fill the last line.
+    /// Returns a memory of these words, padded to full lines.
     pub(super) fn new(settings: &SystemSettings, mut words: Vec<u64>) -> Memory {
         words.resize(words.len().next_multiple_of(LINE_WORDS), 0);
         let free = vec![0; settings.homes.len()];
@@ -25,12 +25,12 @@ impl Memory {
         Memory { words, cycles, interval, free, reads: 0, writes: 0 }
     }
 
-    /// How many lines.
+    /// Returns the number of lines.
     pub(super) fn lines(&self) -> u32 {
-        u32::try_from(self.words.len() / LINE_WORDS).expect("the system has looked at it")
+        u32::try_from(self.words.len() / LINE_WORDS).expect("`System::new` checks the size")
     }
 
-    /// The words of a line.
+    /// Returns the words of a line.
     pub(super) fn line(&self, line: u32) -> Words {
         let first = line as usize * LINE_WORDS;
         let mut words = Words::default();
@@ -38,39 +38,39 @@ impl Memory {
         words
     }
 
-    /// Begins to read a line; in which cycle it is there.
+    /// Starts to read a line; returns the cycle in which the data are available.
     pub(super) fn read(&mut self, now: u64, line: u32) -> u64 {
         self.reads += 1;
-        self.turn(now, line) + self.cycles
+        self.reserve(now, line) + self.cycles
     }
 
     /// Writes a line.
     pub(super) fn write(&mut self, now: u64, line: u32, words: &Words) {
         self.writes += 1;
-        self.turn(now, line);
+        self.reserve(now, line);
         self.set(line, words);
     }
 
-    /// Changes a line in no time.
+    /// Writes a line without timing.
     pub(super) fn set(&mut self, line: u32, words: &Words) {
         let first = line as usize * LINE_WORDS;
         self.words[first..first + LINE_WORDS].copy_from_slice(words);
     }
 
-    /// The cycle in which a line's home begins to read or write it.
-    fn turn(&mut self, now: u64, line: u32) -> u64 {
+    /// Reserves the next access slot of a line's home; returns its cycle.
+    fn reserve(&mut self, now: u64, line: u32) -> u64 {
         let home = line as usize % self.free.len();
         let start = now.max(self.free[home]);
         self.free[home] = start + self.interval;
         start
     }
 
-    /// Lines read and written so far.
+    /// Returns the numbers of lines read and written.
     pub(super) fn traffic(&self) -> [u64; 2] {
         [self.reads, self.writes]
     }
 
-    /// The words, those of the last line that the program does not have included.
+    /// Returns the words, including the padding of the last line.
     pub(super) fn words(&self) -> &[u64] {
         &self.words
     }

@@ -1,38 +1,38 @@
-//! What protocols say to each other: the messages, and those that are under way.
+//! Messages of the protocols, and the table of messages in flight.
 
 use super::cache::Words;
 use tutti_noc::smart::FlowId;
 
-/// The kinds of messages.
+/// Kinds of messages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub(super) enum Kind {
-    /// HT: a core wants to read (GETS); to the home.
+    /// HT: read request (GETS) to the home.
     Read,
-    /// HT: a core wants to write (GETX); to the home.
+    /// HT: write request (GETX) to the home.
     Write,
-    /// HT: a core has an owned line to write back (PUT); to the home.
+    /// HT: request to write back an owned line (PUT), to the home.
     Put,
-    /// HT: the home asks all caches.
+    /// HT: broadcast of a request by the home.
     Probe,
-    /// HT: the home is ready for a line that is written back.
+    /// HT: acknowledgement of a PUT by the home.
     PutGranted,
-    /// HT: what caches answer to a probe, combined on its way.
-    Answers,
-    /// HT: the home has all answers, and tells the requester what they say.
-    AllAnswered,
-    /// HT: an owner's copy of the line.
+    /// HT: responses of caches to a probe, combined by routers.
+    Responses,
+    /// HT: the combined responses, from a home that collects them to the requester.
+    AllResponses,
+    /// HT: the owner's copy of the line.
     OwnerData,
     /// HT: memory's copy of the line.
     MemoryData,
-    /// HT: the requester is done.
+    /// HT: completion of a miss; unblocks the line at the home.
     Unblock,
-    /// HT: a line that is written back.
+    /// HT: the data of a write-back.
     PutData,
-    /// HT: nothing is written back, as somebody else owns the line by now.
+    /// HT: cancellation of a write-back: another core owns the line by now.
     PutCancelled,
-    /// TC: a core wants to read; to all.
+    /// TC: transient read request, broadcast.
     TransientRead,
-    /// TC: a core wants to write; to all.
+    /// TC: transient write request, broadcast.
     TransientWrite,
     /// TC: tokens for a core.
     Tokens,
@@ -42,26 +42,26 @@ pub(super) enum Kind {
     TokensHome,
     /// TC: tokens for memory, and the line.
     TokensDataHome,
-    /// TC: all tokens of a line go to this core from now on.
+    /// TC: activation of a persistent request: nodes forward all tokens of the line.
     Activate,
-    /// TC: and no longer.
+    /// TC: deactivation of a persistent request.
     Deactivate,
 }
 
 impl Kind {
-    /// The class of its messages.
+    /// Returns the message class.
     pub(super) fn class(self) -> u8 {
         match self {
             Kind::Read | Kind::Write | Kind::Put => 0,
             Kind::TransientRead | Kind::TransientWrite => 0,
             Kind::Probe | Kind::PutGranted | Kind::Activate | Kind::Deactivate => 1,
-            Kind::Answers | Kind::AllAnswered | Kind::OwnerData | Kind::MemoryData => 2,
+            Kind::Responses | Kind::AllResponses | Kind::OwnerData | Kind::MemoryData => 2,
             Kind::Tokens | Kind::TokensData | Kind::TokensHome | Kind::TokensDataHome => 2,
             Kind::Unblock | Kind::PutData | Kind::PutCancelled => 3,
         }
     }
 
-    /// Whether it goes to all other nodes.
+    /// Returns whether the message goes to all other nodes.
     pub(super) fn is_broadcast(self) -> bool {
         let transient = matches!(self, Kind::TransientRead | Kind::TransientWrite);
         transient || matches!(self, Kind::Probe | Kind::Activate | Kind::Deactivate)
@@ -73,47 +73,47 @@ impl Kind {
 pub(super) struct Packet {
     pub(super) kind: Kind,
     pub(super) line: u32,
-    /// The node that sends it.
+    /// The sender.
     pub(super) from: u32,
-    /// The node it goes to; of a broadcast, its sender.
+    /// The destination; of a broadcast, its sender.
     pub(super) to: u32,
-    /// Whose miss it is about.
+    /// The core that missed.
     pub(super) requester: u32,
-    /// Which one, over all cores.
+    /// Serial number of the miss, unique over all cores.
     pub(super) serial: u64,
-    /// Whether the requester wants to write.
+    /// Whether the requester writes.
     pub(super) write: bool,
-    /// HT: what the answers to it are sent as.
+    /// HT: the flow of the responses to this probe.
     pub(super) flow: Option<FlowId>,
-    /// HT: what answers say ([`HAD_COPY`], [`OWNER`]), or memory's copy ([`OWNER`]).
+    /// HT: bits of responses ([`HAD_COPY`], [`OWNER`]) or of memory's copy ([`OWNER`]).
     pub(super) bits: u64,
-    /// TC: how many.
+    /// TC: number of tokens.
     pub(super) tokens: u32,
     /// TC: whether the owner token is among them.
     pub(super) owner: bool,
-    /// TC: whether memory does not have what the owner has.
+    /// TC: whether the owner's copy differs from memory.
     pub(super) dirty: bool,
-    /// The line, if it is carried.
+    /// The data of the line, if the message carries it.
     pub(super) words: Option<Words>,
-    /// The cycle in which what it answers arrived where it comes from.
-    pub(super) asked: u64,
-    /// The cycle in which it was sent.
+    /// The cycle in which the request that caused this message arrived at its sender.
+    pub(super) request_arrived: u64,
+    /// The cycle in which the message was sent.
     pub(super) sent: u64,
-    /// Whether it comes from memory.
+    /// Whether the data come from memory.
     pub(super) from_memory: bool,
-    /// At how many nodes it is still to arrive.
+    /// Number of nodes that the message has not reached.
     pub(super) arriving: u32,
-    /// How often it is still to be looked at.
+    /// Number of nodes that have not processed the message.
     pub(super) remaining: u32,
 }
 
-/// Of what answers say: there is a copy.
+/// Response bit: the cache had a copy.
 pub(super) const HAD_COPY: u64 = 1;
-/// Of what answers say: the owner sends its copy.
+/// Response bit: the owner sends its copy.
 pub(super) const OWNER: u64 = 2;
 
 impl Packet {
-    /// From one node to another, or, if it is a broadcast, to all others.
+    /// Returns a message between two nodes, or a broadcast to all other nodes.
     pub(super) fn new(kind: Kind, line: u32, from: u32, to: u32) -> Packet {
         Packet {
             kind,
@@ -129,7 +129,7 @@ impl Packet {
             owner: false,
             dirty: false,
             words: None,
-            asked: 0,
+            request_arrived: 0,
             sent: 0,
             from_memory: false,
             arriving: 1,
@@ -138,7 +138,7 @@ impl Packet {
     }
 }
 
-/// The messages that are under way or being looked at, by number.
+/// The messages that are in flight or being processed, by number.
 #[derive(Default)]
 pub(super) struct Packets {
     packets: Vec<Packet>,
@@ -165,7 +165,7 @@ impl Packets {
         &mut self.packets[id as usize]
     }
 
-    /// A node is done with it; its number is used again after the last one.
+    /// Marks the message as processed by one node. Its number is reused after the last node.
     #[inline]
     pub(super) fn done(&mut self, id: u32) {
         let packet = &mut self.packets[id as usize];
@@ -175,7 +175,7 @@ impl Packets {
         }
     }
 
-    /// How many are not done.
+    /// Returns the number of messages in use.
     pub(super) fn len(&self) -> usize {
         self.packets.len() - self.free.len()
     }

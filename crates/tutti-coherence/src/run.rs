@@ -1,69 +1,70 @@
-//! What a run was like.
+//! Results of a run.
 
 use tutti_noc::smart::Counts;
 
-/// What a core missed.
+/// A kind of miss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum MissKind {
-    /// A line to read.
+    /// A read of a line that is not cached.
     Read,
-    /// A line to write.
+    /// A write to a line that is not cached.
     Write,
-    /// The right to write a line that it had.
+    /// A write to a cached line without write permission.
     Upgrade,
 }
 
-/// A mean, and what it was made of.
+/// Count, sum and maximum of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mean {
-    /// Of how many.
+    /// Number of values.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: u64,
-    /// The largest.
+    /// Maximum of the values.
     pub most: u64,
 }
 
 impl Mean {
-    /// One more.
+    /// Adds a value.
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum += value;
         self.most = self.most.max(value);
     }
 
-    /// The mean; 0 of none.
+    /// Returns the mean; 0 without values.
     #[must_use]
     pub fn mean(&self) -> f64 {
         ratio(self.sum, self.count)
     }
 }
 
-/// One number over another; 0 over 0.
+/// Returns the quotient; 0 if the divisor is 0.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-pub(super) fn ratio(one: u64, other: u64) -> f64 {
-    if other == 0 { 0.0 } else { one as f64 / other as f64 }
+pub(super) fn ratio(dividend: u64, divisor: u64) -> f64 {
+    if divisor == 0 { 0.0 } else { dividend as f64 / divisor as f64 }
 }
 
-/// Lists the parts of a miss once; the struct, its names and its sums follow.
+/// Declares the components of miss latency: the struct, its names and its sums.
 macro_rules! parts {
     ($($(#[$note:meta])* $part:ident,)*) => {
-        /// What cycles of misses were spent on, one after the other; together they are the whole latency. With HT, in
-        /// the order of the fields. With TC, `probe` is the way of the request to the one whose tokens came last, `snoop` or
-        /// `memory` what that one took, `data` the way of the tokens, and there is no `request` and no `answers`.
+        /// Components of miss latency in cycles; they are consecutive and add up to the latency.
+        /// With HT, in the order of the fields. With TC, `probe` is the latency of the request to
+        /// the node whose tokens arrive last, `snoop` or `memory` the processing time there, and
+        /// `data` the latency of the tokens; `request` and `responses` are 0.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct Parts {
             $($(#[$note])* pub $part: u64,)*
         }
 
         impl Parts {
-            /// The parts with their names.
+            /// Returns name and cycles of each component.
             #[must_use]
             pub fn named(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($part), self.$part)),*]
             }
 
-            /// The sum of all parts.
+            /// Returns the sum of the components.
             #[must_use]
             pub fn total(&self) -> u64 {
                 [$(self.$part),*].iter().sum()
@@ -77,90 +78,90 @@ macro_rules! parts {
 }
 
 parts! {
-    /// The look into the core's own caches.
+    /// Lookup in the core's caches.
     lookup,
-    /// The request's way to the home.
+    /// The request to the home.
     request,
-    /// HT: waiting at the home for earlier requests of the line, and the home's own cycles. TC: requests
-    /// that nobody answered in time.
+    /// HT: earlier requests of the line, and the latency at the home. TC: requests that timed out.
     wait,
-    /// The broadcast, up to the last cache.
+    /// The broadcast, up to its last arrival.
     probe,
-    /// The look into other caches.
+    /// The snoop of other caches.
     snoop,
-    /// The answers' way, up to the last one.
-    answers,
-    /// After that, waiting for data from another cache.
+    /// The responses, up to the last arrival.
+    responses,
+    /// Further wait for data from another cache.
     data,
-    /// After that, waiting for data from memory.
+    /// Further wait for data from memory.
     memory,
 }
 
 impl Parts {
-    /// What was spent in the network: the way of requests, broadcasts, answers, and of data of other caches.
+    /// Returns the cycles in the network: requests, broadcasts, responses, and data of other
+    /// caches.
     #[must_use]
     pub fn network(&self) -> u64 {
-        self.request + self.probe + self.answers + self.data
+        self.request + self.probe + self.responses + self.data
     }
 }
 
 /// Misses of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Misses {
-    /// Their latency, in cycles from the access to its end.
+    /// Latency in cycles, from the access to its completion.
     pub latency: Mean,
-    /// What it was spent on, summed.
+    /// Components of the latency, summed over misses.
     pub parts: Parts,
-    /// How many got their data from another cache.
+    /// Number of misses served by another cache.
     pub from_caches: u64,
-    /// How many got them from memory.
+    /// Number of misses served by memory.
     pub from_memory: u64,
 }
 
-/// How many flows of a kind there were: messages to one node, broadcasts, reductions.
+/// Number of flows of a kind: unicasts, broadcasts or reductions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowCount {
-    /// Of its messages.
+    /// Kind of the messages.
     pub kind: &'static str,
-    /// Its message class.
+    /// Message class.
     pub class: u8,
-    /// `unicast`, `broadcast`, or `answers`.
+    /// `unicast`, `broadcast` or `responses`.
     pub cast: &'static str,
-    /// How many.
+    /// Number of flows.
     pub count: u64,
 }
 
-/// What a run was like, between the beginning of the region of interest and its end (or the whole run, if the
-/// program names none). Times are in cycles.
+/// Results of a run in its region of interest, or of the complete run if the program defines no
+/// region. Times are in cycles.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SystemRun {
-    /// The region's length.
+    /// Length of the region of interest.
     pub cycles: u64,
-    /// The whole run's.
+    /// Length of the run.
     pub total_cycles: u64,
-    /// How many cores had a thread.
+    /// Number of cores with a thread.
     pub cores: u32,
-    /// Of all cores: an access is one, a cycle of work is one; a spin is one, however long.
+    /// Instructions of all cores; an access, a cycle of work and a spin are one instruction each.
     pub instructions: u64,
-    /// Accesses; a spin is as many as it needs to look.
+    /// Memory accesses, including each read of a spin.
     pub accesses: u64,
-    /// Those not found in the first cache, or not to be written there.
+    /// L1 misses, including writes without write permission.
     pub l1_misses: u64,
-    /// Those that went to the network, by [`MissKind::ALL`].
+    /// Misses that go to the network, by [`MissKind::ALL`].
     pub misses: [Misses; 3],
-    /// Cycles that cores spun on a copy that did not change.
+    /// Cycles in which cores spin on an unchanged copy, summed over cores.
     pub spun: u64,
-    /// From a broadcast's creation to its last arrival (1-to-M).
+    /// Latency of broadcasts, from creation to the last arrival (1-to-M).
     pub broadcasts: Mean,
     /// From the creation of the broadcast to the arrival of the last response (M-to-1).
     pub reductions: Mean,
-    /// Packets of answers that arrived.
-    pub answer_packets: u64,
-    /// Reductions under way, summed over cycles.
+    /// Response packets that arrived.
+    pub response_packets: u64,
+    /// Reductions in flight, summed over cycles.
     pub open_reductions: u64,
-    /// Flows by kind; those within a node are not among them.
+    /// Flows by kind, without those within a node.
     pub flows: Vec<FlowCount>,
-    /// TC: requests sent again.
+    /// TC: reissued requests.
     pub reissues: u64,
     /// TC: persistent requests.
     pub persistent: u64,
@@ -168,16 +169,16 @@ pub struct SystemRun {
     pub memory_reads: u64,
     /// Lines written to memory.
     pub memory_writes: u64,
-    /// What happened in the fabric.
+    /// Event counts of the fabric.
     pub counts: Counts,
-    /// Whether the checker looked on.
+    /// Whether the checker was enabled.
     pub checked: bool,
-    /// The memory in the end.
+    /// The final memory.
     pub memory: Vec<u64>,
 }
 
 impl SystemRun {
-    /// All kinds of misses as one.
+    /// Returns the misses of all kinds.
     #[must_use]
     pub fn all_misses(&self) -> Misses {
         let mut all = Misses::default();
@@ -192,26 +193,26 @@ impl SystemRun {
         all
     }
 
-    /// Which share of the cores' time they waited for the network (f): requests, broadcasts, answers, and data
-    /// from other caches.
+    /// Returns the fraction f of core time stalled on the network: requests, broadcasts, responses,
+    /// and data from other caches.
     #[must_use]
     pub fn network_stall(&self) -> f64 {
         ratio(self.all_misses().parts.network(), self.cycles * u64::from(self.cores))
     }
 
-    /// Which share of the cores' time they waited for misses.
+    /// Returns the fraction of core time stalled on misses.
     #[must_use]
     pub fn stall(&self) -> f64 {
         ratio(self.all_misses().latency.sum, self.cycles * u64::from(self.cores))
     }
 
-    /// Reductions under way, on average.
+    /// Returns the mean number of reductions in flight.
     #[must_use]
     pub fn mean_open_reductions(&self) -> f64 {
         ratio(self.open_reductions, self.cycles)
     }
 
-    /// Entries in use in a router's table of reductions, on average.
+    /// Returns the mean number of aggregation table entries in use per router.
     #[must_use]
     pub fn table_occupancy(&self, nodes: u32) -> f64 {
         ratio(self.counts.table_entries, self.counts.cycles * u64::from(nodes))

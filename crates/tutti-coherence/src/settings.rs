@@ -1,114 +1,116 @@
-//! What a chip with coherent caches is like: its caches, protocol and memory.
+//! Settings of a chip: caches, protocol and memory.
 
 use super::error::CoherenceError;
 use tutti_noc::smart::{Class, FanIn, Settings};
 
-/// Bytes of a line.
+/// Size of a line in bytes.
 pub(super) const LINE_BYTES: u32 = 64;
 
-/// How caches are kept coherent.
+/// A cache coherence protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, tutti_units::Named)]
 pub enum Protocol {
-    /// A home for each line orders requests and broadcasts them; it keeps no directory. All caches answer, the
-    /// owner with data, and memory sends its copy in any case (AMD HyperTransport; gem5's MOESI_hammer).
+    /// The home of a line orders its requests and broadcasts them; it has no directory. All caches
+    /// respond, the owner with data, and memory always sends its copy (AMD HyperTransport; gem5's
+    /// MOESI_hammer).
     #[default]
     Ht,
-    /// Token coherence: a line has a token for each core and one more; to read takes one, to write all. Whoever
-    /// misses broadcasts, asks again when nothing has come, and in the end sends a persistent request
-    /// (M. Martin et al., "Token Coherence", ISCA 2003).
+    /// Token coherence (M. Martin et al., "Token Coherence", ISCA 2003). A line has a token per
+    /// core and an owner token; one permits reading, all permit writing. The requester broadcasts,
+    /// reissues the request after a timeout, and finally sends a persistent request.
     Tc,
 }
 
-/// Who gets the answers to a broadcast, with [`Protocol::Ht`].
+/// The node that collects the responses to a broadcast, with [`Protocol::Ht`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Collector {
-    /// The core whose request it was.
+    /// The requester.
     #[default]
     Requester,
-    /// The home, which then tells the requester.
+    /// The home, which then notifies the requester.
     Home,
 }
 
-/// How whoever reads learns that others have copies, with [`Protocol::Ht`].
+/// How a reader detects other sharers, with [`Protocol::Ht`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SharedHint {
-    /// Answers are combined by OR: of "I have a copy" and "I am the owner and send data".
+    /// Responses are combined by OR of two bits: "has a copy", and "is the owner and sends data".
     #[default]
     Or,
-    /// Answers are only counted. Then nobody is granted a line exclusively that only reads it, and the home
-    /// keeps a bit for each line, whether a cache owns it, which its copy from memory carries.
+    /// Responses are only counted. A reader is then never granted a line exclusively, and the home
+    /// stores a bit per line, whether a cache owns it, which its copy from memory carries.
     Never,
 }
 
-/// A rule that is broken on purpose, so that tests see that the checker sees it.
+/// A deliberate protocol violation, for tests of the checker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Defect {
     /// A sharer keeps its copy when another core writes.
     IgnoredInvalidation,
-    /// HT: caches answer as soon as they are asked, and look only later.
-    EarlyAnswer,
-    /// HT: the home begins a request while another of the line is under way.
+    /// HT: caches respond on arrival of a probe, before the snoop.
+    EarlyResponse,
+    /// HT: the home starts a request while another of the line is in progress.
     UnblockedHome,
-    /// TC: of all tokens that are to be sent one is lost.
+    /// TC: each message of several tokens loses one.
     LostToken,
-    /// TC: the owner token is sent, and kept.
+    /// TC: the owner token is sent, and also retained.
     CopiedOwner,
     /// TC: a writer does not wait for the last token.
     EarlyWrite,
 }
 
-/// All settings of a chip. Delays are in cycles.
+/// Settings of a chip. Delays are in cycles.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SystemSettings {
-    /// How caches are kept coherent.
+    /// The coherence protocol.
     pub protocol: Protocol,
-    /// The nodes that have memory; line i is at home at the one numbered i modulo their number.
+    /// The nodes that have memory; line i has its home at the one of index i modulo their number.
     pub homes: Vec<u32>,
-    /// Bytes of a core's first cache.
+    /// L1 cache size in bytes.
     pub l1_bytes: u32,
-    /// Lines of its sets.
+    /// L1 associativity.
     pub l1_ways: u32,
-    /// A hit in it, 1 or more; the core waits.
+    /// L1 hit latency, 1 or more.
     pub l1_cycles: u64,
-    /// Bytes of a core's second cache, which holds what fell out of the first.
+    /// L2 cache size in bytes; the L2 stores the lines that the L1 evicts.
     pub l2_bytes: u32,
-    /// Lines of its sets.
+    /// L2 associativity.
     pub l2_ways: u32,
-    /// A look into it, after the first has missed.
+    /// L2 lookup latency, after an L1 miss.
     pub l2_cycles: u64,
-    /// From when a request of another core arrives to the answer.
+    /// Latency from the arrival of another core's request to the response.
     pub snoop_cycles: u64,
-    /// From the answer to the data, if there is any to send.
+    /// Latency from the response to the data message.
     pub data_cycles: u64,
-    /// From when a home turns to a request to the broadcast, or to the answer from what it has.
+    /// Latency at the home, from the start of a request to its broadcast or response.
     pub home_cycles: u64,
-    /// Reading a line from memory.
+    /// DRAM read latency of a line.
     pub dram_cycles: u64,
-    /// Cycles from the beginning of a read or write at a home's memory to that of the next.
+    /// Cycles between the starts of accesses to a home's memory.
     pub dram_interval: u64,
-    /// HT: who gets the answers.
+    /// HT: the node that collects the responses.
     pub collector: Collector,
-    /// HT: what answers tell.
+    /// HT: what responses report.
     pub shared_hint: SharedHint,
-    /// TC: how often a core asks again before it sends a persistent request.
+    /// TC: reissues of a transient request before a persistent request.
     pub reissues: u32,
-    /// TC: the shortest time after which it does.
+    /// TC: minimum timeout of a request.
     pub shortest_timeout: u64,
-    /// Flits of a message that carries a line; others have one.
+    /// Flits of a message that carries a line; other messages have one.
     pub data_flits: u32,
-    /// Whether the checker looks on; in debug builds it always does.
+    /// Whether the checker is enabled; in debug builds it always is.
     pub check: bool,
-    /// Cycles in which no core gets anything done after which the run is given up.
+    /// Cycles without a completed access after which the run fails.
     pub patience: u64,
-    /// Cycles after which the run is given up.
+    /// Cycles after which the run fails.
     pub limit: u64,
-    /// What is broken on purpose, in tests.
+    /// The protocol violation to inject, in tests.
     pub defect: Option<Defect>,
 }
 
 impl SystemSettings {
-    /// A chip of columns x rows cores, with memory at the four corners: first caches of 32 kB (4 ways, 1 cycle),
-    /// second ones of 1 MB (8 ways, 8 cycles), memory that takes 100 cycles and gives a line every 4.
+    /// Returns the defaults for columns x rows cores. Memory is at the four corners; it has a
+    /// latency of 100 cycles and delivers a line every 4 cycles. L1 caches have 32 KiB (4-way, 1
+    /// cycle), L2 caches 1 MiB (8-way, 8 cycles).
     #[must_use]
     pub fn new(columns: u32, rows: u32, protocol: Protocol) -> SystemSettings {
         let last = columns * rows - 1;
@@ -140,9 +142,10 @@ impl SystemSettings {
         }
     }
 
-    /// The message classes that the fabric has to have. HT: requests, what the home sends on (broadcast),
-    /// answers and data, unblocks and what is written back. TC: requests (broadcast), persistent ones (broadcast), tokens
-    /// and data. Each has four VCs at a port, those of data hold a message each.
+    /// Returns the message classes that the fabric requires. HT: requests; messages of the home
+    /// (broadcast); responses and data; unblocks and write-backs. TC: transient requests
+    /// (broadcast); persistent requests (broadcast); tokens and data. Each class has four VCs per
+    /// port; those of data hold a complete message.
     #[must_use]
     pub fn classes(&self) -> Vec<Class> {
         let one = |multicasts| Class { vcs: 4, depth: 1, multicasts };
@@ -153,8 +156,8 @@ impl SystemSettings {
         }
     }
 
-    /// A mesh with what this chip needs: its classes, and a reducer in its routers where answers are combined on
-    /// their way and tell more than how many they are.
+    /// Returns a mesh with the message classes of this chip, and with a reducer in its routers if
+    /// they combine responses with bits.
     #[must_use]
     pub fn fit(&self, mesh: Settings) -> Settings {
         let combines = mesh.fan_in != FanIn::Unicasts;
@@ -162,15 +165,15 @@ impl SystemSettings {
         Settings { classes: self.classes(), reducer: mesh.reducer || combines && hints, ..mesh }
     }
 
-    /// The node that a line is at home at.
+    /// Returns the home node of a line.
     pub(super) fn home(&self, line: u32) -> u32 {
         let (line, homes) = (line as usize, self.homes.len());
-        // Few chips have another number, and a division takes as long as all the rest.
+        // Most chips have a power of two homes, and a division would dominate the cost.
         let home = if homes.is_power_of_two() { line & (homes - 1) } else { line % homes };
         self.homes[home]
     }
 
-    /// Looks for what cannot be, with a fabric of so many nodes.
+    /// Validates the settings for a fabric of `nodes` nodes.
     ///
     /// # Errors
     /// The first setting that is out of its range.
@@ -188,8 +191,8 @@ impl SystemSettings {
         if self.homes.is_empty() {
             return bad("homes", 0, "at least one node");
         }
-        cache("l1_bytes", self.l1_bytes, "l1_ways", self.l1_ways)?;
-        cache("l2_bytes", self.l2_bytes, "l2_ways", self.l2_ways)?;
+        check_cache("l1_bytes", self.l1_bytes, "l1_ways", self.l1_ways)?;
+        check_cache("l2_bytes", self.l2_bytes, "l2_ways", self.l2_ways)?;
         self.check_cycles()
     }
 
@@ -218,18 +221,22 @@ impl SystemSettings {
     }
 }
 
-/// The longest delay.
+/// The maximum delay.
 const MOST_CYCLES: u64 = 1 << 20;
 
-fn cache(
+fn check_cache(
     bytes: &'static str,
     size: u32,
-    ways: &'static str,
+    associativity: &'static str,
     lines: u32,
 ) -> Result<(), CoherenceError> {
     if lines == 0 || lines > 64 {
         let expected = "1 to 64".to_owned();
-        return Err(CoherenceError::OutOfRange { what: ways, value: u64::from(lines), expected });
+        return Err(CoherenceError::OutOfRange {
+            what: associativity,
+            value: u64::from(lines),
+            expected,
+        });
     }
     let set = LINE_BYTES * lines;
     if size == 0 || !size.is_multiple_of(set) {

@@ -1,40 +1,40 @@
-//! What is counted while a chip runs.
+//! Statistics of a run in progress.
 
 use super::core::Miss;
 use super::packet::Kind;
 use super::run::{FlowCount, Misses, Parts, SystemRun};
 use tutti_noc::smart::Counts;
 
-/// Where a miss got its data from.
+/// The source of a miss's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     Cache,
     Memory,
-    /// It had them.
-    Own,
+    /// The core had a copy.
+    OwnCopy,
 }
 
-/// What has been counted so far in the region of interest, or before it if it has not begun.
+/// Statistics of the region of interest, or of the run up to now if no region has started.
 pub(super) struct Stats {
     pub(super) run: SystemRun,
-    /// Flows by kind.
+    /// Number of flows by kind.
     flows: [u64; Kind::ALL.len()],
-    /// Since when it counts.
-    began: u64,
+    /// The first cycle that counts, and the totals of the fabric at that time.
+    start: u64,
     counts: Counts,
-    /// Lines read and written in memory before.
+    /// Lines read and written before that cycle.
     memory: [u64; 2],
-    /// Reductions under way, and since when so many.
+    /// Number of reductions in flight, and the cycle of its last change.
     open: (u64, u64),
     region: Region,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Region {
-    /// The program has named none so far: everything counts.
+    /// No region has started: everything counts.
     Unnamed,
     Inside,
-    Over,
+    Ended,
 }
 
 impl Stats {
@@ -42,7 +42,7 @@ impl Stats {
         Stats {
             run: empty(cores, checked),
             flows: [0; Kind::ALL.len()],
-            began: 0,
+            start: 0,
             counts: Counts::default(),
             memory: [0; 2],
             open: (0, 0),
@@ -50,10 +50,10 @@ impl Stats {
         }
     }
 
-    /// Whether what happens now counts.
+    /// Returns whether events count now.
     #[inline]
     pub(super) fn counts(&self) -> bool {
-        self.region != Region::Over
+        self.region != Region::Ended
     }
 
     pub(super) fn begin(
@@ -63,11 +63,11 @@ impl Stats {
         memory: [u64; 2],
     ) -> Result<(), &'static str> {
         if self.region != Region::Unnamed {
-            return Err("begins the region of interest, which has begun before");
+            return Err("starts the region of interest, which has started before");
         }
         self.run = empty(self.run.cores, self.run.checked);
         self.flows = [0; Kind::ALL.len()];
-        (self.began, self.counts, self.memory) = (now, counts, memory);
+        (self.start, self.counts, self.memory) = (now, counts, memory);
         self.open.1 = now;
         self.region = Region::Inside;
         Ok(())
@@ -80,30 +80,30 @@ impl Stats {
         memory: [u64; 2],
     ) -> Result<(), &'static str> {
         if self.region != Region::Inside {
-            return Err("ends the region of interest, which has not begun or is over");
+            return Err("ends the region of interest, which has not started or has ended");
         }
         self.freeze(now, counts, memory);
         Ok(())
     }
 
-    /// Works out what is known at the end only.
+    /// Computes the totals of the region.
     fn freeze(&mut self, now: u64, counts: Counts, memory: [u64; 2]) {
         self.reductions(now, 0);
-        self.run.cycles = now - self.began;
+        self.run.cycles = now - self.start;
         self.run.counts = counts.since(&self.counts);
         self.run.memory_reads = memory[0] - self.memory[0];
         self.run.memory_writes = memory[1] - self.memory[1];
-        self.region = Region::Over;
+        self.region = Region::Ended;
     }
 
-    /// A message goes out.
+    /// Counts a message.
     pub(super) fn sent(&mut self, kind: Kind) {
         if self.counts() {
             self.flows[kind as usize] += 1;
         }
     }
 
-    /// So many more reductions are under way.
+    /// Adds `more` to the number of reductions in flight.
     pub(super) fn reductions(&mut self, now: u64, more: i64) {
         let (open, since) = self.open;
         if self.counts() {
@@ -112,9 +112,13 @@ impl Stats {
         self.open = (open.saturating_add_signed(more), now);
     }
 
-    /// A miss is over.
+    /// Adds a completed miss.
     pub(super) fn missed(&mut self, now: u64, miss: &Miss, parts: &Parts, source: Source) {
-        debug_assert_eq!(parts.total(), now - miss.issued, "parts make up the whole: {parts:?}");
+        debug_assert_eq!(
+            parts.total(),
+            now - miss.issued,
+            "components add up to the latency: {parts:?}"
+        );
         if !self.counts() {
             return;
         }
@@ -124,11 +128,11 @@ impl Stats {
         match source {
             Source::Cache => misses.from_caches += 1,
             Source::Memory => misses.from_memory += 1,
-            Source::Own => {}
+            Source::OwnCopy => {}
         }
     }
 
-    /// What came of it.
+    /// Returns the results.
     pub(super) fn finish(mut self, now: u64, counts: Counts, memory: [u64; 2]) -> SystemRun {
         if self.region == Region::Unnamed {
             self.freeze(now, counts, memory);
@@ -138,7 +142,7 @@ impl Stats {
             kind: kind.name(),
             class: kind.class(),
             cast: match kind {
-                Kind::Answers => "answers",
+                Kind::Responses => "responses",
                 _ if kind.is_broadcast() => "broadcast",
                 _ => "unicast",
             },
@@ -149,7 +153,7 @@ impl Stats {
         self.run
     }
 
-    /// Whether the region began and did not end.
+    /// Returns whether the region has started and not ended.
     pub(super) fn is_inside(&self) -> bool {
         self.region == Region::Inside
     }

@@ -1,8 +1,8 @@
-//! A program on a chip, from its first cycle to its last.
+//! The simulation of a program on a chip.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::cache::Held;
+use super::cache::CachedLine;
 use super::chip::{Chip, Event};
 use super::error::CoherenceError;
 use super::ht::Ht;
@@ -13,30 +13,31 @@ use super::settings::{Protocol, SystemSettings};
 use super::tc::Tc;
 use tutti_noc::smart::{Arrival, Fabric, Responses};
 
-/// What a protocol does when something happens.
+/// The event handlers of a protocol.
 pub(super) trait Engine {
-    /// A core has missed: [`Chip::cores`] says what.
+    /// A core misses; [`Chip::cores`] describes the miss.
     fn miss(&mut self, chip: &mut Chip, core: u32);
 
-    /// A message has come to a node. It says [`super::packet::Packets::done`] when it was looked at.
+    /// A message arrived at a node. The handler calls [`super::packet::Packets::done`] once the
+    /// message is processed.
     fn arrived(&mut self, chip: &mut Chip, node: u32, packet: u32);
 
-    /// Answers have come to the one who collects them.
-    fn answered(&mut self, chip: &mut Chip, node: u32, packet: u32, answers: &Responses);
+    /// Responses arrived at their collector.
+    fn responded(&mut self, chip: &mut Chip, node: u32, packet: u32, responses: &Responses);
 
-    /// A cache has been looked into for a message.
+    /// The snoop of a cache for a message ends.
     fn snoop(&mut self, chip: &mut Chip, node: u32, packet: u32);
 
-    /// A home turns to a message.
+    /// A home processes a message.
     fn home(&mut self, chip: &mut Chip, packet: u32);
 
-    /// A core has waited for a miss for long.
+    /// A request of a core timed out.
     fn timeout(&mut self, chip: &mut Chip, core: u32, serial: u64);
 
-    /// A line has fallen out of a core's caches.
-    fn fallen(&mut self, chip: &mut Chip, core: u32, held: &Held);
+    /// A core's caches evicted a line.
+    fn evicted(&mut self, chip: &mut Chip, core: u32, held: &CachedLine);
 
-    /// What the miss of a core waits for, for errors; empty or beginning with a semicolon.
+    /// Describes what the miss of a core waits for, in errors; empty or starting with a semicolon.
     fn describe(&self, chip: &Chip, core: u32) -> String;
 }
 
@@ -45,22 +46,22 @@ pub struct System {
     chip: Chip,
     engine: Box<dyn Engine>,
     check: Check,
-    /// Words of the program; the memory's last line may have more.
+    /// Words of the program; the memory is padded to full lines.
     words: usize,
     /// The cycle in which the last core finished.
     finished: Option<u64>,
     arrivals: Vec<Arrival>,
 }
 
-/// How many cycles pass between two looks at the clock and at whether to stop.
-const GLANCE: u64 = 1024;
+/// Cycles between checks of progress, the limit and the stop flag.
+const CHECK_INTERVAL: u64 = 1024;
 
 impl System {
-    /// A program, whose thread i runs at node i, on a fabric with the settings of
+    /// Returns a system that runs thread i at node i, on a fabric with the settings of
     /// [`SystemSettings::fit`].
     ///
     /// # Errors
-    /// When settings, program and fabric cannot be or do not fit.
+    /// When the settings are invalid, or program, fabric and settings do not match.
     pub fn new(
         settings: &SystemSettings,
         program: Program,
@@ -85,27 +86,27 @@ impl System {
         Ok(System { chip, engine, check, words, finished: None, arrivals: Vec::new() })
     }
 
-    /// Runs it to its end, and checks what came out.
+    /// Runs the program to its end, and checks the result.
     ///
     /// # Errors
-    /// When `stop` is set; when the protocol turns out to be incoherent, or the fabric stuck; when the program
-    /// leaves its memory, comes to no end, or ends with something else than it should.
+    /// When `stop` is set; when the protocol violates coherence, or the fabric stalls; when the
+    /// program accesses an address outside its memory, does not finish, or has a wrong result.
     pub fn run(mut self, stop: &AtomicBool) -> Result<SystemRun, CoherenceError> {
-        let mut glance = 0;
+        let mut next_check = 0;
         while self.cycle()? {
-            if self.chip.now >= glance {
-                glance = self.chip.now + GLANCE;
-                self.glance(stop)?;
+            if self.chip.now >= next_check {
+                next_check = self.chip.now + CHECK_INTERVAL;
+                self.check_progress(stop)?;
             }
         }
         self.finish()
     }
 
-    /// Runs a cycle, or passes over those in which nothing happens; whether there are more.
+    /// Simulates a cycle, or skips to the next event; returns false at the end.
     fn cycle(&mut self) -> Result<bool, CoherenceError> {
         let now = self.chip.now;
         self.chip.earliest = now;
-        while let Some(event) = self.chip.agenda.pop(now) {
+        while let Some(event) = self.chip.events.pop(now) {
             self.event(event)?;
         }
         if self.finished.is_none() && self.chip.unfinished == 0 {
@@ -115,7 +116,7 @@ impl System {
             self.step()?;
             return Ok(true);
         }
-        match self.chip.agenda.next(now) {
+        match self.chip.events.next(now) {
             Some(next) => {
                 self.chip.fabric.skip_to(next);
                 self.chip.now = next;
@@ -131,8 +132,8 @@ impl System {
         match event {
             Event::Resume(core) => chip.resume(core),
             Event::Issue(core) => chip.issue(core),
-            Event::Look(core) => {
-                if chip.look(core) {
+            Event::Lookup(core) => {
+                if chip.finish_lookup(core) {
                     engine.miss(chip, core);
                 }
             }
@@ -145,7 +146,7 @@ impl System {
         self.settle()
     }
 
-    /// Runs a cycle of the fabric, and sees to what has arrived.
+    /// Simulates a cycle of the fabric, and processes the arrivals.
     fn step(&mut self) -> Result<(), CoherenceError> {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         self.chip.fabric.step(&mut arrivals);
@@ -163,7 +164,7 @@ impl System {
         let chip = &mut self.chip;
         let id = u32::try_from(arrival.tag).expect("tags are numbers of messages");
         let now = chip.now;
-        let Some(answers) = &arrival.responses else {
+        let Some(responses) = &arrival.responses else {
             let packet = chip.packets.get_mut(id);
             packet.arriving -= 1;
             if packet.arriving == 0 && packet.kind.is_broadcast() && chip.stats.counts() {
@@ -173,33 +174,33 @@ impl System {
             return;
         };
         let packet = chip.packets.get(id);
-        debug_assert_eq!(packet.kind, Kind::Answers);
-        chip.checker.answered(packet.line, packet.serial, answers.count, answers.last);
-        if answers.last {
+        debug_assert_eq!(packet.kind, Kind::Responses);
+        chip.checker.responses_arrived(packet.line, packet.serial, responses.count, responses.last);
+        if responses.last {
             chip.stats.reductions(now, -1);
         }
         if chip.stats.counts() {
-            chip.stats.run.answer_packets += 1;
-            if answers.last {
+            chip.stats.run.response_packets += 1;
+            if responses.last {
                 chip.stats.run.reductions.add(now - arrival.created);
             }
         }
-        self.engine.answered(chip, arrival.node, id, answers);
+        self.engine.responded(chip, arrival.node, id, responses);
     }
 
-    /// Sees to what has fallen out of caches, and to what went wrong.
+    /// Processes evicted lines, and returns the first error.
     #[inline]
     fn settle(&mut self) -> Result<(), CoherenceError> {
-        while let Some((core, held)) = self.chip.fallen.pop() {
-            self.engine.fallen(&mut self.chip, core, &held);
+        while let Some((core, held)) = self.chip.evicted.pop() {
+            self.engine.evicted(&mut self.chip, core, &held);
         }
-        if let Some(error) = self.chip.trouble.take() {
+        if let Some(error) = self.chip.error.take() {
             return Err(error);
         }
-        self.chip.checker.verdict(self.chip.now)
+        self.chip.checker.result(self.chip.now)
     }
 
-    fn glance(&self, stop: &AtomicBool) -> Result<(), CoherenceError> {
+    fn check_progress(&self, stop: &AtomicBool) -> Result<(), CoherenceError> {
         let chip = &self.chip;
         let (cycle, patience, limit) = (chip.now, chip.settings.patience, chip.settings.limit);
         if stop.load(Ordering::Relaxed) {
@@ -208,7 +209,7 @@ impl System {
         if chip.fabric.stalled_since().is_some() {
             return Err(CoherenceError::FabricStuck { cycle, waiting: self.waiting() });
         }
-        let until = chip.agenda.next(cycle).unwrap_or(cycle);
+        let until = chip.events.next(cycle).unwrap_or(cycle);
         if chip.progress.is_stalled(until) && !chip.computes() {
             return Err(CoherenceError::NoProgress { cycle, patience, waiting: self.waiting() });
         }
@@ -218,7 +219,7 @@ impl System {
         Ok(())
     }
 
-    /// What cores wait for, the first few of them, for errors.
+    /// Describes what the first few waiting cores wait for, in errors.
     fn waiting(&self) -> String {
         const SHOWN: usize = 4;
         let describe = |core: u32| {
@@ -236,12 +237,12 @@ impl System {
         text
     }
 
-    /// Brings what caches own to memory, and checks what came out.
+    /// Writes dirty lines back to memory, and checks the result.
     fn finish(mut self) -> Result<SystemRun, CoherenceError> {
         let cycles = self.finished.expect("all cores have finished");
         let chip = &mut self.chip;
         if chip.stats.is_inside() {
-            let what = "finishes last, and nobody has ended the region of interest";
+            let what = "finishes last, and no core has ended the region of interest";
             return Err(CoherenceError::Region { cycle: cycles, core: 0, what });
         }
         for caches in &chip.caches {
@@ -249,8 +250,8 @@ impl System {
                 chip.memory.set(held.line, &held.words);
             }
         }
-        chip.checker.over(chip.memory.words(), chip.packets.len());
-        chip.checker.verdict(chip.now)?;
+        chip.checker.check_end(chip.memory.words(), chip.packets.len());
+        chip.checker.result(chip.now)?;
         let (counts, traffic) = (*chip.fabric.counts(), chip.memory.traffic());
         let words = &chip.memory.words()[..self.words];
         (self.check)(words).map_err(|problem| CoherenceError::Wrong { cycles, problem })?;

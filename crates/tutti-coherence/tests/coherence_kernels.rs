@@ -1,5 +1,6 @@
-//! Kernels on chips: each computes what its serial program does, over every network, whatever the network's
-//! timing makes of the order of accesses; and those that share nothing hardly notice the network.
+//! Tests of kernels on chips. Each kernel computes the result of its serial program on every
+//! network, whatever the order of accesses. Kernels without shared data hardly depend on the
+//! network.
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +9,7 @@ use tutti_coherence::program::kernel::{REGISTRY, named};
 use tutti_coherence::{Protocol, System, SystemRun, SystemSettings};
 use tutti_noc::smart::design;
 
-/// A kernel on 4 x 4 cores.
+/// Runs a kernel on 4 x 4 cores.
 fn run(kernel: &str, protocol: Protocol, network: &str, scale: Scale, seed: u64) -> SystemRun {
     let chip = SystemSettings::new(4, 4, protocol);
     let design = design(network).unwrap();
@@ -30,7 +31,7 @@ fn every_kernel_computes_the_same_over_every_network() {
             let runs = networks.map(|name| run(kernel.name(), protocol, name, Scale::Tiny, 1));
             assert!(runs.iter().all(|run| run.checked && run.cycles > 0));
             let [baseline, .., connected] = &runs;
-            // Who gets a lock first can cost more than the network; it is not much.
+            // The order of lock acquisitions can cost more than the network saves, but not much.
             assert!(100 * connected.cycles < 106 * baseline.cycles, "{}", kernel.name());
             (mesh, links) = (mesh + baseline.cycles, links + connected.cycles);
         }
@@ -39,7 +40,7 @@ fn every_kernel_computes_the_same_over_every_network() {
 }
 
 #[test]
-fn what_shares_nothing_hardly_notices_the_network() {
+fn kernels_without_shared_data_hardly_depend_on_the_network() {
     for kernel in ["blackscholes_like", "swaptions_like"] {
         for protocol in [Protocol::Ht, Protocol::Tc] {
             let networks =
@@ -52,7 +53,7 @@ fn what_shares_nothing_hardly_notices_the_network() {
 }
 
 #[test]
-fn what_is_fought_for_notices_the_network() {
+fn contended_kernels_depend_on_the_network() {
     for protocol in [Protocol::Ht, Protocol::Tc] {
         let [slow, fast] = ["baseline_collective", "fully_connected"]
             .map(|name| run("water_like", protocol, name, Scale::Tiny, 1));

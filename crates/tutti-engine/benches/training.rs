@@ -1,7 +1,8 @@
-//! How fast training runs are: `cargo bench -p tutti-engine --bench training [-- PART OF A NAME ...]`.
+//! How fast training runs are: `cargo bench -p tutti-engine --bench training [-- PART OF A NAME
+//! ...]`.
 //!
-//! A line per run: case, run, seconds, simulated milliseconds, million packets handled per second, with
-//! tabs between. Nothing here passes or fails.
+//! A line per run: case, run, seconds, simulated milliseconds, million packets handled per second,
+//! with tabs between. Nothing here passes or fails.
 #![expect(clippy::print_stdout, reason = "its output is data")]
 #![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]

@@ -1,5 +1,5 @@
-//! The senders that a rank waits for in its step, as a bit mask: if messages arrive in order of time, an awaited
-//! message is received on arrival and needs no letter.
+//! The senders that a rank waits for in its step, as a bit mask: if messages arrive in order of
+//! time, an awaited message is received on arrival and needs no letter.
 
 use tutti_units::ids::RankId;
 
@@ -22,8 +22,8 @@ pub(super) struct Awaited {
 }
 
 impl Awaited {
-    /// Makes a rank wait for one message from each source; returns false if a mask is not worthwhile or a source
-    /// occurs twice.
+    /// Makes a rank wait for one message from each source; returns false if a mask is not
+    /// worthwhile or a source occurs twice.
     pub(super) fn wait_for(
         &mut self,
         rank: RankId,

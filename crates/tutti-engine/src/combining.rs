@@ -1,4 +1,4 @@
-//! Which combine a contribution belongs to, where the network combines.
+//! The combine that each contribution belongs to, on networks that combine.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,15 +7,15 @@ use tutti_network::{Combined, MessageModel};
 use tutti_schedule::Step;
 use tutti_units::ids::RankId;
 
-/// By (member, receiver), the combines to which the member is still to contribute, the next first.
+/// By (member, receiver), the outstanding combines of the member, the next first.
 #[derive(Default)]
 pub(super) struct Combining {
     left: BTreeMap<(RankId, RankId), VecDeque<usize>>,
 }
 
 impl Combining {
-    /// Reads all combines out of a schedule: the k-th contribution of a rank to another meets that one's k-th
-    /// combine which it is a member of.
+    /// Collects all combines of a schedule: the k-th contribution of a rank to a receiver belongs to
+    /// the receiver's k-th combine of which the rank is a member.
     pub(super) fn of<M: MessageModel>(
         simulation: &Simulation<'_, M>,
     ) -> (Combining, Vec<Combined>) {
@@ -41,7 +41,7 @@ impl Combining {
         (combining, all)
     }
 
-    /// The combine that a rank contributes to next; none where the receiver has no more of them.
+    /// The next combine of a rank at a receiver; `None` if the receiver has no further one.
     pub(super) fn next(&mut self, member: RankId, receiver: RankId) -> Option<usize> {
         self.left.get_mut(&(member, receiver))?.pop_front()
     }

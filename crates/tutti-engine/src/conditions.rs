@@ -38,7 +38,8 @@ impl LocalCosts {
     }
 }
 
-/// Injected noise. Every method is a pure function of its arguments, so the order of calls has no effect.
+/// Injected noise. Every method is a pure function of its arguments, so the order of calls has no
+/// effect.
 pub trait Disturbance: Send + Sync {
     /// When `rank` enters the collective (arrival skew).
     fn start(&self, rank: RankId) -> Time;
@@ -57,8 +58,8 @@ pub trait Disturbance: Send + Sync {
         start + work
     }
 
-    /// Whether a rank ends a step only after all its messages of the step have arrived, like a rank that waits
-    /// for its puts.
+    /// Whether a rank ends a step only after all its messages of the step have arrived, like a rank
+    /// that waits for its puts.
     fn waits_for_sends(&self) -> bool {
         false
     }
@@ -68,8 +69,8 @@ pub trait Disturbance: Send + Sync {
         true
     }
 
-    /// Queueing delay due to background traffic of a message on its route to `to`; `from` is (rank, step,
-    /// index).
+    /// Queueing delay due to background traffic of a message on its route to `to`; `from` is (rank,
+    /// step, index).
     fn on_route(&self, _from: (RankId, u32, u32), _to: RankId) -> Time {
         Time::ZERO
     }
@@ -80,8 +81,8 @@ pub trait Distance: Send + Sync {
     /// Delay of a message of `bytes` in addition to the model's time.
     fn extra(&self, source: RankId, destination: RankId, bytes: Bytes) -> Time;
 
-    /// Whether some ranks cannot reach others.
-    fn lacks_ways(&self) -> bool {
+    /// Whether some ranks may be unable to reach others.
+    fn has_unreachable_pairs(&self) -> bool {
         false
     }
 
@@ -188,8 +189,8 @@ impl Disturbance for Loaded<'_> {
     }
 }
 
-/// The contention-free delay of a path through a topology: the latencies of its hops, and the time of the slowest
-/// link for the bytes of a message in excess of the model's serialization.
+/// The contention-free delay of a path through a topology: the latencies of its hops, and the time
+/// of the slowest link for the bytes of a message in excess of the model's serialization.
 pub struct Routed<'a> {
     /// The routes; its first NPUs are the ranks.
     pub routes: &'a Routes,
@@ -203,7 +204,7 @@ impl Distance for Routed<'_> {
         path.latency + (path.bottleneck.of(bytes) - self.included.of(bytes))
     }
 
-    fn lacks_ways(&self) -> bool {
+    fn has_unreachable_pairs(&self) -> bool {
         self.routes.has_unreachable_pairs()
     }
 

@@ -1,5 +1,5 @@
-//! Replay of sends: the messages of a step follow from the schedule, the model and the time at which the rank was
-//! ready, so a network need not store them before it injects them.
+//! Replay of sends: the messages of a step follow from the schedule, the model and the time at
+//! which the rank was ready, so a network need not store them before it injects them.
 
 use std::ops::ControlFlow;
 

@@ -34,11 +34,18 @@ impl std::fmt::Display for Waiting {
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum EngineError {
     /// Ranks wait for messages that no rank sends; at most the first sixteen are listed.
-    #[error("the simulation cannot finish: {stuck} of {ranks} ranks are blocked forever: {}", list(.waiting))]
+    #[error(
+        "the simulation cannot finish: {stuck} of {ranks} ranks are blocked forever: {}",
+        list(.waiting)
+    )]
     #[refusal(class = "DeadlockError")]
     Deadlock { waiting: Vec<Waiting>, stuck: usize, ranks: u32 },
     /// The network is deadlocked with messages in flight.
-    #[error("the network is deadlocked: no packet has moved since {since}, with {messages} messages in flight; {}", cycle_text(.deadlock_cycle))]
+    #[error(
+        "the network is deadlocked: no packet has moved since {since}, with {messages} messages in \
+         flight; {}",
+        cycle_text(.deadlock_cycle)
+    )]
     #[refusal(class = "DeadlockError")]
     NetworkDeadlock { since: Time, messages: usize, deadlock_cycle: Vec<String> },
     /// Messages that no rank receives.
@@ -49,10 +56,10 @@ pub enum EngineError {
     NoSuchRank { sender: RankId, step: u32, receiver: RankId, ranks: u32 },
     /// A message to a rank that no path of the graph reaches.
     #[error(
-        "{sender} in step {step} sends to {receiver}, but no path of live links connects {sender} to \
-         {receiver}"
+        "{sender} in step {step} sends to {receiver}, but no path of live links connects \
+         {sender} to {receiver}"
     )]
-    NoWay { sender: RankId, step: u32, receiver: RankId },
+    NoPath { sender: RankId, step: u32, receiver: RankId },
     /// The schedule sends no message.
     #[error("the schedule sends no messages: expected at least one")]
     NothingMoved,
@@ -64,7 +71,8 @@ pub enum EngineError {
     Stopped,
     /// A completion time beyond the range of `Time`.
     #[error(
-        "{rank} would finish after 2^63 - 1 ps (about 107 days), the latest completion time of a run"
+        "{rank} would finish after 2^63 - 1 ps (about 107 days), the latest completion time of a \
+         run"
     )]
     TimeOverflow { rank: RankId },
 }

@@ -1,4 +1,5 @@
-//! The executor: schedules ready ranks and executes their steps. It accesses the network only through its model.
+//! The executor: schedules ready ranks and executes their steps. It accesses the network only
+//! through its model.
 
 mod ended;
 mod forked;
@@ -77,7 +78,8 @@ pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     letters: Letters,
     awaited: Awaited,
     dispatch: Dispatch<'a, M>,
-    /// Whether messages are offered to the network, which requests them again, instead of handed over.
+    /// Whether messages are offered to the network, which requests them again, instead of handed
+    /// over.
     offers: bool,
     /// The in-network reductions.
     combining: Combining,
@@ -92,11 +94,12 @@ pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     waits_for_sends: bool,
     messages: u64,
     bytes: u128,
-    /// The surplus of received over sent messages due to multicasts, less that of in-network reductions.
+    /// The surplus of received over sent messages due to multicasts, less that of in-network
+    /// reductions.
     copied: Moved,
     combined: Moved,
     /// The first send to a rank that does not exist.
-    astray: Option<EngineError>,
+    invalid_send: Option<EngineError>,
 }
 
 impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
@@ -106,7 +109,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         probe: &'a mut P,
     ) -> Self {
         // A recorded run stores all messages anyway.
-        let offers = !P::LOOKS
+        let offers = !P::OBSERVES
             && !simulation.conditions.delay_messages()
             && carrier.prefers_offers().is_some_and(|rate| simulation.model.keeps_order(rate));
         let mut combining = Combining::default();
@@ -135,7 +138,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             bytes: 0,
             copied: Moved::default(),
             combined: Moved::default(),
-            astray: None,
+            invalid_send: None,
         }
     }
 
@@ -161,7 +164,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             if self.waits_for_sends {
                 self.put_arrived(parcel.source, parcel.arrival);
             }
-            if P::LOOKS {
+            if P::OBSERVES {
                 let Parcel { source, destination, bytes, sent, arrival, .. } = parcel;
                 self.probe.sent(source, destination, bytes, sent, arrival);
             }
@@ -205,7 +208,8 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         progress.clock = model.receive(&mut progress.port, clock, arrival, Bytes(0));
     }
 
-    /// Makes a rank wait by bit mask if messages arrive in order of time; receives messages that have arrived.
+    /// Makes a rank wait by bit mask if messages arrive in order of time; receives messages that
+    /// have arrived.
     fn await_rest(&mut self, rank: RankId) {
         let sources = self.step.recvs.iter().map(|recv| recv.peer);
         let of = self.ranks.len();
@@ -260,8 +264,8 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         if C::IN_NETWORK {
             self.carrier.begin_step(rank);
         }
-        if P::LOOKS {
-            self.look(rank, step, Activity::Noise, (before, ready), None, Bytes(0));
+        if P::OBSERVES {
+            self.record_span(rank, step, Activity::Noise, (before, ready), None, Bytes(0));
         }
         let mut index = 0;
         while index < self.step.sends.len() {
@@ -292,11 +296,11 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         self.messages += 1;
         self.bytes += u128::from(bytes.0);
         if peer.index() >= self.ranks.len() {
-            self.note_astray(rank, step, peer);
+            self.note_invalid_send(rank, step, peer);
             return sent.free;
         }
-        if P::LOOKS {
-            self.look(rank, step, Activity::Send, (now, sent.free), Some(peer), bytes);
+        if P::OBSERVES {
+            self.record_span(rank, step, Activity::Send, (now, sent.free), Some(peer), bytes);
         }
         if self.waits_for_sends {
             let sender = &mut self.ranks[rank.index()];
@@ -312,7 +316,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             return sent.free;
         }
         self.hand_over(rank, peer, arrival);
-        if P::LOOKS {
+        if P::OBSERVES {
             self.probe.sent(rank, peer, bytes, now, arrival);
         }
         sent.free
@@ -338,7 +342,8 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
-    /// Receives the step's messages if all have arrived; else notes how many letters the next match requires.
+    /// Receives the step's messages if all have arrived; else notes how many letters the next match
+    /// requires.
     fn receive_all(&mut self, rank: RankId) -> bool {
         let progress = &mut self.ranks[rank.index()];
         if progress.in_flight > 0 {
@@ -374,8 +379,8 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let Progress { clock: now, sent, step, .. } = self.ranks[rank.index()];
         if sent > now {
             self.ranks[rank.index()].clock = sent;
-            if P::LOOKS {
-                self.look(rank, step, Activity::Wait, (now, sent), None, Bytes(0));
+            if P::OBSERVES {
+                self.record_span(rank, step, Activity::Wait, (now, sent), None, Bytes(0));
             }
         }
     }
@@ -384,9 +389,9 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
     #[inline]
     fn detour(&mut self, rank: RankId, (start, end): (Time, Time)) -> Time {
         let done = self.simulation.conditions.done(rank, start, end - start);
-        if P::LOOKS {
+        if P::OBSERVES {
             let step = self.ranks[rank.index()].step;
-            self.look(rank, step, Activity::Noise, (end, done), None, Bytes(0));
+            self.record_span(rank, step, Activity::Noise, (end, done), None, Bytes(0));
         }
         done
     }
@@ -400,7 +405,8 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let (now, step) = (progress.clock, progress.step);
         // With contention, the ejection port has already accounted for the bytes.
         let passing = if C::CONTENDED { Bytes(0) } else { bytes };
-        // The result of an in-network reduction arrives as one message, the first of its contributions.
+        // The result of an in-network reduction arrives as one message, the first of its
+        // contributions.
         let combined = |(run, _): &(MessageRange, u32)| run.start < position && position < run.end;
         let rest =
             C::IN_NETWORK && self.carrier.combines() && self.step.combines().any(|c| combined(&c));
@@ -411,10 +417,10 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             model.receive(&mut progress.port, now, arrival, passing)
         };
         progress.clock = held;
-        if P::LOOKS {
+        if P::OBSERVES {
             let here = arrival.max(now);
-            self.look(rank, step, Activity::Wait, (now, here), Some(peer), bytes);
-            self.look(rank, step, Activity::Recv, (here, held), Some(peer), bytes);
+            self.record_span(rank, step, Activity::Wait, (now, here), Some(peer), bytes);
+            self.record_span(rank, step, Activity::Recv, (here, held), Some(peer), bytes);
             self.probe.received(peer, rank, arrival, held);
         }
     }
@@ -437,8 +443,8 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
                 conditions.done(rank, now, conditions.local(rank, nominal))
             };
             self.ranks[rank.index()].clock = end;
-            if P::LOOKS {
-                self.look(rank, step, activity, (now, end), None, bytes);
+            if P::OBSERVES {
+                self.record_span(rank, step, activity, (now, end), None, bytes);
             }
         }
         self.ranks[rank.index()].step = step + 1;
@@ -462,7 +468,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
-    fn look(
+    fn record_span(
         &mut self,
         rank: RankId,
         step: u32,

@@ -1,14 +1,16 @@
 //! The engine: simulates a schedule on a network model and yields the completion time of each rank.
 //!
-//! The models of [`tutti_network`] are contention-free: the times of a message depend only on its sender, and
-//! a rank continues as soon as the messages of its step have arrived. The order in which ranks are simulated
-//! therefore has no effect, and the engine uses the cheapest one: causal order. A rank runs until it blocks;
-//! the last message it waits for appends it to the ready queue. [`oracle`] is the reference model, with all
-//! events in a queue ordered by time; tests compare the two.
+//! The models of [`tutti_network`] are contention-free: the times of a message depend only on its
+//! sender, and a rank continues as soon as the messages of its step have arrived. The order in
+//! which ranks are simulated therefore has no effect, and the engine uses the cheapest one: causal
+//! order. A rank runs until it blocks; the last message it waits for appends it to the ready queue.
+//! [`oracle`] is the reference model, with all events in a queue ordered by time; tests compare the
+//! two.
 //!
 //! The life of a message: the executor generates a step from the schedule, passes each send to
-//! [`MessageModel::send`], and puts the arrival in the receiver's mailbox. When all messages of the receiver's
-//! step have arrived, it receives them in order of arrival through [`MessageModel::receive`].
+//! [`MessageModel::send`], and puts the arrival in the receiver's mailbox. When all messages of the
+//! receiver's step have arrived, it receives them in order of arrival through
+//! [`MessageModel::receive`].
 #![deny(unsafe_code)]
 
 mod awaited;
@@ -60,8 +62,8 @@ impl<M: MessageModel> Simulation<'_, M> {
     /// Runs to completion.
     ///
     /// # Errors
-    /// When a message has no path, ranks are blocked forever, messages are never received, no message is sent,
-    /// or the time is out of range.
+    /// When a message has no path, ranks are blocked forever, messages are never received, no
+    /// message is sent, or the time is out of range.
     pub fn run(&self) -> Result<Outcome, EngineError> {
         self.run_with(&mut Silent)
     }
@@ -120,8 +122,8 @@ impl<M: MessageModel> Simulation<'_, M> {
 
     /// Returns an error for messages without a path, before any is sent.
     fn check_paths<C: Carrier>(&self, carrier: &C) -> Result<(), EngineError> {
-        let distance = self.conditions.distance.filter(|distance| distance.lacks_ways());
-        if distance.is_none() && !carrier.lacks_ways() {
+        let distance = self.conditions.distance.filter(|distance| distance.has_unreachable_pairs());
+        if distance.is_none() && !carrier.has_unreachable_pairs() {
             return Ok(());
         }
         let reaches = |sender, receiver| {
@@ -137,7 +139,7 @@ impl<M: MessageModel> Simulation<'_, M> {
                 let lost =
                     |message: &&Message| message.peer.0 < ranks && !reaches(sender, message.peer);
                 if let Some(message) = content.sends.iter().find(lost) {
-                    return Err(EngineError::NoWay { sender, step, receiver: message.peer });
+                    return Err(EngineError::NoPath { sender, step, receiver: message.peer });
                 }
             }
         }

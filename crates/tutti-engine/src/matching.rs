@@ -5,21 +5,22 @@ use tutti_schedule::Message;
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
-/// Up to so many letters are compared one by one; more are sorted first.
+/// The most letters that are compared one by one; more are sorted first.
 const FEW: usize = 16;
 
 /// The current matching, and buffers reused by the next one.
 #[derive(Default)]
 pub(super) struct Matching {
-    /// (arrival, position in the step's receives), in order of handling: by arrival, at ties in the order of the
-    /// step, so that the order of simulation has no effect.
+    /// (arrival, position in the step's receives), in order of handling: by arrival, at ties in the
+    /// order of the step, so that the order of simulation has no effect.
     pub(super) matched: Vec<(Time, u32)>,
     letters: Vec<(RankId, Time)>,
     taken: Vec<bool>,
 }
 
 impl Matching {
-    /// Takes a letter for every receive and returns zero; or takes none and returns how many are missing.
+    /// Takes a letter for every receive and returns zero; or takes none and returns how many are
+    /// missing.
     #[inline]
     pub(super) fn run(
         &mut self,
@@ -45,7 +46,7 @@ impl Matching {
         }
     }
 
-    /// Takes the letters of which the sender is picked; when they came, in order of time.
+    /// Takes the letters from the picked senders; returns their arrival times, ascending.
     pub(super) fn pick(
         &mut self,
         letters: &mut Letters,
@@ -105,7 +106,7 @@ impl Matching {
         missing
     }
 
-    /// The same for many: both sides stably sorted by peer, then walked together.
+    /// As `one_by_one` for many letters: sorts both sides stably by peer, then merges them.
     fn sorted(&mut self, recvs: &[Message]) -> u32 {
         let mut positions: Vec<u32> = (0..).take(recvs.len()).collect();
         positions.sort_by_key(|&position| recvs[position as usize].peer);

@@ -1,7 +1,7 @@
 //! The reference engine: all events in a queue ordered by time, all steps stored in memory.
 //!
-//! It is slow and short, and shares only the network model with the fast engine. Both must yield the same
-//! times for every rank.
+//! It is slow and short, and shares only the network model with the fast engine. Both must yield
+//! the same times for every rank.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

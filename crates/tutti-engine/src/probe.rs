@@ -9,15 +9,16 @@ use tutti_units::{Bytes, Time};
 /// Observes a run.
 pub trait Probe {
     /// Whether the run is observed; if not, the engine skips the bookkeeping.
-    const LOOKS: bool;
+    const OBSERVES: bool;
 
-    /// A rank did something for a while.
+    /// A rank was active during a span.
     fn span(&mut self, span: Span);
 
     /// A message was handed to the network.
     fn sent(&mut self, source: RankId, destination: RankId, bytes: Bytes, at: Time, arrival: Time);
 
-    /// The message from `source` that arrived at `arrival` was received; of several, the one sent first.
+    /// The message from `source` that arrived at `arrival` was received; of several, the one sent
+    /// first.
     fn received(&mut self, source: RankId, destination: RankId, arrival: Time, at: Time);
 }
 
@@ -25,7 +26,7 @@ pub trait Probe {
 pub struct Silent;
 
 impl Probe for Silent {
-    const LOOKS: bool = false;
+    const OBSERVES: bool = false;
     fn span(&mut self, _: Span) {}
     fn sent(&mut self, _: RankId, _: RankId, _: Bytes, _: Time, _: Time) {}
     fn received(&mut self, _: RankId, _: RankId, _: Time, _: Time) {}
@@ -35,8 +36,8 @@ impl Probe for Silent {
 #[derive(Default)]
 pub struct TimelineProbe {
     spans: Vec<Span>,
-    /// Per pair: its messages, and those not received yet. Messages of one step may overtake each other, so
-    /// these are not always the last ones.
+    /// Per pair: its messages, and those not received yet. Messages of one step may overtake each
+    /// other, so these are not always the last ones.
     pairs: BTreeMap<(RankId, RankId), (Vec<MessageRecord>, VecDeque<usize>)>,
 }
 
@@ -52,7 +53,7 @@ impl TimelineProbe {
 }
 
 impl Probe for TimelineProbe {
-    const LOOKS: bool = true;
+    const OBSERVES: bool = true;
 
     fn span(&mut self, span: Span) {
         if span.start < span.end {

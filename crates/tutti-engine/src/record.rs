@@ -14,8 +14,8 @@ pub struct Outcome {
     pub messages: u64,
     /// Bytes in these.
     pub bytes: u128,
-    /// Messages received by ranks: one at each receiver of a multicast, and one per in-network reduction. Without
-    /// these, as many as were sent.
+    /// Messages received by ranks: one at each receiver of a multicast, and one per in-network
+    /// reduction. Without these, as many as were sent.
     pub delivered: u64,
     /// Bytes in these.
     pub delivered_bytes: u128,
@@ -61,8 +61,8 @@ pub struct Span {
     pub bytes: Bytes,
 }
 
-/// One message, from its send op to its receive op. A multicast has a record per receiver, an in-network reduction
-/// one per sender.
+/// One message, from its send op to its receive op. A multicast has a record per receiver, an
+/// in-network reduction one per sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MessageRecord {
     /// The sender.

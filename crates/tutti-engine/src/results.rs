@@ -22,12 +22,13 @@ impl Outcome {
 
 /// Algorithm bandwidth in bytes per second: the collective's size over its completion time.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "shown to people, never simulated with")]
+#[expect(clippy::cast_precision_loss, reason = "reported, never used in a simulation")]
 pub fn algbw(size: Bytes, completion: Time) -> f64 {
     size.0 as f64 / (completion.ps() as f64 / 1e12)
 }
 
-/// Bus bandwidth in bytes per second: algbw x the collective's factor, comparable with a link's rate.
+/// Bus bandwidth in bytes per second: algbw x the collective's factor, comparable with a link's
+/// rate.
 #[must_use]
 pub fn busbw(collective: Collective, ranks: u32, size: Bytes, completion: Time) -> f64 {
     algbw(size, completion) * collective.busbw_factor(ranks)

@@ -1,8 +1,8 @@
 //! Messages in flight, delivered per pair in the order of their sends.
 //!
-//! With contention, messages of a pair may overtake each other. The k-th message still matches the k-th receive,
-//! so an early message is held until all earlier ones have arrived. This changes no time: a receiver that waits
-//! for it waits for the earlier ones as well.
+//! With contention, messages of a pair may overtake each other. The k-th message still matches the
+//! k-th receive, so an early message is held until all earlier ones have arrived. This changes no
+//! time: a receiver that waits for it waits for the earlier ones as well.
 
 use tutti_network::Ticket;
 use tutti_units::ids::RankId;
@@ -35,20 +35,20 @@ impl Parcel {
     }
 }
 
-/// All parcels. The parcels of a pair are in one bucket, in the order sent; the assignment of buckets has no
-/// effect on results.
+/// All parcels. The parcels of a pair are in one bucket, in the order sent; the assignment of
+/// buckets has no effect on results.
 pub(super) struct Transit {
     slab: Vec<Parcel>,
     unused: Vec<u32>,
     /// The parcel sent last in each bucket; a power of two of them.
     last: Vec<u32>,
     /// How many have arrived and are held.
-    kept: usize,
+    held: usize,
 }
 
 impl Transit {
     pub(super) fn new() -> Transit {
-        Transit { slab: Vec::new(), unused: Vec::new(), last: vec![NONE; FEW], kept: 0 }
+        Transit { slab: Vec::new(), unused: Vec::new(), last: vec![NONE; FEW], held: 0 }
     }
 
     /// Whether no message is in flight or held.
@@ -75,23 +75,24 @@ impl Transit {
         Ticket(at)
     }
 
-    /// Records an arrival; puts the message, and messages that it held, into `into` in the order sent.
+    /// Records an arrival; puts the message, and messages that it held, into `into` in the order
+    /// sent.
     pub(super) fn arrive(&mut self, ticket: Ticket, arrival: Time, into: &mut Vec<Parcel>) {
         self.slab[ticket.0 as usize].arrival = arrival;
-        if self.is_kept_back(ticket.0) {
-            self.kept += 1;
+        if self.is_out_of_order(ticket.0) {
+            self.held += 1;
             return;
         }
         let Parcel { source, destination, after, .. } = self.slab[ticket.0 as usize];
         into.push(self.remove(ticket.0));
         let mut next = after;
-        while self.kept > 0 && next != NONE {
+        while self.held > 0 && next != NONE {
             let parcel = self.slab[next as usize];
             if parcel.is_of((source, destination)) {
                 if parcel.arrival == Time::MAX {
                     return;
                 }
-                self.kept -= 1;
+                self.held -= 1;
                 into.push(self.remove(next));
             }
             next = parcel.after;
@@ -99,7 +100,7 @@ impl Transit {
     }
 
     /// Whether an earlier message of the same pair has not arrived.
-    fn is_kept_back(&self, at: u32) -> bool {
+    fn is_out_of_order(&self, at: u32) -> bool {
         let Parcel { source, destination, mut before, .. } = self.slab[at as usize];
         while before != NONE {
             let parcel = &self.slab[before as usize];

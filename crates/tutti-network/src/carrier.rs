@@ -15,8 +15,8 @@ pub struct Carried {
     pub destination: RankId,
     /// Its size.
     pub bytes: Bytes,
-    /// When its last byte would be at the destination's port without the network in between: the model's
-    /// arrival time plus noise.
+    /// When its last byte would be at the destination's port without the network in between: the
+    /// model's arrival time plus noise.
     pub arrival: Time,
 }
 
@@ -61,8 +61,8 @@ pub struct Combined {
 
 /// Carries messages with contention, in order of time.
 ///
-/// The engine hands messages over as ranks send them, and requests the next arrival. Ranks react to an arrival
-/// no earlier than it happens, so no message is handed over for the past.
+/// The engine hands messages over as ranks send them, and requests the next arrival. Ranks react to
+/// an arrival no earlier than it happens, so no message is handed over for the past.
 pub trait Carrier {
     /// Whether messages contend. If not, no method is called and the engine runs in causal order.
     const CONTENDED: bool;
@@ -73,18 +73,18 @@ pub trait Carrier {
     /// Accepts a message.
     fn carry(&mut self, ticket: Ticket, message: Carried);
 
-    /// Runs until the next message arrives completely; returns its ticket and arrival time. `None` when no
-    /// message is in flight, or none will ever arrive.
+    /// Runs until the next message arrives completely; returns its ticket and arrival time. `None`
+    /// when no message is in flight, or none will ever arrive.
     fn next_arrival(&mut self) -> Option<(Ticket, Time)>;
 
-    /// The serialization of injected messages, if the network prefers offers to accepting messages. This
-    /// requires that the messages of a rank enter in the order in which they are sent.
+    /// The serialization of injected messages, if the network prefers offers to accepting messages.
+    /// This requires that the messages of a rank enter in the order in which they are sent.
     fn prefers_offers(&self) -> Option<Serialization> {
         None
     }
 
-    /// Offers a message, which the network need not store until it is injected. All messages of a step are
-    /// offered sequentially, before anything else happens.
+    /// Offers a message, which the network need not store until it is injected. All messages of a
+    /// step are offered sequentially, before anything else happens.
     fn offer(&mut self, _: &Cursor, _: Carried) {}
 
     /// As [`Carrier::next_arrival`]; offered messages that are not stored are requested again.
@@ -120,8 +120,8 @@ pub trait Carrier {
         self.carry(ticket, message);
     }
 
-    /// Whether some ranks cannot reach others.
-    fn lacks_ways(&self) -> bool {
+    /// Whether some ranks may be unable to reach others.
+    fn has_unreachable_pairs(&self) -> bool {
         false
     }
 

@@ -1,8 +1,8 @@
 //! How fast the flit network is: `cargo bench -p tutti-noc --bench flit [-- PART OF A NAME ...]`.
 //!
 //! A line per run: case, run, cycles per second, million flit-hops per second, with tabs between. A
-//! flit-hop is a flit that leaves a router. The network is warm when the clock starts. Nothing here passes
-//! or fails.
+//! flit-hop is a flit that leaves a router. The network is warm when the clock starts. Nothing here
+//! passes or fails.
 #![expect(clippy::print_stdout, reason = "its output is data")]
 #![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]

@@ -1,14 +1,14 @@
 //! Messages of schedules over a flit network.
 //!
-//! A message is cut into packets, these into flits; a flit of each packet, its head, may be there
-//! for the route alone. A node injects its messages sequentially, in the order in which they were
+//! A message is divided into packets, and packets into flits; the head flit of a packet may carry
+//! the route alone. A node injects its messages sequentially, in the order in which they were
 //! sent. Where an NPU is several nodes, each takes the next packet of the message that the fewest
-//! others inject, the oldest if equal. Arriving packets are dealt out to the nodes in turn. A
-//! packet is injected from the first full cycle in which its first byte leaves according to the
+//! others inject, the oldest if equal. Packets are distributed round-robin to the receiver's nodes.
+//! A packet is injected from the first full cycle in which its first byte leaves according to the
 //! endpoint model. A message arrives with its last flit, never before the model allows.
 //!
-//! **The ends** are those of [packets](tutti_network::packet). A sender's charge for bytes is the
-//! time that its port takes to hand them over. A receiver's charge is a port of that rate, which
+//! **The endpoints** are those of [packets](tutti_network::packet). A sender's time per byte is the
+//! serialization of its port. A receiver's time per byte is an ejection port of that rate, which
 //! the packets of all messages share.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -25,7 +25,7 @@ use tutti_topology::{Distances, Family, Topology, UNREACHABLE};
 use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time};
 
-/// How messages are cut.
+/// How messages are divided into packets and flits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packing {
     flit: Bytes,
@@ -34,11 +34,11 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// Flits of so many bytes of a message each; packets of at most `packet` flits, of which `header` carry
-    /// nothing of the message.
+    /// Flits of `flit` payload bytes; packets of at most `packet` flits, of which `header` flits
+    /// carry no payload.
     ///
     /// # Errors
-    /// When flits carry nothing, or packets have no flit for the message.
+    /// When flits are empty, or packets have no payload flit.
     pub fn new(flit: Bytes, packet: u32, header: u32) -> Result<Packing, FlitError> {
         if flit == Bytes(0) {
             let expected = "at least 1 B".to_owned();
@@ -84,8 +84,8 @@ const NOTHING: u64 = u64::MAX;
 pub struct FlitCarrier<'a> {
     network: Network,
     wiring: Arc<Wiring>,
-    /// The graph, if some of its NPUs cannot reach others.
-    gaps: Option<Distances>,
+    /// The distances in the graph, if some of its NPUs may be unable to reach others.
+    distances: Option<Distances>,
     messages: Messages<'a>,
     /// Cycles without a move after which packets in flight are deadlocked.
     patience: u64,
@@ -102,13 +102,13 @@ struct Message {
     /// The cycle in which the first flit of its next packet can be injected.
     start: u64,
     bytes: Bytes,
-    /// Flits that are still to be put into packets.
-    uncut: u64,
-    /// Packets that have not arrived, as far as there are any.
+    /// Flits that are not in packets yet.
+    remaining: u64,
+    /// Packets in flight.
     missing: u64,
-    /// When the last of the arrived packets is through the receiver's port; no sooner than the
+    /// When the last of the arrived packets has passed the receiver's port; no earlier than the
     /// endpoint model allows.
-    there: Time,
+    received: Time,
 }
 
 /// The messages of all nodes.
@@ -119,13 +119,14 @@ struct Messages<'a> {
     all: BTreeMap<u64, Message>,
     /// Nodes of each NPU.
     ports: u32,
-    /// Per NPU, the messages that it has still to inject.
+    /// Per NPU, the messages that it has not injected completely.
     queues: Vec<VecDeque<u64>>,
-    /// Per node, the packet that it injects next, and the message that it is or was of.
+    /// Per node, the packet that it injects next.
     cut: Vec<Option<Order>>,
+    /// Per node, the message that it injects.
     serves: Vec<u64>,
-    /// Per NPU, the packets cut for it.
-    dealt: Vec<u32>,
+    /// Per NPU, the number of packets sent to it, which are distributed round-robin to its nodes.
+    packets_to: Vec<u32>,
     /// Nodes without a message to send.
     idle: Vec<bool>,
     refilled: Vec<(u32, u8)>,
@@ -134,7 +135,7 @@ struct Messages<'a> {
 }
 
 impl<'a> FlitCarrier<'a> {
-    /// An empty network with nodes for ranks; the network is one of the wiring and the settings.
+    /// An empty network of the wiring and the settings, with nodes as ranks.
     #[must_use]
     pub fn new(
         network: Network,
@@ -153,16 +154,17 @@ impl<'a> FlitCarrier<'a> {
             queues: vec![VecDeque::new(); npus],
             cut: vec![None; nodes],
             serves: vec![NOTHING; nodes],
-            dealt: vec![0; npus],
+            packets_to: vec![0; npus],
             idle: vec![true; nodes],
             refilled: Vec::new(),
             next: 0,
             vc_grants: 0,
         };
         let patience = Watchdog::PATIENCE + longest_wait(&wiring, settings);
-        let gaps = wiring.topology().filter(|graph| lacks_ways(graph)).map(Arc::clone);
-        let gaps = gaps.map(Distances::fewest_hops);
-        FlitCarrier { network, wiring, gaps, messages, patience, deadlock: None }
+        let distances =
+            wiring.topology().filter(|graph| may_be_disconnected(graph)).map(Arc::clone);
+        let distances = distances.map(Distances::fewest_hops);
+        FlitCarrier { network, wiring, distances, messages, patience, deadlock: None }
     }
 
     /// Stops early when `stop` is set: then no further message arrives.
@@ -199,7 +201,7 @@ impl<'a> FlitCarrier<'a> {
     }
 }
 
-fn lacks_ways(graph: &Topology) -> bool {
+fn may_be_disconnected(graph: &Topology) -> bool {
     graph.family().is_some_and(Family::may_be_disconnected)
 }
 
@@ -228,9 +230,10 @@ impl Carrier for FlitCarrier<'_> {
         }
         let head = endpoints.departure(&message);
         let start = endpoints.cycle_of(head).max(self.network.now());
-        let uncut = endpoints.flits(bytes);
-        let (destination, missing, there) = (destination.0, 0, arrival);
-        let message = Message { ticket, destination, head, start, bytes, uncut, missing, there };
+        let remaining = endpoints.flits(bytes);
+        let (destination, missing, received) = (destination.0, 0, arrival);
+        let message =
+            Message { ticket, destination, head, start, bytes, remaining, missing, received };
         self.messages.put(source.0, message);
     }
 
@@ -261,13 +264,13 @@ impl Carrier for FlitCarrier<'_> {
         self.messages.endpoints.report()
     }
 
-    fn lacks_ways(&self) -> bool {
-        self.gaps.is_some()
+    fn has_unreachable_pairs(&self) -> bool {
+        self.distances.is_some()
     }
 
     fn reaches(&self, from: RankId, to: RankId) -> bool {
-        let hops = |gaps: &Distances| gaps.hops(VertexId(from.0), VertexId(to.0));
-        self.gaps.as_ref().is_none_or(|gaps| hops(gaps) != UNREACHABLE)
+        let hops = |distances: &Distances| distances.hops(VertexId(from.0), VertexId(to.0));
+        self.distances.as_ref().is_none_or(|distances| hops(distances) != UNREACHABLE)
     }
 
     fn deadlock(&self) -> Option<Deadlock> {
@@ -287,7 +290,7 @@ impl Messages<'_> {
         self.next += 1;
     }
 
-    /// The message that a node of an NPU turns to: the first among the messages with the fewest
+    /// The message that a node of an NPU injects next: the oldest of the messages with the fewest
     /// nodes.
     fn choose(&self, npu: u32) -> Option<u64> {
         let queue = &self.queues[npu as usize];
@@ -300,36 +303,36 @@ impl Messages<'_> {
         queue.iter().min_by_key(busy).copied()
     }
 
-    /// Cuts the next packet of a message.
+    /// Divides off the next packet of a message.
     fn cut(&mut self, npu: u32, number: u64) -> Order {
         let mut message = self.all[&number];
         let payload = u64::from(self.packing.packet - self.packing.header);
-        let carried = message.uncut.min(payload);
+        let carried = message.remaining.min(payload);
         let created = message.start;
-        message.uncut -= carried;
+        message.remaining -= carried;
         message.missing += 1;
-        if message.uncut == 0 {
+        if message.remaining == 0 {
             self.queues[npu as usize].retain(|&other| other != number);
         } else {
-            let cut = self.endpoints.flits(message.bytes) - message.uncut;
+            let cut = self.endpoints.flits(message.bytes) - message.remaining;
             let cut = self.endpoints.carried(message.bytes, cut);
             let next = message.head + self.endpoints.handed_over(cut);
             message.start = message.start.max(self.endpoints.cycle_of(next));
         }
         self.all.insert(number, message);
-        let dealt = &mut self.dealt[message.destination as usize];
-        let destination = message.destination * self.ports + *dealt % self.ports;
-        *dealt = dealt.wrapping_add(1);
+        let packets_to = &mut self.packets_to[message.destination as usize];
+        let destination = message.destination * self.ports + *packets_to % self.ports;
+        *packets_to = packets_to.wrapping_add(1);
         let flits = u32::try_from(carried).unwrap_or(u32::MAX) + self.packing.header;
         Order { created, destination, flits, class: 0, priority: 0, tag: number }
     }
 
-    /// When a packet is through the receiver's port.
+    /// When a packet has passed the receiver's port.
     fn passes(&mut self, message: &Message, delivery: &Delivery) -> Time {
         let endpoints = &mut self.endpoints;
         let flits = u64::from(delivery.flits - self.packing.header);
         let bytes = endpoints.carried(message.bytes, flits);
-        // Its last byte is handed over so much after the first, and takes at least as long.
+        // The last byte enters this long after the first, and takes at least as long as the head.
         let handed_over = endpoints.time_of(delivery.created) + endpoints.handed_over(bytes);
         let transit = endpoints.time_of(delivery.head_arrived - delivery.injected);
         let tail = endpoints.time_of(delivery.arrived).max(handed_over + transit);
@@ -359,10 +362,10 @@ impl Source for Messages<'_> {
     fn delivered(&mut self, delivery: &Delivery) {
         self.vc_grants += u64::from(delivery.hops);
         let Some(mut message) = self.all.remove(&delivery.tag) else { return };
-        message.there = message.there.max(self.passes(&message, delivery));
+        message.received = message.received.max(self.passes(&message, delivery));
         message.missing -= 1;
-        if message.missing == 0 && message.uncut == 0 {
-            return self.endpoints.arrive(message.ticket, message.there);
+        if message.missing == 0 && message.remaining == 0 {
+            return self.endpoints.arrive(message.ticket, message.received);
         }
         self.all.insert(delivery.tag, message);
     }

@@ -1,4 +1,4 @@
-//! Credit round trips, and the throughput that they leave a link.
+//! Credit round trips, and the link throughput that they permit.
 
 use super::{Channel, End, Settings, Wiring};
 
@@ -6,8 +6,8 @@ use super::{Channel, End, Settings, Wiring};
 /// slot, if both routers grant at once. As many flits of buffer space keep a channel of a flit per
 /// cycle busy.
 ///
-/// The flit crosses switch and channel, leaves its slot when it has the switch there, the credit crosses
-/// the channel back, counts, and the next flit requests the switch.
+/// The flit crosses switch and channel, leaves its slot when it has the switch there, the credit
+/// crosses the channel back, counts, and the next flit requests the switch.
 #[must_use]
 pub fn round_trip(settings: &Settings, channel: &Channel) -> u64 {
     let there = settings.traversal_delay + channel.parameters.latency + 1;
@@ -15,12 +15,12 @@ pub fn round_trip(settings: &Settings, channel: &Channel) -> u64 {
     u64::from(there) + u64::from(back) + 2 * u64::from(settings.switch_delay - 1)
 }
 
-/// A link that is never busy all the time, since the buffers behind it are too small.
+/// A link that cannot reach full throughput, since its downstream buffers are too small.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Throttled {
-    /// What the link comes from.
+    /// The source of the link.
     pub from: String,
-    /// What it leads to.
+    /// The destination.
     pub to: String,
     /// Cycles of a credit round trip.
     pub round_trip: u64,
@@ -34,8 +34,8 @@ pub struct Throttled {
     pub links: usize,
 }
 
-/// The link between routers that the buffers of a class throttle most, if they do: those of all its VCs, or
-/// of one, where packets are longer than that.
+/// The link between routers that the buffers of a class throttle most, if they do: those of all its
+/// VCs, or of one, where packets are longer than that.
 #[must_use]
 pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<Throttled> {
     let fewest = settings.classes.iter().map(|vcs| vcs.count()).min()?;

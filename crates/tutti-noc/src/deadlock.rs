@@ -10,13 +10,13 @@ use super::{End, Reason, Settings, Waiting, Wiring};
 /// A VC of a channel in a cyclic dependency.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// What the channel comes from.
+    /// The source of the channel.
     pub from: String,
-    /// What it leads to.
+    /// The destination.
     pub to: String,
     /// The VC; none where all of the channel are alike.
     pub vc: Option<u32>,
-    /// What it waits for, where it does.
+    /// What it waits for, if it waits.
     pub reason: Option<Reason>,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Held {
 pub enum Verdict {
     /// It cannot.
     Free,
-    /// It may: packets that hold these VCs can wait for each other, each for the next.
+    /// It may deadlock: packets that hold these VCs can form a cyclic dependency.
     Cycle(Vec<Held>),
     /// There are too many routes to follow them all.
     TooLarge,
@@ -91,8 +91,9 @@ fn named(wiring: &Wiring, channel: u32, vc: Option<u32>, reason: Option<Reason>)
     Held { from: wiring.name(channel.from), to: wiring.name(channel.to), vc, reason }
 }
 
-/// A cycle of channels, for a routing in which the port depends on router and destination alone. All VCs
-/// of a channel are then alike: a packet in one of them may request any of the next channel.
+/// A cycle of channels, for a routing in which the port depends on router and destination alone.
+/// All VCs of a channel are then alike: a packet in one of them may request any of the next
+/// channel.
 fn among_channels(wiring: &Wiring, routing: &dyn Routing) -> Vec<u32> {
     let mut after = vec![Vec::new(); wiring.channels().len()];
     // Which destination a channel was last inspected for.

@@ -1,5 +1,6 @@
-//! The endpoints of a carrier: cycles and times, flits and bytes, the ports of receivers, and messages that
-//! have arrived. [`crate::FlitCarrier`] and [`crate::smart::FabricCarrier`] share them.
+//! The endpoints of a carrier: cycles and times, flits and bytes, the ports of receivers, and
+//! messages that have arrived. [`crate::FlitCarrier`] and [`crate::smart::FabricCarrier`] share
+//! them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ pub(crate) struct Endpoints<'a> {
     /// Bytes of a message in a flit.
     payload: Bytes,
     ends: Ends,
-    /// Per receiver, when the port through which it takes messages is free.
+    /// Per receiver, when its ejection port is free.
     free: Vec<Time>,
     /// Messages that have arrived and were not reported yet, in order of time.
     arrived: VecDeque<(Ticket, Time)>,
@@ -45,7 +46,7 @@ impl Endpoints<'_> {
         Time::from_ps(cycle.saturating_mul(self.cycle.ps()))
     }
 
-    /// Flits that so many bytes fill; at least one.
+    /// The number of flits of `bytes` bytes; at least one.
     pub(crate) fn flits(&self, bytes: Bytes) -> u64 {
         bytes.0.div_ceil(self.payload.0).max(1)
     }
@@ -55,17 +56,19 @@ impl Endpoints<'_> {
         Bytes((flits * self.payload.0).min(message.0))
     }
 
-    /// When the first byte of a message leaves: the model's arrival counts the time at the sender's port.
+    /// When the first byte of a message leaves: the model's arrival counts the time at the sender's
+    /// port.
     pub(crate) fn departure(&self, message: &Carried) -> Time {
         message.arrival - self.handed_over(message.bytes).min(message.arrival)
     }
 
-    /// How long the sender's port takes to hand bytes over.
+    /// The serialization time of the sender's port.
     pub(crate) fn handed_over(&self, bytes: Bytes) -> Time {
         self.ends.hands_over.of(bytes)
     }
 
-    /// When the receiver's port has taken a packet whose first and last flit arrive at these times.
+    /// When the receiver's port has received a packet whose first and last flit arrive at these
+    /// times.
     pub(crate) fn take(&mut self, receiver: u32, head: Time, tail: Time, bytes: Bytes) -> Time {
         let Some(takes) = self.ends.takes else { return tail };
         let free = &mut self.free[receiver as usize];
@@ -80,7 +83,7 @@ impl Endpoints<'_> {
         self.arrived.insert(place, (ticket, time));
     }
 
-    /// A network deadlocked since a cycle, with the VCs that wait for each other.
+    /// A network deadlocked since a cycle, with the VCs of the deadlock cycle.
     pub(crate) fn deadlock(
         &self,
         since: u64,

@@ -1,10 +1,11 @@
 //! Flits: cycle-accurate routers with virtual channels, credits and allocators.
 //!
-//! **The route of a flit.** A [`Source`] hands packets to nodes. A node injects one flit per cycle, on a VC
-//! of its router that no other packet holds. In each router the head of a packet is routed ([`routing`])
-//! and allocated a VC of the next router; then each flit is allocated the switch ([`allocator`]). A flit
-//! leaves its buffer when it has won the switch and credits show space in the buffer behind the output.
-//! [`Settings`] hold the delay of each stage and the allocators. Nodes never refuse a flit.
+//! **The route of a flit.** A [`Source`] hands packets to nodes. A node injects one flit per cycle,
+//! on a VC of its router that no other packet holds. In each router the head of a packet is routed
+//! ([`routing`]) and allocated a VC of the next router; then each flit is allocated the switch
+//! ([`allocator`]). A flit leaves its buffer when it has won the switch and credits show space in
+//! the buffer behind the output. [`Settings`] hold the delay of each stage and the allocators.
+//! Nodes never refuse a flit.
 //!
 //! **Validation.** The routers are those of BookSim 2 (Jiang et al., "A detailed and flexible
 //! cycle-accurate network-on-chip simulator", ISPASS 2013). Tests replay its recorded runs to the
@@ -44,5 +45,5 @@ pub use settings::{Priority, Settings, Speculation, VcRange};
 pub use watchdog::Watchdog;
 pub use wiring::{Channel, ChannelParameters, End, Wiring};
 
-/// The most cycles that any one delay takes.
+/// The maximum of any delay, in cycles.
 pub const LONGEST_DELAY: u32 = 1 << 16;

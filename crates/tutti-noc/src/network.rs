@@ -133,7 +133,8 @@ impl Network {
         each!(&self.0, network => network.count_stalls(stalls));
     }
 
-    /// Input VCs in a deadlock cycle, each waiting for the next and the last for the first; empty without one.
+    /// Input VCs in a deadlock cycle, each waiting for the next and the last for the first; empty
+    /// without one.
     #[must_use]
     pub fn deadlock_cycle(&self) -> Vec<Waiting> {
         each!(&self.0, network => network.deadlock_cycle())

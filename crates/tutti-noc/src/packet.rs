@@ -1,13 +1,13 @@
 //! Packets as the network sees them, and flits.
 
-/// What a routing knows of a packet, and may note on it.
+/// The fields of a packet that a routing reads and may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
     /// How many packets were created before it: draws for a packet depend on this alone.
     pub serial: u64,
     /// The node that sends it.
     pub source: u32,
-    /// The node it goes to.
+    /// Its destination node.
     pub destination: u32,
     /// An intermediate node, for routings that choose one.
     pub intermediate: u32,
@@ -24,15 +24,15 @@ pub struct Head {
 pub struct Order {
     /// The cycle from which its latency counts.
     pub created: u64,
-    /// The node it goes to.
+    /// Its destination node.
     pub destination: u32,
     /// Its length; at least one.
     pub flits: u32,
     /// Its message class.
     pub class: u8,
-    /// Larger goes first, where allocators inspect priorities.
+    /// Larger values win, where allocators use priorities.
     pub priority: i64,
-    /// Handed back when it has arrived.
+    /// Returned on its delivery.
     pub tag: u64,
 }
 
@@ -41,7 +41,7 @@ pub struct Order {
 pub struct Delivery {
     /// The cycle in which its last flit is at its destination.
     pub arrived: u64,
-    /// The node it has come to.
+    /// The node at which it arrived.
     pub destination: u32,
     /// The node that sent it.
     pub source: u32,
@@ -65,11 +65,12 @@ pub struct Delivery {
 
 /// Hands packets to nodes, and learns of deliveries.
 ///
-/// Each node has a FIFO queue for each class. The network requests the next packet of a queue when the one
-/// before it has been injected completely.
+/// Each node has a FIFO queue for each class. The network requests the next packet of a queue when
+/// the one before it has been injected completely.
 pub trait Source {
-    /// The cycle in which the next packet of a queue is ready, if one is known: its [`Order::created`].
-    /// Called again after [`Source::take`], and for an empty queue after [`Source::refilled`].
+    /// The cycle in which the next packet of a queue is ready, if one is known: its
+    /// [`Order::created`]. Called again after [`Source::take`], and for an empty queue after
+    /// [`Source::refilled`].
     fn next_at(&mut self, node: u32, class: u8) -> Option<u64>;
 
     /// The packet whose cycle [`Source::next_at`] returned.
@@ -78,6 +79,7 @@ pub trait Source {
     /// A packet has arrived.
     fn delivered(&mut self, delivery: &Delivery);
 
-    /// Pushes the queues (node, class) that were empty at the last call and have a packet since, once each.
+    /// Pushes the queues (node, class) that were empty at the last call and have a packet since,
+    /// once each.
     fn refilled(&mut self, queues: &mut Vec<(u32, u8)>);
 }

@@ -22,7 +22,7 @@ pub struct VcRange {
 }
 
 impl VcRange {
-    /// How many they are.
+    /// The number of VCs.
     #[must_use]
     pub fn count(self) -> u32 {
         self.last + 1 - self.first
@@ -40,8 +40,8 @@ impl VcRange {
         }
     }
 
-    /// One of so many parts, the first ones one larger where that does not come out even; empty ones
-    /// are not requested.
+    /// One of `parts` parts; the first parts are one larger if the VCs do not divide evenly. Empty
+    /// parts are not requested.
     #[inline]
     #[must_use]
     pub fn part(self, index: u32, parts: u32) -> VcRange {
@@ -65,8 +65,8 @@ tutti_units::parameters! {
         check_vc: bool = "true",
         /// Request the switch only where a free VC has a credit.
         check_credit: bool = "false",
-        /// A separate allocator for speculative requests; without one they share the switch allocator at
-        /// lower priority.
+        /// A separate allocator for speculative requests; without one they share the switch
+        /// allocator at lower priority.
         allocator: Option<AllocatorKind>,
         /// Speculative requests lose an output that others request, even if those are not granted.
         yield_to_requests: bool = "false",
@@ -122,10 +122,12 @@ tutti_units::parameters! {
         credit_delay: u32 = "1" [0..=LONGEST_DELAY],
         /// Cycles between an NPU and a dedicated router, in each direction.
         port_latency: u32 = "1" [1..=1 << 16],
-        /// Flits per cycle that an NPU sends to a dedicated router. With more than 1 here or in `ejection` it
-        /// has as many ports there, for different messages where there are several; schedules only.
+        /// Flits per cycle that an NPU sends to a dedicated router. With more than 1 here or in
+        /// `ejection` it has as many ports there, for different messages where there are several;
+        /// schedules only.
         injection: f64 = "1.0" [LEAST_RATE..=64.0],
-        /// Flits per cycle that an NPU takes from a dedicated router; more than 1 as for `injection`.
+        /// Flits per cycle that an NPU takes from a dedicated router; more than 1 as for
+        /// `injection`.
         ejection: f64 = "1.0" [LEAST_RATE..=64.0],
         /// The VC allocator.
         vc_allocator: AllocatorKind = "separable_input_first",
@@ -154,8 +156,8 @@ tutti_units::parameters! {
         hold_switch: bool = "false",
         /// Virtual cut-through: a packet advances only into a buffer that has space for all of it.
         cut_through: bool = "false",
-        /// Which packets go first: `none` treats all alike, `ordered` uses the priority of the traffic class,
-        /// `age` prefers packets created first.
+        /// Packet priority: `none` treats all packets alike, `ordered` uses the priority of the
+        /// traffic class, `age` prefers older packets.
         priority: Priority = "none",
     }
     with {
@@ -169,15 +171,16 @@ tutti_units::parameters! {
 }
 
 impl Settings {
-    /// Routers with look-ahead routing, separable input-first allocators, round-robin arbiters and a
-    /// cycle for each of VC allocation, switch allocation and traversal.
+    /// Routers with look-ahead routing, separable input-first allocators, round-robin arbiters and
+    /// a cycle for each of VC allocation, switch allocation and traversal.
     #[must_use]
     pub fn new(vcs: u32, buffer: u32) -> Settings {
         let classes = vec![VcRange { first: 0, last: vcs.saturating_sub(1) }];
         Settings { vcs, buffer, classes, ..Settings::default() }
     }
 
-    /// Ports between an NPU and its dedicated router, and the time of a flit into one and out of one.
+    /// Ports between an NPU and its dedicated router, and the time of a flit into one and out of
+    /// one.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,

@@ -64,7 +64,8 @@ impl NetworkWatchdog {
         NetworkWatchdog { watchdog, moves: network.moves() }
     }
 
-    /// Whether the patience has passed since the last move that was seen, so that a check can find a deadlock.
+    /// Whether the patience has passed since the last move that was seen, so that a check can find
+    /// a deadlock.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.watchdog.is_stalled(now)

@@ -1,11 +1,12 @@
 //! What is wired to what: routers, the channels between their ports, and where nodes hang.
 //!
-//! A *node* injects and ejects; node n is NPU n unless NPUs are several. A *channel* carries a flit from an output port to an
-//! input port, and credits back. Ports of a router are numbered from zero, outputs and inputs apart. An NPU may
-//! be several nodes of its router, so that it injects and ejects as many flits in a cycle.
+//! A *node* injects and ejects; node n is NPU n unless NPUs are several. A *channel* carries a flit
+//! from an output port to an input port, and credits back. Ports of a router are numbered from
+//! zero, outputs and inputs apart. An NPU may be several nodes of its router, so that it injects
+//! and ejects as many flits in a cycle.
 //!
-//! A `Topology` is not enough for a flit engine: leaf NPUs have no router, NPUs have several ports, channels
-//! to nodes are no links, and times are in cycles. Engines copy a wiring into flat arrays.
+//! A `Topology` is not enough for a flit engine: leaf NPUs have no router, NPUs have several ports,
+//! channels to nodes are no links, and times are in cycles. Engines copy a wiring into flat arrays.
 
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ pub struct Channel {
     pub parameters: ChannelParameters,
 }
 
-/// Routers, channels and nodes. Built with [`Wiring::new`] and [`Wiring::connect`], or from a graph.
+/// Routers, channels and nodes. Built with [`Wiring::new`] and [`Wiring::connect`], or from a
+/// graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wiring {
     cycle: Time,
@@ -101,8 +103,8 @@ impl Wiring {
         }
     }
 
-    /// Adds a channel from router to router; the output port and the input port it takes are the next
-    /// ones that are free.
+    /// Adds a channel from router to router; the output port and the input port it takes are the
+    /// next ones that are free.
     pub fn connect(&mut self, from: u32, to: u32, parameters: ChannelParameters) -> (u32, u32) {
         let (output, input) = (self.next_output(from), self.next_input(to));
         self.add(Channel {
@@ -183,7 +185,8 @@ impl Wiring {
         Wiring::with_ports(topology, cycle, flit, port, 1)
     }
 
-    /// The same where each NPU is so many nodes of its router: p x `ports` to those before (p + 1) x `ports` of NPU p.
+    /// The same where each NPU is so many nodes of its router: p x `ports` to those before (p + 1)
+    /// x `ports` of NPU p.
     ///
     /// # Errors
     /// As [`Wiring::of`], and when there are several and an NPU has no dedicated router.

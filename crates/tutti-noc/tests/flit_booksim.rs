@@ -1,5 +1,5 @@
-//! The flit network against BookSim 2: recorded runs are replayed, and every packet is injected and arrives
-//! in exactly the cycle in which it did there. `data/booksim/README.md` describes the runs.
+//! The flit network against BookSim 2: recorded runs are replayed, and every packet is injected and
+//! arrives in exactly the cycle in which it did there. `data/booksim/README.md` describes the runs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tutti_noc::allocator::AllocatorKind;
-use tutti_noc::oracle::Obvious;
+use tutti_noc::oracle::ReferenceNetwork;
 use tutti_noc::routing::{Candidate, Compass, DimensionOrder, Routing, RoutingContext};
 use tutti_noc::{
     ChannelParameters, Delivery, Head, Network, Order, Priority, Settings, Source, Speculation,
@@ -15,8 +15,8 @@ use tutti_noc::{
 };
 use tutti_units::Time;
 
-/// A packet of a recorded run: when it was created, class, source, destination, flits, when its first flit
-/// was injected, when that and its last flit arrived, and the routers it passed.
+/// A packet of a recorded run: when it was created, class, source, destination, flits, when its
+/// first flit was injected, when that and its last flit arrived, and the routers it passed.
 type Record = [u64; 9];
 
 /// A recorded run.
@@ -113,10 +113,12 @@ fn allocator(name: &str) -> AllocatorKind {
     if name == "max_size" { AllocatorKind::Maximum } else { name.parse().unwrap() }
 }
 
-/// A mesh of k x k routers with ports in BookSim's order: in each dimension up, then down; then the node.
+/// A mesh of k x k routers with ports in BookSim's order: in each dimension up, then down; then the
+/// node.
 ///
-/// There the routers at the edge have ports that no packet uses; here they do if the mesh is `closed`,
-/// with a router more, which those ports lead to. The numbers of ports count for output speedup alone.
+/// There the routers at the edge have ports that no packet uses; here they do if the mesh is
+/// `closed`, with a router more, which those ports lead to. The numbers of ports count for output
+/// speedup alone.
 fn mesh(k: u32, closed: bool) -> Wiring {
     let cycle = Time::from_ps(1000);
     let parameters =
@@ -197,7 +199,7 @@ impl Source for Replay {
 
 /// The obvious network, or the fast one.
 enum Either {
-    Slow(Box<Obvious>),
+    Slow(Box<ReferenceNetwork>),
     Fast(Box<Network>),
 }
 
@@ -234,7 +236,7 @@ fn replay(recording: &Recording, fast: bool) -> Replay {
     let mut network = if fast {
         Either::Fast(Box::new(Network::new(&wiring, &settings, routing).unwrap()))
     } else {
-        Either::Slow(Box::new(Obvious::new(&wiring, &settings, routing).unwrap()))
+        Either::Slow(Box::new(ReferenceNetwork::new(&wiring, &settings, routing).unwrap()))
     };
     for _ in 0..100_000 {
         if replay.arrived.len() == recording.packets.len() {
@@ -268,7 +270,7 @@ fn records(arrived: &[Delivery]) -> Vec<Record> {
 }
 
 #[test]
-fn every_packet_arrives_in_the_cycle_in_which_it_did_in_booksim() {
+fn every_packet_arrives_in_the_same_cycle_as_in_booksim() {
     let mut complaints = String::new();
     let twice = recordings().into_iter().zip(recordings());
     for (mut recording, fast) in twice.flat_map(|(a, b)| [(a, false), (b, true)]) {

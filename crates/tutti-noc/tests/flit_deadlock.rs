@@ -39,7 +39,7 @@ const FREE: &[(&str, &[&str])] = &[
             "valiant",
             "ugal",
             "minimal_adaptive",
-            "minimal_adaptive:one_way",
+            "minimal_adaptive:first_dimension",
         ],
     ),
     (
@@ -50,7 +50,7 @@ const FREE: &[(&str, &[&str])] = &[
             "valiant",
             "ugal",
             "minimal_adaptive",
-            "minimal_adaptive:one_way",
+            "minimal_adaptive:first_dimension",
         ],
     ),
     ("flattened_butterfly:3x3:2x1", &["dimension_order", "valiant", "ugal"]),
@@ -78,7 +78,7 @@ fn routings_with_orders_classes_and_escapes_have_no_dependency_cycles() {
 }
 
 #[test]
-fn flows_in_a_cycle_are_found_and_those_of_a_tree_are_not() {
+fn cyclic_flows_are_found_and_tree_flows_are_not() {
     let ring = wiring("ring:4");
     let port = |router: u32, up: bool| {
         let outputs = ring.outputs(router).iter().take(2);
@@ -114,7 +114,7 @@ fn flows_in_a_cycle_are_found_and_those_of_a_tree_are_not() {
 }
 
 #[test]
-fn shortest_paths_round_a_ring_are_a_cycle() {
+fn shortest_paths_on_a_ring_form_a_cycle() {
     let ring = wiring("ring:5");
     let found = find_cycle(&ring, &Settings::new(2, 4), &shortest(&ring)).unwrap();
     assert_eq!(found.len(), 5, "{found:?}");
@@ -130,7 +130,7 @@ fn shortest_paths_round_a_ring_are_a_cycle() {
 }
 
 #[test]
-fn a_deadlock_is_called_one_and_explained() {
+fn a_deadlock_is_reported_with_its_cycle() {
     let ring = wiring("ring:5");
     let settings = Settings::new(1, 1);
     let mut network = Network::new(&ring, &settings, Arc::new(shortest(&ring))).unwrap();
@@ -158,7 +158,7 @@ fn a_deadlock_is_called_one_and_explained() {
 }
 
 #[test]
-fn what_moves_has_no_deadlock_cycle() {
+fn a_moving_network_has_no_deadlock_cycle() {
     let mesh = wiring("mesh:4x4");
     let compass = Compass::of(&mesh, &[4, 4], false).unwrap();
     let settings = Settings::new(1, 1);

@@ -1,12 +1,12 @@
-//! The fast flit network against the obvious one, flit by flit: the same packets arrive in the same cycles,
-//! and the same flits cross the same channels, over random networks, settings and traffic.
+//! The fast flit network against the obvious one, flit by flit: the same packets arrive in the same
+//! cycles, and the same flits cross the same channels, over random networks, settings and traffic.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use tutti_noc::allocator::AllocatorKind;
-use tutti_noc::oracle::Obvious;
+use tutti_noc::oracle::ReferenceNetwork;
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::{
     ChannelParameters, Delivery, Network, Order, Priority, Settings, Source, Speculation, VcRange,
@@ -66,7 +66,7 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
             "ugal",
             "ugal:0",
             "minimal_adaptive",
-            "minimal_adaptive:one_way",
+            "minimal_adaptive:first_dimension",
         ],
     ),
     (
@@ -77,7 +77,7 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
             "valiant",
             "ugal:0",
             "minimal_adaptive",
-            "minimal_adaptive:one_way",
+            "minimal_adaptive:first_dimension",
         ],
     ),
     (
@@ -231,7 +231,7 @@ fn both(case: &Case) -> (Vec<Delivery>, Vec<Delivery>) {
     let routing: Arc<dyn Routing> = routing::parse(case.routing, &wiring).unwrap();
     let (mut one, mut other) = (listed(case, wiring.nodes()), listed(case, wiring.nodes()));
     let mut fast = Network::new(&wiring, &case.settings, Arc::clone(&routing)).unwrap();
-    let mut slow = Obvious::new(&wiring, &case.settings, routing).unwrap();
+    let mut slow = ReferenceNetwork::new(&wiring, &case.settings, routing).unwrap();
     for cycle in 0..3000 {
         fast.step(&mut one);
         slow.step(&mut other);
@@ -254,7 +254,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_do_the_same(case in cases()) {
+    fn fast_and_reference_network_agree(case in cases()) {
         let (fast, slow) = both(&case);
         let differ = fast.iter().zip(&slow).find(|(fast, slow)| fast != slow);
         prop_assert_eq!(differ, None);
@@ -264,7 +264,7 @@ proptest! {
 
 /// Finds routings of the registry that are not validated against the reference model.
 #[test]
-fn every_routing_is_among_the_cases() {
+fn the_cases_contain_every_routing() {
     let name = |text: &&str| text.split(':').next().unwrap().to_owned();
     let tried: Vec<String> =
         NETWORKS.iter().flat_map(|(_, routings)| routings.iter().map(name)).collect();

@@ -45,7 +45,7 @@ fn sums(values: &[u64], each: usize) -> Vec<u64> {
 }
 
 #[test]
-fn vcs_add_up_to_channels_and_looks_to_the_window() {
+fn vc_counts_sum_to_channels_and_samples_to_the_window() {
     let found = measured(0.3, PLAN).unwrap();
     assert!(found.sent.iter().sum::<u64>() > 0);
     assert_eq!(sums(&found.sent_by_vc, VCS), found.sent);
@@ -78,7 +78,7 @@ fn vcs_are_recorded_only_on_request() {
 }
 
 #[test]
-fn vcs_cannot_be_kept_without_looking_or_with_looks_too_far_apart() {
+fn vc_recording_requires_samples_within_the_limit() {
     for sample in [0, 65_536, 1 << 32] {
         let refused = measured(0.1, MeasurementPlan { sample, ..PLAN });
         assert!(
@@ -88,9 +88,9 @@ fn vcs_cannot_be_kept_without_looking_or_with_looks_too_far_apart() {
     }
 }
 
-/// Looking every cycle counts exactly; looking every 50th finds the same shares.
+/// A sample every cycle counts exactly; a sample every 50 cycles finds the same shares.
 #[test]
-fn stalls_are_sampled_as_they_are() {
+fn sampled_stalls_match_counts_of_every_cycle() {
     let plan = MeasurementPlan { keep_vcs: false, ..PLAN };
     let exact = measured(0.4, MeasurementPlan { sample: 1, ..plan }).unwrap().stalls;
     let sampled = measured(0.4, MeasurementPlan { sample: 50, ..plan }).unwrap().stalls;

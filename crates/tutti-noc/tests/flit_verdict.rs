@@ -25,7 +25,7 @@ fn wiring(notation: &str, flit: u64) -> Arc<Wiring> {
 }
 
 #[test]
-fn the_quick_verdict_is_that_of_all_vcs() {
+fn the_fast_verdict_equals_the_full_vc_analysis() {
     let mut cycles = 0;
     for notation in [
         "ring:3",
@@ -111,7 +111,7 @@ fn follow(
 }
 
 #[test]
-fn what_packets_meet_is_known_beforehand() {
+fn simulated_dependencies_are_predicted() {
     for (notation, names, all) in [
         ("mesh:3x3", "dimension_order o1_turn o1_turn:adaptive valiant minimal_adaptive", true),
         ("torus:3x4", "dimension_order dimension_order:balanced valiant minimal_adaptive", true),
@@ -137,7 +137,7 @@ fn what_packets_meet_is_known_beforehand() {
 }
 
 #[test]
-fn a_dependency_cycle_is_named_by_what_its_channels_join() {
+fn a_dependency_cycle_lists_the_endpoints_of_its_channels() {
     let wiring = wiring("ring:5", 16);
     let routing = parse("shortest_path", &wiring).unwrap();
     let Verdict::Cycle(cycle) = verdict(&wiring, &Settings::new(2, 4), &*routing) else {
@@ -152,14 +152,14 @@ fn a_dependency_cycle_is_named_by_what_its_channels_join() {
 }
 
 #[test]
-fn a_large_network_by_table_is_looked_through() {
+fn a_large_network_with_tables_is_checked() {
     let wiring = wiring("mesh:32x32", 16);
     let routing = parse("dimension_order", &wiring).unwrap();
     assert_eq!(verdict(&wiring, &Settings::new(2, 4), &*routing), Verdict::Free);
 }
 
 #[test]
-fn a_thousand_nodes_are_looked_through_however_packets_go() {
+fn a_thousand_nodes_are_checked_with_every_routing() {
     for (notation, name) in [
         ("mesh:32x32", "o1_turn"),
         ("mesh:32x32", "minimal_adaptive"),
@@ -180,7 +180,7 @@ fn a_thousand_nodes_are_looked_through_however_packets_go() {
 }
 
 #[test]
-fn classes_that_share_vcs_can_undo_what_a_routing_keeps_apart() {
+fn classes_that_share_vcs_can_introduce_a_cycle() {
     // XY on VC 0 and YX on VC 1 for one class, on VCs 1 and 2 for the other: VC 1 has all turns.
     let wiring = wiring("mesh:3x3", 16);
     let routing = parse("o1_turn", &wiring).unwrap();
@@ -195,7 +195,7 @@ fn classes_that_share_vcs_can_undo_what_a_routing_keeps_apart() {
 }
 
 #[test]
-fn a_flit_wider_than_a_link_is_refused_by_the_link() {
+fn a_flit_wider_than_a_link_is_rejected() {
     assert_eq!(wiring("ring:3", 16).check_widths(Bytes(16)), Ok(()));
     let narrow = wiring("ring:3", 40).check_widths(Bytes(40)).unwrap_err();
     let FlitError::TooWide { carries, .. } = &narrow else { panic!("{narrow}") };

@@ -3,15 +3,15 @@
 mod common;
 
 use common::{
-    Deed, Outcome, broadcast, classes, collective, combining, engines, reduction, run, slotted,
-    smart, unicast,
+    Operation, Outcome, broadcast, classes, collective, combining, engines, reduction, run,
+    slotted, smart, unicast,
 };
 use tutti_noc::smart::{Combine, FanIn, FanOut, NodeSet, Priority, Settings, Tree};
 
 /// What both engines make of it.
-fn both(settings: &Settings, deeds: &[(u64, Deed)], look: impl Fn(&Outcome)) {
+fn both(settings: &Settings, operations: &[(u64, Operation)], look: impl Fn(&Outcome)) {
     for (engine, mut fabric) in engines(settings) {
-        let outcome = run(&mut *fabric, deeds, 10_000);
+        let outcome = run(&mut *fabric, operations, 10_000);
         assert!(!outcome.unfinished, "{engine}");
         look(&outcome);
     }
@@ -23,7 +23,7 @@ fn took(outcome: &Outcome, tag: u64) -> u64 {
 }
 
 #[test]
-fn alone_on_its_row_a_flit_stops_at_its_end_only() {
+fn a_flit_without_contention_stops_only_at_the_end_of_its_path() {
     both(&smart(4, 2), &[(0, unicast(0, 3))], |outcome| {
         assert_eq!(took(outcome, 0), 2);
         let counts = outcome.counts;
@@ -33,44 +33,45 @@ fn alone_on_its_row_a_flit_stops_at_its_end_only() {
 }
 
 #[test]
-fn the_nearer_one_goes_first_or_the_farther_one() {
-    let deeds = [(0, unicast(0, 3)), (0, unicast(2, 3))];
+fn nearer_or_farther_flits_have_priority() {
+    let operations = [(0, unicast(0, 3)), (0, unicast(2, 3))];
     let with = |priority| Settings { priority, ..smart(4, 2) };
-    both(&with(Priority::Local), &deeds, |outcome| {
+    both(&with(Priority::Local), &operations, |outcome| {
         // It is latched at router 2, and goes from there once the other has gone.
         assert_eq!((took(outcome, 0), took(outcome, 1)), (4, 2));
         assert_eq!(outcome.counts.buffer_writes, 2 + 3);
     });
-    both(&with(Priority::Bypass), &deeds, |outcome| {
+    both(&with(Priority::Bypass), &operations, |outcome| {
         assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 3));
         assert_eq!(outcome.counts.buffer_writes, 2 + 2);
     });
 }
 
 #[test]
-fn what_leaves_to_the_nic_stops_what_comes_in_by_the_same_port() {
+fn an_ejection_blocks_arrivals_at_the_same_port() {
     // 0 > 2 lands at router 2 in cycle 1 and takes the NIC in cycle 2, when 0 > 3 would pass.
-    let deeds = [(0, unicast(0, 2)), (2, unicast(0, 3))];
+    let operations = [(0, unicast(0, 2)), (2, unicast(0, 3))];
     let with = |priority| Settings { priority, ..smart(4, 2) };
-    both(&with(Priority::Local), &deeds, |outcome| {
+    both(&with(Priority::Local), &operations, |outcome| {
         assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 4));
     });
-    both(&with(Priority::Bypass), &deeds, |outcome| {
+    both(&with(Priority::Bypass), &operations, |outcome| {
         assert_eq!((took(outcome, 0), took(outcome, 1)), (3, 2));
     });
 }
 
 #[test]
-fn an_output_idles_that_was_kept_for_a_flit_stopped_before() {
+fn an_output_reserved_for_a_stopped_flit_idles() {
     let settings = Settings {
         priority: Priority::Bypass,
         classes: classes(&[1], 1),
         credit_delay: 2,
         ..smart(5, 2)
     };
-    // 1 > 2 has taken the only VC at the west of router 2 until cycle 4; 3 > 4 shares nothing with it.
-    let deeds = [(0, unicast(1, 2)), (1, unicast(0, 4)), (1, unicast(3, 4))];
-    both(&settings, &deeds, |outcome| {
+    // 1 > 2 has taken the only VC at the west of router 2 until cycle 4; 3 > 4 shares nothing with
+    // it.
+    let operations = [(0, unicast(1, 2)), (1, unicast(0, 4)), (1, unicast(3, 4))];
+    both(&settings, &operations, |outcome| {
         assert_eq!(took(outcome, 0), 2);
         // 0 > 4 stops at router 1, but had router 3 in cycle 1: 3 > 4 goes a cycle later.
         assert_eq!(took(outcome, 2), 3);
@@ -81,11 +82,11 @@ fn an_output_idles_that_was_kept_for_a_flit_stopped_before() {
 }
 
 #[test]
-fn a_vc_is_taken_until_credits_are_back() {
+fn a_vc_is_occupied_until_its_credits_return() {
     for credit_delay in 0..4 {
         let settings = Settings { classes: classes(&[1], 1), credit_delay, ..smart(4, 2) };
-        let deeds = [(0, unicast(0, 1)), (1, unicast(0, 1))];
-        both(&settings, &deeds, |outcome| {
+        let operations = [(0, unicast(0, 1)), (1, unicast(0, 1))];
+        both(&settings, &operations, |outcome| {
             // Left in cycle 2, taken until 2 + delay: granted in 3 + delay, out in 5 + delay.
             assert_eq!(took(outcome, 1), 4 + u64::from(credit_delay));
         });
@@ -93,22 +94,23 @@ fn a_vc_is_taken_until_credits_are_back() {
 }
 
 #[test]
-fn flits_of_a_packet_stop_where_earlier_ones_did() {
-    // The head of 0 > 5 is stopped at router 2 by 2 > 5; the others stop there too, and none gets ahead.
+fn flits_of_a_packet_stop_at_buffered_earlier_flits() {
+    // The head of 0 > 5 is stopped at router 2 by 2 > 5; the others stop there too, and none gets
+    // ahead.
     let settings = Settings { classes: classes(&[2], 3), ..smart(6, 2) };
-    let long = Deed::Unicast { from: 0, to: 5, class: 0, flits: 3 };
+    let long = Operation::Unicast { from: 0, to: 5, class: 0, flits: 3 };
     both(&settings, &[(0, long), (0, unicast(2, 5))], |outcome| {
-        // Cycle 0: to router 2. 1 and 2: the others too, while the head goes on in 2. It takes all three
-        // a stop more: 2 + 2 + 2 cycles.
+        // Cycle 0: to router 2. 1 and 2: the others too, while the head goes on in 2. It takes all
+        // three a stop more: 2 + 2 + 2 cycles.
         assert_eq!((took(outcome, 0), took(outcome, 1)), (6, 2));
         assert_eq!(outcome.counts.buffer_writes, 3 * 3 + 2);
     });
 }
 
 #[test]
-fn classes_take_turns_at_the_nic() {
+fn nic_arbitration_among_classes_is_round_robin() {
     let settings = Settings { classes: classes(&[2, 2], 4), ..smart(4, 2) };
-    let of = |class, flits| Deed::Unicast { from: 0, to: 1, class, flits };
+    let of = |class, flits| Operation::Unicast { from: 0, to: 1, class, flits };
     both(&settings, &[(0, of(0, 1)), (0, of(1, 3)), (0, of(0, 1))], |outcome| {
         let order: Vec<u64> = outcome.arrivals.iter().map(|arrival| arrival.tag).collect();
         assert_eq!(order, [0, 2, 1]);
@@ -117,7 +119,8 @@ fn classes_take_turns_at_the_nic() {
 
 #[test]
 fn responses_to_a_corner_of_five_by_five_follow_the_figure() {
-    // Figure 4: all but 40 respond at once. Leaves of the rows go to column 4 in one cycle, that to 40.
+    // Figure 4: all but 40 respond at once. Leaves of the rows go to column 4 in one cycle, that to
+    // 40.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     both(&settings, &[(0, reduction(25, 4))], |outcome| {
         assert_eq!(took(outcome, 0), 4);
@@ -128,19 +131,20 @@ fn responses_to_a_corner_of_five_by_five_follow_the_figure() {
 
 #[test]
 fn a_response_is_dropped_where_the_nic_has_not_responded() {
-    // Figure 4(d), row 3: that of 03 stops at 33, whose own comes ten cycles later and goes on for both.
+    // Figure 4(d), row 3: that of 03 stops at 33, whose own comes ten cycles later and goes on for
+    // both.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     let late = 3 + 5 * 3;
     let others = NodeSet::all_but(25, 4);
     let members = others.iter().map(|node| (node, 10 * u64::from(node == late)));
-    let deed = Deed::Reduce {
+    let operation = Operation::Reduce {
         to: 4,
         members: members.collect(),
         class: 0,
         combine: Combine::Sum,
         held: None,
     };
-    both(&settings, &[(0, deed)], |outcome| {
+    both(&settings, &[(0, operation)], |outcome| {
         assert_eq!(took(outcome, 0), 10 + 4);
         let responses = outcome.arrivals[0].responses.unwrap();
         assert_eq!((responses.count, responses.value), (24, (1 << 25) - 1 - (1 << 4)));
@@ -153,8 +157,9 @@ fn only_paths_of_members_count() {
     // 6 > 4 > ... : the responses of 10 and 14 meet at 14, on the route to 4, in a mesh of 5 by 5.
     let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
     let members = vec![(10, 0), (14, 3)];
-    let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Max, held: None };
-    both(&settings, &[(0, deed)], |outcome| {
+    let operation =
+        Operation::Reduce { to: 4, members, class: 0, combine: Combine::Max, held: None };
+    both(&settings, &[(0, operation)], |outcome| {
         assert_eq!(outcome.arrivals.len(), 1);
         assert_eq!(outcome.arrivals[0].responses.unwrap().value, 1 << 14);
         assert_eq!((took(outcome, 0), outcome.counts.link_hops), (3 + 2, 4 + 2));
@@ -168,26 +173,26 @@ fn a_flow_without_an_entry_has_plain_unicasts() {
         fan_out: FanOut::Greedy(Tree::Private),
         ..combining(FanIn::Complete, Priority::Local)
     };
-    let deeds: Vec<(u64, Deed)> = (0..5).map(|node| (0, reduction(64, node))).collect();
-    both(&settings, &deeds, |outcome| {
+    let operations: Vec<(u64, Operation)> = (0..5).map(|node| (0, reduction(64, node))).collect();
+    both(&settings, &operations, |outcome| {
         let of = |tag| outcome.arrivals.iter().filter(move |arrival| arrival.tag == tag).count();
         assert_eq!([0, 1, 2, 3, 4].map(of), [1, 1, 1, 1, 63]);
     });
 }
 
 #[test]
-fn an_entry_is_free_in_the_cycle_after_the_last_response_or_the_release() {
+fn an_entry_is_free_one_cycle_after_its_last_use() {
     let settings = Settings {
         art_entries: 4,
         fan_out: FanOut::Greedy(Tree::Private),
         ..combining(FanIn::Complete, Priority::Local)
     };
     for held in [None, Some(6)] {
-        // What is over in cycle 4 is free in 5; what is released 6 cycles later, in 11, is free for all that
-        // is done after that in the cycle: here, in the next.
+        // What is over in cycle 4 is free in 5; what is released 6 cycles later, in 11, is free for
+        // all that is done after that in the cycle: here, in the next.
         let free = if held.is_some() { 12 } else { 5 };
         for start in [free - 1, free] {
-            let one = |to, held| Deed::Reduce {
+            let one = |to, held| Operation::Reduce {
                 to,
                 members: NodeSet::all_but(64, to).iter().map(|node| (node, 0)).collect(),
                 class: 0,
@@ -195,21 +200,21 @@ fn an_entry_is_free_in_the_cycle_after_the_last_response_or_the_release() {
                 held,
             };
             // Three that are never over meanwhile: a member of each responds late.
-            let late = |to: u32| Deed::Reduce {
+            let late = |to: u32| Operation::Reduce {
                 to,
                 members: vec![(to + 1, 0), (to + 2, 100)],
                 class: 0,
                 combine: Combine::Count,
                 held: None,
             };
-            let deeds = [
+            let operations = [
                 (0, one(9, held)),
                 (0, late(20)),
                 (0, late(30)),
                 (0, late(40)),
                 (start, one(50, None)),
             ];
-            both(&settings, &deeds, |outcome| {
+            both(&settings, &operations, |outcome| {
                 let arrived = outcome.arrivals.iter().filter(|arrival| arrival.tag == 4).count();
                 assert_eq!(arrived, if start < free { 63 } else { 1 }, "{held:?} {start}");
             });
@@ -222,8 +227,9 @@ fn responses_that_meet_are_merged() {
     // Of 0 and 2 in a row of three hop by hop: both land at 1 in cycle 1, and the second is merged.
     let settings = collective(3, 2);
     let members = vec![(0, 0), (2, 0)];
-    let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Or, held: None };
-    both(&settings, &[(0, deed)], |outcome| {
+    let operation =
+        Operation::Reduce { to: 4, members, class: 0, combine: Combine::Or, held: None };
+    both(&settings, &[(0, operation)], |outcome| {
         let responses = outcome.arrivals[0].responses.unwrap();
         assert_eq!((responses.count, responses.value), (2, 0b101));
         assert_eq!((took(outcome, 0), outcome.counts.merged), (4, 1));
@@ -231,8 +237,9 @@ fn responses_that_meet_are_merged() {
 }
 
 #[test]
-fn a_broadcast_that_is_stopped_serves_what_it_has_passed() {
-    // 0 broadcasts along its row while 2 sends east: the row up to 2 is served, the rest a try later.
+fn a_stopped_broadcast_serves_the_routers_it_passed() {
+    // 0 broadcasts along its row while 2 sends east: the row up to 2 is served, the rest a try
+    // later.
     let settings =
         Settings { columns: 5, rows: 2, fan_out: FanOut::Greedy(Tree::Shared), ..smart(5, 2) };
     both(&settings, &[(0, broadcast(10, 0)), (0, unicast(2, 4))], |outcome| {
@@ -245,7 +252,8 @@ fn a_broadcast_that_is_stopped_serves_what_it_has_passed() {
 
 #[test]
 fn a_slot_without_a_free_buffer_waits_one_more_interval() {
-    // One VC before the turn: the second broadcast of a corner waits until copies of the first have left the edge.
+    // One VC before the turn: the second broadcast of a corner waits until copies of the first have
+    // left the edge.
     let settings = Settings { classes: classes(&[1], 1), credit_delay: 0, ..slotted(4) };
     both(&settings, &[(0, broadcast(64, 0)), (1, broadcast(64, 0))], |outcome| {
         assert_eq!(outcome.last(0), 2);
@@ -261,7 +269,8 @@ fn a_slot_without_a_free_buffer_waits_one_more_interval() {
 
 #[test]
 fn longer_edges_have_longer_slots() {
-    // Of 8 by 8 with 4 hops per cycle: straights in 0 and 1, turns in 1 to 3, out from 3 (crossing in 4).
+    // Of 8 by 8 with 4 hops per cycle: straights in 0 and 1, turns in 1 to 3, out from 3 (crossing
+    // in 4).
     let settings = Settings { hops_per_cycle: 4, ..slotted(6) };
     both(&settings, &[(0, broadcast(64, 0))], |outcome| {
         assert!(outcome.latencies(0).values().all(|&latency| latency == 3 || latency == 4));
@@ -270,7 +279,7 @@ fn longer_edges_have_longer_slots() {
 }
 
 #[test]
-fn messages_to_many_are_unicasts_where_routers_know_no_multicasts() {
+fn multicasts_become_unicasts_without_router_support() {
     both(&smart(4, 2), &[(0, broadcast(8, 0))], |outcome| {
         assert_eq!((outcome.arrivals.len(), outcome.counts.injected), (7, 7));
         // Sequentially, the lowest first. The flit to 1 goes to its NIC when the one to 3, sent in
@@ -282,7 +291,7 @@ fn messages_to_many_are_unicasts_where_routers_know_no_multicasts() {
 }
 
 #[test]
-fn what_is_skipped_is_counted() {
+fn skipped_cycles_are_counted() {
     for (engine, mut fabric) in engines(&smart(4, 2)) {
         run(&mut *fabric, &[(0, unicast(0, 3))], 100);
         let now = fabric.now();

@@ -1,9 +1,9 @@
-//! The fast meshes with several hops per cycle against the obvious ones: the same packets and responses
-//! arrive in the same cycles, and as much has happened, over random settings and traffic.
+//! The fast meshes with several hops per cycle against the obvious ones: the same packets and
+//! responses arrive in the same cycles, and as much has happened, over random settings and traffic.
 
 mod common;
 
-use common::{Deed, Outcome, engines, run};
+use common::{Operation, Outcome, engines, run};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tutti_noc::smart::{Class, Combine, FanIn, FanOut, NodeSet, Priority, Settings, Tree};
@@ -11,7 +11,7 @@ use tutti_noc::smart::{Class, Combine, FanIn, FanOut, NodeSet, Priority, Setting
 #[derive(Clone, Debug)]
 struct Case {
     settings: Settings,
-    deeds: Vec<(u64, Deed)>,
+    operations: Vec<(u64, Operation)>,
 }
 
 fn fan_out() -> impl Strategy<Value = FanOut> {
@@ -80,7 +80,7 @@ fn numbers(within: u64) -> impl Strategy<Value = Numbers> {
     (0..within, 0..10_u8, any::<u32>(), any::<u32>(), any::<u8>(), any::<u32>(), others, held)
 }
 
-fn deed(settings: &Settings, numbers: Numbers) -> (u64, Deed) {
+fn operation(settings: &Settings, numbers: Numbers) -> (u64, Operation) {
     let (cycle, kind, one, other, class, flits, others, held) = numbers;
     let nodes = settings.nodes();
     let (from, to) = (one % nodes, other % nodes);
@@ -92,35 +92,35 @@ fn deed(settings: &Settings, numbers: Numbers) -> (u64, Deed) {
     if members.is_empty() || flits % 3 == 0 {
         members = NodeSet::all_but(nodes, from);
     }
-    let deed = match kind {
-        0..4 => Deed::Unicast { from, to, class, flits: 1 + flits % depth },
-        4..7 if multicasts => Deed::Multicast { from, to: members, class },
+    let operation = match kind {
+        0..4 => Operation::Unicast { from, to, class, flits: 1 + flits % depth },
+        4..7 if multicasts => Operation::Multicast { from, to: members, class },
         _ => {
             let combine = [Combine::Sum, Combine::Or, Combine::Max, Combine::Count];
             let combine = combine[flits as usize / 3 % 4];
             let delays = others.iter().map(|&(_, delay)| delay).cycle();
             let members = members.iter().zip(delays).collect();
-            Deed::Reduce { to: from, members, class, combine, held }
+            Operation::Reduce { to: from, members, class, combine, held }
         }
     };
-    (cycle, deed)
+    (cycle, operation)
 }
 
-fn case(across: u32, deeds: usize, within: u64) -> impl Strategy<Value = Case> {
-    (settings(across), vec(numbers(within), 1..deeds)).prop_map(|(settings, numbers)| {
-        let deeds = numbers.into_iter().map(|numbers| deed(&settings, numbers)).collect();
-        Case { settings, deeds }
+fn case(across: u32, operations: usize, within: u64) -> impl Strategy<Value = Case> {
+    (settings(across), vec(numbers(within), 1..operations)).prop_map(|(settings, numbers)| {
+        let operations = numbers.into_iter().map(|numbers| operation(&settings, numbers)).collect();
+        Case { settings, operations }
     })
 }
 
 /// How many packets, copies and responses must arrive.
-fn expected(deeds: &[(u64, Deed)]) -> u64 {
-    let of = |deed: &Deed| match deed {
-        Deed::Unicast { .. } => 1,
-        Deed::Multicast { to, .. } => u64::from(to.len()),
-        Deed::Reduce { members, .. } => u64::try_from(members.len()).unwrap(),
+fn expected(operations: &[(u64, Operation)]) -> u64 {
+    let of = |operation: &Operation| match operation {
+        Operation::Unicast { .. } => 1,
+        Operation::Multicast { to, .. } => u64::from(to.len()),
+        Operation::Reduce { members, .. } => u64::try_from(members.len()).unwrap(),
     };
-    deeds.iter().map(|(_, deed)| of(deed)).sum()
+    operations.iter().map(|(_, operation)| of(operation)).sum()
 }
 
 fn arrived(outcome: &Outcome) -> u64 {
@@ -132,9 +132,9 @@ fn agree(case: &Case) {
     case.settings.check().unwrap();
     let mut outcomes: Vec<Outcome> = Vec::new();
     for (engine, mut fabric) in engines(&case.settings) {
-        let outcome = run(&mut *fabric, &case.deeds, 200_000);
+        let outcome = run(&mut *fabric, &case.operations, 200_000);
         assert!(!outcome.unfinished, "{engine} is stuck in cycle {}", outcome.end);
-        assert_eq!(arrived(&outcome), expected(&case.deeds), "{engine}");
+        assert_eq!(arrived(&outcome), expected(&case.operations), "{engine}");
         if let Some(first) = outcomes.first() {
             let pairs = first.arrivals.iter().zip(&outcome.arrivals);
             for (obvious, other) in pairs {
@@ -160,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn meshes_with_much_to_do_agree(case in case(5, 80, 40)) {
+    fn heavily_loaded_meshes_agree(case in case(5, 80, 40)) {
         agree(&case);
     }
 }

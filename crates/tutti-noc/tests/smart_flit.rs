@@ -19,8 +19,8 @@ use tutti_units::{Bytes, Time, TimePerByte};
 /// Packets of a flit: created, from, to.
 type Packets = Vec<(u64, u32, u32)>;
 
-/// What a packet of the flit network takes in addition: over the channel from its node two cycles, through the
-/// last router and over the channel to its node two.
+/// What a packet of the flit network takes in addition: over the channel from its node two cycles,
+/// through the last router and over the channel to its node two.
 const CHANNELS: u64 = 4;
 
 /// Twice as many VCs as a round trip of credits has cycles.
@@ -109,7 +109,7 @@ fn special(side: u32, vcs: u32, packets: &Packets, end: u64) -> Vec<Option<u64>>
 }
 
 #[test]
-fn a_packet_alone_takes_as_long_but_for_the_channels_of_its_nodes() {
+fn zero_load_latencies_differ_only_by_the_node_channels() {
     let pairs = (0..16_u32).flat_map(|from| (0..16).map(move |to| (from, to)));
     let packets: Packets =
         (0..).zip(pairs).map(|(place, (from, to))| (40 * place, from, to)).collect();
@@ -153,7 +153,7 @@ fn latency(packets: &Packets, arrived: &[Option<u64>]) -> f64 {
 }
 
 #[test]
-fn under_load_packets_wait_as_long() {
+fn queueing_delay_matches_under_load() {
     // Up to nine tenths of what they carry.
     for chance in [100, 200, 250, 300, 350] {
         let packets = uniform(64, chance, 4000);
@@ -171,7 +171,7 @@ fn carried(arrived: &[Option<u64>]) -> f64 {
 }
 
 #[test]
-fn they_carry_as_much_beyond_saturation() {
+fn throughput_matches_beyond_saturation() {
     let packets = uniform(64, 700, 4000);
     let both = |vcs| {
         let general = carried(&general("mesh:8x8", vcs, &packets, 4000));
@@ -180,8 +180,8 @@ fn they_carry_as_much_beyond_saturation() {
     let (general, special) = both(VCS);
     assert!((special / general - 1.0).abs() < 0.03, "{special} against {general}");
     assert!((0.35..0.5).contains(&special), "{special}");
-    // With just as many VCs as a round trip of credits has cycles, the general routers carry less: there a
-    // head takes a VC before it is known whether it has won the switch.
+    // With just as many VCs as a round trip of credits has cycles, the general routers carry less:
+    // there a head takes a VC before it is known whether it has won the switch.
     let (general, special) = both(4);
     assert!((1.0..1.2).contains(&(special / general)), "{special} against {general}");
 }

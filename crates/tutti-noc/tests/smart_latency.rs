@@ -3,7 +3,7 @@
 mod common;
 
 use common::{
-    Deed, broadcast, collective, combining, engines, greedy, reduction, run, slotted, smart,
+    Operation, broadcast, collective, combining, engines, greedy, reduction, run, slotted, smart,
     unicast,
 };
 use tutti_noc::smart::{Arrival, FanIn, FullyConnected, NodeSet, Priority, Settings, Tree};
@@ -29,13 +29,13 @@ fn cycles(settings: &Settings, (x, y): (u32, u32)) -> u64 {
 /// Does one thing after another, with nothing else in flight; what each took, and what arrived.
 fn alone(
     settings: &Settings,
-    deeds: impl Fn() -> Vec<Deed>,
+    operations: impl Fn() -> Vec<Operation>,
     look: impl Fn(usize, &[Arrival], u64),
 ) {
     for (engine, mut fabric) in engines(settings) {
-        for (place, deed) in deeds().into_iter().enumerate() {
+        for (place, operation) in operations().into_iter().enumerate() {
             let (now, before) = (fabric.now(), fabric.counts().ejected);
-            let outcome = run(&mut *fabric, &[(now, deed)], now + LIMIT);
+            let outcome = run(&mut *fabric, &[(now, operation)], now + LIMIT);
             assert!(!outcome.unfinished, "{engine}");
             assert!(outcome.counts.ejected > before, "{engine}");
             look(place, &outcome.arrivals, outcome.last(0));
@@ -43,11 +43,15 @@ fn alone(
     }
 }
 
-fn last_of_all(settings: &Settings, deed: impl Fn(u32) -> Deed, expect: impl Fn(u32) -> u64) {
+fn last_of_all(
+    settings: &Settings,
+    operation: impl Fn(u32) -> Operation,
+    expect: impl Fn(u32) -> u64,
+) {
     let nodes = settings.nodes();
     alone(
         settings,
-        || (0..nodes).map(&deed).collect(),
+        || (0..nodes).map(&operation).collect(),
         |node, _, last| {
             assert_eq!(last, expect(u32::try_from(node).unwrap()), "node {node} of {settings:?}");
         },
@@ -73,13 +77,13 @@ fn variants(settings: &Settings) -> Vec<Settings> {
 }
 
 #[test]
-fn a_unicast_takes_two_cycles_for_each_dimension_or_each_reach_of_it() {
+fn a_unicast_takes_two_cycles_per_dimension_and_segment() {
     for hops_per_cycle in [1, 2, 3, 8] {
         for settings in variants(&Settings { hops_per_cycle, ..Settings::new(5, 3) }) {
             let pairs: Vec<(u32, u32)> =
                 (0..15).flat_map(|from| (0..15).map(move |to| (from, to))).collect();
-            let deeds = || pairs.iter().map(|&(from, to)| unicast(from, to)).collect();
-            alone(&settings, deeds, |place, _, last| {
+            let operations = || pairs.iter().map(|&(from, to)| unicast(from, to)).collect();
+            alone(&settings, operations, |place, _, last| {
                 let (from, to) = pairs[place];
                 assert_eq!(last, cycles(&settings, distance(&settings, from, to)), "{from} > {to}");
             });
@@ -88,12 +92,12 @@ fn a_unicast_takes_two_cycles_for_each_dimension_or_each_reach_of_it() {
 }
 
 #[test]
-fn a_long_packet_takes_a_cycle_more_for_each_further_flit() {
+fn a_long_packet_takes_a_cycle_per_additional_flit() {
     for hops_per_cycle in [1, 4, 8] {
         let mut settings = Settings { hops_per_cycle, ..Settings::new(8, 8) };
         settings.classes[0].depth = 5;
-        let deeds = || vec![Deed::Unicast { from: 8, to: 39, class: 0, flits: 5 }];
-        alone(&settings, deeds, |_, arrivals, last| {
+        let operations = || vec![Operation::Unicast { from: 8, to: 39, class: 0, flits: 5 }];
+        alone(&settings, operations, |_, arrivals, last| {
             assert_eq!(arrivals.len(), 1);
             assert_eq!(last, 4 + cycles(&settings, (7, 3)));
         });
@@ -101,10 +105,10 @@ fn a_long_packet_takes_a_cycle_more_for_each_further_flit() {
 }
 
 #[test]
-fn a_broadcast_of_the_mesh_that_forks_takes_two_cycles_per_hop_everywhere() {
+fn a_broadcast_on_a_forking_mesh_takes_two_cycles_per_hop() {
     let settings = collective(8, 8);
-    let deeds = || (0..64).map(|node| broadcast(64, node)).collect();
-    alone(&settings, deeds, |source, arrivals, _| {
+    let operations = || (0..64).map(|node| broadcast(64, node)).collect();
+    alone(&settings, operations, |source, arrivals, _| {
         assert_eq!(arrivals.len(), 63);
         for arrival in arrivals {
             let hops = distance(&settings, u32::try_from(source).unwrap(), arrival.node);
@@ -118,7 +122,7 @@ fn a_broadcast_of_the_mesh_that_forks_takes_two_cycles_per_hop_everywhere() {
 }
 
 #[test]
-fn a_reduction_of_the_mesh_that_merges_takes_two_cycles_per_hop_of_the_farthest() {
+fn a_reduction_on_a_merging_mesh_takes_two_cycles_per_hop() {
     let settings = collective(8, 8);
     let last = |node| cycles(&settings, farthest(&settings, node));
     last_of_all(&settings, |node| reduction(64, node), last);
@@ -128,8 +132,8 @@ fn a_reduction_of_the_mesh_that_merges_takes_two_cycles_per_hop_of_the_farthest(
 fn a_greedy_broadcast_takes_four_cycles_along_the_shared_tree() {
     for hops_per_cycle in [4, 8] {
         for settings in variants(&Settings { hops_per_cycle, ..greedy(Tree::Shared) }) {
-            let deeds = || [0, 7, 27, 44, 63].map(|node| broadcast(64, node)).to_vec();
-            alone(&settings, deeds, |_, arrivals, last| {
+            let operations = || [0, 7, 27, 44, 63].map(|node| broadcast(64, node)).to_vec();
+            alone(&settings, operations, |_, arrivals, last| {
                 assert_eq!(arrivals.len(), 63);
                 let source = arrivals[0].source;
                 for arrival in arrivals {
@@ -153,7 +157,7 @@ fn corner(settings: &Settings, node: u32) -> u32 {
 }
 
 #[test]
-fn a_greedy_broadcast_goes_to_its_corner_before_it_takes_four_cycles_along_the_private_tree() {
+fn a_greedy_broadcast_on_a_private_tree_reaches_its_corner_first() {
     let mut sum = 0;
     for settings in variants(&greedy(Tree::Private)) {
         let last = |node| {
@@ -175,7 +179,7 @@ fn slotted_latency(interval: u64, created: u64) -> u64 {
 }
 
 #[test]
-fn a_broadcast_in_slots_waits_for_its_slot_and_takes_two_cycles_from_there() {
+fn a_slotted_broadcast_takes_two_cycles_after_its_slot() {
     for (interval, twice_the_mean) in [(3, 10), (4, 7), (6, 9), (8, 11), (10, 13)] {
         let settings = slotted(u32::try_from(interval).unwrap());
         for corner in [0, 7, 56, 63] {
@@ -195,7 +199,7 @@ fn a_broadcast_in_slots_waits_for_its_slot_and_takes_two_cycles_from_there() {
 }
 
 #[test]
-fn a_broadcast_in_slots_goes_to_its_corner_first() {
+fn a_slotted_broadcast_reaches_its_corner_first() {
     // 7.5 on average over nodes and cycles of the interval: 3 to the corner, and 4.5 from there.
     let settings = slotted(6);
     let mut sums = Vec::new();
@@ -223,13 +227,14 @@ fn a_broadcast_in_slots_goes_to_its_corner_first() {
 }
 
 #[test]
-fn a_multicast_comes_to_each_member_as_a_broadcast_would() {
+fn a_multicast_reaches_each_member_like_a_broadcast() {
     for settings in [collective(8, 8), greedy(Tree::Shared)] {
         for source in [0, 18, 36, 63] {
             let to: NodeSet = (0..64).filter(|node| node % 5 == 1 && *node != source).collect();
             let members: Vec<u32> = to.iter().collect();
-            let deed = || vec![Deed::Multicast { from: source, to: to.clone(), class: 0 }];
-            alone(&settings, deed, |_, arrivals, _| {
+            let operation =
+                || vec![Operation::Multicast { from: source, to: to.clone(), class: 0 }];
+            alone(&settings, operation, |_, arrivals, _| {
                 let mut nodes: Vec<u32> = arrivals.iter().map(|arrival| arrival.node).collect();
                 nodes.sort_unstable();
                 assert_eq!(nodes, members);
@@ -243,11 +248,11 @@ fn a_multicast_comes_to_each_member_as_a_broadcast_would() {
 }
 
 #[test]
-fn a_reduction_by_tables_takes_four_cycles_and_crosses_each_link_of_its_tree_once() {
+fn a_table_reduction_takes_four_cycles_and_each_tree_link_once() {
     for settings in variants(&combining(FanIn::Complete, Priority::Local)) {
         let dimension = 2 + u64::from(settings.sag_extra_cycle);
-        let deeds = || (0..64).map(|node| reduction(64, node)).collect();
-        alone(&settings, deeds, |_, arrivals, last| {
+        let operations = || (0..64).map(|node| reduction(64, node)).collect();
+        alone(&settings, operations, |_, arrivals, last| {
             assert_eq!(arrivals.len(), 1);
             let responses = arrivals[0].responses.unwrap();
             assert_eq!((responses.count, responses.last), (63, true));
@@ -262,7 +267,7 @@ fn a_reduction_by_tables_takes_four_cycles_and_crosses_each_link_of_its_tree_onc
 }
 
 #[test]
-fn a_greedy_reduction_takes_four_cycles_if_those_that_pass_take_others_along() {
+fn a_greedy_reduction_takes_four_cycles_with_merging_on_bypass() {
     for settings in variants(&combining(FanIn::Greedy, Priority::Bypass)) {
         if settings.priority == Priority::Bypass {
             let last = 4 + 2 * u64::from(settings.sag_extra_cycle);
@@ -274,14 +279,14 @@ fn a_greedy_reduction_takes_four_cycles_if_those_that_pass_take_others_along() {
 #[test]
 fn a_fully_connected_mesh_takes_a_cycle() {
     let mut fabric = FullyConnected::new(&smart(8, 8), false).unwrap();
-    let deeds = [(0, broadcast(64, 9)), (5, reduction(64, 9)), (9, unicast(3, 60))];
-    let outcome = run(&mut fabric, &deeds, LIMIT);
+    let operations = [(0, broadcast(64, 9)), (5, reduction(64, 9)), (9, unicast(3, 60))];
+    let outcome = run(&mut fabric, &operations, LIMIT);
     assert_eq!(outcome.arrivals.len(), 63 + 63 + 1);
     assert_eq!([0, 1, 2].map(|tag| outcome.last(tag)), [1, 1, 1]);
 }
 
 #[test]
-fn what_ejection_costs_comes_on_top() {
+fn the_ejection_cost_is_added() {
     let settings = Settings { eject_cost: 3, ..smart(8, 8) };
     alone(&settings, || vec![unicast(0, 63)], |_, _, last| assert_eq!(last, 7));
 }

@@ -1,11 +1,12 @@
-//! Meshes with more to do than they can: what slots let through, what deadlocks, and what broken rules do.
+//! Meshes with more to do than they can: what slots let through, what deadlocks, and what broken
+//! rules do.
 
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use common::{
-    Deed, broadcast, classes, collective, combining, engines, greedy, reduction, run, slotted,
+    Operation, broadcast, classes, collective, combining, engines, greedy, reduction, run, slotted,
     unicast,
 };
 use tutti_noc::smart::{
@@ -14,7 +15,7 @@ use tutti_noc::smart::{
 };
 
 #[test]
-fn slots_let_through_what_corners_send_and_nics_take() {
+fn slots_limit_the_rate_of_corners_and_nics() {
     for (interval, per_interval) in [(3, 1), (4, 2), (6, 4), (8, 4), (10, 4)] {
         let settings = slotted(interval);
         for (engine, mut fabric) in engines(&settings) {
@@ -40,12 +41,12 @@ fn slots_let_through_what_corners_send_and_nics_take() {
 }
 
 /// Every node broadcasts again and again.
-fn flood(nodes: u32, rounds: u64) -> Vec<(u64, Deed)> {
+fn flood(nodes: u32, rounds: u64) -> Vec<(u64, Operation)> {
     (0..rounds).flat_map(|now| (0..nodes).map(move |node| (now, broadcast(nodes, node)))).collect()
 }
 
 #[test]
-fn stages_of_a_broadcast_that_share_their_vcs_deadlock() {
+fn broadcast_stages_that_share_vcs_deadlock() {
     let few = |settings: Settings| Settings {
         columns: 4,
         rows: 4,
@@ -76,9 +77,12 @@ fn stages_of_a_broadcast_that_share_their_vcs_deadlock() {
 }
 
 /// Whether it is seen that a run went wrong.
-fn is_caught(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)]) -> bool {
-    let flows = deeds.iter().filter(|(_, deed)| matches!(deed, Deed::Reduce { .. })).count();
-    let outcome = catch_unwind(AssertUnwindSafe(|| run(fabric, deeds, 50_000)));
+fn is_caught(fabric: &mut dyn Fabric, operations: &[(u64, Operation)]) -> bool {
+    let flows = operations
+        .iter()
+        .filter(|(_, operation)| matches!(operation, Operation::Reduce { .. }))
+        .count();
+    let outcome = catch_unwind(AssertUnwindSafe(|| run(fabric, operations, 50_000)));
     let is_last = |responses: &tutti_noc::smart::Responses| responses.last;
     outcome.map_or(true, |outcome| {
         let responses = outcome.arrivals.iter().filter_map(|arrival| arrival.responses);
@@ -88,7 +92,7 @@ fn is_caught(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)]) -> bool {
 
 #[test]
 fn faults_in_combining_are_caught() {
-    let deeds: Vec<(u64, Deed)> =
+    let operations: Vec<(u64, Operation)> =
         (0..8).map(|node| (3 * u64::from(node), reduction(64, node))).collect();
     for (fault, settings) in [
         (Fault::WrongDirections, combining(FanIn::Complete, Priority::Local)),
@@ -96,10 +100,10 @@ fn faults_in_combining_are_caught() {
         (Fault::LostMerge, combining(FanIn::Greedy, Priority::Bypass)),
     ] {
         for (engine, mut fabric) in engines(&settings) {
-            assert!(!is_caught(&mut *fabric, &deeds), "{engine} without {fault:?}");
+            assert!(!is_caught(&mut *fabric, &operations), "{engine} without {fault:?}");
         }
         for (engine, mut fabric) in engines(&Settings { fault: Some(fault), ..settings }) {
-            assert!(is_caught(&mut *fabric, &deeds), "{engine} with {fault:?}");
+            assert!(is_caught(&mut *fabric, &operations), "{engine} with {fault:?}");
         }
     }
 }
@@ -121,10 +125,10 @@ fn responses_in_any_order_combine() {
             for order in all.chain(std::iter::once(&lone as &dyn Fn(u32) -> u64)) {
                 let members: Vec<(u32, u64)> =
                     NodeSet::all_but(12, to).iter().map(|node| (node, order(node))).collect();
-                let deed =
-                    Deed::Reduce { to, members, class: 0, combine: Combine::Sum, held: None };
+                let operation =
+                    Operation::Reduce { to, members, class: 0, combine: Combine::Sum, held: None };
                 for (engine, mut fabric) in engines(&settings) {
-                    let outcome = run(&mut *fabric, &[(0, deed.clone())], 1000);
+                    let outcome = run(&mut *fabric, &[(0, operation.clone())], 1000);
                     let responses = outcome.arrivals[0].responses.unwrap();
                     assert_eq!(outcome.arrivals.len(), 1, "{engine}");
                     assert_eq!(
@@ -140,17 +144,17 @@ fn responses_in_any_order_combine() {
 }
 
 #[test]
-fn one_node_that_all_send_to_gets_a_flit_per_cycle() {
+fn a_hotspot_receives_a_flit_per_cycle() {
     for priority in [Priority::Local, Priority::Bypass] {
         for hops_per_cycle in [1, 8] {
             let settings = Settings { hops_per_cycle, priority, ..collective(4, 4) };
-            let deeds: Vec<(u64, Deed)> = (0..40)
+            let operations: Vec<(u64, Operation)> = (0..40)
                 .flat_map(|now| {
                     (0..16).filter(|&node| node != 5).map(move |node| (now, unicast(node, 5)))
                 })
                 .collect();
             for (engine, mut fabric) in engines(&settings) {
-                let outcome = run(&mut *fabric, &deeds, 100_000);
+                let outcome = run(&mut *fabric, &operations, 100_000);
                 assert_eq!(outcome.arrivals.len(), 600, "{engine}");
                 let mut cycles: Vec<u64> =
                     outcome.arrivals.iter().map(|arrival| arrival.arrived).collect();
@@ -173,7 +177,7 @@ fn refusal(change: impl Fn(&mut Settings)) -> String {
 }
 
 #[test]
-fn settings_out_of_range_are_refused_with_what_was_expected() {
+fn settings_out_of_range_are_rejected_with_the_expected_range() {
     assert_eq!(refusal(|settings| settings.columns = 1), "`columns` is 1: expected 2 to 64");
     assert_eq!(refusal(|settings| settings.rows = 65), "`rows` is 65: expected 2 to 64");
     assert_eq!(refusal(|settings| settings.hops_per_cycle = 0), "`hpc_max` is 0: expected 1 to 64");
@@ -194,7 +198,7 @@ fn settings_out_of_range_are_refused_with_what_was_expected() {
 }
 
 #[test]
-fn settings_that_clash_are_refused_with_what_was_expected() {
+fn contradictory_settings_are_rejected_with_a_reason() {
     let slots = |interval| {
         refusal(move |settings| {
             (settings.hops_per_cycle, settings.fan_out) = (8, FanOut::Complete { interval });
@@ -233,7 +237,7 @@ fn settings_that_clash_are_refused_with_what_was_expected() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused_with_why() {
+fn invalid_messages_are_rejected_with_a_reason() {
     let class = |multicasts| Class { vcs: 2, depth: 2, multicasts };
     let settings = Settings { classes: vec![class(true), class(false)], ..collective(4, 2) };
     for (engine, mut fabric) in engines(&settings) {
@@ -257,11 +261,11 @@ fn what_cannot_be_sent_is_refused_with_why() {
             refused(many(&[]), 0, 1),
             "a multicast of node 0 has no members: expected a node other than itself"
         );
-        invalid_responses_are_refused(&mut *fabric);
+        invalid_responses_are_rejected(&mut *fabric);
     }
 }
 
-fn invalid_responses_are_refused(fabric: &mut dyn Fabric) {
+fn invalid_responses_are_rejected(fabric: &mut dyn Fabric) {
     let flow = Flow {
         created: 0,
         destination: 3,

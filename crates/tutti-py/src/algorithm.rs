@@ -77,7 +77,8 @@ pub(crate) fn algorithms() -> Vec<Algorithm> {
     REGISTRY.iter().map(Algorithm).collect()
 }
 
-/// Generates the schedule of `notation` for a collective on `ranks` ranks, on a graph if it requires one.
+/// Generates the schedule of `notation` for a collective on `ranks` ranks, on a graph if it
+/// requires one.
 #[pyfunction]
 #[pyo3(signature = (notation, collective, ranks, *, root=Number(0), routes=None))]
 #[pyo3(text_signature = "(notation, collective, ranks, *, root=0, routes=None)")]

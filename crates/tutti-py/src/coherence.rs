@@ -1,4 +1,4 @@
-//! Kernels on chips with coherent caches, in threads.
+//! Python bindings of kernels on chips with coherent caches.
 
 use std::sync::atomic::AtomicBool;
 
@@ -17,7 +17,7 @@ use crate::measure::{MeasurementCase, Outcome, counts_dict, dict_of};
 use crate::schedule::Number;
 use crate::smart::SmartMesh;
 
-/// A kernel, for how many cores, how large, and the seed of its input.
+/// A kernel with its number of cores, scale and input seed.
 #[derive(Clone)]
 struct Work {
     kernel: String,
@@ -32,18 +32,18 @@ impl Work {
     }
 }
 
-/// A kernel, and the chip it is to run on.
+/// A kernel and the chip that runs it.
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone)]
 pub(crate) struct CoherenceCase {
     mesh: SmartMesh,
-    /// The mesh's, with the message classes of the protocol.
+    /// The settings of the mesh, with the message classes of the protocol.
     network: Settings,
     chip: SystemSettings,
     work: Work,
 }
 
-/// What a chip has instead of the defaults, by name.
+/// Settings of a chip that replace the defaults, by name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct GivenChip {
@@ -71,7 +71,7 @@ pub(crate) struct GivenChip {
 }
 
 impl GivenChip {
-    /// The settings of a chip on such a mesh.
+    /// Returns the settings of a chip on a mesh.
     fn over(self, mesh: &Settings) -> PyResult<SystemSettings> {
         let protocol = match &*self.protocol {
             "ht" => Protocol::Ht,
@@ -153,19 +153,20 @@ impl CoherenceCase {
         }
     }
 
-    /// All settings of the chip, by the names of files.
+    /// Returns all settings of the chip, by file key.
     fn described(&self) -> DescribedChip {
         DescribedChip::from(&self.chip)
     }
 
-    /// How many cores have a thread.
+    /// Returns the number of cores with a thread.
     #[getter]
     fn cores(&self) -> u32 {
         self.work.cores
     }
 }
 
-/// The settings of a mesh with what the chip needs, and as many VCs for each class as it has for one.
+/// Returns the settings of a mesh with the message classes of the chip; each class has as many VCs
+/// as the mesh has per class.
 fn network(mesh: &SmartMesh, chip: &SystemSettings) -> Settings {
     let vcs = mesh.settings.classes[0].vcs;
     let mut network = chip.fit(mesh.settings.clone());
@@ -173,7 +174,7 @@ fn network(mesh: &SmartMesh, chip: &SystemSettings) -> Settings {
     network
 }
 
-/// Why a case cannot be run, or was not run to its end.
+/// A reason why a case cannot be run, or gives no result.
 enum Refused {
     Work(ProgramError),
     Network(tutti_noc::FlitError),
@@ -206,13 +207,13 @@ impl MeasurementCase for CoherenceCase {
     }
 }
 
-/// Every kernel: its name, and a sentence.
+/// Returns name and description of every kernel.
 #[pyfunction]
 pub(crate) fn coherence_kernels() -> Vec<(&'static str, &'static str)> {
     REGISTRY.iter().map(|kernel| (kernel.name(), kernel.summary())).collect()
 }
 
-/// All settings of a chip but its size, by the names of files.
+/// All settings of a chip except its size, by file key.
 #[derive(IntoPyObject)]
 struct DescribedChip {
     protocol: &'static str,
@@ -272,14 +273,14 @@ impl From<&SystemSettings> for DescribedChip {
     }
 }
 
-/// A mean: of how many, the mean, the most.
+/// A mean: count, mean, maximum.
 type DescribedMean = (u64, f64, u64);
 
 fn mean(mean: &Mean) -> DescribedMean {
     (mean.count, mean.mean(), mean.most)
 }
 
-/// A run as plain data.
+/// Converts a run to a dictionary.
 fn described<'py>(py: Python<'py>, run: &SystemRun, nodes: u32) -> PyResult<Bound<'py, PyDict>> {
     let given = dict_of!(
         py,
@@ -292,7 +293,7 @@ fn described<'py>(py: Python<'py>, run: &SystemRun, nodes: u32) -> PyResult<Boun
             accesses,
             l1_misses,
             spun,
-            answer_packets,
+            response_packets,
             reissues,
             persistent,
             memory_reads,

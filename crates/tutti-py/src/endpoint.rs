@@ -27,7 +27,8 @@ pub(crate) struct Torus(pub(crate) CoreTorus);
 
 #[pymethods]
 impl Torus {
-    /// `relays`: time per byte after the links of a ring; `nested`: whether all-reduces nest the rings.
+    /// `relays`: time per byte after the links of a ring; `nested`: whether all-reduces nest the
+    /// rings.
     #[new]
     #[pyo3(signature = (rings, *, relays=Vec::new(), nested=false))]
     fn new(
@@ -182,8 +183,8 @@ impl Endpoint {
         baseline.endpoint().or_raise().map(Endpoint)
     }
 
-    /// ACE, with SRAM partitions for chunks of `chunk` bytes on `torus`, for all-reduces and optionally
-    /// all-to-alls.
+    /// ACE, with SRAM partitions for chunks of `chunk` bytes on `torus`, for all-reduces and
+    /// optionally all-to-alls.
     #[staticmethod]
     fn ace(settings: GivenAce, torus: &Torus, chunk: u64, exchanges: bool) -> PyResult<Endpoint> {
         let given = settings;
@@ -223,7 +224,7 @@ impl Endpoint {
 
     /// Bytes of the SRAM partitions; empty without partitions.
     #[getter]
-    fn rooms(&self) -> Vec<u64> {
+    fn partition_bytes(&self) -> Vec<u64> {
         match &self.0.admission {
             Admission::Chunks(_) => Vec::new(),
             Admission::Partitions(partitions) => {

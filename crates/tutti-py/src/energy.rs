@@ -23,7 +23,8 @@ fn bounds(interval: Interval) -> Bounds {
 #[derive(Clone, PartialEq)]
 pub(crate) struct Technology(tutti_energy::Technology);
 
-/// Name, part, meaning, value, factors of the lower and upper bound, source, and whether it is inferred.
+/// Name, part, meaning, value, factors of the lower and upper bound, source, and whether it is
+/// inferred.
 type ConstantRow = (&'static str, &'static str, &'static str, f64, f64, f64, String, bool);
 
 #[pymethods]
@@ -199,8 +200,8 @@ impl EventCounts {
         })
     }
 
-    /// Those of two windows on one network: cycles, buffer writes and reads, crossbar traversals, VC and
-    /// switch allocations, flits of links, signals.
+    /// Those of two windows on one network: cycles, buffer writes and reads, crossbar traversals,
+    /// VC and switch allocations, flits of links, signals.
     #[expect(clippy::type_complexity, reason = "the counts, in the order of the constructor")]
     fn plus(
         &self,

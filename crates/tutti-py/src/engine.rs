@@ -103,12 +103,12 @@ impl Case {
         })
     }
 
-    /// The completion time by the closed form, if there is one: for an algorithm of the registry without
-    /// noise, topology or copy costs.
+    /// The completion time by the closed form, if there is one: for an algorithm of the registry
+    /// without noise, topology or copy costs.
     fn closed_form_ps(&self) -> PyResult<Option<u64>> {
         let Some(notation) = &self.schedule.algorithm else { return Ok(None) };
-        let distant = self.routes.is_some() || self.mesh.is_some();
-        if distant
+        let has_distance = self.routes.is_some() || self.mesh.is_some();
+        if has_distance
             || !self.conditions.0.is_quiet()
             || self.costs.copy != tutti_units::TimePerByte::ZERO
         {
@@ -123,8 +123,8 @@ impl Case {
         Ok(path.and_then(time).map(Time::ps))
     }
 
-    /// The lower bound of the collective on this model and graph. A single phase has none; its graph need not
-    /// connect all ranks.
+    /// The lower bound of the collective on this model and graph. A single phase has none; its
+    /// graph need not connect all ranks.
     fn bound(&self, py: Python<'_>) -> LowerBound {
         if self.schedule.inner.is_part() {
             return LowerBound::NONE;

@@ -1,6 +1,7 @@
 //! The mapping from errors of the core to the exceptions of `tutti.errors`.
 //!
-//! Each variant has a class and a kind, which its enum names (`#[derive(Refusal)]`). Its fields become attributes.
+//! Each variant has a class and a kind, which its enum names (`#[derive(Refusal)]`). Its fields
+//! become attributes.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;

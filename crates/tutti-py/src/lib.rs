@@ -1,7 +1,8 @@
 //! Python bindings of the core: conversion and errors, no physics.
 //!
-//! One file per stage of the core that Python sees; `errors` maps the errors of each stage to a Python
-//! class. Everything appears flat in the one module `tutti._core`, whose stub is `_core.pyi`.
+//! One file per stage of the core that Python sees; `errors` maps the errors of each stage to a
+//! Python class. Everything appears flat in the one module `tutti._core`, whose stub is
+//! `_core.pyi`.
 
 mod algorithm;
 mod bypass;

@@ -1,4 +1,5 @@
-//! Measurements in threads: one entry for flit networks, meshes of several hops per cycle, and chips.
+//! Measurements in threads: one entry for flit networks, meshes of several hops per cycle, and
+//! chips.
 
 use std::sync::atomic::AtomicBool;
 

@@ -64,7 +64,8 @@ pub(crate) fn flit_allocators() -> Vec<&'static str> {
     AllocatorKind::ALL.map(AllocatorKind::name).to_vec()
 }
 
-/// The routers of a network: their parameters, those of speculation, the VCs of each class, and a seed.
+/// The routers of a network: their parameters, those of speculation, the VCs of each class, and a
+/// seed.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct GivenSettings {
@@ -110,7 +111,8 @@ type GivenEnd = (&'static str, u32, Option<u32>);
 /// Both ends, latency and latency of credits in cycles, time of a flit in ps, length in um.
 type GivenChannel = (GivenEnd, GivenEnd, u32, u32, u64, Option<u64>);
 
-/// Source, destination, round trip in cycles, credits, required credits, required buffer, number of links.
+/// Source, destination, round trip in cycles, credits, required credits, required buffer, number of
+/// links.
 type GivenThrottled = (String, String, u64, u64, u64, u64, usize);
 
 #[pymethods]
@@ -172,7 +174,8 @@ impl FlitNetwork {
         }
     }
 
-    /// The link that buffers throttle most, for packets of at most `longest` flits; None if buffers suffice.
+    /// The link that buffers throttle most, for packets of at most `longest` flits; None if buffers
+    /// suffice.
     fn throttled(&self, longest: Number) -> Option<GivenThrottled> {
         let found = credits::throttled(&self.wiring, &self.settings, longest.0)?;
         let Throttled { from, to, round_trip, slots, needs, buffer, links } = found;

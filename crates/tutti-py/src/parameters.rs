@@ -1,4 +1,5 @@
-//! The declarations of all parameters, from which Python classes, schemas and reference pages are generated.
+//! The declarations of all parameters, from which Python classes, schemas and reference pages are
+//! generated.
 
 use pyo3::prelude::*;
 use tutti_engine::LocalCosts;

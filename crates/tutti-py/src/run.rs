@@ -1,5 +1,5 @@
-//! What a run leaves behind, as Python sees it: columns of little-endian bytes that become a frame without
-//! a Python object per value.
+//! What a run leaves behind, as Python sees it: columns of little-endian bytes that become a frame
+//! without a Python object per value.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -10,8 +10,8 @@ use tutti_units::Time;
 
 use crate::measure::{column, counts_dict};
 
-/// What a run leaves behind: its outcome, what each link did, and everything that happened, as far as
-/// there are links and it was recorded.
+/// What a run leaves behind: its outcome, what each link did, and everything that happened, as far
+/// as there are links and it was recorded.
 pub(crate) struct Left {
     pub(crate) outcome: Outcome,
     pub(crate) used: Used,
@@ -26,8 +26,8 @@ pub(crate) enum Used {
     ByFlows(Vec<LinkUse>),
     /// By link of the graph.
     ByPackets(Vec<LinkUse>),
-    /// By link of the graph, `packets` being flits; flits over each channel of the network, and VCs that
-    /// were given to packets.
+    /// By link of the graph, `packets` being flits; flits over each channel of the network, and VCs
+    /// that were given to packets.
     ByFlits { links: Vec<LinkUse>, sent: Vec<u64>, vc_grants: u64 },
     /// Counters of a SMART mesh, and reductions started while its tables were full.
     ByMesh { counts: Box<Counts>, beyond: u64 },
@@ -63,7 +63,8 @@ impl Run {
         self.0.outcome.bytes
     }
 
-    /// Messages received by ranks: one at each receiver of a multicast, one per in-network reduction.
+    /// Messages received by ranks: one at each receiver of a multicast, one per in-network
+    /// reduction.
     #[getter]
     fn delivered(&self) -> u64 {
         self.0.outcome.delivered
@@ -87,8 +88,8 @@ impl Run {
         times(py, self.0.outcome.finish.iter())
     }
 
-    /// What each link did, by link index: messages, packets or flits, bytes with headers, busy_ps, as little-endian
-    /// 64-bit integers. None without contention.
+    /// What each link did, by link index: messages, packets or flits, bytes with headers, busy_ps,
+    /// as little-endian 64-bit integers. None without contention.
     fn link_use<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let (links, counted) = match &self.0.used {
             Used::Nothing | Used::ByMesh { .. } => return Ok(None),
@@ -103,15 +104,15 @@ impl Run {
         Ok(Some(columns))
     }
 
-    /// Flits over each channel of the flit network, as little-endian 64-bit integers, and VCs that were given
-    /// to packets. None for other networks.
+    /// Flits over each channel of the flit network, as little-endian 64-bit integers, and VCs that
+    /// were given to packets. None for other networks.
     fn flit_use<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyBytes>, u64)> {
         let Used::ByFlits { sent, vc_grants, .. } = &self.0.used else { return None };
         Some((wide(py, sent.iter().copied()), *vc_grants))
     }
 
-    /// Counters of a SMART mesh by name, and the number of reductions started while its tables were full.
-    /// None for other networks.
+    /// Counters of a SMART mesh by name, and the number of reductions started while its tables were
+    /// full. None for other networks.
     fn mesh_use<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyDict>, u64)>> {
         let Used::ByMesh { counts, beyond } = &self.0.used else { return Ok(None) };
         Ok(Some((counts_dict(py, counts)?, *beyond)))

@@ -12,7 +12,7 @@ use tutti_units::ids::RankId;
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, refuse};
-use crate::threads::LOOK;
+use crate::threads::POLL_INTERVAL;
 
 /// The schedule of a collective algorithm for a number of ranks.
 #[pyclass(frozen, module = "tutti._core")]
@@ -25,7 +25,8 @@ pub(crate) struct Schedule {
 
 #[pymethods]
 impl Schedule {
-    /// The notation that regenerates it; None for manual schedules and for graphs outside the notation.
+    /// The notation that regenerates it; None for manual schedules and for graphs outside the
+    /// notation.
     #[getter]
     fn notation(&self) -> Option<&str> {
         self.algorithm.as_deref()
@@ -100,7 +101,7 @@ impl Schedule {
     /// Verifies the schedule; raises a `VerificationError` that describes the first problem.
     fn verify(&self, py: Python<'_>) -> PyResult<Verification> {
         let schedule = Arc::clone(&self.inner);
-        heeding_signals(py, move || tutti_schedule::verify(&*schedule))?
+        interruptible(py, move || tutti_schedule::verify(&*schedule))?
             .or_raise()
             .map(Verification::from)
     }
@@ -140,7 +141,7 @@ impl Schedule {
 }
 
 /// Runs a long computation; on Ctrl-C it returns early and abandons the thread.
-fn heeding_signals<T: Send + 'static>(
+fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     compute: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
@@ -148,11 +149,11 @@ fn heeding_signals<T: Send + 'static>(
     let worker = thread::spawn(move || drop(done.send(compute())));
     py.detach(move || {
         loop {
-            match result.recv_timeout(LOOK) {
+            match result.recv_timeout(POLL_INTERVAL) {
                 Ok(value) => return Ok(value),
                 Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    let panic = worker.join().expect_err("it ended without an answer");
+                    let panic = worker.join().expect_err("it ended without a result");
                     std::panic::resume_unwind(panic);
                 }
             }
@@ -201,7 +202,8 @@ pub(crate) struct Op {
     /// The other ranks of a message: one, or those of a multicast or combine.
     #[pyo3(get)]
     peers: Vec<u32>,
-    /// The slot that is read (send, multicast, contribute, copy) or written (recv, combine, reduce).
+    /// The slot that is read (send, multicast, contribute, copy) or written (recv, combine,
+    /// reduce).
     #[pyo3(get)]
     slot: Option<u32>,
     /// The chunks concerned, as start and end.
@@ -307,16 +309,16 @@ pub(crate) struct Verification {
 }
 
 impl From<tutti_schedule::Verification> for Verification {
-    fn from(proved: tutti_schedule::Verification) -> Verification {
-        let class = proved.reproducibility;
+    fn from(core: tutti_schedule::Verification) -> Verification {
+        let class = core.reproducibility;
         Verification {
-            steps: proved.steps,
-            messages: proved.messages,
-            multicasts: proved.multicasts,
-            combines: proved.combines,
-            reductions: proved.reductions,
-            buffering: proved.buffering,
-            rendezvous_safe: proved.rendezvous_safe(),
+            steps: core.steps,
+            messages: core.messages,
+            multicasts: core.multicasts,
+            combines: core.combines,
+            reductions: core.reductions,
+            buffering: core.buffering,
+            rendezvous_safe: core.rendezvous_safe(),
             same_on_all_ranks: class.same_on_all_ranks,
             same_order_on_all_ranks: class.same_order_on_all_ranks,
             sequential: class.sequential,
@@ -343,13 +345,13 @@ impl Verification {
             many => format!("{many} messages buffered per pair of ranks"),
         };
         let folded = if self.combines > 0 { ", unless the network combines" } else { "" };
-        format!("proved: right contributions, each once; {bits}{folded}; {safe}")
+        format!("verified: each contribution exactly once; {bits}{folded}; {safe}")
     }
 
     fn __repr__(&self) -> String {
         let Verification { messages, reductions, .. } = self;
-        let proved = self.__str__();
-        format!("<Verification: {proved}; {messages} messages, {reductions} reductions>")
+        let text = self.__str__();
+        format!("<Verification: {text}; {messages} messages, {reductions} reductions>")
     }
 }
 

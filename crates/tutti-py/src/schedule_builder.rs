@@ -47,7 +47,8 @@ impl ScheduleBuilder {
         self.0.recv(RankId(rank.0), RankId(peer.0), Slot(slot.0), range(chunks));
     }
 
-    /// `rank` sends `chunks` of `slot` to each of `peers`, as one message where the network can fork it.
+    /// `rank` sends `chunks` of `slot` to each of `peers`, as one message where the network can
+    /// fork it.
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
     fn multicast(
         &mut self,
@@ -65,7 +66,8 @@ impl ScheduleBuilder {
         self.0.contribute(RankId(rank.0), RankId(peer.0), Slot(slot.0), range(chunks));
     }
 
-    /// `rank` folds `operands`, each a slot and the rank that it is received from, if any, into `into`.
+    /// `rank` folds `operands`, each a slot and the rank that it is received from, if any, into
+    /// `into`.
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
     fn combine(
         &mut self,

@@ -60,8 +60,8 @@ impl ScheduleSearch {
         Ok((rows, best.bound.ps(), best.scored))
     }
 
-    /// Every schedule without a topology, best first, computed with one thread per core; None if there are
-    /// more than `most`.
+    /// Every schedule without a topology, best first, computed with one thread per core; None if
+    /// there are more than `most`.
     #[pyo3(signature = (ranks, kinds, *, most))]
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
     fn all(
@@ -107,7 +107,8 @@ impl ScheduleSearch {
     }
 }
 
-/// Every schedule of recursive multiplying in its notation, with its kind; None if there are more than `most`.
+/// Every schedule of recursive multiplying in its notation, with its kind; None if there are more
+/// than `most`.
 #[pyfunction]
 #[pyo3(signature = (ranks, kinds, *, most))]
 #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]

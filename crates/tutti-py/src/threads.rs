@@ -1,5 +1,5 @@
-//! Work in threads while Python handles Ctrl-C: one item, or many with each result passed to Python as soon
-//! as it is complete.
+//! Work in threads while Python handles Ctrl-C: one item, or many with each result passed to Python
+//! as soon as it is complete.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -11,11 +11,11 @@ use rayon::prelude::*;
 use crate::schedule::Number;
 
 /// The interval at which a long computation checks for Ctrl-C.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Processes all items in `threads` threads (0: one per core), in order, and passes each result with its index
-/// to `deliver`, in completion order. Stops early when `deliver` fails or Ctrl-C is pressed; `work` must then
-/// return when its second argument is set.
+/// Processes all items in `threads` threads (0: one per core), in order, and passes each result
+/// with its index to `deliver`, in completion order. Stops early when `deliver` fails or Ctrl-C is
+/// pressed; `work` must then return when its second argument is set.
 pub(crate) fn each_in_threads<T: Sync, R: Send>(
     py: Python<'_>,
     items: &[T],
@@ -58,7 +58,7 @@ fn deliver_all<R>(
     deliver: &impl Fn(Python<'_>, usize, R) -> PyResult<()>,
 ) -> PyResult<()> {
     loop {
-        match receiver.recv_timeout(LOOK) {
+        match receiver.recv_timeout(POLL_INTERVAL) {
             Ok((index, result)) => Python::attach(|py| deliver(py, index, result))?,
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
@@ -79,7 +79,7 @@ pub(crate) fn watched<T: Send>(
             // The receiver is dropped only after it has stopped all work.
             scope.spawn(move || _ = sender.send(work(stop)));
             loop {
-                match receiver.recv_timeout(LOOK) {
+                match receiver.recv_timeout(POLL_INTERVAL) {
                     Ok(done) => return Ok(done),
                     Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())
                         .inspect_err(|_| stop.store(true, Ordering::Relaxed))?,

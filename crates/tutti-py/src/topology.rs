@@ -95,8 +95,8 @@ impl Topology {
         built.or_raise().map(|inner| Topology { inner: Arc::new(inner) })
     }
 
-    /// Builds a graph from vertices and links. NPUs are the vertices 0, 1, ...; the other vertices follow,
-    /// each with its kind. Links refer to vertices by number.
+    /// Builds a graph from vertices and links. NPUs are the vertices 0, 1, ...; the other vertices
+    /// follow, each with its kind. Links refer to vertices by number.
     #[staticmethod]
     fn from_links(
         py: Python<'_>,
@@ -375,8 +375,8 @@ impl Routes {
         routes.or_raise().map(Routes::of)
     }
 
-    /// Routes from paths for some pairs, each the ranks from source to destination; shortest paths for the
-    /// others. Packets share parallel links between two ranks.
+    /// Routes from paths for some pairs, each the ranks from source to destination; shortest paths
+    /// for the others. Packets share parallel links between two ranks.
     #[staticmethod]
     fn node_paths(topology: &Topology, paths: Vec<(u32, u32, Vec<u32>)>) -> PyResult<Routes> {
         let paths = paths.into_iter().map(|(from, to, passed)| {

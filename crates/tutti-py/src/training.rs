@@ -126,7 +126,8 @@ type GivenPipeline = (Number, Number, GivenTransfer);
 /// A task: (kind, layer, pass, iteration, picoseconds, bytes or times).
 type TaskRow<'a> = (&'static str, &'a str, &'static str, u32, u64);
 
-/// A task: its name, picoseconds and whether in the background, or its collective, and its dependencies.
+/// A task: its name, picoseconds and whether in the background, or its collective, and its
+/// dependencies.
 type GivenTask = (String, (u64, bool), Option<GivenTransfer>, Vec<u32>);
 
 /// The program of every NPU.
@@ -155,9 +156,9 @@ impl TrainingProgram {
             bytes: Bytes(given.bytes),
             background: given.background,
         });
-        let pipeline = pipeline.map(|(stages, micro_batches, handed)| {
+        let pipeline = pipeline.map(|(stages, micro_batches, message)| {
             let (stages, micro_batches) = (stages.0, micro_batches.0);
-            Ok::<_, PyErr>(Pipeline { stages, micro_batches, handed: transfer(handed)? })
+            Ok::<_, PyErr>(Pipeline { stages, micro_batches, message: transfer(message)? })
         });
         let plan = TrainingLoop {
             layers,
@@ -234,7 +235,7 @@ fn made(plan: &TrainingLoop) -> PyResult<TrainingProgram> {
 /// How collectives of a training run are executed, by name; sizes in bytes.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct GivenCarriage {
+pub(crate) struct GivenFabric {
     chunk: u64,
     message: u64,
     /// The number of chunks of a collective of any size.
@@ -245,7 +246,7 @@ pub(crate) struct GivenCarriage {
     window: u64,
 }
 
-impl GivenCarriage {
+impl GivenFabric {
     fn fabric(&self, torus: &Torus, endpoint: &Endpoint) -> PyResult<TrainingFabric> {
         let population = if self.every_npu { Population::All } else { Population::One };
         Ok(TrainingFabric {
@@ -273,18 +274,18 @@ fn order(name: &str) -> PyResult<Order> {
 
 /// Runs a program on every NPU of a torus; `each` overrides it with one program per NPU.
 #[pyfunction]
-#[pyo3(signature = (program, torus, endpoint, carriage, each=Vec::new()))]
+#[pyo3(signature = (program, torus, endpoint, fabric_settings, each=Vec::new()))]
 pub(crate) fn simulate_training(
     py: Python<'_>,
     program: &TrainingProgram,
     torus: &Torus,
     endpoint: &Endpoint,
-    carriage: GivenCarriage,
+    fabric_settings: GivenFabric,
     each: Vec<PyRef<'_, TrainingProgram>>,
 ) -> PyResult<TrainingRecord> {
     let each: Vec<Program> = each.iter().map(|program| program.0.clone()).collect();
-    let fabric = carriage.fabric(torus, endpoint)?;
-    let window = Time::from_ps(carriage.window);
+    let fabric = fabric_settings.fabric(torus, endpoint)?;
+    let window = Time::from_ps(fabric_settings.window);
     let run = TrainingRun { program: &program.0, each: &each, fabric: &fabric, window };
     let outcome = watched(py, |stop| run.run_until(stop))?;
     outcome.map(TrainingRecord).map_err(run_raised)
@@ -297,8 +298,8 @@ fn run_raised(error: TrainingRunError) -> PyErr {
     }
 }
 
-/// The lower bound of a collective alone in picoseconds: the bound, the latency of its shortest chunk, the busy
-/// time of each server, the busy time of each link.
+/// The lower bound of a collective alone in picoseconds: the bound, the latency of its shortest
+/// chunk, the busy time of each server, the busy time of each link.
 type LimitRow = (u64, u64, Vec<(&'static str, u64)>, Vec<u64>);
 
 /// The lower bound of a collective alone.
@@ -307,9 +308,9 @@ pub(crate) fn collective_limit(
     requested: GivenTransfer,
     torus: &Torus,
     endpoint: &Endpoint,
-    carriage: GivenCarriage,
+    fabric_settings: GivenFabric,
 ) -> PyResult<LimitRow> {
-    let fabric = carriage.fabric(torus, endpoint)?;
+    let fabric = fabric_settings.fabric(torus, endpoint)?;
     let limit = fabric.limit(transfer(requested)?).map_err(run_raised)?;
     let servers = limit.servers.iter().map(|(name, time)| (*name, time.ps())).collect();
     let links = limit.links.iter().map(|time| time.ps()).collect();

@@ -58,7 +58,8 @@ pub(crate) fn time_of_cycles(hertz: u64, count: u64) -> u64 {
     tutti_units::Frequency::per_second(hertz).of(count).ps()
 }
 
-/// Time per byte as an exact fraction; written "0.4 ns/B", or as the rate that is its inverse, "68 GB/s".
+/// Time per byte as an exact fraction; written "0.4 ns/B", or as the rate that is its inverse, "68
+/// GB/s".
 #[pyclass(frozen, eq, hash, from_py_object, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TimePerByte(pub(crate) tutti_units::TimePerByte);

@@ -1,5 +1,7 @@
-//! Schedules over bypass links, in flits compared with packets: with dedicated links per message both agree within
-//! a few per cent; parallel links are shared; ranks without a path are rejected.
+//! Schedules over bypass links, by flits and by packets.
+//!
+//! With dedicated links per message both agree within a few per cent. Messages share parallel
+//! links. Ranks without a path are rejected.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -28,7 +30,7 @@ fn ends() -> Model {
     model(&("loggp", &[("L", "1 ns"), ("o", "0 ns"), ("g", "0 ns"), ("G", "0 ns/B")]))
 }
 
-/// Links of 68 GB/s; of the 12 ns of a hop, 10 ns are the wire's where routers take 2 cycles.
+/// Links of 68 GB/s. A hop takes 12 ns; with routers of 2 cycles the wire takes 10 ns of them.
 fn graph(notation: &str, latency: u64) -> Arc<Topology> {
     let rate = TimePerByte::parse("68 GB/s").unwrap();
     let link = LinkParameters::new(rate, Time::from_ps(1000 * latency));
@@ -45,7 +47,7 @@ fn simulation<'a>(
     Simulation { schedule, layout, model, costs, conditions }
 }
 
-/// Flit by flit: 4 VCs of 32 flits, routers of 2 cycles, NPUs of so many ports.
+/// Flit by flit: 4 VCs of 32 flits, routers of 2 cycles, NPUs of `ports` ports.
 fn by_flits(
     schedule: &dyn Schedule,
     notation: &str,
@@ -76,8 +78,8 @@ fn by_packets(schedule: &dyn Schedule, notation: &str, size: u64) -> Result<Outc
     simulation(schedule, &ends, size).run_through(&mut fabric, &stop, &mut Silent)
 }
 
-/// By how many parts in a thousand flits take longer than packets.
-fn longer(algorithm: &str, notation: &str, size: u64) -> i64 {
+/// Excess of the time by flits over the time by packets, per thousand.
+fn excess(algorithm: &str, notation: &str, size: u64) -> i64 {
     let schedule = build(algorithm, Collective::AllReduce, 16).unwrap();
     let flits = by_flits(&*schedule, notation, "shortest_path", 4, size).unwrap();
     let packets = by_packets(&*schedule, notation, size).unwrap();
@@ -87,7 +89,7 @@ fn longer(algorithm: &str, notation: &str, size: u64) -> i64 {
 }
 
 #[test]
-fn conflict_free_configurations_take_as_long_as_over_packets() {
+fn conflict_free_configurations_agree_with_packets() {
     for size in [1 << 18, 1 << 21] {
         for (algorithm, notation) in [
             ("ring:4x4", "bypass:4x4:mesh"),
@@ -95,15 +97,15 @@ fn conflict_free_configurations_take_as_long_as_over_packets() {
             ("mirrored_ring:4x4", RINGS),
             ("mirrored_ring:4x4,bidirectional", RINGS),
         ] {
-            let longer = longer(algorithm, notation, size);
-            assert!(longer.abs() <= 50, "{algorithm} with {size} B: {longer} of 1000");
+            let excess = excess(algorithm, notation, size);
+            assert!(excess.abs() <= 50, "{algorithm} with {size} B: {excess} of 1000");
         }
     }
 }
 
 #[test]
-fn links_side_by_side_are_shared() {
-    // The ring doubled: every edge of it, and its unit piece on a port that is idle.
+fn parallel_links_are_shared() {
+    // Every edge of the ring twice: its mesh link, and a parallel bypass link on an idle port.
     let schedule = build("ring:4x4", Collective::AllReduce, 16).unwrap();
     let mut step = tutti_schedule::Step::new();
     let edge = |rank: u32| {
@@ -116,15 +118,16 @@ fn links_side_by_side_are_shared() {
         edges.iter().flat_map(|(a, b)| [format!("{a}>{b}"), format!("{a}=>{b}")]).collect();
     let (single, double): (Vec<_>, Vec<_>) =
         (edges.iter().map(|(a, b)| format!("{a}>{b}")).collect(), links);
-    let of = |links: &[String]| format!("bypass:4x4:{}", links.join(","));
+    let bypass = |links: &[String]| format!("bypass:4x4:{}", links.join(","));
     let size = 1 << 21;
     let flits = |links: &[String]| {
-        let outcome = by_flits(&*schedule, &of(links), "shortest_path", 4, size).unwrap();
+        let outcome = by_flits(&*schedule, &bypass(links), "shortest_path", 4, size).unwrap();
         outcome.completion_time().ps()
     };
-    let packets =
-        |links: &[String]| by_packets(&*schedule, &of(links), size).unwrap().completion_time().ps();
-    // Packets of flits meet where they change links: a tenth is lost.
+    let packets = |links: &[String]| {
+        by_packets(&*schedule, &bypass(links), size).unwrap().completion_time().ps()
+    };
+    // Packets contend where they change links, which costs flits a tenth.
     let (one, two) = (flits(&single), flits(&double));
     assert!(one * 100 > two * 175, "{one} {two}");
     let (one, two) = (packets(&single), packets(&double));
@@ -142,16 +145,16 @@ fn ranks_without_a_path_are_rejected_before_the_run() {
         .map(|(from, _, to)| format!("{from}>{to}"))
         .collect();
     let notation = format!("bypass:4x4:{}", links.join(","));
-    let lost = EngineError::NoWay { sender: RankId(4), step: 0, receiver: RankId(0) };
+    let expected = EngineError::NoPath { sender: RankId(4), step: 0, receiver: RankId(0) };
     let found = by_flits(&*schedule, &notation, "shortest_path", 4, 4096).unwrap_err();
-    assert_eq!(found, lost);
-    assert_eq!(by_packets(&*schedule, &notation, 4096).unwrap_err(), lost);
+    assert_eq!(found, expected);
+    assert_eq!(by_packets(&*schedule, &notation, 4096).unwrap_err(), expected);
     let routes = Routes::shortest_path(graph(&notation, 12));
     let routed = Routed { routes: &routes, included: Serialization::NONE };
     let ends = ends();
     let alone = simulation(&*schedule, &ends, 4096);
     let conditions = Conditions { distance: Some(&routed), ..Conditions::default() };
-    assert_eq!(Simulation { conditions, ..alone }.run().unwrap_err(), lost);
+    assert_eq!(Simulation { conditions, ..alone }.run().unwrap_err(), expected);
 }
 
 #[test]
@@ -165,8 +168,8 @@ fn explicit_paths_are_followed_and_can_deadlock() {
     };
     assert_eq!(verdict("shortest_path"), Verdict::Free);
     // All packets circulate in the same direction.
-    let round = verdict("paths:0>1>3;1>3>2;3>2>0;2>0>1");
-    assert!(matches!(round, Verdict::Cycle(_)), "{round:?}");
+    let circulating = verdict("paths:0>1>3;1>3>2;3>2>0;2>0>1");
+    assert!(matches!(circulating, Verdict::Cycle(_)), "{circulating:?}");
     for (text, problem) in [
         ("paths:0>3", "no link joins them"),
         ("paths:0", "such as `0>4>5`"),

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use tutti_engine::{Conditions, Disturbance, MessageRecord, Outcome, Routed, TimelineProbe};
 use tutti_network::BackgroundFlow;
-use tutti_network::flow::oracle::Obvious;
+use tutti_network::flow::oracle::ReferenceFlows;
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::Ends;
 use tutti_schedule::Schedule;
@@ -249,7 +249,7 @@ impl Case {
         let size = size * u64::from(schedule.shape().chunks);
         let run = simulation(schedule, size, &model, conditions);
         let fast = through(&run, &mut FlowNetwork::new(routing, flows, ends));
-        (fast, through(&run, &mut Obvious::new(routing, flows, ends)))
+        (fast, through(&run, &mut ReferenceFlows::new(routing, flows, ends)))
     }
 }
 

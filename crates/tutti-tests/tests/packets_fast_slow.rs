@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tutti_engine::{Conditions, Disturbance, Outcome};
 use tutti_network::Serialization;
-use tutti_network::packet::oracle::Obvious;
+use tutti_network::packet::oracle::ReferencePackets;
 use tutti_network::packet::{Ends, PacketNetwork, PacketRouting};
 use tutti_tests::packets::{algorithms, flood, link, packets, routes, simulation, through};
 use tutti_tests::{MODELS, Parameters, Shaken, Staggered, model};
@@ -124,7 +124,7 @@ impl Case {
         let run = simulation(schedule, size, &model, conditions);
         let fast =
             through(&run, &mut PacketNetwork::new(PacketRouting::Routed(&routes), cut, ends));
-        (fast, through(&run, &mut Obvious::new(&routes, cut, ends)))
+        (fast, through(&run, &mut ReferencePackets::new(&routes, cut, ends)))
     }
 }
 

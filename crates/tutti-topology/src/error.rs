@@ -104,7 +104,7 @@ pub enum TopologyError {
     NoLink { source_rank: RankId, destination: RankId, at: String, next: String },
     /// Two NPUs without a path, in a graph that need not be connected.
     #[error("no path from {from} to {to}: no live links connect them")]
-    #[refusal(kind = "no_way")]
+    #[refusal(kind = "no_path")]
     Unreachable { from: String, to: String },
     /// Two paths for one pair of ranks.
     #[error("there are two paths from {source_rank} to {destination}: expected one")]

@@ -103,7 +103,7 @@ def improve(
             done(trial + 1, trials)
     if started is None or best_time is None:
         message = f"some flow of {schedule.name} has no path on {mesh.notation}"
-        raise BypassError(message, kind="no_way")
+        raise BypassError(message, kind="no_path")
     return Improved(start, started, best, best_time, max(trials, 2))
 
 

@@ -108,7 +108,7 @@ def _none_determined(fits: Sequence[Fit]) -> CalibrationError:
         for name, reason in one.undetermined.items()
     ]
     message = "\n".join(["the data determine no model completely", *lines])
-    return CalibrationError(message, kind="untold")
+    return CalibrationError(message, kind="undetermined")
 
 
 def _key(fitted: Fit) -> str:
@@ -117,16 +117,19 @@ def _key(fitted: Fit) -> str:
 
 
 def _model(fitted: Fit, provenance: Provenance) -> dict[str, object]:
-    count = len(fitted.points)
-    summary = (
-        f"fitted to the {fitted.statistic} of {count} points; half of them are within "
-        f"{fitted.median_residual:.1%}"
-    )
+    summary = f"fitted to the {fitted.statistic}; {median_error(fitted)}"
     if fitted.absent:
         summary += f"; no {' and no '.join(fitted.absent)}, which the sizes do not determine"
     summary += f"; {provenance.distance}" if provenance.distance else ""
     sourced = {name: _sourced(fitted, one) for name, one in fitted.parameters.items()}
     return {"kind": fitted.model.name, "summary": summary, **sourced}
+
+
+def median_error(fitted: Fit) -> str:
+    """Returns the median of the absolute relative errors of a fit, with the number of points."""
+    count, percent = len(fitted.points), 100 * fitted.median_residual
+    points = "1 point" if count == 1 else f"{count} points"
+    return f"median absolute relative error {percent:.1f} % over {points}"
 
 
 def _sourced(fitted: Fit, parameter: Parameter) -> dict[str, object]:
@@ -166,10 +169,7 @@ def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
     for one in fits:
         worst = one.residuals[int(np.argmax(np.abs(one.residuals)))]
         left = "" if one.determined else f"; OMITTED, not determined: {', '.join(one.undetermined)}"
-        lines.append(
-            f"  {_key(one)}: {len(one.points)} points, median absolute error "
-            f"{one.median_residual:.1%}, worst {worst:+.0%}{left}"
-        )
+        lines.append(f"  {_key(one)}: {median_error(one)}, worst {worst:+.0%}{left}")
     return lines
 
 

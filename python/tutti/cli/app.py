@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 import typer.main
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from tutti.cli.console import fail, remark
 from tutti.errors import ExitCode, TuttiError
@@ -108,12 +108,8 @@ class _Root(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as its base has it
         """Lists the commands without loading them."""
-        limit = formatter.width - 6 - max(map(len, _VERBS))
-        verbs = {name: TyperCommand(name, help=text) for name, text in _VERBS.items()}
         with formatter.section("Commands"):
-            formatter.write_dl(
-                (name, verb.get_short_help_str(limit)) for name, verb in verbs.items()
-            )
+            formatter.write_dl(_VERBS.items())
 
     def make_context(self, *arguments: Any, **extra: Any) -> Any:  # noqa: ANN401 - as its base has it
         try:

@@ -18,7 +18,7 @@ from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import written
 from tutti.cli.progress import Progress
 from tutti.files.mistakes import mistake, shown
-from tutti.report.quantity import format_rate, format_share, plural
+from tutti.report.quantity import counted, format_rate, format_share, plural
 from tutti.schedule import schedule
 from tutti.topology import Topology
 from tutti.units import Size
@@ -83,7 +83,7 @@ def map_(
     to: Write = None,
     draw: Draw = None,
 ) -> None:
-    """Find the configuration that gives the most flows of an algorithm dedicated links.
+    """Find the configuration that dedicates links to the most flows of an algorithm.
 
     Lists dedicated, shared and unplaced flows. --out writes a platform for
     `tutti run FILE --platform PLATFORM`.
@@ -134,7 +134,8 @@ def search_(
     \b
     Examples:
       tutti bypass search double_binary_tree:nccl --trials 50
-      tutti bypass search double_binary_tree:nccl --size 8x8 --trials 20 --out out/found.toml
+      tutti bypass search double_binary_tree:nccl --size 8x8 --trials 20 \\
+        --out out/found.toml
     """
     mesh = mesh_of(size, wires, muxes)
     schedule = schedule_of(algorithm, collective, mesh, phase)
@@ -152,8 +153,8 @@ def search_(
     show(found.best, _title(algorithm, collective, phase))
     saved = found.start_time.ps / found.best_time.ps - 1
     out().print(
-        f"{payload} take {found.best_time}; with the configuration of `map` {found.start_time} "
-        f"({format_share(saved)} longer); {found.trials:,} configurations simulated",
+        f"{payload}: {found.best_time}; with the configuration of `map` {found.start_time} "
+        f"({format_share(saved)} longer); {plural(found.trials, 'configuration')} simulated",
         markup=False,
     )
     write(found.best, rate, latency, to, draw)
@@ -219,7 +220,7 @@ def run_(
 
     \b
     Examples:
-      tutti bypass run double_binary_tree:nccl,phased,4 --payload 64KiB --payload 2MiB
+      tutti bypass run double_binary_tree:nccl,phased,4 -b 64KiB -b 2MiB
       tutti bypass run ring:4x4 --copies 2
     """
     mesh = mesh_of(size, wires, muxes)
@@ -290,8 +291,8 @@ def show(mapping: Mapping, title: str) -> None:
     console.print(verdict(mapping), markup=False)
     console.print(
         f"{plural(len(network.links), 'live link')}, {network.used_segments:,} of "
-        f"{network.total_segments:,} segments; at most {mapping.most_loaded:.3g} flows to a link, "
-        f"{mapping.hops:,} hops",
+        f"{network.total_segments:,} segments; at most "
+        f"{counted(f'{mapping.most_loaded:.3g}', 'flow')} per link, {plural(mapping.hops, 'hop')}",
         markup=False,
     )
 
@@ -299,7 +300,7 @@ def show(mapping: Mapping, title: str) -> None:
 def verdict(mapping: Mapping) -> str:
     """Returns a sentence on how far the number of dedicated flows is from the optimum."""
     if mapping.optimal:
-        return "proved: no configuration dedicates links to more flows"
+        return "verified optimal: no configuration dedicates links to more flows"
     how = "found by search" if mapping.method == "exact" else "found by the greedy method"
     return f"{how}; upper bound on flows with dedicated links: {mapping.bound:,}"
 

@@ -119,16 +119,18 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     Postal, pipelining postal, LogGP and LogfP are fitted to benchmark files or to a live run, with
     95 % confidence intervals. A model is omitted from the platform if the data do not determine one
     of its parameters; the output states what to measure for it. Lines with wrong results are
-    discarded and reported. Writes NAME.toml for --platform, calibration.parquet and .csv with every
-    point and the predictions, and fit.svg. The platform states whether distance was emulated.
+    discarded and reported.
+
+    Writes NAME.toml for --platform, calibration.parquet and .csv with every point and the
+    predictions, and fit.svg. The platform states whether distance was emulated.
 
     \b
     Examples:
       tutti calibrate --live --samples 3
       tutti calibrate examples/19_calibrate_and_tune/osu_latency.txt \\
         examples/19_calibrate_and_tune/osu_bw.txt --name cluster
-      tutti calibrate examples/19_calibrate_and_tune/osu_allreduce.txt --ranks 64 \\
-        -a recursive_doubling --model postal
+      tutti calibrate examples/19_calibrate_and_tune/osu_allreduce.txt \\
+        --ranks 64 -a recursive_doubling --model postal
     """
     chosen = [model_named(one) for one in fitting.model or MODELS]
     _check(measured)
@@ -292,4 +294,4 @@ def _require_determined(fits: list[Fit], *, strict: bool) -> None:
         if strict and not one.determined:
             lines = [f"{' and '.join(names)}: {why}" for names, why in one.undetermined_groups]
             message = "\n".join([f"the data do not determine {one.model.name}", *lines])
-            raise CalibrationError(message, kind="untold")
+            raise CalibrationError(message, kind="undetermined")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from tutti.calibrate.against import against, choices
-from tutti.calibrate.files import platform_text, residual_frame, written
+from tutti.calibrate.files import median_error, platform_text, residual_frame, written
 from tutti.cli.console import out, remark
 from tutti.platforms import platform
 from tutti.report import draw_against, draw_fits
+from tutti.report.quantity import format_share
 from tutti.results import write
 from tutti.units import Size
 
@@ -29,8 +30,7 @@ def show_fits(fits: list[Fit]) -> None:
     """Prints the parameters, the residuals, and the parameters that the data do not determine."""
     out().print(_table(fits))
     for one in fits:
-        count, share = len(one.points), one.median_residual
-        line = f"{one.model.name} ({one.statistic}): half of {count} points within {share:.1%}"
+        line = f"{one.model.name} ({one.statistic}): {median_error(one)}"
         out().print(line, markup=False)
     for one in fits:
         if one.bent:
@@ -54,10 +54,12 @@ _WORST = 3
 def _bent(fit: Fit) -> str:
     """Reports that a model does not have the shape of the data, and advises what to do."""
     sizes = fit.worst_sizes
-    where = ", ".join(f"{share:.0%} at {Size(bytes=size)}" for size, share in sizes[:_WORST])
+    where = ", ".join(
+        f"{format_share(share)} at {Size(bytes=size)}" for size, share in sizes[:_WORST]
+    )
     text = (
-        f"{fit.model.name} ({fit.statistic}): the model deviates from the data: half of the points "
-        f"by more than {fit.median_residual:.0%}, the worst {where}"
+        f"{fit.model.name} ({fit.statistic}): the model deviates from the data: "
+        f"{median_error(fit)}; largest median errors: {where}"
     )
     return text + ("; fit a narrower range of sizes with -b and -e" if len(sizes) > 1 else "")
 

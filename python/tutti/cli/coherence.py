@@ -95,7 +95,8 @@ def run_(
     \b
     Examples:
       tutti coherence run --kernel water_like --protocol ht --design sfo_complete
-      tutti coherence run -k radix_like,water_like --design baseline_collective,sfo_greedy
+      tutti coherence run -k radix_like,water_like \\
+        --design baseline_collective,sfo_greedy
       tutti coherence run examples/15_coherence/chip.toml --set chip.protocol=tc
     """
     if file is None and kernel is None:

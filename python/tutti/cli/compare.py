@@ -18,6 +18,7 @@ from tutti.experiment import Rows, measure, parts, plan, prove, run_once
 from tutti.mpi.bits import bits_differ, is_exact
 from tutti.proving import remarks
 from tutti.report import write_report, write_trace
+from tutti.report.quantity import plural
 from tutti.results import write
 from tutti.units import Size
 
@@ -120,7 +121,8 @@ def _prove(plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
         unverified = prove(plan, skip=skip, done=done)
     took = time.monotonic() - started
     if not skip:
-        remark(f"{len(plan.cases) - len(unverified):,} schedules verified in {took:.1f} s")
+        verified = plural(len(plan.cases) - len(unverified), "schedule")
+        remark(f"{verified} verified in {took:.1f} s")
     return unverified
 
 
@@ -128,7 +130,7 @@ def _measured(plan: ExperimentPlan, threads: int) -> tuple[pl.DataFrame, bool]:
     """Returns the rows, in order, and whether Ctrl-C interrupted the measurement."""
     rows = Rows(plan)
     total = len(plan.points)
-    remark(f"{total:,} measurements")
+    remark(plural(total, "measurement"))
     started = time.monotonic()
     with Progress("simulating", work=plan.work, total=total) as progress:
         try:

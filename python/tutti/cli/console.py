@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 import typer
@@ -33,9 +36,42 @@ def err() -> Console:
 
 
 def fail(error: TuttiError) -> None:
-    """Writes an error to stderr without wrapping, so that it can be searched for."""
-    typer.secho("error: ", err=True, nl=False, fg=typer.colors.RED, bold=True)
-    typer.echo(str(error), err=True)
+    """Writes an error to stderr, wrapped if it is a terminal; files get complete lines."""
+    label = "error: "
+    text = f"{label}{error}"
+    if sys.stderr.isatty():
+        text = wrapped(text, _columns())
+    typer.secho(label, err=True, nl=False, fg=typer.colors.RED, bold=True)
+    typer.echo(text.removeprefix(label), err=True)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Wraps long lines at word boundaries, indented by two spaces; words are never broken.
+
+    Indented lines are excerpts of files, which must stay aligned; they are not wrapped.
+    """
+    lines = []
+    for line in text.splitlines():
+        if len(line) <= width or line.startswith(" "):
+            lines.append(line)
+            continue
+        lines += textwrap.wrap(
+            line,
+            width,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
+
+
+def _columns() -> int:
+    """Returns the width of the terminal of stderr; the variable COLUMNS has precedence."""
+    try:
+        actual = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        actual = 80
+    return int(os.environ.get("COLUMNS", "0") or 0) or actual or 80
 
 
 def wrote(*paths: Path, wrap: bool = False) -> None:

@@ -57,8 +57,8 @@ def package_(
     out().print()
     out().print(area_table(side, technology))
     remark(
-        "link lengths are in chiplets of 5 mm; simple laws: the published router, scaled; muxes: "
-        "of the bypass wires, from standard cells or as published; power: of one router"
+        "link lengths: in chiplets of 5 mm; simple scaling: scaled from the published router; "
+        "muxes: of the bypass wires, from standard cells or as published; power: per router"
     )
 
 

@@ -29,7 +29,7 @@ def glossary(
     found = read().term(term)
     symbol = f" ({found.symbol})" if found.symbol else ""
     console.print(f"{found.term}{symbol}: {found.definition}", markup=False)
-    citation = read().references[found.source.split(",")[0]]
+    citation = read().references[found.reference]
     console.print(f"source: {found.source}: {citation}", markup=False)
     if found.see:
         console.print(f"see also: {', '.join(found.see)}", markup=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli import mpi_options
+from tutti.cli.command_group import CommandGroup
 from tutti.cli.console import out, remark
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tutti.mpi.underneath import Mpi
 
 app = typer.Typer(
+    cls=CommandGroup,
     help="Run and benchmark schedules over MPI, also under unmodified programs.",
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -95,7 +97,7 @@ def _library(mpi: Mpi, *, build: bool) -> list[tuple[str, str]]:
     from tutti.mpi.library import built, is_built, sources
 
     if not build and not is_built(mpi):
-        missing = "not compiled yet: use --compile, or the first `tutti mpi exec` compiles it"
+        missing = "not compiled; --compile or the first `tutti mpi exec` compiles it"
         return [("library", missing), ("sources", str(sources()))]
     made = built(mpi, starting=lambda: remark(f"compiling the library for {mpi}, once ..."))
     return [("library", str(made.library))]

@@ -150,7 +150,8 @@ def sweep_(
     \b
     Examples:
       tutti noc sweep noc.toml
-      tutti noc sweep noc.toml --loads 0.05:0.45:0.05 --set topology.routing=valiant
+      tutti noc sweep noc.toml --loads 0.05:0.45:0.05 \\
+        --set topology.routing=valiant
       tutti noc sweep noc.toml --loads 0.1,0.2 --no-saturation
     """
     values = load_values(loads or _LOADS)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutti import _core
+from tutti.cli.command_group import CommandGroup
 from tutti.config import RawExperiment, platform_names, read_toml, resolve
 from tutti.config.changes import with_changes
 from tutti.datatypes import NCCL_NAMES
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 def group(about: str) -> typer.Typer:
     """Returns a group of commands with the help text `about`."""
     return typer.Typer(
+        cls=CommandGroup,
         help=about,
         rich_markup_mode=None,
         no_args_is_help=True,

@@ -17,7 +17,7 @@ from tutti.experiment import lay_out, run_once
 from tutti.files.mistakes import mistake
 from tutti.interop.scalesim import read_topology
 from tutti.overlap import Overlap
-from tutti.report.quantity import format_time
+from tutti.report.quantity import format_share, format_time, plural
 from tutti.training import write_frame
 from tutti.units import Time
 from tutti.workload import Chiplet, build, recorded, timed
@@ -74,8 +74,10 @@ def overlap(
     \b
     Examples:
       tutti train overlap experiment.toml --ranks 8 --algorithm ring
-      tutti train overlap experiment.toml --ranks 8 --model astrasim:dlrm_small --algorithm ring
-      tutti train overlap experiment.toml --ranks 8 --batch 1 --share folds --algorithm ring
+      tutti train overlap experiment.toml --ranks 8 -a ring \\
+        --batch 1 --share folds
+      tutti train overlap experiment.toml --ranks 8 -a ring \\
+        --model astrasim:dlrm_small
     """
     overrides = options.Overrides(algorithms=algorithm, ranks=ranks, platform=platform, out=to)
     experiment = overrides.load(file)
@@ -83,8 +85,8 @@ def overlap(
     layers = _layers(model, batch, share)
     runs = _runs(experiment, Overlap(layers, waits=waits, order=order), verify=verify)
     size = sum(layer.gradients.bytes for layer in layers)
-    samples = "1 sample" if batch == 1 else f"{batch} samples"
-    how = "" if model.startswith(f"{RECORDED}:") else f", {samples} on each by {share}"
+    samples = f"{plural(batch, 'sample')} each, split by {share}"
+    how = "" if model.startswith(f"{RECORDED}:") else f", {samples}"
     head = f"{model} on {experiment.ranks[0]} chiplets{how}: {size / 1e6:,.1f} MB of gradients"
     out().print(head, style="bold", markup=False)
     out().print(_table(runs))
@@ -159,7 +161,7 @@ def _table(runs: Mapping[str, Overlapped]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for name, run in runs.items():
         times = (run.iteration, run.compute, run.communication, run.exposed)
-        share = f"{run.exposed.ps / run.iteration.ps:.0%}" if run.iteration.ps else "-"
+        share = format_share(run.exposed.ps / run.iteration.ps) if run.iteration.ps else "-"
         table.add_row(name, *(format_time(time.ps) for time in times), share)
     return table
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.padding import Padding
+from rich.text import Text
 
 from tutti.cli.console import out
 from tutti.config import find_platform, numbers, platform_names, platform_text
@@ -41,10 +42,16 @@ def platforms(
 
 
 def _list(known: list[RawPlatform]) -> None:
-    table = Table("platform", "models", "summary", box=None, pad_edge=False)
+    console = out()
     for platform in known:
-        table.add_row(platform.name, ", ".join(platform.models), platform.summary)
-    out().print(table)
+        console.print(Text(platform.name, style="bold"))
+        console.print(_indented(platform.summary))
+        label = "models" if len(platform.models) > 1 else "model"
+        console.print(_indented(f"{label}: {', '.join(platform.models)}"))
+
+
+def _indented(text: str) -> Padding:
+    return Padding(Text(text), (0, 0, 0, 2))
 
 
 def _show(platform: RawPlatform) -> None:
@@ -57,8 +64,7 @@ def _show(platform: RawPlatform) -> None:
         mark = " (default)" if name == default else ""
         what = ", ".join(filter(None, (model.kind, model.summary)))
         console.print(f"model {name}{mark}: {what}", markup=False)
-    table = Table("parameter", "value", "source", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for key, value, source, inferred in numbers(platform):
-        where = source or "none given"
-        table.add_row(key, value, f"[yellow]inferred[/]: {where}" if inferred else where)
-    console.print(table)
+        console.print(Text.assemble((key, "bold"), f" = {value}"))
+        where = source or "no source"
+        console.print(_indented(f"inferred: {where}" if inferred else where))

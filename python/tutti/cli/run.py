@@ -161,7 +161,7 @@ def _messages(result: Run) -> str:
     """Returns the message count; for meshes that fork and combine, injected and delivered."""
     sent = f"{result.messages:,} with {result.message_bytes:,} B"
     if result.platform.mesh is None:
-        return f"{sent} in all"
+        return f"{sent} in total"
     return f"{sent} injected, {result.delivered:,} with {result.delivered_bytes:,} B delivered"
 
 

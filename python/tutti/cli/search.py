@@ -66,7 +66,7 @@ def search(
       tutti search experiment.toml --ranks 13 --size 8
       tutti search experiment.toml --ranks 1000000 --size 8
       tutti search experiment.toml --ranks 96 -b 8 -e 1MiB
-      tutti search experiment.toml --ranks 48 --kind factored --exhaustive --top 40
+      tutti search experiment.toml --ranks 48 --kind factored --exhaustive
     """
     overrides = options.Overrides(
         size=size,
@@ -194,7 +194,7 @@ def verdict(found: Found) -> str:
     if found.exhaustive:
         return f"{scored}: all {searched}"
     if found.proved:
-        return f"{scored}; proved: none of the {searched} is faster"
+        return f"{scored}; verified optimal: none of the {searched} is faster"
     if found.frame["method"][0] == "estimate":
         return "too large to simulate: ordered by estimates"
     bound, gap = format_time(found.bound_ps), format_share(found.gap)
@@ -234,7 +234,8 @@ def proof(frame: pl.DataFrame, kinds: tuple[str, ...]) -> str:
     """Returns a sentence on how certain the best schedules are."""
     gap = max(frame["gap"])
     if gap == 0:
-        return f"proved at both ends of each range: none of the {family(kinds)} is faster"
+        searched = family(kinds)
+        return f"verified optimal at both ends of each range: none of the {searched} is faster"
     longer = f"at most {format_share(gap)} above the lower bound of the {family(kinds)}"
     return f"at both ends of each range {longer}"
 

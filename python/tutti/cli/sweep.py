@@ -13,6 +13,7 @@ from tutti.cli import options
 from tutti.cli.console import fail, out, remark
 from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
+from tutti.report.quantity import format_share, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -123,8 +124,9 @@ def _status(session: Session, stored: Path) -> None:
     total = len({item.key for item in session.plan.measurements})
     left = len(session.missing.measurements)
     console = out()
-    console.print(f"{len(session.plan.sweep.points):,} points, {total:,} measurements")
-    console.print(f"{total - left:,} are finished, in {stored}; {left:,} are missing", markup=False)
+    points = plural(len(session.plan.sweep.points), "point")
+    console.print(f"{points}, {plural(total, 'measurement')}")
+    console.print(f"{total - left:,} finished, in {stored}; {left:,} missing", markup=False)
 
 
 def _announce(session: Session, stored: Path) -> None:
@@ -161,8 +163,8 @@ def _run(session: Session, crew: Crew) -> bool:
     took = time.monotonic() - started
     share = session.outcome.core_seconds / (took * crew.workers)
     remark(
-        f"{total:,} measurements in {took:.1f} s, {crew.workers} workers; simulating and "
-        f"verifying took {min(share, 1):.0%} of their time"
+        f"{plural(total, 'measurement')} in {took:.1f} s by {plural(crew.workers, 'worker')}; "
+        f"simulation and verification took {format_share(min(share, 1))} of the worker time"
     )
     return False
 

@@ -40,19 +40,22 @@ def list_() -> None:
       tutti train list
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("model", "argument", "layers", "weights", "GFLOP forward", "summary"):
+    for name in ("model", "layers", "weights", "GFLOP forward", "summary"):
         table.add_column(name, justify="right" if name in _NUMBERS else "left")
     for entry in models():
         model = build(entry.name)
         table.add_row(
             entry.name,
-            entry.argument.replace(",", ", "),
             str(len(model.layers)),
             f"{model.parameters / 1e6:,.1f} M",
             f"{2 * model.macs / 1e9:,.1f}",
             entry.summary,
         )
     out().print(table)
+    out().print("\narguments", style="bold")
+    for entry in models():
+        if entry.argument:
+            out().print(f"  {entry.name}:{entry.argument}", markup=False)
     out().print("\nread from files", style="bold")
     for name, what in _READ:
         out().print(f"  {name:18}{what}", markup=False)

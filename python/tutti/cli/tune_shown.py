@@ -10,7 +10,7 @@ from rich.table import Table
 from tutti.cli.console import out, remark
 from tutti.errors import ExitCode
 from tutti.report.breakable import Breakable
-from tutti.report.quantity import format_time
+from tutti.report.quantity import format_share, format_time
 from tutti.tune import proofs, unproved
 from tutti.tune.times import OWN
 from tutti.units import Size
@@ -57,8 +57,8 @@ def _remark_slowdown(target: str, decision: TuningDecision) -> None:
     if decision.schedule is None:
         remark(f"{where}: has none of the candidates; the native collective stays")
         return
-    at = f"at {Size(bytes=decision.loss_size)} {decision.schedule}"
-    remark(f"{where}: lacks {decision.best}; {at} takes {decision.loss:.0%} longer")
+    slower = f"{decision.schedule} takes {format_share(decision.loss)} longer"
+    remark(f"{where}: lacks {decision.best}; at {Size(bytes=decision.loss_size)} {slower}")
 
 
 def _span(decision: TuningDecision) -> str:
@@ -84,7 +84,7 @@ def _table(decisions: Sequence[TuningDecision]) -> Table:
     for one in decisions:
         takes = "" if one.time_ps is None else format_time(one.time_ps)
         name = Breakable(_named(one.schedule))
-        slower = "" if one.schedule is None else f"{one.loss:.0%}"
+        slower = "" if one.schedule is None else format_share(one.loss)
         by = "measured" if one.method == "measurement" else one.method
         table.add_row(one.collective, str(one.ranks), _span(one), name, takes, slower, by)
     return table

@@ -48,7 +48,7 @@ def from_torch(
 
     \b
     Examples:
-      tutti workload from-torch net:Net --input 8,3,224,224  # exit code 2 without torch
+      tutti workload from-torch net:Net --input 8,3,224,224  # exit code 2
     """
     shapes = []
     for text in inputs:

@@ -5,7 +5,7 @@ Examples:
     >>> from tutti.noc import SmartMesh
     >>> mesh = SmartMesh(design="sfo_complete", columns=4, rows=4)
     >>> run = coherence.run(kernel="fft_like", protocol="ht", mesh=mesh, scale="tiny")
-    >>> run.cores, run.answers_per_flow
+    >>> run.cores, run.responses_per_flow
     (16, 1.0)
 """
 

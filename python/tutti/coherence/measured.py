@@ -46,7 +46,7 @@ class FlowCount:
     Attributes:
         kind: Message type.
         message_class: Message class.
-        cast: `unicast`, `broadcast`, or `answers`.
+        cast: `unicast`, `broadcast`, or `responses`.
         count: Number of flows.
     """
 
@@ -77,7 +77,7 @@ class CoherenceRun:
         broadcasts: Broadcast latency, from creation to the last arrival (1-to-M).
         reductions: Reduction latency, from the creation of the broadcast to the arrival of the
             last response (M-to-1).
-        answer_packets: Response packets that arrived.
+        response_packets: Response packets that arrived.
         open_reductions: Mean number of reductions in flight.
         table_occupancy: Mean number of aggregation table entries in use, per router.
         flows: Flows by kind.
@@ -102,7 +102,7 @@ class CoherenceRun:
     spun: int
     broadcasts: Mean
     reductions: Mean
-    answer_packets: int
+    response_packets: int
     open_reductions: float
     table_occupancy: float
     flows: tuple[FlowCount, ...]
@@ -159,12 +159,12 @@ class CoherenceRun:
         return 1000 * _ratio(_flows_of(self.flows, "broadcast"), self.instructions)
 
     @property
-    def answers_per_flow(self) -> float:
+    def responses_per_flow(self) -> float:
         """Response packets that arrive per reduction; 1 if routers combine all responses."""
-        return _ratio(self.answer_packets, self.reductions.count)
+        return _ratio(self.response_packets, self.reductions.count)
 
     def share_of(self, cast: str) -> float:
-        """Returns the share of flows of a cast: `unicast`, `broadcast` or `answers`."""
+        """Returns the share of flows of a cast: `unicast`, `broadcast` or `responses`."""
         return _ratio(_flows_of(self.flows, cast), sum(one.count for one in self.flows))
 
     @classmethod

@@ -109,7 +109,7 @@ _ROUTINGS: dict[str, dict[str, str]] = {
         "adaptive_xy_yx": "o1_turn:adaptive",
         "romm": "romm",
         "valiant": "valiant",
-        "min_adapt": "minimal_adaptive:one_way",
+        "min_adapt": "minimal_adaptive:first_dimension",
     },
     "torus": {
         "dim_order": "dimension_order",

@@ -163,8 +163,8 @@ class RouterParameters(Parameters):
         hold_switch: A packet holds its path through the switch until its tail has passed.
         cut_through: Virtual cut-through: a packet advances only into a buffer that has space for
             all of it.
-        priority: Which packets go first: `none` treats all alike, `ordered` uses the priority of
-            the traffic class, `age` prefers packets created first.
+        priority: Packet priority: `none` treats all packets alike, `ordered` uses the priority of
+            the traffic class, `age` prefers older packets.
     """
 
     vcs: Annotated[
@@ -315,6 +315,6 @@ class RouterParameters(Parameters):
     priority: Annotated[
         Literal["none", "ordered", "age"],
         Field(
-            description="Which packets go first: `none` treats all alike, `ordered` uses the priority of the traffic class, `age` prefers packets created first."
+            description="Packet priority: `none` treats all packets alike, `ordered` uses the priority of the traffic class, `age` prefers older packets."
         ),
     ] = "none"

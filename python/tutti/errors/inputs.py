@@ -384,7 +384,7 @@ class TopologyError(TuttiError, ValueError):
             "A path uses a link that does not exist.",
             "add the link to the configuration, or use other links",
         ),
-        "no_way": Kind(
+        "no_path": Kind(
             "No path of live links connects two ranks.",
             "add a link, or use a schedule between ranks that are connected",
         ),
@@ -449,7 +449,9 @@ class BypassError(TuttiError, ValueError):
         ),
         "flow": Kind("The flow is invalid.", "a flow is (source, destination)"),
         "method": Kind("The mapping method is unknown.", "`auto` chooses one"),
-        "no_way": Kind("No configuration that was tried has a path for the flow.", "raise `wires`"),
+        "no_path": Kind(
+            "No configuration that was tried has a path for the flow.", "raise `wires`"
+        ),
         "too_large_to_draw": Kind(
             "The mesh has more nodes than a drawing can show.",
             "draw a smaller one",

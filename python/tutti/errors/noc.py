@@ -76,7 +76,7 @@ class NocError(TuttiError, ValueError):
             "The groups of a tree arbiter would differ in size.",
             "choose a number of groups that divides the number of requesters",
         ),
-        "not_kept": Kind(
+        "not_recorded": Kind(
             "The occupancy of VCs over time was not recorded.",
             "measure with MeasurementPlan(sample=100, keep_vcs=True)",
         ),

@@ -109,7 +109,7 @@ class SimulationError(TuttiError):
             "A message is sent to a rank that does not exist.",
             "verify() names the schedule's error",
         ),
-        "no_way": Kind(
+        "no_path": Kind(
             "No path of live links connects the sender and the receiver of a message.",
             "the configuration lacks a link: add it, fill idle ports with mesh links, or use "
             "a schedule between ranks that are connected",

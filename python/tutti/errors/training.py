@@ -40,7 +40,9 @@ class WorkloadError(TuttiError, ValueError):
         "program": Kind("The tasks do not form a program."),
         "empty": Kind("The program has no tasks."),
         "no_such_task": Kind("A task depends on a task that does not exist.", "tasks count from 0"),
-        "circle": Kind("Tasks form a cyclic dependency.", "remove one of the dependencies"),
+        "cyclic_dependency": Kind(
+            "Tasks form a cyclic dependency.", "remove one of the dependencies"
+        ),
         "no_bytes": Kind(
             "The payload of a collective is empty.",
             "give it at least 1 B, or remove it",
@@ -116,5 +118,7 @@ class TraceError(TuttiError, ValueError):
             "groups span complete dimensions of the network",
         ),
         "not_carried": Kind("A torus does not support this collective."),
-        "circle": Kind("Nodes form a cyclic dependency.", "remove one of the dependencies"),
+        "cyclic_dependency": Kind(
+            "Nodes form a cyclic dependency.", "remove one of the dependencies"
+        ),
     }

@@ -19,7 +19,7 @@ class CalibrationError(TuttiError, ValueError):
             "`--live` measures what every model needs; files need ping-pongs (osu_latency), "
             "bursts (osu_bw) or collectives with their --algorithm",
         ),
-        "untold": Kind(
+        "undetermined": Kind(
             "The measurements do not determine a parameter.",
             "measure what is missing, or fit fewer parameters",
         ),

@@ -190,7 +190,7 @@ def simulate(
         message = "`collective-optimization`: `baseline` over several dimensions is not supported"
         raise TraceError(f"{message}: expected `localBWAware`", kind="not_carried")
     torus = network.torus(aware=aware, nested=system.nested)
-    carriage = {
+    settings = {
         "chunk": 1,
         "message": 1 << 40,
         "parts": system.splits,
@@ -199,7 +199,7 @@ def simulate(
         "window": 0,
     }
     each = list(found) if len(found) > 1 else []
-    record = _core.simulate_training(found[0], torus, system.endpoint(), carriage, each)
+    record = _core.simulate_training(found[0], torus, system.endpoint(), settings, each)
     compute, overlap, exposed, _ = record.breakdown()
     return AstraSimRun(Time(ps=record.end_ps), compute + overlap, exposed, torus.npus)
 

@@ -214,7 +214,7 @@ class ChakraTrace:
         except CycleError as error:
             cycle = " -> ".join(str(one) for one in error.args[1][:9])
             message = f"{self.source}: dependencies form a cycle: {cycle}"
-            raise TraceError(message, kind="circle") from None
+            raise TraceError(message, kind="cyclic_dependency") from None
         position = {node.id: index for index, node in enumerate(self.nodes)}
         found: list[Node] = []
         while sorter.is_active():

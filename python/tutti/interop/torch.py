@@ -93,7 +93,7 @@ def _torch() -> Any:  # noqa: ANN401
     try:
         return importlib.import_module("torch")
     except ImportError:
-        message = "torch is not installed: models of PyTorch are read with it"
+        message = "torch is not installed: it is required to read PyTorch models"
         raise WorkloadError(message, kind="torch_missing") from None
 
 

@@ -293,7 +293,7 @@ class NocRun:
 
         if not self.plan.keep_vcs:
             message = "VCs were not recorded: expected a measurement plan with `keep_vcs = true`"
-            raise NocError(message, kind="not_kept")
+            raise NocError(message, kind="not_recorded")
         pairs = self.channels.select("source", "target", "kind").rows()
         found = [n for n, pair in enumerate(pairs) if pair[:2] == (source, target)]
         ports = self._made.inputs()

@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.measure import Measurement
 
-MARKS = re.compile(r"([_:,/])")
-"""Delimiters of names after which a line may break."""
+MARKS = re.compile(r"([:,/])")
+"""Delimiters of arguments after which a line of a page may break."""
+
+_QUANTITY = re.compile(r"(?<=\d) (?=(?:%|[kMGT]?B/s|[KMGT]iB|B|[mun]?s|ps|TFLOP/s)(?![\w/]))")
+"""The space between a number and its unit."""
 
 _PIECES = re.compile(r"[^ _:,/]*(?:[_:,/]+| +|$)")
 
@@ -56,6 +59,11 @@ class Breakable:
             style = self._styles[min(number, len(self._styles) - 1)]
             for part in broken(line, options.max_width):
                 yield Text(part, style=style, overflow="fold")
+
+
+def unbroken(text: str) -> str:
+    """Returns the text with spaces between numbers and units at which a line cannot break."""
+    return _QUANTITY.sub("\u00a0", text)
 
 
 def pieces(line: str) -> list[str]:

@@ -36,6 +36,8 @@ _LAYOUT = {
     "dragmode": "zoom",
     "font": {"family": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"},
 }
+_LONG = 28
+"""Characters of a vertical label that take two lines."""
 TEXT = "%{customdata}<extra></extra>"
 """The tooltip template for points with text as `customdata`."""
 
@@ -68,6 +70,11 @@ class Axis:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     @property
+    def wrapped(self) -> str:
+        """Title and unit, on two lines if they are long."""
+        return self.label if len(self.label) < _LONG else f"{self.title}<br>({self.unit})"
+
+    @property
     def plotly(self) -> dict[str, Any]:
         """The axis as options of plotly."""
         values, texts = self.ticks or (None, None)
@@ -92,7 +99,8 @@ def chart(traces: Iterable[Any], x: Axis, y: Axis, height: int, **layout: object
     import plotly.graph_objects as go
 
     shown = go.Figure(list(traces))
-    shown.update_layout(_LAYOUT, height=height, xaxis=x.plotly, yaxis=y.plotly)
+    vertical = y.plotly | ({"title": y.wrapped} if y.unit else {})
+    shown.update_layout(_LAYOUT, height=height, xaxis=x.plotly, yaxis=vertical)
     shown.update_layout(layout)
     return shown
 

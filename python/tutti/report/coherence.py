@@ -48,6 +48,7 @@ def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title
         The path written.
     """
     page = Page(
+        kind="coherence",
         kicker="kernels on a chip with coherent caches",
         title=title or words.describe_chip(runs),
         answers=[("", _summary(runs))],
@@ -60,14 +61,16 @@ def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title
 
 def _sections(runs: Sequence[CoherenceRun]) -> list[Section]:
     faster = f"Bars below 1 are faster than {runs[0].case.mesh.design}."
-    runtime = [Section("Runtime", faster, {"runtimes": runtimes(runs)})] if len(runs) > 1 else []
-    every = f"{SORTING} {sentence(words.ALL)}"
+    runtime = (
+        [Section("Relative runtime", faster, {"runtimes": runtimes(runs)})] if len(runs) > 1 else []
+    )
+    every = f"{sentence(words.ALL)} {SORTING}"
     return [
         *runtime,
         Section("All runs", every, table=words.table(runs)),
         Section(
             "Components of miss latency",
-            "Mean cycles per component, in order of time; the sum is the mean miss latency.",
+            "Mean latency of a miss in cycles, by component, in order of time.",
             {"latencies": latencies(runs)},
             _misses(runs),
         ),
@@ -86,7 +89,7 @@ def _facts(runs: Sequence[CoherenceRun]) -> list[tuple[str, str]]:
     return [
         ("caches", words.caches(first)),
         ("buffers", describe_buffers(first.case.mesh)),
-        *(("mesh" if not place else "", mesh) for place, mesh in enumerate(meshes)),
+        *(("mesh", mesh) for mesh in meshes),
         ("input", f"scale {first.case.scale}, seed {first.case.seed}, {cores}"),
     ]
 
@@ -120,10 +123,10 @@ def _misses(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
         *_OF_RUN,
         Column("access", lambda part: part[1].kind),
         Column("misses", lambda part: part[1].latency.count, count),
-        Column("mean cycles", lambda part: part[1].latency, lambda latency: number(latency.mean)),
-        Column("maximum", lambda part: part[1].latency.most, count),
-        Column("cache-to-cache", lambda part: part[1].from_caches, count),
-        Column("from memory", lambda part: part[1].from_memory, count),
+        Column("mean latency", lambda part: part[1].latency, lambda latency: number(latency.mean)),
+        Column("maximum latency", lambda part: part[1].latency.most, count),
+        Column("served by caches", lambda part: part[1].from_caches, count),
+        Column("served by memory", lambda part: part[1].from_memory, count),
         *(Column(name, partial(_spent, key), three) for key, name in words.PARTS.items()),
     ]
     return ReportTable(columns, [(run, one) for run in runs for one in run.misses])
@@ -137,11 +140,11 @@ def _flows(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
     totals = {id(run): sum(one.count for one in run.flows) for run in runs}
     columns: list[Column[Part]] = [
         *_OF_RUN,
-        Column("message", lambda part: part[1].kind),
-        Column("cast", lambda part: part[1].cast.replace("answers", "responses")),
-        Column("class", lambda part: part[1].message_class, str),
+        Column("message kind", lambda part: part[1].kind),
+        Column("flow kind", lambda part: part[1].cast),
+        Column("message class", lambda part: part[1].message_class, str),
         Column("flows", lambda part: part[1].count, count),
-        Column("share", lambda part: part[1].count / totals[id(part[0])], format_share),
+        Column("share of flows", lambda part: part[1].count / totals[id(part[0])], format_share),
     ]
     return ReportTable(columns, [(run, one) for run in runs for one in run.flows])
 
@@ -158,7 +161,7 @@ def runtimes(runs: Sequence[CoherenceRun]) -> go.Figure:
         names, values = [run.case.kernel for run, _ in found], [share for _, share in found]
         traces.append(bars(names, values, chosen[design].colour, hover, name=design,
                            customdata=[run.cycles for run, _ in found]))  # fmt: skip
-    y = Axis(f"cycles relative to {designs[0]}", zero=True)
+    y = Axis("relative runtime", f"{designs[0]} = 1", zero=True)
     return chart(traces, Axis(), y, 400, barmode="group")
 
 
@@ -166,13 +169,14 @@ def latencies(runs: Sequence[CoherenceRun]) -> go.Figure:
     """Returns the components of the mean miss latency, a bar per run."""
     chosen = styles(words.PARTS)
     several = len({run.case.kernel for run in runs}) > 1
-    names = [f"{run.case.kernel}, " * several + run.case.mesh.design for run in runs]
+    names = [f"{run.case.kernel}<br>" * several + run.case.mesh.design for run in runs]
     traces = []
     for part, name in words.PARTS.items():
         values = [run.parts[part] / max(run.misses_of_all, 1) for run in runs]
         if any(values):
             hover = f"%{{y}}: %{{x:.4g}} cycles<extra>{name}</extra>"
             traces.append(bars(names, values, chosen[part].colour, hover, across=True, name=name))
-    x = Axis("mean miss latency", "cycles", zero=True)
-    y = Axis(more=NAMES.more | {"autorange": "reversed"})
-    return chart(traces, x, y, 160 + 24 * len(names), barmode="stack")
+    x = Axis("mean latency of a miss", "cycles", zero=True)
+    y = Axis(more=NAMES.more | {"autorange": "reversed", "dtick": 1})
+    return chart(traces, x, y, 120 + 40 * len(names), barmode="stack",
+                 legend={"traceorder": "normal"})  # fmt: skip

@@ -19,8 +19,8 @@ CAPTION = (
     "1-to-M: mean broadcast latency (cycles); responses: arrivals per reduction"
 )
 ALL = (
-    f"{CAPTION}; miss latency: cycles; cache-to-cache: share of misses; broadcast flows: share of "
-    "all flows"
+    "cycles: region of interest; IPC: instructions per cycle and core; MPKI: network misses per "
+    "thousand instructions"
 )
 
 PARTS = {
@@ -29,7 +29,7 @@ PARTS = {
     "wait": "wait at home",
     "probe": "broadcast",
     "snoop": "snoop",
-    "answers": "responses",
+    "responses": "responses",
     "data": "data from cache",
     "memory": "data from memory",
 }
@@ -80,14 +80,14 @@ def facts(run: CoherenceRun) -> list[tuple[str, str]]:
     if run.broadcasts.count:
         found.append(("broadcasts", f"{run.broadcasts.count:,}, {_cycles(run.broadcasts)}"))
     if run.reductions.count:
-        each = f"{counted(number(run.answers_per_flow, 3), 'packet')} each"
+        each = f"{counted(number(run.responses_per_flow, 3), 'packet')} each"
         found.append(("reductions", f"{run.reductions.count:,}, {_cycles(run.reductions)}, {each}"))
         entries = f"{number(run.table_occupancy, 3)} table entries in use per router"
         in_flight = counted(number(run.open_reductions, 3), "reduction")
         found.append(("in flight", f"{in_flight}, {entries}"))
-    casts = {"unicast": "unicast", "broadcast": "broadcast", "answers": "responses"}
+    casts = ("unicast", "broadcast", "responses")
     shares = format_shares([run.share_of(cast) for cast in casts])
-    names = zip(casts.values(), shares, strict=True)
+    names = zip(casts, shares, strict=True)
     found.append(("flows", ", ".join(f"{share} {name}" for name, share in names)))
     if run.case.protocol == "tc":
         found.append(
@@ -128,22 +128,21 @@ def table(runs: Sequence[CoherenceRun]) -> ReportTable[tuple[CoherenceRun, float
         Column("kernel", lambda row: row[0].case.kernel),
         Column("design", lambda row: row[0].case.mesh.design),
         Column("cycles", lambda row: row[0].cycles, count),
-        Column("ratio", lambda row: row[1], "{:.3f}".format),
+        Column("relative runtime", lambda row: row[1], "{:.3f}".format, short="ratio"),
         Column("IPC", lambda row: row[0].ipc, "{:.3f}".format, terminal=False),
         Column("MPKI", lambda row: row[0].mpki, three),
-        Column("miss latency", lambda row: row[0].miss_latency, three, terminal=False),
-        Column("cache-to-cache", lambda row: row[0].cache_to_cache, format_share, terminal=False),
-        Column("stall", lambda row: row[0].network_stall, format_share),
-        Column("1-to-M", lambda row: row[0].broadcasts.mean, three),
-    ]
+        Column("mean latency of a miss", lambda row: row[0].miss_latency, three, "cycles",
+               terminal=False),
+        Column("misses served by caches", lambda row: row[0].cache_to_cache, format_share,
+               terminal=False),
+        Column("network stalls", lambda row: row[0].network_stall, format_share, "of core time",
+               short="stall"),
+        Column("mean latency of a broadcast", lambda row: row[0].broadcasts.mean, three, "cycles",
+               short="1-to-M"),
+    ]  # fmt: skip
     if any(run.reductions.count for run in runs):
-        columns.append(Column("responses", lambda row: row[0].answers_per_flow, three))
-    columns.append(
-        Column(
-            "broadcast flows",
-            lambda row: row[0].share_of("broadcast"),
-            format_share,
-            terminal=False,
-        )
-    )
+        columns.append(Column("responses per reduction", lambda row: row[0].responses_per_flow,
+                              three, short="responses"))  # fmt: skip
+    columns.append(Column("broadcasts among flows", lambda row: row[0].share_of("broadcast"),
+                          format_share, terminal=False))  # fmt: skip
     return ReportTable(columns, list(zip(runs, relative(runs), strict=True)))

@@ -28,8 +28,9 @@ CONVENTIONS = (
     "all_reduce, broadcast and reduce; the total for all_gather, reduce_scatter, gather and "
     "scatter; the data that one rank sends, including to itself, for all_to_all. algbw is size / "
     "completion time. busbw is algbw x 2(n-1)/n for all_reduce, algbw x (n-1)/n for all_gather, "
-    "reduce_scatter, gather, scatter and all_to_all, and algbw otherwise, as in nccl-tests. The "
-    "bound is a lower bound of the completion time; % of the bound is bound / completion time. "
+    "reduce_scatter, gather, scatter and all_to_all, and algbw otherwise, as in nccl-tests. % of "
+    "the lower bound is lower bound / completion time. Slowdown is the completion time divided by "
+    "that of the fastest schedule at the same ranks and size. "
     "GB is 10^9 bytes, GiB 2^30 bytes."
 )
 _MAP = (
@@ -37,12 +38,12 @@ _MAP = (
     "slower algorithms, in per cent. Point at a cell to see both times."
 )
 _STAGES = (
-    "Stages: the number of times that the critical path waits for other ranks; steps if there is "
-    "not a closed form. Bytes per rank: bytes that a rank sends sequentially."
+    "Stages: the number of times that the critical path waits for other ranks; steps if a "
+    "schedule has no closed form. Bytes per rank: bytes that a rank sends sequentially."
 )
 _FASTEST = "One line per algorithm, with its fastest schedule at each"
 _RESULTS = f"All compared schedules. Bold: the fastest at its ranks and size. {SORTING}"
-_MEDIANS = " Times are medians over the repetitions, with minimum and quartiles."
+_MEDIANS = " Completion times are medians over the repetitions, with minimum and quartiles."
 
 
 def write_report(  # noqa: PLR0917 - all but the first three are named in practice
@@ -75,6 +76,7 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
     cases = reading.cases(comparison)
     summaries, sections = _parts(cases, platform)
     page = Page(
+        kind="comparison",
         kicker="collective communication", title=title or default_title(cases),
         notes=[*notes, *_unverified(comparison)], answers=summaries,
         facts=_facts(comparison, cases),
@@ -140,9 +142,9 @@ def _sections(
         note=_STAGES,
         part=heading,
     )
-    if any(size > 0 for size in case.sizes):
+    if sum(size > 0 for size in case.sizes) > 1:
         yield Section(
-            "Time and bus bandwidth against size",
+            "Completion time and busbw against size",
             charts={
                 f"{name}-{quantity}": compared_charts.curves(case, quantity, "size")
                 for quantity in ("time", "busbw")
@@ -152,7 +154,7 @@ def _sections(
         )  # fmt: skip
     if len(case.ranks) > 1:
         yield Section(
-            "Time against ranks",
+            "Completion time against ranks",
             charts={f"{name}-ranks": compared_charts.curves(case, "time", "ranks")},
             choice=Choice(
                 f"{name}-scale", "Size", [(one, format_size(one)) for one in case.sizes],
@@ -176,7 +178,8 @@ def _regions(
                soft=lambda row: row["level"] and f"tied with {row['level']}"),
         Column("lead over runner-up", lambda row: row["margin"], kind="wrap",
                soft=lambda row: row["runner_up"]),
-        Column("reason (largest lead)", lambda row: row["reason"], kind="reason"),
+        Column("fastest vs. runner-up (largest lead)", lambda row: row["difference"],
+               kind="reason"),
     ]  # fmt: skip
     return ReportTable(columns, words.region_rows(case, per_byte), look="regions")
 
@@ -201,14 +204,14 @@ def _results(case: Comparison) -> ReportTable[Measurement]:
         Column("ranks", lambda one: one.ranks, count),
         Column("size", lambda one: one.size_bytes, format_size),
         Column("schedule", lambda one: one.schedule, colour=lambda m: colours[m.algorithm].colour),
-        Column("time", lambda one: one.time_ps, format_time),
+        Column("completion time", lambda one: one.time_ps, format_time),
         *(spread if any(one.repetitions > 1 for one in rows) else []),
         Column("slowdown", slowdown, "{:.2f}".format),
-        Column("% of the bound", lambda one: one.of_limit, format_limit),
+        Column("% of the lower bound", lambda one: one.of_limit, format_limit),
         Column("algbw", lambda one: one.algbw, format_rate),
         Column("busbw", lambda one: one.busbw, format_rate),
         Column("messages", lambda one: one.messages, count),
-        Column("closed form", lambda one: one.closed_form_ps, format_time),
+        Column("closed-form time", lambda one: one.closed_form_ps, format_time),
     ]
     return ReportTable(columns, rows, bold=lambda m: m.time_ps == fastest[m.ranks, m.size_bytes])
 
@@ -223,7 +226,7 @@ def _facts(comparison: pl.DataFrame, cases: Sequence[Comparison]) -> list[tuple[
         ("ranks", span([count for case in cases for count in case.ranks])),
         ("sizes", span([size for case in cases for size in case.sizes], format_size)),
         ("schedules", count(len(schedules))),
-        ("measurements", count(comparison.height)),
+        ("runs", count(comparison.height)),
     ]
 
 
@@ -244,7 +247,7 @@ def _assumptions(platform: object) -> Section:
     columns: list[Column[Any]] = [
         Column("assumption", lambda row: row["name"], kind="plain"),
         Column("value", lambda row: row["value"], kind="nowrap"),
-        Column("source", lambda row: row["source"], kind="plain"),
+        Column("source", lambda row: row["source"], kind="reason"),
     ]
     table = ReportTable(columns, platform_facts(platform), look="plain")
     return Section("Assumptions", table=table, note=CONVENTIONS)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PS_PER_S = 10**12
 _LOG = {"type": "log"}
+_TITLES = {"time": "completion time", "busbw": "busbw"}
 
 
 def curves(case: Comparison, quantity: str, over: str) -> go.Figure:
@@ -52,7 +53,7 @@ def curves(case: Comparison, quantity: str, over: str) -> go.Figure:
         ticks = (sizes, [format_size(size) for size in sizes])
     else:
         ticks = (case.ranks, [str(count) for count in case.ranks])
-    y = Axis(quantity, ticks=_log_ticks(best, quantity), more=_LOG)
+    y = Axis(_TITLES[quantity], ticks=_log_ticks(best, quantity), more=_LOG)
     return chart(traces, Axis(over, ticks=ticks, more=_LOG), y, 430)
 
 
@@ -100,11 +101,11 @@ def point_text(one: Measurement) -> str:
     """Returns the tooltip of a measurement."""
     lines = [
         f"{one.ranks:,} ranks, {format_size(one.size_bytes)}",
-        f"time {format_time(one.time_ps)}",
+        f"completion time {format_time(one.time_ps)}",
         f"algbw {format_rate(one.algbw)}, busbw {format_rate(one.busbw)}",
     ]
     if one.of_limit is not None:
-        lines.append(f"{format_limit(one.of_limit)} % of the bound")
+        lines.append(f"{format_limit(one.of_limit)} % of the lower bound")
     if one.repetitions > 1:
         lines[1] += (
             f" (median of {one.repetitions}; quartiles {format_time(one.lower_quartile_ps)} and "

@@ -27,7 +27,12 @@ _MOST_LINKS = 40
 """Rows of the link table; channels.parquet has all channels."""
 _KICKER = "flit-level network simulation"
 _RATE = "flits per node and cycle"
+_ACCEPTED = "accepted throughput"
 LOAD = Axis("offered load", _RATE, zero=True)
+_UNITS = (
+    "Latencies in cycles; offered load and accepted throughput in flits per node and cycle. p99 "
+    "is the 99th percentile."
+)
 SORTING = "Select a heading to sort the table."
 CONVENTIONS = (
     "Times are in clock cycles, rates in flits per node and cycle. Latency is measured from the "
@@ -66,6 +71,7 @@ def write_noc_report(
     nothing = f"measured: {words.NOTHING_MEASURED}"
     summary = [words.ending(run), *([nothing] if deadlocked else []), *remarks]
     page = Page(
+        kind="network",
         kicker=_KICKER,
         title=title or f"{run.network.topology.name} under load",
         answers=[("", [sentence(text) for text in summary])],
@@ -76,13 +82,16 @@ def write_noc_report(
     return page.write(path)
 
 
+def _phases(run: NocRun) -> str:
+    return f"{run.window:,} cycles after {run.plan.warmup:,} cycles of warm-up"
+
+
 def _facts(run: NocRun) -> list[tuple[str, str]]:
-    measured = f"{run.window:,} cycles after {run.plan.warmup:,} cycles of warm-up"
     slow = words.slow_links(run)
     return [
         ("network", words.describe_network(run.network)),
         *(("traffic", line) for line in words.describe_traffic(run.traffic)),
-        ("measured", "nothing" if run.ending == "deadlocked" else measured),
+        ("measured", "nothing" if run.ending == "deadlocked" else _phases(run)),
         ("simulated", f"{run.cycles:,} cycles"),
         ("seed", str(run.network.seed)),
         *([("slow channels", slow)] if slow else []),
@@ -93,7 +102,7 @@ def _sections(run: NocRun, technology: Technology | None) -> list[Section]:
     return [
         Section(
             "Latency and throughput",
-            "Latencies in cycles, throughput in flits per node and cycle.",
+            _UNITS,
             table=_latencies(run),
         ),
         _links(run),
@@ -136,16 +145,16 @@ def _latencies(run: NocRun) -> ReportTable[tuple[str, Measured]]:
         return run.is_stable
 
     columns: list[Column[tuple[str, Measured]]] = [
-        Column("class", lambda row: row[0]),
+        Column("traffic class", lambda row: row[0]),
         Column("offered load", lambda row: row[1].offered, number),
         Column("accepted throughput", lambda row: row[1].accepted, estimate),
-        Column("range over nodes", lambda row: row[1].accepted_extremes,
+        Column("throughput range over nodes", lambda row: row[1].accepted_extremes,
                lambda ends: f"{number(ends[0], 3)} to {number(ends[1], 3)}"),
         Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
-        Column("minimum", lambda row: row[1].latency_extremes[0], count, when=stable),
-        *(Column[Any](f"p{name}", partial(_quantile, name), count, when=stable)
+        Column("minimum latency", lambda row: row[1].latency_extremes[0], count, when=stable),
+        *(Column[Any](f"p{name} latency", partial(_quantile, name), count, when=stable)
           for name in run.quantiles),
-        Column("maximum", lambda row: row[1].latency_extremes[1], count, when=stable),
+        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable),
         Column("network latency", lambda row: row[1].network_latency, estimate, when=stable),
         Column("hops", lambda row: row[1].hops, mean, when=stable),
         Column("packets", lambda row: row[1].packets, count),
@@ -163,7 +172,7 @@ def _links(run: NocRun) -> Section:
         Column("kind", lambda row: row["kind"]),
         Column("utilisation", lambda row: row["utilisation"], format_share),
         Column("flits", lambda row: row["flits"], count),
-        Column("latency (cycles)", lambda row: row["latency"], count),
+        Column("latency", lambda row: row["latency"], count, "cycles"),
         Column("cycles per flit", lambda row: row["cycles_per_flit"], "{:g}".format),
     ]
     order = run.channels.sort("utilisation", descending=True, maintain_order=True)
@@ -172,7 +181,9 @@ def _links(run: NocRun) -> Section:
         f"Link utilisation in the window; mean {format_share(fmean(order['utilisation']))}. The "
         f"table lists the {len(rows)} channels of {order.height:,} with the highest utilisation."
     )
-    return Section("Links", lead, {"links": noc_charts.heat_map(run)}, ReportTable(columns, rows))
+    return Section(
+        "Link utilisation", lead, {"links": noc_charts.heat_map(run)}, ReportTable(columns, rows)
+    )
 
 
 def _buffers(run: NocRun) -> list[Section]:
@@ -196,7 +207,8 @@ def _buffers(run: NocRun) -> list[Section]:
         ),
         Section(
             "Mean occupancy by VC",
-            "Mean flits per VC: average over all input ports, and the fullest port.",
+            f"Mean flits per VC (capacity {run.network.router.buffer}): average over all input "
+            "ports, and the fullest port.",
             {"vcs": noc_charts.by_vc(run)},
         ),
         Section(
@@ -284,14 +296,13 @@ def write_load_report(
         latency = words.cycles(stable[0].latency, first.network.cycle_ps)
         summary.append(f"Mean latency at {number(stable[0].load)} {_RATE}: {latency}.")
     page = Page(
-        kicker=_KICKER,
+        kind="network_load", kicker=_KICKER,
         title=title or f"{first.network.topology.name}: latency under load",
         answers=[("", [*summary, *(sentence(text) for text in remarks)])],
         facts=[
             ("network", words.describe_network(first.network)),
             *(("traffic at the lowest load", one) for one in words.describe_traffic(first.traffic)),
-            ("measured",
-             f"{first.window:,} cycles after {first.plan.warmup:,} cycles of warm-up"),
+            ("measured", _phases(first)),
         ],
         sections=_load_sections(ordered, found),
         conventions=CONVENTIONS,
@@ -300,11 +311,11 @@ def write_load_report(
 
 
 def _load_sections(runs: Sequence[NocRun], found: Saturation | None) -> list[Section]:
-    marks = {"latency": found, "accepted": found} if found else {}
+    marks = {"latency": found, _ACCEPTED: found} if found else {}
     quantities = {"latency": "latency", "network latency": "network_latency"}
     latency = _chart(dict.fromkeys(quantities, runs), quantities, marks)
-    throughput = _chart({"accepted": runs}, {"accepted": "accepted"}, marks)
-    every = Section("All runs", SORTING, table=loads_table(runs))
+    throughput = _chart({_ACCEPTED: runs}, {_ACCEPTED: "accepted"}, marks)
+    every = Section("All runs", f"{_UNITS} {SORTING}", table=loads_table(runs))
     return [*load_sections("network", latency, throughput), every]
 
 
@@ -317,13 +328,14 @@ def load_sections(what: str, latency: LoadChart, throughput: LoadChart) -> list[
         throughput: Accepted throughput against load.
     """
     lead = (
-        f"Bars are 95 % confidence intervals. The curve ends at the last stable load of the {what}."
+        "Error bars are 95 % confidence intervals. The curve ends at the last stable load of the "
+        f"{what}."
     )
     if latency.reference:
         lead += " Dashed: the latency lower bound, up to the load that saturates a link or port."
     return [
-        Section("Latency against load", lead, {"latency": latency.figure()}),
-        Section("Throughput against load", f"Accepted throughput of the {what}.",
+        Section("Latency against offered load", lead, {"latency": latency.figure()}),
+        Section("Throughput against offered load", f"Accepted throughput of the {what}.",
                 {"throughput": throughput.figure(380)}),
     ]  # fmt: skip
 
@@ -338,12 +350,13 @@ def loads_table(runs: Sequence[NocRun]) -> ReportTable[NocRun]:
         return run.is_stable
 
     columns: list[Column[NocRun]] = [
-        Column("load", lambda run: run.load, number),
+        Column("offered load", lambda run: run.load, number, short="load"),
         Column("state", lambda run: run.ending),
-        Column("accepted", lambda run: run.accepted, estimate, when=moved),
-        Column("latency", lambda run: run.latency, estimate, when=stable),
-        Column("p50", lambda run: run.quantiles["50"], count, when=stable),
-        Column("p99", lambda run: run.quantiles["99"], count, when=stable),
+        Column("accepted throughput", lambda run: run.accepted, estimate, when=moved,
+               short="accepted"),
+        Column("mean latency", lambda run: run.latency, estimate, when=stable, short="latency"),
+        Column("p50 latency", lambda run: run.quantiles["50"], count, when=stable, short="p50"),
+        Column("p99 latency", lambda run: run.quantiles["99"], count, when=stable, short="p99"),
         Column("network latency", lambda run: run.network_latency, estimate, when=stable,
                terminal=mean),
         Column("hops", lambda run: run.hops, mean, when=stable, terminal=three),
@@ -402,6 +415,6 @@ def _chart(
         points = [(run.load or 0.0, getattr(run, quantities[name])) for run in shown]
         end = found[name].load if name in found and found[name].below is not None else None
         curves.append(Curve(name, points, chosen[name], unit, end, f"stable up to {number(end)}"))
-    y = Axis("accepted throughput" if accepted else "mean latency", unit, zero=True)
+    y = Axis(_ACCEPTED if accepted else "mean latency", unit, zero=True)
     reference = ("offered load", [0.0, most], [0.0, most]) if accepted else None
     return LoadChart(curves, LOAD, y, reference, most=most)

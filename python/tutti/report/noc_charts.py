@@ -37,8 +37,8 @@ _MOST_ROWS = 24
 """VCs in the chart of the fullest VCs."""
 _MOST_TIMES = 400
 """Samples in that chart; longer series are decimated."""
-_CYCLE = Axis("cycle")
-_FLITS = Axis("flits in buffers", zero=True)
+_CYCLE = Axis("cycle", more={"tickformat": ","})
+_FLITS = Axis("occupancy", "flits", zero=True)
 _Mark = tuple[float, float, float, str]
 
 
@@ -61,7 +61,7 @@ def heat_map(run: NocRun) -> go.Figure | None:
         xs, ys = lines[min(int(busy / busiest * _STEPS), _STEPS - 1)]
         xs += [*(x for x, _ in points), None]
         ys += [*(y for _, y in points), None]
-        text = f"<b>{source} to {target}</b><br>{format_share(busy)} busy, {flits:,} flits"
+        text = f"<b>{source} to {target}</b><br>utilisation {format_share(busy)}, {flits:,} flits"
         marks.append((*points[len(points) * 2 // 3], busy, text))
     traces = [
         line(xs, ys, colour, line={"width": 3}, showlegend=False)
@@ -73,7 +73,8 @@ def heat_map(run: NocRun) -> go.Figure | None:
     wide, high = max(across) - min(across) or 1.0, max(down) - min(down)
     height = int(min(max(320, 120 + 900 * high / wide), 900))
     square = Axis(more={"visible": False, "scaleanchor": "x"})
-    return chart(traces, HIDDEN, square, height, showlegend=False)
+    return chart(traces, HIDDEN, square, height, showlegend=False,
+                 margin={"l": 8, "r": 8, "b": 84})  # fmt: skip
 
 
 def _route(a: Position, b: Position, *, bent: bool) -> list[Position]:
@@ -103,7 +104,15 @@ def _marks(marks: Sequence[_Mark], busiest: float, colours: Sequence[str]) -> go
         "cmin": 0,
         "cmax": busiest,
         "colorscale": steps,
-        "colorbar": {"title": {"text": "utilisation"}, "tickformat": ".0%", "thickness": 14},
+        "colorbar": {
+            "title": {"text": "utilisation"},
+            "tickformat": ".0%",
+            "thickness": 14,
+            "orientation": "h",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+        },
     }
     return go.Scatter(x=xs, y=ys, mode="markers", marker=marker, customdata=texts,
                       hovertemplate=TEXT)  # fmt: skip
@@ -172,7 +181,7 @@ def by_vc(run: NocRun) -> go.Figure | None:
             ("most", "fullest port", ORANGE),
         )
     ]  # fmt: skip
-    y = Axis("mean flits", f"capacity {capacity}", zero=True)
+    y = Axis("mean occupancy", "flits", zero=True)
     return chart(traces, Axis("VC", category=True), y, 300, barmode="group")
 
 

@@ -179,4 +179,4 @@ def saturation(found: Saturation) -> str:
 
 def spoken(component: str) -> str:
     """Returns the name of a router component for display."""
-    return component.replace("_", " ")
+    return component.replace("_", " ").replace("vc ", "VC ")

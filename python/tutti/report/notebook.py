@@ -119,7 +119,7 @@ def run_html(run: Run) -> str:
         ("platform", f"{run.platform.name} ({run.platform.network})"),
         ("completion time", _core.format_time(run.completion_ps)),
         ("busbw", format_rate(run.busbw)),
-        ("of the bound", format_share(run.of_limit)),
+        ("of the lower bound", format_share(run.of_limit)),
         ("messages", f"{run.messages:,}"),
     ]
     if max(run.messages, run.delivered) > MOST_MESSAGES:

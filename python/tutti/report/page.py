@@ -7,6 +7,7 @@ Pages are reproducible byte by byte: charts have fixed ids, and no time is writt
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from tutti._core import __version__
+from tutti.glossary import glossary
 
-from .breakable import MARKS
+from .breakable import MARKS, unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from .tables import ReportTable
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,8 @@ class Page:
     """A report.
 
     Attributes:
-        kicker: The kind of report, above the title.
+        kind: The kind of report in the glossary, which lists its terms.
+        kicker: The kind of report in words, above the title.
         title: The title of the page.
         answers: The summaries, each with a heading, which may be empty.
         facts: Name and value of the inputs.
@@ -95,6 +100,7 @@ class Page:
         provenance: Name and value of the identification of the results, at the end.
     """
 
+    kind: str
     kicker: str
     title: str
     answers: Sequence[tuple[str, Sequence[str | Finding]]]
@@ -117,15 +123,16 @@ class Page:
 
         charts = {name: one for section in self.sections for name, one in section.drawn.items()}
         plain = {name: json.loads(figure.to_json()) for name, figure in charts.items()}
-        return write_html(path, "report", plain, page=self, plotly=get_plotlyjs())
+        return write_html(path, "report", self.kind, data=plain, page=self, plotly=get_plotlyjs())
 
 
-def write_html(path: str | Path, name: str, data: object, **shown: object) -> Path:
+def write_html(path: str | Path, name: str, kind: str, *, data: object, **shown: object) -> Path:
     """Writes the template `name` with its style and script, and data for the script.
 
     Args:
         path: The file to write; its folder must exist.
         name: The name of the template, style and script among the assets.
+        kind: The kind of report in the glossary, whose terms the page defines at its end.
         data: The data of the script, serialised as JSON.
         **shown: The variables of the template.
 
@@ -141,13 +148,16 @@ def write_html(path: str | Path, name: str, data: object, **shown: object) -> Pa
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(_asset),
     )
-    environment.filters["breakable"] = _breakable
+    environment.filters |= {"breakable": _breakable, "coded": _coded, "unbroken": unbroken}
+    terms = glossary().report_terms(kind)
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
     page = environment.get_template(f"{name}.html.j2").render(
         version=__version__,
         data=text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
         css=_asset("base.css") + _asset(f"{name}.css"),
         script=_asset(f"{name}.js"),
+        terms=terms,
+        references=glossary().cited(terms),
         **shown,
     )
     target = Path(path)
@@ -156,8 +166,13 @@ def write_html(path: str | Path, name: str, data: object, **shown: object) -> Pa
 
 
 def _breakable(text: str) -> Markup:
-    """Returns the text with break opportunities after the delimiters of names."""
+    """Returns the text with break opportunities after the delimiters of arguments."""
     return Markup(MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
+
+
+def _coded(text: str) -> Markup:
+    """Returns the text with its parts between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
 
 
 def _asset(name: str) -> str:

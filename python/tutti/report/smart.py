@@ -12,7 +12,7 @@ from .charts import Axis, Curve, LoadChart, draw_loads
 from .noc import SORTING, events_section, load_sections
 from .page import Page, Section
 from .palette import styles
-from .quantity import count, estimate, format_share, mean, number, sentence, three
+from .quantity import count, estimate, format_share, mean, number, sentence, span, three
 from .tables import Column, ReportTable
 
 if TYPE_CHECKING:
@@ -32,7 +32,11 @@ CONVENTIONS = (
     "saturated if accepted throughput is below 97 % of offered load, or if messages are in flight "
     "after the drain phase. docs/models/smart.md describes the model."
 )
-_KICKER = "single-cycle multi-hop meshes"
+_UNITS = (
+    "Latencies in cycles; measured offered load and accepted throughput in messages per cycle. p99 "
+    "is the 99th percentile."
+)
+_KICKER = "SMART meshes (single-cycle multi-hop)"
 
 Quantity = Literal["latency", "accepted", "answers", "active"]
 _AXES: dict[str, Axis] = {
@@ -57,14 +61,14 @@ def write_smart_report(path: str | Path, run: Run, title: str = "") -> Path:
     sections = []
     if run.ending != "deadlocked":
         lead = "Events of the energy model, in the windows of all seeds."
-        lead_kinds = "Latencies in cycles, loads in messages per cycle; one row per traffic kind."
+        lead_kinds = f"One row per traffic kind. {_UNITS}"
         sections = [
             Section("Latency and throughput", lead_kinds, table=_kinds(run)),
             events_section(lead, _events(run)),
         ]
     summary = [words.describe_mesh(run.mesh) + ".", sentence(words.ending(run))]
     heading = title or f"{run.mesh.design} under {run.traffic[0].kind} traffic"
-    return _page(heading, summary, run, sections).write(path)
+    return _page("smart", heading, summary, run, sections).write(path)
 
 
 def write_smart_load_report(
@@ -93,30 +97,31 @@ def write_smart_load_report(
         lead = "Response packets that arrive per reduction; 1 if the mesh combines all of them."
         responses = _chart(lines, "answers").figure()
         sections.append(Section("Responses per reduction", lead, {"answers": responses}))
-    sections.append(Section("All runs", SORTING, table=loads_table(ordered)))
+    lead = f"Offered load in {UNITS[first.traffic[0].kind]}. {_UNITS} {SORTING}"
+    sections.append(Section("All runs", lead, table=loads_table(ordered)))
     summary = [sentence(text) for text in words.saturation(found)] if found else []
     bound = ideal(first.mesh, first.traffic[0])
     if bound is not None:
-        unit = UNITS[first.traffic[0].kind]
-        summary.append(f"Throughput bound of a mesh of this size: {number(bound.load)} {unit}.")
+        load = words.rate(bound.load, first.traffic[0].kind)
+        summary.append(f"Throughput bound of a mesh of this size: {load}.")
     heading = title or f"{first.mesh.design}: latency under load"
-    return _page(heading, summary, first, sections).write(path)
+    return _page("smart_load", heading, summary, first, sections).write(path)
 
 
-def _page(title: str, summary: list[str], run: Run, sections: list[Section]) -> Page:
+def _page(kind: str, title: str, summary: list[str], run: Run, sections: list[Section]) -> Page:
     plan = run.plan
     measured = (
-        f"{plan.measure:,} cycles after {plan.warmup:,} of warm-up, then at most {plan.drain:,} "
-        "of drain"
+        f"{plan.measure:,} cycles after {plan.warmup:,} cycles of warm-up; at most {plan.drain:,} "
+        "cycles of drain"
     )
     facts = [
         ("mesh", words.describe_mesh(run.mesh)),
         ("buffers", words.describe_buffers(run.mesh)),
         *(("traffic", words.describe_traffic(one)) for one in run.traffic),
         ("measured", measured),
-        ("seeds", f"{plan.seeds}, from {plan.seed}"),
+        ("seeds", span([plan.seed, plan.seed + plan.seeds - 1], str)),
     ]
-    return Page(kicker=_KICKER, title=title, answers=[("", summary)], facts=facts,
+    return Page(kind=kind, kicker=_KICKER, title=title, answers=[("", summary)], facts=facts,
                 sections=sections, conventions=CONVENTIONS)  # fmt: skip
 
 
@@ -126,16 +131,16 @@ def _kinds(run: Run) -> ReportTable[Kind]:
 
     columns: list[Column[Kind]] = [
         Column("traffic", lambda row: row[0].kind),
-        Column("offered load", lambda row: row[1].offered, estimate),
+        Column("measured offered load", lambda row: row[1].offered, estimate),
         Column("accepted throughput", lambda row: row[1].accepted, estimate),
-        Column("share accepted", lambda row: row[1].share, format_share),
+        Column("accepted share", lambda row: row[1].share, format_share),
         Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
-        Column("p50", lambda row: row[1].quantiles["50"], number, when=stable),
-        Column("p99", lambda row: row[1].quantiles["99"], number, when=stable),
-        Column("maximum", lambda row: row[1].latency_extremes[1], count, when=stable),
+        Column("p50 latency", lambda row: row[1].quantiles["50"], number, when=stable),
+        Column("p99 latency", lambda row: row[1].quantiles["99"], number, when=stable),
+        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable),
         Column("delivery latency", lambda row: row[1].part_latency, estimate, when=stable),
-        Column("arrivals", lambda row: row[1].arrivals, estimate),
-        Column("in flight", lambda row: row[1].active, estimate),
+        Column("arrivals per message", lambda row: row[1].arrivals, estimate),
+        Column("messages in flight", lambda row: row[1].active, estimate),
     ]
     return ReportTable(columns, list(zip(run.traffic, run.loads, strict=True)))
 
@@ -182,17 +187,24 @@ def loads_table(runs: Sequence[Run]) -> ReportTable[Run]:
         return run.loads[0]
 
     columns: list[Column[Run]] = [
-        Column("load", lambda run: run.load, number),
+        Column("offered load", lambda run: run.load, number, short="load"),
         Column("state", lambda run: run.ending),
-        Column("offered", lambda run: first(run).offered, estimate, when=moved, terminal=offered),
-        Column("accepted", lambda run: first(run).accepted, estimate, when=moved, terminal=three),
-        Column("latency", lambda run: first(run).latency, estimate, when=stable),
-        Column("p50", lambda run: first(run).quantiles["50"], number, when=stable, terminal=three),
-        Column("p99", lambda run: first(run).quantiles["99"], number, when=stable, terminal=three),
-        Column("arrivals", lambda run: first(run).arrivals, mean, when=moved, terminal=arrivals),
-        Column("in flight", lambda run: first(run).active, mean, when=moved, terminal=three),
-        Column("entries", lambda run: run.table_entries, mean, when=moved,
-               terminal=arrivals),
+        Column("measured offered load", lambda run: first(run).offered, estimate, when=moved,
+               short="offered", terminal=offered),
+        Column("accepted throughput", lambda run: first(run).accepted, estimate, when=moved,
+               short="accepted", terminal=three),
+        Column("mean latency", lambda run: first(run).latency, estimate, when=stable,
+               short="latency"),
+        Column("p50 latency", lambda run: first(run).quantiles["50"], number, when=stable,
+               short="p50", terminal=three),
+        Column("p99 latency", lambda run: first(run).quantiles["99"], number, when=stable,
+               short="p99", terminal=three),
+        Column("arrivals per message", lambda run: first(run).arrivals, mean, when=moved,
+               short="arrivals", terminal=arrivals),
+        Column("messages in flight", lambda run: first(run).active, mean, when=moved,
+               short="in flight", terminal=three),
+        Column("table entries per router", lambda run: run.table_entries, mean, when=moved,
+               short="entries", terminal=arrivals),
         Column("buffered flows", lambda run: run.buffered_flows, mean, when=moved, terminal=False),
     ]  # fmt: skip
     return ReportTable(columns, runs)

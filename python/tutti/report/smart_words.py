@@ -11,6 +11,7 @@ from .quantity import counted, estimate, format_share, number, plural
 
 if TYPE_CHECKING:
     from tutti.noc.smart import Measured, Run, Saturation, SmartMesh, Traffic
+    from tutti.noc.smart.traffic import Kind
 
 _DEADLOCKED = "deadlocked: packets were in flight and none moved; nothing was measured"
 _SATURATED = (
@@ -34,6 +35,12 @@ def describe_mesh(mesh: SmartMesh) -> str:
     return f"{mesh.design}, {size}: {', '.join(parts)}"
 
 
+def rate(load: float, kind: Kind) -> str:
+    """Returns a load with its unit: `1 reduction per cycle`, `0.5 reductions per cycle`."""
+    noun, per = UNITS[kind].split(" ", 1)
+    return f"{counted(number(load), noun.removesuffix('s'))} {per}"
+
+
 def describe_buffers(mesh: SmartMesh) -> str:
     """Returns the number and depth of VCs and the credit delay."""
     found = mesh.settings
@@ -48,14 +55,20 @@ def describe_buffers(mesh: SmartMesh) -> str:
 
 def describe_traffic(traffic: Traffic) -> str:
     """Returns the traffic of a class on one line."""
-    rate = f"{number(traffic.rate)} {UNITS[traffic.kind]}"
     more = {
-        "unicast": f"{traffic.pattern}, {counted(str(traffic.packet), 'flit')}",
+        "unicast": f"{traffic.pattern}, {_packet(traffic.packet)}",
         "broadcast": f"from {traffic.sources}",
         "multicast": f"from {traffic.sources}, to {traffic.members.replace('_', ' ')}",
         "reduction": "to a random node",
     }[traffic.kind]
-    return f"{traffic.kind}, {more}, {rate}, {traffic.process}, class {traffic.message_class}"
+    load = rate(traffic.rate, traffic.kind)
+    return f"{traffic.kind}, {more}, {load}, {traffic.process}, class {traffic.message_class}"
+
+
+def _packet(flits: int | str) -> str:
+    """Returns the packet size, or the sizes from which each packet draws one."""
+    *most, last = str(flits).split(",")
+    return counted(f"{', '.join(most)} or {last}" if most else last, "flit")
 
 
 def ending(run: Run) -> str:
@@ -134,19 +147,18 @@ def events(run: Run) -> str:
 
 def saturation(found: Saturation) -> list[str]:
     """Returns the saturation load by throughput and by latency, and the deadlock load if any."""
-    unit = UNITS[found.runs[0].traffic[0].kind]
+    kind = found.runs[0].traffic[0].kind
     zero = number(found.zero_load.mean)
-    top = number(found.most)
 
     def upto(load: float) -> str:
         if load >= found.most:
-            return f"above {top} {unit}"
-        return f"{number(load)} {unit}" if load > 0 else "below every simulated load"
+            return f"above {rate(found.most, kind)}"
+        return rate(load, kind) if load > 0 else "below every simulated load"
 
     lines = [
         (
-            f"saturation load by throughput: {upto(found.by_throughput)} (accepted below 97 % of "
-            "offered)"
+            f"saturation load by throughput: {upto(found.by_throughput)} (accepted throughput "
+            "below 97 % of offered load)"
         ),
         (
             f"saturation load by latency: {upto(found.by_latency)} (above three times the "
@@ -154,5 +166,5 @@ def saturation(found: Saturation) -> list[str]:
         ),
     ]
     if found.deadlocks is not None:
-        lines.append(f"deadlocked at {number(found.deadlocks)} {unit}")
+        lines.append(f"deadlocked at {rate(found.deadlocks, kind)}")
     return lines

@@ -31,6 +31,7 @@ class Column(Generic[Row]):
 
         colour: Returns the colour of the swatch before the text.
         soft: Returns a second line, in a softer colour.
+        short: The heading in the terminal, if it is narrower than on a page.
         terminal: Formats the value for the terminal, or states whether the terminal shows the
             column.
     """
@@ -43,6 +44,7 @@ class Column(Generic[Row]):
     when: Callable[[Row], bool] | None = None
     colour: Callable[[Row], str] | None = None
     soft: Callable[[Row], str] | None = None
+    short: str = ""
     terminal: Callable[[Any], str] | bool = True
 
     @property
@@ -115,7 +117,7 @@ class ReportTable(Generic[Row]):
         columns = [column for column in self.columns if column.terminal]
         for column in columns:
             justify = "right" if column.style == "number" else "left"
-            table.add_column(column.heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+            table.add_column(column.short or column.heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
         for row in self.rows:
             table.add_row(*(column.text(row) for column in columns))
         return table

@@ -48,7 +48,7 @@ _OF_LAYERS = {
     "input gradient": "input_gradient_ps",
     "weight gradient": "weight_gradient_ps",
     "other": "other_ps",
-    "wait before layer": "waited_ps",
+    "wait before the layer": "waited_ps",
     "collective time": "carried_ps",
 }
 
@@ -73,6 +73,7 @@ def write_training_report(
         raise ReportError("no runs of a training step to report", kind="frame")
     name = runs[0].step.model.name
     page = Page(
+        kind="training",
         kicker="training steps",
         title=title or f"Exposed communication in a training step of {name}",
         answers=[("", words.summary(runs))],
@@ -209,7 +210,7 @@ def _cost(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
         Column("remaining memory bandwidth", lambda run: left(run)[1], text),
         Column("memory reads", lambda run: run.read, format_size),
         Column(
-            "reads per byte sent",
+            "bytes read per byte sent",
             lambda run: run.read / run.sent if run.sent else 0.0,
             "{:.2f}".format,
         ),
@@ -240,10 +241,10 @@ def _busy_servers(servers: pl.DataFrame) -> go.Figure:
         shown = [server for server in names if server in found]
         texts = [format_share(found[server]) for server in shown]
         hover = f"<b>{name}</b>, %{{x}}: %{{customdata}} utilisation<extra></extra>"
-        traces.append(bars([server.replace("_", " ") for server in shown],
+        traces.append(bars([words.server(server) for server in shown],
                            [found[server] for server in shown], chosen[name].colour, hover,
                            name=name, customdata=texts))  # fmt: skip
-    y = Axis("utilisation during communication", share=True, more={"range": [0, 1.02]})
+    y = Axis("utilisation", share=True, more={"range": [0, 1.02]})
     return chart(traces, Axis(category=True), y, 380, barmode="group")
 
 
@@ -270,4 +271,4 @@ def _layers(runs: Sequence[TrainingResult]) -> Section:
         "the bucket. Rows named (none) hold time outside layers, such as the wait for the last "
         "collectives."
     )
-    return Section("Layer by layer", lead + table.cut("layers.parquet"), table=table)
+    return Section("Time per layer", lead + table.cut("layers.parquet"), table=table)

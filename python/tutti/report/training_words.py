@@ -73,6 +73,12 @@ def _divided(parallelism: Division) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changed.items())
 
 
+def server(name: str) -> str:
+    """Returns the name of a server of the endpoint, or of the links of a ring, for display."""
+    upper = {"alu": "ALU", "sms": "SMs", "sram": "SRAM"}
+    return " ".join(upper.get(word, word) for word in name.replace("_", " ").split())
+
+
 def taken(configuration: Configuration, npu: Npu) -> tuple[str, str]:
     """Returns the SMs and the memory bandwidth that are reserved for communication."""
     if configuration.kind == "ideal":

@@ -37,7 +37,8 @@ def write_watch(path: str | Path, watched: Watched, title: str = "", *, start: i
     return write_html(
         path,
         "watch",
-        scene(watched, start=start),
+        "watch",
+        data=scene(watched, start=start),
         title=title or f"{watched.mesh.design} cycle by cycle",
         mesh=words.describe_mesh(watched.mesh),
         wide=watched.mesh.columns > _WIDE * watched.mesh.rows,

@@ -81,15 +81,43 @@ def example(decision: Fastest) -> str:
 
 def reason(case: Comparison, decision: Fastest, ps_per_byte: float | None = None) -> str:
     """Returns why the winner is faster, from closed forms or else from message counts."""
+    if decision.runner_up is None:
+        return ""
+    if text := _saved(case, decision, ps_per_byte):
+        return f"It needs {text}."
+    return _from_sends(decision.winner, decision.runner_up)
+
+
+def difference(case: Comparison, decision: Fastest, ps_per_byte: float | None = None) -> str:
+    """Returns the counts in which the winner and the runner-up differ, for a table cell."""
     first, second = decision.winner, decision.runner_up
     if second is None:
         return ""
-    if ps_per_byte is not None:
-        gap_ps = second.time_ps - first.time_ps
-        parts = [_parts(case, one) for one in (first, second)]
-        if text := explain.why(*parts, gap_ps=gap_ps, ps_per_byte=ps_per_byte):
-            return f"It needs {text}."
-    return _from_sends(first, second)
+    if text := _saved(case, decision, ps_per_byte):
+        return text
+    if _lacks_counts(first, second):
+        return ""
+    per_rank = [
+        (_per_rank(one.messages or 0, one.ranks), format_size((one.message_bytes or 0) / one.ranks))
+        for one in (first, second)
+    ]
+    (few, less), (many, more) = per_rank
+    found = [f"{few} messages per rank, not {many}"] if few != many else []
+    found += [f"{less} per rank, not {more}"] if less != more else []
+    return "; ".join(found) or "same messages and bytes per rank"
+
+
+def _saved(case: Comparison, decision: Fastest, ps_per_byte: float | None) -> str:
+    """Returns what the winner saves by the closed forms; empty if unknown."""
+    first, second = decision.winner, decision.runner_up
+    if second is None or ps_per_byte is None:
+        return ""
+    parts = [_parts(case, one) for one in (first, second)]
+    return explain.why(*parts, gap_ps=second.time_ps - first.time_ps, ps_per_byte=ps_per_byte)
+
+
+def _lacks_counts(first: Measurement, second: Measurement) -> bool:
+    return None in {first.messages, second.messages, first.message_bytes, second.message_bytes}
 
 
 def _parts(case: Comparison, one: Measurement) -> explain.Parts | None:
@@ -106,9 +134,9 @@ def _parts(case: Comparison, one: Measurement) -> explain.Parts | None:
 
 
 def _from_sends(first: Measurement, second: Measurement) -> str:
-    counts = (first.messages, second.messages, first.message_bytes, second.message_bytes)
-    if None in counts:
+    if _lacks_counts(first, second):
         return ""
+    counts = (first.messages, second.messages, first.message_bytes, second.message_bytes)
     few, many, less, more = (int(count or 0) for count in counts)
     messages = (
         f"{_per_rank(few, first.ranks)} messages per rank, not {_per_rank(many, second.ranks)}"
@@ -144,7 +172,7 @@ def _per_rank(count: int, ranks: int) -> str:
 
 
 def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict[str, str]]:
-    """Returns a row of text per region: ranks, sizes, winner, ties, runner-up, margin, reason."""
+    """Returns ranks, sizes, winner, ties, runner-up, margin and difference of each region."""
     rows = []
     for region in case.regions():
         margins = [d.margin for d in region.decisions if d.margin is not None]
@@ -164,7 +192,7 @@ def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict
                 "level": shorten(level),
                 "runner_up": shorten([name for name, _ in sorted(seconds.items())]),
                 "margin": spread if margins else "no slower algorithm",
-                "reason": reason(case, region.clearest, ps_per_byte),
+                "difference": difference(case, region.clearest, ps_per_byte),
             }
         )
     return rows

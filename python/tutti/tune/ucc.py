@@ -48,7 +48,7 @@ _SAME_BITS_IN_ALL = 2
 """The largest radix with which all ranks reduce identically in UCC 1.4; from 1.5 on all radices do
 (https://github.com/openucx/ucc/pull/1145)."""
 _NEEDS_1_5 = (
-    "needs UCC 1.5: in 1.4 ranks get different bits from a k-nomial all_reduce of a radix over 2"
+    "needs UCC 1.5: in 1.4 a k-nomial all_reduce with a radix above 2 has different bits per rank"
 )
 _NO_END = 1 << 63
 

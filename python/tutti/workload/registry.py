@@ -38,18 +38,14 @@ _NUMBER = r"[1-9][0-9]{0,8}"
 _SIZES = rf"(layers|hidden|tokens|vocabulary|experts)={_NUMBER}"
 
 _REGISTRY = (
-    WorkloadEntry(
-        "dlrm", "LOOKUPS", _NUMBER, "Recommendation, as large as MLPerf's.", dlrm.build_large
-    ),
-    WorkloadEntry(
-        "dlrm_small", "", "", "Recommendation, ASTRA-sim's public one.", dlrm.build_small
-    ),
-    WorkloadEntry("gnmt", "TOKENS", _NUMBER, "Recurrent translation, MLPerf's size.", gnmt.build),
+    WorkloadEntry("dlrm", "LOOKUPS", _NUMBER, "Recommendation (MLPerf).", dlrm.build_large),
+    WorkloadEntry("dlrm_small", "", "", "Recommendation (ASTRA-sim).", dlrm.build_small),
+    WorkloadEntry("gnmt", "TOKENS", _NUMBER, "Recurrent translation (MLPerf).", gnmt.build),
     WorkloadEntry(
         "gpt",
         "layers=N,hidden=N,tokens=N,vocabulary=N,experts=N",
         rf"{_SIZES}(,{_SIZES})*",
-        "A decoder of any size.",
+        "Decoder of any size.",
         transformer.build_gpt,
     ),
     WorkloadEntry("resnet50", "v1.5 or v1", r"v1(\.5)?", "Images, 54 layers.", resnet50.build),

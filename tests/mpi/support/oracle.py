@@ -1,4 +1,4 @@
-"""What schedules do, for the checker in C: who sends what to whom, and in which order ranks fold.
+"""Expected behaviour of schedules for the checker in C: messages and orders of reduction.
 
 It is derived from the schedules' ops, not from the plan file, so that an error in the conversion
 cannot be hidden: the results of plan, reader and executor are compared with it.
@@ -31,9 +31,9 @@ REDUCTIONS = {"all_reduce", "reduce_scatter", "reduce"}
 FOLD = -1
 
 Tree = tuple[int, ...]
-"""In postfix: ranks whose contributions are meant, and `FOLD` for the two before it."""
+"""A reduction in postfix notation: ranks denote contributions, `FOLD` combines two operands."""
 Sent = tuple[int, int, int]
-"""The receiver, the first chunk, how many."""
+"""The receiver, the first chunk, the number of chunks."""
 
 
 def sends(schedule: Schedule, rank: int) -> list[Sent]:
@@ -48,7 +48,7 @@ def sends(schedule: Schedule, rank: int) -> list[Sent]:
 
 
 class _Ranks:
-    """All ranks of a reduction at work at once, on trees in place of numbers."""
+    """Executes all ranks of a reduction on expression trees instead of numbers."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -61,16 +61,16 @@ class _Ranks:
         self._has_sent = [False] * schedule.ranks
 
     def run(self) -> None:
-        """Lets every rank go on as far as it can until all have ended."""
+        """Advances every rank as far as possible until all have finished."""
         ended = False
         while not ended:
-            moved = [self._go_on(rank) for rank in range(self.schedule.ranks)]
+            moved = [self._advance(rank) for rank in range(self.schedule.ranks)]
             ended = all(
                 self._step[rank] == self.schedule.steps(rank) for rank in range(self.schedule.ranks)
             )
-            assert ended or any(moved), f"{self.schedule} waits for ever"
+            assert ended or any(moved), f"{self.schedule} deadlocks"
 
-    def _go_on(self, rank: int) -> bool:
+    def _advance(self, rank: int) -> bool:
         moved = False
         while self._step[rank] < self.schedule.steps(rank):
             ops = self.schedule.ops(rank, self._step[rank])
@@ -131,7 +131,7 @@ def _chunks(op: _core.Op) -> range:
 
 
 def _received(op: _core.Op) -> Iterator[tuple[int, int]]:
-    """From whom, and into which slot."""
+    """Returns the sender, and the slot that receives."""
     if op.kind == "recv":
         yield from ((peer, op.slot or 0) for peer in op.peers)
     elif op.kind == "combine":
@@ -140,9 +140,9 @@ def _received(op: _core.Op) -> Iterator[tuple[int, int]]:
 
 
 def folds(schedule: Schedule) -> list[list[Tree | None]]:
-    """How a reduction's result comes about: of every rank, for every chunk of the result slot.
+    """Returns the reduction tree of every rank and chunk of the result slot.
 
-    None where a rank ends with something else than a fold of all ranks.
+    A rank whose result is not a reduction over all ranks has None instead of a tree.
     """
     ranks = _Ranks(schedule)
     ranks.run()
@@ -159,7 +159,7 @@ def _complete(tree: Tree | None, ranks: int) -> Tree | None:
 
 
 def counts(schedule: Schedule, elements: int, unit: int) -> list[list[tuple[int, int]]]:
-    """Messages and bytes from every rank to every other, of so many elements of `unit` bytes."""
+    """Messages and bytes between all pairs of ranks, for `elements` elements of `unit` bytes."""
     ends = [chunk * elements // schedule.chunks for chunk in range(schedule.chunks + 1)]
     matrix = [[(0, 0)] * schedule.ranks for _ in range(schedule.ranks)]
     for rank in range(schedule.ranks):
@@ -171,7 +171,7 @@ def counts(schedule: Schedule, elements: int, unit: int) -> list[list[tuple[int,
 
 
 def write(schedules: Sequence[Schedule], path: Path) -> Path:
-    """The file that `check` reads: at most one schedule for each collective and rank count."""
+    """Writes the file that `check` reads: at most one schedule per collective and rank count."""
     parts = [str(len(schedules))]
     for schedule in schedules:
         parts.append(_head(schedule))
@@ -193,7 +193,7 @@ def _head(schedule: Schedule) -> str:
 
 
 def _alike(schedule: Schedule) -> tuple[bool, bool]:
-    """Whether all ranks of an all_reduce fold alike: but for exchanged operands, and just so."""
+    """Whether all ranks combine in equal trees: up to exchanged operands, and exactly."""
     if schedule.collective != "all_reduce":
         return True, True
     results = folds(schedule)
@@ -205,7 +205,7 @@ def _alike(schedule: Schedule) -> tuple[bool, bool]:
 
 
 def _unordered(tree: Tree | None) -> object:
-    """A tree in which operands have no order."""
+    """Returns the tree as nested sets, in which operands have no order."""
     stack: list[object] = []
     for token in tree or ():
         if token == FOLD:

@@ -27,13 +27,13 @@ class _Trees:
     random: Random
 
     def _order(self, root: int) -> list[int]:
-        """All ranks, the root first; each hangs on one before it."""
+        """All ranks, the root first; each has a parent before it."""
         others = [rank for rank in range(self.ranks) if rank != root]
         self.random.shuffle(others)
         return [root, *others]
 
     def reduce(self, chunks: tuple[int, int], root: int) -> None:
-        """Up a random tree, folded at once by whom it comes to."""
+        """Sends chunks up a random tree; each parent combines them on receipt."""
         order = self._order(root)
         for place in range(self.ranks - 1, 0, -1):
             child, parent = order[place], order[self.random.randrange(place)]
@@ -44,7 +44,7 @@ class _Trees:
             self.builder.rank(parent).reduce(0, operands, chunks=chunks)
 
     def broadcast(self, chunks: tuple[int, int], root: int) -> None:
-        """Down a random tree, sometimes through scratch."""
+        """Sends chunks down a random tree, sometimes through scratch."""
         order = self._order(root)
         for place in range(1, self.ranks):
             child, parent = order[place], order[self.random.randrange(place)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tutti.schedule import Schedule
 
 _EAGER = 0.75
-"""How often something is sent rather than received, where both can be done."""
+"""The probability of a send if both a send and a receive are possible."""
 
 
 @dataclass
@@ -31,11 +31,11 @@ class _Message:
     chunks: tuple[int, int]
     is_folded: bool = False
     after: list[_Message] = field(default_factory=list)
-    """What the source has to have received before."""
+    """Messages that the source must receive first."""
     relayed: _Message | None = None
-    """The message by which the target hands it on; it keeps nothing."""
+    """The message by which the target forwards it without keeping a copy."""
     slot: int = 0
-    """At the source."""
+    """The slot at the source."""
     is_there: bool = False
 
 
@@ -49,7 +49,7 @@ class _Timing:
     # --- what is sent -----------------------------------------------------------------------------
 
     def reduce(self, chunks: tuple[int, int], root: int) -> list[_Message]:
-        """Up a random tree; what the root receives."""
+        """Adds messages up a random tree; returns those that the root receives."""
         order = self._order(root)
         into: dict[int, list[_Message]] = defaultdict(list)
         for place in range(self.ranks - 1, 0, -1):
@@ -59,7 +59,7 @@ class _Timing:
         return into[root]
 
     def broadcast(self, chunks: tuple[int, int], root: int, after: list[_Message]) -> None:
-        """Down a random tree."""
+        """Adds messages down a random tree."""
         order = self._order(root)
         into = {root: after}
         for place in range(1, self.ranks):
@@ -72,7 +72,7 @@ class _Timing:
         return [root, *others]
 
     def _send(self, message: _Message) -> _Message:
-        """Sends it directly or through another rank; returns what its target receives."""
+        """Adds the message, directly or through another rank; returns the last hop."""
         between = [r for r in range(self.ranks) if r not in {message.source, message.target}]
         if between and self.random.random() < 0.5:
             over, target = self.random.choice(between), message.target
@@ -86,7 +86,7 @@ class _Timing:
     # --- when -------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Lets sends and receives happen one by one."""
+        """Executes sends and receives one by one."""
         unsent = list(self.messages)
         flying: dict[tuple[int, int], deque[_Message]] = defaultdict(deque)
         busy: set[tuple[int, int, int]] = set()

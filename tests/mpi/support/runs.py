@@ -28,9 +28,9 @@ ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "mpi" / "tests"
 BUILD = ROOT / "build" / "mpi-tests"
 SHARED = ["cases", "counts", "draw", "elements", "operations", "oracle", "reference", "values"]
-"""The parts that the programs of mpi/tests have in common."""
+"""The sources that the programs of mpi/tests share."""
 LONGEST_SECONDS = 250
-"""Until a run of ranks is ended: what hangs fails, and what is slow does not."""
+"""Seconds before a run of ranks is killed: long enough for slow machines."""
 SHARDED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}
 
 ARGUMENTS = {
@@ -110,7 +110,7 @@ def bench_of(kind: str, *, sanitize: str | None = None) -> Bench:
 
 @functools.cache
 def _runtimes(mpi: Mpi) -> list[Path]:
-    """The sanitizers' own libraries, which have to be there before all others."""
+    """The runtime libraries of the sanitizers, which must load first."""
     found = []
     for name in ("libasan.so", "libubsan.so"):
         command = [str(mpi.mpicc), f"-print-file-name={name}"]
@@ -178,7 +178,7 @@ def laid_out(notation: str, collective: str, ranks: int) -> Schedule | None:
 
 @functools.cache
 def rows(ranks: tuple[int, ...], *, arguments: bool = False) -> list[list[Schedule]]:
-    """Every algorithm for every collective and rank count, parted into plans.
+    """Every algorithm for every collective and rank count, divided into plans.
 
     A row holds at most one schedule for each collective and rank count, as the checker needs it.
     """
@@ -198,15 +198,15 @@ def rows(ranks: tuple[int, ...], *, arguments: bool = False) -> list[list[Schedu
 
 @dataclass(frozen=True)
 class Checked:
-    """What the checker said, and what the library reported."""
+    """The output of the checker, and the report of the library."""
 
-    answer: dict[str, Any]
+    output: dict[str, Any]
     report: dict[str, Any]
 
     @property
     def covered(self) -> int:
-        """Calls done by a schedule."""
-        return sum(self.answer["covered"].values())
+        """The number of calls that a schedule performed."""
+        return sum(self.output["covered"].values())
 
 
 def check(
@@ -221,10 +221,10 @@ def check(
     env: dict[str, str] | None = None,
     timeout: float = LONGEST_SECONDS,
 ) -> Checked:
-    """Runs the checker; every case must pass, and the report must say the same as the checker.
+    """Runs the checker; every case must pass, and the report must agree with the checker.
 
     Raises:
-        AssertionError: with what the ranks wrote.
+        AssertionError: With the output of the ranks.
     """
     schedules = list(schedules)
     rules = [Rule(s.collective, s.ranks, s) for s in schedules]
@@ -239,14 +239,14 @@ def check(
     }
     done = bench.run(ranks, argv, env=env, timeout=timeout)
     assert done.code == 0, f"{done.stdout}\n{done.stderr}"
-    answer = json.loads(done.stdout.strip().splitlines()[-1])
-    assert answer["failures"] == 0, done.stderr
+    output = json.loads(done.stdout.strip().splitlines()[-1])
+    assert output["failures"] == 0, done.stderr
     report = json.loads((folder / "report.json").read_text())
-    assert_agreed(answer, report)
-    return Checked(answer, report)
+    assert_agreed(output, report)
+    return Checked(output, report)
 
 
-def carried_out(
+def run_program(
     bench: Bench,
     program: str,
     schedules: Iterable[Schedule],
@@ -255,10 +255,10 @@ def carried_out(
     ranks: int,
     timeout: float = LONGEST_SECONDS,
 ) -> dict[str, Any]:
-    """Runs another program of mpi/tests that takes an oracle; what it said, where nothing failed.
+    """Runs another program of mpi/tests that takes an oracle; returns its output.
 
     Raises:
-        AssertionError: with what the ranks wrote.
+        AssertionError: With the output of the ranks.
     """
     schedules = list(schedules)
     plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in schedules]).write(
@@ -268,9 +268,9 @@ def carried_out(
     argv = [bench.program(program), reported, *map(str, arguments)]
     done = bench.run(ranks, argv, env={"TUTTI_MPI_PLAN": str(plan)}, timeout=timeout)
     assert done.code == 0, f"{done.stdout}\n{done.stderr}"
-    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    assert answer["failures"] == 0, done.stderr
-    return answer
+    output: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    assert output["failures"] == 0, done.stderr
+    return output
 
 
 MIXTURE = {
@@ -295,11 +295,11 @@ def mixture(*ranks: int) -> list[Schedule]:
     ]
 
 
-def assert_agreed(answer: dict[str, Any], report: dict[str, Any]) -> None:
-    """The library counted what the checker knows it was to do: calls, messages, bytes."""
+def assert_agreed(output: dict[str, Any], report: dict[str, Any]) -> None:
+    """Checks the counts of the library: calls, messages and bytes equal the checker's."""
     done: dict[str, int] = {}
     for call in report["covered"]:
         done[call["collective"]] = done.get(call["collective"], 0) + call["calls"]
-    assert done == {name: count for name, count in answer["covered"].items() if count}
-    assert report["messages"] == answer["messages"]
-    assert report["bytes"] == answer["bytes"]
+    assert done == {name: count for name, count in output["covered"].items() if count}
+    assert report["messages"] == output["messages"]
+    assert report["bytes"] == output["bytes"]

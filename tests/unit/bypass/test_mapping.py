@@ -40,7 +40,7 @@ def broadcast(nodes: int) -> list[Flow]:
 
 
 def check(mapping: Mapping) -> None:
-    """The core accepts the configuration, and every path matches the mapping."""
+    """Checks that the core accepts the configuration and every path matches the mapping."""
     network, links = mapping.configuration, mapping.links
     found = Counter((link.source, link.destination) for link in network.links)
     assert found == links
@@ -58,7 +58,7 @@ def check(mapping: Mapping) -> None:
         assert (path[0], path[-1]) == (source, destination)
         assert len(set(path)) == len(path)
         assert all(hop in links for hop in pairwise(path))
-    # What is dedicated has that many links, unless it is lent, others do not count on them.
+    # Dedicated flows have that many links. Unless lent, no other flow uses them.
     assert all(links[hop] >= count for hop, count in own.items())
     for flow in set(mapping.dedicated) - set(mapping.lent) - set(mapping.shared):
         for hop in pairwise(mapping.paths[flow]):
@@ -70,7 +70,7 @@ def check(mapping: Mapping) -> None:
 
 
 def check_slowly(mapping: Mapping) -> None:
-    """By hand: no segment twice on a wire, no port twice, and only ports that the muxes allow."""
+    """Slow check: no segment or port is used twice, and muxes allow every port."""
     side = mapping.mesh.side
     segments: set[tuple[object, ...]] = set()
     ports: set[tuple[object, ...]] = set()
@@ -137,8 +137,8 @@ def test_a_phase_of_the_trees_on_64_nodes(flows: list[Flow]) -> None:
 
 
 @pytest.mark.parametrize(("muxes", "expected"), [("own", 94), ("sign", 124), ("any", 126)])
-def test_a_short_look_finds_as_many(muxes: Muxes, expected: int) -> None:
-    """A longer search proves 94 for paths of up to 5 hops, and 124 for paths of up to 3."""
+def test_greedy_mapping_dedicates_as_many_links(muxes: Muxes, expected: int) -> None:
+    """The exact method proves 94 for paths of up to 5 hops, and 124 for up to 3 hops."""
     mapping = map_flows(BypassMesh(8, muxes=muxes), reduce(64), method="greedy")
     check(mapping)
     assert len(mapping.dedicated) == expected
@@ -167,8 +167,8 @@ def test_hops_match_equation_1_of_the_paper() -> None:
         assert saved == expected[side]
 
 
-def test_rings_of_mirror_images_take_everything() -> None:
-    """Of the paper's section IV-B: both levels, both directions."""
+def test_mirrored_rings_use_all_segments_and_ports() -> None:
+    """The rings of section IV-B of the paper: both levels, both directions."""
     rings = [[corner + place for place in (0, 1, 5, 4)] for corner in (0, 2, 8, 10)]
     rings += [[1, 2, 14, 13], [0, 3, 15, 12], [5, 6, 10, 9], [4, 7, 11, 8]]
     around = [edge for ring in rings for edge in zip(ring, ring[1:] + ring[:1], strict=True)]
@@ -192,7 +192,7 @@ def test_a_pair_requested_twice_gets_parallel_links() -> None:
         assert mapping.hops == 32
 
 
-def test_what_is_left_doubles_what_is_there() -> None:
+def test_unused_segments_double_existing_links() -> None:
     flows = [(0, 1), (1, 2)]
     bare = map_flows(BypassMesh(4), flows, fill=False)
     assert bare.configuration.notation == "0>1,1>2"
@@ -202,7 +202,7 @@ def test_what_is_left_doubles_what_is_there() -> None:
     assert sum(full.links.values()) > 40  # and mesh links everywhere
 
 
-def test_what_finds_no_links_of_its_own_shares_others() -> None:
+def test_flows_without_dedicated_links_share_links() -> None:
     """Five flows leave node 5, which has four ports."""
     flows = [(5, 4), (5, 6), (5, 1), (5, 9), (5, 10)]
     mapping = map_flows(BypassMesh(4), flows)
@@ -213,7 +213,7 @@ def test_what_finds_no_links_of_its_own_shares_others() -> None:
     assert all(routes.pair(*flow).hops == len(path) - 1 for flow, path in mapping.paths.items())
 
 
-def test_larger_meshes_are_mapped_at_a_short_look() -> None:
+def test_greedy_method_maps_larger_meshes() -> None:
     mapping = map_flows(BypassMesh(16), reduce(256))
     check(mapping)
     assert mapping.method == "greedy"
@@ -241,15 +241,15 @@ def test_any_flows(
     assert mapping == map_flows(mesh, flows, method=method, time_limit="2 s", fill=fill)  # type: ignore[arg-type]
 
 
-def test_a_search_is_no_worse_than_a_short_look() -> None:
+def test_exact_method_is_no_worse_than_greedy() -> None:
     for side, muxes in ((3, "sign"), (4, "axis"), (4, "any")):
         mesh = BypassMesh(side, muxes=muxes)  # type: ignore[arg-type]
         flows = reduce(side * side) + broadcast(side * side)
-        searched, looked = (map_flows(mesh, flows, method=m) for m in ("exact", "greedy"))
-        assert len(searched.dedicated) >= len(looked.dedicated)
+        exact, greedy = (map_flows(mesh, flows, method=m) for m in ("exact", "greedy"))
+        assert len(exact.dedicated) >= len(greedy.dedicated)
 
 
-def test_a_local_search_takes_no_longer_than_the_mapping() -> None:
+def test_local_search_improves_the_mapping() -> None:
     trees = tutti.schedule("double_binary_tree:nccl", collective="all_reduce", ranks=16)
     found = improve(BypassMesh(4), trees, trials=200)
     check(found.best)
@@ -265,7 +265,7 @@ def test_the_flows_of_a_schedule() -> None:
     assert flows_of(ring) == [(0, 1), (1, 2), (2, 3), (3, 0)]
 
 
-def test_what_cannot_be_is_named() -> None:
+def test_invalid_arguments_are_refused() -> None:
     mesh = BypassMesh(4)
     with pytest.raises(BypassError, match="flow 3 -> 16: node 16 does not exist"):
         map_flows(mesh, [(3, 16)])

@@ -14,7 +14,7 @@ from tutti.units import Size
 LINKS: dict[str, Any] = {"rate": "68 GB/s", "latency": "12 ns"}
 
 
-def test_phases_are_mapped_each_by_itself() -> None:
+def test_phases_are_mapped_separately() -> None:
     trees = schedule("double_binary_tree:nccl,phased,4", ranks=16)
     once = plan(trees, BypassMesh())
     switched = plan(trees, BypassMesh(), switched=True)
@@ -31,16 +31,16 @@ def test_a_schedule_of_one_phase_is_not_switched() -> None:
 
 
 @pytest.mark.parametrize("payload", ["16 KiB", "2 MiB"])
-def test_two_links_side_by_side_halve_what_bytes_take(payload: str) -> None:
-    """Each of 30 steps: 12 ns, and half a sixteenth of the payload on each of two links."""
+def test_two_parallel_links_halve_serialization_time(payload: str) -> None:
+    """30 steps, each of 12 ns and 1/32 of the payload on each of two links."""
     size = Size.parse(payload)
     ran = plan(schedule("ring:4x4", ranks=16), BypassMesh(), copies=2).run(payload, **LINKS)
     expected = 30 * (12e-9 + size.bytes / 16 / 2 / 68e9)
     assert ran.completion_ps / 1e12 == pytest.approx(expected, rel=0.02)
 
 
-def test_flows_are_spread_where_too_many_would_share_what_dedicated_ones_leave() -> None:
-    """On 16x16 the greedy policy leaves 15 flows to one link; spread, two meet."""
+def test_shared_flows_are_spread_over_links() -> None:
+    """On 16x16 the greedy policy routes 15 flows over one link; spreading leaves two."""
     trees = schedule("double_binary_tree:nccl,phased", ranks=256)
     mesh = BypassMesh(side=16)
     (first, _) = plan(trees, mesh, switched=True).mappings
@@ -49,7 +49,7 @@ def test_flows_are_spread_where_too_many_would_share_what_dedicated_ones_leave()
     assert not first.dedicated
 
 
-def test_packets_suit_chunks() -> None:
+def test_packet_size_follows_from_chunk_size() -> None:
     ring = schedule("ring:4x4", ranks=16)
     assert chunk_packets(Size.parse("1 KiB"), ring).size.bytes == 64
     assert chunk_packets(Size.parse("16 KiB"), ring).size.bytes == -(-1024 // 14)

@@ -50,7 +50,7 @@ def test_any_text_in_a_platform_file_is_read_back(text: str) -> None:
     assert found["models"]["postal"]["alpha"].keys() == {"value", "source"}
 
 
-def test_comments_stand_before_the_first_key() -> None:
+def test_comments_precede_the_first_key() -> None:
     text = platform_text([fit(MODELS["postal"], POINTS)], ORIGIN)
     comments, _, keys = text.partition("\n\n")
     assert all(line.startswith("# ") for line in comments.splitlines())
@@ -61,20 +61,20 @@ def test_comments_stand_before_the_first_key() -> None:
     assert "\n[models]\n" not in keys
 
 
-def test_nothing_determined_is_refused_with_the_reasons() -> None:
+def test_undetermined_model_is_refused_with_reasons() -> None:
     found = fit(MODELS["loggp"], [p for p in POINTS if p.kind == "one_way"])
     with pytest.raises(CalibrationError, match="loggp: o: the data only determine 2 o \\+ L"):
         platform_text([found], ORIGIN)
 
 
-def test_minima_have_models_of_their_own(tmp_path: Path) -> None:
+def test_minima_have_separate_models(tmp_path: Path) -> None:
     fits = [fit(MODELS["postal"], POINTS, statistic=one) for one in ("median", "minimum")]
     path = tmp_path / "mine.toml"
     path.write_text(platform_text(fits, ORIGIN))
     assert platform(path, model="postal_minimum").name == "mine:postal_minimum"
 
 
-def test_points_next_to_predictions(tmp_path: Path) -> None:
+def test_residual_frame_has_points_and_predictions(tmp_path: Path) -> None:
     fits = [fit(MODELS["postal"], POINTS), fit(MODELS["pipelining_postal"], POINTS)]
     frame = residual_frame(fits)
     assert frame.schema == pl.Schema(RESIDUALS)
@@ -83,7 +83,7 @@ def test_points_next_to_predictions(tmp_path: Path) -> None:
 
 
 def results(factor: float = 1.0) -> pl.DataFrame:
-    """As `tutti mpi bench` writes them: blocks of three schedules on 4 and 8 ranks."""
+    """Results of `tutti mpi bench`: blocks of three schedules on 4 and 8 ranks."""
     rows = [
         (
             "all_reduce",
@@ -130,7 +130,7 @@ def test_results_become_points() -> None:
         of_results(pl.DataFrame({"a": [1]}), "median", source="r")
 
 
-def test_blocks_with_wrong_results_are_no_points() -> None:
+def test_blocks_with_wrong_results_are_excluded() -> None:
     wrong = results().with_columns((pl.col("block") == 0).cast(pl.Int64).alias("wrong"))
     assert of_results(wrong, "minimum", source="r")[0].time_us == 3.001
     every = results().with_columns(pl.lit(1).alias("wrong"))

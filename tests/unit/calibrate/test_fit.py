@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 SIZES = (1, 8, 64, 512, 4096, 32768)
 
 
-def made(
+def generated(
     model: FittedModel, theta: dict[str, float], points: list[Observation]
 ) -> list[Observation]:
-    """The points with the times that the model gives them."""
+    """The points with the times that the model predicts."""
     return [
         Observation(p.kind, model.predicted(theta, p), p.size, p.messages, p.pause_us, p.schedule)
         for p in points
@@ -59,7 +59,7 @@ TRUTHS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_exact_data_give_back_the_parameters(name: str) -> None:
     model, theta = MODELS[name], TRUTHS[name]
-    found = fit(model, made(model, theta, everything()))
+    found = fit(model, generated(model, theta, everything()))
     assert found.determined, found.undetermined
     for parameter, value in theta.items():
         assert found.parameters[parameter].value == pytest.approx(value, rel=1e-3), parameter
@@ -68,15 +68,15 @@ def test_exact_data_give_back_the_parameters(name: str) -> None:
 
 @settings(max_examples=8, deadline=None)
 @given(st.floats(0.1, 100), st.floats(0.02, 20), st.floats(1e-5, 1e-2), st.integers(0, 2**32 - 1))
-def test_noise_and_outliers_are_survived(
+def test_fit_is_robust_to_noise_and_outliers(
     alpha_p: float, alpha_r: float, beta: float, seed: int
 ) -> None:
     theta = {"alpha_p": alpha_p, "alpha_r": alpha_r, "beta": beta}
     model = MODELS["pipelining_postal"]
-    exact = made(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
+    exact = generated(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
     random = np.random.default_rng(seed)
     factors = np.exp(random.normal(0, 0.02, len(exact)))
-    factors[random.integers(0, len(exact), 2)] = 1000  # ranks that lost their core
+    factors[random.integers(0, len(exact), 2)] = 1000  # ranks preempted by the operating system
     noisy = [
         Observation(p.kind, p.time_us * factor, p.size, p.messages)
         for p, factor in zip(exact, map(float, factors), strict=True)
@@ -89,9 +89,9 @@ def test_noise_and_outliers_are_survived(
         assert parameter.low <= parameter.value <= parameter.high
 
 
-def test_intervals_hold_the_truth_most_of_the_time() -> None:
+def test_intervals_cover_the_true_value() -> None:
     model, theta = MODELS["pipelining_postal"], TRUTHS["pipelining_postal"]
-    exact = made(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
+    exact = generated(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
     held = 0
     for seed in range(40):
         random = np.random.default_rng(seed)
@@ -110,7 +110,7 @@ def test_the_same_points_give_the_same_bits(name: str) -> None:
     random = np.random.default_rng(7)
     noisy = [
         replace(point, time_us=point.time_us * float(np.exp(random.normal(0, 0.05))))
-        for point in made(MODELS[name], TRUTHS[name], everything())
+        for point in generated(MODELS[name], TRUTHS[name], everything())
     ]
     first, second = fit(MODELS[name], noisy), fit(MODELS[name], list(noisy))
     assert first.parameters == second.parameters
@@ -118,8 +118,8 @@ def test_the_same_points_give_the_same_bits(name: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [1, 0.3])
-def test_parameters_that_the_data_have_not_are_zero(wrong: float) -> None:
-    points = made(MODELS["pipelining_postal"], {"alpha_p": 1.5, "alpha_r": 0.3, "beta": 0.0},
+def test_parameters_absent_from_the_data_are_zero(wrong: float) -> None:
+    points = generated(MODELS["pipelining_postal"], {"alpha_p": 1.5, "alpha_r": 0.3, "beta": 0.0},
                   half_round_trips() + bursts() + bursts(4096))  # fmt: skip
     points[-1] = replace(points[-1], time_us=wrong * points[-1].time_us)
     found = fit(MODELS["pipelining_postal"], points).parameters
@@ -133,7 +133,7 @@ def test_a_fit_leaves_no_smaller_errors_nearby() -> None:
     model, theta = MODELS["loggp"], TRUTHS["loggp"]
     noisy = [
         replace(point, time_us=point.time_us * float(np.exp(random.normal(0, 0.03))))
-        for point in made(model, theta, everything())
+        for point in generated(model, theta, everything())
     ]
     found = fit(model, noisy)
     scale = 1.345 * 1.4826 * float(np.median(np.abs(np.log1p(found.residuals))))
@@ -155,7 +155,7 @@ def test_a_fit_leaves_no_smaller_errors_nearby() -> None:
 
 
 def test_ping_pongs_do_not_determine_overheads_nor_overlap() -> None:
-    points = made(MODELS["loggp"], TRUTHS["loggp"], half_round_trips())
+    points = generated(MODELS["loggp"], TRUTHS["loggp"], half_round_trips())
     found = fit(MODELS["loggp"], points)
     assert set(found.undetermined) == {"L", "o", "g"}
     assert "live run" in found.undetermined["o"]
@@ -166,7 +166,9 @@ def test_ping_pongs_do_not_determine_overheads_nor_overlap() -> None:
 
 
 def test_bursts_do_not_determine_overhead_from_latency() -> None:
-    points = made(MODELS["loggp"], TRUTHS["loggp"], half_round_trips() + bursts() + bursts(4096))
+    points = generated(
+        MODELS["loggp"], TRUTHS["loggp"], half_round_trips() + bursts() + bursts(4096)
+    )
     assert set(fit(MODELS["loggp"], points).undetermined) == {"L", "o"}
 
 
@@ -177,14 +179,16 @@ def test_one_size_does_not_determine_the_cost_of_a_byte() -> None:
     assert found.absent == {"beta": "all are of 8 B"}
     assert found.determined
     assert found.parameters["alpha"].value == pytest.approx(5 / 3, rel=1e-3)
-    found = fit(MODELS["loggp"], made(MODELS["loggp"], TRUTHS["loggp"], bursts()))
+    found = fit(MODELS["loggp"], generated(MODELS["loggp"], TRUTHS["loggp"], bursts()))
     assert found.undetermined["G"].startswith("all are of 8 B")
 
 
 def test_multicasts_of_eight_bytes_determine_both_alphas() -> None:
     theta = {"alpha_p": 4000.0, "alpha_r": 1000.0}
     model = MODELS["pipelining_postal"]
-    points = made(model, theta, [Observation("multicast", 0, 8, messages=b) for b in range(1, 9)])
+    points = generated(
+        model, theta, [Observation("multicast", 0, 8, messages=b) for b in range(1, 9)]
+    )
     found = fit(model, points)
     assert found.determined
     for name, value in theta.items():
@@ -197,33 +201,33 @@ def test_collectives_of_one_message_a_stage_do_not_determine_overlap() -> None:
         Observation("collective", 0, size, schedule=schedule("recursive_doubling", ranks=8))
         for size in (8, 1024, 65536)
     ]
-    found = fit(model, made(model, theta, points))
+    found = fit(model, generated(model, theta, points))
     assert set(found.undetermined) == {"alpha_p", "alpha_r"}
     wide = [
         Observation("collective", 0, size, schedule=schedule("recursive_multiplying:a8", ranks=8))
         for size in (8, 1024, 65536)
     ]
-    found = fit(model, made(model, theta, points + wide))
+    found = fit(model, generated(model, theta, points + wide))
     assert found.determined
     assert found.parameters["alpha_p"].value == pytest.approx(1.34, rel=1e-2)
 
 
 def test_bursts_of_one_length_do_not_determine_f() -> None:
-    points = made(MODELS["logfp"], TRUTHS["logfp"], everything())
+    points = generated(MODELS["logfp"], TRUTHS["logfp"], everything())
     few = [p for p in points if p.messages in (1, 16)]
     assert {"g", "f"} <= set(fit(MODELS["logfp"], few).undetermined)
 
 
 def test_bursts_within_f_do_not_determine_the_gap() -> None:
     truth = TRUTHS["logfp"] | {"f": 16}
-    found = fit(MODELS["logfp"], made(MODELS["logfp"], truth, everything()))
+    found = fit(MODELS["logfp"], generated(MODELS["logfp"], truth, everything()))
     assert {"g", "f"} <= set(found.undetermined)
 
 
-def test_a_model_that_bends_away_states_at_which_sizes() -> None:
+def test_systematic_deviation_reports_its_sizes() -> None:
     straight = fit(MODELS["postal"], [Observation("one_way", 2.0 + s / 1000, s) for s in SIZES])
     assert not straight.bent
-    # Times that grow with the square root of the size are no line.
+    # Times that grow with the square root of the size are not linear.
     found = fit(MODELS["postal"], [Observation("one_way", s**0.5, s) for s in SIZES])
     assert found.bent
     sizes, shares = zip(*found.worst_sizes, strict=True)
@@ -232,13 +236,13 @@ def test_a_model_that_bends_away_states_at_which_sizes() -> None:
     assert shares[0] == pytest.approx(np.abs(found.residuals).max())
 
 
-def test_parameters_of_one_reason_are_grouped() -> None:
-    points = made(MODELS["logfp"], TRUTHS["logfp"], half_round_trips() + bursts()[:2])
+def test_undetermined_parameters_are_grouped_by_reason() -> None:
+    points = generated(MODELS["logfp"], TRUTHS["logfp"], half_round_trips() + bursts()[:2])
     reasons = fit(MODELS["logfp"], points).undetermined_groups
     assert [names for names, _ in reasons] == [["L", "o"], ["g", "f"]]
 
 
-def test_nothing_to_fit_to() -> None:
+def test_missing_observations_and_unknown_models_are_refused() -> None:
     with pytest.raises(CalibrationError, match="postal predicts none"):
         fit(MODELS["postal"], [Observation("issue", 0.1, 8)])
     with pytest.raises(CalibrationError, match="unknown model `loggps`") as caught:
@@ -247,7 +251,7 @@ def test_nothing_to_fit_to() -> None:
 
 
 def test_folds() -> None:
-    points = made(FOLDS, {"reduce_overhead": 0.05, "gamma": 0.0001},
+    points = generated(FOLDS, {"reduce_overhead": 0.05, "gamma": 0.0001},
                   [Observation("fold", 0, size) for size in SIZES[1:]])  # fmt: skip
     found = fit(FOLDS, points)
     assert found.parameters["gamma"].value == pytest.approx(0.0001, rel=1e-3)

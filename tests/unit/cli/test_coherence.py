@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.timeout(600)
-"""A busy machine takes long to start as many programs."""
+"""Starting many programs is slow on a busy machine."""
 
 
 CHIP = """
@@ -35,7 +35,7 @@ def tutti(*arguments: str | Path, cwd: Path, code: int = 0) -> subprocess.Comple
     return done
 
 
-def test_a_file_is_run_and_what_was_found_written(tmp_path: Path) -> None:
+def test_run_prints_and_writes_results(tmp_path: Path) -> None:
     (tmp_path / "chip.toml").write_text(CHIP, encoding="utf-8")
     done = tutti("run", "chip.toml", "-o", "found", cwd=tmp_path)
     assert "radix_like" in done.stdout
@@ -44,13 +44,13 @@ def test_a_file_is_run_and_what_was_found_written(tmp_path: Path) -> None:
     assert rows["design"].to_list() == ["baseline_collective", "sfo_complete"] * 2
     assert pl.read_parquet(tmp_path / "found" / "misses.parquet").height == 12
     flows = pl.read_parquet(tmp_path / "found" / "flows.parquet")
-    assert flows.filter(pl.col("cast") == "answers").height == 4
+    assert flows.filter(pl.col("cast") == "responses").height == 4
     page = (tmp_path / "found" / "report.html").read_text("utf-8")
     assert "Components of miss latency" in page
     assert "are not these benchmarks" in page
 
 
-def test_options_do_without_a_file_and_go_before_one(tmp_path: Path) -> None:
+def test_options_replace_a_file_and_override_it(tmp_path: Path) -> None:
     size = ("--set", "mesh.columns=4", "--set", "mesh.rows=4", "--scale", "tiny")
     done = tutti(
         "run", "-k", "water_like", "-p", "tc", "--design", "sfo_greedy", *size, cwd=tmp_path
@@ -96,7 +96,7 @@ def test_everything_is_listed(tmp_path: Path) -> None:
         (["missing.toml"], "missing.toml"),
     ],
 )
-def test_mistakes_are_told_where_they_are(
+def test_mistakes_are_reported_with_their_location(
     arguments: list[str], expected: str, tmp_path: Path
 ) -> None:
     (tmp_path / "chip.toml").write_text(CHIP, encoding="utf-8")
@@ -105,13 +105,13 @@ def test_mistakes_are_told_where_they_are(
     assert "Traceback" not in done.stderr
 
 
-def test_a_mistake_in_the_file_is_told_of_the_file_whatever_options_say(tmp_path: Path) -> None:
+def test_mistakes_in_the_file_name_the_file_despite_options(tmp_path: Path) -> None:
     (tmp_path / "chip.toml").write_text(CHIP.replace("sfo_complete", "sfo_comple"), "utf-8")
     done = tutti("run", "chip.toml", "-k", "fft_like", "-p", "tc", cwd=tmp_path, code=2)
     assert "error: chip.toml: designs[1]: unknown mesh design `sfo_comple`" in done.stderr
 
 
-def test_a_file_of_another_kind_is_known(tmp_path: Path) -> None:
+def test_file_of_another_kind_is_recognised(tmp_path: Path) -> None:
     text = '[mesh]\ndesign = "sfo_greedy"\n[traffic]\nkind = "broadcast"\nrate = 0.004\n'
     (tmp_path / "mesh.toml").write_text(text, encoding="utf-8")
     done = tutti("run", "mesh.toml", cwd=tmp_path, code=2)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.timeout(600)
-"""A busy machine takes long to start as many programs."""
+"""Starting many programs is slow on a busy machine."""
 
 
 EXPERIMENT = """
@@ -45,14 +45,14 @@ def tutti(*arguments: str, cwd: Path, code: int = 0) -> subprocess.CompletedProc
 
 
 def test_technologies_are_listed(tmp_path: Path) -> None:
-    said = tutti("energy", "list", cwd=tmp_path).stdout
-    assert all(entry.name in said for entry in technologies())
+    output = tutti("energy", "list", cwd=tmp_path).stdout
+    assert all(entry.name in output for entry in technologies())
 
 
-def test_packages_are_shown_beside_what_is_published(tmp_path: Path) -> None:
-    said = tutti("energy", "package", "--side", "8", cwd=tmp_path).stdout
-    assert max(len(line) for line in said.splitlines()) <= 80
-    rows = {line[:20].strip(): line[20:].split() for line in said.splitlines()}
+def test_packages_are_compared_with_published_values(tmp_path: Path) -> None:
+    output = tutti("energy", "package", "--side", "8", cwd=tmp_path).stdout
+    assert max(len(line) for line in output.splitlines()) <= 80
+    rows = {line[:20].strip(): line[20:].split() for line in output.splitlines()}
     assert rows["bypass, published"] == ["5", "128", "0.1302", "0.1302", "0.0047", "8.63"]
     assert "flattened butterfly" in rows
     refused = tutti("energy", "package", "--link", "rope", cwd=tmp_path, code=2).stderr
@@ -60,11 +60,11 @@ def test_packages_are_shown_beside_what_is_published(tmp_path: Path) -> None:
     assert "--side" in tutti("energy", "package", "--side", "1", cwd=tmp_path, code=2).stderr
 
 
-def test_a_run_of_packets_tells_energy(tmp_path: Path) -> None:
+def test_run_with_packets_prints_energy(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT)
-    said = tutti("run", "e.toml", cwd=tmp_path).stdout
+    output = tutti("run", "e.toml", cwd=tmp_path).stdout
     for words in ("buffers", "leakage", "power: ", "area: 2.084 mm2"):
-        assert words in said, words
+        assert words in output, words
     energy = pl.read_parquet(tmp_path / "out" / "energy.parquet")
     assert energy["total_j"].sum() > 0
     (tmp_path / "e.toml").write_text(EXPERIMENT.replace('pitch = "5 mm"', "circuit = true"))

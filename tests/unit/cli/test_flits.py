@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.timeout(600)
-"""A busy machine takes long to start as many programs."""
+"""Starting many programs is slow on a busy machine."""
 
 
 EXPERIMENT = """
@@ -68,13 +68,13 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_run_tells_events_energy_and_that_it_could_deadlock(here: Path) -> None:
+def test_run_prints_events_energy_and_deadlock_warning(here: Path) -> None:
     done = tutti("run", "e.toml", cwd=here)
     assert "routing `shortest_path` can deadlock" in " ".join(done.stderr.split())
-    said = done.stdout
-    assert max(len(line) for line in said.splitlines()) <= 80
+    output = done.stdout
+    assert max(len(line) for line in output.splitlines()) <= 80
     for words in ("flits", "buffer writes", "dynamic", "leakage", "power: ", "area: "):
-        assert words in said, words
+        assert words in output, words
     channels = pl.read_parquet(here / "out" / "channels.parquet")
     links = pl.read_parquet(here / "out" / "links.parquet")
     assert links["flits"].sum() == channels.filter(kind="link")["flits"].sum() > 0
@@ -85,19 +85,19 @@ def test_a_run_tells_events_energy_and_that_it_could_deadlock(here: Path) -> Non
 def test_a_deadlocked_run_ends_with_its_deadlock_cycle(here: Path) -> None:
     tight = EXPERIMENT.replace("buffer = 32", "buffer = 1")
     (here / "e.toml").write_text(tight)
-    said = " ".join(tutti("run", "e.toml", cwd=here, code=3).stderr.split())
-    assert "the network is deadlocked" in said
-    assert "(each waits for the next, the last for the first): VC 0 of npu" in said
+    output = " ".join(tutti("run", "e.toml", cwd=here, code=3).stderr.split())
+    assert "the network is deadlocked" in output
+    assert "(each waits for the next, the last for the first): VC 0 of npu" in output
     refusing = tight.replace('flit = "64 B"', 'flit = "64 B"\ndeadlock = "refuse"')
     (here / "e.toml").write_text(refusing)
-    said = " ".join(tutti("compare", "e.toml", cwd=here, code=2).stderr.split())
-    assert "topology.flits.routing: routing `shortest_path` can deadlock" in said
+    output = " ".join(tutti("compare", "e.toml", cwd=here, code=2).stderr.split())
+    assert "topology.flits.routing: routing `shortest_path` can deadlock" in output
 
 
 def test_energy_needs_lengths_before_anything_runs(here: Path) -> None:
     (here / "e.toml").write_text(EXPERIMENT.replace(', length = "1 mm"', ""))
-    said = " ".join(tutti("run", "e.toml", cwd=here, code=2).stderr.split())
-    assert "topology.links: the length of the link from npu0 to npu1 is unknown" in said
+    output = " ".join(tutti("run", "e.toml", cwd=here, code=2).stderr.split())
+    assert "topology.links: the length of the link from npu0 to npu1 is unknown" in output
 
 
 def test_a_sweep_takes_keys_of_routers(here: Path) -> None:
@@ -107,5 +107,5 @@ def test_a_sweep_takes_keys_of_routers(here: Path) -> None:
     assert frame["model"].unique().to_list() == ["loggp+flit"]
     assert sorted(frame["sweep.platform.topology.flits.router.buffer"]) == [32, 32, 64, 64]
     assert frame["time_ps"].null_count() == 0
-    # What is finished is known again.
+    # Finished measurements come from the cache.
     assert "0 are missing" in tutti("sweep", "sweep.toml", "--status", cwd=here).stdout

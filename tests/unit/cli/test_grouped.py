@@ -1,4 +1,4 @@
-"""Options in groups are options like any others."""
+"""Options in groups behave like any others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tutti.cli.grouped import grouped
 
 @dataclass
 class Named:
-    """Two of them."""
+    """Two options."""
 
     words: Annotated[list[str] | None, typer.Argument()] = None
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many.")] = 3
@@ -21,14 +21,14 @@ class Named:
 
 @dataclass
 class Loud:
-    """One more."""
+    """One more option."""
 
     loud: Annotated[bool, typer.Option("--loud")] = False
 
 
 @grouped
 def say(named: Named, loud: Loud) -> None:
-    """Says it."""
+    """Prints it."""
     text = " ".join(named.words or ["nothing"]) * named.count
     typer.echo(text.upper() if loud.loud else text)
 
@@ -40,6 +40,6 @@ def test_groups_are_filled_from_the_command_line() -> None:
     assert run.invoke(app, []).output == "nothing" * 3 + "\n"
     assert run.invoke(app, ["a", "b", "-n", "2", "--loud"]).output == "A BA B\n"
     assert run.invoke(app, ["-n", "0"]).exit_code == 2
-    said = run.invoke(app, ["--help"]).output
-    assert "Says it." in said
-    assert "How many." in said
+    output = run.invoke(app, ["--help"]).output
+    assert "Prints it." in output
+    assert "How many." in output

@@ -1,4 +1,4 @@
-"""What no verb handles ends in one message, exit code 70 and a file for the developers."""
+"""Unhandled exceptions end in one message, exit code 70 and a file for the developers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PanicError(BaseException):
-    """As PyO3's PanicException, which is no Exception."""
+    """Like PyO3's PanicException, which is a BaseException."""
 
 
 def raising(error: BaseException) -> Callable[[], None]:
@@ -45,20 +45,20 @@ def test_unexpected_exceptions_are_reported(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 70
-    said = capsys.readouterr().err
-    assert said.startswith(
+    output = capsys.readouterr().err
+    assert output.startswith(
         f"error: internal error in `tutti compare 'my file.toml'`: {type(error).__name__}"
     )
-    assert "please report it" in said
-    assert "Traceback" not in said
+    assert "please report it" in output
+    assert "Traceback" not in output
     (file,) = tmp_path.iterdir()
-    assert str(file) in said
+    assert str(file) in output
     text = file.read_text("utf-8")
     assert "in verb" in text
     assert re.match(r"tutti \S+, commit .*, Python 3", text)
 
 
-def test_the_traceback_is_shown_where_it_is_asked_for(
+def test_traceback_is_shown_on_request(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
@@ -66,13 +66,13 @@ def test_the_traceback_is_shown_where_it_is_asked_for(
     monkeypatch.setenv(VARIABLE, "1")
     with pytest.raises(SystemExit):
         main()
-    said = capsys.readouterr().err
-    assert "Traceback" in said
-    assert f"the output of {VARIABLE}=1" in said
+    printed = capsys.readouterr().err
+    assert "Traceback" in printed
+    assert f"the output of {VARIABLE}=1" in printed
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
-def test_what_ends_a_program_is_no_error(
+def test_exit_and_interrupt_are_no_internal_errors(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["tutti.cli.app"], "app", raising(error))
@@ -80,17 +80,17 @@ def test_what_ends_a_program_is_no_error(
         main()
 
 
-def test_a_value_of_a_whole_file_is_shortened() -> None:
-    said = str(TuttiError(f"`{'x' * 10_000}` is unknown: expected one of {'a ' * 10_000}"))
-    assert len(said) < 1_100
-    assert said.startswith("`xxx")
-    assert "...xxx" in said.replace("x" * 50, "xxx")
+def test_long_values_in_errors_are_shortened() -> None:
+    output = str(TuttiError(f"`{'x' * 10_000}` is unknown: expected one of {'a ' * 10_000}"))
+    assert len(output) < 1_100
+    assert output.startswith("`xxx")
+    assert "...xxx" in output.replace("x" * 50, "xxx")
     lines = capped("\n".join("line" for _ in range(10_000)))
     assert len(lines) <= 4_003
     assert capped("short") == "short"
 
 
-def test_a_disk_that_is_full_is_no_internal_error(
+def test_full_disk_is_no_internal_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def full(*_: object) -> None:

@@ -31,12 +31,12 @@ def changed(key: str, value: str) -> str:
     return "\n".join([*lines, f"{key} = {value}"])
 
 
-def refused(result: subprocess.CompletedProcess[str], *said: str) -> None:
+def refused(result: subprocess.CompletedProcess[str], *expected: str) -> None:
     assert result.returncode == 2, result.stderr
     assert result.stderr.startswith("error: ")
     assert "Traceback" not in result.stderr
     assert result.stderr.count("error:") == 1
-    for words in said:
+    for words in expected:
         assert words in result.stderr
 
 
@@ -67,7 +67,7 @@ BAD_FILES = {
         "platform m: models.a",
         "no time",
     ),
-    "threshold that its base does not divide": (
+    "threshold not divisible by its base": (
         changed("algorithms", '["recursive_multiplying:c5m2,a2,a2,e5m2"]') + "\n",
         "algorithms[0]",
         "c5m2",
@@ -77,10 +77,14 @@ BAD_FILES = {
         "algorithms[0]",
         "a3,a5",
     ),
-    "size that cuts an element": (changed("sizes", '"12 B"'), "multiple of 8 B", "8 B or 16 B"),
+    "size not a multiple of the element": (
+        changed("sizes", '"12 B"'),
+        "multiple of 8 B",
+        "8 B or 16 B",
+    ),
     "one rank": (changed("ranks", "1"), "ranks", "2"),
     "no ranks": (changed("ranks", "0"), "ranks", "2"),
-    "noise from more to less": (
+    "noise range in descending order": (
         changed("noise", '{ step = { kind = "uniform", low = "2 us", high = "1 us" } }'),
         "noise",
     ),
@@ -90,10 +94,10 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_a_bad_file_is_told_what_is_wrong(name: str, tmp_path: Path) -> None:
-    text, *said = BAD_FILES[name]
+def test_error_of_a_bad_file_states_the_problem(name: str, tmp_path: Path) -> None:
+    text, *expected = BAD_FILES[name]
     (tmp_path / "e.toml").write_text(text)
-    refused(tutti("compare", "e.toml", cwd=tmp_path), "e.toml", *said)
+    refused(tutti("compare", "e.toml", cwd=tmp_path), "e.toml", *expected)
     assert not (tmp_path / "out").exists()
 
 
@@ -104,22 +108,22 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant"),
+    ("given", "suggested"),
     [
         ("trianing.toml", "did you mean `training.toml`?"),
         ("training.tml", "did you mean `training.toml`?"),
-        ("noc.toml", ""),  # most of the name is the suffix, which all have
+        ("noc.toml", ""),  # most of the name is the suffix that all share
         ("mesh.toml", ""),
     ],
 )
-def test_only_a_file_with_a_name_that_is_close_is_meant(
-    asked: str, meant: str, tmp_path: Path
+def test_missing_file_suggests_only_similar_names(
+    given: str, suggested: str, tmp_path: Path
 ) -> None:
     for name in ("training.toml", "experiment.toml", "sweep.toml"):
         (tmp_path / name).touch()
-    result = tutti("train", "run", asked, cwd=tmp_path)
-    refused(result, "there is no such file", meant)
-    assert ("did you mean" in result.stderr) == bool(meant)
+    result = tutti("train", "run", given, cwd=tmp_path)
+    refused(result, "there is no such file", suggested)
+    assert ("did you mean" in result.stderr) == bool(suggested)
 
 
 FILES = {
@@ -158,7 +162,7 @@ def test_a_file_of_another_kind_is_recognised(given: str, verb: str, tmp_path: P
     refused(result, f"this looks like {kind}", f"hint: {hint}")
 
 
-def test_too_many_ranks_are_told_the_way_out(tmp_path: Path) -> None:
+def test_too_many_ranks_give_a_hint(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(changed("platform", '"slingshot_dragonfly"'))
     result = tutti("compare", "e.toml", "--ranks", "8,10000", cwd=tmp_path)
     refused(
@@ -194,17 +198,17 @@ BAD_OPTIONS: dict[str, tuple[list[str], *tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("name", BAD_OPTIONS)
 def test_a_bad_option_is_named(name: str, tmp_path: Path) -> None:
-    options, *said = BAD_OPTIONS[name]
+    options, *expected = BAD_OPTIONS[name]
     (tmp_path / "e.toml").write_text(GOOD)
-    refused(tutti("compare", "e.toml", *options, cwd=tmp_path), *said)
+    refused(tutti("compare", "e.toml", *options, cwd=tmp_path), *expected)
 
 
-def test_a_run_takes_one_of_each(tmp_path: Path) -> None:
+def test_run_needs_a_single_rank_count(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(GOOD)
     refused(tutti("run", "e.toml", cwd=tmp_path), "ranks", "hint: select one: --ranks 4")
 
 
-def test_an_output_folder_that_cannot_be(tmp_path: Path) -> None:
+def test_invalid_output_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(GOOD)
     (tmp_path / "taken").touch()
     result = tutti("compare", "e.toml", "--out", "taken", cwd=tmp_path)
@@ -212,7 +216,7 @@ def test_an_output_folder_that_cannot_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
         (["compare"], ("tutti compare: FILE: missing", "hint: `tutti compare -h` lists")),
         (["cmpare"], ("tutti: no such command 'cmpare'", "hint: did you mean `compare`?")),
@@ -231,12 +235,12 @@ def test_an_output_folder_that_cannot_be(tmp_path: Path) -> None:
     ],
 )
 def test_usage_mistakes_look_like_all_others(
-    arguments: list[str], said: tuple[str, ...], tmp_path: Path
+    arguments: list[str], words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    refused(tutti(*arguments, cwd=tmp_path), *said)
+    refused(tutti(*arguments, cwd=tmp_path), *words)
 
 
-def test_a_group_of_verbs_alone_shows_what_there_is(tmp_path: Path) -> None:
+def test_command_group_alone_prints_usage(tmp_path: Path) -> None:
     for arguments in ([], ["noc"]):
         result = tutti(*arguments, cwd=tmp_path)
         assert "Usage: tutti" in result.stdout + result.stderr
@@ -244,7 +248,7 @@ def test_a_group_of_verbs_alone_shows_what_there_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["platforms", "cray_xc31"], "did you mean `cray_xc30`?"),
         (["schedule", "list", "--collective", "alreduce"], "did you mean `all_reduce`?"),
@@ -258,12 +262,14 @@ def test_a_group_of_verbs_alone_shows_what_there_is(tmp_path: Path) -> None:
         (["search", "none.toml"], "there is no such file"),
     ],
 )
-def test_other_verbs_refuse_likewise(arguments: list[str], said: str, tmp_path: Path) -> None:
-    refused(tutti(*arguments, cwd=tmp_path), said)
+def test_other_commands_report_mistakes(
+    arguments: list[str], expected: str, tmp_path: Path
+) -> None:
+    refused(tutti(*arguments, cwd=tmp_path), expected)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["--kind", "merge"], "did you mean `merged`?"),
         (["--ranks", "1", "--size", "8"], "greater than or equal to 2"),
@@ -272,9 +278,11 @@ def test_other_verbs_refuse_likewise(arguments: list[str], said: str, tmp_path: 
         (["--size", "12"], "8"),
     ],
 )
-def test_a_search_for_what_there_is_not(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_invalid_search_arguments_are_refused(
+    arguments: list[str], expected: str, tmp_path: Path
+) -> None:
     (tmp_path / "e.toml").write_text(GOOD)
-    refused(tutti("search", "e.toml", *arguments, cwd=tmp_path), said)
+    refused(tutti("search", "e.toml", *arguments, cwd=tmp_path), expected)
 
 
 def test_a_search_for_another_collective(tmp_path: Path) -> None:
@@ -282,7 +290,7 @@ def test_a_search_for_another_collective(tmp_path: Path) -> None:
     refused(tutti("search", "e.toml", cwd=tmp_path), 'collective = "all_reduce"')
 
 
-def test_results_that_are_none(tmp_path: Path) -> None:
+def test_unreadable_results_are_refused(tmp_path: Path) -> None:
     (tmp_path / "results.parquet").write_text("no parquet")
     refused(tutti("plot", "results.parquet", cwd=tmp_path), "cannot be read")
 
@@ -309,7 +317,7 @@ step send
 """
 
 
-def test_a_simulation_that_cannot_finish_says_who_waits(tmp_path: Path) -> None:
+def test_stalled_simulation_names_the_waiting_ranks(tmp_path: Path) -> None:
     (tmp_path / "stuck.schedule").write_text(STUCK)
     text = changed("algorithms", '["stuck.schedule"]').replace("[4, 8]", "2")
     (tmp_path / "e.toml").write_text(text)
@@ -318,7 +326,7 @@ def test_a_simulation_that_cannot_finish_says_who_waits(tmp_path: Path) -> None:
         result = tutti(*verb, cwd=tmp_path)
         assert result.returncode == 3
         assert "waits for" in result.stderr
-        assert "all waiting ranks" not in result.stderr  # the cycle is all of them
+        assert "all waiting ranks" not in result.stderr  # all ranks are in the cycle
         assert "Traceback" not in result.stderr
 
 
@@ -346,11 +354,11 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("options", NUMBERS)
-def test_numbers_that_no_rank_can_have(options: tuple[str, ...], tmp_path: Path) -> None:
+def test_invalid_rank_numbers_are_refused(options: tuple[str, ...], tmp_path: Path) -> None:
     refused(tutti("schedule", "show", "ring", *options, cwd=tmp_path), NUMBERS[options])
 
 
-def test_a_notation_is_pointed_at_where_it_goes_wrong(tmp_path: Path) -> None:
+def test_error_points_at_the_position_in_a_notation(tmp_path: Path) -> None:
     shown = "    a8,,a8\n       ^\n"
     wrong = "recursive_multiplying:a8,,a8"
     refused(tutti("schedule", "show", wrong, "--ranks", "64", cwd=tmp_path), shown)
@@ -373,20 +381,20 @@ def test_an_option_that_contradicts_a_schedule_file_is_refused(tmp_path: Path) -
     refused(tutti("schedule", "verify", "my.txt", cwd=tmp_path), "file that ends in .schedule")
 
 
-def test_each_mistake_is_told_once(tmp_path: Path) -> None:
+def test_each_mistake_is_reported_once(tmp_path: Path) -> None:
     for arguments in (
         ("compare", "."),
         ("schedule", "draw", "ring", "--ranks", "4", "-o", "ring.txt"),
     ):
-        said = tutti(*arguments, cwd=tmp_path)
-        refused(said)
-        assert said.stderr.count("see docs/") == 1
+        done = tutti(*arguments, cwd=tmp_path)
+        refused(done)
+        assert done.stderr.count("see docs/") == 1
 
 
 def test_the_size_of_a_run_is_named_as_it_was_given(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(GOOD)
-    said = tutti("run", "e.toml", "--ranks", "4", "--size", "3", cwd=tmp_path)
-    refused(said, "e.toml with --ranks --size: sizes: 3 B", "hint: 8 B;")
+    output = tutti("run", "e.toml", "--ranks", "4", "--size", "3", cwd=tmp_path)
+    refused(output, "e.toml with --ranks --size: sizes: 3 B", "hint: 8 B;")
 
 
 def test_results_without_the_columns_name_the_file(tmp_path: Path) -> None:
@@ -394,7 +402,7 @@ def test_results_without_the_columns_name_the_file(tmp_path: Path) -> None:
     refused(tutti("plot", "a.csv", cwd=tmp_path), "error: a.csv: lacks the columns collective")
 
 
-def test_a_kind_that_is_none_is_shown_alone(tmp_path: Path) -> None:
+def test_unknown_model_kind_is_shown_alone(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(
         changed("platform", '{ name = "m", models.a = { kind = "postel", alpha = "1 us" } }')
     )
@@ -417,7 +425,7 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("arguments", ELSEWHERE)
-def test_what_goes_otherwise_is_told_how(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_misplaced_arguments_give_a_hint(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(GOOD)
     (tmp_path / "x.schedule").touch()
     refused(tutti(*arguments, cwd=tmp_path), *ELSEWHERE[arguments])

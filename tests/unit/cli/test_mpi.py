@@ -1,4 +1,4 @@
-"""`tutti mpi plan` and `tutti mpi show`, and what `tutti mpi exec` tells of a run."""
+"""`tutti mpi plan` and `tutti mpi show`, and the report of `tutti mpi exec`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def called(*words: str | Path) -> str:
     return done.output
 
 
-def refused(*words: str | Path, saying: str) -> None:
+def refused(*words: str | Path, message: str) -> None:
     done = CliRunner().invoke(app, ["mpi", *map(str, words)])
     assert done.exit_code == 2, done.output
     assert done.output.count("error:") == 1
-    assert saying in done.output
+    assert message in done.output
 
 
 def rules(path: Path) -> list[tuple[str, int, tuple[int, int | None], str]]:
@@ -49,7 +49,7 @@ def test_the_narrowest_sizes_come_first(tmp_path: Path) -> None:
     ]
 
 
-def test_a_plan_says_what_made_it(tmp_path: Path) -> None:
+def test_plan_records_its_command(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     call("mpi", "plan", "--ranks", "2", "-o", path, "barrier=dissemination", cwd=tmp_path)
     made = CollectivePlan.read(path).provenance
@@ -67,14 +67,14 @@ def test_rank_counts(tmp_path: Path, text: str, counts: list[int]) -> None:
     assert CollectivePlan.read(path).ranks == counts
 
 
-def test_rank_counts_that_an_algorithm_is_not_for_are_told(tmp_path: Path) -> None:
+def test_unsupported_rank_counts_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
-    said = called("plan", "--ranks", "2-5", "-o", path, "all_reduce=recursive_multiplying:a2,a2")
+    output = called("plan", "--ranks", "2-5", "-o", path, "all_reduce=recursive_multiplying:a2,a2")
     assert CollectivePlan.read(path).ranks == [4]
-    assert "omitted on 2-3, 5 ranks" in said
+    assert "omitted on 2-3, 5 ranks" in output
 
 
-def test_what_libraries_use_untuned_covers_every_collective(tmp_path: Path) -> None:
+def test_usual_algorithms_cover_every_collective(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     called("plan", "--ranks", "2-9", "-o", path, "--for-every", "untuned")
     plan = CollectivePlan.read(path)
@@ -84,7 +84,7 @@ def test_what_libraries_use_untuned_covers_every_collective(tmp_path: Path) -> N
                 assert plan.find(collective, ranks, size) is not None
 
 
-def test_an_algorithm_for_all_it_performs_stands_behind_others(tmp_path: Path) -> None:
+def test_for_every_rules_follow_explicit_rules(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     called("plan", "--ranks", "4", "-o", path, "--for-every", "ring", "all_gather=bruck")
     assert [(c, name) for c, _, _, name in rules(path)] == [
@@ -96,16 +96,16 @@ def test_an_algorithm_for_all_it_performs_stands_behind_others(tmp_path: Path) -
     ]
 
 
-def test_a_schedule_of_ones_own(tmp_path: Path) -> None:
+def test_plan_accepts_a_schedule_file(tmp_path: Path) -> None:
     mine, path = tmp_path / "mine.schedule", tmp_path / "plan.tutti"
     mine.write_text(CliRunner().invoke(app, ["schedule", "show", "ring", "-r", "3"]).output)
     called("plan", "--ranks", "3", "-o", path, f"all_reduce={mine}")
     assert CollectivePlan.read(path).schedules[0].ranks == 3
-    refused("plan", "-r", "4", "-o", path, f"all_reduce={mine}", saying="a schedule for 3 ranks")
+    refused("plan", "-r", "4", "-o", path, f"all_reduce={mine}", message="a schedule for 3 ranks")
 
 
 @pytest.mark.parametrize(
-    ("words", "saying"),
+    ("words", "message"),
     [
         (["all_reduce=ring"], "expected: --ranks N"),
         (["-r", "4"], "a plan without rules"),
@@ -128,30 +128,30 @@ def test_a_schedule_of_ones_own(tmp_path: Path) -> None:
         (["-r", "4", "--for-every", "usul"], "did you mean `usual`?"),
     ],
 )
-def test_what_no_plan_can_be_made_of(tmp_path: Path, words: list[str], saying: str) -> None:
-    refused("plan", "-o", tmp_path / "plan.tutti", *words, saying=saying)
+def test_invalid_plan_arguments_are_refused(tmp_path: Path, words: list[str], message: str) -> None:
+    refused("plan", "-o", tmp_path / "plan.tutti", *words, message=message)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_misspelt_algorithm_is_told_with_those_that_would_do(tmp_path: Path) -> None:
+def test_misspelt_algorithm_lists_valid_ones(tmp_path: Path) -> None:
     words = ["plan", "-r", "4-6", "-o", tmp_path / "p.tutti", "all_gather=rign"]
     done = CliRunner().invoke(app, ["mpi", *map(str, words)])
-    told = done.output.splitlines()
-    assert told[0] == ("error: all_gather=rign: unknown algorithm `rign`: did you mean `ring`?")
-    assert told[1].startswith("expected: one that performs all_gather: ")
+    lines = done.output.splitlines()
+    assert lines[0] == ("error: all_gather=rign: unknown algorithm `rign`: did you mean `ring`?")
+    assert lines[1].startswith("expected: one that performs all_gather: ")
     assert "bruck" in done.output
     assert "binomial" not in done.output
-    assert max(map(len, told)) <= 80
+    assert max(map(len, lines)) <= 80
 
 
-def test_a_plan_that_is_not_there_is_looked_for_nearby(tmp_path: Path) -> None:
+def test_missing_plan_suggests_a_similar_file(tmp_path: Path) -> None:
     called("plan", "--ranks", "2", "-o", tmp_path / "plan.tutti", "barrier=dissemination")
-    refused("show", tmp_path / "plna.tutti", saying="did you mean `plan.tutti`?")
-    refused("show", tmp_path / "other.tutti", saying="`tutti mpi plan` writes one")
+    refused("show", tmp_path / "plna.tutti", message="did you mean `plan.tutti`?")
+    refused("show", tmp_path / "other.tutti", message="`tutti mpi plan` writes one")
 
 
 @pytest.mark.parametrize(
-    ("ranks", "saying"),
+    ("ranks", "message"),
     [
         (0, "0 ranks: expected at least 1"),
         (1, "start it with 4, or without a plan"),
@@ -159,16 +159,18 @@ def test_a_plan_that_is_not_there_is_looked_for_nearby(tmp_path: Path) -> None:
         (5, "--other-ranks"),
     ],
 )
-def test_ranks_that_a_plan_is_not_for(tmp_path: Path, ranks: int, saying: str) -> None:
+def test_exec_refuses_rank_counts_missing_from_the_plan(
+    tmp_path: Path, ranks: int, message: str
+) -> None:
     path, launcher = tmp_path / "plan.tutti", tmp_path / "mpiexec"
     launcher.write_text("#!/bin/sh\necho 'mpiexec (OpenRTE) 5.0.11'\n")
     launcher.chmod(0o755)
     called("plan", "--ranks", "4", "-o", path, "all_reduce=ring")
     words = ["--", launcher, "-n", ranks, "true"]
-    refused("exec", "--plan", path, *map(str, words), saying=saying)
+    refused("exec", "--plan", path, *map(str, words), message=message)
 
 
-def test_usual_leaves_sizes_to_the_mpi_where_its_own_code_is_faster(tmp_path: Path) -> None:
+def test_usual_leaves_small_sizes_to_the_mpi(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     called("plan", "--ranks", "2,4,6", "-o", path, "--for-every", "usual")
     plan = CollectivePlan.read(path)
@@ -179,7 +181,7 @@ def test_usual_leaves_sizes_to_the_mpi_where_its_own_code_is_faster(tmp_path: Pa
         assert plan.find("all_reduce", ranks, 2**19 - 1) is None
         for collective in ("all_reduce", "all_gather", "all_to_all", "reduce_scatter"):
             assert plan.find(collective, ranks, 2**19) is not None
-        # What it has is what MPIs use untuned on that size.
+        # Its rules are the default algorithms of MPIs for that size.
         for rule in plan.rules:
             first, last = rule.sizes
             assert any(
@@ -191,22 +193,20 @@ def test_usual_leaves_sizes_to_the_mpi_where_its_own_code_is_faster(tmp_path: Pa
 
 
 @pytest.mark.parametrize("named", ["all_reduce=dissemination", "all_reduce:-4K=dissemination:2"])
-def test_schedules_with_which_ranks_get_different_bits_are_refused(
-    named: str, tmp_path: Path
-) -> None:
+def test_non_reproducible_schedules_are_refused(named: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     done = CliRunner().invoke(app, ["mpi", "plan", "--ranks", "2,4", "-o", str(path), named])
     assert done.exit_code == 2, done.output
     assert "results on 4 ranks differ in bits between ranks" in done.output
     assert not path.exists()
-    # On two ranks there is one order alone.
+    # Two ranks have only one order.
     called("plan", "--ranks", "2", "-o", path, named)
-    said = called("plan", "--ranks", "4", "-o", path, named, "--exact-types")
-    assert "! exact operations only" in " ".join(said.split())
+    output = called("plan", "--ranks", "4", "-o", path, named, "--exact-types")
+    assert "! exact operations only" in " ".join(output.split())
     assert "! exact" in " ".join(called("show", "--prove", path).split())
 
 
-def test_an_algorithm_for_every_collective_leaves_such_an_all_reduce_out(tmp_path: Path) -> None:
+def test_for_every_omits_non_reproducible_all_reduce(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     done = CliRunner().invoke(
         app, ["mpi", "plan", "--ranks", "4", "-o", str(path), "--for-every", "dissemination"]
@@ -225,8 +225,8 @@ def test_a_plan_is_shown_within_80_columns(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     called("plan", "--ranks", "2-9", "-o", path, "--for-every", "untuned",
            "all_reduce:-1K=recursive_multiplying:a8")  # fmt: skip
-    said = called("show", path)
-    table = said[said.index("collective  ") :].splitlines()
+    output = called("show", path)
+    table = output[output.index("collective  ") :].splitlines()
     assert max(map(len, table)) <= 80
     rows = [" ".join(line.split()) for line in table]
     assert "all_reduce 8 to 1 KiB recursive_multiplying:a8 1" in rows
@@ -235,10 +235,10 @@ def test_a_plan_is_shown_within_80_columns(tmp_path: Path) -> None:
         "all_reduce 2-9 to 2 KiB recursive_doubling 1-3"
     )
     assert "reduce_scatter 2-9 from 512 KiB pairwise 1-8 *" in rows
-    assert "commutative operations only" in said
+    assert "commutative operations only" in output
 
 
-def test_schedules_whose_sends_complete_in_later_steps_are_marked(tmp_path: Path) -> None:
+def test_pending_sends_are_marked(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     called(
         "plan", "--ranks", "4", "-o", path, "all_reduce=forest:pieces=2", "barrier=dissemination"
@@ -249,34 +249,34 @@ def test_schedules_whose_sends_complete_in_later_steps_are_marked(tmp_path: Path
     assert "+ sends complete in later steps" in rows
 
 
-def test_a_file_that_is_no_plan_is_not_shown(tmp_path: Path) -> None:
+def test_show_refuses_a_file_that_is_not_a_plan(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("hello")
-    refused("show", tmp_path / "a", saying="not a plan")
-    refused("show", tmp_path / "b", saying="cannot be read")
+    refused("show", tmp_path / "a", message="not a plan")
+    refused("show", tmp_path / "b", message="cannot be read")
 
 
 def test_a_program_needs_a_plan() -> None:
-    refused("exec", "--", "mpiexec", "true", saying="--plan FILE")
+    refused("exec", "--", "mpiexec", "true", message="--plan FILE")
 
 
-def test_the_mpi_is_told_without_starting_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_info_does_not_start_the_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
     starts: list[object] = []
     monkeypatch.setattr("tutti.mpi.probe.run_ranks", lambda *a, **_: starts.append(a))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    said = called("info")
+    output = called("info")
     assert not starts
-    assert "in the environment of this Python; PATH has none" in said
-    assert "threads:" not in said
+    assert "in the environment of this Python; PATH has none" in output
+    assert "threads:" not in output
 
 
-def test_another_mpi_behind_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_info_lists_other_mpis_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = tmp_path / "mpiexec"
     other.write_text("#!/bin/sh\necho 'HYDRA build details: Version: 4.1'\n")
     other.chmod(0o755)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{tmp_path}:/usr/bin:/bin")
-    said = called("info")
-    assert "selected: its mpiexec is first on PATH" in said
-    assert f"also:     {other} (MPICH 4.1): select it with --mpicc" in said
+    output = called("info")
+    assert "selected: its mpiexec is first on PATH" in output
+    assert f"also:     {other} (MPICH 4.1): select it with --mpicc" in output
 
 
 REPORT = {
@@ -294,28 +294,28 @@ def test_a_long_command_of_a_plan_is_folded_as_a_shell_reads_it(tmp_path: Path) 
     called("plan", "--ranks", "2", "-o", path, "barrier=dissemination")
     command = shlex.join(["tutti", "mpi", "plan", *(f"all_reduce:{n}=a b" for n in range(20))])
     CollectivePlan(CollectivePlan.read(path).rules, {"command": command}).write(path)
-    told = called("show", path).partition("command: ")[2].partition("collective  ")[0]
-    assert max(map(len, told.splitlines())) <= 80
-    assert shlex.split(told.replace("\\\n", "")) == shlex.split(command)
+    lines = called("show", path).partition("command: ")[2].partition("collective  ")[0]
+    assert max(map(len, lines.splitlines())) <= 80
+    assert shlex.split(lines.replace("\\\n", "")) == shlex.split(command)
     CollectivePlan(CollectivePlan.read(path).rules, {"command": "not 'closed"}).write(path)
     assert "command: not 'closed" in called("show", path)
 
 
-def test_a_report_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from tutti.cli.mpi_report import show_report
 
     path = tmp_path / "report.json"
     path.write_text(json.dumps(REPORT))
     show_report(Report.read(path))
-    said = " ".join(capsys.readouterr().err.split())
-    assert "schedules performed 1,200 of 1,203 collectives, over MPICH 5.0.2" in said
-    assert "distance is emulated: loggp (L 0.001)" in said
-    assert "1,200 all_reduce ring on 4 ranks" in said
-    assert "3 MPI_Scan MPI library: no schedule does this" in said
+    output = " ".join(capsys.readouterr().err.split())
+    assert "schedules performed 1,200 of 1,203 collectives, over MPICH 5.0.2" in output
+    assert "distance is emulated: loggp (L 0.001)" in output
+    assert "1,200 all_reduce ring on 4 ranks" in output
+    assert "3 MPI_Scan MPI library: no schedule does this" in output
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"covered": [{}], "passed": []}'])
-def test_a_report_that_is_none(tmp_path: Path, text: str) -> None:
+def test_invalid_report_is_refused(tmp_path: Path, text: str) -> None:
     from tutti.errors import LaunchError
 
     path = tmp_path / "report.json"

@@ -103,11 +103,11 @@ def test_a_saturated_run_has_no_latency_and_exits_with_3(here: Path) -> None:
 def test_a_deadlocked_run_exits_with_3(here: Path) -> None:
     done = tutti("run", "ring.toml", cwd=here, code=3)
     assert "deadlocked" in done.stdout
-    said = " ".join(done.stdout.split())
-    assert "no flit moved" in said
-    assert "throughput and latency are undefined" in said
-    assert "accepted" not in said
-    assert "0 buffer writes" not in said
+    output = " ".join(done.stdout.split())
+    assert "no flit moved" in output
+    assert "throughput and latency are undefined" in output
+    assert "accepted" not in output
+    assert "0 buffer writes" not in output
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     written = {path.name for path in (here / "out" / "noc").iterdir()}
     assert written == {"report.html", "results.parquet"}
@@ -159,7 +159,7 @@ def test_a_sweep_plots_latency_and_finds_saturation(here: Path) -> None:
     assert pl.read_csv(here / "found" / "results.csv").height == frame.height
     assert (here / "found" / "latency.svg").read_text().startswith("<?xml")
     page = (here / "found" / "report.html").read_text()
-    assert "Latency against load" in page
+    assert "Latency against offered load" in page
 
 
 def test_a_sweep_without_search_runs_only_its_loads(here: Path) -> None:
@@ -231,7 +231,7 @@ def test_ctrl_c_interrupts_a_sweep(here: Path) -> None:
     )
     while not (here / "out" / "noc").exists():
         time.sleep(0.05)
-    time.sleep(0.5)  # most likely it runs by now; otherwise it still starts
+    time.sleep(0.5)  # the run has probably started
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=500)
     assert process.returncode == 130, output
@@ -254,9 +254,9 @@ def test_a_deadlock_is_reported_before_and_after_a_run(here: Path) -> None:
     loads = ["--loads", "0.02,0.9", "--no-saturation"]
     swept = tutti("sweep", "ring.toml", *loads, cwd=here)
     assert "can deadlock" in swept.stderr
-    said = " ".join(swept.stdout.split())
-    assert "at 0.9 deadlocked: packets were in flight" in said
-    assert "each waits for the next" in said
+    printed = " ".join(swept.stdout.split())
+    assert "at 0.9 deadlocked: packets were in flight" in printed
+    assert "each waits for the next" in printed
 
 
 def test_energy_is_reported_if_a_technology_is_named(here: Path) -> None:
@@ -284,9 +284,9 @@ def test_a_sweep_that_deadlocks_at_every_load_exits_with_3(here: Path) -> None:
     done = tutti("sweep", "ring.toml", *loads, cwd=here, code=3)
     row = next(line for line in done.stdout.splitlines() if "deadlocked" in line)
     assert row.split() == ["0.9", "deadlocked", *["-"] * 6]
-    said = " ".join(done.stdout.split())
-    assert "-: not measured" in said
-    assert "latencies: cycles" in said
+    output = " ".join(done.stdout.split())
+    assert "-: not measured" in output
+    assert "latencies: cycles" in output
     assert "1 load," in done.stderr
 
 

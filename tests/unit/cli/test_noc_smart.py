@@ -159,7 +159,7 @@ def test_the_error_for_a_missing_rate_names_its_unit(file: Path, kind: str, unit
     assert f"expected: {unit}" in tutti("run", file, cwd=file.parent, code=2).stderr
 
 
-def test_counts_of_one_are_in_the_singular(file: Path) -> None:
+def test_count_of_one_is_singular(file: Path) -> None:
     changes = ("measure.seeds=1", "mesh.vcs=1", "mesh.credit_delay=1")
     options = [part for change in changes for part in ("--set", change)]
     shown = tutti("run", file, *options, "-o", "out", cwd=file.parent).stdout

@@ -37,11 +37,11 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_tells_what_is_exposed(file: Path, tmp_path: Path) -> None:
+def test_exposed_communication_is_printed(file: Path, tmp_path: Path) -> None:
     to = ["--out", str(tmp_path / "out")]
     result = RUNNER.invoke(app, ["train", "overlap", str(file), "--batch", "1", *to])
     assert result.exit_code == 0, result.output
-    assert "resnet50 on 16 chiplets, 1 sample on each by samples: 102.0 MB" in result.stdout
+    assert "resnet50 on 16 chiplets, 1 sample each, split by samples: 102.0 MB" in result.stdout
     rows = [line.split() for line in result.stdout.splitlines()]
     assert [row[0] for row in rows[1:4]] == ["algorithm", "ring", "recursive_doubling"]
     layers = pl.read_parquet(tmp_path / "out" / "layers.parquet")
@@ -73,7 +73,7 @@ def test_recorded_cycles_need_no_batch(file: Path, tmp_path: Path) -> None:
         (["--batch", "0"], ("--batch",)),
     ],
 )
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     file: Path, tmp_path: Path, arguments: list[str], words: tuple[str, ...]
 ) -> None:
     result = RUNNER.invoke(app, ["train", "overlap", str(file), "-o", str(tmp_path), *arguments])

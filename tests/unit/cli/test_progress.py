@@ -1,4 +1,4 @@
-"""What takes long says how far it is, also where nobody sees a bar."""
+"""Long operations report progress, also without a terminal."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is said, ever so often."""
-    said: list[str] = []
+    """The printed progress lines, at a short interval."""
+    printed: list[str] = []
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.005)
-    monkeypatch.setattr(progress, "remark", said.append)
-    return said
+    monkeypatch.setattr(progress, "remark", printed.append)
+    return printed
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    """Waits for what happens soon; a machine may be slow."""
+def until(condition: Callable[[], bool]) -> None:
+    """Waits until a condition holds; a machine may be slow."""
     for _ in range(2000):
-        if is_so():
+        if condition():
             return
         time.sleep(0.005)
     pytest.fail("it never happened")
 
 
-def test_a_line_comes_though_nothing_is_done(lines: list[str]) -> None:
+def test_line_is_printed_without_progress(lines: list[str]) -> None:
     with Progress("searching 96 ranks"):
         until(lambda: len(lines) > 1)
     assert lines[0].startswith("searching 96 ranks: 0 s so far")
 
 
-def test_a_line_says_how_much_is_done_and_left(lines: list[str]) -> None:
+def test_line_shows_finished_and_remaining_work(lines: list[str]) -> None:
     with Progress("proving", work=100, total=8) as shown:
         shown.advance(50, 4)
         until(lambda: any("left" in line for line in lines))
     assert next(line for line in lines if "left" in line).startswith("proving: 4/8, about ")
 
 
-def test_nothing_is_said_afterwards(lines: list[str]) -> None:
+def test_no_line_is_printed_after_the_end(lines: list[str]) -> None:
     with Progress("proving", work=1, total=1) as shown:
         until(lambda: bool(lines))
         shown.advance(1, 1)
-    time.sleep(0.02)  # a line that was under way
+    time.sleep(0.02)  # for a line in progress
     count = len(lines)
     time.sleep(0.05)
     assert len(lines) == count
 
 
-def test_exhibits_say_how_far_they_are(lines: list[str]) -> None:
+def test_exhibits_report_progress(lines: list[str]) -> None:
     def waited() -> list[int]:
         found = []
         for row in papers.watched("rows", (4, 6, 8)):
@@ -73,4 +73,4 @@ def test_exhibits_say_how_far_they_are(lines: list[str]) -> None:
         with papers.watching(functools.partial(paper._progress, shown)):
             assert waited() == [4, 6, 8]
     assert any(line.startswith("rows: 1/3, about ") for line in lines)
-    assert list(papers.watched("rows", (4, 6))) == [4, 6], "also where nobody watches"
+    assert list(papers.watched("rows", (4, 6))) == [4, 6], "also without an observer"

@@ -63,7 +63,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def kept(folder: Path) -> dict[Path, list[str]]:
+def journal_keys(folder: Path) -> dict[Path, list[str]]:
     """The keys in each journal, oldest first."""
     journals = sorted(folder.glob("*.journal"), key=lambda path: path.stat().st_mtime_ns)
     return {path: [key for key, _ in _records(path, CacheContents())] for path in journals}
@@ -80,13 +80,13 @@ def started(here: Path, *options: str) -> subprocess.Popen[str]:
         start_new_session=True,
     )
     folder = here / "out" / "sweep" / "cache"
-    while sum(len(keys) for keys in kept(folder).values()) < 20:
+    while sum(len(keys) for keys in journal_keys(folder).values()) < 20:
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     return process
 
 
-def gone(group: int) -> bool:
+def has_ended(group: int) -> bool:
     """Whether every process of a session has ended."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -100,45 +100,45 @@ def gone(group: int) -> bool:
 
 
 @pytest.mark.timeout(240)
-def test_a_sweep_that_was_killed_goes_on_where_it_was(here: Path) -> None:
+def test_killed_sweep_resumes(here: Path) -> None:
     process = started(here)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    before = kept(here / "out/sweep/cache")
+    before = journal_keys(here / "out/sweep/cache")
     ((_, finished),) = before.items()
     assert 20 <= len(finished) < 1_200
-    said = tutti("sweep", "long.toml", "--status", cwd=here).stdout
-    assert f"{len(finished) - 1:,} are finished" in said  # one of them is the schedule's proof
+    output = tutti("sweep", "long.toml", "--status", cwd=here).stdout
+    assert f"{len(finished) - 1:,} finished" in output  # and one proof
     deadline = time.monotonic() + 60
-    while not gone(process.pid):  # its workers end with it
+    while not has_ended(process.pid):  # its workers exit with it
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
-    said = tutti("sweep", "long.toml", cwd=here).stderr
-    assert f"{len(finished) - 1:,} of them from out/sweep/cache" in said
-    after = kept(here / "out/sweep/cache")
+    output = tutti("sweep", "long.toml", cwd=here).stderr
+    assert f"{len(finished) - 1:,} of them from out/sweep/cache" in output
+    after = journal_keys(here / "out/sweep/cache")
     times = Counter(key for keys in after.values() for key in keys)
     assert len(times) == 1_201
-    assert set(times.values()) == {1}  # nothing was simulated twice
+    assert set(times.values()) == {1}  # no simulation ran twice
 
-    tutti("sweep", "long.toml", "--cache", "other", "--out", "whole", cwd=here)
-    whole = (here / "whole/results.parquet").read_bytes()
-    assert (here / "out/sweep/results.parquet").read_bytes() == whole
+    tutti("sweep", "long.toml", "--cache", "other", "--out", "expected", cwd=here)
+    expected = (here / "expected/results.parquet").read_bytes()
+    assert (here / "out/sweep/results.parquet").read_bytes() == expected
 
 
 @pytest.mark.timeout(120)
-def test_ctrl_c_says_how_to_go_on(here: Path) -> None:
+def test_ctrl_c_prints_how_to_resume(here: Path) -> None:
     process = started(here)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Traceback" not in said
-    assert "to resume, run the same command again: tutti sweep long.toml" in said
-    left = int(re.findall(r"interrupted: ([\d,]+) measurements", said)[0].replace(",", ""))
+    assert "Traceback" not in output
+    assert "to resume, run the same command again: tutti sweep long.toml" in output
+    left = int(re.findall(r"interrupted: ([\d,]+) measurements", output)[0].replace(",", ""))
     rows = pl.read_parquet(here / "out/sweep/results.parquet").height
     assert rows == 1_200 - left
     deadline = time.monotonic() + 60
-    while not gone(process.pid):
+    while not has_ended(process.pid):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -157,13 +157,13 @@ def test_two_sweeps_at_once_share_a_cache(here: Path) -> None:
     assert [process.wait() for process in both] == [0, 0]
     first, second = (pl.read_parquet(here / f"out{n}/results.parquet") for n in range(2))
     assert first.equals(second)
-    assert len({key for keys in kept(here / "cache").values() for key in keys}) == 8 + 4
+    assert len({key for keys in journal_keys(here / "cache").values() for key in keys}) == 8 + 4
 
 
-def test_what_is_written_can_be_scanned_and_says_where_it_is_from(here: Path) -> None:
-    said = tutti("sweep", "small.toml", cwd=here)
-    assert "4 points, 8 measurements\n" in said.stderr
-    assert "wrote out/sweep/results.parquet" in said.stdout
+def test_results_are_scannable_and_record_provenance(here: Path) -> None:
+    done = tutti("sweep", "small.toml", cwd=here)
+    assert "4 points, 8 measurements\n" in done.stderr
+    assert "wrote out/sweep/results.parquet" in done.stdout
     rows = pl.scan_parquet(here / "out/sweep/*.parquet").collect()
     assert rows.height == 8
     assert {"config_hash", "version", "commit", "sweep.ranks"} <= set(rows.columns)
@@ -172,17 +172,17 @@ def test_what_is_written_can_be_scanned_and_says_where_it_is_from(here: Path) ->
     assert pl.read_csv(here / "out/sweep/results.csv").height == 8
 
 
-def test_nothing_is_left_to_do_the_second_time(here: Path) -> None:
+def test_second_run_uses_the_cache(here: Path) -> None:
     first = tutti("sweep", "small.toml", cwd=here)
     again = tutti("sweep", "small.toml", cwd=here)
     assert first.stdout == again.stdout
     assert "8 of them from out/sweep/cache" in again.stderr
     fresh = tutti("sweep", "small.toml", "--fresh", cwd=here)
     assert "from out/sweep/cache" not in fresh.stderr
-    assert len(kept(here / "out/sweep/cache")) == 2
+    assert len(journal_keys(here / "out/sweep/cache")) == 2
 
 
-def test_a_cache_of_another_version_is_explained(here: Path) -> None:
+def test_cache_of_another_version_is_reported(here: Path) -> None:
     tutti("sweep", "small.toml", cwd=here)
     (journal,) = (here / "out/sweep/cache").iterdir()
     header, _, rest = journal.read_text().partition("\n")
@@ -190,32 +190,32 @@ def test_a_cache_of_another_version_is_explained(here: Path) -> None:
     assert written is not None
     old = _line(written | {"simulator": "0.0.9+feed"}).decode()
     journal.write_text(old + rest)
-    said = tutti("sweep", "small.toml", cwd=here).stderr
-    assert "written by tutti 0.0.9+feed, not" in " ".join(said.split())
-    assert "8 measurements in" in said
+    output = tutti("sweep", "small.toml", cwd=here).stderr
+    assert "written by tutti 0.0.9+feed, not" in " ".join(output.split())
+    assert "8 measurements in" in output
 
 
 def test_a_bad_sweep_has_exit_code_2(here: Path) -> None:
     (here / "small.toml").write_text(SMALL.replace("[4, 8]", "[4, 1]"))
-    said = tutti("sweep", "small.toml", cwd=here, code=2).stderr
-    assert "error: small.toml, point 3 of 4 (ranks = 1, " in said
+    output = tutti("sweep", "small.toml", cwd=here, code=2).stderr
+    assert "error: small.toml, point 3 of 4 (ranks = 1, " in output
     assert not (here / "out").exists()
-    said = tutti("sweep", "smal.toml", cwd=here, code=2).stderr
-    assert "did you mean `small.toml`?" in said
-    said = tutti("run", "small.toml", cwd=here, code=2).stderr
-    assert "small.toml: is a sweep" in said
-    assert "hint: tutti sweep FILE" in said
+    output = tutti("sweep", "smal.toml", cwd=here, code=2).stderr
+    assert "did you mean `small.toml`?" in output
+    output = tutti("run", "small.toml", cwd=here, code=2).stderr
+    assert "small.toml: is a sweep" in output
+    assert "hint: tutti sweep FILE" in output
     (here / "e.toml").write_text('platform = "cray_xc30"\ncollective = "all_reduce"\n')
-    said = tutti("sweep", "e.toml", cwd=here, code=2).stderr
-    assert "e.toml: is an experiment" in said
-    assert 'experiment = "e.toml"' in said
-    said = tutti("sweep", "small.toml", "--executor", "mpi", cwd=here, code=2).stderr
-    assert "start it as mpiexec" in said
+    output = tutti("sweep", "e.toml", cwd=here, code=2).stderr
+    assert "e.toml: is an experiment" in output
+    assert 'experiment = "e.toml"' in output
+    output = tutti("sweep", "small.toml", "--executor", "mpi", cwd=here, code=2).stderr
+    assert "start it as mpiexec" in output
 
 
 @pytest.mark.parametrize("width", [80, 40])
 def test_progress_fits_the_terminal(here: Path, width: int) -> None:
-    """Runs in a terminal of that width; no line that is drawn is longer."""
+    """Runs in a terminal of that width; no printed line is longer."""
     main, worker = pty.openpty()
     process = subprocess.Popen(
         [TUTTI, "sweep", "long.toml"],

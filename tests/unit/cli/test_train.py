@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_run_tells_where_the_time_went(file: Path, tmp_path: Path) -> None:
+def test_run_prints_the_time_breakdown(file: Path, tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["train", "run", str(file), "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     for word in ("dlrm_small", "4 x 2", "comp_opt", "ace", "ideal", "exposed"):
@@ -47,7 +47,7 @@ def test_run_tells_where_the_time_went(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rate", ["120 TFLOP/s", "1 MFLOP/s"])
-def test_times_of_any_length_and_idle_fit_a_terminal(file: Path, tmp_path: Path, rate: str) -> None:
+def test_long_times_and_idle_fit_the_terminal(file: Path, tmp_path: Path, rate: str) -> None:
     from tutti.report.quantity import format_size, format_time
 
     arguments = ["train", "run", str(file), "-o", str(tmp_path), "--set", f"npu.arithmetic={rate}"]
@@ -80,7 +80,7 @@ def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "words"),
     [
         ("bach=8", "did you mean `batch`?"),
         ("batch", "KEY=VALUE, such as batch=64"),
@@ -94,10 +94,10 @@ def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
         ('compute={ model = "measured", file = "none.csv" }', "paths are relative to the file"),
     ],
 )
-def test_a_change_that_is_none_is_refused(file: Path, change: str, said: str) -> None:
+def test_invalid_change_is_refused(file: Path, change: str, words: str) -> None:
     result = RUNNER.invoke(app, ["train", "run", str(file), "--set", change])
     assert result.exit_code == 2
-    assert said in result.output
+    assert words in result.output
 
 
 def test_list_names_every_model() -> None:
@@ -111,7 +111,7 @@ def test_list_names_every_model() -> None:
         assert read in result.stdout
 
 
-def test_an_endpoint_that_cannot_be_is_one_message(file: Path) -> None:
+def test_invalid_endpoint_gives_one_error(file: Path) -> None:
     text = FILE.replace('"ace", "ideal"]', '{ name = "b", kind = "baseline" }]')
     file.write_text(text, encoding="utf-8")
     result = RUNNER.invoke(app, ["train", "run", str(file)])

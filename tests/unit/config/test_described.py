@@ -1,4 +1,4 @@
-"""Classes that files have as tables: keys, defaults, ranges, and what is not in files."""
+"""Classes that are tables in files: keys, defaults, ranges and excluded fields."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class File(Table):
     cache: Annotated[Cache, Field(description="The cache.")]
 
 
-def test_a_file_gives_the_dataclass_itself() -> None:
+def test_file_is_read_into_the_dataclass() -> None:
     assert validated(File, {"cache": {"lines": 4}}, source="x").cache == Cache(4)
     assert File(cache=Cache(3, verbose=True)).cache.verbose
 
@@ -69,7 +69,7 @@ def test_mistakes_name_the_key(cache: object, fragment: str) -> None:
     assert fragment in str(caught.value).replace("\ngiven: true", "")
 
 
-def test_bounds_hold_for_the_dataclass_too() -> None:
+def test_dataclass_checks_bounds() -> None:
     assert bounds_of(Cache) == {"lines": (0, (1 << 32) - 1), "sets": (1, 64)}
     assert list(beyond_bounds(Cache(-1, 64))) == [("lines", -1, 0, (1 << 32) - 1)]
     assert list(beyond_bounds(Cache(1, 0))) == [("sets", 0, 1, 64)]

@@ -52,7 +52,7 @@ def test_ranges_are_written_out_and_stop_at_their_end() -> None:
     assert [size.bytes for size in experiment.sizes] == [8, 32, 128, 512]
 
 
-def test_the_hash_names_the_question_and_not_the_file() -> None:
+def test_hash_depends_on_content_not_on_the_file() -> None:
     assert load(GOOD).config_hash == load("# a comment\n" + GOOD).config_hash
     assert load(GOOD).config_hash != load(changed("ranks", "[4, 16]")).config_hash
 
@@ -107,7 +107,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("text", MISTAKES)
-def test_errors_give_place_problem_and_hint(text: str) -> None:
+def test_errors_state_key_problem_and_hint(text: str) -> None:
     key, problem, hint = MISTAKES[text]
     error = refusal(text)
     assert error.key == key
@@ -143,7 +143,7 @@ beta = {beta}
 """
 
 
-def test_a_platform_can_stand_in_the_file() -> None:
+def test_platform_can_be_a_table() -> None:
     text = INLINE.format(alpha_p='"500 ns"', beta='{ value = "0.4 ns/B", source = "measured" }')
     assert load(text).model == "link"
 
@@ -171,7 +171,7 @@ def test_a_platform_with_a_bad_number_is_refused(
     assert problem in error.problem
 
 
-def test_recorded_noise_and_arrivals_stand_in_files(tmp_path: Path) -> None:
+def test_recorded_noise_and_arrivals_are_read_from_files(tmp_path: Path) -> None:
     (tmp_path / "noise.csv").write_text("detour_us\n1\n2\n")
     (tmp_path / "noise.trace").write_text("1000 50\n2000 70\n")
     (tmp_path / "skew.csv").write_text("rank,a_us\n" + "".join(f"{r},{r}\n" for r in range(8)))
@@ -205,7 +205,7 @@ def test_recorded_noise_and_arrivals_stand_in_files(tmp_path: Path) -> None:
     assert again.config_hash != before
 
 
-def test_recorded_noise_and_arrivals_stand_in_experiments() -> None:
+def test_recorded_noise_and_arrivals_can_be_tables() -> None:
     tables = """
     [noise.detours]
     kind = "trace"
@@ -233,5 +233,5 @@ def test_recorded_noise_and_arrivals_stand_in_experiments() -> None:
         ('[noise.step]\nkind = "mixture"\nparts = []', "noise.step.parts"),
     ],
 )
-def test_disturbances_that_cannot_be_are_refused(table: str, fragment: str) -> None:
+def test_invalid_disturbances_are_refused(table: str, fragment: str) -> None:
     assert fragment in str(refusal(GOOD + table))

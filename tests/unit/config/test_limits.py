@@ -35,12 +35,12 @@ def json_of(text: str) -> dict[str, Any]:
         (f'{{"a": {"[" * 100_000}{"]" * 100_000}}}', "nested too deeply"),
     ],
 )
-def test_trees_that_no_schema_can_take_are_refused(text: str, fragment: str) -> None:
+def test_trees_beyond_the_limits_are_refused(text: str, fragment: str) -> None:
     with pytest.raises(ConfigError, match=fragment):
         json_of(text)
 
 
-def test_what_the_limits_allow_is_read() -> None:
+def test_trees_within_the_limits_are_read() -> None:
     assert json_of(f'{{"a": {limits.MOST}, "b": {"[" * 60}{"]" * 60}}}')["a"] == limits.MOST
 
 
@@ -54,7 +54,7 @@ def test_what_the_limits_allow_is_read() -> None:
         "a: !!python/object:x {}\n",
     ],
 )
-def test_yaml_that_multiplies_or_is_none_is_refused(text: str, tmp_path: Path) -> None:
+def test_invalid_or_expanding_yaml_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "n.yml"
     path.write_text(text.replace("*a0", "1"), "utf-8")
     with pytest.raises(ConfigError, match=r"n\.yml"):
@@ -76,7 +76,7 @@ def test_long_lines_and_fields_name_the_limit(tmp_path: Path) -> None:
     ("text", "number"),
     [("0", 0), ("12", 12), ("9" * 5000, None), ("-1", None), ("1_0", None), ("\u0663", None)],
 )
-def test_integers_have_few_digits(text: str, number: int | None) -> None:
+def test_counts_have_a_limited_number_of_digits(text: str, number: int | None) -> None:
     assert reader.parse_count(text) == number
 
 
@@ -138,6 +138,6 @@ def test_damaged_parquet_is_refused_or_read(
     assert "panicked" not in capfd.readouterr().err
 
 
-def test_values_are_shown_in_short() -> None:
+def test_long_values_are_abbreviated() -> None:
     assert shown(10**6000) == "a number of 19,932 bits"
     assert len(shown("x" * 10_000)) <= 60

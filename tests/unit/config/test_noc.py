@@ -83,7 +83,7 @@ def test_paths_of_traces_start_from_the_file(tmp_path: Path) -> None:
     assert noc.run(found.network, found.traffic).all.packets == 0  # all before the window
 
 
-def test_changes_are_values_of_toml_or_text(tmp_path: Path) -> None:
+def test_changes_are_toml_values_or_text(tmp_path: Path) -> None:
     path = tmp_path / "n.toml"
     path.write_text(GOOD)
     changes = ["router.vcs=8", "topology.routing=o1_turn", "cycle=2 ns", "traffic.rate = 0.25"]
@@ -121,7 +121,7 @@ def test_changes_are_values_of_toml_or_text(tmp_path: Path) -> None:
         ('cycle = "1 ns"', "cicle = 3", "did you mean `cycle`?"),
     ],
 )
-def test_a_mistake_names_its_place(old: str, new: str, fragment: str | None) -> None:
+def test_mistake_names_its_key(old: str, new: str, fragment: str | None) -> None:
     text = GOOD.replace(old, new)
     if new.startswith("[measure]"):
         text = GOOD.replace(old, "") + new
@@ -142,7 +142,7 @@ def test_a_mistake_names_its_place(old: str, new: str, fragment: str | None) -> 
         ("traffic.pattern=transpos", "did you mean `transpose`?"),
     ],
 )
-def test_a_change_that_is_none_is_refused(change: str, fragment: str, tmp_path: Path) -> None:
+def test_invalid_change_is_refused(change: str, fragment: str, tmp_path: Path) -> None:
     path = tmp_path / "n.toml"
     path.write_text(GOOD)
     with pytest.raises(ConfigError) as caught:

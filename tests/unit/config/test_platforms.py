@@ -1,4 +1,4 @@
-"""The platforms that tutti brings along: their numbers, and the source of each."""
+"""The built-in platforms: their values, and the source of each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_number_has_a_source(name: str) -> None:
         assert source, f"{name}: {key} has no source"
 
 
-def test_the_cray_is_that_of_the_papers_table_1() -> None:
+def test_cray_matches_table_1_of_the_paper() -> None:
     platform = find_platform("cray_xc30", folder=Path())
     values = {key: value for key, value, _, inferred in numbers(platform) if not inferred}
     assert values == {
@@ -37,13 +37,13 @@ def test_the_cray_is_that_of_the_papers_table_1() -> None:
     }
 
 
-def test_what_the_table_does_not_give_is_marked_as_inferred() -> None:
+def test_inferred_values_are_marked() -> None:
     platform = find_platform("cray_xc30", folder=Path())
     inferred = {key for key, _, _, inferred in numbers(platform) if inferred}
     assert inferred == {"models.minimum.beta", "models.median.beta", "compute.gamma"}
 
 
-def test_the_simulated_machine_is_that_of_the_timelines() -> None:
+def test_simulated_machine_matches_the_timelines() -> None:
     platform = find_platform("paper_simulator", folder=Path())
     assert [value for _, value, _, _ in numbers(platform)] == [
         "500 ns",
@@ -78,7 +78,7 @@ TOPOLOGIES = {
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
-def test_a_machine_has_the_shape_that_is_published(name: str) -> None:
+def test_machine_has_the_published_shape(name: str) -> None:
     platform = find_platform(name, folder=Path())
     assert platform.topology is not None
     assert platform.topology.build is not None
@@ -92,7 +92,7 @@ def test_a_machine_has_the_shape_that_is_published(name: str) -> None:
     assert (facts.npus, facts.switches, facts.diameter) == (npus, switches, diameter)
 
 
-def test_the_link_by_link_cray_is_the_measured_one_between_two_nodes_of_a_blade() -> None:
+def test_cray_by_links_matches_the_measured_latency_within_a_blade() -> None:
     measured = machine(find_platform("cray_xc30", folder=Path()), "minimum", source="")
     laid_out = machine(find_platform("cray_xc30_dragonfly", folder=Path()), "minimum", source="")
     assert laid_out.routes is not None

@@ -1,4 +1,4 @@
-"""Files that cannot be configurations: each gives one clear error that names the file."""
+"""Files that are not configurations give one clear error that names the file."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     assert "does not exist either" in refusal(tmp_path / "nowhere" / "experiment.toml")
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.toml").touch()
     message = refusal(tmp_path)
     assert "is a folder" in message
     assert "a.toml" in message
 
 
-def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
+def test_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.toml"
     os.mkfifo(pipe)
     assert "not a regular file" in refusal(pipe)
@@ -66,7 +66,7 @@ def test_a_name_with_a_nul_is_refused(tmp_path: Path) -> None:
     assert "cannot be read" in refusal(tmp_path / "a\0b.toml")
 
 
-def test_what_is_not_toml_is_located() -> None:
+def test_toml_error_has_its_line() -> None:
     with pytest.raises(ConfigError, match=r"not TOML: .*line 2, column 11"):
         parse_toml("ranks = 4\nsizes = 8 B", source="e.toml")
 

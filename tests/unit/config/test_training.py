@@ -1,4 +1,4 @@
-"""Files of training steps: what they mean, and what is refused."""
+"""Files of training steps: their meaning, and errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tables(**changes: Any) -> dict[str, Any]:
     return {"model": "vgg16", "batch": 8, "torus": {"rings": RINGS}} | changes
 
 
-def test_the_example() -> None:
+def test_example_is_read() -> None:
     read = load_training(EXAMPLE)
     names = [configuration.name for configuration in read.configurations]
     assert names == ["no_overlap", "comm_opt", "comp_opt", "ace", "ideal"]
@@ -60,7 +60,7 @@ def test_an_array_has_the_clock_of_the_npu() -> None:
     assert read.step.compute == Chiplet(array=systolic, elements=16, share="folds")
 
 
-def test_parallelism_takes_rings() -> None:
+def test_parallelism_is_read() -> None:
     read = resolve_training(tables(parallelism={"tensor": 4, "zero": 1}), source="x")
     assert read.step.parallelism == Parallelism(tensor=4, zero=1)
 

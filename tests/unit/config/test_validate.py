@@ -55,8 +55,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         machine(topology={"build": "ring:4", "links": [LINK], "routing": "short"}),
         'unknown routing `short`\ngiven: "short"\nexpected: one of ',
     ),
-    "another form": ({"platform": ["cray_xc30"]}, "platform: does not fit"),
-    "a form of our own": ({"ranks": [[4]]}, "is not a rank count"),
+    "another type": ({"platform": ["cray_xc30"]}, "platform: does not fit"),
+    "a custom type": ({"ranks": [[4]]}, "is not a rank count"),
     "refused by a table": (
         machine(models={"a": POSTAL, "b": POSTAL}),
         "platform: has 2 models and no default: expected `default_model` to be one of a, b",
@@ -93,6 +93,6 @@ def test_mistakes_do_not_depend_on_the_words_of_pydantic(
 
 
 def _without_words(context: dict[str, Any]) -> dict[str, Any]:
-    """Bounds, tags and exceptions stay; lists of what was expected are prose of pydantic."""
+    """Keeps bounds, tags and exceptions; lists of expected values are prose of pydantic."""
     prose = {"expected", "expected_tags", "discriminator"}
     return {name: value for name, value in context.items() if name not in prose}

@@ -15,7 +15,7 @@ from tutti.interop.benchmarks import BENCHMARKS, parse, read, read_all
 OUTPUTS = {
     path.stem.upper(): path.read_text() for path in Path(__file__).with_name("outputs").iterdir()
 }
-"""What the tools print, in every layout that is read, by name."""
+"""Output of the tools in every supported layout, by name."""
 texts = SimpleNamespace(**OUTPUTS)
 
 
@@ -29,13 +29,13 @@ def test_every_layout_has_the_columns(name: str) -> None:
     frame = parse(OUTPUTS[name], source=source, ranks=4)
     assert frame.schema == pl.Schema(BENCHMARKS)
     assert frame.height > 0
-    told = frame.select("time_us", "bytes_per_s").select(
+    has_value = frame.select("time_us", "bytes_per_s").select(
         pl.any_horizontal(pl.all().is_not_null()).all()
     )
-    assert told.item()
+    assert has_value.item()
 
 
-def test_osu_ping_pong_is_of_two_ranks_and_in_microseconds() -> None:
+def test_osu_ping_pong_has_two_ranks_and_microseconds() -> None:
     expected = [("ping_pong", 2, 1, "MPI_CHAR", 0.34, 5), ("ping_pong", 2, 2, "MPI_CHAR", 0.35, 6)]
     found = rows(
         texts.OSU_LATENCY, "operation", "ranks", "size_bytes", "datatype", "time_us", "line"
@@ -54,11 +54,11 @@ def test_osu_full_output() -> None:
     assert found[0] == (40.75, 34.98, 45.62, 200)
 
 
-def test_osu_percentiles_do_not_disturb() -> None:
+def test_osu_percentiles_are_ignored() -> None:
     assert rows(texts.OSU_TAIL, "size_bytes", "time_us") == [(8, 65.83)]
 
 
-def test_osu_sizes_of_shards_become_those_of_all() -> None:
+def test_osu_shard_sizes_become_total_sizes() -> None:
     found = rows(texts.OSU_ALL_GATHER, "operation", "size_bytes", ranks=4)
     assert found == [("all_gather", 4), ("all_gather", 4096)]
     with pytest.raises(ConfigError, match=r"x.txt, line 5: sizes of all_gather") as caught:
@@ -74,7 +74,7 @@ def test_osu_barrier_and_non_blocking() -> None:
     assert found == [("all_reduce", False, 0.92)]
 
 
-def test_osu_runs_of_a_job_follow_one_another() -> None:
+def test_osu_log_of_several_runs_is_read() -> None:
     job = "Mon Nov 23 2026\n+ srun {}\n3 nodes, 12 ranks\n"
     log = "".join(
         job.format(name) + text
@@ -122,14 +122,14 @@ def test_imb_sections() -> None:
     assert rows(texts.IMB, "bytes_per_s")[5] == (128.06e6,)
 
 
-def test_imb_counts_defects_where_it_was_compiled_to() -> None:
+def test_imb_defects_are_read() -> None:
     text = texts.IMB.replace("t[usec]   Mbytes/sec", "t[usec]   Mbytes/sec      defects")
     text = text.replace("         0.00", "         0.00         0.00")
     text = text.replace("       135.57", "       135.57         3.00")
     assert rows(text, "wrong")[:2] == [(0,), (1,)]
 
 
-def test_imb_headings_that_are_damaged() -> None:
+def test_damaged_imb_headings_are_refused() -> None:
     with pytest.raises(ConfigError, match="invalid heading"):
         parse(texts.IMB.replace("#repetitions", "0#repetitions"), source="x.txt")
 
@@ -194,7 +194,7 @@ def test_nccl_tests_json() -> None:
         ('{"results": 3, "nccl_version": 1}', "results: is not a list"),
     ],
 )
-def test_mistakes_say_where_and_what(text: str, message: str) -> None:
+def test_mistakes_state_line_and_problem(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         parse(text, source="x.txt")
     assert str(caught.value).startswith("x.txt")

@@ -30,7 +30,7 @@ Script = Callable[..., Path]
 
 @pytest.fixture
 def script(tmp_path: Path) -> Script:
-    """Writes a program of the shell."""
+    """Writes a shell script."""
 
     def write(path: str, text: str) -> Path:
         file = tmp_path / path

@@ -1,4 +1,4 @@
-"""Parameters of a measurement, and statistics of its samples; nothing is run here."""
+"""Parameters of a measurement, and statistics of its samples; nothing runs here."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def names(*measurement: str, ranks: int = 8) -> list[str]:
 # --- parameters -----------------------------------------------------------------------------------
 
 
-def test_every_schedule_is_each_once_and_the_fastest_come_first() -> None:
+def test_every_schedule_appears_once_fastest_first() -> None:
     # On 4 ranks: a4 takes alpha_p + 3 alpha_r = 7, a2,a2 takes 10; the other four split.
     found = names("every", ranks=4)
     assert found[:2] == ["a4", "a2,a2"]
     assert len(found) == len(set(found)) == 6
 
 
-def test_a_budget_has_the_fastest_and_some_of_the_rest() -> None:
+def test_budget_takes_the_fastest_and_a_sample_of_the_rest() -> None:
     every, some = every_schedule(16, 8), every_schedule(16, 8, most=10)
     assert len(some) == len(set(some)) == 10
     assert some[:5] == every[:5]
     places = [every.index(name) for name in some[5:]]
     assert places == sorted(places)
-    assert places[-1] > len(every) // 2, "the rest reaches far down the list"
+    assert places[-1] > len(every) // 2, "the sample reaches the second half of the list"
 
 
 def test_the_mpi_and_a_call_are_candidates_next_to_schedules() -> None:
@@ -51,7 +51,7 @@ def test_the_mpi_and_a_call_are_candidates_next_to_schedules() -> None:
 
 
 @pytest.mark.parametrize("name", ["every:0", "every:x"])
-def test_a_budget_is_a_count(name: str) -> None:
+def test_invalid_budget_is_refused(name: str) -> None:
     with pytest.raises(BenchError, match="every:40"):
         names(name)
 
@@ -72,12 +72,12 @@ def test_every_schedule_is_of_all_reduce() -> None:
         ({"collective": "reduce", "sizes": [8], "datatype": "float16"}, "unknown datatype"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(measurement: dict[str, object], output: str) -> None:
+def test_invalid_measurements_are_refused(measurement: dict[str, object], output: str) -> None:
     with pytest.raises(BenchError, match=output):
         Benchmark(ranks=4, **measurement)  # type: ignore[arg-type]
 
 
-def test_the_mpi_itself_cannot_be_kept_apart() -> None:
+def test_distance_is_refused_for_the_code_of_the_mpi() -> None:
     from tutti.mpi.bench import measure
 
     with pytest.raises(BenchError, match="which alone can be emulated"):
@@ -87,7 +87,7 @@ def test_the_mpi_itself_cannot_be_kept_apart() -> None:
         )  # fmt: skip
 
 
-def test_a_job_states_what_the_settings_state() -> None:
+def test_job_lines_match_the_settings() -> None:
     lines = Settings(blocks=3, each=2, warmup=1, distance=DISTANCE).lines(64)
     assert {"blocks 3", "each 2", "warmup 1", "quiet 1", "flight_ns 4000000"} <= set(lines)
     assert DISTANCE.job_line in lines
@@ -97,7 +97,7 @@ def test_a_job_states_what_the_settings_state() -> None:
     assert group.lines() == ["group 4 4 4 3 1", "case 0 0", "case 1 0"]
 
 
-def test_a_prediction_is_of_one_among_those_in_a_row() -> None:
+def test_prediction_is_per_call_in_a_burst() -> None:
     laid_out = tutti.schedule("recursive_multiplying:a2,a4", ranks=8)
     assert predict(DISTANCE.platform, laid_out, 8, "int64", 1) == 12 * 10**9
     assert predict(DISTANCE.platform, laid_out, 8, "int64", 10) == 12 * 10**9
@@ -141,7 +141,7 @@ def multicasts(alpha_p: int, alpha_r: int, noise: list[int], peers: int = 10) ->
 
 
 def test_a_line_through_exact_times_has_alpha_p_and_alpha_r() -> None:
-    # More than 8 peers are off the line, and do not count.
+    # Points of more than 8 peers are off the line and excluded.
     found = fit(multicasts(4000, 1000, [0, 500, 1000]))
     least, median = found.rows(named=True)
     assert (least["statistic"], median["statistic"]) == ("minimum", "median")

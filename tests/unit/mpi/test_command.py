@@ -1,4 +1,4 @@
-"""Command lines that start MPI programs, as people write them."""
+"""Command lines that start MPI programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VARIABLES = {"LD_PRELOAD": "/x/lib.so", "TUTTI_MPI_PLAN": "/x/a plan"}
     ],
 )
 @pytest.mark.parametrize("kind", ["openmpi", "mpich"])
-def test_ranks_and_programs_behind_a_launcher(
+def test_launcher_commands_give_ranks_and_program(
     fake: Any, kind: str, words: str, ranks: int | None, programs: tuple[str, ...]
 ) -> None:
     command = read_command([str(fake(kind) / "mpiexec"), *words.split()])
@@ -67,7 +67,7 @@ def test_launchers_and_their_ranks(
 
 
 @pytest.mark.parametrize("words", ["srun --mpi pmix", "srun -l", "ibrun -o 4", "mpi -genv A 1"])
-def test_a_program_behind_options_needs_a_mark(fake: Any, script: Any, words: str) -> None:
+def test_program_after_unknown_options_needs_a_mark(fake: Any, script: Any, words: str) -> None:
     name, *options = words.split()
     launcher = fake("mpich") / "mpiexec" if name == "mpi" else script(name, "")
     with pytest.raises(LaunchError, match=f"{options[0]}: the next word may be") as caught:
@@ -98,7 +98,7 @@ def test_flux_that_starts_another_launcher_or_leaves_its_ranks(script: Any) -> N
     assert caught.value.kind == "does_not_wait"
 
 
-def test_the_ranks_alone_get_variables(fake: Any) -> None:
+def test_only_ranks_get_variables(fake: Any) -> None:
     launcher = str(fake("openmpi", "a") / "mpiexec")
     argv, around = read_command(["time", launcher, "-n", "2", "./app"]).with_variables(VARIABLES)
     options = ["-x", "LD_PRELOAD=/x/lib.so", "-x", "TUTTI_MPI_PLAN=/x/a plan"]
@@ -109,7 +109,7 @@ def test_the_ranks_alone_get_variables(fake: Any) -> None:
     assert (argv, around) == ([launcher, *options, "./app"], {})
 
 
-def test_words_go_before_each_program(fake: Any) -> None:
+def test_wrapper_precedes_each_program(fake: Any) -> None:
     launcher = str(fake("mpich") / "mpiexec")
     command = read_command([launcher, "-n", "1", "./a", "x", ":", "-n", "2", "./b"])
     argv, around = command.with_variables({"A": "1"}, before=["env", "-i"])
@@ -118,7 +118,7 @@ def test_words_go_before_each_program(fake: Any) -> None:
     assert around == {}
 
 
-def test_batch_systems_and_lone_programs_hand_down_their_environment(script: Any) -> None:
+def test_batch_systems_and_lone_programs_pass_on_their_environment(script: Any) -> None:
     srun = str(script("srun", ""))
     for words in ([srun, "-n", "4", "./app"], ["./app", "mpi"]):
         command = read_command(words)
@@ -129,7 +129,7 @@ def test_batch_systems_and_lone_programs_hand_down_their_environment(script: Any
     assert read_command(["./app"]).launcher is None
 
 
-def test_commands_that_cannot_be_run(tmp_path: Path) -> None:
+def test_invalid_commands_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LaunchError) as caught:
         read_command([])
     assert caught.value.kind == "no_command"
@@ -165,7 +165,7 @@ def ldd(script: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("\tlibmpi_abi.so.1 => not found", "mixture", "compiled for the standard ABI"),
     ],
 )
-def test_programs_that_the_library_cannot_work_in(
+def test_unsupported_programs_are_refused(
     fake: Any, ldd: Any, tmp_path: Path, output: str, kind: str, words: str
 ) -> None:
     mpi = find_mpi(fake("openmpi") / "mpicc")
@@ -175,7 +175,7 @@ def test_programs_that_the_library_cannot_work_in(
     assert caught.value.kind == kind
 
 
-def test_programs_that_it_can_work_in(fake: Any, ldd: Any, script: Any, tmp_path: Path) -> None:
+def test_supported_programs_are_accepted(fake: Any, ldd: Any, script: Any, tmp_path: Path) -> None:
     mpi = find_mpi(fake("openmpi") / "mpicc")
     for output in ("\tlibc.so.6 => /lib/libc.so.6 (0x7f)", "\tlibmpi.so.40 => not found"):
         ldd(output)
@@ -184,7 +184,7 @@ def test_programs_that_it_can_work_in(fake: Any, ldd: Any, script: Any, tmp_path
     check_program(str(script("app.sh", "true")), mpi)
 
 
-def test_programs_with_rights_of_their_own(fake: Any, tmp_path: Path) -> None:
+def test_programs_with_privileges_are_refused(fake: Any, tmp_path: Path) -> None:
     mpi = find_mpi(fake("openmpi") / "mpicc")
     app = elf(tmp_path / "app")
     app.chmod(0o4755)
@@ -193,13 +193,13 @@ def test_programs_with_rights_of_their_own(fake: Any, tmp_path: Path) -> None:
     assert caught.value.kind == "setuid"
 
 
-def test_a_program_that_is_not_there(fake: Any, tmp_path: Path) -> None:
+def test_missing_program_is_refused(fake: Any, tmp_path: Path) -> None:
     with pytest.raises(LaunchError) as caught:
         check_program(str(tmp_path / "app"), find_mpi(fake("openmpi") / "mpicc"))
     assert caught.value.kind == "no_program"
 
 
-def test_what_ldd_states() -> None:
+def test_ldd_output_is_read() -> None:
     text = "\tlinux-vdso.so.1 (0x7ff)\n\tlibmpi.so.40 => /a b/libmpi.so.40 (0x7f)\n"
     assert linked_mpi(text) == ("openmpi", "/a b/libmpi.so.40")
     assert linked_mpi("\tlibmpi.so.12 => not found\n") == ("mpich", "not found")

@@ -1,4 +1,4 @@
-"""Emulated distance is written like a platform's model, and handed on in seconds."""
+"""Emulated distance is given like a model of a platform, and passed on in seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_loggp_distance_is_reported_in_seconds() -> None:
     assert distance.message_s == pytest.approx(0.006)
 
 
-def test_the_platform_is_the_machine_that_is_emulated() -> None:
+def test_platform_has_the_emulated_parameters() -> None:
     import tutti
 
     machine = Distance.parse("pipelining_postal:alpha_p=4 ms,alpha_r=1 ms").platform
@@ -44,7 +44,7 @@ def test_the_platform_is_the_machine_that_is_emulated() -> None:
         ("loggp:L=1 ms,o=1 ms,g=1 ms,G=1 ns/B,gamma=1 ns/B", "local work is not emulated"),
     ],
 )
-def test_what_cannot_be_emulated_is_refused(text: str, output: str) -> None:
+def test_invalid_distance_is_refused(text: str, output: str) -> None:
     with pytest.raises(LaunchError, match="--emulate") as caught:
         Distance.parse(text)
     assert output in str(caught.value)

@@ -22,7 +22,7 @@ def throttle(script: Any, ranks: int, folder: Path) -> str:
     return run_ranks(mpi, ranks, ["app"]).stdout.strip()
 
 
-def test_ranks_of_mpich_that_wait_give_up_cores_that_are_too_few(
+def test_oversubscribed_ranks_of_mpich_yield_their_cores(
     script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(THROTTLE, raising=False)

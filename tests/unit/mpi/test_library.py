@@ -39,7 +39,7 @@ all:
 
 @pytest.fixture
 def mpi(fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mpi:
-    """An MPI library, and small sources, whose library is a copy of one of them."""
+    """An MPI library, and small sources; the library is a copy of one of them."""
     folder = tmp_path / "sources"
     for part in ("src", "include", "bench"):
         (folder / part).mkdir(parents=True)
@@ -50,7 +50,7 @@ def mpi(fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mpi:
     return find_mpi(fake("openmpi") / "mpicc")
 
 
-def test_it_is_compiled_once(mpi: Mpi) -> None:
+def test_library_is_compiled_once(mpi: Mpi) -> None:
     reported: list[int] = []
     assert not is_built(mpi)
     first = built(mpi, starting=lambda: reported.append(1))
@@ -63,7 +63,7 @@ def test_it_is_compiled_once(mpi: Mpi) -> None:
     assert first.library.with_name("made").read_text().split() == [str(mpi.mpicc)]
 
 
-def test_it_is_compiled_again_where_something_else_comes_out(
+def test_library_is_compiled_again_after_a_change(
     mpi: Mpi, fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [built(mpi), built(mpi, sanitize="address"), built(find_mpi(fake("mpich") / "mpicc"))]
@@ -75,13 +75,13 @@ def test_it_is_compiled_again_where_something_else_comes_out(
     assert made[3].library.read_text() == "int b;"
 
 
-def test_each_compiler_and_machine_has_its_own(mpi: Mpi) -> None:
+def test_each_compiler_and_machine_has_a_separate_library(mpi: Mpi) -> None:
     others = [replace(mpi, compiler="gcc 13"), replace(mpi, machine="aarch64")]
     assert len({built(one).library for one in [mpi, *others]}) == 3
     assert "aarch64" in built(others[1]).library.parent.name
 
 
-def test_no_compiler_is_needed_where_it_is_in_the_cache(mpi: Mpi, script: Any) -> None:
+def test_cached_library_needs_no_compiler(mpi: Mpi, script: Any) -> None:
     script("mpi/bin/mpicc", "exec wrapped-compiler")
     with pytest.raises(MpiError) as caught:
         find_mpi(mpi.mpicc)
@@ -92,14 +92,14 @@ def test_no_compiler_is_needed_where_it_is_in_the_cache(mpi: Mpi, script: Any) -
     assert (again, again.standard) == (mpi, mpi.standard)
 
 
-def test_several_may_compile_it_at_once(mpi: Mpi, tmp_path: Path) -> None:
+def test_concurrent_builds_give_one_library(mpi: Mpi, tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: built(mpi), range(4)))
     assert len(set(made)) == 1
     assert [p.name for p in (tmp_path / "cache" / "mpi").iterdir()] == [made[0].library.parent.name]
 
 
-def test_what_the_compiler_states_is_reported(mpi: Mpi, tmp_path: Path) -> None:
+def test_compiler_errors_are_reported(mpi: Mpi, tmp_path: Path) -> None:
     (tmp_path / "sources" / "Makefile").write_text("all:\n\t@echo 'a.c:3: error: no' >&2; exit 1\n")
     with pytest.raises(MpiError, match=r"a\.c:3: error: no") as caught:
         built(mpi)
@@ -110,21 +110,23 @@ def test_what_the_compiler_states_is_reported(mpi: Mpi, tmp_path: Path) -> None:
         built(mpi)
 
 
-def test_a_compiler_that_is_missing(mpi: Mpi, tmp_path: Path) -> None:
+def test_missing_compiler_is_reported(mpi: Mpi, tmp_path: Path) -> None:
     (tmp_path / "sources" / "Makefile").write_text("all:\n\tno-such-compiler a.c\n")
     with pytest.raises(MpiError) as caught:
         built(mpi)
     assert caught.value.kind == "no_compiler"
 
 
-def test_make_that_is_missing(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_make_is_reported(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MpiError, match="no `make`") as caught:
         built(mpi)
     assert caught.value.kind == "no_compiler"
 
 
-def test_a_cache_that_cannot_be_written_to(
+def test_read_only_cache_is_reported(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -134,7 +136,7 @@ def test_a_cache_that_cannot_be_written_to(
     assert caught.value.kind == "cache"
 
 
-def test_a_cache_that_the_loader_could_not_name(
+def test_cache_path_that_the_loader_cannot_use_is_refused(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TUTTI_CACHE", str(tmp_path / "my cache"))
@@ -143,7 +145,7 @@ def test_a_cache_that_the_loader_could_not_name(
     assert caught.value.kind == "cache"
 
 
-def test_a_cache_is_where_it_is_from_everywhere(
+def test_relative_cache_path_starts_from_the_working_folder(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -151,7 +153,7 @@ def test_a_cache_is_where_it_is_from_everywhere(
     assert built(mpi).library.is_relative_to(tmp_path / "near")
 
 
-def test_systems_without_ld_preload(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_without_ld_preload_are_refused(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(MpiError, match="expected Linux") as caught:
         built(mpi)
@@ -162,7 +164,7 @@ def test_the_sources_are_those_of_the_checkout() -> None:
     assert sources().resolve() == ROOT / "mpi"
 
 
-def test_a_wheel_has_all_that_is_compiled() -> None:
+def test_wheel_has_all_sources() -> None:
     reported = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     patterns = reported["tool"]["maturin"]["include"]
     needed = [f"python/tutti/mpi/source/{path.relative_to(sources())}" for path in library.files()]
@@ -170,7 +172,7 @@ def test_a_wheel_has_all_that_is_compiled() -> None:
     assert [path for path in needed if not any(fnmatch(path, one) for one in patterns)] == []
 
 
-# --- ranks that make sure of it -------------------------------------------------------------------
+# --- ranks that check the library -----------------------------------------------------------------
 
 
 def guarded(library: Path, machine: str, sign: Path) -> subprocess.CompletedProcess[str]:
@@ -179,8 +181,8 @@ def guarded(library: Path, machine: str, sign: Path) -> subprocess.CompletedProc
                           capture_output=True, text=True, check=False)  # fmt: skip
 
 
-def test_a_rank_loads_the_library_that_it_can_read(tmp_path: Path) -> None:
-    # The loader warns of an invalid library and continues, which a rank must not do.
+def test_rank_loads_a_readable_library(tmp_path: Path) -> None:
+    # The loader only warns of an invalid library, but a rank must stop.
     (tmp_path / "lib.so").write_text("")
     for machine in (platform.machine(), ""):
         done = guarded(tmp_path / "lib.so", machine, tmp_path / "sign")
@@ -189,7 +191,7 @@ def test_a_rank_loads_the_library_that_it_can_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("machine", [platform.machine(), "z80"])
-def test_a_rank_that_cannot_load_it_reports_it(tmp_path: Path, machine: str) -> None:
+def test_rank_reports_a_library_that_it_cannot_load(tmp_path: Path, machine: str) -> None:
     library, sign = tmp_path / "lib.so", tmp_path / "sign"
     if machine == "z80":
         library.write_text("")
@@ -205,7 +207,7 @@ def test_a_rank_that_cannot_load_it_reports_it(tmp_path: Path, machine: str) -> 
 
 @pytest.fixture
 def lone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """No job of a batch system around."""
+    """Removes the environment of batch systems."""
     for name in [*launch._ALLOCATIONS, launch.SHARED]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -240,7 +242,7 @@ def test_ranks_on_other_hosts_share_a_folder(lone: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("lone")
-def test_what_may_start_ranks_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_hosts_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not stay_here("other", [])
     assert not stay_here("mpich", ["-hosts", "a,b"])
     assert not stay_here("openmpi", ["--hostfile=mine"])
@@ -258,7 +260,7 @@ def started(fake: Any, body: str) -> Mpi:
     return mpi
 
 
-def test_a_run_is_what_its_launcher_was_given(fake: Any) -> None:
+def test_launcher_receives_the_arguments(fake: Any) -> None:
     mpi = started(fake, "printf '%s|' \"$@\"; echo late >&2; exit 3")
     done = run_ranks(mpi, 4, ["./app", "-x"], env={"A": "b c"}, preload=Path("/l.so"),
                      extra=["--quiet"])  # fmt: skip
@@ -278,7 +280,7 @@ def test_a_batch_system_starts_ranks_without_loading_the_library_itself(
     assert done.stdout.splitlines() == ["1 none", "1 /l.so"]
 
 
-def test_a_run_that_does_not_end(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_without_end_times_out(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "_GRACE_SECONDS", 0.5)
     mpi = started(fake, "echo before; trap '' TERM; sleep 600 & wait; sleep 600")
     with pytest.raises(LaunchError, match=r"still running after 0\.5 s") as caught:
@@ -286,7 +288,7 @@ def test_a_run_that_does_not_end(fake: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert caught.value.kind == "timeout"
 
 
-def test_runs_that_cannot_be(fake: Any) -> None:
+def test_invalid_runs_are_refused(fake: Any) -> None:
     mpi = started(fake, "true")
     with pytest.raises(LaunchError) as caught:
         run_ranks(mpi, 0, ["./app"])
@@ -297,7 +299,7 @@ def test_runs_that_cannot_be(fake: Any) -> None:
     assert caught.value.kind == "no_launcher"
 
 
-def test_what_is_preloaded_already_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_existing_preloads_are_preserved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LD_PRELOAD", raising=False)
     assert preloaded(None) == {}
     assert preloaded(Path("/a.so")) == {"LD_PRELOAD": "/a.so"}
@@ -306,7 +308,7 @@ def test_what_is_preloaded_already_stays(monkeypatch: pytest.MonkeyPatch) -> Non
     assert rank_options("other", {"A": "1"}) == []
 
 
-def test_ranks_meet_more_of_them_than_there_are_cores(fake: Any) -> None:
+def test_more_ranks_than_cores_are_oversubscribed(fake: Any) -> None:
     mpi = started(fake, 'echo "$PRTE_MCA_rmaps_default_mapping_policy $OMPI_ALLOW_RUN_AS_ROOT"')
     as_root = "1" if os.geteuid() == 0 else ""
     assert run_ranks(mpi, 99, ["./app"]).stdout.strip() == f":oversubscribe {as_root}".strip()

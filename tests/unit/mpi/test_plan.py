@@ -1,4 +1,4 @@
-"""Plan files: written, read back, and refused where they are damaged."""
+"""Plan files: written, read back, and refused if damaged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXCHANGE = schedule("recursive_doubling", ranks=2)
 HEAD = 56
-"""Bytes of it."""
+"""The size in bytes."""
 
 
 def small() -> CollectivePlan:
@@ -45,7 +45,7 @@ def checked(body: bytes) -> bytes:
 
 
 def put_checksums(data: bytearray, index: int, entry: int) -> None:
-    """Puts right those of the code of one schedule, as far as it lies in the file."""
+    """Corrects the checksums of the code of one schedule, within the file."""
     (ranks,) = struct.unpack_from("<I", data, entry + 4)
     (table,) = struct.unpack_from("<Q", data, entry + 40)
     if table + 12 * ranks + 8 > index:
@@ -69,7 +69,7 @@ def test_the_bytes_of_a_small_plan() -> None:
     table_at = name_at + len(name)
     start_at = table_at + 8 * 3 + 4 * 2
     middle, end = start_at + len(codes[0]), start_at + len(codes[0]) + len(codes[1])
-    # In the order of the ranks, the data slot is written to, the same bits for all, in one order.
+    # Flags: rank order, writes the data slot, same bits on all ranks, same order on all ranks.
     flags = 1 + 4 + 8 + 32
     body = (
         struct.pack("<QQIIQQ", end, start_at, 1, 1, text_at, len(output))
@@ -88,7 +88,7 @@ def every() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "collective"), every())
-def test_every_algorithm_comes_back_as_it_was(name: str, collective: str) -> None:
+def test_every_algorithm_round_trips(name: str, collective: str) -> None:
     entry = next(one for one in algorithms() if one.name == name)
     counts = [n for n in range(2, 17) if entry.claims(collective, n)]
     assert counts
@@ -102,7 +102,7 @@ def test_every_algorithm_comes_back_as_it_was(name: str, collective: str) -> Non
 
 
 def carries_more(one: Schedule) -> bool:
-    """Whether a plan holds it in other ops than it has: multicasts and combines."""
+    """Whether a plan replaces its ops by others: multicasts and combines."""
     proof = one.verify()
     return bool(proof.multicasts or proof.combines)
 
@@ -136,7 +136,7 @@ def run(op: Message | Fold | Copy) -> tuple[int, int]:
     return op.first, op.first + op.chunks
 
 
-def test_what_a_network_does_for_a_schedule_the_ranks_do_themselves() -> None:
+def test_in_network_ops_are_lowered_to_messages() -> None:
     planned = PlannedSchedule.of(schedule("in_network", ranks=3))
     root, leaf = planned.steps(0), planned.steps(1)
     assert root[0].receives == (Message(1, 1, 0, 1), Message(2, 2, 0, 1))
@@ -155,7 +155,9 @@ def test_what_a_network_does_for_a_schedule_the_ranks_do_themselves() -> None:
         ("dissemination", "barrier", (False, False, None, False)),
     ],
 )
-def test_what_is_known_of_a_schedule(name: str, collective: str, known: tuple[Any, ...]) -> None:
+def test_planned_schedule_has_the_proved_properties(
+    name: str, collective: str, known: tuple[Any, ...]
+) -> None:
     one = schedule(name, ranks=4, collective=collective)
     planned = PlannedSchedule.of(one)
     proof = one.verify()
@@ -178,7 +180,7 @@ def test_a_wrong_schedule_is_not_planned() -> None:
         CollectivePlan([Rule("all_reduce", 2, builder.build())])
 
 
-def test_the_applications_own_work_is_not_planned() -> None:
+def test_compute_ops_are_refused() -> None:
     builder = ScheduleBuilder("all_reduce", ranks=2)
     for rank in range(2):
         builder.rank(rank).send(1 - rank).recv(1 - rank, slot=1).reduce(0, [0, 1]).compute("1 us")
@@ -187,7 +189,7 @@ def test_the_applications_own_work_is_not_planned() -> None:
     assert caught.value.kind == "op"
 
 
-def test_rooted_schedules_are_for_root_0() -> None:
+def test_rooted_schedules_need_root_0() -> None:
     one = schedule("binomial", ranks=4, collective="broadcast", root=2)
     with pytest.raises(PlanError, match="root 2") as caught:
         CollectivePlan([Rule("broadcast", 4, one)])
@@ -205,7 +207,7 @@ def test_rooted_schedules_are_for_root_0() -> None:
         ("all_reduce", 2, (0, 2**64), "below 2\\^64"),
     ],
 )
-def test_rules_that_no_call_could_fit(
+def test_rules_without_matching_calls_are_refused(
     collective: str, ranks: int, sizes: tuple[int, int | None], output: str
 ) -> None:
     with pytest.raises(PlanError, match=output) as caught:
@@ -219,7 +221,7 @@ def test_a_plan_has_rules() -> None:
     assert caught.value.kind == "empty"
 
 
-def test_the_first_rule_that_fits_is_found() -> None:
+def test_first_matching_rule_is_used() -> None:
     ring, direct = schedule("ring", ranks=4), schedule("direct", ranks=4)
     plan = CollectivePlan([Rule("all_reduce", 4, direct, (0, 4096)), Rule("all_reduce", 4, ring)])
     found = [plan.find("all_reduce", 4, size) for size in (0, 4096, 4097)]
@@ -239,7 +241,7 @@ def test_a_schedule_is_stored_once_in_its_file() -> None:
     assert len(twice.to_bytes()) == len(once.to_bytes()) + 32
 
 
-def test_a_plan_can_be_made_of_another() -> None:
+def test_plan_can_be_built_from_another() -> None:
     first = CollectivePlan.from_bytes(small().to_bytes())
     assert CollectivePlan(first.rules, first.provenance).to_bytes() == first.to_bytes()
 
@@ -253,7 +255,7 @@ def test_a_file_is_written_and_read(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["plan.tutti"]
 
 
-def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="cannot be read") as caught:
         CollectivePlan.read(tmp_path / "none.tutti")
     assert caught.value.kind == "unreadable"
@@ -284,7 +286,7 @@ def test_damaged_files_are_distinguished(data: bytes, kind: str, output: str) ->
 
 
 def read_through(data: bytes) -> None:
-    """Reads everything that a file holds."""
+    """Reads the complete content of a file."""
     plan = CollectivePlan.from_bytes(data)
     for one in plan.schedules:
         for rank in range(one.ranks):
@@ -300,7 +302,7 @@ DATA = CollectivePlan(
 ).to_bytes()
 
 
-def test_no_byte_of_a_file_can_be_changed_unnoticed() -> None:
+def test_every_changed_byte_is_detected() -> None:
     for place in range(len(DATA)):
         for bit in (1, 128):
             damaged = bytearray(DATA)
@@ -309,7 +311,7 @@ def test_no_byte_of_a_file_can_be_changed_unnoticed() -> None:
                 CollectivePlan.from_bytes(bytes(damaged))
 
 
-def test_no_file_can_be_cut_unnoticed() -> None:
+def test_every_truncation_is_detected() -> None:
     for length in range(len(DATA)):
         with pytest.raises(PlanError):
             CollectivePlan.from_bytes(DATA[:length])
@@ -322,7 +324,7 @@ def test_no_file_can_be_cut_unnoticed() -> None:
     ),
     st.integers(0, 3),
 )
-def test_numbers_that_cannot_be_are_refused_though_the_checksum_fits(
+def test_invalid_numbers_with_valid_checksums_are_refused(
     changes: list[tuple[int, int]], cut: int
 ) -> None:
     damaged = bytearray(DATA)
@@ -377,7 +379,7 @@ def test_a_schedule_with_more_slots_than_a_plan_has_is_not_planned() -> None:
     assert caught.value.kind == "too_large"
 
 
-def test_a_copy_to_another_place_is_of_schedules_that_move_chunks() -> None:
+def test_copies_between_chunks_need_the_moves_chunks_flag() -> None:
     # One step with one local op: a copy of chunk 0 of slot 0 to chunk 1 of slot 1.
     moving = bytes([1, 0, 0, 1, 1, 0, 1, 0, 1, 1])
     for flags in (0, 2):
@@ -389,8 +391,8 @@ def test_a_copy_to_another_place_is_of_schedules_that_move_chunks() -> None:
                 one.steps(0)
 
 
-def test_messages_that_are_received_as_other_chunks_move_them() -> None:
-    """Rank 1 keeps a chunk where another belongs, which may be longer, and hands it on."""
+def test_receiving_as_another_chunk_sets_moves_chunks() -> None:
+    """Rank 1 stores a chunk in place of another, which may be longer, and forwards it."""
     builder = ScheduleBuilder("broadcast", ranks=3, chunks=2)
     builder.rank(0).send(1, chunk=0).send(1, chunks=(0, 2)).send(2, chunk=1)
     builder.rank(1).recv(0, chunk=1, slot=1).recv(0, chunks=(0, 2)).send(2, chunk=1, slot=1)
@@ -406,7 +408,7 @@ def test_an_unknown_flag_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("delay", "good"), [(0, True), (1, True), (2, False), (200, False)])
-def test_a_send_is_waited_for_after_all_steps_at_the_latest(delay: int, good: bool) -> None:
+def test_send_completes_at_the_end_at_the_latest(delay: int, good: bool) -> None:
     # One step, one send of chunk 0 of slot 0 to rank 1.
     code = bytes([1, 1, 0, 0, 1, 0, 0, 1, *([delay] if delay < 128 else [delay % 128 + 128, 1])])
     one = PlannedSchedule("x", "all_reduce", 2, 1, 1, 0, 16, (code,) * 2)
@@ -425,7 +427,7 @@ def test_collectives_keep_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("name", ["ring", "direct", "recursive_multiplying"])
-def test_plans_of_many_ranks_come_back(name: str) -> None:
+def test_plans_of_many_ranks_round_trip(name: str) -> None:
     plan = CollectivePlan([Rule("all_reduce", 64, schedule(name, ranks=64))])
     again = CollectivePlan.from_bytes(plan.to_bytes())
     assert messages(again.schedules[0]) == schedule(name, ranks=64).verify().messages

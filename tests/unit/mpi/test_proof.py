@@ -1,4 +1,4 @@
-"""Plans proved again from their bytes: what a checksum cannot show."""
+"""Plans are verified from their bytes: checksums do not detect wrong schedules."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def every() -> Iterator[PlannedSchedule]:
     yield PlannedSchedule.of(schedule("forest:pieces=2", ranks=5))
 
 
-def test_what_was_proved_is_proved_again() -> None:
+def test_verified_plans_are_verified_from_their_bytes() -> None:
     plan = CollectivePlan.from_bytes(plan_of(*every()).to_bytes())
     proof.prove(plan)
     assert any(one.pending_sends for one in plan.schedules)
@@ -65,9 +65,7 @@ def changed(planned: PlannedSchedule, rank: int, at: int, byte: int) -> PlannedS
         ("forest:pieces=2", "all_reduce"),
     ],
 )
-def test_every_changed_byte_of_code_is_refused_or_is_still_right(
-    name: str, collective: str
-) -> None:
+def test_changed_code_is_refused_or_still_correct(name: str, collective: str) -> None:
     """All checksums are valid: those of the code and the index are computed again."""
     planned = PlannedSchedule.of(schedule(name, ranks=RANKS, collective=collective))
     counts = {"refused": 0, "right": 0}
@@ -87,7 +85,7 @@ def test_every_changed_byte_of_code_is_refused_or_is_still_right(
 
 
 def contributions(planned: PlannedSchedule) -> list[object]:
-    """What each rank has in the end, by running all ranks step by step, apart from the core."""
+    """Returns the final slots of each rank; executes all ranks step by step, without the core."""
     programs = [planned.steps(rank) for rank in range(planned.ranks)]
     chunks, each = planned.chunks, planned.chunks // planned.ranks
     holds: list[dict[tuple[int, int], tuple[object, ...]]] = []
@@ -118,7 +116,7 @@ def contributions(planned: PlannedSchedule) -> list[object]:
             for op in step.local:
                 locally(slots, op)
             at[rank], started[rank], moved = at[rank] + 1, False, True
-    assert at == [len(steps) for steps in programs], "it waits for ever"
+    assert at == [len(steps) for steps in programs], "it deadlocks"
     return [result(planned, rank, slots) for rank, slots in enumerate(holds)]
 
 
@@ -149,7 +147,7 @@ def result(
         ("dissemination", "all_reduce", SAME_ORDER),
     ],
 )
-def test_flags_that_state_too_much_are_refused(name: str, collective: str, flags: int) -> None:
+def test_too_strong_flags_are_refused(name: str, collective: str, flags: int) -> None:
     planned = PlannedSchedule.of(schedule(name, ranks=RANKS, collective=collective))
     proof.prove(plan_of(planned))
     with pytest.raises(PlanError, match="its flags are") as caught:
@@ -157,14 +155,14 @@ def test_flags_that_state_too_much_are_refused(name: str, collective: str, flags
     assert caught.value.kind == "wrong"
 
 
-def test_flags_that_warn_of_too_little_are_refused() -> None:
+def test_missing_moves_chunks_flag_is_refused() -> None:
     planned = PlannedSchedule.of(schedule("bruck", ranks=RANKS, collective="all_to_all"))
     without = replace(planned, flags=planned.flags & ~MOVES_CHUNKS)
     with pytest.raises(PlanError):
         proof.prove(plan_of(without))
 
 
-def test_sends_that_are_waited_for_too_early_are_refused() -> None:
+def test_sends_that_complete_too_early_are_refused() -> None:
     planned = PlannedSchedule.of(schedule("forest:pieces=2", ranks=5))
     programs = [planned.steps(rank) for rank in range(planned.ranks)]
     hasty = [[replace(step, delays=(0,) * len(step.sends)) for step in steps] for steps in programs]
@@ -173,7 +171,7 @@ def test_sends_that_are_waited_for_too_early_are_refused() -> None:
         proof.prove(plan_of(replace(planned, codes=codes)))
 
 
-def test_the_same_bytes_are_proved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_bytes_are_proved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = plan_of(PlannedSchedule.of(schedule("ring", ranks=RANKS))).write(tmp_path / "a.tutti")
     seen: list[str] = []
     monkeypatch.setattr(proof, "prove", lambda _, source: seen.append(source))
@@ -188,7 +186,7 @@ def test_the_same_bytes_are_proved_once(tmp_path: Path, monkeypatch: pytest.Monk
     assert seen == [str(path)] * 2
 
 
-def test_what_is_wrong_is_not_remembered(tmp_path: Path) -> None:
+def test_failed_proofs_are_not_cached(tmp_path: Path) -> None:
     planned = PlannedSchedule.of(schedule("dissemination", ranks=RANKS))
     lying = plan_of(replace(planned, flags=planned.flags | SAME_ON_ALL | SAME_ORDER))
     path = lying.write(tmp_path / "a.tutti")
@@ -197,8 +195,8 @@ def test_what_is_wrong_is_not_remembered(tmp_path: Path) -> None:
             proof.read_proved(path)
 
 
-def test_code_follows_code_in_the_file() -> None:
-    """So that no byte is without a checksum."""
+def test_code_sections_are_contiguous() -> None:
+    """Contiguous sections leave no byte without a checksum."""
     data = plan_of(*every()).to_bytes()
     index, rules, schedules = struct.unpack_from("<QII", data, 24)
     at = index

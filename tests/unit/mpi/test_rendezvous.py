@@ -1,4 +1,4 @@
-"""Steps that wait for their messages never wait for one another."""
+"""Steps that wait for their messages never deadlock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_sends_alone_join_the_next_step() -> None:
     assert joined(steps) == [PlannedStep((first, last), (elsewhere,), ())]
 
 
-def test_what_was_sent_is_not_overwritten() -> None:
+def test_pending_send_is_not_overwritten() -> None:
     steps = [
         PlannedStep((Message(1, 0, 0, 2),), (), ()),
         PlannedStep((), (Message(1, 0, 1, 1),), ()),
@@ -37,7 +37,7 @@ def test_what_was_sent_is_not_overwritten() -> None:
     assert joined(steps) == steps
 
 
-def test_two_that_send_before_they_receive_need_buffers() -> None:
+def test_mutual_sends_before_receives_need_buffers() -> None:
     steps = [PlannedStep((SEND,), (), ()), PlannedStep((), (SEND._replace(slot=1),), ())]
     send, recv = SEND._replace(peer=0), SEND._replace(peer=0, slot=1)
     mirrored = [PlannedStep((send,), (), ()), PlannedStep((), (recv,), ())]
@@ -47,15 +47,15 @@ def test_two_that_send_before_they_receive_need_buffers() -> None:
 
 @pytest.mark.parametrize("collective", ["reduce_scatter", "all_gather"])
 @pytest.mark.parametrize("ranks", [2, 5, 17])
-def test_a_forest_of_pieces_is_in_a_plan(collective: str, ranks: int) -> None:
+def test_plan_accepts_a_forest_with_pieces(collective: str, ranks: int) -> None:
     pieces = schedule("forest:pieces=2", collective=collective, ranks=ranks)
     assert not pieces.verify().rendezvous_safe
     planned = PlannedSchedule.of(pieces)
     assert not needs_buffers([planned.steps(rank) for rank in range(ranks)])
 
 
-def test_sends_are_waited_for_once_their_receives_have_started() -> None:
-    """Two that send to each other, look for it a step later, and fold and send again meanwhile."""
+def test_sends_complete_once_their_receives_have_started() -> None:
+    """Two ranks send to each other, receive a step later, and fold and send in between."""
     there, back = Message(1, 0, 0, 1), Message(0, 0, 0, 1)
     fold = Fold(1, 0, 1, (0,))
     programs = [
@@ -63,13 +63,13 @@ def test_sends_are_waited_for_once_their_receives_have_started() -> None:
         for m in (there, back)
     ]
     assert needs_buffers(programs)
-    # Rounds end at 1, 2, 3. The first is received by a step that starts in round 1: it cannot be
-    # waited for in the step that ends then, and the second by one that starts in round 2.
+    # Rounds end at 1, 2, 3. A step that starts in round 1 receives the first send, which cannot
+    # complete in the step that ends then; a step that starts in round 2 receives the second.
     for steps in deferred(programs):
         assert [step.delays for step in steps] == [(1,), (1,), ()]
 
 
-def test_what_no_rank_expects_before_the_end_is_waited_for_after_all_steps() -> None:
+def test_sends_received_at_the_end_complete_after_all_steps() -> None:
     sender = [PlannedStep((SEND,), (), ())]
     receiver = [
         PlannedStep((), (), ()),
@@ -79,13 +79,13 @@ def test_what_no_rank_expects_before_the_end_is_waited_for_after_all_steps() -> 
     assert [step.delays for step in deferred([sender, receiver])[0]] == [(1,)]
 
 
-def test_schedules_that_need_no_delays_end_with_them_too() -> None:
+def test_delays_do_not_break_schedules_that_need_none() -> None:
     for name in ("ring", "recursive_doubling", "direct", "double_binary_tree"):
         one = schedule(name, ranks=6)
         assert ends_without_buffers(deferred([code.lowered(one, rank) for rank in range(6)]))
 
 
-def test_the_check_can_fail() -> None:
+def test_check_detects_a_deadlock() -> None:
     """Sends that are waited for immediately, before any rank expects them."""
     steps = [PlannedStep((SEND,), (), ()), PlannedStep((), (SEND._replace(slot=1),), ())]
     other = [replace(step, sends=tuple(m._replace(peer=0) for m in step.sends),
@@ -96,7 +96,7 @@ def test_the_check_can_fail() -> None:
 
 
 def ends_without_buffers(programs: list[list[PlannedStep]]) -> bool:
-    """Executes all ranks if every send completes only with its receive, when it is due.
+    """Executes all ranks; every send completes only with its receive.
 
     It is independent of the method that finds delays: a rank enters steps one by one, and leaves
     one once all its receives have been sent and all due sends have been received.
@@ -140,7 +140,7 @@ def ends_without_buffers(programs: list[list[PlannedStep]]) -> bool:
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8, 13])
 @pytest.mark.parametrize("pieces", [2, 3, 5])
-def test_an_all_reduce_of_pieces_is_in_a_plan(ranks: int, pieces: int) -> None:
+def test_plan_accepts_an_all_reduce_with_pieces(ranks: int, pieces: int) -> None:
     planned = PlannedSchedule.of(schedule(f"forest:pieces={pieces}", ranks=ranks))
     programs = [planned.steps(rank) for rank in range(ranks)]
     at_once = [[replace(step, delays=()) for step in steps] for steps in programs]
@@ -151,8 +151,8 @@ def test_an_all_reduce_of_pieces_is_in_a_plan(ranks: int, pieces: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(random=st.randoms(use_true_random=False), ranks=st.integers(2, 6))
-def test_delays_never_make_ranks_wait_for_ever(random: Random, ranks: int) -> None:
-    """Messages in any order that buffers make possible, in steps of any size."""
+def test_delays_never_deadlock(random: Random, ranks: int) -> None:
+    """Messages in any order that buffers permit, in steps of any size."""
     programs = random_programs(random, ranks)
     later = deferred(programs)
     assert ends_without_buffers(later)
@@ -160,7 +160,7 @@ def test_delays_never_make_ranks_wait_for_ever(random: Random, ranks: int) -> No
 
 
 def random_programs(random: Random, ranks: int) -> list[list[PlannedStep]]:
-    """Sends and receives as they happen one by one, where receives take what has been sent."""
+    """Random sends and receives, one by one; a receive takes a message sent before."""
     events: list[list[tuple[bool, Message]]] = [[] for _ in range(ranks)]
     flying: list[tuple[int, int]] = []
     for _ in range(random.randint(1, 40)):
@@ -185,7 +185,7 @@ def _in_steps(events: list[tuple[bool, Message]], random: Random) -> list[Planne
     return steps
 
 
-def test_it_agrees_with_the_proof() -> None:
+def test_buffering_agrees_with_the_proof() -> None:
     for algorithm in algorithms():
         for collective in algorithm.collectives:
             if algorithm.claims(collective, 6):
@@ -194,9 +194,9 @@ def test_it_agrees_with_the_proof() -> None:
                 assert needs_buffers(programs) != one.verify().rendezvous_safe
 
 
-def test_a_schedule_that_needs_buffers_is_in_a_plan() -> None:
+def test_plan_accepts_a_schedule_that_needs_buffers() -> None:
     builder = ScheduleBuilder("all_reduce", ranks=2)
-    for rank in range(2):  # what is sent is folded into before the other one looks for it
+    for rank in range(2):  # the fold overwrites sent data before it is received
         program = builder.rank(rank).send(1 - rank).step().copy(0, 1)
         program.step().recv(1 - rank, slot=2).reduce(0, [1, 2])
     plan = CollectivePlan([Rule("all_reduce", 2, builder.build())])

@@ -1,4 +1,4 @@
-"""The MPI implementation: found, distinguished from others, and rejected if parts do not match."""
+"""The MPI implementation: found, identified, and rejected if its parts do not match."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tutti.mpi.underneath import find_mpi, launchers_on_path
 @pytest.mark.parametrize(
     ("kind", "version", "standard"), [("openmpi", "5.0.11", "3.1"), ("mpich", "5.0.2", "5.0")]
 )
-def test_an_mpi_is_known_by_its_header(
+def test_mpi_is_identified_by_its_header(
     fake: Any, kind: str, version: str, standard: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = fake(kind)
@@ -27,7 +27,7 @@ def test_an_mpi_is_known_by_its_header(
         assert mpi.prefix == folder.parent
 
 
-def test_the_one_next_to_this_python_is_found_without_a_path(
+def test_mpi_next_to_this_python_is_found_without_path(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
@@ -36,14 +36,14 @@ def test_the_one_next_to_this_python_is_found_without_a_path(
     assert mpi.kind == "openmpi"
 
 
-def test_parts_of_two_are_refused(fake: Any) -> None:
+def test_parts_of_two_mpis_are_refused(fake: Any) -> None:
     ours, theirs = fake("openmpi", "ours"), fake("mpich", "theirs")
     with pytest.raises(MpiError, match=r"Open MPI 5\.0\.11, and .* to MPICH 5\.0\.2") as caught:
         find_mpi(ours / "mpicc", theirs / "mpiexec")
     assert caught.value.kind == "mixture"
 
 
-def test_two_versions_of_open_mpi_are_two(fake: Any, script: Any) -> None:
+def test_versions_of_open_mpi_are_distinguished(fake: Any, script: Any) -> None:
     folder = fake("openmpi")
     other = script("other/bin/mpiexec", "echo 'mpiexec (Open MPI) 4.1.6'")
     with pytest.raises(MpiError) as caught:
@@ -51,7 +51,7 @@ def test_two_versions_of_open_mpi_are_two(fake: Any, script: Any) -> None:
     assert caught.value.kind == "mixture"
 
 
-def test_the_launcher_of_a_batch_system_suits_any(
+def test_launcher_of_a_batch_system_matches_any_mpi(
     fake: Any, script: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     srun = script("bin/srun", "echo slurm 24.05")
@@ -64,7 +64,7 @@ def test_the_launcher_of_a_batch_system_suits_any(
     assert found.why == "its mpicc is first on PATH; srun starts any MPI library"
 
 
-def test_of_two_on_path_it_is_the_one_that_mpiexec_starts(
+def test_mpiexec_on_path_selects_the_mpi(
     fake: Any, script: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, wheel = fake("mpich", "module"), fake("openmpi", "wheel")
@@ -78,7 +78,7 @@ def test_of_two_on_path_it_is_the_one_that_mpiexec_starts(
     assert launchers_on_path()[:2] == [module / "mpiexec", wheel / "mpiexec"]
 
 
-def test_a_launcher_without_a_wrapper_next_to_it_gets_one_that_agrees(
+def test_launcher_is_paired_with_a_matching_wrapper(
     fake: Any, script: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lone = script("run/mpiexec", "echo 'mpiexec (Open MPI) 5.0.11'")
@@ -97,13 +97,13 @@ def test_the_compiler_and_its_machine_are_known(fake: Any, script: Any) -> None:
     assert (found.compiler, found.machine) == ("gcc 12.2.0", "aarch64")
 
 
-def test_a_wrapper_of_the_standard_abi_suits_any(fake: Any, script: Any) -> None:
+def test_wrapper_of_the_standard_abi_matches_any_mpi(fake: Any, script: Any) -> None:
     wrapper = script("mpi/bin/mpicc_abi", "echo '#define MPI_VERSION 5'")
     mpi = find_mpi(wrapper, fake("mpich") / "mpiexec")
     assert mpi.kind == "other"
 
 
-def test_no_mpi_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_mpi_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(importlib.metadata, "version", _none)
@@ -117,8 +117,8 @@ def _none(name: str) -> str:
     raise importlib.metadata.PackageNotFoundError(name)
 
 
-def test_a_placeholder_wheel_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What pip installs if a system has no binary wheel: only a name and a version.
+def test_placeholder_wheel_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # pip installs this without a binary wheel for the system: only a name and a version.
     wheel = tmp_path / "mpich-0.0.0.dist-info"
     wheel.mkdir()
     (wheel / "METADATA").write_text("Metadata-Version: 2.1\nName: mpich\nVersion: 0.0.0\n")
@@ -138,7 +138,7 @@ def test_a_placeholder_wheel_is_called_one(tmp_path: Path, monkeypatch: pytest.M
         ("echo '#define __linux__ 1'", "no_version", "no mpi.h found"),
     ],
 )
-def test_wrappers_that_do_not_work(
+def test_broken_wrappers_are_refused(
     fake: Any, script: Any, body: str, kind: str, output: str
 ) -> None:
     launcher = fake("openmpi") / "mpiexec"
@@ -147,7 +147,7 @@ def test_wrappers_that_do_not_work(
     assert caught.value.kind == kind
 
 
-def test_a_name_that_is_no_program(tmp_path: Path) -> None:
+def test_missing_wrapper_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MpiError, match="not an executable program") as caught:
         find_mpi(tmp_path / "mpicc")
     assert caught.value.kind == "no_mpi"

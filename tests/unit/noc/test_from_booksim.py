@@ -58,7 +58,7 @@ def traffic(text: str) -> tuple[noc.Traffic, ...]:
         ("topology = fly; k = 2; n = 3; routing_function = dest_tag;", "butterfly:2:3",
          "shortest_path", {1}),
         ("topology = mesh; k = 4; routing_function = min_adapt;", "mesh:4x4",
-         "minimal_adaptive:one_way", {1}),
+         "minimal_adaptive:first_dimension", {1}),
         (f"topology = flatfly; {GRID} routing_function = ugal; use_noc_latency = 0;",
          "flattened_butterfly:4x4:2x2", "ugal", {1}),
         ("topology = fattree; k = 4; n = 2; routing_function = nca;", "fat_tree:k=4,n=2",
@@ -235,7 +235,7 @@ def test_the_file_written_gives_the_same_run(text: str, tmp_path: Path) -> None:
     assert (a.latency, a.accepted, a.cycles) == (b.latency, b.accepted, b.cycles)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_command_writes_a_file(tmp_path: Path) -> None:
     (tmp_path / "it.cfg").write_text(MESH + "sample_period = 500; print_activity = 0;")
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -61,8 +61,10 @@ def test_zero_load_latency_is_that_of_the_pipeline(
     ],
 )
 def test_limits_of_ports_space_the_flits_of_a_packet(limits: dict[str, Any], longer: int) -> None:
-    """The tail of six flits passes the port 5 (1 / limit - 1) cycles later. Behind an injection
-    port it makes up for a cycle in each of 7 routers, in which the head alone waits for a VC.
+    """The tail of six flits passes the port 5 (1 / limit - 1) cycles later.
+
+    Behind an injection port it regains one cycle in each of 7 routers, where only the head waits
+    for a VC.
     """
     trace = noc.Trace(text="cycle,source,destination,flits\n7,0,15,6\n")
     plan = noc.MeasurementPlan(warmup=0, measure=100, batches=2, sample=0)
@@ -242,7 +244,7 @@ ROUTINGS = [
     ("torus:4x4", "ugal:0", 4),
     ("flattened_butterfly:3x3:2", "ugal", 2),
     ("dragonfly:p=2,a=3x2,h=1,g=4", "ugal:8", 3),
-    ("mesh:4x4", "minimal_adaptive:one_way", 2),
+    ("mesh:4x4", "minimal_adaptive:first_dimension", 2),
     ("mesh:2x2", "source_routed:0-3=0.1.2;*=o1_turn", 2),
     ("ring:6", "shortest_path", 1),
     ("mesh:2x2", "paths:0>1>3;3>1>0", 1),
@@ -365,7 +367,7 @@ def test_an_exception_in_the_callback_stops_all_runs() -> None:
     plans = [
         SHORT,
         noc.MeasurementPlan(warmup=0, measure=1 << 40),
-    ]  # a millisecond, and days
+    ]  # one takes a millisecond, the other days
     cases = [_core.FlitCase(core, [load], plan.core_plan()) for plan in plans]
 
     def stop(index: int, result: object) -> None:

@@ -122,7 +122,7 @@ def test_vcs_that_were_not_recorded_raise() -> None:
     run = noc.run(network(), noc.Traffic(rate=0.1), SHORT)
     with pytest.raises(NocError) as caught:
         run.vcs_over_time("npu0", "npu1")
-    assert caught.value.kind == "not_kept"
+    assert caught.value.kind == "not_recorded"
     plan = noc.MeasurementPlan(warmup=10, measure=100, batches=2, sample=0, keep_vcs=True)
     with pytest.raises(NocError, match="`sample` is 0: expected 1 to 65535"):
         noc.run(network(), noc.Traffic(rate=0.1), plan)

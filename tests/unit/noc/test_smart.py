@@ -174,7 +174,7 @@ def test_loads_keep_their_proportions() -> None:
         smart.at_load((broadcast(0.0), broadcast()), 0.1)
 
 
-def test_ideals() -> None:
+def test_ideal_loads() -> None:
     of = {
         name: smart.ideal(mesh(), traffic)
         for name, traffic in {

@@ -1,4 +1,4 @@
-"""Made-up results with the columns of real ones: drawings need no engine to be tested."""
+"""Made-up results with the columns of real ones, to test drawings without the engine."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def comparison_frame(
 
 @dataclass(frozen=True)
 class FakeOp:
-    """An op as the core's schedules hand it out."""
+    """An op like those of the core's schedules."""
 
     kind: str
     peer: int | None = None
@@ -116,7 +116,7 @@ class FakeOp:
 
     @property
     def peers(self) -> list[int]:
-        """Those of a message to or from one."""
+        """The peer of a send or receive, as a list."""
         return [] if self.peer is None else [self.peer]
 
 
@@ -153,7 +153,7 @@ class FakeSchedule:
 
 
 def run_frames(schedule: FakeSchedule, size: int = 8) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Timeline and messages of a run: sends one after another, then a wait, then the reduction."""
+    """Timeline and messages of a run: sequential sends, then a wait, then the reduction."""
     ready = dict.fromkeys(range(schedule.ranks), 0)
     bars: list[tuple[object, ...]] = []
     sent: list[tuple[object, ...]] = []

@@ -27,25 +27,25 @@ def blocks(schedules: list[str], sizes: list[int], *, emulated: bool) -> pl.Data
 
 
 @pytest.mark.parametrize("sizes", [[8], [8, 64]])
-def test_every_schedule_is_named_and_drawings_are_the_same_every_time(
+def test_every_schedule_is_named_and_drawings_are_deterministic(
     sizes: list[int], tmp_path: Path
 ) -> None:
     frame = blocks(["ring", "recursive_multiplying:a4"], sizes, emulated=False)
     drawn = plot_blocks(tmp_path / "a.svg", frame)
     assert plot_blocks(tmp_path / "b.svg", frame).read_bytes() == drawn.read_bytes()
-    said = drawn.read_text(encoding="utf-8")
-    assert ">ring<" in said
-    assert ">a4<" in said
-    assert "emulated" not in said
+    output = drawn.read_text(encoding="utf-8")
+    assert ">ring<" in output
+    assert ">a4<" in output
+    assert "emulated" not in output
 
 
-def test_the_title_says_that_distance_is_emulated(tmp_path: Path) -> None:
+def test_title_states_emulated_distance(tmp_path: Path) -> None:
     drawn = plot_blocks(tmp_path / "a.svg", blocks(["ring"], [8], emulated=True))
     assert "distance is emulated: the model" in drawn.read_text(encoding="utf-8")
 
 
 def test_of_many_schedules_the_fastest_are_drawn(tmp_path: Path) -> None:
     names = [f"recursive_multiplying:a{width}" for width in range(2, 22)]
-    said = plot_blocks(tmp_path / "a.svg", blocks(names, [8], emulated=False)).read_text("utf-8")
-    assert ">a2<" in said
-    assert ">a21<" not in said
+    output = plot_blocks(tmp_path / "a.svg", blocks(names, [8], emulated=False)).read_text("utf-8")
+    assert ">a2<" in output
+    assert ">a21<" not in output

@@ -27,11 +27,11 @@ def test_lines_break_after_marks_and_blanks(line: str, width: int, parts: list[s
 
 
 @pytest.mark.parametrize("line", ["a4,a4:b_c d", "  two blanks  ", "_,_", "-10 % | x"])
-def test_pieces_lose_nothing(line: str) -> None:
+def test_pieces_join_to_the_text(line: str) -> None:
     assert "".join(pieces(line)) == line
 
 
-def test_a_cell_breaks_as_its_column_is_wide() -> None:
+def test_cell_breaks_at_the_column_width() -> None:
     table = Table(box=None, width=18, padding=0, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("")

@@ -66,7 +66,7 @@ def test_neighbouring_sizes_with_one_winner_make_one_region() -> None:
 
 
 @pytest.mark.parametrize(
-    ("winner", "loser", "says"),
+    ("winner", "loser", "reason"),
     [
         ((8, 63), (24, 64), "sends less"),
         ((8, 64), (24, 64), "same bytes in fewer messages"),
@@ -78,17 +78,17 @@ def test_neighbouring_sizes_with_one_winner_make_one_region() -> None:
     ],
 )
 def test_the_reason_follows_from_messages_and_bytes(
-    winner: tuple[int | None, int | None], loser: tuple[int, int], says: str
+    winner: tuple[int | None, int | None], loser: tuple[int, int], reason: str
 ) -> None:
     rows = [
         point(name, name, time, messages=messages, message_bytes=data)
         for name, time, (messages, data) in (("a", 100, winner), ("b", 200, loser))
     ]
     finding = summary(cases(pl.DataFrame(rows))[0])[0]
-    assert says in finding.why
+    assert reason in finding.why
 
 
-def test_closed_forms_give_the_reason_where_there_are_any() -> None:
+def test_closed_forms_give_the_reason_if_available() -> None:
     rows = [
         point("recursive_multiplying", "recursive_multiplying:a8", 100),
         point("recursive_doubling", "recursive_doubling", 150),
@@ -97,7 +97,7 @@ def test_closed_forms_give_the_reason_where_there_are_any() -> None:
     assert "1 step, not 3" in summary(case, ps_per_byte=1)[0].why
 
 
-def test_a_tie_goes_to_who_is_fastest_most_often_and_the_others_are_named() -> None:
+def test_tie_goes_to_the_most_frequent_winner() -> None:
     rows = [point("b", "b", 100), point("a", "a", 100), point("c", "c", 150)]
     rows += [point("b", "b", 100, size_bytes=16), point("a", "a", 110, size_bytes=16)]
     case = cases(pl.DataFrame(rows))[0]
@@ -110,7 +110,7 @@ def test_a_tie_goes_to_who_is_fastest_most_often_and_the_others_are_named() -> N
     assert "tied with a (at 1)" in str(summary(case)[0])
 
 
-def test_where_all_are_level_there_is_no_runner_up() -> None:
+def test_complete_tie_has_no_runner_up() -> None:
     case = cases(pl.DataFrame([point("b", "b", 100), point("a", "a", 100)]))[0]
     assert case.decisions()[(8, 8)].runner_up is None
     assert region_rows(case)[0]["margin"] == "no slower algorithm"

@@ -27,7 +27,7 @@ Frames = tuple[pl.DataFrame, pl.DataFrame]
 
 @pytest.mark.parametrize("kind", ["time", "busbw", "ranks", "map"])
 @pytest.mark.parametrize("ending", ["svg", "png"])
-def test_plots_are_the_same_every_time(
+def test_plots_are_deterministic(
     comparison: pl.DataFrame, kind: str, ending: str, tmp_path: Path
 ) -> None:
     first = plot_comparison(tmp_path / f"a.{ending}", comparison, kind).read_bytes()
@@ -42,17 +42,17 @@ def test_plots_name_every_line(comparison: pl.DataFrame, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({"kind": "pie"}, "unknown kind of plot 'pie': expected one of time"),
         ({"by": "colour"}, "invalid grouping of lines 'colour'"),
         ({"ranks": 5}, "has no rows at 5 ranks"),
     ],
 )
-def test_what_cannot_be_plotted_is_refused(
-    comparison: pl.DataFrame, arguments: dict[str, Any], says: str, tmp_path: Path
+def test_invalid_plots_are_refused(
+    comparison: pl.DataFrame, arguments: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ReportError, match=says):
+    with pytest.raises(ReportError, match=message):
         plot_comparison(tmp_path / "a.svg", comparison, **arguments)
     with pytest.raises(ReportError, match=r"expected a suffix in \.svg"):
         plot_comparison(tmp_path / "a.gif", comparison)
@@ -64,13 +64,13 @@ def test_a_timeline_shows_every_op_and_message(frames: Frames, tmp_path: Path) -
         path.read_bytes()
     )
     drawn = path.read_text(encoding="utf-8")
-    for said in ("a2,a4 on 8 ranks", "rank", "time (us)", "send", "wait", "reduce"):
-        assert said in drawn
+    for text in ("a2,a4 on 8 ranks", "rank", "time (us)", "send", "wait", "reduce"):
+        assert text in drawn
     with pytest.raises(ReportError, match="empty"):
         draw_timeline(tmp_path / "t.svg", frames[0].clear())
 
 
-def test_what_a_drawing_leaves_out_it_says(frames: Frames) -> None:
+def test_truncated_drawing_has_notes(frames: Frames) -> None:
     from tutti.report.timeline import picture
 
     notes = picture(*frames, most_ranks=4, most_bars=10, most_arrows=3).notes
@@ -115,7 +115,7 @@ def test_a_program_graph_survives_graphml(schedule: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "dot", "graphml"])
-def test_program_graphs_are_the_same_every_time(schedule: Any, ending: str, tmp_path: Path) -> None:
+def test_program_graphs_are_deterministic(schedule: Any, ending: str, tmp_path: Path) -> None:
     first = draw_program_graph(tmp_path / f"a.{ending}", schedule).read_bytes()
     assert draw_program_graph(tmp_path / f"b.{ending}", schedule).read_bytes() == first
 
@@ -139,14 +139,14 @@ def test_notebooks_get_well_formed_svg(frames: Frames) -> None:
     assert "&lt;b&gt;" in page
 
 
-def test_notebooks_show_a_schedule_step_by_step_and_say_what_is_left_out() -> None:
+def test_notebooks_show_steps_and_note_omitted_ones() -> None:
     plan = tutti.schedule("ring", collective="all_reduce", ranks=32)
     page = notebook.schedule_html(plan)
     assert "send data[31] to 1" in page
     assert "and 16 more ranks and 50 more steps" in page
 
 
-def test_runs_and_schedules_show_themselves() -> None:
+def test_runs_and_schedules_have_html_representations() -> None:
     plan = tutti.schedule("recursive_multiplying:a3,a2", collective="all_reduce", ranks=6)
     model = tutti.LogGP(L="1 us", o="0.2 us", g="0.4 us", G="0.1 ns/B")
     run = tutti.simulate(plan, tutti.Platform(name="demo", model=model), size="8 B")
@@ -156,14 +156,14 @@ def test_runs_and_schedules_show_themselves() -> None:
     assert "send data[0] to 2" in plan._repr_html_()
 
 
-def test_every_algorithm_has_a_colour_of_its_own() -> None:
+def test_every_algorithm_has_a_distinct_colour() -> None:
     names = [entry.name for entry in tutti.algorithms()]
     together = styles(names)
     assert len({style.colour for style in together.values()}) == len(names)
     assert all(styles([name])[name] == style for name, style in together.items())
 
 
-def test_known_algorithms_keep_their_colour_whoever_else_is_there() -> None:
+def test_known_algorithms_keep_their_colour() -> None:
     alone = styles(["ring"])["ring"]
     assert styles(["ring", "direct", "mine", "yours"])["ring"] == alone
     many = styles([f"algorithm {i}" for i in range(30)])
@@ -186,5 +186,5 @@ def test_known_algorithms_keep_their_colour_whoever_else_is_there() -> None:
         (format_share(0.037), "3.7 %"),
     ],
 )
-def test_quantities_read_well(text: str, expected: str) -> None:
+def test_quantities_are_formatted(text: str, expected: str) -> None:
     assert text == expected

@@ -32,26 +32,26 @@ def page(
     return path.read_text(encoding="utf-8")
 
 
-def test_it_needs_no_network(page: str) -> None:
+def test_page_needs_no_network(page: str) -> None:
     head = page.split("plotly.js v", maxsplit=1)[0]
     assert not re.findall(r'(?:src|href)="(?!data:,)', head)
     assert "@import" not in head
     assert len(page) > 3_000_000  # plotly.js is inside
 
 
-def test_it_answers_in_words(page: str) -> None:
+def test_page_summarises_the_results(page: str) -> None:
     head = page.split("<section>", maxsplit=1)[0]
     assert "Fastest all_reduce algorithms on demo" in head
     assert "is fastest at 15 of 30 points" in head
     assert "A &lt;note&gt;." in head
 
 
-def test_it_says_what_it_rests_on(page: str) -> None:
-    for said in ("Table 1", "0.1 ns/B", "assumed", "0123abc", "feedface", "pipelining_postal"):
-        assert said in page
+def test_page_states_sources_and_versions(page: str) -> None:
+    for text in ("Table 1", "0.1 ns/B", "assumed", "0123abc", "feedface", "pipelining_postal"):
+        assert text in page
 
 
-def test_every_chart_has_its_place(page: str) -> None:
+def test_every_chart_has_an_element(page: str) -> None:
     charts = figures(page)
     assert set(charts) == {"case0-map", "case0-time", "case0-busbw", "case0-ranks", "timeline"}
     for name in charts:
@@ -66,7 +66,7 @@ def test_curves_start_with_the_selected_rank_count(page: str) -> None:
     assert '<option value="64" selected>' in page
 
 
-def test_names_cannot_break_out_of_the_page(
+def test_names_are_escaped(
     comparison: pl.DataFrame, platform: dict[str, object], tmp_path: Path
 ) -> None:
     nasty = "</script><script>alert(1)</script>"

@@ -56,7 +56,7 @@ def test_a_run_is_drawn_on_its_topology(notation: str, tmp_path: Path) -> None:
     assert len(marks["customdata"]) == drawn.height
 
 
-def test_a_run_without_looks_at_buffers_has_no_charts_of_them(tmp_path: Path) -> None:
+def test_run_without_buffer_samples_has_no_buffer_charts(tmp_path: Path) -> None:
     plan = noc.MeasurementPlan(warmup=0, measure=500, batches=2, sample=0)
     run = noc.run(network(), noc.Traffic(rate=0.1), plan)
     assert set(charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))) == {"links"}
@@ -79,7 +79,7 @@ def test_vcs_are_drawn_over_time(tmp_path: Path) -> None:
     assert fullest["z"][-1] == one["flits"].to_list()
 
 
-def test_of_long_windows_some_looks_are_drawn(tmp_path: Path) -> None:
+def test_long_windows_are_downsampled(tmp_path: Path) -> None:
     plan = replace(PLAN, sample=1, keep_vcs=True)
     run = noc.run(network(), noc.Traffic(rate=0.1), plan)
     found = charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))
@@ -88,7 +88,7 @@ def test_of_long_windows_some_looks_are_drawn(tmp_path: Path) -> None:
     assert len(fullest["x"]) == len(fullest["z"][0]) == 334
 
 
-def test_a_deadlocked_run_shows_who_waits_and_no_more(tmp_path: Path) -> None:
+def test_deadlocked_run_shows_only_the_deadlock_cycle(tmp_path: Path) -> None:
     ring = replace(network("ring:8"), router=noc.Router(vcs=1, buffer=2))
     traffic = noc.Traffic(rate=0.9, pattern="uniform_others", packet=8)
     run = noc.run(ring, traffic, replace(PLAN, patience=500, keep_vcs=True))
@@ -113,12 +113,13 @@ def test_latency_against_load_ends_where_it_saturates(
     page = write_load_report(tmp_path / "r.html", runs).read_text("utf-8")
     found = charts(page)
     assert found["latency"]["data"][0]["x"] == [0.1, 0.2]
-    accepted = next(one for one in found["throughput"]["data"] if one["name"] == "accepted")
+    named = {one["name"]: one for one in found["throughput"]["data"]}
+    accepted = named["accepted throughput"]
     assert accepted["x"] == [0.1, 0.2, 0.95]
     assert len(accepted["error_y"]["array"]) == 3
 
 
-def test_the_same_runs_are_drawn_alike(runs: list[noc.NocRun], tmp_path: Path) -> None:
+def test_report_is_deterministic(runs: list[noc.NocRun], tmp_path: Path) -> None:
     first, second = (plot_latency(tmp_path / f"{n}.svg", {"torus": runs}) for n in "ab")
     assert first.read_bytes() == second.read_bytes()
     with pytest.raises(ReportError):

@@ -60,7 +60,7 @@ def test_slices_are_monotone_nested_and_balanced(trace: list[Any]) -> None:
         assert depth[event.track_uuid] >= 0
         deepest[event.track_uuid] = max(deepest[event.track_uuid], depth[event.track_uuid])
     assert set(depth.values()) == {0}
-    # A step and its ops on the rank's track; messages under way never overlap on theirs.
+    # A step and its ops on the rank's track; messages in flight never overlap on theirs.
     assert set(deepest.values()) == {1, 2}
 
 
@@ -83,17 +83,17 @@ def test_ops_lie_inside_their_step_to_the_picosecond(trace: list[Any]) -> None:
 def test_each_message_has_a_flow_from_its_send_to_its_receive(
     trace: list[Any], frames: Frames
 ) -> None:
-    begun: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    started: dict[int, list[tuple[int, str]]] = defaultdict(list)
     ended: dict[int, int] = {}
     for timestamp, event in events(trace):
         for flow in event.flow_ids:
-            begun[flow].append((timestamp, event.categories[0]))
+            started[flow].append((timestamp, event.categories[0]))
         for flow in event.terminating_flow_ids:
             assert flow not in ended
             ended[flow] = timestamp
     assert len(ended) == frames[1].height
-    assert set(begun) == set(ended)
-    for flow, points in begun.items():
+    assert set(started) == set(ended)
+    for flow, points in started.items():
         assert sorted(kind for _, kind in points) == ["message", "send"]
         assert all(timestamp <= ended[flow] for timestamp, _ in points)
 

@@ -17,7 +17,7 @@ from tutti.report.quantity import counted, format_shares, plural
         ((), []),
     ],
 )
-def test_shares_add_up_to_what_they_are_of(ratios: tuple[float, ...], shown: list[str]) -> None:
+def test_shares_add_up_to_the_total(ratios: tuple[float, ...], shown: list[str]) -> None:
     assert format_shares(ratios) == shown
     tenths = sum(round(float(text.removesuffix(" %")) * 10) for text in shown)
     assert tenths == round(1000 * sum(ratios))

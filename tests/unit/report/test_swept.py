@@ -42,12 +42,12 @@ def test_rows_are_chosen_by_swept_keys_and_by_columns(frame: pl.DataFrame) -> No
     assert where(frame, ["size_bytes=8 B"]).equals(where(frame, ["size_bytes=8"]))
     rows = where(frame, [f"{KEY}=20 us", "seed=2", "schedule=ring", "datatype=float32"])
     assert rows.height == 2 * 2  # rank counts and repetitions
-    for conditions, said in (
+    for conditions, message in (
         (["speed=1"], "swept keys: platform.models.minimum.alpha_p, datatype, seed"),
         (["seed"], "expected KEY=VALUE"),
         ([f"{KEY}=3 us"], "expected one of 1 us, 2 us, 20 us"),
     ):
-        with pytest.raises(ReportError, match=said):
+        with pytest.raises(ReportError, match=message):
             where(frame, conditions)
 
 

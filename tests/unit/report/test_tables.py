@@ -1,4 +1,4 @@
-"""One declaration of a table for pages and for the terminal."""
+"""Tables for pages and for the terminal, from one declaration."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ COLUMNS: list[Column[Run]] = [
     Column("run", lambda run: run.name),
     Column("time", lambda run: run.time_ps, format_time, when=lambda run: run.time_ps > 0),
     Column("sent", lambda run: run.messages, count, "messages", terminal=False),
-    Column("short", lambda run: run.time_ps, count, terminal=str),
+    Column("exact time", lambda run: run.time_ps, count, short="exact", terminal=str),
 ]
 RUNS = [Run("<a>", 1_340_000, 1234), Run("b", 0)]
 
 
-def test_pages_hold_texts_and_what_to_sort_by(tmp_path: Path) -> None:
+def test_pages_have_texts_and_sort_keys(tmp_path: Path) -> None:
     table = ReportTable(COLUMNS, RUNS, bold=lambda run: run.name == "b")
-    page = Page(kicker="k", title="t", answers=[], facts=[], sections=[Section("h", table=table)])
+    sections = [Section("h", table=table)]
+    page = Page(kind="network", kicker="k", title="t", answers=[], facts=[], sections=sections)
     html = page.write(tmp_path / "r.html").read_text("utf-8")
     assert 'class="number"><button type="button">sent (messages)</button>' in html
     assert '<td class="text" data-value="&lt;a&gt;">&lt;a&gt;</td>' in html
@@ -44,19 +45,19 @@ def test_pages_hold_texts_and_what_to_sort_by(tmp_path: Path) -> None:
     assert html.count('<tr class="wins">') == 1
 
 
-def test_the_terminal_has_the_same_cells_without_what_does_not_fit() -> None:
+def test_terminal_drops_columns_that_do_not_fit() -> None:
     text = io.StringIO()
     Console(width=80, file=text).print(ReportTable(COLUMNS, RUNS).terminal("a caption"))
     lines = [line.split() for line in text.getvalue().splitlines()]
     assert lines == [
-        ["run", "time", "short"],
+        ["run", "time", "exact"],
         ["<a>", "1.34", "us", "1340000"],
         ["b", "-", "0"],
         ["a", "caption"],
     ]
 
 
-def test_long_tables_are_cut_and_say_so() -> None:
+def test_truncated_tables_have_a_note() -> None:
     table = ReportTable(COLUMNS, RUNS * MOST_ROWS)
     assert len(table.cells()) == MOST_ROWS
     assert (

@@ -1,4 +1,4 @@
-"""Drawings of topologies: every family in a way in which its parts can be told apart."""
+"""Drawings of topologies: every family has a layout without overlaps."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_no_vertex_covers_another(notation: str) -> None:
     assert nearest > extent / 100
 
 
-def test_a_fat_tree_stands_on_its_npus() -> None:
+def test_fat_tree_has_npus_at_the_bottom() -> None:
     at = layout(built("fat_tree:k=2,n=3")).at
     heights = [at[name][1] for name in ("npu0", "level1.switch0", "level2.switch0")]
     assert heights == sorted(heights)
     assert len({y for _, y in at.values()}) == 4
 
 
-def test_a_butterfly_stands_on_its_npus_and_its_links_back_are_bent() -> None:
+def test_butterfly_has_npus_at_the_bottom_and_bent_return_links() -> None:
     placed = layout(built("butterfly:2:3"))
     names = ("npu0", "stage0.router0", "stage1.router0", "stage2.router0")
     heights = [placed.at[name][1] for name in names]
@@ -97,7 +97,7 @@ def test_links_that_would_cover_others_are_bent() -> None:
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])
-def test_drawings_are_the_same_every_time(ending: str, tmp_path: Path) -> None:
+def test_drawings_are_deterministic(ending: str, tmp_path: Path) -> None:
     topology = built("dragonfly:p=1,a=3x2,h=1,g=3")
     first = topology.draw(tmp_path / f"first.{ending}").read_bytes()
     assert topology.draw(tmp_path / f"second.{ending}").read_bytes() == first

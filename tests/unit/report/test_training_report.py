@@ -1,4 +1,4 @@
-"""Reports of training steps, and the frames that they are made of."""
+"""Reports of training steps, and their frames."""
 
 from __future__ import annotations
 
@@ -38,16 +38,14 @@ def step(model: str = "dlrm_small", **changes: Any) -> Step:
 @pytest.fixture(scope="module")
 def runs() -> list[TrainingResult]:
     every = configurations()
-    asked = watched(step(), every["ideal"])
-    return [asked.run(configuration) for configuration in every.values()]
+    training = watched(step(), every["ideal"])
+    return [training.run(configuration) for configuration in every.values()]
 
 
 @pytest.mark.parametrize("name", configurations())
 @pytest.mark.parametrize("bucket", [None, "1 MiB"])
 @pytest.mark.parametrize("model", ["dlrm_small", "gnmt"])
-def test_layers_compute_and_wait_for_all_of_the_time(
-    model: str, bucket: str | None, name: str
-) -> None:
+def test_layer_times_add_up_to_the_total(model: str, bucket: str | None, name: str) -> None:
     changes = {"bucket": Size.parse(bucket)} if bucket else {}
     run = step(model, **changes).run(configurations()[name])
     layers = [layer.name for layer in run.step.model.layers]
@@ -64,11 +62,9 @@ def test_layers_compute_and_wait_for_all_of_the_time(
         Parallelism(tensor=2, zero=1),
     ],
 )
-def test_so_do_the_parts_of_a_model_that_is_divided(
-    parallelism: Parallelism, tmp_path: Path
-) -> None:
-    asked = step("gpt:layers=4,hidden=256", parallelism=parallelism)
-    run = asked.run(configurations()["ace"])
+def test_times_of_a_partitioned_model_add_up(parallelism: Parallelism, tmp_path: Path) -> None:
+    training = step("gpt:layers=4,hidden=256", parallelism=parallelism)
+    run = training.run(configurations()["ace"])
     adds_up(run)
     page = write_training_report(tmp_path / "r.html", [run]).read_text("utf-8")
     name, value = next((key, one) for key, one in vars(parallelism).items() if one > 1)
@@ -76,7 +72,7 @@ def test_so_do_the_parts_of_a_model_that_is_divided(
 
 
 def adds_up(run: TrainingResult) -> None:
-    """Computing and waiting of all layers make up the run; nothing handed over is lost."""
+    """Checks that computing and waiting of all layers add up to the run."""
     found = layer_frame(run)
     computed = sum(sum(found[column]) for column in COMPUTING)
     assert computed == run.compute
@@ -86,7 +82,7 @@ def adds_up(run: TrainingResult) -> None:
     assert found["bytes"].sum() == handed
 
 
-def test_windows_hold_all_that_links_and_processor_did(runs: list[TrainingResult]) -> None:
+def test_windows_account_for_all_link_and_processor_time(runs: list[TrainingResult]) -> None:
     for run in runs:
         found = window_frame(run)
         assert run.step.window is not None
@@ -101,17 +97,17 @@ def test_windows_hold_all_that_links_and_processor_did(runs: list[TrainingResult
         assert found["links"].max() <= 1  # type: ignore[operator]
 
 
-def test_a_step_that_is_not_watched_has_no_windows() -> None:
+def test_step_without_a_window_has_no_windows() -> None:
     run = step().run(configurations()["ideal"])
     assert window_frame(run).is_empty()
-    asked = step(window=Time.parse("5 us"))
-    assert watched(asked, run.configuration) is asked
+    training = step(window=Time.parse("5 us"))
+    assert watched(training, run.configuration) is training
     once = watched(step(), run.configuration, windows=10).window
     assert once is not None
     assert run.compute // 10 == once.ps
 
 
-def test_servers_and_links_are_told_by_name(runs: list[TrainingResult]) -> None:
+def test_servers_and_links_have_names(runs: list[TrainingResult]) -> None:
     found = pl.concat(server_frame(run) for run in runs)
     ace = found.filter(configuration="ace")
     assert {"memory", "sram_read", "alu"} <= set(ace["server"])
@@ -133,7 +129,7 @@ def charts(page: str) -> dict[str, Any]:
     return parsed
 
 
-def test_bars_make_up_the_whole_run(runs: list[TrainingResult], tmp_path: Path) -> None:
+def test_bars_add_up_to_the_run(runs: list[TrainingResult], tmp_path: Path) -> None:
     page = write_training_report(tmp_path / "r.html", runs, "A <title>").read_text("utf-8")
     assert "A &lt;title&gt;" in page
     found = charts(page)
@@ -141,17 +137,17 @@ def test_bars_make_up_the_whole_run(runs: list[TrainingResult], tmp_path: Path) 
     bars = found["breakdown"]["data"]
     names = bars[0]["y"]
     assert names == [run.configuration.name for run in reversed(runs)]
-    whole = [sum(bar["x"][index] for bar in bars) for index in range(len(names))]
+    totals = [sum(bar["x"][index] for bar in bars) for index in range(len(names))]
     longest = max(run.total.ps for run in runs)
-    for ms, run in zip(whole, reversed(runs), strict=True):
-        assert ms / max(whole) == pytest.approx(run.total.ps / longest)
+    for ms, run in zip(totals, reversed(runs), strict=True):
+        assert ms / max(totals) == pytest.approx(run.total.ps / longest)
     assert len(found["over_time"]["data"]) == 2 * len(runs)
 
 
-def test_what_endpoints_take_is_told(runs: list[TrainingResult], tmp_path: Path) -> None:
+def test_endpoint_resources_are_listed(runs: list[TrainingResult], tmp_path: Path) -> None:
     page = write_training_report(tmp_path / "r.html", runs).read_text("utf-8")
     head = page.split("plotly.js v", maxsplit=1)[0]
-    for said in (
+    for text in (
         "Exposed communication in a training step of dlrm_small",
         "With ideal (ideal endpoint), the 2 iterations take ",
         " (fastest non-ideal), the 2",
@@ -162,7 +158,7 @@ def test_what_endpoints_take_is_told(runs: list[TrainingResult], tmp_path: Path)
         "772 GB/s",
         NO_LAYER,
     ):
-        assert said in head, said
+        assert text in head, text
 
 
 def test_the_same_runs_make_the_same_bytes(runs: list[TrainingResult], tmp_path: Path) -> None:
@@ -181,6 +177,6 @@ def test_a_single_run_without_windows_can_be_shown(tmp_path: Path) -> None:
     assert "1 of 80" in head
 
 
-def test_no_runs_are_refused(tmp_path: Path) -> None:
+def test_empty_list_of_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="no run"):
         write_training_report(tmp_path / "r.html", [])

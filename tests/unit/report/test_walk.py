@@ -1,4 +1,4 @@
-"""A walk through the program graph takes as long as the engine says: they have the same edges."""
+"""The critical path of the program graph takes as long as the engine's run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCHEDULES = [
 
 
 def longest_walk(schedule: Schedule, size: int) -> int:
-    """The end of the last task, by the pipelining postal model: written anew, from its formula."""
+    """The end of the last task by the pipelining postal model, from its formula."""
     graph = program_graph(schedule)
     ends: dict[str, int] = {}
     for task in nx.topological_sort(graph):
@@ -66,7 +66,7 @@ def test_the_longest_walk_is_the_completion_time(notation: str, ranks: int) -> N
 
 
 @pytest.mark.parametrize(("notation", "ranks"), SCHEDULES)
-def test_tasks_are_the_schedules_ops(notation: str, ranks: int) -> None:
+def test_tasks_match_the_ops_of_the_schedule(notation: str, ranks: int) -> None:
     schedule = tutti.schedule(notation, collective="all_reduce", ranks=ranks)
     graph = program_graph(schedule)
     ops = [

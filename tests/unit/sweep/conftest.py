@@ -22,11 +22,11 @@ GRID = {"ranks": [4, 6, 8], "platform.models.minimum.alpha_p": ["1 us", "2 us"]}
 
 @pytest.fixture
 def tables() -> dict[str, Any]:
-    """What a sweep file would hold: 6 points with 8 measurements each."""
+    """The tables of a sweep file: 6 points with 8 measurements each."""
     return {"experiment": dict(EXPERIMENT), "sweep": {"grid": dict(GRID)}}
 
 
 @pytest.fixture
 def small(tables: dict[str, Any]) -> Sweep:
-    """The same, read."""
+    """The small sweep, read."""
     return resolve_sweep(tables, source="s.toml", folder=Path())

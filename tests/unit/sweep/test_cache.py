@@ -1,4 +1,4 @@
-"""The cache: what was finished is there again, and nothing else is ever taken for it."""
+"""The cache returns finished measurements, and never wrong ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def filled(folder: Path) -> Path:
     return path
 
 
-def test_what_was_added_is_found_to_the_bit(tmp_path: Path) -> None:
+def test_added_rows_are_found_bit_for_bit(tmp_path: Path) -> None:
     filled(tmp_path)
     found = lookup(tmp_path, ROWS.keys())
     assert found.rows == ROWS
@@ -34,7 +34,7 @@ def test_what_was_added_is_found_to_the_bit(tmp_path: Path) -> None:
     assert lookup(tmp_path, {"key3", "other"}).rows == {"key3": ROWS["key3"]}
 
 
-def test_a_cache_that_is_not_there_is_empty_and_nothing_is_made_of_nothing(tmp_path: Path) -> None:
+def test_missing_cache_is_empty_and_not_created(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     assert lookup(folder, ROWS.keys()).rows == {}
     journal = Journal(folder)
@@ -43,14 +43,14 @@ def test_a_cache_that_is_not_there_is_empty_and_nothing_is_made_of_nothing(tmp_p
     assert not folder.exists()
 
 
-def test_it_is_there_before_anybody_closes_it(tmp_path: Path) -> None:
+def test_rows_are_visible_before_the_journal_is_closed(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.add({"key1": ROWS["key1"]})
     assert lookup(tmp_path, ROWS.keys()).rows == {"key1": ROWS["key1"]}
     journal.close()
 
 
-def test_a_journal_of_another_version_is_explained_and_not_used(
+def test_journal_of_another_version_is_reported_and_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
@@ -61,8 +61,8 @@ def test_a_journal_of_another_version_is_explained_and_not_used(
     (remark,) = found.remarks
     assert "written by tutti 0.0.9+feed, not " in remark
     assert "ignored 9 results" in remark
-    filled(tmp_path / "beside")  # and a new one is begun beside it
-    assert lookup(tmp_path / "beside", ROWS.keys()).rows == ROWS
+    filled(tmp_path / "new")  # and a new one is started
+    assert lookup(tmp_path / "new", ROWS.keys()).rows == ROWS
 
 
 def test_a_journal_of_another_format_is_not_used(
@@ -74,19 +74,19 @@ def test_a_journal_of_another_format_is_not_used(
     assert lookup(tmp_path, ROWS.keys()).rows == {}
 
 
-def test_wherever_a_journal_was_cut_off_the_rest_of_it_is_right(tmp_path: Path) -> None:
+def test_truncated_journal_yields_its_complete_rows(tmp_path: Path) -> None:
     path = filled(tmp_path)
     data = path.read_bytes()
     for length in range(len(data)):
         path.write_bytes(data[:length])
         found = lookup(tmp_path, ROWS.keys())
         assert found.rows.items() <= ROWS.items()
-        whole = data[:length].count(b"\n") - 1
-        assert len(found.rows) == max(whole, 0)
+        complete = data[:length].count(b"\n") - 1
+        assert len(found.rows) == max(complete, 0)
         assert found.remarks or data[:length].endswith(b"\n")
 
 
-def test_wherever_a_byte_is_damaged_nothing_wrong_comes_out(tmp_path: Path) -> None:
+def test_damaged_journal_yields_no_wrong_rows(tmp_path: Path) -> None:
     path = filled(tmp_path)
     data = path.read_bytes()
     for at in range(len(data)):
@@ -98,14 +98,14 @@ def test_wherever_a_byte_is_damaged_nothing_wrong_comes_out(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"{}\n", b"no journal\n", bytes(range(256)) * 9])
-def test_a_file_that_is_no_journal_is_not_used(data: bytes, tmp_path: Path) -> None:
+def test_other_files_are_ignored(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.journal").write_bytes(data)
     found = lookup(tmp_path, ROWS.keys())
     assert found.rows == {}
     assert "a.journal: not a journal" in found.remarks[0]
 
 
-def test_two_journals_that_agree_are_one_and_two_that_do_not_are_an_error(tmp_path: Path) -> None:
+def test_conflicting_journals_are_an_error(tmp_path: Path) -> None:
     for time_ps in (1, 1):
         journal = Journal(tmp_path)
         journal.add({"key": {"time_ps": time_ps}})
@@ -120,7 +120,7 @@ def test_two_journals_that_agree_are_one_and_two_that_do_not_are_an_error(tmp_pa
     assert lookup(tmp_path, {"other"}).rows == {}
 
 
-def test_many_may_write_at_once(tmp_path: Path) -> None:
+def test_concurrent_writers_lose_no_rows(tmp_path: Path) -> None:
     def write(number: int) -> None:
         journal = Journal(tmp_path)
         for n in range(50):
@@ -132,13 +132,13 @@ def test_many_may_write_at_once(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    wanted = {f"{number}/{n}" for number in range(8) for n in range(50)} | {"shared"}
-    found = lookup(tmp_path, wanted)
-    assert found.rows.keys() == wanted
+    requested = {f"{number}/{n}" for number in range(8) for n in range(50)} | {"shared"}
+    found = lookup(tmp_path, requested)
+    assert found.rows.keys() == requested
     assert not found.remarks
 
 
-def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
+def test_invalid_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
     for act in (
         lambda: lookup(tmp_path / "taken", ROWS.keys()),

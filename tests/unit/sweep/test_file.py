@@ -1,4 +1,4 @@
-"""Sweep files: which points they stand for, and what is said of a bad one."""
+"""Sweep files: their points, and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def refusal(sweep: dict[str, Any], **changes: Any) -> ConfigError:
     return caught.value
 
 
-def test_a_grid_combines_each_with_each_and_its_last_key_changes_fastest() -> None:
+def test_grid_is_a_product_and_its_last_key_changes_fastest() -> None:
     swept = read({"grid": {"ranks": [4, 8], "sizes": ["8 B", "16 B", "1 KiB"]}})
     assert [tuple(point.values()) for point in swept.points] == [
         (4, "8 B"),
@@ -51,7 +51,7 @@ def test_a_grid_combines_each_with_each_and_its_last_key_changes_fastest() -> No
     ]
 
 
-def test_zipped_lists_go_side_by_side_and_cases_one_by_one() -> None:
+def test_zipped_lists_are_paired_and_cases_are_listed() -> None:
     swept = read(
         {
             "cases": [{"seed": 1}, {"seed": 2, "datatype": "int64"}],
@@ -68,7 +68,7 @@ def test_zipped_lists_go_side_by_side_and_cases_one_by_one() -> None:
     assert swept.keys == ("seed", "datatype", "ranks", "sizes", "collective")
 
 
-def test_a_value_is_put_where_its_key_path_leads() -> None:
+def test_value_is_set_at_its_key_path() -> None:
     torus = {"build": "torus:4", "links": [{"rate": "10 GB/s", "latency": "100 ns"}]}
     postal = {"kind": "postal", "alpha": "1 us"}
     swept = read(
@@ -95,10 +95,10 @@ def test_a_value_is_put_where_its_key_path_leads() -> None:
     assert experiment.arrival is not None
     assert experiment.arrival.high.ps == 3_000_000  # type: ignore[union-attr]
     assert experiment.seed == 7
-    assert torus["build"] == "torus:4"  # what is shared stays as it was
+    assert torus["build"] == "torus:4"  # shared tables stay unchanged
 
 
-def test_a_known_platform_is_opened_where_a_part_of_it_is_swept() -> None:
+def test_named_platform_is_expanded_if_a_part_is_swept() -> None:
     keys = {"platform": ["cray_xc30", "loggp_cluster"], "platform.compute.gamma": ["0.1 ns/B"]}
     first, second = read({"grid": keys}).experiments()
     assert (first.platform.name, second.platform.name) == ("cray_xc30", "loggp_cluster")
@@ -190,20 +190,20 @@ BAD: dict[str, tuple[dict[str, Any], *tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_sweep_is_told_what_is_wrong(name: str) -> None:
-    sweep, *said = BAD[name]
+def test_error_of_a_bad_sweep_states_the_problem(name: str) -> None:
+    sweep, *expected = BAD[name]
     text = str(refusal(sweep))
-    for words in said:
+    for words in expected:
         assert words in text
 
 
-def test_an_algorithm_that_fits_some_points_is_left_out_of_the_others() -> None:
+def test_unsupported_points_omit_the_algorithm() -> None:
     plan = plan_sweep(read({"grid": {"ranks": [4, 5]}}, algorithms=["recursive_multiplying:a5"]))
     assert [item.ranks for item in plan.measurements] == [5]
     assert [(point, one.ranks) for point, one in plan.left_out] == [(0, 4)]
 
 
-def test_each_measurement_has_a_key_of_its_own_that_stays() -> None:
+def test_measurement_keys_are_unique_and_stable() -> None:
     sweep = {
         "grid": {
             "ranks": [4, 8],
@@ -218,7 +218,7 @@ def test_each_measurement_has_a_key_of_its_own_that_stays() -> None:
     keys = [item.key for item in plans[0].measurements]
     assert len(set(keys)) == len(keys) == 2**6 * 2
     assert keys == [item.key for item in plans[1].measurements]
-    # More repetitions, another list of sizes: what was asked before keeps its name.
+    # More repetitions or another list of sizes: earlier measurements keep their keys.
     more = plan_sweep(read(sweep, repetitions=3))
     assert set(keys) < {item.key for item in more.measurements}
 
@@ -233,7 +233,7 @@ SHARING: dict[str, dict[str, list[Any]]] = {
         "model": [None],
         "ranks": [4, [4, 8], 8],
     },
-    "what gets in the way": {
+    "conflicting kinds": {
         "noise.step": [{"kind": "fixed", "time": "1 ns"}, {"kind": "exponential", "mean": "9 ns"}],
         "speed": [{}, {"0": 0.5}],
         "wait_for_sends": [False, True],
@@ -249,7 +249,7 @@ SHARING: dict[str, dict[str, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", SHARING)
-def test_a_point_is_read_after_others_as_it_is_read_alone(name: str) -> None:
+def test_points_are_read_independently(name: str) -> None:
     swept = read({"grid": SHARING[name]})
     for number, (found, values) in enumerate(
         zip(swept.experiments(), swept.points, strict=True), start=1
@@ -267,7 +267,7 @@ def test_a_point_is_read_after_others_as_it_is_read_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("grid", "said"),
+    ("grid", "expected"),
     [
         ({"platform": ["cray_xc30", "cray_xc31"]}, "unknown platform `cray_xc31`"),
         ({"platform.models.minimum.alpha_p": ["1 us", "1"]}, "models.minimum.alpha_p: "),
@@ -280,30 +280,30 @@ def test_a_point_is_read_after_others_as_it_is_read_alone(name: str) -> None:
         ),
     ],
 )
-def test_a_mistake_in_a_later_point_is_told_as_in_the_first(
-    grid: dict[str, Any], said: str
+def test_mistake_in_a_later_point_is_reported_like_in_the_first(
+    grid: dict[str, Any], expected: str
 ) -> None:
     second = str(refusal({"grid": grid}))
     alone = str(refusal({"grid": {key: values[-1:] for key, values in grid.items()}}))
-    assert said in second
+    assert expected in second
     assert second.replace("point 2 of 2", "point 1 of 1") == alone
 
 
-def test_everything_in_an_experiment_is_part_of_what_is_asked() -> None:
-    """A key that were forgotten here would let the cache answer another question."""
+def test_every_experiment_key_is_part_of_the_cache_key() -> None:
+    """If a key were missing here, the cache could return rows of another experiment."""
     (experiment,) = read({"grid": {"seed": [1]}}).experiments()
     named = {one.name for one in dataclasses.fields(experiment) if one.compare}
     assert named - {"source", "title", "output"} == experiment.inputs.keys() - {"routes"}
 
 
-def test_everything_in_a_topology_is_part_of_what_is_asked() -> None:
+def test_every_topology_key_is_part_of_the_cache_key() -> None:
     links = [{"rate": "10 GB/s", "latency": "1 ns"}]
     torus = {"build": "torus:2x2", "links": links}
     postal = {"kind": "postal", "alpha": "1 us"}
     platform = {"name": "p", "models": {"m": postal}, "topology": torus}
     (experiment,) = read({"grid": {"seed": [1]}}, platform=platform).experiments()
-    asked = experiment.inputs["platform"]["topology"].keys() | {"build", "file", "links"}
-    assert asked == TopologyTable.model_fields.keys()
+    keys = experiment.inputs["platform"]["topology"].keys() | {"build", "file", "links"}
+    assert keys == TopologyTable.model_fields.keys()
     routings = {"platform.topology.routing": ["shortest_path", "dimension_order"]}
     builds = {"platform.topology.build": ["torus:2x2", "torus:4"]}
     packets = {"platform.topology.packets.size": ["256 B", "4 KiB"]}
@@ -312,12 +312,12 @@ def test_everything_in_a_topology_is_part_of_what_is_asked() -> None:
 
 
 @given(st.lists(st.text("abz09_-", min_size=1) | st.integers(0, 99), min_size=1, max_size=6))
-def test_key_paths_are_read_as_they_are_written(path: list[str | int]) -> None:
-    whole = ("first", *path)
-    assert parse(written(whole)) == whole
+def test_key_paths_round_trip(path: list[str | int]) -> None:
+    path_keys = ("first", *path)
+    assert parse(written(path_keys)) == path_keys
 
 
-def test_nothing_but_the_value_changes() -> None:
+def test_only_the_swept_value_changes() -> None:
     tables: dict[str, Any] = {"a": {"b": [{"c": 1}, {"c": 2}]}, "d": 3}
     before = copy.deepcopy(tables)
     changed = with_value(tables, ("a", "b", 1, "c"), 9)

@@ -1,4 +1,4 @@
-"""Sweeps carried out: the same rows whoever does the work, and what happens when that dies."""
+"""Execution of sweeps: the same rows with every executor, and failures of workers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def without(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
 
 @pytest.fixture
 def expected(small: Sweep) -> pl.DataFrame:
-    """The same measurements without any of a sweep's machinery."""
+    """The same measurements, executed without a sweep."""
     frames = []
     for experiment in small.experiments():
         rows = Rows(plan(experiment))
@@ -63,9 +63,7 @@ def expected(small: Sweep) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def test_a_sweep_is_its_experiments_one_after_the_other(
-    tables: dict[str, Any], expected: pl.DataFrame
-) -> None:
+def test_sweep_equals_its_experiments(tables: dict[str, Any], expected: pl.DataFrame) -> None:
     frame = tutti.sweep(tables, workers=2)
     assert frame.select(list(MEASUREMENTS)).equals(expected)
     assert frame["sweep.ranks"].to_list() == frame["ranks"].to_list()
@@ -83,9 +81,9 @@ CREWS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.filterwarnings("default")  # Dask's own, about its sockets
+@pytest.mark.filterwarnings("default")  # warnings of Dask about its sockets
 @pytest.mark.parametrize("name", CREWS)
-def test_no_result_depends_on_who_does_the_work(
+def test_results_do_not_depend_on_the_executor(
     name: str, small: Sweep, expected: pl.DataFrame
 ) -> None:
     with CREWS[name]() as at_work:
@@ -106,9 +104,11 @@ seed = [1, 2]
 
 
 @pytest.mark.timeout(180)
-def test_the_ranks_of_mpiexec_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mpi_executor_gives_the_same_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mpiexec = BIN / "mpiexec"
-    assert mpiexec.exists(), "the development requirements bring it"
+    assert mpiexec.exists(), "the development requirements include it"
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     (tmp_path / "s.toml").write_text(SWEEP)
@@ -130,7 +130,7 @@ def test_the_ranks_of_mpiexec_do_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     assert pl.read_parquet(tmp_path / "out/sweep/results.parquet").equals(here)
 
 
-def test_what_is_in_the_cache_is_not_done_again(small: Sweep, tmp_path: Path) -> None:
+def test_cached_measurements_are_not_repeated(small: Sweep, tmp_path: Path) -> None:
     with crew("processes", 2) as at_work:
         assert at_work is not None
         first = done_by(at_work, small, tmp_path)
@@ -143,19 +143,19 @@ def test_what_is_in_the_cache_is_not_done_again(small: Sweep, tmp_path: Path) ->
     assert len(kept.missing.measurements) == 48
 
 
-def test_a_larger_sweep_takes_what_a_smaller_one_has_left(
+def test_larger_sweep_reuses_the_cache_of_a_smaller_one(
     tables: dict[str, Any], tmp_path: Path
 ) -> None:
     done: list[tuple[int, int]] = []
     tutti.sweep(tables, workers=1, cache=tmp_path)
     tables["sweep"]["grid"]["ranks"] = [4, 6, 8, 10]
     tables["experiment"]["repetitions"] = 3
-    tutti.sweep(tables, workers=1, cache=tmp_path, done=lambda *told: done.append(told))
+    tutti.sweep(tables, workers=1, cache=tmp_path, done=lambda *progress: done.append(progress))
     total = 4 * 2 * 2 * 2 * 3 - 48
     assert done == [(number, total) for number in range(1, total + 1)]
 
 
-def test_two_points_that_ask_the_same_are_measured_once(tables: dict[str, Any]) -> None:
+def test_equal_points_are_measured_once(tables: dict[str, Any]) -> None:
     tables["sweep"] = {"grid": {"ranks": [[4, 8], 8]}}
     plan_ = plan_sweep(resolve_sweep(tables, source="s.toml", folder=Path()))
     assert len(plan_.measurements) == 24
@@ -165,7 +165,7 @@ def test_two_points_that_ask_the_same_are_measured_once(tables: dict[str, Any]) 
     assert frame["sweep.ranks"].to_list() == ["[4, 8]"] * 16 + ["8"] * 8
 
 
-def test_values_of_several_kinds_stand_as_json(tables: dict[str, Any]) -> None:
+def test_values_of_mixed_types_are_written_as_json(tables: dict[str, Any]) -> None:
     cases = [{"arrival": {"kind": "fixed", "time": "1 us"}, "seed": 3}, {"sizes": "16 B"}]
     tables["sweep"] = {"cases": cases, "grid": {"ranks": [4]}}
     frame = tutti.sweep(tables, workers=1)
@@ -178,7 +178,7 @@ KILLER = """
 import os, pathlib, signal
 from tutti.sweep import worker
 
-def begin():
+def start():
     figures_of = worker.figures_of
 
     def figures_or_death(case, laid_out, *rest):
@@ -194,19 +194,19 @@ def begin():
 
 @pytest.fixture
 def deadly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], Any]:
-    """Makes processes that die of a ring on 6 ranks: always, or only the first time."""
+    """Makes workers die on a ring of 6 ranks: always, or only the first time."""
 
     def made(once: bool) -> Processes:
         name = f"killer_{'once' if once else 'always'}"
         spared = f"SPARED = pathlib.Path({str(tmp_path / 'spared')!r})\nONCE = {once}\n"
         (tmp_path / f"{name}.py").write_text(KILLER + spared)
         monkeypatch.syspath_prepend(tmp_path)
-        return Processes(2, __import__(name).begin)
+        return Processes(2, __import__(name).start)
 
     return made
 
 
-def test_a_worker_that_dies_once_costs_nothing(
+def test_worker_that_dies_once_loses_no_rows(
     deadly: Callable[[bool], Processes], small: Sweep, expected: pl.DataFrame
 ) -> None:
     crew_ = deadly(True)
@@ -216,7 +216,7 @@ def test_a_worker_that_dies_once_costs_nothing(
     assert session.frame().select(list(MEASUREMENTS)).equals(expected)
 
 
-def test_what_kills_its_worker_twice_is_named_and_the_rest_is_kept(
+def test_task_that_kills_workers_twice_is_named_and_others_are_stored(
     deadly: Callable[[bool], Processes], small: Sweep, expected: pl.DataFrame, tmp_path: Path
 ) -> None:
     crew_ = deadly(False)
@@ -230,7 +230,7 @@ def test_what_kills_its_worker_twice_is_named_and_the_rest_is_kept(
     finished = session.frame()
     left = expected.filter((pl.col("ranks") != 6) | (pl.col("schedule") != "ring"))
     assert finished.select(list(MEASUREMENTS)).equals(left)
-    # The next time only what is missing is done.
+    # The next run measures only what is missing.
     with crew("processes", 1) as at_work:
         assert at_work is not None
         again = done_by(at_work, small, tmp_path / "cache")
@@ -260,7 +260,7 @@ def test_workers_end_in_the_middle_of_a_simulation(how: str) -> None:
     while not all(one.running() for one in running):
         time.sleep(0.01)
     getattr(crew_, how)()
-    while not all(ended(pid) for pid in pids):  # the test's own time limit ends a wait in vain
+    while not all(ended(pid) for pid in pids):  # the time limit of the test ends an endless wait
         time.sleep(0.01)
     assert all(isinstance(one.exception(), BrokenExecutor) for one in running)
     if how == "renew":
@@ -269,7 +269,7 @@ def test_workers_end_in_the_middle_of_a_simulation(how: str) -> None:
 
 
 class Broken(Executor):
-    """Whatever it is given kills its worker."""
+    """Every task kills its worker."""
 
     def submit(self, *_: Any, **__: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -277,7 +277,7 @@ class Broken(Executor):
         return future
 
 
-def test_workers_that_never_finish_anything_end_the_sweep(tables: dict[str, Any]) -> None:
+def test_sweep_ends_if_workers_never_finish(tables: dict[str, Any]) -> None:
     with pytest.raises(WorkerError, match="3 workers died without a result") as caught:
         tutti.sweep(tables, executor=Broken())
     assert caught.value.kind == "none_left"
@@ -298,7 +298,7 @@ def test_a_worker_of_another_version_is_refused(tables: dict[str, Any]) -> None:
     assert caught.value.kind == "other_version"
 
 
-def test_a_file_that_changes_meanwhile_is_noticed(tables: dict[str, Any], tmp_path: Path) -> None:
+def test_file_changed_during_a_sweep_is_detected(tables: dict[str, Any], tmp_path: Path) -> None:
     machine = 'name = "m"\nmodels.a = { kind = "postal", alpha = "%s" }\n'
     (tmp_path / "m.toml").write_text(machine % "1 us")
     tables["experiment"]["platform"] = "m.toml"
@@ -324,7 +324,7 @@ def schedule_text(name: str) -> str:
     return tutti.schedule(name, ranks=2).to_text()
 
 
-def test_a_schedule_that_is_wrong_is_not_timed(tables: dict[str, Any], tmp_path: Path) -> None:
+def test_incorrect_schedule_is_not_timed(tables: dict[str, Any], tmp_path: Path) -> None:
     right = schedule_text("recursive_multiplying:a2")
     wrong = right.replace("= data + s1", "= data + s1 + s1")
     assert wrong != right
@@ -335,9 +335,7 @@ def test_a_schedule_that_is_wrong_is_not_timed(tables: dict[str, Any], tmp_path:
         tutti.sweep(tables, workers=1, cache=tmp_path / "cache")
 
 
-def test_a_schedule_of_a_file_is_kept_by_what_stands_in_it(
-    tables: dict[str, Any], tmp_path: Path
-) -> None:
+def test_schedule_files_are_cached_by_content(tables: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "my.schedule"
     tables["experiment"] |= {"algorithms": [str(file)], "noise": {}}
     tables["sweep"] = {"grid": {"ranks": [2]}}
@@ -350,24 +348,24 @@ def test_a_schedule_of_a_file_is_kept_by_what_stands_in_it(
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind", "said"),
+    ("options", "kind", "expected"),
     [
         ({"executor": "proceses"}, "unknown", "did you mean `processes`?"),
         ({"dask_address": "tcp://127.0.0.1:1"}, "option", "requires the executor dask"),
         ({"executor": "mpi", "workers": 2}, "option", "mpiexec -n 5"),
     ],
 )
-def test_executors_that_cannot_be(
-    asked: dict[str, Any], kind: str, said: str, tables: dict[str, Any]
+def test_invalid_executors_are_refused(
+    options: dict[str, Any], kind: str, expected: str, tables: dict[str, Any]
 ) -> None:
     with pytest.raises(ExecutorError) as caught:
-        tutti.sweep(tables, **asked)
+        tutti.sweep(tables, **options)
     assert caught.value.kind == kind
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "module"), [("dask", "distributed"), ("mpi", "mpi4py")])
-def test_an_executor_that_is_not_installed_says_how_to_install_it(
+def test_missing_executor_gives_an_install_hint(
     name: str, module: str, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
@@ -377,7 +375,7 @@ def test_an_executor_that_is_not_installed_says_how_to_install_it(
     assert f"pip install 'tutti[{name}]'" in caught.value.hint
 
 
-def test_a_script_needs_no_guard(tmp_path: Path) -> None:
+def test_script_needs_no_main_guard(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import tutti\n"

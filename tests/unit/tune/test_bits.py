@@ -1,4 +1,4 @@
-"""What is tuned never gives ranks different bits of a floating-point all_reduce."""
+"""Tuned rules never give ranks different bits of a floating-point all_reduce."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MACHINE = platform("cray_xc30")
 
 
 @pytest.mark.parametrize("ranks", [4, 8, 16, 32])
-def test_no_tuned_plan_has_ranks_with_bits_of_their_own(ranks: int, tmp_path: Path) -> None:
+def test_tuned_plans_give_all_ranks_the_same_bits(ranks: int, tmp_path: Path) -> None:
     question = Question("all_reduce", ranks, [4096, 8192], targets=TARGETS)
     times = by_model(question, MACHINE)
     assert times["same_on_all"].all()
@@ -38,7 +38,7 @@ def test_no_tuned_plan_has_ranks_with_bits_of_their_own(ranks: int, tmp_path: Pa
     assert not any(one.bits_differ for one in CollectivePlan.read(written.path).schedules)
 
 
-def test_what_is_named_is_refused() -> None:
+def test_named_non_reproducible_schedules_are_refused() -> None:
     named = ["dissemination", "ring"]
     with pytest.raises(
         TuningError, match="dissemination: sums on 4 ranks differ in bits"
@@ -50,7 +50,7 @@ def test_what_is_named_is_refused() -> None:
     assert notations(Question("barrier", 4, [0]), ["dissemination"]) == ["dissemination"]
 
 
-def test_integers_may_have_them_with_a_fallback_for_other_types(tmp_path: Path) -> None:
+def test_integers_may_use_them_with_a_fallback_for_other_types(tmp_path: Path) -> None:
     question = Question("all_reduce", 4, [4096], "int32", targets=TARGETS)
     times = by_model(question, MACHINE, ["dissemination", "ring", "recursive_doubling"])
     times = times.filter(pl.col("schedule") != OWN).with_columns(
@@ -70,7 +70,7 @@ def test_integers_may_have_them_with_a_fallback_for_other_types(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("target", ["openmpi", "openmpi6", "mpich", "ucc"])
-def test_what_other_libraries_select_gives_all_ranks_the_same_bits(target: str) -> None:
+def test_selections_of_other_libraries_give_the_same_bits(target: str) -> None:
     for ranks in range(2, 17):
         for one in counterparts(target, "all_reduce", ranks):
             assert not bits_differ(schedule(one.schedule, ranks=ranks)), (one.name, ranks)
@@ -81,10 +81,10 @@ def test_which_types_are_exact() -> None:
     assert not any(map(is_exact, ["float16", "bfloat16", "float32", "float64", "float8_e5m2"]))
 
 
-# --- what a plan leaves to the MPI library --------------------------------------------------------
+# --- sizes that a plan leaves to the MPI library --------------------------------------------------
 
 
-def test_a_schedule_has_to_beat_what_the_mpi_does_untuned() -> None:
+def test_schedule_must_beat_the_untuned_mpi() -> None:
     times = by_model(Question("all_reduce", 4, [8]), MACHINE, ["recursive_doubling"])
     by_name = {row["schedule"]: row["time_ps"] for row in times.to_dicts()}
     assert by_name[OWN] == to_beat(by_name["recursive_doubling"])

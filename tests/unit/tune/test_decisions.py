@@ -1,4 +1,4 @@
-"""Which schedule holds from where to where, for each library, and what is written of that."""
+"""The schedule of each size range, for each library, and the written files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MACHINE = Platform(
 
 
 def times(*rows: tuple[int, int, str, int]) -> pl.DataFrame:
-    """Of all_reduces: ranks, size, schedule, time in us."""
+    """Times of all_reduces: ranks, size, schedule, time in us."""
     cells = [
         dict.fromkeys(TIMES)
         | {"collective": "all_reduce", "ranks": ranks, "size_bytes": size, "datatype": "float32",
@@ -61,7 +61,7 @@ def spans(decisions: list[TuningDecision]) -> list[tuple[Any, ...]]:
     return [(one.ranks, one.first, one.last, one.schedule) for one in decisions]
 
 
-def test_the_fastest_holds_up_to_the_next_size() -> None:
+def test_fastest_schedule_is_used_up_to_the_next_size() -> None:
     assert spans(decide(TWO, "plan")) == [
         (4, 0, 4095, "recursive_multiplying:a4"),
         (4, 4096, None, "ring"),
@@ -69,7 +69,7 @@ def test_the_fastest_holds_up_to_the_next_size() -> None:
     ]
 
 
-def test_a_library_has_what_it_can_express() -> None:
+def test_decisions_fit_what_a_library_can_express() -> None:
     found = decide(TWO, "openmpi")
     assert spans(found) == [
         (4, 0, 4095, "recursive_doubling"),
@@ -90,7 +90,7 @@ def test_the_greatest_loss_of_joined_sizes_is_reported() -> None:
     assert (found.loss, found.loss_size, found.best) == (3.0, 64, "direct")
 
 
-def test_what_one_mpi_takes_decides_nothing_for_another() -> None:
+def test_times_of_one_mpi_do_not_decide_for_another() -> None:
     here = measured(times((4, 8, OWN, 1), (4, 8, "ring", 5), (4, 8, "recursive_doubling", 9)),
                     "mpich 5.0.2")  # fmt: skip
     modelled = times((4, 8, "ring", 9), (4, 8, "recursive_doubling", 5))
@@ -106,7 +106,7 @@ def test_what_one_mpi_takes_decides_nothing_for_another() -> None:
     assert decide(measured(modelled, "openmpi 5.0.11"), "openmpi6") == []
 
 
-def test_that_a_model_decides_for_another_mpi_is_reported(tmp_path: Path) -> None:
+def test_decisions_by_a_model_for_another_mpi_are_reported(tmp_path: Path) -> None:
     rows = times((4, 8, "ring", 5))
     both = pl.concat([measured(rows, "mpich 5.0.2"), rows])
     (written,), _ = write_all(both, ["openmpi"], tmp_path, provenance={})
@@ -116,7 +116,7 @@ def test_that_a_model_decides_for_another_mpi_is_reported(tmp_path: Path) -> Non
     assert "only mpich 5.0.2 was measured" in left["openmpi"]
 
 
-def test_emulated_times_are_called_so(tmp_path: Path) -> None:
+def test_emulated_times_are_marked(tmp_path: Path) -> None:
     rows = measured(times((4, 8, "ring", 5)), "openmpi 5.0.11").with_columns(
         pl.lit("emulated").alias("method"), pl.lit("postal(alpha_p=2 ms)").alias("conditions")
     )
@@ -139,13 +139,13 @@ def test_variables_that_are_replaced_are_reported(
     assert "OMPI_MCA_coll" not in written.variables
 
 
-def test_what_needs_equal_parts_has_a_fallback() -> None:
+def test_algorithms_that_need_equal_parts_have_a_fallback() -> None:
     rows = times((4, 4096, "blue_connect", 5), (4, 4096, "recursive_doubling", 9))
     rows = rows.with_columns((pl.col("schedule") == "blue_connect").alias("moves_chunks"))
     assert decide(rows, "plan")[0].fallback == "recursive_doubling"
 
 
-def test_the_own_code_of_an_mpi_may_be_the_fastest(tmp_path: Path) -> None:
+def test_code_of_the_mpi_can_be_fastest(tmp_path: Path) -> None:
     rows = times((4, 8, OWN, 1), (4, 8, "ring", 2), (4, 64, OWN, 3), (4, 64, "ring", 2))
     assert spans(decide(rows, "plan")) == [(4, 0, 63, OWN), (4, 64, None, "ring")]
     write_all(rows, ["plan"], tmp_path, provenance={})
@@ -180,7 +180,7 @@ def looked_up(text: str, ranks: int, size: int) -> int:
 
 
 @pytest.mark.parametrize("second", [False, True])
-def test_classic_rules_hold_for_their_ranks_alone(second: bool) -> None:
+def test_classic_rules_apply_only_to_their_ranks(second: bool) -> None:
     text = openmpi.classic(decide(TWO, "openmpi"), second=second)
     assert text.startswith("rule-file-version-2\n") is second
     request = {
@@ -208,7 +208,7 @@ def test_json_rules_say_both_ends() -> None:
     assert six["rules"] == [{"msg_size_min": 0, "msg_size_max": "inf", "alg": 3}]
 
 
-def test_nothing_to_express_is_refused() -> None:
+def test_inexpressible_decisions_are_refused() -> None:
     rows = times((6, 8, "recursive_multiplying:a3,a2", 1))
     for write in (openmpi.classic, openmpi.json_rules):
         with pytest.raises(TuningError, match="has none of the fastest"):
@@ -230,7 +230,7 @@ STOCK: dict[str, Any] = {
 
 
 def selected(tree: dict[str, Any], **facts: Any) -> str:
-    """The algorithm that conditions in their order lead to; sizes in `size`, ranks in `ranks`."""
+    """Returns the algorithm that the conditions select for `size` and `ranks`."""
     for key, below in tree.items():
         if key.startswith("algorithm="):
             return key
@@ -269,7 +269,7 @@ def test_parameters_of_algorithms_are_keys() -> None:
     assert '"k=4": {}' in text
 
 
-def test_a_tree_that_is_not_complete_is_refused(tmp_path: Path) -> None:
+def test_incomplete_tree_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "generic.json"
     path.write_text(json.dumps(STOCK))
     assert mpich.stock_of_file(path) == STOCK
@@ -284,7 +284,7 @@ def test_a_tree_that_is_not_complete_is_refused(tmp_path: Path) -> None:
 # --- all together ---------------------------------------------------------------------------------
 
 
-def test_everything_is_written(tmp_path: Path) -> None:
+def test_all_files_are_written(tmp_path: Path) -> None:
     written, left = write_all(
         TWO, TARGETS, tmp_path, provenance={"by": "test"}, stock=mpich.Stock(STOCK)
     )
@@ -327,7 +327,7 @@ def test_a_model_finds_wide_stages_for_short_messages() -> None:
     assert len(worth) <= 2 * 2 * 2 + 4
 
 
-def test_only_those_that_are_named_are_looked_at() -> None:
+def test_only_named_algorithms_are_tried() -> None:
     question = Question("all_reduce", 4, [8], targets=("plan",))
     found = by_model(question, MACHINE, ["ring", "direct"])
     assert set(found["schedule"]) == {"ring", "direct", OWN}

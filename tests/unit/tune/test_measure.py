@@ -19,20 +19,20 @@ NONE_HERE = Mpi("openmpi", "5.0.11", Path("mpicc"), Path("mpiexec"), Path())
 
 
 def blocks(*rows: tuple[str, int, int]) -> pl.DataFrame:
-    """Of 8 bytes: schedule, time and lateness of the last rank, in us."""
+    """Blocks of 8 bytes: schedule, time and lateness of the last rank, in us."""
     return pl.DataFrame(
         [(name, 8, time * 10**6, late * 10**6, 0, False) for name, time, late in rows],
         schema=["schedule", "size_bytes", "time_ps", "late_ps", "wrong", "crowded"], orient="row",
     )  # fmt: skip
 
 
-def test_blocks_that_started_late_do_not_count() -> None:
+def test_late_blocks_are_discarded() -> None:
     measured = blocks(("ring", 9, 0), ("ring", 1, 50), ("ring", 1, 60), ("ring", 8, 2))
     (row,) = in_time(measured, 5e-6).to_dicts()
     assert (row["time_ps"], row["blocks"], row["late"]) == (8 * 10**6, 2, 2)
 
 
-def test_blocks_that_all_started_late_count_and_are_reported() -> None:
+def test_blocks_count_if_all_started_late() -> None:
     (row,) = in_time(blocks(("ring", 9, 50), ("ring", 7, 50)), 5e-6).to_dicts()
     assert (row["time_ps"], row["blocks"], row["late"]) == (7 * 10**6, 2, 2)
 
@@ -60,7 +60,7 @@ def test_rooted_collectives_are_measured_one_by_one(
     assert found["method"].unique().to_list() == ["measurement"]
 
 
-def test_emulated_times_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_emulated_times_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "measure", lambda *_, **__: blocks(("direct", 5, 0)))
     distance = Distance.parse("pipelining_postal:alpha_p=2 ms,alpha_r=1 ms")
     settings = Settings(distance=distance)

@@ -38,7 +38,7 @@ def conditions(tree: object) -> set[str]:
 
 
 def leaf(tree: dict[str, Any], **facts: Any) -> str:
-    """Where conditions in their order lead to."""
+    """Returns the leaf that the conditions select."""
     for key, below in tree.items():
         if key.startswith("composition="):
             return key.partition("=")[2]
@@ -73,7 +73,7 @@ RULES = [
 ]
 
 
-def test_the_device_leaves_just_the_rules_to_the_algorithms() -> None:
+def test_device_delegates_only_cases_with_rules() -> None:
     written = json.loads(mpich.merged_device(STOCK, RULES))
     tree = written["collective=allreduce"]["comm_type=intra"]
     flat = "MPIDI_Allreduce_intra_composition_beta"
@@ -91,14 +91,14 @@ def test_the_device_leaves_just_the_rules_to_the_algorithms() -> None:
 
 
 def test_no_condition_on_ranks_is_below_one_on_sizes() -> None:
-    # Found there, MPICH takes `comm_size<8` for `comm_size<=8`.
+    # There, MPICH reads `comm_size<8` as `comm_size<=8`.
     tree = json.loads(mpich.merged_device(STOCK, RULES))["collective=allreduce"]["comm_type=intra"]
     for key, below in tree.items():
         if any(name.startswith("avg_msg_size") for name in below):
             assert "<8" not in json.dumps(below), key
 
 
-def test_nothing_is_requested_that_stops_mpich() -> None:
+def test_no_condition_aborts_mpich() -> None:
     # csel.c knows the operation's kind of all_reduce and reduce, and ends the job for others.
     written = json.loads(mpich.merged(STOCK, RULES))
     assert "is_op_built_in" in conditions(written["collective=allreduce"])

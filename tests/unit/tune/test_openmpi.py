@@ -141,7 +141,7 @@ def handed_on(text: str, collective: str, ranks: int, size: int) -> bool:
     return [component for least, component in rules if least <= size][-1] == "tuned"
 
 
-def test_han_hands_on_what_has_a_rule_and_no_more() -> None:
+def test_han_delegates_only_calls_with_rules() -> None:
     text = openmpi.han(EVERY, "openmpi")
     assert text is not None
     request = {(4, 63): False, (4, 64): True, (4, 4095): True, (4, 4096): False, (5, 64): False,
@@ -151,7 +151,7 @@ def test_han_hands_on_what_has_a_rule_and_no_more() -> None:
     assert handed_on(text, "gather", 4, 64) is False
 
 
-def test_han_counts_the_part_of_a_rank() -> None:
+def test_han_sizes_are_per_rank() -> None:
     text = openmpi.han(EVERY, "openmpi")
     assert text is not None
     assert handed_on(text, "allgather", 4, 1023 // 4) is True
@@ -165,7 +165,7 @@ def test_han_needs_no_rules_for_what_it_leaves_to_tuned() -> None:
     assert "alltoall" in str(openmpi.han(only, "openmpi6"))
 
 
-def test_settings_leave_the_choice_of_components_alone() -> None:
+def test_settings_do_not_select_components() -> None:
     named = openmpi.settings("/x/rules", "/x/han")
     assert set(named) == {
         "OMPI_MCA_coll_tuned_use_dynamic_rules",

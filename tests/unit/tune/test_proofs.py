@@ -1,4 +1,4 @@
-"""What is counted in an MPI library's own words, and when a proof holds."""
+"""Counters of an MPI library, and proofs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tutti.tune.watch import Call, Traffic, sent_by_mpi, sent_by_schedule
 
 CALL = Call("all_reduce", 4, 64)
 RING = sent_by_schedule(schedule("ring", ranks=4), CALL)
-"""Of two calls."""
+"""The traffic of two calls."""
 
 
 def mpi(kind: str) -> Mpi:
@@ -41,14 +41,14 @@ def written(target: str, *decisions: TuningDecision) -> Written:
     return Written(target, decisions, None, {"RULES": "here"}, Path("rules.env"))
 
 
-def test_a_schedule_states_what_it_sends() -> None:
+def test_schedule_gives_its_traffic() -> None:
     assert RING[0, 1, "messages"] == 2 * 6
     assert RING[0, 1, "bytes"] == 2 * 6 * 16
     assert not any(key[:2] == (1, 0) for key in RING)
 
 
 def monitored(times: int) -> str:
-    """What Open MPI writes for rank 0, 7 messages of its start included."""
+    """Output of Open MPI for rank 0, including 7 messages of its start."""
     lines = [
         "# POINT TO POINT",
         f"E\t0\t1\t{70 + times * 96} bytes\t{7 + times * 6} msgs sent\t0,1",
@@ -57,7 +57,7 @@ def monitored(times: int) -> str:
 
 
 def traced(times: int) -> str:
-    """Output of libfabric: a message of rank 1 to its place 3, and other lines."""
+    """Output of libfabric: a message of rank 1 to address 3, and other lines."""
     line = (
         "[1] libfabric:7:1::tcp:ep_data:trace_tinjectdata():99<trace> buf 0x1 len 16 addr 3 data 1"
     )
@@ -65,7 +65,7 @@ def traced(times: int) -> str:
     return "\n".join(["libfabric: Installing trace hook", other, *[line] * (1 + times)])
 
 
-def test_counts_of_a_start_are_taken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_startup_counts_are_subtracted(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(_mpi: Mpi, _call: Call, times: int, folder: Path, **_: object) -> str:
         (folder / "sent.0.prof").write_text(monitored(times))
         return traced(times)
@@ -77,7 +77,7 @@ def test_counts_of_a_start_are_taken_off(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found == Traffic({(1, 3, "messages"): 2, (1, 3, "bytes"): 32})
 
 
-def test_an_mpi_that_is_not_known_cannot_be_watched() -> None:
+def test_unknown_mpi_cannot_be_monitored() -> None:
     with pytest.raises(TuningError, match="no known message counters"):
         sent_by_mpi(mpi("other"), CALL)
 
@@ -145,7 +145,7 @@ def test_runs_have_the_variables_that_were_written(monkeypatch: pytest.MonkeyPat
     assert seen == [{"RULES": "here"}, {"RULES": "here"}]
 
 
-def test_what_is_left_alone_is_held_against_the_mpi_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cases_left_to_the_mpi_are_compared_with_the_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = {True: RING, False: Traffic(RING)}
     monkeypatch.setattr(prove, "sent_by_mpi", lambda *_, env=None, **__: sent[env is None])
     one = written("mpich", decision(OWN))
@@ -157,7 +157,7 @@ def test_what_is_left_alone_is_held_against_the_mpi_alone(monkeypatch: pytest.Mo
     assert prove.proofs(mpi("mpich"), written("plan", decision(OWN))) == []
 
 
-def test_calls_are_of_the_type_that_was_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_use_the_tuned_datatype(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Call] = []
 
     def run(_mpi: Mpi, call: Call, **_: object) -> Traffic:
@@ -169,7 +169,7 @@ def test_calls_are_of_the_type_that_was_tuned(monkeypatch: pytest.MonkeyPatch) -
     assert (calls[0].datatype, calls[0].size) == ("float64", 32)
 
 
-def test_other_numbers_of_ranks_are_alike_where_that_is_known(
+def test_permuted_ranks_count_as_alike_where_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expected = sent_by_schedule(schedule("binomial", collective="broadcast", ranks=4),
@@ -185,12 +185,12 @@ def test_other_numbers_of_ranks_are_alike_where_that_is_known(
     assert found.verdict == "other"
 
 
-def test_what_has_no_size_with_equal_parts_is_not_looked_at() -> None:
+def test_rules_without_a_divisible_size_are_unchecked() -> None:
     (found,) = prove.proofs(mpi("openmpi"), written("openmpi", decision("ring", 1, 3)))
     assert (found.verdict, found.holds, found.shows) == ("unchecked", True, False)
 
 
-def test_what_cannot_be_proved_is_reported() -> None:
+def test_unverifiable_rules_are_reported() -> None:
     of_mpich = written("mpich", decision("ring"))
     assert prove.unproved(mpi("openmpi"), of_mpich) == "the MPI library here is Open MPI 5.0.1"
     assert prove.unproved(mpi("mpich"), of_mpich) == ""

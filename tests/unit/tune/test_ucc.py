@@ -24,7 +24,7 @@ ALGORITHMS = {
     "alltoall": {"pairwise", "bruck", "onesided"},
     "reduce_scatter": {"ring", "knomial"},
 }
-"""Of 1.4, the collectives of which an algorithm may be named."""
+"""The collectives of UCC 1.4 with selectable algorithms."""
 MEMORY = {"host", "cuda", "cuda_managed", "rocm", "rocm_managed"}
 
 
@@ -48,7 +48,7 @@ def units(text: str) -> int:
 
 
 def token(text: str, team: int) -> tuple[str, Range] | None:
-    """A token for a team; None where it is of other teams."""
+    """Returns a token for a team, or None if it applies to other teams."""
     name = sizes = teams = algorithm = None
     score = 10
     for part in text.split(":"):
@@ -129,7 +129,7 @@ TREES = [
 ]
 
 
-def test_sizes_go_where_they_were_decided() -> None:
+def test_sizes_select_the_decided_algorithm() -> None:
     named, left = ucc.settings(TREES)
     text = named["UCC_TL_UCP_TUNE"]
     for size, algorithm in {
@@ -142,7 +142,7 @@ def test_sizes_go_where_they_were_decided() -> None:
     assert [one.partition(":")[0] for one in left] == ["needs UCC 1.5"]
 
 
-def test_radices_hold_for_their_sizes() -> None:
+def test_radices_apply_to_their_sizes() -> None:
     named, _ = ucc.settings(TREES)
     text = named["UCC_TL_UCP_ALLREDUCE_KN_RADIX"]
     assert [radix(text, size) for size in (0, 4095, 4096)] == ["4", "4", "auto"]
@@ -150,7 +150,7 @@ def test_radices_hold_for_their_sizes() -> None:
     assert [radix(text, size) for size in (4095, 4096)] == ["auto", "2"]
 
 
-def test_a_radix_is_that_of_the_most_ranks() -> None:
+def test_radix_follows_the_largest_rank_count() -> None:
     decisions = [decision(4, 0, None, "recursive_multiplying:a4"),
                  decision(9, 0, 99, "recursive_multiplying:a3,a3")]  # fmt: skip
     named, left = ucc.settings(decisions)

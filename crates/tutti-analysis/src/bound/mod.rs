@@ -1,41 +1,42 @@
 //! Lower bounds on the completion time of any schedule, for any model and graph.
 //!
-//! The bound is the maximum of several times that every schedule takes. They are not added, since a schedule
-//! may overlap them. All ranks enter at time 0: skew and noise only lengthen a run. There are N ranks, a
-//! payload of S bytes (sizes as in [`tutti_schedule::collective`]), elements of e bytes, and gamma is the
-//! reduction time per byte.
+//! The bound is the maximum of several times that every schedule takes. They are not added, since
+//! a schedule may overlap them. All ranks enter at time 0: skew and noise only lengthen a run.
+//! There are N ranks, a payload of S bytes (sizes as in [`tutti_schedule::collective`]), elements
+//! of e bytes, and gamma is the reduction time per byte.
 //!
-//! **Latency.** Data of one rank has to reach all others (towards a root: data of all ranks has to reach one,
-//! which is the same reversed in time). A receiver has a message `held` after its sender started it, and a
-//! rank starts messages `apart` from each other. Informed ranks keep sending, so at time t at most
-//! n(t) = 1 + n(t - held) + n(t - held - apart) + ... ranks are informed (Bar-Noy and Kipnis 1992; Karp et
-//! al. 1993). The first time with n(t) >= N is the bound; reversed, `apart` is between receives. In a graph
-//! every message takes longer by the minimum latency between two ranks. The two ranks with the maximum
-//! latency between them need at least one message.
+//! **Latency.** The data of one rank must reach all others. Towards a root, the data of all ranks
+//! must reach one rank, which is the same problem reversed in time. A receiver has a message
+//! `delivery` after its sender started it. A rank starts consecutive messages `interval` apart.
+//! Informed ranks continue to send. At time t at most
+//! n(t) = 1 + n(t - delivery) + n(t - delivery - interval) + ... ranks are informed (Bar-Noy and
+//! Kipnis 1992; Karp et al. 1993). The bound is the first time with n(t) >= N. Reversed in time,
+//! `interval` separates receives. In a graph every message takes longer by the minimum latency
+//! between two ranks. The two ranks with the maximum latency between them need at least one
+//! message.
 //!
-//! **Bandwidth.** The bytes that some rank must send and receive, from the table below: the most loaded
-//! rank has at least the average. Its port takes `Ends::sent` for them, and where receiving takes
-//! time, `Ends::received`.
+//! **Bandwidth.** The most loaded rank sends and receives at least the average of all messages.
+//! Some rank also sends and receives at least these bytes:
 //!
-//! | collective | sends | receives | total of messages |
-//! |---|---|---|---|
-//! | all_reduce | S | S | 2 (N - 1) S |
-//! | reduce_scatter, all_gather, all_to_all | | | (N - 1) S |
-//! | broadcast | S | S | (N - 1) S |
-//! | reduce | S | S | (N - 1) S |
-//! | scatter, gather | (N - 1) S / N | (N - 1) S / N | (N - 1) S / N |
+//! - all_reduce: S each; 2 (N - 1) S in all messages;
+//! - broadcast, reduce: S each; (N - 1) S in all messages;
+//! - reduce_scatter, all_gather, all_to_all: (N - 1) S in all messages;
+//! - scatter, gather: (N - 1) S / N at the root, and as much in all messages.
 //!
-//! **Links.** Where messages share the links of a graph, [`by_links`]. The injection and ejection ports of an
-//! NPU are then links as well ([`Ports`]). They replace the receiver's time per byte in the model, which
-//! receives empty messages.
+//! The port takes `Endpoint::sent` for them and, if receiving takes time, `Endpoint::received`.
 //!
-//! **In-network collectives.** Where the network forks and reduces messages ([`in_network`]), a multicast is
-//! one message at its sender, and a reduction one message at its receiver. The bound is the time of one
-//! message at its endpoints, and that of the bytes that every rank must send and receive once.
+//! **Links.** If messages share the links of a graph, [`by_links`] is a further bound. The
+//! injection and ejection ports of an NPU are then links as well ([`Ports`]). They replace the
+//! receiver's time per byte in the model.
 //!
-//! **Reduction.** N contributions to an element take N - 1 reductions: (N - 1) S gamma in total, at least 1/N
-//! of it on some rank. Where sending occupies the processor (postal, pipelining postal), the average rank
-//! does both sequentially. A result takes at least one message and one reduction.
+//! **In-network collectives.** If the network forks and reduces messages ([`in_network`]), a
+//! multicast is one message at its sender, and a reduction one message at its receiver. The bound
+//! is the endpoint time of one message, and the time of the bytes that every rank must send and
+//! receive once.
+//!
+//! **Reduction.** N contributions to an element take N - 1 reductions: (N - 1) S gamma in total, at
+//! least 1/N of it on some rank. If sending occupies the processor (postal, pipelining postal), the
+//! average rank does both sequentially. A result takes at least one message and one reduction.
 
 use tutti_network::{LogGP, Model, Serialization};
 use tutti_schedule::algorithm::bound::by_links;
@@ -69,8 +70,8 @@ impl Query {
         elements.div_ceil(u64::from(self.ranks)).saturating_mul(element)
     }
 
-    /// The size; for collectives on shards, rounded down so that all shards are equal, since a set of ranks
-    /// may have the shorter ones.
+    /// The size; for collectives on shards, rounded down to equal shards, since a set of ranks may
+    /// have the shorter ones.
     fn divided(&self) -> Bytes {
         match self.collective {
             Collective::AllGather
@@ -104,7 +105,7 @@ impl Folding {
 pub struct GraphBound {
     /// The minimum latency between two ranks.
     pub nearest: Time,
-    /// The maximum latency of a shortest path between two ranks of which one needs data of the other.
+    /// The maximum latency of a shortest path from a rank to one that needs its data.
     pub farthest: Time,
     /// The bound of the links per byte of the size; zero without contention.
     pub links: TimePerByte,
@@ -143,8 +144,8 @@ impl GraphBound {
         ports: None,
     };
 
-    /// The contribution of a topology, the first NPUs of which are the ranks; `shared` if messages contend for
-    /// links.
+    /// The contribution of a topology, whose first NPUs are the ranks; `shared` if messages contend
+    /// for links.
     #[must_use]
     pub fn through(
         topology: &Topology,
@@ -195,39 +196,39 @@ pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) 
         let none = Time::ZERO;
         return Bound { latency: none, bandwidth: none, links: none, folding: none };
     }
-    let ends = Ends { model, element: query.element.max(1) };
+    let endpoint = Endpoint { model, element: query.element.max(1) };
     let needs = Needs::of(query);
-    let smallest = Bytes(if query.size.0 == 0 { 0 } else { ends.smallest(query.collective) });
-    let held = ends.held(smallest);
-    let apart = match (needs.inwards, graph.ports) {
-        (false, _) => ends.sent_apart(smallest),
-        (true, None) => ends.taken_apart(smallest),
-        (true, Some(_)) => ends.taken_apart(Bytes(0)),
+    let smallest = Bytes(if query.size.0 == 0 { 0 } else { endpoint.smallest(query.collective) });
+    let delivery = endpoint.delivery(smallest);
+    let interval = match (needs.inwards, graph.ports) {
+        (false, _) => endpoint.send_interval(smallest),
+        (true, None) => endpoint.receive_interval(smallest),
+        (true, Some(_)) => endpoint.receive_interval(Bytes(0)),
     };
-    let spreading = spread(query.ranks, held + graph.nearest, apart);
-    let latency = spreading.max(held + graph.farthest);
+    let spreading = spread(query.ranks, delivery + graph.nearest, interval);
+    let latency = spreading.max(delivery + graph.farthest);
     let average = Bytes(share(needs.all, query.ranks));
     let (sends, receives) = (average.max(needs.sends), average.max(needs.receives));
     let bandwidth = match graph.ports {
-        None => ends.sent(sends).max(ends.received(receives)),
+        None => endpoint.sent(sends).max(endpoint.received(receives)),
         Some(Ports { injection, ejection }) => {
             let ports = injection.of(sends).max(ejection.of(receives));
-            ends.sent(sends).max(ends.held(Bytes(0)) + graph.nearest + ports)
+            endpoint.sent(sends).max(endpoint.delivery(Bytes(0)) + graph.nearest + ports)
         }
     };
     Bound {
         latency,
         bandwidth,
         links: graph.links.of(query.divided()),
-        folding: folds(query, &ends, needs, folding, held),
+        folding: folds(query, &endpoint, needs, folding, delivery),
     }
 }
 
 /// Returns the lower bound of a collective on a network that forks and reduces messages.
 ///
-/// A multicast is one message at its sender, a reduction is one message at its receiver, and the network may
-/// do all reductions. What remains is the endpoint time of one message, and the bytes that each rank must send
-/// once and receive once.
+/// A multicast is one message at its sender, a reduction is one message at its receiver, and the
+/// network may do all reductions. The bound contains the endpoint time of one message, and the
+/// time of the bytes that each rank must send once and receive once.
 #[must_use]
 pub fn in_network(query: &Query, model: &Model, ports: Ports) -> Bound {
     let none = Time::ZERO;
@@ -235,8 +236,8 @@ pub fn in_network(query: &Query, model: &Model, ports: Ports) -> Bound {
     if query.ranks < 2 {
         return nothing;
     }
-    let ends = Ends { model, element: query.element.max(1) };
-    let smallest = Bytes(if query.size.0 == 0 { 0 } else { ends.smallest(query.collective) });
+    let endpoint = Endpoint { model, element: query.element.max(1) };
+    let smallest = Bytes(if query.size.0 == 0 { 0 } else { endpoint.smallest(query.collective) });
     let size = query.divided().0;
     let (shard, all) = (size / u64::from(query.ranks), query.size.0);
     let (sends, receives) = match query.collective {
@@ -255,22 +256,23 @@ pub fn in_network(query: &Query, model: &Model, ports: Ports) -> Bound {
         Collective::Barrier => (0, 0),
     };
     let through = ports.injection.of(Bytes(sends)).max(ports.ejection.of(Bytes(receives)));
-    Bound { latency: ends.held(smallest), bandwidth: through, ..nothing }
+    Bound { latency: endpoint.delivery(smallest), bandwidth: through, ..nothing }
 }
 
 /// Bytes that every schedule must move.
 #[derive(Clone, Copy)]
 struct Needs {
-    /// Some rank sends at least this.
+    /// Bytes that some rank must send.
     sends: Bytes,
-    /// Some rank receives at least this.
+    /// Bytes that some rank must receive.
     receives: Bytes,
-    /// Total bytes of all messages, and their number.
+    /// Total bytes of all messages.
     all: u128,
+    /// Number of messages.
     messages: u128,
     /// Total bytes reduced.
     folds: u128,
-    /// Towards a root.
+    /// Whether data moves towards a root.
     inwards: bool,
 }
 
@@ -286,10 +288,10 @@ impl Needs {
             folds: 0,
             inwards: false,
         };
-        // Gather and scatter: the bytes at the root, which may have the longest shard, and at some other
-        // rank.
-        let most = Bytes(query.size.0.saturating_sub(query.longest_shard()));
-        let each = Bytes(most.0 / u64::from(query.ranks - 1));
+        // Gather and scatter: bytes at the root, which may have the longest shard, and at some
+        // other rank.
+        let root = Bytes(query.size.0.saturating_sub(query.longest_shard()));
+        let other = Bytes(root.0 / u64::from(query.ranks - 1));
         match query.collective {
             Collective::AllReduce => Needs {
                 sends: payload,
@@ -306,46 +308,53 @@ impl Needs {
                 Needs { sends: payload, receives: payload, folds: all, inwards: true, ..plain }
             }
             Collective::Gather { .. } => Needs {
-                sends: each,
-                receives: most,
-                all: u128::from(most.0),
+                sends: other,
+                receives: root,
+                all: u128::from(root.0),
                 inwards: true,
                 ..plain
             },
             Collective::Scatter { .. } => {
-                Needs { sends: most, receives: each, all: u128::from(most.0), ..plain }
+                Needs { sends: root, receives: other, all: u128::from(root.0), ..plain }
             }
             Collective::Barrier => Needs { messages: 2 * others, ..plain },
         }
     }
 }
 
-/// 1/N of the total, rounded down: some rank has at least as much.
+/// 1/N of the total, rounded down: the minimum load of the most loaded rank.
 fn share(all: u128, ranks: u32) -> u64 {
     u64::try_from(all / u128::from(ranks)).unwrap_or(u64::MAX)
 }
 
 /// The reductions of the most loaded rank, alone and with the time it is busy sending.
-fn folds(query: &Query, ends: &Ends, needs: Needs, folding: Folding, held: Time) -> Time {
+fn folds(
+    query: &Query,
+    endpoint: &Endpoint,
+    needs: Needs,
+    folding: Folding,
+    delivery: Time,
+) -> Time {
     if needs.folds == 0 {
         return Time::ZERO;
     }
     let work = |all: u128| folding.gamma.of(Bytes(share(all, query.ranks)));
-    let busy = ends.busy(needs.all, needs.messages, query.ranks);
-    let last = held + folding.overhead + folding.gamma.of(Bytes(query.element.min(query.size.0)));
+    let busy = endpoint.busy(needs.all, needs.messages, query.ranks);
+    let last =
+        delivery + folding.overhead + folding.gamma.of(Bytes(query.element.min(query.size.0)));
     // Both are rounded up, but the exact sum need not be: subtract a picosecond.
     (work(needs.folds) + busy - Time::from_ps(1)).max(work(needs.folds)).max(last)
 }
 
 /// The endpoint times of messages in a model.
-struct Ends<'a> {
+struct Endpoint<'a> {
     model: &'a Model,
     element: u64,
 }
 
-impl Ends<'_> {
-    /// The minimum payload of a nonempty message. Some shards are empty if there are fewer elements than
-    /// ranks; a schedule that moves chunks to other positions sends empty messages for them.
+impl Endpoint<'_> {
+    /// The minimum payload of a message. Shards are empty if there are fewer elements than ranks; a
+    /// schedule that moves chunks to other positions sends empty messages for them.
     fn smallest(&self, collective: Collective) -> u64 {
         match collective {
             Collective::AllReduce | Collective::Broadcast { .. } | Collective::Reduce { .. } => {
@@ -355,8 +364,8 @@ impl Ends<'_> {
         }
     }
 
-    /// From the start of a send to the end of its receive.
-    fn held(&self, bytes: Bytes) -> Time {
+    /// Time from the start of a send to the end of its receive.
+    fn delivery(&self, bytes: Bytes) -> Time {
         match self.model {
             Model::Postal(m) => m.alpha + m.beta.of(bytes),
             Model::PipeliningPostal(m) => m.alpha_p + m.alpha_r + m.beta.of(bytes),
@@ -368,7 +377,7 @@ impl Ends<'_> {
     }
 
     /// Minimum time between the starts of consecutive sends of a rank.
-    fn sent_apart(&self, bytes: Bytes) -> Time {
+    fn send_interval(&self, bytes: Bytes) -> Time {
         match self.model {
             Model::Postal(m) => m.alpha + m.beta.of(bytes),
             Model::PipeliningPostal(m) => m.alpha_r + m.beta.of(bytes),
@@ -380,49 +389,49 @@ impl Ends<'_> {
         }
     }
 
-    /// Minimum time between the ends of consecutive receives of a rank.
-    fn taken_apart(&self, bytes: Bytes) -> Time {
+    /// Minimum time between the endpoint of consecutive receives of a rank.
+    fn receive_interval(&self, bytes: Bytes) -> Time {
         match self.model {
             Model::Postal(_) | Model::PipeliningPostal(_) => Time::ZERO,
-            Model::LogP(_) | Model::LogGP(_) => self.sent_apart(bytes),
+            Model::LogP(_) | Model::LogGP(_) => self.send_interval(bytes),
             Model::LogfP(m) => m.o,
             Model::LoP(m) => m.o_next,
         }
     }
 
-    /// Until the receivers have all of `bytes` that a rank sends.
+    /// Time until the receivers have all of `bytes` that a rank sends.
     fn sent(&self, bytes: Bytes) -> Time {
         match self.model {
-            Model::Postal(_) | Model::PipeliningPostal(_) => self.held(bytes),
-            Model::LogGP(m) => self.through_a_port(m, bytes),
+            Model::Postal(_) | Model::PipeliningPostal(_) => self.delivery(bytes),
+            Model::LogGP(m) => self.port_time(m, bytes),
             // Independent of the size.
-            Model::LogP(_) | Model::LogfP(_) | Model::LoP(_) => self.held(Bytes(0)),
+            Model::LogP(_) | Model::LogfP(_) | Model::LoP(_) => self.delivery(Bytes(0)),
         }
     }
 
-    /// Until a rank has received `bytes`.
+    /// Time until a rank has received `bytes`.
     fn received(&self, bytes: Bytes) -> Time {
         match self.model {
-            Model::LogGP(m) => self.through_a_port(m, bytes),
+            Model::LogGP(m) => self.port_time(m, bytes),
             // Receiving is free or independent of the size.
-            _ => self.held(Bytes(0)),
+            _ => self.delivery(Bytes(0)),
         }
     }
 
     /// LogGP: in k messages of at least an element each, n bytes occupy a port for at least
     /// (k - 1) g + (n - k) G, and its rank for k o. Returns the minimum over k.
-    fn through_a_port(&self, m: &LogGP, bytes: Bytes) -> Time {
-        let most = (bytes.0 / self.element).max(1);
+    fn port_time(&self, m: &LogGP, bytes: Bytes) -> Time {
+        let max_messages = (bytes.0 / self.element).max(1);
         let wire = |k: u64| m.g.times(k - 1) + m.G.of(Bytes(bytes.0.saturating_sub(k)));
         let processor = |k: u64| m.o.times(k - 1);
         let takes = |k: u64| wire(k).max(processor(k));
-        // If a message costs more than the byte it saves, k = 1 is optimal; else `wire` falls with k and
-        // `processor` rises.
+        // If a message costs more than the byte it saves, k = 1 is optimal. Otherwise `wire`
+        // decreases with k, and `processor` increases.
         let one_is_best = m.g >= m.G.of(Bytes(1));
         let least = if one_is_best {
             takes(1)
         } else {
-            let (mut low, mut high) = (1, most);
+            let (mut low, mut high) = (1, max_messages);
             while low < high {
                 let middle = low + (high - low) / 2;
                 if processor(middle) >= wire(middle) { high = middle } else { low = middle + 1 }
@@ -432,7 +441,7 @@ impl Ends<'_> {
         m.L + m.o.times(2) + least
     }
 
-    /// How long sending occupies the average rank's processor, in models where it does.
+    /// Time for which sending occupies the average rank's processor; 0 in models without it.
     fn busy(&self, bytes: u128, messages: u128, ranks: u32) -> Time {
         let (fixed, per_byte) = match self.model {
             Model::Postal(m) => (m.alpha, m.beta),
@@ -445,25 +454,25 @@ impl Ends<'_> {
 
 /// The earliest time at which data of one rank can have reached `ranks` ranks.
 ///
-/// Messages that start simultaneously are counted together, so the number of iterations is the number of
-/// distinct times: at most a few thousand for the supported rank counts.
-fn spread(ranks: u32, held: Time, apart: Time) -> Time {
-    if apart == Time::ZERO {
-        return held;
+/// Messages that start simultaneously are counted together. The number of iterations is the number
+/// of distinct times: at most a few thousand for the supported rank counts.
+fn spread(ranks: u32, delivery: Time, interval: Time) -> Time {
+    if interval == Time::ZERO {
+        return delivery;
     }
-    // Newly informed ranks by time; each informs another after `held`, and then one every `apart`.
-    let mut new = std::collections::BTreeMap::from([(held, 1_u64)]);
+    // Newly informed ranks by time. Each informs a rank after `delivery`, then one per `interval`.
+    let mut new = std::collections::BTreeMap::from([(delivery, 1_u64)]);
     let mut informed = 1_u64;
     while let Some((now, count)) = new.pop_first() {
         informed = informed.saturating_add(count);
         if informed >= u64::from(ranks) {
             return now;
         }
-        // Each of them may send now; and their senders may start another message `apart` later.
-        for next in [now + held, now + apart] {
+        // Each of them may send now. Their senders may start another message `interval` later.
+        for next in [now + delivery, now + interval] {
             let more = new.entry(next).or_insert(0);
             *more = more.saturating_add(count);
         }
     }
-    held
+    delivery
 }

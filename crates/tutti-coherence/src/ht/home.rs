@@ -1,4 +1,4 @@
-//! The homes: what they do for which line, one thing after the other.
+//! The homes: they serialise the requests of each line.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,29 +10,31 @@ use crate::run::Parts;
 use crate::settings::{Collector, Defect, SharedHint};
 use tutti_noc::smart::{FlowId, NodeSet, Responses};
 
-/// A request that a home has begun.
+/// A request in progress at a home.
 #[derive(Clone, Copy, Debug)]
 struct Active {
     line: u32,
     requester: u32,
     home: u32,
-    /// Its reduction, if it has to be released.
+    /// Its reduction, if the home must release it.
     held: Option<FlowId>,
-    /// The cycles in which it came, in which it was begun, and in which its probe came to the last cache.
-    asked: u64,
-    begun: u64,
+    /// The cycles in which the request arrived, started, and in which its probe arrived at the last
+    /// cache.
+    arrived: u64,
+    started: u64,
     probed: u64,
-    /// Where the home collects: what answers said, and whether those of others, and its own, are still to come.
+    /// If the home collects: the OR of the responses, and whether those of other caches and of the
+    /// home's cache are outstanding.
     bits: u64,
-    others: bool,
-    own: bool,
+    others_pending: bool,
+    own_pending: bool,
 }
 
 /// All homes.
 pub(super) struct Homes {
-    /// Lines that are blocked, and the requests that wait for them.
+    /// Blocked lines, with their waiting requests.
     blocked: BTreeMap<u32, VecDeque<u32>>,
-    /// By requester, its requests that have begun, of which there are one or two, with their serials.
+    /// By requester: its requests in progress, one or two, with their serial numbers.
     active: Vec<Vec<(u64, Active)>>,
     /// By line, with [`SharedHint::Never`]: whether a cache owns it.
     owned: Vec<bool>,
@@ -44,18 +46,18 @@ impl Homes {
         Homes { blocked: BTreeMap::new(), active: vec![Vec::new(); nodes as usize], owned }
     }
 
-    /// A request that has begun and is not over.
+    /// Returns a request in progress.
     #[inline]
     fn active(&mut self, requester: u32, serial: u64) -> Option<&mut Active> {
         let of_requester = &mut self.active[requester as usize];
         of_requester.iter_mut().find(|(other, _)| *other == serial).map(|(_, active)| active)
     }
 
-    /// A request has come; it waits while its line is blocked.
+    /// A request arrived; it waits while its line is blocked.
     pub(super) fn request(&mut self, chip: &mut Chip, id: u32) {
         let now = chip.now;
         let packet = chip.packets.get_mut(id);
-        packet.asked = now;
+        packet.request_arrived = now;
         let line = packet.line;
         if chip.settings.defect != Some(Defect::UnblockedHome)
             && let Some(waiting) = self.blocked.get_mut(&line)
@@ -67,8 +69,8 @@ impl Homes {
         chip.after(chip.settings.home_cycles, Event::Home(id));
     }
 
-    /// Turns to a request.
-    pub(super) fn begin(&mut self, chip: &mut Chip, id: u32) {
+    /// Starts a request.
+    pub(super) fn start(&mut self, chip: &mut Chip, id: u32) {
         let packet = *chip.packets.get(id);
         chip.packets.done(id);
         let Packet { line, to: home, .. } = packet;
@@ -79,9 +81,9 @@ impl Homes {
         let flow = self.open(chip, &packet);
         let mut probe = Packet { flow, ..packet };
         (probe.kind, probe.from) = (Kind::Probe, home);
-        let own = home != packet.requester;
-        let probe = chip.broadcast(probe, u32::from(own));
-        if own {
+        let remote = home != packet.requester;
+        let probe = chip.broadcast(probe, u32::from(remote));
+        if remote {
             chip.after(chip.settings.snoop_cycles, Event::Snoop { node: home, packet: probe });
         }
         let mut copy = Packet::new(Kind::MemoryData, line, home, packet.requester);
@@ -92,27 +94,37 @@ impl Homes {
         chip.send_at(at, copy);
     }
 
-    /// Opens the reduction of a request's answers.
+    /// Opens the reduction of a request's responses.
     fn open(&mut self, chip: &mut Chip, packet: &Packet) -> Option<FlowId> {
-        let Packet { line, to: home, requester, serial, asked, .. } = *packet;
+        let Packet { line, to: home, requester, serial, request_arrived: arrived, .. } = *packet;
         let collects = chip.settings.collector == Collector::Home;
         let collector = if collects { home } else { requester };
         let mut members = NodeSet::all_but(chip.nodes, collector);
         members.remove(requester);
         let held = collector != home;
-        let mut answers = Packet::new(Kind::Answers, line, requester, collector);
-        answers.serial = serial;
-        let flow = chip.open(answers, members, held);
+        let mut responses = Packet::new(Kind::Responses, line, requester, collector);
+        responses.serial = serial;
+        let flow = chip.open(responses, members, held);
         let held = flow.filter(|_| held);
-        let (begun, own) = (chip.now, collects && home != requester);
-        let (probed, bits, others) = (begun, 0, collects);
-        let active =
-            Active { line, requester, home, held, asked, begun, probed, bits, others, own };
+        let (started, own_pending) = (chip.now, collects && home != requester);
+        let (probed, bits, others_pending) = (started, 0, collects);
+        let active = Active {
+            line,
+            requester,
+            home,
+            held,
+            arrived,
+            started,
+            probed,
+            bits,
+            others_pending,
+            own_pending,
+        };
         self.active[requester as usize].push((serial, active));
         flow
     }
 
-    /// A probe has come to a cache.
+    /// A probe arrived at a cache.
     #[inline]
     pub(super) fn probed(&mut self, requester: u32, serial: u64, now: u64) {
         if let Some(active) = self.active(requester, serial) {
@@ -120,27 +132,33 @@ impl Homes {
         }
     }
 
-    /// Answers have come to a home that collects.
-    pub(super) fn answered(&mut self, chip: &mut Chip, packet: &Packet, answers: &Responses) {
+    /// Responses arrived at a home that collects them.
+    pub(super) fn responded(&mut self, chip: &mut Chip, packet: &Packet, responses: &Responses) {
         let &Packet { requester, serial, .. } = packet;
-        let active = self.active(requester, serial).expect("a request that has begun");
-        active.bits |= answers.value;
-        active.others = !answers.last;
+        let active = self.active(requester, serial).expect("a request in progress");
+        active.bits |= responses.value;
+        active.others_pending = !responses.last;
         let active = *active;
-        tell(chip, serial, &active);
+        send_if_complete(chip, serial, &active);
     }
 
-    /// The cache at a home that collects answers.
-    pub(super) fn own_answer(&mut self, chip: &mut Chip, requester: u32, serial: u64, bits: u64) {
-        let active = self.active(requester, serial).expect("a request that has begun");
+    /// Adds the response of the home's cache, at a home that collects responses.
+    pub(super) fn home_response(
+        &mut self,
+        chip: &mut Chip,
+        requester: u32,
+        serial: u64,
+        bits: u64,
+    ) {
+        let active = self.active(requester, serial).expect("a request in progress");
         active.bits |= bits;
-        active.own = false;
+        active.own_pending = false;
         let active = *active;
-        tell(chip, serial, &active);
+        send_if_complete(chip, serial, &active);
     }
 
-    /// What a home waited for has come: it turns to the next request of the line.
-    pub(super) fn end(&mut self, chip: &mut Chip, packet: &Packet) {
+    /// A request or write-back completed: starts the next request of the line.
+    pub(super) fn finish(&mut self, chip: &mut Chip, packet: &Packet) {
         let line = packet.line;
         match packet.kind {
             Kind::PutData => {
@@ -149,9 +167,10 @@ impl Homes {
                 self.owned[line as usize] = false;
             }
             Kind::Unblock => {
-                let begun = &mut self.active[packet.from as usize];
-                if let Some(place) = begun.iter().position(|(serial, _)| *serial == packet.serial)
-                    && let (_, Active { held: Some(flow), .. }) = begun.swap_remove(place)
+                let in_progress = &mut self.active[packet.from as usize];
+                if let Some(index) =
+                    in_progress.iter().position(|(serial, _)| *serial == packet.serial)
+                    && let (_, Active { held: Some(flow), .. }) = in_progress.swap_remove(index)
                 {
                     chip.fabric.release(flow);
                 }
@@ -167,44 +186,46 @@ impl Homes {
         }
     }
 
-    /// What a miss was spent on, up to its last answer.
+    /// Returns the latency components of a miss, up to its last response.
     pub(super) fn parts(
         &mut self,
         core: u32,
         miss: &Miss,
-        answered: u64,
+        last_response: u64,
         snoop_cycles: u64,
     ) -> Parts {
-        let active = self.active(core, miss.serial).expect("a request that has begun");
-        let probed = active.probed.min(answered);
-        let snoop = snoop_cycles.min(answered - probed);
+        let active = self.active(core, miss.serial).expect("a request in progress");
+        let probed = active.probed.min(last_response);
+        let snoop = snoop_cycles.min(last_response - probed);
         Parts {
-            lookup: miss.looked - miss.issued,
-            request: active.asked - miss.sent,
-            wait: active.begun - active.asked + (miss.sent - miss.looked),
-            probe: probed - active.begun,
+            lookup: miss.lookup_done - miss.issued,
+            request: active.arrived - miss.sent,
+            wait: active.started - active.arrived + (miss.sent - miss.lookup_done),
+            probe: probed - active.started,
             snoop,
-            answers: answered - probed - snoop,
+            responses: last_response - probed - snoop,
             ..Parts::default()
         }
     }
 
-    /// Where the request of a miss is, for errors.
+    /// Describes the progress of a miss's request, in errors.
     pub(super) fn describe(&self, core: u32, serial: u64, checker: &Checker) -> String {
-        let begun = self.active[core as usize].iter().any(|&(other, _)| other == serial);
-        match (begun, checker.missing_answers(serial)) {
-            (false, _) => "the home has not begun its request".to_owned(),
+        let started = self.active[core as usize].iter().any(|&(other, _)| other == serial);
+        match (started, checker.outstanding_responses(serial)) {
+            (false, _) => "the home has not started its request".to_owned(),
             (true, None) => "the home has broadcast its request".to_owned(),
-            (true, Some(missing)) => format!("{missing} caches have not answered its broadcast"),
+            (true, Some(missing)) => {
+                format!("{missing} caches have not responded to its broadcast")
+            }
         }
     }
 }
 
-/// Tells the requester once all have answered.
-fn tell(chip: &mut Chip, serial: u64, active: &Active) {
-    let &Active { line, requester, home, bits, others, own, .. } = active;
-    if !others && !own {
-        let mut all = Packet::new(Kind::AllAnswered, line, home, requester);
+/// Sends the combined response to the requester once all caches have responded.
+fn send_if_complete(chip: &mut Chip, serial: u64, active: &Active) {
+    let &Active { line, requester, home, bits, others_pending, own_pending, .. } = active;
+    if !others_pending && !own_pending {
+        let mut all = Packet::new(Kind::AllResponses, line, home, requester);
         (all.serial, all.bits) = (serial, bits);
         chip.send(all);
     }

@@ -1,39 +1,40 @@
-//! Why there is no such program, and why one came to no end.
+//! Errors of programs.
 
-/// Why there is no such program.
+/// A reason why a program cannot be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "CoherenceError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ProgramError {
-    /// No kernel has that name.
+    /// The kernel is unknown.
     #[error("there is no kernel `{name}`: expected one of {known}")]
     UnknownKernel { name: String, known: String },
-    /// No scale has that name.
+    /// The scale is unknown.
     #[error("there is no scale `{name}`: expected tiny, small or large")]
     UnknownScale { name: String },
-    /// A number of cores among which the work cannot be divided.
+    /// The work cannot be divided among that many cores.
     #[error(
-        "{kernel} at scale {scale} cannot be divided among {cores} cores: expected 1 to {most}, {why}"
+        "{kernel} at scale {scale} cannot be divided among {cores} cores: expected 1 to {most}, \
+         {why}"
     )]
     Cores { kernel: &'static str, scale: &'static str, cores: u32, most: usize, why: &'static str },
 }
 
-/// Why a program came to no end, or to a wrong one.
+/// A reason why a program does not finish, or has a wrong result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum InterleaveError {
-    /// All threads that are left wait for a word that nobody will change.
+    /// All unfinished threads wait for a word that no thread will change.
     #[error(
-        "all {waiting} threads that are left spin: thread {thread} while word {address:#x} is {value}"
+        "all {waiting} unfinished threads spin: thread {thread} while word {address:#x} is {value}"
     )]
     Deadlock { waiting: usize, thread: usize, address: u64, value: u64 },
-    /// An access outside of the memory, or not to a word.
+    /// An access outside the memory, or not aligned to a word.
     #[error("thread {thread} accesses {address:#x}: expected a multiple of 8 below {end:#x}")]
     Address { thread: usize, address: u64, end: u64 },
-    /// It takes more accesses than were allowed.
+    /// The program exceeds the limit of accesses.
     #[error("not finished after {accesses} accesses")]
     Endless { accesses: u64 },
-    /// It ended with words it should not have ended with.
+    /// The final memory fails the check of the program.
     #[error("wrong result: {problem}")]
     Wrong { problem: String },
 }

@@ -1,16 +1,16 @@
-//! A run that only computes: threads take turns over one memory, in an order that a seed draws.
+//! Runs a program without timing: threads access one memory in an order drawn from a seed.
 
 use super::random::Random;
 use super::{Access, InterleaveError, Program, Thread, WORD_BYTES};
 
-/// What the threads did.
+/// Results of a run without timing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// The memory in the end.
+    /// The final memory.
     pub memory: Vec<u64>,
-    /// Instructions of all threads: an access is one, a cycle of work is one. A spin is one, however long.
+    /// Instructions of all threads; an access, a cycle of work and a spin are one instruction each.
     pub instructions: u64,
-    /// Those between the region's beginning and its end.
+    /// Instructions in the region of interest.
     pub region: u64,
     /// Loads and spins.
     pub loads: u64,
@@ -18,16 +18,16 @@ pub struct Tally {
     pub stores: u64,
     /// Atomic accesses.
     pub atomics: u64,
-    /// Of whoever began the region and ended it: how often.
-    pub marks: [u64; 2],
+    /// Number of starts and ends of the region of interest.
+    pub region_marks: [u64; 2],
 }
 
-/// Runs a program to its end and checks what came out, one access after the other. The seed draws who is
-/// next, and for how many accesses; a thread that spins is not asked again until the word has changed.
+/// Runs a program to its end, one access at a time, and checks the result. The seed determines the
+/// next thread and its number of accesses. A spinning thread resumes when its word changes.
 ///
 /// # Errors
-/// When threads wait forever, leave the memory, take more than `limit` accesses, or compute something
-/// else than they should.
+/// When threads deadlock, access an address outside the memory, exceed `limit` accesses, or compute
+/// a wrong result.
 pub fn interleave(program: Program, seed: u64, limit: u64) -> Result<Tally, InterleaveError> {
     let mut run = Interleaving::new(program.threads, program.memory, seed);
     for access in 0.. {
@@ -47,15 +47,15 @@ pub fn interleave(program: Program, seed: u64, limit: u64) -> Result<Tally, Inte
 
 struct Interleaving {
     threads: Vec<Thread>,
-    answers: Vec<u64>,
-    /// Those that can go on.
+    values: Vec<u64>,
+    /// Threads that can run.
     ready: Vec<usize>,
-    /// Those that spin: thread, address, value.
+    /// Threads that spin: thread, address, value.
     spinning: Vec<(usize, u64, u64)>,
     random: Random,
-    /// Place in `ready` of whose turn it is, and how many accesses are left of it.
+    /// Index in `ready` of the running thread, and its remaining accesses.
     turn: (usize, usize),
-    /// The most accesses of a turn.
+    /// The maximum number of accesses of a turn.
     longest: usize,
     inside: bool,
     tally: Tally,
@@ -66,10 +66,10 @@ impl Interleaving {
         let mut random = Random::new(seed, 0);
         let count = threads.len();
         Interleaving {
-            answers: vec![0; count],
+            values: vec![0; count],
             ready: (0..count).collect(),
             spinning: Vec::new(),
-            // Some seeds interleave finely, others let threads run far ahead of the rest.
+            // Some seeds interleave finely; others let threads run far ahead.
             longest: 1 << random.below(10),
             random,
             turn: (0, 0),
@@ -79,7 +79,7 @@ impl Interleaving {
         }
     }
 
-    /// An access of somebody; whether there was any.
+    /// Performs one access; returns false if no thread can run.
     fn turn(&mut self) -> Result<bool, InterleaveError> {
         if self.ready.is_empty() {
             return Ok(false);
@@ -90,14 +90,14 @@ impl Interleaving {
         }
         let thread = self.ready[self.turn.0];
         self.turn.1 -= 1;
-        match self.threads[thread].resume(self.answers[thread]) {
+        match self.threads[thread].resume(self.values[thread]) {
             Some(access) => self.access(thread, access)?,
-            None => self.leave(thread),
+            None => self.suspend(thread),
         }
         Ok(true)
     }
 
-    fn leave(&mut self, thread: usize) {
+    fn suspend(&mut self, thread: usize) {
         self.ready.retain(|&other| other != thread);
         self.turn.1 = 0;
     }
@@ -113,14 +113,14 @@ impl Interleaving {
         match access {
             Access::Load { address } => {
                 self.tally.loads += 1;
-                self.answers[thread] = *self.word(thread, address)?;
+                self.values[thread] = *self.word(thread, address)?;
             }
             Access::SpinWhile { address, value } => {
                 self.tally.loads += 1;
                 let word = *self.word(thread, address)?;
-                self.answers[thread] = word;
+                self.values[thread] = word;
                 if word == value {
-                    self.leave(thread);
+                    self.suspend(thread);
                     self.spinning.push((thread, address, value));
                 }
             }
@@ -137,8 +137,12 @@ impl Interleaving {
                 self.atomic(thread, address, new)?;
             }
             Access::Compute { .. } => {}
-            Access::Begin => (self.inside, self.tally.marks[0]) = (true, self.tally.marks[0] + 1),
-            Access::End => (self.inside, self.tally.marks[1]) = (false, self.tally.marks[1] + 1),
+            Access::Begin => {
+                (self.inside, self.tally.region_marks[0]) = (true, self.tally.region_marks[0] + 1)
+            }
+            Access::End => {
+                (self.inside, self.tally.region_marks[1]) = (false, self.tally.region_marks[1] + 1)
+            }
         }
         Ok(())
     }
@@ -150,11 +154,11 @@ impl Interleaving {
         new: impl Fn(u64) -> u64,
     ) -> Result<(), InterleaveError> {
         self.tally.atomics += 1;
-        self.answers[thread] = self.change(thread, address, new)?;
+        self.values[thread] = self.change(thread, address, new)?;
         Ok(())
     }
 
-    /// Changes a word, and lets those go on that waited for it; what it was.
+    /// Changes a word and wakes the threads that wait for it; returns the previous value.
     fn change(
         &mut self,
         thread: usize,
@@ -165,11 +169,11 @@ impl Interleaving {
         let before = *word;
         let now = new(before);
         *word = now;
-        let (ready, answers) = (&mut self.ready, &mut self.answers);
+        let (ready, values) = (&mut self.ready, &mut self.values);
         self.spinning.retain(|&(waiting, at, value)| {
             let waits = at != address || value == now;
             if !waits {
-                answers[waiting] = now;
+                values[waiting] = now;
                 ready.push(waiting);
             }
             waits
@@ -188,7 +192,7 @@ impl Interleaving {
         })
     }
 
-    /// Whether anybody is left.
+    /// Checks that all threads have finished.
     fn finish(&self) -> Result<(), InterleaveError> {
         let waiting = self.spinning.len();
         match self.spinning.first() {

@@ -1,9 +1,9 @@
-//! What cores execute: threads over a shared memory, whose values are computed for real.
+//! Programs: threads over a shared memory that compute actual values.
 //!
-//! A [`Program`] has one [`Thread`] per core and the words it begins with. A thread asks for one access
-//! at a time and is resumed with the answer, so whoever runs it decides how long an access takes and in
-//! which order accesses happen: the simulated chip, or [`interleave`], which only computes. Threads are
-//! written as `async` functions over a [`Core`]; nothing is awaited in them but accesses.
+//! A [`Program`] has one [`Thread`] per core, and its initial memory. A thread requests one access
+//! at a time and is resumed with the result. The caller determines how long an access takes, and in
+//! which order accesses happen: the simulated chip, or [`interleave`], which has no timing. Threads
+//! are `async` functions over a [`Core`] that await only accesses.
 //!
 //! Words are 8 bytes, lines 64; the address of word i is 8 i.
 
@@ -23,53 +23,53 @@ pub use interleaved::{Tally, interleave};
 pub use memory::{Array, LINE_WORDS, Memory, WORD_BYTES};
 pub use thread::{Access, Core, Thread};
 
-/// Whether the words that a program ended with are right; says what is wrong otherwise.
+/// Validates the final memory of a program; the error describes what is wrong.
 pub type Check = Box<dyn Fn(&[u64]) -> Result<(), String>>;
 
-/// A program for so many cores as it has threads.
+/// A program for as many cores as it has threads.
 pub struct Program {
     /// Thread i runs on core i.
     pub threads: Vec<Thread>,
-    /// The words before it begins; the address of each is 8 times its index.
+    /// The initial words; the address of each is 8 times its index.
     pub memory: Vec<u64>,
-    /// Of the words in the end.
+    /// Validates the final memory.
     pub check: Check,
 }
 
-/// How much work.
+/// Problem size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, tutti_units::Named)]
 pub enum Scale {
-    /// For tests: some 10^4 instructions.
+    /// For tests: about 10^4 instructions.
     Tiny,
-    /// Some 10^6 instructions.
+    /// About 10^6 instructions.
     #[default]
     Small,
-    /// Some 10^7 instructions.
+    /// About 10^7 instructions.
     Large,
 }
 
 impl Scale {
-    /// The one of that name.
+    /// Returns the scale of a name.
     ///
     /// # Errors
-    /// When there is none.
+    /// When the name is unknown.
     pub fn named(name: &str) -> Result<Scale, ProgramError> {
         let found = Scale::ALL.into_iter().find(|scale| scale.name() == name);
         found.ok_or_else(|| ProgramError::UnknownScale { name: name.to_owned() })
     }
 }
 
-/// A program by name.
+/// A named generator of programs.
 pub trait Kernel {
-    /// Its name in configuration files and results.
+    /// Returns its name in configuration files and results.
     fn name(&self) -> &'static str;
 
-    /// One sentence for lists.
+    /// Returns a one-line description.
     fn summary(&self) -> &'static str;
 
-    /// The program for so many cores; the seed draws its input.
+    /// Returns the program for `cores` cores, with input from `seed`.
     ///
     /// # Errors
-    /// When it cannot be divided among so many cores.
+    /// When the work cannot be divided among that many cores.
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError>;
 }

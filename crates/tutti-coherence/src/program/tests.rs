@@ -1,4 +1,4 @@
-//! Threads, and runs that only compute.
+//! Tests of threads, and of runs without timing.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn program(cores: u32, words: usize, body: fn(u32) -> Vec<Access>) -> Program {
 }
 
 #[test]
-fn a_thread_asks_for_owed_work_before_its_next_access_and_at_its_end() {
+fn a_thread_requests_pending_work_before_its_next_access_and_at_its_end() {
     let mut thread = Thread::new(3, 4, |core| async move {
         assert_eq!((core.id(), core.cores()), (3, 4));
         core.compute(2);
@@ -46,7 +46,7 @@ fn a_thread_asks_for_owed_work_before_its_next_access_and_at_its_end() {
 }
 
 #[test]
-fn work_is_shared_out_without_gaps() {
+fn shares_of_work_have_no_gaps() {
     for (length, cores) in [(0, 3), (7, 1), (7, 3), (64, 64), (5, 8)] {
         let mut next = 0;
         for id in 0..cores {
@@ -65,7 +65,7 @@ fn work_is_shared_out_without_gaps() {
 }
 
 #[test]
-fn who_spins_goes_on_when_the_word_changes_and_is_missed_when_nobody_changes_it() {
+fn a_spin_ends_when_the_word_changes_and_deadlocks_otherwise() {
     let hand_over = |id| match id {
         0 => {
             vec![Access::SpinWhile { address: 0, value: 0 }, Access::Store { address: 8, value: 1 }]
@@ -83,7 +83,7 @@ fn who_spins_goes_on_when_the_word_changes_and_is_missed_when_nobody_changes_it(
 }
 
 #[test]
-fn what_is_no_word_is_refused_and_what_does_not_end_is_ended() {
+fn invalid_addresses_and_endless_programs_are_rejected() {
     let outside = |_| vec![Access::Store { address: 16, value: 0 }];
     let error = interleave(program(1, 2, outside), 0, 9).unwrap_err();
     assert_eq!(error, InterleaveError::Address { thread: 0, address: 16, end: 16 });
@@ -96,7 +96,7 @@ fn what_is_no_word_is_refused_and_what_does_not_end_is_ended() {
 }
 
 #[test]
-fn a_lost_update_is_seen_by_the_check_under_some_interleaving_and_an_atomic_one_never() {
+fn the_check_detects_lost_updates_but_no_atomic_ones() {
     let counter = |atomic: bool| {
         let body = move |core: Core| async move {
             for _ in 0..4 {

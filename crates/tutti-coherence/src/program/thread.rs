@@ -1,4 +1,5 @@
-//! Threads as coroutines: an `async` function runs until it needs an access, and goes on with its answer.
+//! Threads as coroutines: an `async` function runs up to its next access, and continues with the
+//! result.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -6,72 +7,73 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// What a core asks of its memory, or tells it; it waits for the answer to each.
+/// A request of a thread; the thread waits for the result of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Answers the word.
+    /// Loads the word.
     Load {
-        /// Of the word.
+        /// Address of the word.
         address: u64,
     },
-    /// The answer says nothing.
+    /// Stores the word; returns an unspecified value.
     Store {
-        /// Of the word.
+        /// Address of the word.
         address: u64,
-        /// What it becomes.
+        /// The new value.
         value: u64,
     },
-    /// Atomically; answers what the word was.
+    /// Swaps atomically; returns the previous word.
     Swap {
-        /// Of the word.
+        /// Address of the word.
         address: u64,
-        /// What it becomes.
+        /// The new value.
         value: u64,
     },
-    /// Atomically, modulo 2^64; answers what the word was.
+    /// Adds atomically, modulo 2^64; returns the previous word.
     FetchAdd {
-        /// Of the word.
+        /// Address of the word.
         address: u64,
-        /// What is added.
+        /// The summand.
         value: u64,
     },
-    /// Atomically; answers what the word was.
+    /// Compares and swaps atomically; returns the previous word.
     CompareSwap {
-        /// Of the word.
+        /// Address of the word.
         address: u64,
-        /// It is changed only if it is this.
+        /// The word changes only if it equals this value.
         expected: u64,
-        /// What it becomes.
+        /// The new value.
         value: u64,
     },
-    /// Spins on a cached copy: waits until the word is not `value`, answers the word.
+    /// Spins on a cached copy until the word is not `value`; returns the word.
     SpinWhile {
-        /// Of the word.
+        /// Address of the word.
         address: u64,
-        /// What it waits for to change.
+        /// The value to spin on.
         value: u64,
     },
-    /// Works on registers for so many cycles, an instruction each.
+    /// Computes on registers for a number of cycles, one instruction each.
     Compute {
-        /// How many.
+        /// Number of cycles.
         cycles: u64,
     },
-    /// The region of interest begins: one core says so when all have come to a barrier, before they go on.
+    /// Starts the region of interest. One core issues it when all have arrived at a barrier, before
+    /// they continue.
     Begin,
-    /// The region of interest ends, likewise.
+    /// Ends the region of interest, likewise.
     End,
 }
 
-/// What passes between a thread and whoever resumes it.
+/// The channel between a thread and its caller.
 #[derive(Default)]
 struct Port {
     request: Cell<Option<Access>>,
-    answer: Cell<u64>,
-    /// Cycles of work not yet asked for.
-    owed: Cell<u64>,
+    value: Cell<u64>,
+    /// Cycles of work that have not been requested.
+    pending_work: Cell<u64>,
 }
 
-/// What a core executes.
+/// A thread of a program.
 pub struct Thread {
     body: Pin<Box<dyn Future<Output = ()>>>,
     port: Rc<Port>,
@@ -79,7 +81,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// A thread on core `id` of `cores`.
+    /// Returns a thread on core `id` of `cores`.
     pub fn new<F>(id: u32, cores: u32, body: impl FnOnce(Core) -> F) -> Thread
     where
         F: Future<Output = ()> + 'static,
@@ -89,29 +91,27 @@ impl Thread {
         Thread { body: Box::pin(body(core)), port, finished: false }
     }
 
-    /// Goes on with the answer to the access before, up to the next one; `None` once it has finished. The
-    /// answer given first is not looked at.
+    /// Continues with the result of the previous access, up to the next one; returns `None` once
+    /// the thread has finished. The first call ignores `value`.
     ///
     /// # Panics
-    /// When the thread awaits something else than an access.
-    pub fn resume(&mut self, answer: u64) -> Option<Access> {
+    /// When the thread awaits anything else than an access.
+    pub fn resume(&mut self, value: u64) -> Option<Access> {
         if self.finished {
             return None;
         }
-        self.port.answer.set(answer);
+        self.port.value.set(value);
         let mut context = Context::from_waker(Waker::noop());
         if self.body.as_mut().poll(&mut context).is_pending() {
-            return Some(
-                self.port.request.take().expect("threads await accesses and nothing else"),
-            );
+            return Some(self.port.request.take().expect("threads await only accesses"));
         }
         self.finished = true;
-        let cycles = self.port.owed.take();
+        let cycles = self.port.pending_work.take();
         (cycles > 0).then_some(Access::Compute { cycles })
     }
 }
 
-/// The core that a thread runs on, for the thread.
+/// The core of a thread, as the thread's interface.
 pub struct Core {
     id: u32,
     cores: u32,
@@ -119,97 +119,99 @@ pub struct Core {
 }
 
 impl Core {
-    /// Which one, from 0.
+    /// Returns the number of the core, from 0.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// How many there are.
+    /// Returns the number of cores.
     #[must_use]
     pub fn cores(&self) -> u32 {
         self.cores
     }
 
-    /// The part of `0..length` that is this core's: consecutive, and as long as any other's or one more.
+    /// Returns this core's part of `0..length`: consecutive, with lengths that differ by at most
+    /// one among cores.
     #[must_use]
     pub fn share(&self, length: usize) -> std::ops::Range<usize> {
         let (id, cores) = (self.id as usize, self.cores as usize);
         id * length / cores..(id + 1) * length / cores
     }
 
-    /// Works on registers for so many instructions, of a cycle each; asked for with the next access.
+    /// Computes on registers for a number of instructions, one cycle each; requested with the next
+    /// access.
     pub fn compute(&self, instructions: u64) {
-        self.port.owed.set(self.port.owed.get() + instructions);
+        self.port.pending_work.set(self.port.pending_work.get() + instructions);
     }
 
-    /// The word.
+    /// Loads a word.
     pub async fn load(&self, address: u64) -> u64 {
-        self.ask(Access::Load { address }).await
+        self.access(Access::Load { address }).await
     }
 
-    /// The word as a number.
+    /// Loads a word as a floating-point number.
     pub async fn load_f64(&self, address: u64) -> f64 {
         f64::from_bits(self.load(address).await)
     }
 
-    /// Changes the word.
+    /// Stores a word.
     pub async fn store(&self, address: u64, value: u64) {
-        self.ask(Access::Store { address, value }).await;
+        self.access(Access::Store { address, value }).await;
     }
 
-    /// Changes the word to a number.
+    /// Stores a floating-point number.
     pub async fn store_f64(&self, address: u64, value: f64) {
         self.store(address, value.to_bits()).await;
     }
 
-    /// Changes the word; what it was.
+    /// Swaps the word; returns the previous word.
     pub async fn swap(&self, address: u64, value: u64) -> u64 {
-        self.ask(Access::Swap { address, value }).await
+        self.access(Access::Swap { address, value }).await
     }
 
-    /// Adds to the word; what it was.
+    /// Adds to the word; returns the previous word.
     pub async fn fetch_add(&self, address: u64, value: u64) -> u64 {
-        self.ask(Access::FetchAdd { address, value }).await
+        self.access(Access::FetchAdd { address, value }).await
     }
 
-    /// Changes the word if it is `expected`; what it was.
+    /// Stores `value` if the word is `expected`; returns the previous word.
     pub async fn compare_swap(&self, address: u64, expected: u64, value: u64) -> u64 {
-        self.ask(Access::CompareSwap { address, expected, value }).await
+        self.access(Access::CompareSwap { address, expected, value }).await
     }
 
-    /// Waits until the word is not `value`; what it is.
+    /// Waits until the word is not `value`; returns the word.
     pub async fn spin_while(&self, address: u64, value: u64) -> u64 {
-        self.ask(Access::SpinWhile { address, value }).await
+        self.access(Access::SpinWhile { address, value }).await
     }
 
-    /// Says that the region of interest begins.
+    /// Starts the region of interest.
     pub async fn begin(&self) {
-        self.ask(Access::Begin).await;
+        self.access(Access::Begin).await;
     }
 
-    /// Says that the region of interest ends.
+    /// Ends the region of interest.
     pub async fn end(&self) {
-        self.ask(Access::End).await;
+        self.access(Access::End).await;
     }
 
-    fn ask(&self, access: Access) -> Asked<'_> {
-        Asked { port: &self.port, access: Some(access) }
+    fn access(&self, access: Access) -> AccessFuture<'_> {
+        AccessFuture { port: &self.port, access: Some(access) }
     }
 }
 
-/// An access that is awaited: work that is owed is asked for first, then the access, then its answer read.
-struct Asked<'a> {
+/// A future of an access: requests the pending work, then the access, then returns the result.
+struct AccessFuture<'a> {
     port: &'a Port,
     access: Option<Access>,
 }
 
-impl Future for Asked<'_> {
+impl Future for AccessFuture<'_> {
     type Output = u64;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u64> {
-        let Some(access) = self.access else { return Poll::Ready(self.port.answer.get()) };
-        let cycles = self.port.owed.take();
+        let Some(access) = self.access else { return Poll::Ready(self.port.value.get()) };
+        let cycles = self.port.pending_work.take();
         if cycles > 0 {
             self.port.request.set(Some(Access::Compute { cycles }));
         } else {

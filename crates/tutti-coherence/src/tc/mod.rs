@@ -1,19 +1,25 @@
-//! Token coherence (M. Martin, M. Hill, D. Wood, "Token Coherence: Decoupling Performance and Correctness",
-//! ISCA 2003).
+//! Token coherence (M. Martin, M. Hill, D. Wood, "Token Coherence: Decoupling Performance and
+//! Correctness", ISCA 2003).
 //!
-//! A line has a token for each core and one more, the owner's; to read takes one and the line, to write all.
-//! They are in caches, in memory at the home, in messages, and at cores that wait for more. A miss: the requester
-//! broadcasts (`transient_read`, `transient_write`); to a read the owner, a cache or memory, answers with the line
-//! and a token (memory with all, if it has all), to a write everyone with all tokens he has, the owner with
-//! the line (`tokens`, `tokens_data`). Others do not answer. A core that waits for the line itself does not answer,
-//! either. What falls out of a cache goes home (`tokens_home`, `tokens_data_home`).
+//! A line has one token per core and an owner token. One token and the line permit reading; all
+//! tokens permit writing. Tokens are in caches, in memory at the home, in messages, and at cores
+//! whose miss lacks further tokens.
 //!
-//! If a miss is not done after about twice the time that its core's misses took of late, it asks again, and after
-//! [`SystemSettings::reissues`](super::SystemSettings::reissues) times sends a persistent request (`activate`):
-//! from then on every node sends all tokens of the line that it has, or gets, to that core (for a read: the
-//! owner's) until it says that it is done (`deactivate`). A core that is asked for the line that it waits for, by one
-//! who writes or to write itself, knows that the line is contended and so in some cache: if it has not come after
-//! twice the time that lines from caches took of late it sends the persistent request without asking again.
+//! Miss: the requester broadcasts (`transient_read`, `transient_write`). To a read, the owner, a
+//! cache or memory, responds with the line and one token; memory with all, if it has all. To a
+//! write, all holders respond with all their tokens, and the owner with the line (`tokens`,
+//! `tokens_data`). No other node responds, nor does a core that waits for the line itself. Evicted
+//! tokens go to the home (`tokens_home`, `tokens_data_home`).
+//!
+//! Timeout: a request times out after about twice the mean time of the core's recent requests. The
+//! core reissues it [`SystemSettings::reissues`](super::SystemSettings::reissues) times and then
+//! sends a persistent request (`activate`). Every node then forwards all tokens of the line that it
+//! has or receives to that core (for a read: only the owner token), until the core deactivates the
+//! request (`deactivate`).
+//!
+//! Contention: if a core that waits for a line receives another request for it, and either of them
+//! writes, the line is contended and therefore in a cache. The timeout is then based on the
+//! requests that caches served, and the core sends the persistent request without a reissue.
 
 mod moves;
 mod others;
@@ -21,7 +27,7 @@ mod persistent;
 mod requester;
 mod tokens;
 
-use super::cache::Held;
+use super::cache::CachedLine;
 use super::chip::{Chip, Event};
 use super::packet::{Kind, Packet};
 use super::system::Engine;
@@ -29,31 +35,33 @@ use persistent::Table;
 use tokens::Bundle;
 use tutti_noc::smart::Responses;
 
-/// What a core has got for its miss so far, and what it has done for it.
+/// Progress of a core's miss.
 #[derive(Clone, Default)]
-struct Got {
+struct Attempt {
     bundle: Bundle,
-    /// The cycles in which it asked.
-    asked: Vec<u64>,
+    /// The cycles in which the core sent a request.
+    requests: Vec<u64>,
     persistent: bool,
-    /// Whether others want the line in a way that only one can have it.
+    /// Whether another core requests the line, and one of the two writes.
     contended: bool,
-    /// Where and when the message came from that brought tokens last, as far as it said.
-    last: Option<Packet>,
-    /// Whether the line came from memory.
+    /// The last message that brought tokens.
+    last_tokens: Option<Packet>,
+    /// Whether memory sent the line.
     from_memory: bool,
 }
 
-/// See the module.
+/// The TC protocol; see the module.
 pub(super) struct Tc {
-    /// Tokens of a line.
+    /// Tokens per line.
     all: u32,
-    got: Vec<Got>,
-    /// By line, what is at the home; the line itself is in memory.
+    attempts: Vec<Attempt>,
+    /// By line, the tokens at the home, and whether the owner token is among them; the data are in
+    /// memory.
     at_home: Vec<(u32, bool)>,
     /// By node.
     tables: Vec<Table>,
-    /// By core, how long its requests took of late: all, and those answered by caches.
+    /// By core, the mean time of recent requests in cycles: of all, and of those that caches
+    /// served.
     mean: Vec<[u64; 2]>,
 }
 
@@ -62,7 +70,7 @@ impl Tc {
         let (nodes, all) = (chip.nodes as usize, chip.nodes + 1);
         Tc {
             all,
-            got: vec![Got::default(); nodes],
+            attempts: vec![Attempt::default(); nodes],
             at_home: vec![(all, true); chip.memory.lines() as usize],
             tables: vec![Table::new(chip.nodes); nodes],
             mean: vec![[chip.settings.dram_cycles + 50, 50]; nodes],
@@ -72,8 +80,8 @@ impl Tc {
 
 impl Engine for Tc {
     fn miss(&mut self, chip: &mut Chip, core: u32) {
-        self.got[core as usize] = Got::default();
-        self.ask(chip, core);
+        self.attempts[core as usize] = Attempt::default();
+        self.send_transient(chip, core);
     }
 
     fn arrived(&mut self, chip: &mut Chip, node: u32, id: u32) {
@@ -93,10 +101,10 @@ impl Engine for Tc {
         match kind {
             Kind::Activate => self.tables[node as usize].activate(from, line, write, serial),
             Kind::Deactivate => self.tables[node as usize].deactivate(from, serial),
-            _ if chip.settings.home(line) == node => self.ask_home(chip, id),
+            _ if chip.settings.home(line) == node => self.schedule_home(chip, id),
             _ => {}
         }
-        // A cache that has nothing of the line has nothing to say.
+        // A cache without tokens of the line ignores the request.
         let concerned = chip.has(node, line) || chip.misses(node, line);
         if concerned || chip.settings.home(line) == node {
             chip.after(chip.settings.snoop_cycles, Event::Snoop { node, packet: id });
@@ -105,53 +113,54 @@ impl Engine for Tc {
         }
     }
 
-    fn answered(&mut self, _: &mut Chip, _: u32, _: u32, _: &Responses) {}
+    fn responded(&mut self, _: &mut Chip, _: u32, _: u32, _: &Responses) {}
 
     fn snoop(&mut self, chip: &mut Chip, node: u32, id: u32) {
         let mut packet = *chip.packets.get(id);
         chip.packets.done(id);
-        packet.asked = chip.now - chip.settings.snoop_cycles;
+        packet.request_arrived = chip.now - chip.settings.snoop_cycles;
         match packet.kind {
             Kind::Activate | Kind::Deactivate => self.enforce(chip, node, packet.line),
-            _ => self.answer(chip, node, &packet),
+            _ => self.respond(chip, node, &packet),
         }
     }
 
     fn home(&mut self, chip: &mut Chip, id: u32) {
         let mut packet = *chip.packets.get(id);
         chip.packets.done(id);
-        packet.asked = chip.now - chip.settings.home_cycles;
-        self.answer_home(chip, &packet);
+        packet.request_arrived = chip.now - chip.settings.home_cycles;
+        self.respond_home(chip, &packet);
     }
 
     fn timeout(&mut self, chip: &mut Chip, core: u32, serial: u64) {
         let Some(miss) = chip.cores[core as usize].miss else { return };
-        let got = &self.got[core as usize];
-        if miss.serial != serial || got.persistent {
+        let attempt = &self.attempts[core as usize];
+        if miss.serial != serial || attempt.persistent {
             return;
         }
-        let again = got.asked.len() <= chip.settings.reissues as usize && !got.contended;
-        if !again && self.tables[core as usize].may_activate(miss.line) {
-            self.insist(chip, core);
+        let reissue =
+            attempt.requests.len() <= chip.settings.reissues as usize && !attempt.contended;
+        if !reissue && self.tables[core as usize].may_activate(miss.line) {
+            self.send_persistent(chip, core);
             return;
         }
         if chip.stats.counts() {
             chip.stats.run.reissues += 1;
         }
-        self.ask(chip, core);
+        self.send_transient(chip, core);
     }
 
-    fn fallen(&mut self, chip: &mut Chip, core: u32, held: &Held) {
-        self.give_home(chip, core, held.line, Bundle::of(held));
+    fn evicted(&mut self, chip: &mut Chip, core: u32, held: &CachedLine) {
+        self.send_tokens_home(chip, core, held.line, Bundle::of(held));
     }
 
     fn describe(&self, chip: &Chip, core: u32) -> String {
         let Some(miss) = chip.cores[core as usize].miss else { return String::new() };
-        let got = &self.got[core as usize];
+        let attempt = &self.attempts[core as usize];
         let own = chip.held(core, miss.line).map_or(0, |held| held.tokens);
         let (tokens, all, home) =
-            (own + got.bundle.tokens, self.all, self.at_home[miss.line as usize].0);
-        let insists = if got.persistent { ", its request is persistent" } else { "" };
-        format!("; it has {tokens} of {all} tokens, memory {home}{insists}")
+            (own + attempt.bundle.tokens, self.all, self.at_home[miss.line as usize].0);
+        let persistent = if attempt.persistent { ", its request is persistent" } else { "" };
+        format!("; it has {tokens} of {all} tokens, memory {home}{persistent}")
     }
 }

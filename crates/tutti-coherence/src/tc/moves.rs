@@ -1,4 +1,4 @@
-//! Tokens on the move: sent, taken, received.
+//! Sending, taking and receiving tokens.
 
 use super::Tc;
 use super::tokens::Bundle;
@@ -7,8 +7,8 @@ use crate::packet::{Kind, Packet};
 use crate::settings::Defect;
 
 impl Tc {
-    /// Sends tokens to a core; `cause` is what they answer, and came in cycle `asked`.
-    pub(super) fn give(
+    /// Sends tokens to a core in response to `cause`.
+    pub(super) fn send_tokens(
         &self,
         chip: &mut Chip,
         cycle: u64,
@@ -22,7 +22,7 @@ impl Tc {
     }
 
     /// Sends tokens to memory.
-    pub(super) fn give_home(&self, chip: &mut Chip, from: u32, line: u32, bundle: Bundle) {
+    pub(super) fn send_tokens_home(&self, chip: &mut Chip, from: u32, line: u32, bundle: Bundle) {
         let words = bundle.words.filter(|_| bundle.owner && bundle.dirty);
         let kind = if words.is_some() { Kind::TokensDataHome } else { Kind::TokensHome };
         let packet = Packet::new(kind, line, from, chip.settings.home(line));
@@ -43,26 +43,26 @@ impl Tc {
         }
         chip.checker.tokens(packet.line, i64::from(tokens), i64::from(owner));
         (packet.tokens, packet.owner, packet.dirty, packet.words) = (tokens, owner, dirty, words);
-        (packet.serial, packet.asked) = (cause.serial, cause.asked);
+        (packet.serial, packet.request_arrived) = (cause.serial, cause.request_arrived);
         packet.from_memory = cause.from_memory;
         chip.send_at(cycle, packet);
     }
 
-    /// Takes all tokens of a line from a node's cache and from what its core has got so far.
+    /// Takes all tokens of a line from a node: from its cache and from its core's miss.
     pub(super) fn take_all(&mut self, chip: &mut Chip, node: u32, line: u32) -> Bundle {
         let mut bundle = Bundle::default();
         if let Some(held) = chip.discard(node, line) {
             bundle = Bundle::of(&held);
         }
         if chip.misses(node, line) {
-            let got = std::mem::take(&mut self.got[node as usize].bundle);
-            chip.checker.tokens(line, -i64::from(got.tokens), -i64::from(got.owner));
-            bundle.merge(&got);
+            let collected = std::mem::take(&mut self.attempts[node as usize].bundle);
+            chip.checker.tokens(line, -i64::from(collected.tokens), -i64::from(collected.owner));
+            bundle.merge(&collected);
         }
         bundle.to_send()
     }
 
-    /// Takes the owner's token, if it is at a node.
+    /// Takes the owner token, if the node has it.
     pub(super) fn take_owner(&mut self, chip: &mut Chip, node: u32, line: u32) -> Option<Bundle> {
         let held = chip.held(node, line).copied();
         if let Some(held) = held.filter(|held| held.state.owns()) {
@@ -72,16 +72,16 @@ impl Tc {
             return Some(taken);
         }
         let misses = chip.misses(node, line);
-        let got = &mut self.got[node as usize].bundle;
-        if !misses || !got.owner {
+        let collected = &mut self.attempts[node as usize].bundle;
+        if !misses || !collected.owner {
             return None;
         }
-        let taken = got.split_owner();
+        let taken = collected.split_owner();
         chip.checker.tokens(line, -1, -1);
         Some(taken)
     }
 
-    /// Leaves a cache with less than it had of a line.
+    /// Reduces a cache's tokens to `rest`.
     pub(super) fn shrink(&self, chip: &mut Chip, node: u32, line: u32, rest: Bundle) {
         match rest.words {
             Some(words) => {
@@ -92,7 +92,7 @@ impl Tc {
         }
     }
 
-    /// Tokens have come to a core.
+    /// Tokens arrived at a core.
     pub(super) fn received(&mut self, chip: &mut Chip, node: u32, packet: &Packet) {
         let &Packet { line, tokens, owner, dirty, words, .. } = packet;
         let bundle = Bundle { tokens, owner, dirty, words };
@@ -101,23 +101,23 @@ impl Tc {
             && first != node
             && (write || owner)
         {
-            let cause = Packet { asked: chip.now, ..*packet };
-            self.give(chip, chip.now, [node, first], &cause, bundle.to_send());
+            let cause = Packet { request_arrived: chip.now, ..*packet };
+            self.send_tokens(chip, chip.now, [node, first], &cause, bundle.to_send());
             return;
         }
         if chip.misses(node, line) {
             chip.checker.tokens(line, i64::from(tokens), i64::from(owner));
-            let got = &mut self.got[node as usize];
-            got.bundle.merge(&bundle);
-            got.last = Some(*packet);
+            let attempt = &mut self.attempts[node as usize];
+            attempt.bundle.merge(&bundle);
+            attempt.last_tokens = Some(*packet);
             if words.is_some() {
-                got.from_memory = packet.from_memory;
+                attempt.from_memory = packet.from_memory;
             }
             self.try_finish(chip, node);
             return;
         }
         let Some(held) = chip.held(node, line) else {
-            return self.give_home(chip, node, line, bundle);
+            return self.send_tokens_home(chip, node, line, bundle);
         };
         let mut more = Bundle::of(held);
         more.merge(&bundle);

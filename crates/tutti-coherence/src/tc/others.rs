@@ -1,4 +1,4 @@
-//! What caches and memory do about the requests of others.
+//! Responses of caches and memory to requests of other cores.
 
 use super::Tc;
 use super::tokens::Bundle;
@@ -7,16 +7,16 @@ use crate::packet::{Kind, Packet};
 use crate::settings::Defect;
 
 impl Tc {
-    /// A cache has been looked into for a transient request.
-    pub(super) fn answer(&mut self, chip: &mut Chip, node: u32, packet: &Packet) {
+    /// Responds to a transient request after the snoop of a cache.
+    pub(super) fn respond(&mut self, chip: &mut Chip, node: u32, packet: &Packet) {
         let line = packet.line;
         if let Some(miss) = chip.cores[node as usize].miss
             && miss.line == line
         {
-            let got = &mut self.got[node as usize];
-            if (packet.write || miss.write) && !got.contended {
-                got.contended = true;
-                self.wait(chip, node, miss.serial);
+            let attempt = &mut self.attempts[node as usize];
+            if (packet.write || miss.write) && !attempt.contended {
+                attempt.contended = true;
+                self.start_timeout(chip, node, miss.serial);
             }
             return;
         }
@@ -33,7 +33,7 @@ impl Tc {
                 true => Bundle::of(&held).to_send(),
                 false => self.take_all(chip, node, line),
             };
-            self.give(chip, cycle, path, packet, bundle);
+            self.send_tokens(chip, cycle, path, packet, bundle);
         } else if owner {
             let mut rest = Bundle::of(&held);
             let words = rest.words;
@@ -45,17 +45,17 @@ impl Tc {
                 taken.owner = chip.settings.defect == Some(Defect::CopiedOwner);
             }
             self.shrink(chip, node, line, rest);
-            self.give(chip, cycle, path, packet, taken);
+            self.send_tokens(chip, cycle, path, packet, taken);
         }
     }
 
-    /// A transient request has come to memory.
-    pub(super) fn ask_home(&self, chip: &mut Chip, id: u32) {
+    /// A transient request arrived at memory.
+    pub(super) fn schedule_home(&self, chip: &mut Chip, id: u32) {
         chip.after(chip.settings.home_cycles, Event::Home(id));
     }
 
-    /// Memory has turned to a transient request.
-    pub(super) fn answer_home(&mut self, chip: &mut Chip, packet: &Packet) {
+    /// Responds to a transient request at its home.
+    pub(super) fn respond_home(&mut self, chip: &mut Chip, packet: &Packet) {
         let line = packet.line;
         let home = chip.settings.home(line);
         let (tokens, owner) = self.at_home[line as usize];
@@ -67,13 +67,13 @@ impl Tc {
             (false, true) => 1,
             (false, false) => return,
         };
-        // A reader leaves the owner's token with memory while there is another one.
+        // A reader does not get the owner token while memory has another one.
         let owner = owner && take == tokens;
-        self.give_from_home(chip, packet, take, owner, !packet.write || owner);
+        self.send_tokens_from_home(chip, packet, take, owner, !packet.write || owner);
     }
 
-    /// Sends some of the tokens that memory has, with the line or without.
-    pub(super) fn give_from_home(
+    /// Sends tokens of memory, with or without the line.
+    pub(super) fn send_tokens_from_home(
         &mut self,
         chip: &mut Chip,
         cause: &Packet,
@@ -94,10 +94,10 @@ impl Tc {
         }
         let bundle = Bundle { tokens: take, owner, dirty: false, words };
         let cause = Packet { from_memory: data, ..*cause };
-        self.give(chip, cycle, [home, cause.requester], &cause, bundle);
+        self.send_tokens(chip, cycle, [home, cause.requester], &cause, bundle);
     }
 
-    /// Tokens have come to memory.
+    /// Tokens arrived at memory.
     pub(super) fn received_home(&mut self, chip: &mut Chip, node: u32, packet: &Packet) {
         let &Packet { line, tokens, owner, .. } = packet;
         if let Some(words) = packet.words {
@@ -109,17 +109,17 @@ impl Tc {
         self.enforce(chip, node, line);
     }
 
-    /// Sends what a node has of a line to the one whose persistent request goes first, if there is one.
+    /// Forwards a node's tokens of a line to the first persistent requester, if any.
     pub(super) fn enforce(&mut self, chip: &mut Chip, node: u32, line: u32) {
         let Some((first, write)) = self.tables[node as usize].first(line) else { return };
         let mut cause = Packet::new(Kind::Activate, line, node, first);
-        (cause.requester, cause.asked) = (first, chip.now);
+        (cause.requester, cause.request_arrived) = (first, chip.now);
         if chip.settings.home(line) == node {
             let (tokens, owner) = self.at_home[line as usize];
             if write && tokens > 0 {
-                self.give_from_home(chip, &cause, tokens, owner, owner);
+                self.send_tokens_from_home(chip, &cause, tokens, owner, owner);
             } else if !write && owner {
-                self.give_from_home(chip, &cause, 1, true, true);
+                self.send_tokens_from_home(chip, &cause, 1, true, true);
             }
         }
         if first == node {
@@ -131,7 +131,7 @@ impl Tc {
         };
         if let Some(bundle) = bundle {
             let data = if bundle.words.is_some() { chip.settings.data_cycles } else { 0 };
-            self.give(chip, chip.now + data, [node, first], &cause, bundle);
+            self.send_tokens(chip, chip.now + data, [node, first], &cause, bundle);
         }
     }
 }

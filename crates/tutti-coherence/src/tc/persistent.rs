@@ -1,6 +1,6 @@
-//! Persistent requests: what each node knows of them.
+//! The tables of persistent requests at the nodes.
 
-/// A persistent request that is active.
+/// An active persistent request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
     line: u32,
@@ -8,26 +8,33 @@ struct Entry {
     serial: u64,
 }
 
-/// The table of a node: for each core its request, if one is active. Of those for a line the one of the
-/// lowest core goes first.
+/// The table of a node: the active request of each core. For each line, the request of the
+/// lowest-numbered core has priority.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     active: Vec<Option<Entry>>,
     count: u32,
-    /// By core, the last request that is over: one that comes after its end is not active.
-    over: Vec<u64>,
-    /// Those that were active when the node's own was done: it sends no further one for the line before
-    /// they are over, so that the lowest core does not keep the others waiting forever.
+    /// By core, the last deactivated request. An activation that arrives after its deactivation is
+    /// ignored.
+    deactivated: Vec<u64>,
+    /// The requests that were active when the node's last one completed. The node sends no further
+    /// request for the line until they are deactivated, so the lowest core cannot starve the
+    /// others.
     marked: Vec<(u32, u64)>,
 }
 
 impl Table {
     pub(super) fn new(nodes: u32) -> Table {
         let nodes = nodes as usize;
-        Table { active: vec![None; nodes], count: 0, over: vec![0; nodes], marked: Vec::new() }
+        Table {
+            active: vec![None; nodes],
+            count: 0,
+            deactivated: vec![0; nodes],
+            marked: Vec::new(),
+        }
     }
 
-    /// Whose request of a line goes first, and whether it is to write.
+    /// Returns the core with priority for a line, and whether it writes.
     #[inline]
     pub(super) fn first(&self, line: u32) -> Option<(u32, bool)> {
         if self.count == 0 {
@@ -39,7 +46,7 @@ impl Table {
     }
 
     pub(super) fn activate(&mut self, core: u32, line: u32, write: bool, serial: u64) {
-        if serial <= self.over[core as usize] {
+        if serial <= self.deactivated[core as usize] {
             return;
         }
         let entry = &mut self.active[core as usize];
@@ -48,8 +55,8 @@ impl Table {
     }
 
     pub(super) fn deactivate(&mut self, core: u32, serial: u64) {
-        let over = &mut self.over[core as usize];
-        *over = serial.max(*over);
+        let deactivated = &mut self.deactivated[core as usize];
+        *deactivated = serial.max(*deactivated);
         let entry = &mut self.active[core as usize];
         if entry.is_some_and(|entry| entry.serial <= serial) {
             *entry = None;
@@ -57,7 +64,7 @@ impl Table {
         }
     }
 
-    /// The node's own request is done: marks the others of the line.
+    /// Marks the other active requests of the line, when the node's request completes.
     pub(super) fn mark(&mut self, line: u32) {
         let entries = (0..).zip(&self.active);
         let others = entries.filter_map(|(core, entry)| entry.map(|entry| (core, entry)));
@@ -66,7 +73,7 @@ impl Table {
         self.marked.extend(others);
     }
 
-    /// Whether the node may send a persistent request for a line.
+    /// Returns whether the node may send a persistent request for a line.
     pub(super) fn may_activate(&mut self, line: u32) -> bool {
         let active = &self.active;
         self.marked.retain(|&(core, serial)| {
@@ -83,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lowest_core_of_the_line_goes_first_until_it_is_done() {
+    fn the_lowest_core_has_priority_until_it_deactivates() {
         let mut table = Table::new(4);
         assert_eq!(table.first(7), None);
         table.activate(3, 7, true, 10);
@@ -95,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_activation_that_comes_after_its_end_is_not_active() {
+    fn an_activation_that_arrives_after_its_deactivation_is_ignored() {
         let mut table = Table::new(2);
         table.deactivate(1, 5);
         table.activate(1, 7, true, 5);
@@ -106,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_waits_for_those_that_waited_for_it() {
+    fn a_node_waits_for_the_requests_that_it_marked() {
         let mut table = Table::new(4);
         table.activate(2, 7, true, 10);
         table.activate(3, 9, true, 11);

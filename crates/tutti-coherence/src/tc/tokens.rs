@@ -1,32 +1,33 @@
-//! Tokens that are moved together.
+//! Sets of tokens that move together.
 
-use crate::cache::{Held, State, Words};
+use crate::cache::{CachedLine, State, Words};
 
-/// Tokens of a line, with the line or without.
+/// Tokens of a line, with or without its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Bundle {
     pub(super) tokens: u32,
-    /// Whether the owner's is among them; then the line is with them, unless memory has the same.
+    /// Whether the owner token is among them. The data then accompany it, unless memory has the
+    /// same.
     pub(super) owner: bool,
-    /// Whether memory does not have what the owner has.
+    /// Whether the owner's copy differs from memory.
     pub(super) dirty: bool,
     pub(super) words: Option<Words>,
 }
 
 impl Bundle {
-    /// All that a cache has of a line.
-    pub(super) fn of(held: &Held) -> Bundle {
+    /// Returns tokens and data of a cached line.
+    pub(super) fn of(held: &CachedLine) -> Bundle {
         let owner = held.state.owns();
         let dirty = owner && held.dirty;
         Bundle { tokens: held.tokens, owner, dirty, words: Some(held.words) }
     }
 
-    /// The same without the line, where only an owner is to send it.
+    /// Returns the bundle to send: only an owner sends the data.
     pub(super) fn to_send(self) -> Bundle {
         Bundle { words: self.words.filter(|_| self.owner), ..self }
     }
 
-    /// Puts others to them.
+    /// Adds another bundle.
     pub(super) fn merge(&mut self, other: &Bundle) {
         self.tokens += other.tokens;
         self.owner |= other.owner;
@@ -34,13 +35,13 @@ impl Bundle {
         self.words = self.words.or(other.words);
     }
 
-    /// As a line in a cache; the words have come.
-    pub(super) fn held(&self, line: u32, all: u32, words: Words) -> Held {
+    /// Returns the bundle as a cached line with these words.
+    pub(super) fn held(&self, line: u32, all: u32, words: Words) -> CachedLine {
         let state = state(self.tokens == all, self.owner, self.dirty);
-        Held { line, state, dirty: self.dirty, tokens: self.tokens, words }
+        CachedLine { line, state, dirty: self.dirty, tokens: self.tokens, words }
     }
 
-    /// Takes the owner's token out, with the line; the others stay, if there are others.
+    /// Removes the owner token with the data; other tokens remain.
     pub(super) fn split_owner(&mut self) -> Bundle {
         if self.tokens == 1 {
             return std::mem::take(self);

@@ -1,71 +1,71 @@
-//! What is broken, on purpose or by its user, and what is said about it.
+//! Errors of protocols with injected defects, and of user mistakes.
 
 use super::super::Defect;
 use super::*;
 use tutti_noc::FlitError;
 use tutti_noc::smart::{Arrival, Counts, Flow, FlowId, Message};
 
-/// What is said about a protocol with a defect when cores read and write a few words.
-fn verdict(protocol: Protocol, defect: Defect) -> String {
+/// Returns the error of a protocol with a defect when cores access a few words.
+fn violation(protocol: Protocol, defect: Defect) -> String {
     let mut settings = SystemSettings::new(2, 2, protocol);
     (settings.defect, settings.check) = (Some(defect), true);
     let accesses = program(4, 64, |core| async move {
-        let mut lot = Lot(u64::from(core.id()));
+        let mut random = Lcg(u64::from(core.id()));
         for _ in 0..200 {
-            let address = 8 * lot.below(64);
+            let address = 8 * random.below(64);
             core.load(address).await;
-            core.fetch_add(8 * lot.below(64), 1).await;
-            core.compute(lot.below(30));
+            core.fetch_add(8 * random.below(64), 1).await;
+            core.compute(random.below(30));
         }
     });
     match run(&settings, accesses) {
         Err(error @ CoherenceError::Incoherent { .. }) => error.to_string(),
-        other => panic!("{defect:?} is not seen: {other:?}"),
+        other => panic!("{defect:?} is not detected: {other:?}"),
     }
 }
 
 #[test]
-fn an_invalidation_that_is_ignored_is_seen() {
-    let said = verdict(Protocol::Ht, Defect::IgnoredInvalidation);
-    assert!(said.contains("may write while others have copies"), "{said}");
-    let said = verdict(Protocol::Tc, Defect::IgnoredInvalidation);
-    assert!(said.contains("tokens, and not 5"), "{said}");
+fn an_ignored_invalidation_is_detected() {
+    let error = violation(Protocol::Ht, Defect::IgnoredInvalidation);
+    assert!(error.contains("may write while others have copies"), "{error}");
+    let error = violation(Protocol::Tc, Defect::IgnoredInvalidation);
+    assert!(error.contains("tokens instead of 5"), "{error}");
 }
 
 #[test]
-fn an_answer_sent_before_the_copy_is_gone_is_seen() {
-    let said = verdict(Protocol::Ht, Defect::EarlyAnswer);
-    assert!(said.contains("may write while others have copies"), "{said}");
+fn a_response_before_the_invalidation_is_detected() {
+    let error = violation(Protocol::Ht, Defect::EarlyResponse);
+    assert!(error.contains("may write while others have copies"), "{error}");
 }
 
 #[test]
-fn a_home_that_does_not_block_is_seen() {
-    let said = verdict(Protocol::Ht, Defect::UnblockedHome);
-    assert!(said.contains("may write") || said.contains("has a copy"), "{said}");
+fn a_home_that_does_not_block_is_detected() {
+    let error = violation(Protocol::Ht, Defect::UnblockedHome);
+    assert!(error.contains("may write") || error.contains("has a copy"), "{error}");
 }
 
 #[test]
-fn a_token_that_is_lost_is_seen() {
-    let said = verdict(Protocol::Tc, Defect::LostToken);
-    assert!(said.contains("there are 4 tokens, and not 5"), "{said}");
+fn a_lost_token_is_detected() {
+    let error = violation(Protocol::Tc, Defect::LostToken);
+    assert!(error.contains("there are 4 tokens instead of 5"), "{error}");
 }
 
 #[test]
-fn an_owner_token_that_is_copied_is_seen() {
-    let said = verdict(Protocol::Tc, Defect::CopiedOwner);
-    assert!(said.contains("there are 2 owner tokens, and not one"), "{said}");
+fn a_duplicated_owner_token_is_detected() {
+    let error = violation(Protocol::Tc, Defect::CopiedOwner);
+    assert!(error.contains("there are 2 owner tokens instead of one"), "{error}");
 }
 
 #[test]
-fn a_writer_without_all_tokens_is_seen() {
-    let said = verdict(Protocol::Tc, Defect::EarlyWrite);
-    assert!(said.contains("may write with 4 of 5 tokens"), "{said}");
+fn a_writer_without_all_tokens_is_detected() {
+    let error = violation(Protocol::Tc, Defect::EarlyWrite);
+    assert!(error.contains("may write with 4 of 5 tokens"), "{error}");
 }
 
-/// A fabric that loses what arrives at a moment.
+/// A fabric that loses one arrival.
 struct Lossy {
     inner: Box<dyn Fabric>,
-    /// How many arrivals until the one that is lost.
+    /// Number of arrivals before the lost one.
     left: u32,
 }
 
@@ -110,9 +110,9 @@ impl Fabric for Lossy {
 }
 
 #[test]
-fn a_fabric_that_loses_a_packet_is_seen_and_who_waits_is_named() {
+fn a_lost_packet_is_detected() {
     for settings in chips(2, 2) {
-        let mut seen = 0;
+        let mut detected = 0;
         for left in 0..40 {
             let adds = program(4, 1, |core| async move {
                 for _ in 0..3 {
@@ -120,20 +120,20 @@ fn a_fabric_that_loses_a_packet_is_seen_and_who_waits_is_named() {
                 }
             });
             let inner = connected(2, 2, &settings);
-            let said = match run_on(&settings, adds, Box::new(Lossy { inner, left })) {
+            let error = match run_on(&settings, adds, Box::new(Lossy { inner, left })) {
                 Ok(_) => continue,
                 Err(error) => error.to_string(),
             };
-            let known = ["waits to write 0x0", "tokens, and not", "were missing", "never"];
-            assert!(known.iter().any(|known| said.contains(known)), "{said}");
-            seen += 1;
+            let expected = ["waits to write 0x0", "tokens instead of", "were outstanding", "never"];
+            assert!(expected.iter().any(|text| error.contains(text)), "{error}");
+            detected += 1;
         }
-        assert!(seen > 20, "only {seen} of 40 losses are seen: {settings:?}");
+        assert!(detected > 20, "only {detected} of 40 losses are detected: {settings:?}");
     }
 }
 
 #[test]
-fn threads_that_race_end_with_what_is_wrong() {
+fn races_are_reported_with_the_wrong_result() {
     let settings = SystemSettings::new(2, 2, Protocol::Ht);
     let mut races = program(4, 1, |core| async move {
         for _ in 0..20 {
@@ -143,36 +143,39 @@ fn threads_that_race_end_with_what_is_wrong() {
     });
     races.check = Box::new(|memory| match memory[0] {
         80 => Ok(()),
-        count => Err(format!("the count is {count}, and 80 were added")),
+        count => Err(format!("the count is {count} instead of 80")),
     });
-    let said = run(&settings, races).unwrap_err().to_string();
-    assert!(said.contains("and 80 were added") && said.contains("threads race"), "{said}");
+    let error = run(&settings, races).unwrap_err().to_string();
+    assert!(error.contains("instead of 80") && error.contains("threads race"), "{error}");
 }
 
 #[test]
-fn threads_that_wait_for_each_other_end_with_who_waits_for_what() {
+fn a_deadlock_is_reported_with_the_waiting_cores() {
     for settings in chips(2, 2) {
         let waits = program(2, 16, |core| async move {
             let (own, other) = (64 * u64::from(core.id()), 64 * u64::from(1 - core.id()));
             core.spin_while(other, 0).await;
             core.store(own, 1).await;
         });
-        let said = run(&settings, waits).unwrap_err().to_string();
-        assert!(said.contains("no core can go on: core 0 spins while 0x40 is 0, core 1"), "{said}");
+        let error = run(&settings, waits).unwrap_err().to_string();
+        assert!(
+            error.contains("no core can continue: core 0 spins while 0x40 is 0, core 1"),
+            "{error}"
+        );
     }
 }
 
 #[test]
-fn a_program_without_end_is_given_up() {
+fn a_program_over_the_limit_fails() {
     let mut settings = SystemSettings::new(2, 2, Protocol::Tc);
     settings.limit = 10_000;
     let polls = program(4, 1, |core| async move { while core.load(0).await == 0 {} });
-    let said = run(&settings, polls).unwrap_err().to_string();
-    assert!(said.starts_with("not finished after 10000 cycles"), "{said}");
+    let error = run(&settings, polls).unwrap_err().to_string();
+    assert!(error.starts_with("not finished after 10000 cycles"), "{error}");
 }
 
 #[test]
-fn a_run_stops_when_asked_to() {
+fn a_run_stops_on_request() {
     let settings = SystemSettings::new(2, 2, Protocol::Ht);
     let polls = program(4, 1, |core| async move { while core.load(0).await == 0 {} });
     let system = System::new(&settings, polls, connected(2, 2, &settings)).unwrap();
@@ -181,28 +184,28 @@ fn a_run_stops_when_asked_to() {
 }
 
 #[test]
-fn accesses_outside_of_the_memory_are_named() {
+fn accesses_outside_the_memory_are_reported() {
     let settings = SystemSettings::new(2, 2, Protocol::Ht);
     for (address, end) in [(8, 8), (4, 8), (u64::MAX, 8)] {
         let wrong = program(1, 1, move |core| async move { _ = core.load(address).await });
-        let said = run(&settings, wrong).unwrap_err().to_string();
+        let error = run(&settings, wrong).unwrap_err().to_string();
         let expected =
             format!("core 0 accesses {address:#x}: expected a multiple of 8 below {end:#x}");
-        assert!(said.ends_with(&expected), "{said}");
+        assert!(error.ends_with(&expected), "{error}");
     }
 }
 
 #[test]
-fn a_region_that_has_no_end_or_no_beginning_is_named() {
+fn a_region_without_start_or_end_is_reported() {
     let settings = SystemSettings::new(2, 2, Protocol::Ht);
     let endless = program(1, 1, |core| async move { core.begin().await });
-    assert!(run(&settings, endless).unwrap_err().to_string().contains("nobody has ended"));
-    let unbegun = program(1, 1, |core| async move { core.end().await });
-    assert!(run(&settings, unbegun).unwrap_err().to_string().contains("has not begun"));
+    assert!(run(&settings, endless).unwrap_err().to_string().contains("no core has ended"));
+    let unstarted = program(1, 1, |core| async move { core.end().await });
+    assert!(run(&settings, unstarted).unwrap_err().to_string().contains("has not started"));
 }
 
 #[test]
-fn settings_that_cannot_be_are_named() {
+fn invalid_settings_are_reported() {
     let good = SystemSettings::new(2, 2, Protocol::Ht);
     let bad = [
         (SystemSettings { l1_bytes: 100, ..good.clone() }, "`l1_bytes` is 100"),
@@ -215,18 +218,18 @@ fn settings_that_cannot_be_are_named() {
     ];
     for (settings, expected) in bad {
         let nothing = program(1, 1, |_| async {});
-        let said = run_on(&settings, nothing, connected(2, 2, &good)).unwrap_err().to_string();
-        assert!(said.contains(expected), "{said}");
+        let error = run_on(&settings, nothing, connected(2, 2, &good)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
     }
     let many = run(&good, program(5, 1, |_| async {})).unwrap_err().to_string();
     assert!(many.contains("5 threads and the fabric 4 nodes"), "{many}");
 }
 
 #[test]
-fn a_fabric_without_the_classes_is_refused_with_the_reason() {
+fn a_fabric_without_the_message_classes_is_rejected() {
     let settings = SystemSettings::new(2, 2, Protocol::Ht);
     let fabric = Box::new(FullyConnected::new(&Settings::new(2, 2), false).unwrap());
     let reads = program(1, 1, |core| async move { _ = core.load(0).await });
-    let said = run_on(&settings, reads, fabric).unwrap_err().to_string();
-    assert!(said.contains("SystemSettings::fit"), "{said}");
+    let error = run_on(&settings, reads, fabric).unwrap_err().to_string();
+    assert!(error.contains("SystemSettings::fit"), "{error}");
 }

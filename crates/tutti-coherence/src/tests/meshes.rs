@@ -1,10 +1,10 @@
-//! The same on meshes of all designs.
+//! Programs on meshes of all designs.
 
 use super::programs::stress;
 use super::*;
 use tutti_noc::smart::{FanIn, FanOut, Mesh, Priority, Tree, design, designs};
 
-/// A fabric of a design that a chip fits on.
+/// Returns a fabric of a design with the message classes of a chip.
 fn built(name: &str, side: u32, system: &SystemSettings) -> Box<dyn Fabric> {
     let design = design(name).unwrap();
     design.build(&system.fit(design.settings(side, side))).unwrap()
@@ -52,8 +52,8 @@ fn random_accesses_on_meshes_of_mixed_settings_are_coherent() {
     }
 }
 
-/// Cores that read and write lines that only they use, and then each other's, between barriers: what
-/// happens does not depend on who is first.
+/// Returns a program in which cores access private lines and then each other's, between barriers,
+/// so that the result does not depend on the order of cores.
 fn phases(cores: u32) -> Program {
     program(cores, 8 * 8 * 64, |core| async move {
         let (cores, id) = (u64::from(core.cores()), u64::from(core.id()));
@@ -82,14 +82,14 @@ fn fully_connected_is_never_slower() {
         };
         let least = time("fully_connected");
         for design in designs() {
-            let takes = time(design.name);
-            assert!(takes >= least, "{}: {takes} < {least} {settings:?}", design.name);
+            let cycles = time(design.name);
+            assert!(cycles >= least, "{}: {cycles} < {least} {settings:?}", design.name);
         }
     }
 }
 
-/// The mean of what an upgrade that nothing is in the way of takes, over all requesters and homes of a mesh of
-/// 8 x 8.
+/// Returns the mean zero-load latency of an upgrade, over all requesters and homes of an 8 x 8
+/// mesh.
 fn upgrades(name: &str, fan_in: FanIn) -> f64 {
     let settings = SystemSettings::new(8, 8, Protocol::Ht);
     let design = design(name).unwrap();
@@ -97,7 +97,7 @@ fn upgrades(name: &str, fan_in: FanIn) -> f64 {
     let fabric = design.build(&mesh).unwrap();
     let turns = program(64, 8 * 8 * 128, |core| async move {
         let (cores, id) = (u64::from(core.cores()), u64::from(core.id()));
-        // Another core has the line, too, so that it is shared.
+        // Another core also reads the line, so that it is shared.
         let line = |id: u64| 64 * (8 + id + id / 4);
         core.load(line((id + 1) % cores)).await;
         core.compute(5000);
@@ -111,11 +111,12 @@ fn upgrades(name: &str, fan_in: FanIn) -> f64 {
     misses.latency.mean()
 }
 
-/// With one hop per cycle: 2 D cycles to a home that is D hops away, 2 x 14 to the opposite corner, from there
-/// 2 (14 - D) back to the requester, and 7 of lookups, wherever the requester is; where it is at its own home the
-/// request takes a cycle. With several hops per cycle each of these is 4 at the most.
+/// With one hop per cycle, the request takes 2 D cycles to a home at a distance of D hops.
+/// Broadcast and responses take 2 x 14 cycles to the opposite corner, and 2 (14 - D) back to the
+/// requester. Lookups add 7, for every requester. A request within its home node takes one cycle.
+/// With several hops per cycle each of these takes at most 4.
 #[test]
-fn an_upgrade_takes_what_its_request_its_broadcast_and_its_answers_take() {
+fn upgrade_latency_is_the_sum_of_request_broadcast_and_responses() {
     let base = upgrades("baseline_collective", FanIn::Greedy);
     assert!((63.0..63.2).contains(&base), "{base}");
     for design in ["sfo_greedy", "sfo_greedy_pvt"] {

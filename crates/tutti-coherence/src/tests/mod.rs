@@ -1,4 +1,4 @@
-//! Small programs on small chips, whose every value is known; and broken protocols, which the checker sees.
+//! Small programs with known results on small chips, and protocols with injected defects.
 
 mod defects;
 mod meshes;
@@ -11,7 +11,7 @@ use super::program::{Core, Program, Thread};
 use super::{CoherenceError, Collector, Protocol, SharedHint, System, SystemRun, SystemSettings};
 use tutti_noc::smart::{Fabric, FullyConnected, Settings};
 
-/// A mesh of so many columns and rows, with the classes that a chip needs.
+/// Returns a mesh with the message classes of a chip.
 fn mesh(columns: u32, rows: u32, system: &SystemSettings) -> Settings {
     system.fit(Settings::new(columns, rows))
 }
@@ -20,7 +20,7 @@ fn connected(columns: u32, rows: u32, system: &SystemSettings) -> Box<dyn Fabric
     Box::new(FullyConnected::new(&mesh(columns, rows, system), false).unwrap())
 }
 
-/// Chips of so many cores with every protocol and option.
+/// Returns a chip for each protocol and option.
 fn chips(columns: u32, rows: u32) -> Vec<SystemSettings> {
     let ht = SystemSettings::new(columns, rows, Protocol::Ht);
     let home = SystemSettings { collector: Collector::Home, ..ht.clone() };
@@ -29,14 +29,14 @@ fn chips(columns: u32, rows: u32) -> Vec<SystemSettings> {
     vec![ht, home, never, both, SystemSettings::new(columns, rows, Protocol::Tc)]
 }
 
-/// Caches of one and two sets.
+/// Returns the settings with caches of one and two sets.
 fn tiny(mut settings: SystemSettings) -> SystemSettings {
     (settings.l1_bytes, settings.l1_ways) = (128, 2);
     (settings.l2_bytes, settings.l2_ways) = (256, 2);
     settings
 }
 
-/// Threads that all run the same, over zeros.
+/// Returns a program whose threads execute the same body, on zeroed memory.
 fn program<F>(cores: u32, words: usize, body: impl Fn(Core) -> F) -> Program
 where
     F: Future<Output = ()> + 'static,
@@ -58,10 +58,10 @@ fn run(settings: &SystemSettings, program: Program) -> Result<SystemRun, Coheren
     run_on(settings, program, connected(2, 2, settings))
 }
 
-/// A sequence of numbers that look drawn by lot.
-struct Lot(u64);
+/// A linear congruential generator.
+struct Lcg(u64);
 
-impl Lot {
+impl Lcg {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,9 +1,9 @@
-//! Programs whose end is known, with every protocol and option.
+//! Programs with known results, for every protocol and option.
 
 use super::*;
 
 #[test]
-fn cores_that_add_to_the_same_word_add_up() {
+fn concurrent_additions_to_a_word_are_not_lost() {
     for settings in chips(2, 2).into_iter().flat_map(|chip| [chip.clone(), tiny(chip)]) {
         let adds = program(4, 1, |core| async move {
             for _ in 0..100 {
@@ -17,7 +17,7 @@ fn cores_that_add_to_the_same_word_add_up() {
 }
 
 #[test]
-fn the_last_of_two_stores_to_a_word_stays() {
+fn the_last_store_to_a_word_remains() {
     for settings in chips(2, 2) {
         let stores = program(4, 8, |core| async move {
             for _ in 0..50 {
@@ -31,7 +31,7 @@ fn the_last_of_two_stores_to_a_word_stays() {
 }
 
 #[test]
-fn words_of_a_line_that_is_shared_falsely_keep_what_each_core_stores() {
+fn false_sharing_preserves_the_stores_of_each_core() {
     for settings in chips(2, 2) {
         let counts = program(4, 8, |core| async move {
             let own = 8 * u64::from(core.id());
@@ -49,7 +49,7 @@ fn words_of_a_line_that_is_shared_falsely_keep_what_each_core_stores() {
 }
 
 #[test]
-fn what_falls_out_of_caches_comes_back_as_it_was() {
+fn evicted_lines_return_with_their_values() {
     for settings in chips(2, 2).into_iter().map(tiny) {
         let walks = program(4, 8 * 64, |core| async move {
             let lines = 64;
@@ -69,7 +69,7 @@ fn what_falls_out_of_caches_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_lock_lets_one_core_in_at_a_time() {
+fn a_lock_provides_mutual_exclusion() {
     for settings in chips(2, 2).into_iter().flat_map(|chip| [chip.clone(), tiny(chip)]) {
         let (lock, inside, count) = (0, 64, 128);
         let locks = program(4, 24, move |core| async move {
@@ -77,7 +77,7 @@ fn a_lock_lets_one_core_in_at_a_time() {
                 while core.swap(lock, 1).await == 1 {
                     core.spin_while(lock, 1).await;
                 }
-                assert_eq!(core.swap(inside, 1).await, 0, "nobody else is in");
+                assert_eq!(core.swap(inside, 1).await, 0, "mutual exclusion");
                 let value = core.load(count).await;
                 core.compute(7);
                 core.store(count, value + 1).await;
@@ -91,7 +91,7 @@ fn a_lock_lets_one_core_in_at_a_time() {
 }
 
 #[test]
-fn a_barrier_holds_all_until_the_last_has_come_and_the_region_is_counted_alone() {
+fn a_barrier_waits_for_all_cores_and_only_the_region_counts() {
     for settings in chips(2, 2) {
         let barriers = program(4, 64, |core| async move {
             for round in 1..=20_u64 {
@@ -137,31 +137,31 @@ fn messages_passed_through_memory_arrive_in_order() {
     }
 }
 
-/// Each core draws accesses to a few words; the checker sees that each load answers the last store, and
-/// what is added is counted.
+/// Returns a program in which each core draws accesses to a few words. The checker verifies that
+/// each load returns the last store.
 pub(super) fn stress(cores: u32, seed: u32, words: u32, steps: u32) -> Program {
-    let mut random = program(cores, words as usize, move |core| async move {
-        let mut lot = Lot(u64::from(seed * 1000 + core.id()));
+    let mut stress = program(cores, words as usize, move |core| async move {
+        let mut random = Lcg(u64::from(seed * 1000 + core.id()));
         let words = u64::from(words);
         let (mut sum, own) = (0, 8 * (words - 1));
         for _ in 0..steps {
-            let address = 8 * lot.below(words - 1);
-            match lot.below(6) {
+            let address = 8 * random.below(words - 1);
+            match random.below(6) {
                 0 | 1 => _ = core.load(address).await,
-                2 => core.store(address, lot.below(1000)).await,
-                3 => _ = core.swap(address, lot.below(1000)).await,
-                4 => _ = core.compare_swap(address, lot.below(3), 1).await,
+                2 => core.store(address, random.below(1000)).await,
+                3 => _ = core.swap(address, random.below(1000)).await,
+                4 => _ = core.compare_swap(address, random.below(3), 1).await,
                 _ => {
                     core.fetch_add(own, 1).await;
                     sum += 1;
                 }
             }
-            core.compute(lot.below(20));
+            core.compute(random.below(20));
         }
         core.fetch_add(own, 1000 * (sum % 2)).await;
     });
-    random.memory.fill(1);
-    random
+    stress.memory.fill(1);
+    stress
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn random_accesses_of_sixteen_cores_are_coherent() {
 }
 
 #[test]
-fn the_same_run_twice_is_the_same_run() {
+fn runs_are_deterministic() {
     for settings in chips(4, 4) {
         let once = || run_on(&settings, stress(16, 3, 60, 60), connected(4, 4, &settings));
         assert_eq!(once().unwrap(), once().unwrap());

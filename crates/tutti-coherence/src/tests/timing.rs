@@ -1,9 +1,9 @@
-//! How long things take where nothing else is in the way: exact, part by part.
+//! Exact zero-load latencies, by component.
 
 use super::super::{MissKind, Misses};
 use super::*;
 
-/// The misses of a kind, and that there was one.
+/// Returns the misses of a kind, and checks that there is one.
 fn only(run: &SystemRun, kind: MissKind) -> Misses {
     let misses = run.misses[kind as usize];
     assert_eq!(misses.latency.count, 1, "{run:?}");
@@ -12,7 +12,7 @@ fn only(run: &SystemRun, kind: MissKind) -> Misses {
 }
 
 #[test]
-fn hits_cost_what_the_caches_cost() {
+fn hits_take_the_latency_of_the_cache() {
     for settings in chips(2, 2) {
         let hits = program(1, 8, |core| async move {
             core.load(0).await;
@@ -30,7 +30,7 @@ fn hits_cost_what_the_caches_cost() {
 }
 
 #[test]
-fn a_line_that_fell_into_the_second_cache_costs_both_lookups() {
+fn an_l2_hit_takes_both_lookups() {
     let mut settings = SystemSettings::new(2, 2, Protocol::Ht);
     (settings.l1_bytes, settings.l1_ways) = (64, 1);
     let hits = program(1, 16, |core| async move {
@@ -47,19 +47,19 @@ fn a_line_that_fell_into_the_second_cache_costs_both_lookups() {
 #[test]
 fn a_read_from_memory_is_lookup_request_home_memory_and_five_flits() {
     let settings = SystemSettings::new(2, 2, Protocol::Ht);
-    // Line 1 is at home at node 1.
+    // The home of line 1 is node 1.
     let reads = program(1, 16, |core| async move { _ = core.load(64).await });
     let run = run(&settings, reads).unwrap();
     let parts = only(&run, MissKind::Read).parts;
     assert_eq!((parts.lookup, parts.request, parts.wait), (9, 1, 2));
-    assert_eq!((parts.probe, parts.snoop, parts.answers, parts.data), (1, 4, 1, 0));
+    assert_eq!((parts.probe, parts.snoop, parts.responses, parts.data), (1, 4, 1, 0));
     // Memory takes 100 cycles from the broadcast on, its copy 5; 6 had passed by then.
     assert_eq!(parts.memory, 105 - 6);
-    assert_eq!((run.memory_reads, run.answer_packets), (1, 3));
+    assert_eq!((run.memory_reads, run.response_packets), (1, 3));
 }
 
 #[test]
-fn an_upgrade_waits_for_answers_and_not_for_memory() {
+fn an_upgrade_waits_for_responses_but_not_for_memory() {
     let settings = SystemSettings::new(2, 2, Protocol::Ht);
     let upgrades = program(2, 32, |core| async move {
         if core.id() == 1 {
@@ -75,13 +75,13 @@ fn an_upgrade_waits_for_answers_and_not_for_memory() {
     });
     let run = run(&settings, upgrades).unwrap();
     let misses = only(&run, MissKind::Upgrade);
-    // One lookup, then 1 request, 2 home, 1 broadcast, 4 snoop, 1 answers.
+    // 1 lookup, 1 request, 2 home, 1 broadcast, 4 snoop, 1 responses.
     assert_eq!(misses.latency.sum, 1 + 1 + 2 + 1 + 4 + 1);
     assert_eq!((misses.from_caches, misses.from_memory), (0, 0));
 }
 
 #[test]
-fn a_read_of_what_another_core_wrote_comes_from_its_cache() {
+fn the_writers_cache_serves_a_read() {
     for (protocol, expected) in [
         // After lookup 9 + request 1 + home 2: broadcast 1, snoop 4, then data 4 + 5 flits.
         (Protocol::Ht, 9 + 1 + 2 + 1 + 4 + 4 + 5),
@@ -108,7 +108,7 @@ fn a_read_of_what_another_core_wrote_comes_from_its_cache() {
 }
 
 #[test]
-fn a_line_per_some_cycles_is_all_that_memory_gives() {
+fn memory_bandwidth_is_one_line_per_interval() {
     for interval in [4, 50] {
         let mut settings = SystemSettings::new(2, 2, Protocol::Ht);
         (settings.homes, settings.dram_interval) = (vec![0], interval);
@@ -126,7 +126,7 @@ fn a_line_per_some_cycles_is_all_that_memory_gives() {
 }
 
 #[test]
-fn flows_of_a_miss_are_those_of_the_protocol() {
+fn a_miss_has_the_flows_of_the_protocol() {
     let settings = SystemSettings::new(4, 4, Protocol::Ht);
     let reads = program(16, 16 * 8 * 16, |core| async move {
         for line in 0..16 {
@@ -134,14 +134,14 @@ fn flows_of_a_miss_are_those_of_the_protocol() {
         }
     });
     let ht = run_on(&settings, reads, connected(4, 4, &settings)).unwrap();
-    // Of each miss: a broadcast, a reduction, and up to three messages, none within a node.
+    // Each miss has a broadcast, a reduction, and up to three messages to other nodes.
     let flows = |cast: &str| -> u64 {
         ht.flows.iter().filter(|flow| cast.is_empty() || flow.cast == cast).map(|f| f.count).sum()
     };
     let (broadcasts, all) = (flows("broadcast"), flows(""));
     assert!(all < 5 * broadcasts && 10 * broadcasts < 3 * all, "{:?}", ht.flows);
-    assert_eq!(broadcasts, flows("answers"));
+    assert_eq!(broadcasts, flows("responses"));
     assert_eq!(ht.broadcasts.count, 256);
     assert_eq!((ht.broadcasts.most, ht.reductions.count), (1, 256));
-    assert_eq!(ht.answer_packets, 15 * ht.reductions.count);
+    assert_eq!(ht.response_packets, 15 * ht.reductions.count);
 }

@@ -1,5 +1,6 @@
-//! The messaging agent of ASTRA-sim: each message has a fixed delay at its receiver, and each reduction
-//! accesses memory three times: two operand reads and one write. Messages are not divided.
+//! The messaging agent of ASTRA-sim: each message has a fixed delay at its receiver, and each
+//! reduction accesses memory three times: two operand reads and one write. Messages are not
+//! divided.
 
 use super::{Chunks, Endpoint, EndpointError, Handling, ServerKind, Stop};
 use tutti_units::{Bytes, Time, TimePerByte};

@@ -1,12 +1,13 @@
-//! The baseline endpoint: kernels on some SMs of the NPU read operands from memory, reduce, and write to the
-//! links; the network interface writes received data to memory.
+//! The baseline endpoint: kernels on some SMs of the NPU read operands from memory, reduce, and
+//! write to the links; the network interface writes received data to memory.
 //!
-//! As in Rashidi et al. 2021 (section III), the model counts memory **reads** per byte sent. A reduce-scatter
-//! reads two operands per byte sent, but one in its first step; an all-gather reads one. The last reduction of
-//! a reduce-scatter and the first send of the following all-gather are one kernel. A ring all-reduce of N NPUs
-//! thus reads 3 (N - 1) shards and sends 2 (N - 1): a ratio of 1.5 for every N. `fused = false` separates
-//! them, which costs one more read. Received data and results are written; whether writes share the bandwidth
-//! of reads is a setting, since the paper does not specify it.
+//! As in Rashidi et al. 2021 (section III), the model counts memory **reads** per byte sent. A
+//! reduce-scatter reads two operands per byte sent, but one in its first step; an all-gather reads
+//! one. The last reduction of a reduce-scatter and the first send of the following all-gather are
+//! one kernel. A ring all-reduce of N NPUs thus reads 3 (N - 1) shards and sends 2 (N - 1): a ratio
+//! of 1.5 for every N. `fused = false` separates them, which costs one more read. Received data and
+//! results are written; whether writes share the bandwidth of reads is a setting, since the paper
+//! does not specify it.
 
 use super::{Chunks, Endpoint, EndpointError, Handling, ServerKind, Stop};
 use tutti_units::{Bytes, Time, TimePerByte};

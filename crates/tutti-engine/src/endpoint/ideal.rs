@@ -1,6 +1,6 @@
-//! The ideal endpoint: a message is handled in one cycle, and links prefer the oldest chunk in flight, so that
-//! chunks are pipelined through the phases. (Round-robin service would delay all chunks alike, and an endpoint
-//! that limits the chunks in flight would be faster.)
+//! The ideal endpoint: a message is handled in one cycle, and links prefer the oldest chunk in
+//! flight, so that chunks are pipelined through the phases. (Round-robin service would delay all
+//! chunks alike, and an endpoint that limits the chunks in flight would be faster.)
 
 use super::{Chunks, Endpoint, EndpointError, Handling};
 use tutti_units::{Bytes, Time};

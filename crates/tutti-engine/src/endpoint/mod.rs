@@ -1,8 +1,9 @@
 //! Endpoints: the hardware between an NPU and its links during a collective, and its cost.
 //!
-//! An [`Endpoint`] has servers (memory, SMs, bus, SRAM, ALUs), which serve FIFO at a rate. It has a recipe for
-//! each [`Handling`] of a message: the servers it passes, and how often each byte does. [`Admission`] limits
-//! the chunks in flight. The engine drives the endpoint, which knows messages and handlings, not collectives.
+//! An [`Endpoint`] has servers (memory, SMs, bus, SRAM, ALUs), which serve FIFO at a rate. It has a
+//! recipe for each [`Handling`] of a message: the servers it passes, and how often each byte does.
+//! [`Admission`] limits the chunks in flight. The engine drives the endpoint, which knows messages
+//! and handlings, not collectives.
 //!
 //! - [`ideal`]: a message is handled in one cycle.
 //! - [`baseline`]: the NPU handles messages: SMs read operands from memory and write to the links.
@@ -32,7 +33,8 @@ pub enum Handling {
     ReduceAndSend,
     /// Reduces received data for the last time, and stores the result.
     ReduceAndKeep,
-    /// Reduces received data for the last time, stores the result, and sends it as the first of an all-gather.
+    /// Reduces received data for the last time, stores the result, and sends it as the first of an
+    /// all-gather.
     ReduceKeepAndSend,
     /// Stores and forwards received data.
     KeepAndSend,
@@ -86,8 +88,9 @@ pub struct ServerKind {
     pub per_byte: TimePerByte,
 }
 
-/// The limit of chunks in flight where nothing else limits them. The defaults are those of ASTRA-sim's public
-/// code of 2020: 8 per queue, two queues per ring, and 64 before the first phase ends.
+/// The limit of chunks in flight where nothing else limits them. The defaults are those of
+/// ASTRA-sim's public code of 2020: 8 per queue, two queues per ring, and 64 before the first phase
+/// ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
     /// In total.
@@ -133,8 +136,8 @@ pub struct Endpoint {
     pub servers: Vec<ServerKind>,
     /// What limits the chunks in flight.
     pub admission: Admission,
-    /// Capacity of the buffer of a link, in packets; when it is full, packets of the oldest chunk enter first.
-    /// None: unlimited, FIFO.
+    /// Capacity of the buffer of a link, in packets; when it is full, packets of the oldest chunk
+    /// enter first. None: unlimited, FIFO.
     pub port: Option<u32>,
     recipes: Vec<Vec<Stop>>,
 }
@@ -176,8 +179,8 @@ pub enum EndpointError {
     WrongShares { given: usize, partitions: usize },
     /// A partition smaller than a chunk.
     #[error(
-        "partition {partition} of {room} cannot hold a chunk of {chunk}: expected a larger SRAM or \
+        "partition {partition} of {size} cannot hold a chunk of {chunk}: expected a larger SRAM or \
          smaller chunks"
     )]
-    PartitionTooSmall { partition: usize, room: Bytes, chunk: Bytes },
+    PartitionTooSmall { partition: usize, size: Bytes, chunk: Bytes },
 }

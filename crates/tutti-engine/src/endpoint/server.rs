@@ -31,8 +31,8 @@ impl Server {
         Server { per_byte: kind.per_byte, free: Time::ZERO, used: ServerUse::default() }
     }
 
-    /// Serves a packet that arrives at `now`, no earlier than the previous one; returns the start and the end of
-    /// service.
+    /// Serves a packet that arrives at `now`, no earlier than the previous one; returns the start
+    /// and the end of service.
     #[inline]
     pub fn serve(&mut self, now: Time, bytes: Bytes) -> (Time, Time) {
         let start = self.free.max(now);

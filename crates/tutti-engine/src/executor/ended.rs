@@ -13,7 +13,7 @@ const LISTED: usize = 16;
 impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
     /// Returns the outcome or the error.
     pub(crate) fn finish(mut self) -> Result<Outcome, EngineError> {
-        if let Some(error) = self.astray {
+        if let Some(error) = self.invalid_send {
             return Err(error);
         }
         if let Some(Deadlock { since, messages, deadlock_cycle }) = self.carrier.deadlock() {
@@ -41,9 +41,9 @@ impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
     }
 
     #[cold]
-    pub(super) fn note_astray(&mut self, sender: RankId, step: u32, receiver: RankId) {
+    pub(super) fn note_invalid_send(&mut self, sender: RankId, step: u32, receiver: RankId) {
         let ranks = self.simulation.schedule.shape().ranks;
-        self.astray.get_or_insert(EngineError::NoSuchRank { sender, step, receiver, ranks });
+        self.invalid_send.get_or_insert(EngineError::NoSuchRank { sender, step, receiver, ranks });
     }
 
     fn check_all_done(&mut self) -> Result<(), EngineError> {
@@ -55,12 +55,12 @@ impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
         if stuck.is_empty() {
             return Ok(());
         }
-        let waiting = stuck.iter().take(LISTED).map(|&rank| self.what_is_missing(rank)).collect();
+        let waiting = stuck.iter().take(LISTED).map(|&rank| self.missing_messages(rank)).collect();
         let ranks = self.simulation.schedule.shape().ranks;
         Err(EngineError::Deadlock { waiting, stuck: stuck.len(), ranks })
     }
 
-    fn what_is_missing(&mut self, rank: RankId) -> Waiting {
+    fn missing_messages(&mut self, rank: RankId) -> Waiting {
         self.load_step(rank);
         let progress = &mut self.ranks[rank.index()];
         let mut on = Vec::new();

@@ -39,15 +39,15 @@ impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
         self.messages += 1;
         self.bytes += u128::from(bytes.0);
         self.copied.count(copies - 1, bytes);
-        if P::LOOKS {
+        if P::OBSERVES {
             let only = (copies == 1).then_some(first);
-            self.look(rank, step, Activity::Send, (now, sent.free), only, bytes);
+            self.record_span(rank, step, Activity::Send, (now, sent.free), only, bytes);
         }
         self.forked.clear();
         for index in run.start..run.end {
             let peer = self.step.sends[index as usize].peer;
             if peer.index() >= self.ranks.len() {
-                self.note_astray(rank, step, peer);
+                self.note_invalid_send(rank, step, peer);
                 continue;
             }
             self.ranks[rank.index()].in_flight += u32::from(self.waits_for_sends);

@@ -1,4 +1,5 @@
-//! Conservation of SRAM space, FSMs and chunks, checked after every event in builds with debug assertions.
+//! Conservation of SRAM space, FSMs and chunks, checked after every event in builds with debug
+//! assertions.
 
 use super::npu::{Chunk, Npu};
 use super::transfers::Cuts;
@@ -8,7 +9,7 @@ impl Npu {
     /// Panics unless held and free resources add up to the initial state.
     pub(super) fn check(&self, fresh: &Npu, cuts: &Cuts) {
         let mut space = self.space.clone();
-        let mut running = vec![0; self.machines.len()];
+        let mut running = vec![0; self.fsms.len()];
         let mut in_flight = 0;
         for (id, chunk) in (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.held) {
             in_flight += 1;
@@ -17,13 +18,13 @@ impl Npu {
                     *free += bytes;
                 }
             }
-            if self.has_machine(id, chunk, cuts) {
+            if self.has_fsm(id, chunk, cuts) {
                 running[cuts.shapes(id)[chunk.phase as usize].phase.class] += 1;
             }
         }
         assert_eq!(space, fresh.space, "bytes of the SRAM are not conserved");
         assert_eq!(in_flight, self.active, "chunks are not conserved");
-        for (class, (now, then)) in self.machines.iter().zip(&fresh.machines).enumerate() {
+        for (class, (now, then)) in self.fsms.iter().zip(&fresh.fsms).enumerate() {
             let all = now.free.map(|free| free + running[class]);
             assert_eq!(all, then.free, "FSMs of phase {class} are not conserved");
         }
@@ -32,14 +33,14 @@ impl Npu {
     }
 
     /// Whether an FSM holds a chunk: during its phase, and until the chunk has moved on.
-    fn has_machine(&self, id: u32, chunk: &Chunk, cuts: &Cuts) -> bool {
+    fn has_fsm(&self, id: u32, chunk: &Chunk, cuts: &Cuts) -> bool {
         let Some(shape) = cuts.shapes(id).get(chunk.phase as usize) else { return false };
-        chunk.running || self.machines[shape.phase.class].over.contains(&id)
+        chunk.running || self.fsms[shape.phase.class].awaiting_space.contains(&id)
     }
 
     /// The partitions in which a chunk has space, and the bytes.
     fn held(&self, id: u32, chunk: &Chunk, cuts: &Cuts) -> Vec<(usize, u64)> {
-        let (phase, done) = (chunk.phase as usize, self.machines.len());
+        let (phase, done) = (chunk.phase as usize, self.fsms.len());
         let mut held = Vec::new();
         match cuts.shapes(id).get(phase) {
             Some(shape) => held.push((shape.phase.class, shape.entry.0)),

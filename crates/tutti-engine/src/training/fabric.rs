@@ -1,13 +1,13 @@
 //! Collectives on a torus, packet by packet: the events of endpoints and links, in order of time.
 //!
-//! A chunk of a collective starts at an NPU when [`crate::endpoint::Admission`] admits it. It is loaded, passes
-//! its phases, and is stored. In a phase the NPU sends local packets and handles packets from its neighbour. A
-//! packet passes the stops of its handling in order, then the link.
+//! A chunk of a collective starts at an NPU when [`crate::endpoint::Admission`] admits it. It is
+//! loaded, passes its phases, and is stored. In a phase the NPU sends local packets and handles
+//! packets from its neighbour. A packet passes the stops of its handling in order, then the link.
 //!
-//! **Symmetry.** If all NPUs do the same at the same time, an NPU receives from one neighbour what it sends to
-//! the other, simultaneously. One NPU with links to itself therefore represents all ([`Population::One`]);
-//! [`Population::All`] simulates each, and tests compare the two. Simultaneous events are ordered by (chunk,
-//! step, packet), so the index of an NPU has no effect.
+//! **Symmetry.** If all NPUs do the same at the same time, an NPU receives from one neighbour what
+//! it sends to the other, simultaneously. One NPU with links to itself therefore represents all
+//! ([`Population::One`]); [`Population::All`] simulates each, and tests compare the two.
+//! Simultaneous events are ordered by (chunk, step, packet), so the index of an NPU has no effect.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -115,7 +115,7 @@ impl<'a> Running<'a> {
     pub(super) fn is_at_rest(&self) -> bool {
         self.events.is_empty()
             && self.early.is_empty()
-            && self.npus.iter().all(|npu| npu.holds_as_little_as(&self.fresh))
+            && self.npus.iter().all(|npu| npu.has_released_all(&self.fresh))
     }
 
     /// Issues a collective on an NPU.
@@ -188,7 +188,7 @@ impl<'a> Running<'a> {
         let at = &mut state.chunks[chunk as usize];
         at.since = now;
         let class = self.cuts.shapes(chunk)[at.phase as usize].phase.class;
-        state.machines[class].waiting.push_back(chunk);
+        state.fsms[class].waiting.push_back(chunk);
         self.start(npu, class, now);
     }
 
@@ -196,25 +196,25 @@ impl<'a> Running<'a> {
     fn start(&mut self, npu: u32, class: usize, now: Time) {
         loop {
             let state = &mut self.npus[npu as usize];
-            let Some(&chunk) = state.machines[class].waiting.front() else { return };
-            if state.machines[class].free == Some(0) {
-                state.machines[class].lacks = Some(Cause::StateMachine);
+            let Some(&chunk) = state.fsms[class].waiting.front() else { return };
+            if state.fsms[class].free == Some(0) {
+                state.fsms[class].blocked_by = Some(Cause::Fsm);
                 return;
             }
             let at = state.chunks[chunk as usize];
             if state.handover == Handover::Ahead {
-                let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.machines.len());
+                let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.fsms.len());
                 if !state.has_space(next, bytes) {
-                    state.machines[class].lacks = Some(Cause::Room);
+                    state.fsms[class].blocked_by = Some(Cause::NextPartition);
                     return;
                 }
                 state.reserve_space(next, bytes);
             }
-            let machines = &mut state.machines[class];
-            machines.waiting.pop_front();
-            machines.free = machines.free.map(|free| free - 1);
-            let lacked = machines.lacks.take().unwrap_or(Cause::StateMachine);
-            state.stall(lacked, now - at.since);
+            let fsms = &mut state.fsms[class];
+            fsms.waiting.pop_front();
+            fsms.free = fsms.free.map(|free| free - 1);
+            let cause = fsms.blocked_by.take().unwrap_or(Cause::Fsm);
+            state.stall(cause, now - at.since);
             let shape = self.cuts.shapes(chunk)[at.phase as usize];
             let chunk_state = &mut state.chunks[chunk as usize];
             chunk_state.running = true;
@@ -415,7 +415,7 @@ impl<'a> Running<'a> {
             return self.go_on(npu, now);
         }
         let class = self.cuts.shapes(chunk)[at.phase as usize].phase.class;
-        state.machines[class].over.push_back(chunk);
+        state.fsms[class].awaiting_space.push_back(chunk);
         self.go_on(npu, now);
     }
 
@@ -423,15 +423,15 @@ impl<'a> Running<'a> {
     fn hand_over(&mut self, npu: u32, class: usize, now: Time) {
         loop {
             let state = &mut self.npus[npu as usize];
-            let Some(&chunk) = state.machines[class].over.front() else { return };
+            let Some(&chunk) = state.fsms[class].awaiting_space.front() else { return };
             let at = state.chunks[chunk as usize];
-            let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.machines.len());
+            let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.fsms.len());
             if !state.has_space(next, bytes) {
                 return;
             }
             state.reserve_space(next, bytes);
-            state.machines[class].over.pop_front();
-            state.stall(Cause::Room, now - at.since);
+            state.fsms[class].awaiting_space.pop_front();
+            state.stall(Cause::NextPartition, now - at.since);
             self.move_on(npu, chunk, now);
         }
     }
@@ -444,8 +444,8 @@ impl<'a> Running<'a> {
         let Shape { phase, entry, .. } = shapes[at.phase as usize];
         at.phase += 1;
         let finished = at.phase as usize == shapes.len();
-        let machines = &mut state.machines[phase.class];
-        machines.free = machines.free.map(|free| free + 1);
+        let fsms = &mut state.fsms[phase.class];
+        fsms.free = fsms.free.map(|free| free + 1);
         state.release_space(phase.class, entry);
         if finished {
             let done = self.cuts.cuts[self.cuts.transfer_of(chunk)].done(chunk);
@@ -460,7 +460,7 @@ impl<'a> Running<'a> {
         let transfer = self.cuts.transfer_of(chunk);
         let done = self.cuts.cuts[transfer].done(chunk);
         let state = &mut self.npus[npu as usize];
-        state.release_space(state.machines.len(), done);
+        state.release_space(state.fsms.len(), done);
         state.open = state.open.map(|open| open + 1);
         if let Some(since) = state.end_chunk(chunk, now) {
             self.active.add(since, now);
@@ -474,7 +474,7 @@ impl<'a> Running<'a> {
 
     /// Resources have been released: waiting chunks continue, later phases first.
     fn go_on(&mut self, npu: u32, now: Time) {
-        for class in (0..self.npus[npu as usize].machines.len()).rev() {
+        for class in (0..self.npus[npu as usize].fsms.len()).rev() {
             self.hand_over(npu, class, now);
             self.start(npu, class, now);
         }

@@ -1,8 +1,8 @@
-//! The lower bound of a single collective: the busy time of its busiest server or link, and the latency of its
-//! first chunk.
+//! The lower bound of a single collective: the busy time of its busiest server or link, and the
+//! latency of its first chunk.
 //!
-//! [`TrainingFabric::limit`] counts packets without simulation. Tests check that no run is faster, and that
-//! runs without contention are equal to it.
+//! [`TrainingFabric::limit`] counts packets without simulation. Tests check that no run is faster,
+//! and that runs without contention are equal to it.
 
 use super::plan::{PhaseKind, Shape};
 use super::transfers::Cuts;
@@ -20,8 +20,8 @@ pub struct Limit {
     pub awaited: Vec<Time>,
     /// Busy time of each link: two per ring, one per direction.
     pub links: Vec<Time>,
-    /// Latency of the shortest chunk without contention: loaded, through all phases with one packet per step,
-    /// and stored.
+    /// Latency of the shortest chunk without contention: loaded, through all phases with one packet
+    /// per step, and stored.
     pub latency: Time,
 }
 

@@ -1,8 +1,8 @@
 //! Training: a program on every NPU of a torus, and its collectives behind an endpoint.
 //!
-//! The processor executes the tasks of its [`Program`]. It issues collectives to the [`TrainingFabric`], which
-//! executes them packet by packet. The breakdown of an NPU's time is accumulated during the run, and its parts
-//! sum to the time of the run.
+//! The processor executes the tasks of its [`Program`]. It issues collectives to the
+//! [`TrainingFabric`], which executes them packet by packet. The breakdown of an NPU's time is
+//! accumulated during the run, and its parts sum to the time of the run.
 
 mod conserved;
 mod entry;
@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::endpoint::EndpointError;
 use crate::workload::{Program, Task, TaskId, Transfer, What};
 use fabric::Running;
-use processor::{Processor, Wish};
+use processor::{Processor, Request};
 use tutti_units::{Bytes, Time};
 
 /// Why a training run fails.
@@ -81,8 +81,8 @@ pub enum TrainingRunError {
 pub struct TrainingRun<'a> {
     /// The program of every NPU.
     pub program: &'a Program,
-    /// A program per NPU, if they differ: the same collectives in the same order, with other compute tasks.
-    /// Empty if all NPUs run `program`.
+    /// A program per NPU, if they differ: the same collectives in the same order, with other
+    /// compute tasks. Empty if all NPUs run `program`.
     pub each: &'a [Program],
     /// The fabric of its collectives.
     pub fabric: &'a TrainingFabric,
@@ -98,7 +98,8 @@ impl TrainingRun<'_> {
     /// Runs to completion.
     ///
     /// # Errors
-    /// When the torus does not support a collective, a chunk does not fit, or tasks are blocked forever.
+    /// When the torus does not support a collective, a chunk does not fit, or tasks are blocked
+    /// forever.
     pub fn run(&self) -> Result<TrainingOutcome, TrainingRunError> {
         self.run_until(&AtomicBool::new(false))
     }
@@ -122,13 +123,13 @@ impl TrainingRun<'_> {
 }
 
 /// The collectives of a program: the task of each collective, and the collective of each task.
-struct Handed {
+struct CollectiveTasks {
     tasks: Vec<TaskId>,
     transfers: Vec<usize>,
 }
 
-impl Handed {
-    fn new(program: &Program) -> Handed {
+impl CollectiveTasks {
+    fn new(program: &Program) -> CollectiveTasks {
         let mut tasks = Vec::new();
         let mut transfers = vec![usize::MAX; program.tasks().len()];
         for (id, task) in (0..).zip(program.tasks()) {
@@ -137,7 +138,7 @@ impl Handed {
                 tasks.push(TaskId(id));
             }
         }
-        Handed { tasks, transfers }
+        CollectiveTasks { tasks, transfers }
     }
 }
 
@@ -160,7 +161,7 @@ fn check_programs(
     }
     let listed = |transfer: Option<&Transfer>| match transfer {
         Some(transfer) => format!("{} of {}", transfer.exchange.name(), transfer.bytes),
-        None => "none".to_owned(),
+        None => "missing".to_owned(),
     };
     for (npu, program) in each.iter().enumerate() {
         let found = collectives(program);
@@ -181,9 +182,9 @@ struct State<'a> {
     /// The completion times of running tasks.
     ends: BinaryHeap<Reverse<(Time, u32, TaskId)>>,
     /// The collectives of each program.
-    handed: Vec<Handed>,
+    collective_tasks: Vec<CollectiveTasks>,
     computing: Windows,
-    wishes: Vec<Wish>,
+    requests: Vec<Request>,
     done: Vec<(u32, usize)>,
     now: Time,
 }
@@ -195,36 +196,37 @@ impl<'a> State<'a> {
         let npus = fabric.npus().len();
         check_programs(run.each, &collectives, npus)?;
         let processors = (0..npus).map(|npu| Processor::new(run.program_of(npu))).collect();
-        let handed = if run.each.is_empty() {
-            vec![Handed::new(run.program)]
+        let collective_tasks = if run.each.is_empty() {
+            vec![CollectiveTasks::new(run.program)]
         } else {
-            run.each.iter().map(Handed::new).collect()
+            run.each.iter().map(CollectiveTasks::new).collect()
         };
         Ok(State {
             run,
             fabric,
             processors,
             ends: BinaryHeap::new(),
-            handed,
+            collective_tasks,
             computing: Windows::new(run.window),
-            wishes: Vec::new(),
+            requests: Vec::new(),
             done: Vec::new(),
             now: Time::ZERO,
         })
     }
 
-    fn handed(&self, npu: usize) -> &Handed {
-        self.handed.get(npu).unwrap_or(&self.handed[0])
+    fn collective_tasks(&self, npu: usize) -> &CollectiveTasks {
+        self.collective_tasks.get(npu).unwrap_or(&self.collective_tasks[0])
     }
 
     fn start(&mut self) {
         for npu in 0..self.processors.len() {
-            self.processors[npu].start(self.run.program_of(npu), &mut self.wishes);
+            self.processors[npu].start(self.run.program_of(npu), &mut self.requests);
             self.grant(npu);
         }
     }
 
-    /// Executes the next event of a processor or the fabric, processors first; returns whether there was one.
+    /// Executes the next event of a processor or the fabric, processors first; returns whether
+    /// there was one.
     fn step(&mut self) -> bool {
         let end = self.ends.peek().map(|Reverse((time, ..))| *time);
         let event = self.fabric.next();
@@ -251,7 +253,7 @@ impl<'a> State<'a> {
             self.fabric.take_done(&mut done);
             let any = !done.is_empty();
             for (npu, transfer) in done.drain(..) {
-                let task = self.handed(npu as usize).tasks[transfer];
+                let task = self.collective_tasks(npu as usize).tasks[transfer];
                 self.end(npu, task, self.now);
             }
             self.done = done;
@@ -264,28 +266,28 @@ impl<'a> State<'a> {
     fn end(&mut self, npu: u32, task: TaskId, now: Time) {
         self.now = now;
         let program = self.run.program_of(npu as usize);
-        self.processors[npu as usize].end(program, task, now, &mut self.wishes);
+        self.processors[npu as usize].end(program, task, now, &mut self.requests);
         self.grant(npu as usize);
     }
 
     /// Executes the requests of a processor.
     fn grant(&mut self, npu: usize) {
         let id = u32::try_from(npu).expect("there are fewer than 2^32 NPUs");
-        let mut wishes = std::mem::take(&mut self.wishes);
-        for wish in wishes.drain(..) {
-            match wish {
-                Wish::Until(end, task) => {
+        let mut requests = std::mem::take(&mut self.requests);
+        for request in requests.drain(..) {
+            match request {
+                Request::Run(end, task) => {
                     self.computing.add(self.now, end);
                     self.ends.push(Reverse((end, id, task)));
                 }
-                Wish::Rest(end, task) => self.ends.push(Reverse((end, id, task))),
-                Wish::Issue(task) => {
-                    let transfer = self.handed(npu).transfers[task.index()];
+                Request::Idle(end, task) => self.ends.push(Reverse((end, id, task))),
+                Request::Issue(task) => {
+                    let transfer = self.collective_tasks(npu).transfers[task.index()];
                     self.fabric.issue(id, transfer, self.now);
                 }
             }
         }
-        self.wishes = wishes;
+        self.requests = requests;
     }
 
     fn finish(self) -> Result<TrainingOutcome, TrainingRunError> {

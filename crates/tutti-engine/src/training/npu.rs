@@ -15,9 +15,9 @@ pub(super) enum Cause {
     /// A chunk waits for space in the first partition or for admission.
     Entry,
     /// A chunk waits for an FSM of its phase.
-    StateMachine,
+    Fsm,
     /// A chunk waits for space in the next partition.
-    Room,
+    NextPartition,
     /// A packet waits for space in the buffer of its link.
     Port,
 }
@@ -81,19 +81,19 @@ pub(super) struct Link {
 
 /// The FSMs of a phase, and the chunks that wait for one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Machines {
+pub(super) struct FsmPool {
     /// How many are free; None: unlimited.
     pub(super) free: Option<u32>,
     pub(super) waiting: VecDeque<u32>,
     /// Chunks with a complete phase for which the next partition has no space.
-    pub(super) over: VecDeque<u32>,
+    pub(super) awaiting_space: VecDeque<u32>,
     /// What blocks the first waiting chunk.
-    pub(super) lacks: Option<Cause>,
+    pub(super) blocked_by: Option<Cause>,
 }
 
-impl Machines {
+impl FsmPool {
     fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.over.is_empty()
+        self.waiting.is_empty() && self.awaiting_space.is_empty()
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Npu {
     /// Free bytes of each partition; empty without partitions.
     pub(super) space: Vec<u64>,
     pub(super) handover: Handover,
-    pub(super) machines: Vec<Machines>,
+    pub(super) fsms: Vec<FsmPool>,
     pub(super) stalls: [Stall; 4],
     /// Incomplete chunks of each transfer.
     pub(super) unfinished: Vec<u32>,
@@ -130,7 +130,7 @@ impl Npu {
             Link { server, latency: ring.latency, held: 0, waiting: BinaryHeap::new() }
         };
         let links = torus.rings().iter().flat_map(|ring| [link(ring), link(ring)]).collect();
-        let (open, space, machines, handover) = match &endpoint.admission {
+        let (open, space, fsms, handover) = match &endpoint.admission {
             Admission::Chunks(chunks) => {
                 (Some(chunks.all), Vec::new(), vec![chunks.phase; classes], Handover::Ahead)
             }
@@ -141,9 +141,9 @@ impl Npu {
                 partitions.handover,
             ),
         };
-        let machines = machines
+        let fsms = fsms
             .into_iter()
-            .map(|free| Machines { free: Some(free), ..Machines::default() })
+            .map(|free| FsmPool { free: Some(free), ..FsmPool::default() })
             .collect();
         Npu {
             servers: endpoint.servers.iter().map(|&kind| Server::new(kind)).collect(),
@@ -153,7 +153,7 @@ impl Npu {
             open,
             space,
             handover,
-            machines,
+            fsms,
             stalls: [Stall::default(); 4],
             unfinished: Vec::new(),
             started: 0,
@@ -164,13 +164,13 @@ impl Npu {
         }
     }
 
-    /// Whether no resource is held, as in the initial state.
-    pub(super) fn holds_as_little_as(&self, fresh: &Npu) -> bool {
-        let machines = self.machines.iter().zip(&fresh.machines);
+    /// Whether all resources are free, as in the initial state.
+    pub(super) fn has_released_all(&self, fresh: &Npu) -> bool {
+        let fsms = self.fsms.iter().zip(&fresh.fsms);
         self.space == fresh.space
             && self.open == fresh.open
             && self.active == 0
-            && machines.clone().all(|(now, then)| now.free == then.free && now.is_empty())
+            && fsms.clone().all(|(now, then)| now.free == then.free && now.is_empty())
             && self.links.iter().all(|link| link.held == 0 && link.waiting.is_empty())
     }
 

@@ -1,13 +1,13 @@
 //! Collectives on a torus: phases on its rings, divided into chunks, steps and packets.
 //!
-//! - **All-reduce** on an L x V x H torus is a reduce-scatter over the first ring, an all-reduce over each other
-//!   ring with the shard of the chunk, and an all-gather over the first. (Rashidi et al. 2021, section V;
-//!   ASTRA-sim's "localBWAware" of 2020.)
-//! - **Nested**, it is a reduce-scatter over each ring but the last with decreasing shards, an all-reduce over the
-//!   last, and all-gathers in reverse order, as in ASTRA-sim 2.
+//! - **All-reduce** on an L x V x H torus is a reduce-scatter over the first ring, an all-reduce
+//!   over each other ring with the shard of the chunk, and an all-gather over the first. (Rashidi
+//!   et al. 2021, section V; ASTRA-sim's "localBWAware" of 2020.)
+//! - **Nested**, it is a reduce-scatter over each ring but the last with decreasing shards, an
+//!   all-reduce over the last, and all-gathers in reverse order, as in ASTRA-sim 2.
 //! - **Reduce-scatter** goes over the rings first to last, all-gather last to first.
-//! - **All-to-all** is one phase: each packet is routed along the first ring, then the second, and so on, in the
-//!   shorter direction.
+//! - **All-to-all** is one phase: each packet is routed along the first ring, then the second, and
+//!   so on, in the shorter direction.
 //! - A **shift** sends to the next NPU of the last ring.
 
 use crate::endpoint::Handling;
@@ -70,8 +70,8 @@ impl Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torus {
     rings: Vec<Ring>,
-    /// Time per byte of each ring after its link, at a store-and-forward switch without contention; empty: no
-    /// switch.
+    /// Time per byte of each ring after its link, at a store-and-forward switch without contention;
+    /// empty: no switch.
     relays: Vec<Option<TimePerByte>>,
     nested: bool,
 }
@@ -118,7 +118,8 @@ impl Torus {
         }
     }
 
-    /// Adds a store-and-forward switch between the NPUs of a ring, with this additional time per byte.
+    /// Adds a store-and-forward switch between the NPUs of a ring, with this additional time per
+    /// byte.
     #[must_use]
     pub fn relayed(mut self, ring: usize, per_byte: TimePerByte) -> Torus {
         if let Some(relay) = self.relays.get_mut(ring) {
@@ -127,7 +128,8 @@ impl Torus {
         self
     }
 
-    /// Nests all-reduces: reduce-scatter over every ring but the last, and all-gather in reverse order.
+    /// Nests all-reduces: reduce-scatter over every ring but the last, and all-gather in reverse
+    /// order.
     #[must_use]
     pub fn nested(self) -> Torus {
         Torus { nested: true, ..self }
@@ -162,8 +164,8 @@ impl Torus {
         npu - at * stride + (at + step) % nodes * stride
     }
 
-    /// The ring and the direction of the hop after `hop` hops towards the NPU at `offset` from the sender; None
-    /// at the destination.
+    /// The ring and the direction of the hop after `hop` hops towards the NPU at `offset` from the
+    /// sender; None at the destination.
     #[must_use]
     pub fn hop(&self, offset: u32, hop: u32) -> Option<(usize, u8)> {
         let digits = |rest: &mut u32, ring: &Ring| {
@@ -207,9 +209,9 @@ impl Torus {
         }
     }
 
-    /// The phases of an exchange on the rings of `within`; None if it is not supported or the rings have no
-    /// NPUs. Classes increase from phase to phase for every collective, so chunks that wait for space in the
-    /// next partition have no cyclic dependency.
+    /// The phases of an exchange on the rings of `within`; None if it is not supported or the rings
+    /// have no NPUs. Classes increase from phase to phase for every collective, so chunks that wait
+    /// for space in the next partition have no cyclic dependency.
     #[must_use]
     pub fn phases(&self, exchange: impl Into<Exchange>, within: Rings) -> Option<Vec<Phase>> {
         let part = self.within(within);
@@ -234,9 +236,9 @@ impl Torus {
         }
     }
 
-    /// The loads of the phases of an all-reduce on an ACE, for chunks of `chunk` bytes in packets of at most
-    /// `piece`. All-to-alls share one of these phases: it takes the longer of the two times, with the mean of
-    /// their chunk sizes (Rashidi et al. 2021, section IV).
+    /// The loads of the phases of an all-reduce on an ACE, for chunks of `chunk` bytes in packets
+    /// of at most `piece`. All-to-alls share one of these phases: it takes the longer of the two
+    /// times, with the mean of their chunk sizes (Rashidi et al. 2021, section IV).
     #[must_use]
     pub fn phase_loads(&self, chunk: Bytes, piece: Bytes, exchanges: bool) -> Vec<PhaseLoad> {
         let of = |collective| {
@@ -266,8 +268,8 @@ impl Torus {
         PhaseLoad { links: links.unwrap_or(ring.per_byte), chunk, time }
     }
 
-    /// Approximate time of an all-to-all of one chunk without contention: the busy time of its busiest link
-    /// plus its longest path.
+    /// Approximate time of an all-to-all of one chunk without contention: the busy time of its
+    /// busiest link plus its longest path.
     fn exchange_alone(&self, shape: &Shape) -> Time {
         let part = Bytes(u64::from(shape.pieces - 1) * shape.piece.0 + shape.last.0);
         let mut work = vec![Time::ZERO; 2 * self.rings.len()];
@@ -298,7 +300,8 @@ impl Torus {
         phases
     }
 
-    /// Reduce-scatter with decreasing shards, all-reduce over the last ring, all-gather in reverse order.
+    /// Reduce-scatter with decreasing shards, all-reduce over the last ring, all-gather in reverse
+    /// order.
     fn nest(&self, live: &[usize], last: usize) -> Vec<Phase> {
         let Some((&turn, before)) = live.split_last() else { return Vec::new() };
         let mut phases = self.scatter(before);
@@ -362,8 +365,8 @@ impl Shape {
         if piece + 1 == self.pieces { self.last } else { self.piece }
     }
 
-    /// Time of all steps on their ring without contention: packets are pipelined, and a step starts when the
-    /// first packet of the previous one arrives.
+    /// Time of all steps on their ring without contention: packets are pipelined, and a step starts
+    /// when the first packet of the previous one arrives.
     #[must_use]
     pub fn alone(&self, ring: Ring) -> Time {
         let first = ring.per_byte.of(self.bytes(0)) + ring.latency;
@@ -406,8 +409,8 @@ impl Shape {
     }
 }
 
-/// The shapes of a chunk of `bytes` in each of `phases`, in packets of at most `most` bytes. Shards of a
-/// chunk that differ by a byte are timed as the longest.
+/// The shapes of a chunk of `bytes` in each of `phases`, in packets of at most `most` bytes. Shards
+/// of a chunk that differ by a byte are timed as the longest.
 #[must_use]
 pub fn shapes(torus: &Torus, phases: &[Phase], bytes: Bytes, most: Bytes) -> Vec<Shape> {
     let mut first = 0;
@@ -429,7 +432,7 @@ pub fn shapes(torus: &Torus, phases: &[Phase], bytes: Bytes, most: Bytes) -> Vec
         };
         let pieces = part.div_ceil(most.0);
         let last = Bytes(part - (pieces - 1) * most.0);
-        let pieces = u32::try_from(pieces).expect("a chunk is cut into fewer than 2^32 pieces");
+        let pieces = u32::try_from(pieces).expect("a chunk has fewer than 2^32 packets");
         shapes.push(Shape { phase, first, steps, pieces, piece: most, last, entry });
         first += steps;
     }

@@ -40,13 +40,13 @@ impl Breakdown {
 
 /// A request of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum Request {
     /// A task of a lane has started and ends at this time.
-    Until(Time, TaskId),
+    Run(Time, TaskId),
     /// Issues a collective.
     Issue(TaskId),
     /// Idles until this time.
-    Rest(Time, TaskId),
+    Idle(Time, TaskId),
 }
 
 /// A span of a task.
@@ -64,7 +64,7 @@ pub struct TaskSpan {
 #[derive(Clone, Debug, Default)]
 struct LaneState {
     busy: Option<TaskId>,
-    free: BTreeSet<TaskId>,
+    ready: BTreeSet<TaskId>,
 }
 
 /// The processor of an NPU.
@@ -101,13 +101,13 @@ impl Processor {
     }
 
     /// Starts the tasks without dependencies.
-    pub(super) fn start(&mut self, program: &Program, wishes: &mut Vec<Wish>) {
-        let free: Vec<TaskId> =
+    pub(super) fn start(&mut self, program: &Program, requests: &mut Vec<Request>) {
+        let ready: Vec<TaskId> =
             (0..).zip(&self.needs).filter(|(_, n)| **n == 0).map(|(i, _)| TaskId(i)).collect();
-        for task in free {
-            self.set_free(program, task, Time::ZERO, wishes);
+        for task in ready {
+            self.make_ready(program, task, Time::ZERO, requests);
         }
-        self.fill(program, Time::ZERO, wishes);
+        self.fill(program, Time::ZERO, requests);
     }
 
     /// Completes a task; tasks without further dependencies become ready.
@@ -116,7 +116,7 @@ impl Processor {
         program: &Program,
         task: TaskId,
         now: Time,
-        wishes: &mut Vec<Wish>,
+        requests: &mut Vec<Request>,
     ) {
         self.account(now);
         match program.tasks()[task.index()].what {
@@ -131,10 +131,10 @@ impl Processor {
         for &follower in program.followers(task) {
             self.needs[follower.index()] -= 1;
             if self.needs[follower.index()] == 0 {
-                self.set_free(program, follower, now, wishes);
+                self.make_ready(program, follower, now, requests);
             }
         }
-        self.fill(program, now, wishes);
+        self.fill(program, now, requests);
     }
 
     /// The blocked tasks, for error reports.
@@ -142,20 +142,26 @@ impl Processor {
         (0..).zip(&self.needs).filter(|(_, n)| **n > 0).map(|(i, _)| TaskId(i)).collect()
     }
 
-    fn set_free(&mut self, program: &Program, task: TaskId, now: Time, wishes: &mut Vec<Wish>) {
+    fn make_ready(
+        &mut self,
+        program: &Program,
+        task: TaskId,
+        now: Time,
+        requests: &mut Vec<Request>,
+    ) {
         match program.tasks()[task.index()].what {
             What::Compute { lane, .. } => {
-                self.lanes[lane as usize].free.insert(task);
+                self.lanes[lane as usize].ready.insert(task);
             }
             What::Collective(_) => {
                 self.account(now);
                 self.started[task.index()] = now;
                 self.communicating += 1;
-                wishes.push(Wish::Issue(task));
+                requests.push(Request::Issue(task));
             }
             What::Bubble(bubble) => {
                 self.started[task.index()] = now;
-                wishes.push(Wish::Rest(self.end_of(bubble).max(now), task));
+                requests.push(Request::Idle(self.end_of(bubble).max(now), task));
             }
         }
     }
@@ -166,17 +172,17 @@ impl Processor {
     }
 
     /// An idle lane starts its first ready task.
-    fn fill(&mut self, program: &Program, now: Time, wishes: &mut Vec<Wish>) {
+    fn fill(&mut self, program: &Program, now: Time, requests: &mut Vec<Request>) {
         for lane in [Lane::Main, Lane::Background] {
             let state = &mut self.lanes[lane as usize];
             if state.busy.is_some() {
                 continue;
             }
-            let Some(task) = state.free.pop_first() else { continue };
+            let Some(task) = state.ready.pop_first() else { continue };
             state.busy = Some(task);
             self.started[task.index()] = now;
             if let What::Compute { time, .. } = program.tasks()[task.index()].what {
-                wishes.push(Wish::Until(now + time, task));
+                requests.push(Request::Run(now + time, task));
             }
         }
     }

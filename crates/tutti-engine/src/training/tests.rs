@@ -1,4 +1,4 @@
-//! Injected bytes, reads and rates by hand; one NPU that stands for all against each of them.
+//! Injected bytes, reads and rates derived by hand; the representative NPU against all NPUs.
 
 use proptest::prelude::*;
 
@@ -84,7 +84,7 @@ fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> TrainingF
     TrainingFabric { torus, endpoint, chunk, parts: None, message, order: Order::Lifo, population }
 }
 
-/// One collective by itself.
+/// A program of one collective.
 fn alone(collective: Collective, bytes: u64) -> Program {
     let layer = Layer {
         name: "one".to_owned(),
@@ -134,7 +134,7 @@ fn the_baseline_reads_three_bytes_for_two_sent() {
     }
 }
 
-/// Each byte of the payload goes in once and out once.
+/// Each payload byte is read once and written once.
 #[test]
 fn ace_reads_each_byte_once() {
     let torus = torus([4, 4, 4]);
@@ -145,7 +145,7 @@ fn ace_reads_each_byte_once() {
     assert_eq!(server(&outcome.npus[0], "memory_writes").bytes, 1 << 20);
 }
 
-/// Peak injection of each size: X / max over the rings of the time a byte takes there.
+/// Peak injection rate of each size: X / the maximum over the rings of the time per byte.
 #[test]
 fn ideal_reaches_the_peak() {
     let cases =
@@ -160,8 +160,8 @@ fn ideal_reaches_the_peak() {
     }
 }
 
-/// A ring of n, all pieces of a chunk behind one another: steps x (latency + a piece) and the rest of the
-/// pieces of one step.
+/// A ring of n NPUs, with the packets of a chunk back to back: steps x (latency + a packet), plus
+/// the remaining packets of one step.
 #[test]
 fn one_chunk_takes_the_closed_form() {
     let ring = Ring { nodes: 5, per_byte: rate("25 GB/s"), latency: Time::from_ps(400_000) };
@@ -169,7 +169,8 @@ fn one_chunk_takes_the_closed_form() {
     let endpoint = ideal();
     let fabric = fabric(torus, endpoint, Population::One);
     let outcome = run(&fabric, &alone(Collective::AllReduce, 5 * 1024));
-    // 8 steps of four packets of 256 B, each 10,240 ps on the link; a step after the other.
+    // 8 steps of four packets of 256 B, each 10,240 ps on the link; steps are
+    // sequential.
     let shape = fabric.torus.phase_loads(Bytes(5 * 1024), Bytes(256), false)[0];
     assert_eq!(shape.time.ps(), 8 * (400_000 + 10_240) + 3 * 10_240);
     let step = 400_000 + 803 + 10_240;
@@ -212,9 +213,9 @@ fn small_loop(iterations: u32) -> TrainingLoop {
     }
 }
 
-/// Reduce-scatter on all rings but the last, all-reduce there, all-gather back.
+/// Reduce-scatter on all rings but the last, all-reduce on the last, all-gather in reverse order.
 #[test]
-fn a_nested_all_reduce_goes_inwards_and_back() {
+fn phases_of_a_nested_all_reduce() {
     let torus = torus([4, 2, 8]).nested();
     let phases = torus.phases(Collective::AllReduce, Rings::ALL).unwrap();
     let listed: Vec<_> = phases.iter().map(|p| (p.kind, p.ring, p.divide, p.class)).collect();
@@ -231,12 +232,12 @@ fn a_nested_all_reduce_goes_inwards_and_back() {
     assert_eq!(listed.len(), torus.classes());
     let outcome =
         run(&fabric(torus, ideal(), Population::One), &alone(Collective::AllReduce, 1 << 16));
-    // 2 (3/4 + 1/8 + 7/64) of what is reduced.
+    // 2 (3/4 + 1/8 + 7/64) of the payload.
     assert_eq!(sent(&outcome.npus[0]), 2 * (48 + 8 + 7) * (1 << 10));
 }
 
 #[test]
-fn programs_of_other_npus_are_refused() {
+fn programs_with_different_collectives_are_rejected() {
     let torus = torus([2, 1, 1]);
     let fabric = fabric(torus, ideal(), Population::All);
     let (program, other) = (alone(Collective::AllReduce, 8), alone(Collective::AllReduce, 16));
@@ -251,11 +252,11 @@ fn programs_of_other_npus_are_refused() {
     assert!(error.contains("NPU 1") && error.contains("16 B"), "{error}");
 }
 
-/// (micro-batches + stages - 1) times the round trip of a micro-batch: Huang et al. 2019, section 2.
+/// (micro-batches + stages - 1) round trips of a micro-batch: Huang et al. 2019, section 2.
 #[test]
 fn a_pipeline_has_its_bubble() {
     let torus = torus([4, 2, 1]);
-    let handed =
+    let message =
         Transfer { exchange: Exchange::Shift, rings: Rings(1), bytes: Bytes(100_000), level: 0 };
     let layer = Layer {
         name: "stage".to_owned(),
@@ -265,7 +266,7 @@ fn a_pipeline_has_its_bubble() {
         ..Layer::default()
     };
     let piped = |micro_batches| {
-        let pipeline = Some(Pipeline { stages: 4, micro_batches, handed });
+        let pipeline = Some(Pipeline { stages: 4, micro_batches, message });
         let plan =
             TrainingLoop { layers: vec![layer.clone()], pipeline, ..TrainingLoop::default() };
         let outcome =
@@ -273,8 +274,8 @@ fn a_pipeline_has_its_bubble() {
         assert_eq!(sent(&outcome.npus[5]), 2 * u64::from(micro_batches) * 100_000);
         outcome.end
     };
-    // One task, then what it hands on: that takes `sending`.
-    let once = Layer { after_forward: vec![handed], ..Layer::default() };
+    // A task of 0 time and its transfer, which takes `sending`.
+    let once = Layer { after_forward: vec![message], ..Layer::default() };
     let once = TrainingLoop { layers: vec![once], ..TrainingLoop::default() }.program().unwrap();
     let sending = run(&fabric(torus.clone(), ideal(), Population::One), &once).end;
     for micro_batches in [1, 2, 3, 8] {
@@ -285,15 +286,15 @@ fn a_pipeline_has_its_bubble() {
     }
 }
 
-/// A stage whose sends take longer than its passes is as fast as its sends.
+/// Sends that take longer than the passes determine the time of a stage.
 #[test]
 fn a_pipeline_waits_for_its_links() {
     let rings = vec![Ring { nodes: 2, per_byte: rate("1 GB/s"), latency: Time::from_ps(1) }];
-    let handed =
+    let message =
         Transfer { exchange: Exchange::Shift, rings: Rings::ALL, bytes: Bytes(1 << 20), level: 0 };
     let layer =
         Layer { forward: Time::from_ps(1), weight_gradient: Time::from_ps(1), ..Layer::default() };
-    let pipeline = Some(Pipeline { stages: 2, micro_batches: 50, handed });
+    let pipeline = Some(Pipeline { stages: 2, micro_batches: 50, message });
     let plan = TrainingLoop { layers: vec![layer], pipeline, ..TrainingLoop::default() };
     let torus = Torus::new(rings).unwrap();
     let outcome = run(&fabric(torus, ideal(), Population::One), &plan.program().unwrap());
@@ -309,9 +310,9 @@ fn any_endpoint(torus: &Torus, which: u8) -> Endpoint {
     }
 }
 
-/// Everything of a collective alone whose chunk has one piece in each step waits for nothing.
+/// A single collective of one chunk with one packet per step is never queued.
 #[test]
-fn a_single_piece_takes_what_its_stops_and_links_take() {
+fn one_packet_per_step_is_never_queued() {
     for which in 0..4 {
         let torus = torus([4, 4, 4]);
         let endpoint = any_endpoint(&torus, which);
@@ -326,9 +327,9 @@ fn a_single_piece_takes_what_its_stops_and_links_take() {
     }
 }
 
-/// Ring of N, baseline: 3 (N - 1) m/N bytes over the memory's rate, when that is what binds.
+/// Baseline on a ring of N, memory-bound: 3 (N - 1) m/N bytes over the memory rate.
 #[test]
-fn a_large_collective_takes_what_its_busiest_server_takes() {
+fn a_large_collective_is_bound_by_its_busiest_server() {
     let torus = torus([4, 4, 4]);
     let transfer = Transfer::new(Collective::AllReduce, Bytes(64 << 20));
     let endpoint = baseline("128 GB/s", 80);
@@ -344,7 +345,7 @@ fn a_large_collective_takes_what_its_busiest_server_takes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// The counted packets equal the handled ones, and no run is below the bound.
+    /// The counted packets equal the handled packets, and no run is below the bound.
     #[test]
     fn no_run_is_below_the_limit(
         nodes in prop::array::uniform3(1_u32..5),
@@ -372,7 +373,7 @@ proptest! {
         prop_assert_eq!(links, limit.links);
     }
 
-    /// The representative NPU has the times of each of the others.
+    /// The representative NPU has the times of every other NPU.
     #[test]
     fn one_npu_represents_all(
         nodes in prop::array::uniform3(1_u32..5),

@@ -81,7 +81,8 @@ impl Cuts {
         self.cuts[self.transfer_of(chunk)].shapes(chunk)
     }
 
-    /// The next partition of a chunk after a phase, and its size there; `done` is the partition of results.
+    /// The next partition of a chunk after a phase, and its size there; `done` is the partition of
+    /// results.
     #[inline]
     pub(super) fn after(&self, chunk: u32, phase: usize, done: usize) -> (usize, Bytes) {
         match self.shapes(chunk).get(phase + 1) {
@@ -142,7 +143,7 @@ fn check_partitions(endpoint: &Endpoint, cut: &Cut) -> Result<(), TrainingRunErr
     for (partition, chunk) in entries.chain([(last, cut.done.0)]) {
         let bytes = partitions.sizes[partition];
         if bytes < chunk {
-            return Err(EndpointError::PartitionTooSmall { partition, room: bytes, chunk }.into());
+            return Err(EndpointError::PartitionTooSmall { partition, size: bytes, chunk }.into());
         }
     }
     Ok(())

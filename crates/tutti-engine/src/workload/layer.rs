@@ -8,7 +8,7 @@ use tutti_units::{Bytes, Time};
 pub enum Pass {
     /// Activations from inputs.
     Forward,
-    /// Gradients of the inputs, for the layer before.
+    /// Gradients of the inputs, for the previous layer.
     InputGradient,
     /// Gradients of the parameters.
     WeightGradient,

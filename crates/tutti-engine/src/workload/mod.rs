@@ -1,8 +1,8 @@
 //! Workloads: the compute times of layers, and training as a program.
 //!
-//! A [`Layer`] defines the compute time and the collectives of its three passes. A [`TrainingLoop`] turns layers
-//! into a [`Program`]: tasks with dependencies, the same for every NPU. Traces are read into programs as well.
-//! The execution of collectives is defined elsewhere.
+//! A [`Layer`] defines the compute time and the collectives of its three passes. A [`TrainingLoop`]
+//! turns layers into a [`Program`]: tasks with dependencies, the same for every NPU. Traces are
+//! read into programs as well. The execution of collectives is defined elsewhere.
 
 mod layer;
 mod program;

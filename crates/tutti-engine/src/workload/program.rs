@@ -85,8 +85,8 @@ pub enum ProgramError {
     #[error("{task} depends on {missing}, but there are only {tasks} tasks")]
     NoSuchTask { task: TaskId, missing: TaskId, tasks: usize },
     /// Tasks with a cyclic dependency.
-    #[error("tasks have a cyclic dependency: {}", cycle_text(.circle))]
-    Circle { circle: Vec<TaskId> },
+    #[error("tasks have a cyclic dependency: {}", cycle_text(.cycle))]
+    CyclicDependency { cycle: Vec<TaskId> },
     /// A collective of no bytes.
     #[error("{task} is a collective of 0 B: expected at least 1 B, or no collective")]
     NoBytes { task: TaskId },
@@ -114,8 +114,8 @@ impl Program {
     /// Builds a program from tasks and their dependencies; `names` are those of the layers.
     ///
     /// # Errors
-    /// When there are no tasks, a dependency does not exist, dependencies are cyclic, or a collective has no
-    /// bytes.
+    /// When there are no tasks, a dependency does not exist, dependencies are cyclic, or a
+    /// collective has no bytes.
     pub fn new(
         names: Vec<String>,
         tasks: Vec<(Task, Vec<TaskId>)>,
@@ -167,15 +167,15 @@ impl Program {
     /// Checks that every task becomes ready; tasks that do not are on a cycle or depend on one.
     fn check_order(&self, waits: &[Vec<TaskId>]) -> Result<(), ProgramError> {
         let mut needs = self.needs.clone();
-        let mut free: Vec<TaskId> =
+        let mut ready: Vec<TaskId> =
             (0..).zip(&needs).filter(|(_, n)| **n == 0).map(|(i, _)| TaskId(i)).collect();
         let mut done = 0;
-        while let Some(task) = free.pop() {
+        while let Some(task) = ready.pop() {
             done += 1;
             for &follower in self.followers(task) {
                 needs[follower.index()] -= 1;
                 if needs[follower.index()] == 0 {
-                    free.push(follower);
+                    ready.push(follower);
                 }
             }
         }
@@ -197,7 +197,7 @@ fn cycle(needs: &[u32], waits: &[Vec<TaskId>]) -> ProgramError {
         }
         at = waits[task.index()].iter().copied().find(|wait| needs[wait.index()] > 0);
     }
-    ProgramError::Circle { circle: path }
+    ProgramError::CyclicDependency { cycle: path }
 }
 
 fn check_each(tasks: &[Task], waits: &[Vec<TaskId>]) -> Result<(), ProgramError> {

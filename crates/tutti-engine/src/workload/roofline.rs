@@ -11,8 +11,8 @@ pub struct Work {
     pub bytes: Bytes,
 }
 
-/// The compute part of an NPU: the longer of arithmetic and memory time counts (Williams, Waterman, Patterson
-/// 2009).
+/// The compute part of an NPU: the longer of arithmetic and memory time counts (Williams, Waterman,
+/// Patterson 2009).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Roofline {
     /// The rate of arithmetic.
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn without_arithmetic_it_never_ends() {
+    fn a_zero_arithmetic_rate_never_completes() {
         let none = Roofline { arithmetic: OpRate::per_second(0), ..v100() };
         assert_eq!(none.time(Work { flops: 1, bytes: Bytes(0) }), Time::MAX);
         assert_eq!(none.time(Work { flops: 0, bytes: Bytes(9) }), Time::from_ps(10));

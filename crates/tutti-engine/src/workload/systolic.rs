@@ -1,9 +1,9 @@
 //! Systolic arrays: cycles of a matrix product by dataflow, as SCALE-Sim counts them.
 //!
-//! A product of M x K by K x N runs in folds: tiles of the size of the array. Within a fold operands enter
-//! skewed by one cycle per row or column, so a fold takes the length of its stream plus rows and columns of the
-//! array. Folds run sequentially (Samajdar et al. 2020, section III; the cycle counts
-//! are those of its public simulator, version 2).
+//! A product of M x K by K x N runs in folds: tiles of the size of the array. Within a fold
+//! operands enter skewed by one cycle per row or column, so a fold takes the length of its stream
+//! plus rows and columns of the array. Folds run sequentially (Samajdar et al. 2020, section III;
+//! the cycle counts are those of its public simulator, version 2).
 
 use std::num::NonZeroU64;
 
@@ -78,8 +78,8 @@ impl SystolicArray {
         self.shared_cycles(gemm, dataflow, NonZeroU64::MIN)
     }
 
-    /// Cycles of a product on `arrays` such arrays, which share its folds: those of the array with the most folds.
-    /// Adding up partial sums takes no time.
+    /// Cycles of a product on `arrays` such arrays, which share its folds: those of the array with
+    /// the most folds. Adding up partial sums takes no time.
     #[must_use]
     pub fn shared_cycles(&self, gemm: Gemm, dataflow: Dataflow, arrays: NonZeroU64) -> u64 {
         let (down, across, stream, load) = self.mapping(gemm, dataflow);
@@ -87,7 +87,8 @@ impl SystolicArray {
         folds.div_ceil(arrays.get()) * (load + stream + self.rows + self.columns - 2)
     }
 
-    /// The dimensions along rows, columns and the stream, and the cycles to load the stationary operand.
+    /// The dimensions along rows, columns and the stream, and the cycles to load the stationary
+    /// operand.
     fn mapping(&self, gemm: Gemm, dataflow: Dataflow) -> (u64, u64, u64, u64) {
         let Gemm { m, n, k } = gemm;
         match dataflow {
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn one_element_computes_one_term_a_cycle() {
+    fn one_element_computes_one_term_per_cycle() {
         let array = SystolicArray::new(1, 1).unwrap();
         let gemm = Gemm { m: 3, n: 5, k: 7 };
         assert_eq!(array.cycles(gemm, Dataflow::OutputStationary), gemm.macs());
@@ -130,12 +131,12 @@ mod tests {
             let arrays = NonZeroU64::new(arrays).unwrap();
             array.shared_cycles(CONV1, Dataflow::OutputStationary, arrays)
         };
-        // 744 folds: 46 or 47 for each of 16, one each for 744, and more arrays have nothing to do.
+        // 744 folds: 46 or 47 on each of 16 arrays, one on each of 744; further arrays are idle.
         assert_eq!([1, 16, 744, 1000].map(among), [744 * 209, 47 * 209, 209, 209]);
     }
 
     #[test]
-    fn an_empty_array_is_refused() {
+    fn an_empty_array_is_rejected() {
         let refused = SystolicArray::new(0, 4).unwrap_err();
         assert_eq!(refused, SystolicError::Empty { rows: 0, columns: 4 });
     }

@@ -1,4 +1,4 @@
-//! Training loops as programs: what waits for what.
+//! Training loops as programs: the dependencies of each task.
 
 use super::*;
 use tutti_schedule::collective::Collective;
@@ -25,7 +25,7 @@ fn plan(iterations: u32) -> TrainingLoop {
     }
 }
 
-/// Each task in short: pass and layer, a collective in brackets.
+/// A short form of each task: pass and layer, a collective in brackets.
 fn listed(program: &Program) -> Vec<String> {
     let one = |task: &Task| {
         let pass = match task.pass {
@@ -45,7 +45,7 @@ fn listed(program: &Program) -> Vec<String> {
     program.tasks().iter().map(one).collect()
 }
 
-/// Who waits for a task, in short.
+/// The short forms of the tasks that depend on a task.
 fn after(program: &Program, listed: &[String], task: &str) -> Vec<String> {
     let index = listed.iter().position(|one| one == task).unwrap();
     let id = TaskId(u32::try_from(index).unwrap());
@@ -61,7 +61,7 @@ fn gradients_leave_before_the_input_gradient() {
 }
 
 #[test]
-fn the_next_forward_pass_waits_for_its_own_gradients() {
+fn a_forward_pass_waits_for_the_gradients_of_its_layer() {
     let program = plan(2).program().unwrap();
     let listed = listed(&program);
     assert_eq!(after(&program, &listed, "[wa 10]"), ["fa"]);
@@ -95,7 +95,7 @@ fn embedding(background: bool) -> Embedding {
 }
 
 #[test]
-fn top_layers_wait_for_what_was_looked_up() {
+fn top_layers_wait_for_embedding_lookups() {
     let program = TrainingLoop { embedding: Some(embedding(false)), ..plan(2) }.program().unwrap();
     let listed = listed(&program);
     let expected = [
@@ -126,9 +126,9 @@ fn the_next_lookup_overlaps_with_the_loop_in_the_background() {
     let program = TrainingLoop { embedding: Some(embedding(true)), ..plan(3) }.program().unwrap();
     let listed = listed(&program);
     let count = |task: &str| listed.iter().filter(|one| *one == task).count();
-    assert_eq!(count("fembedding"), 1, "the first lookup has nothing to hide behind");
+    assert_eq!(count("fembedding"), 1, "the first lookup cannot overlap");
     assert_eq!(count("behind fembedding"), 2);
-    assert_eq!(count("behind uembedding"), 2, "the last update is left to what follows");
+    assert_eq!(count("behind uembedding"), 2, "the last update is not in the program");
     assert_eq!(after(&program, &listed, "[iembedding 64]"), ["behind uembedding"]);
 }
 
@@ -154,7 +154,7 @@ fn weights_are_gathered_a_pass_ahead() {
 }
 
 #[test]
-fn weights_that_are_kept_are_gathered_when_they_are_new() {
+fn stored_weights_are_gathered_after_each_update() {
     let mut plan = plan(2);
     plan.layers[1].before_forward = gathering(7);
     plan.layers[1].update = Time::from_ps(1);
@@ -166,7 +166,7 @@ fn weights_that_are_kept_are_gathered_when_they_are_new() {
 }
 
 #[test]
-fn a_pass_hands_over_one_after_the_other() {
+fn collectives_of_a_pass_are_sequential() {
     let mut plan = plan(1);
     let hand = |bytes| Transfer::new(Collective::AllToAll, Bytes(bytes));
     plan.layers[0].after_forward = vec![hand(5), hand(6)];
@@ -180,7 +180,7 @@ fn a_pass_hands_over_one_after_the_other() {
 }
 
 #[test]
-fn gradients_of_each_kind_gather_by_themselves() {
+fn gradients_of_each_kind_have_separate_buckets() {
     let mut mixed = TrainingLoop { bucket: Some(Bytes(1000)), ..plan(1) };
     mixed.layers[1].after_weight_gradient =
         Some(Transfer::new(Collective::ReduceScatter, Bytes(9)));
@@ -190,9 +190,9 @@ fn gradients_of_each_kind_gather_by_themselves() {
 
 #[test]
 fn a_pipeline_passes_micro_batches() {
-    let handed =
+    let message =
         Transfer { exchange: Exchange::Shift, ..Transfer::new(Collective::Barrier, Bytes(4)) };
-    let pipeline = Some(Pipeline { stages: 3, micro_batches: 2, handed });
+    let pipeline = Some(Pipeline { stages: 3, micro_batches: 2, message });
     let one = TrainingLoop { layers: vec![layer("a", 10)], pipeline, ..TrainingLoop::default() };
     let program = one.program().unwrap();
     let bubble = "bubble x 2";
@@ -205,10 +205,10 @@ fn a_pipeline_passes_micro_batches() {
 }
 
 #[test]
-fn a_pipeline_that_is_none_is_refused() {
-    let handed = Transfer::new(Collective::AllGather, Bytes(4));
+fn invalid_pipelines_are_rejected() {
+    let message = Transfer::new(Collective::AllGather, Bytes(4));
     let piped = |stages, micro_batches| TrainingLoop {
-        pipeline: Some(Pipeline { stages, micro_batches, handed }),
+        pipeline: Some(Pipeline { stages, micro_batches, message }),
         ..plan(1)
     };
     let error = piped(1, 3).program().unwrap_err();
@@ -219,7 +219,7 @@ fn a_pipeline_that_is_none_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_training_loops_are_rejected() {
     let none = TrainingLoop { layers: Vec::new(), ..plan(1) };
     assert_eq!(none.program().unwrap_err(), TrainingError::NoLayers);
     assert_eq!(plan(0).program().unwrap_err(), TrainingError::NoIterations);

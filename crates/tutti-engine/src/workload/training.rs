@@ -1,24 +1,26 @@
 //! Training as a program: iterations of forward and backward passes over layers.
 //!
-//! **Forward**, layer by layer: the pass of a layer waits for the collective of its gradients of the previous
-//! iteration, for the subsequent update, and for the transfer of the previous layer. **Backward**, from the
-//! last layer: the weight gradient, with an asynchronous collective; then the input gradient, for which the
-//! previous layer waits. The first layer needs no input gradient unless its costs specify one. (The order is
-//! that of ASTRA-sim's public training loops, which Rashidi et al. 2021 use.)
+//! **Forward**, layer by layer: the pass of a layer waits for the collective of its gradients of
+//! the previous iteration, for the subsequent update, and for the transfer of the previous layer.
+//! **Backward**, from the last layer: the weight gradient, with an asynchronous collective; then
+//! the input gradient, for which the previous layer waits. The first layer needs no input gradient
+//! unless its costs specify one. (The order is that of ASTRA-sim's public training loops, which
+//! Rashidi et al. 2021 use.)
 //!
-//! **Gathered weights** (ZeRO; Rajbhandari et al. 2020): each forward pass waits for them, and each backward
-//! pass unless they are stored; their collective is issued a number of passes ahead.
+//! **Gathered weights** (ZeRO; Rajbhandari et al. 2020): each forward pass waits for them, and each
+//! backward pass unless they are stored; their collective is issued a number of passes ahead.
 //!
-//! **Pipeline** (`GPipe`; Huang et al. 2019): each NPU holds the layers of one stage. The simulated stage sends
-//! in both directions and has its complete idle time before the backward passes, like the first stage: forward
-//! passes of all micro-batches, the wait until gradients arrive, backward passes. All stages are assumed to
-//! take equal times. The wait is thus `stages - 1` times the time of a micro-batch per direction, and the total
-//! (micro-batches + stages - 1) times. Gradients are complete, and sent, in the last micro-batch.
+//! **Pipeline** (`GPipe`; Huang et al. 2019): each NPU holds the layers of one stage. The simulated
+//! stage sends in both directions and has its complete idle time before the backward passes, like
+//! the first stage: forward passes of all micro-batches, the wait until gradients arrive, backward
+//! passes. All stages are assumed to take equal times. The wait is thus `stages - 1` times the time
+//! of a micro-batch per direction, and the total (micro-batches + stages - 1) times. Gradients are
+//! complete, and sent, in the last micro-batch.
 //!
-//! **Embedding** (DLRM): lookups send an all-to-all before the top layers. Another one returns the gradients,
-//! and then the tables are updated. Optimised, lookup and update of adjacent iterations run in the background
-//! (Rashidi et al. 2021, section VI-E): the update of iteration i - 1 and the lookup of iteration i + 1 run
-//! concurrently with iteration i.
+//! **Embedding** (DLRM): lookups send an all-to-all before the top layers. Another one returns the
+//! gradients, and then the tables are updated. Optimised, lookup and update of adjacent iterations
+//! run in the background (Rashidi et al. 2021, section VI-E): the update of iteration i - 1 and the
+//! lookup of iteration i + 1 run concurrently with iteration i.
 
 use super::{Bubble, Lane, Layer, Pass, Program, ProgramError, Task, TaskId, Transfer, What};
 use tutti_units::{Bytes, Time};
@@ -48,7 +50,7 @@ pub struct Pipeline {
     /// The number of micro-batches.
     pub micro_batches: u32,
     /// The message of a micro-batch between stages; gradients have the same size.
-    pub handed: Transfer,
+    pub message: Transfer,
 }
 
 /// A training loop: layers, and iterations over them.
@@ -58,15 +60,15 @@ pub struct TrainingLoop {
     pub layers: Vec<Layer>,
     /// The number of iterations.
     pub iterations: u32,
-    /// Whether collectives of gradients overlap with the backward pass; else one exposed collective at its end
-    /// reduces all gradients.
+    /// Whether collectives of gradients overlap with the backward pass; else one exposed collective
+    /// at its end reduces all gradients.
     pub overlap: bool,
     /// The bucket size of gradients; None: one collective per layer.
     pub bucket: Option<Bytes>,
     /// Embedding tables in addition to the layers.
     pub embedding: Option<Embedding>,
-    /// How many passes ahead of their use weights are gathered; None: as soon as they are updated, and one
-    /// pass ahead in the backward pass.
+    /// How many passes ahead of their use weights are gathered; None: as soon as they are updated,
+    /// and one pass ahead in the backward pass.
     pub prefetch: Option<u32>,
     /// The pipeline that contains the layers as a stage; their times are per micro-batch.
     pub pipeline: Option<Pipeline>,
@@ -103,7 +105,8 @@ pub enum TrainingError {
     NoTop { bottom: usize, layers: usize },
     /// A pipeline with too few stages or micro-batches.
     #[error(
-        "invalid pipeline of {stages} stages and {micro_batches} micro-batches: expected at least 2 and 1"
+        "invalid pipeline of {stages} stages and {micro_batches} micro-batches: expected at least \
+         2 and 1"
     )]
     NoPipeline { stages: u32, micro_batches: u32 },
     /// Embedding tables in a pipeline.
@@ -123,8 +126,8 @@ impl TrainingLoop {
     /// The program of every NPU.
     ///
     /// # Errors
-    /// When there are no layers or iterations, an embedding leaves no top layer or is in a pipeline, or a
-    /// pipeline has no second stage.
+    /// When there are no layers or iterations, an embedding leaves no top layer or is in a
+    /// pipeline, or a pipeline has no second stage.
     pub fn program(&self) -> Result<Program, TrainingError> {
         if self.layers.is_empty() {
             return Err(TrainingError::NoLayers);
@@ -174,13 +177,13 @@ struct Builder<'a> {
     /// The last task of the main lane.
     last: Option<TaskId>,
     /// Further dependencies of the next task of the main lane.
-    handed: Vec<TaskId>,
+    pending: Vec<TaskId>,
     /// The dependencies of each layer's next forward pass.
     ready: Vec<Option<TaskId>>,
     /// The passes so far of this iteration, in their order.
     passes: Vec<TaskId>,
     /// The transfers to the next stage, per micro-batch.
-    handed_on: Vec<TaskId>,
+    stage_transfers: Vec<TaskId>,
     buckets: Vec<Bucket>,
     /// The all-to-all of lookups that this iteration waits for.
     looked_up: Option<TaskId>,
@@ -201,10 +204,10 @@ impl<'a> Builder<'a> {
             tasks: Vec::new(),
             iteration: 0,
             last: None,
-            handed: Vec::new(),
+            pending: Vec::new(),
             ready: vec![None; plan.layers.len()],
             passes: Vec::new(),
-            handed_on: Vec::new(),
+            stage_transfers: Vec::new(),
             buckets: Vec::new(),
             looked_up: None,
             next: None,
@@ -224,7 +227,7 @@ impl<'a> Builder<'a> {
 
     /// The next task of the main lane.
     fn compute(&mut self, time: Time, layer: usize, pass: Pass) -> TaskId {
-        let mut after = std::mem::take(&mut self.handed);
+        let mut after = std::mem::take(&mut self.pending);
         after.extend(self.last);
         let task = self.add(What::Compute { time, lane: Lane::Main }, layer, pass, after);
         self.last = Some(task);
@@ -252,7 +255,7 @@ impl<'a> Builder<'a> {
             before = Some(sent);
         }
         if !transfers.is_empty() {
-            self.handed.extend(before);
+            self.pending.extend(before);
         }
     }
 
@@ -277,13 +280,13 @@ impl<'a> Builder<'a> {
         self.end_iteration();
     }
 
-    /// One direction of a micro-batch with its transfer; returns its first and last task. `boundary` states
-    /// whether weights are gathered first, or gradients are complete afterwards.
+    /// One direction of a micro-batch with its transfer; returns its first and last task.
+    /// `boundary` states whether weights are gathered first, or gradients are complete afterwards.
     fn micro_batch(&mut self, pipeline: Pipeline, ahead: bool, boundary: bool) -> (TaskId, TaskId) {
         let before = self.passes.len();
         // A transfer holds its buffer until it arrives; two may be in flight.
-        if let Some(&held) = self.handed_on.iter().rev().nth(1) {
-            self.handed.push(held);
+        if let Some(&held) = self.stage_transfers.iter().rev().nth(1) {
+            self.pending.push(held);
         }
         let (layer, pass) = if ahead {
             self.forward(boundary);
@@ -293,9 +296,9 @@ impl<'a> Builder<'a> {
             (0, Pass::InputGradient)
         };
         let mut after: Vec<TaskId> = self.last.into_iter().collect();
-        after.append(&mut self.handed);
-        let sent = self.send(pipeline.handed, layer, pass, after);
-        self.handed_on.push(sent);
+        after.append(&mut self.pending);
+        let sent = self.send(pipeline.message, layer, pass, after);
+        self.stage_transfers.push(sent);
         (self.passes[before], sent)
     }
 
@@ -304,8 +307,8 @@ impl<'a> Builder<'a> {
         let since = self.last.unwrap_or(from);
         let bubble = Bubble { from, to, since, times: pipeline.stages - 1 };
         let waited = self.add(What::Bubble(bubble), 0, Pass::Forward, vec![since, to]);
-        self.handed_on.clear();
-        self.handed.push(waited);
+        self.stage_transfers.clear();
+        self.pending.push(waited);
     }
 
     /// A pass over a layer, which waits for its weights.
@@ -315,7 +318,8 @@ impl<'a> Builder<'a> {
         task
     }
 
-    /// Gathers the weights of a layer once `after` are done, and not more than `ahead` passes early.
+    /// Gathers the weights of a layer once `after` are done, and not more than `ahead` passes
+    /// early.
     fn gather_weights(
         &mut self,
         transfer: Transfer,
@@ -327,7 +331,7 @@ impl<'a> Builder<'a> {
         let earlier = ahead.and_then(|ahead| self.passes.iter().rev().nth(ahead as usize));
         after.extend(earlier);
         let gathered = self.send(transfer, layer, pass, after);
-        self.handed.push(gathered);
+        self.pending.push(gathered);
     }
 
     /// The forward pass over all layers; `fresh` in the first micro-batch, which uses new weights.
@@ -339,7 +343,7 @@ impl<'a> Builder<'a> {
         let plan = self.plan;
         for (layer, costs) in plan.layers.iter().enumerate() {
             if embedding.is_some_and(|embedding| embedding.bottom == layer) {
-                self.handed.extend(self.looked_up);
+                self.pending.extend(self.looked_up);
             }
             self.weights(costs, layer, fresh);
             self.pass(costs.forward, layer, Pass::Forward);
@@ -347,12 +351,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The dependencies of a forward pass: gradients of the previous iteration, update, gathered weights.
+    /// The dependencies of a forward pass: gradients of the previous iteration, update, gathered
+    /// weights.
     fn weights(&mut self, costs: &Layer, layer: usize, fresh: bool) {
         let ready = self.ready[layer].take();
         let updates = ready.is_some() && costs.update > Time::ZERO;
         if updates {
-            self.handed.extend(ready);
+            self.pending.extend(ready);
             self.compute(costs.update, layer, Pass::Update);
         }
         match costs.before_forward {
@@ -361,7 +366,7 @@ impl<'a> Builder<'a> {
                 let ahead = self.plan.prefetch;
                 self.gather_weights(transfer, (layer, Pass::Forward), after, ahead);
             }
-            _ => self.handed.extend(ready.filter(|_| !updates)),
+            _ => self.pending.extend(ready.filter(|_| !updates)),
         }
     }
 
@@ -370,7 +375,7 @@ impl<'a> Builder<'a> {
         if let Some(done) = self.next.take() {
             self.looked_up = Some(done);
         } else {
-            self.handed.extend(self.updated);
+            self.pending.extend(self.updated);
             let layer = self.plan.layers.len();
             let time = if self.iteration == 0 { embedding.first_lookup } else { embedding.lookup };
             let done = self.compute(time, layer, Pass::Forward);
@@ -396,7 +401,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The backward pass over all layers; `complete` in the last micro-batch, which completes gradients.
+    /// The backward pass over all layers; `complete` in the last micro-batch, which completes
+    /// gradients.
     fn backward(&mut self, complete: bool) {
         let plan = self.plan;
         let embedding = plan.embedding;
@@ -427,27 +433,27 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The end of an iteration: without overlap, all gradients must be complete, and the tables are updated
-    /// unless the update runs in the background.
+    /// The end of an iteration: without overlap, all gradients must be complete, and the tables are
+    /// updated unless the update runs in the background.
     fn end_iteration(&mut self) {
         if !self.plan.overlap {
-            self.handed.extend(self.ready.iter().flatten());
-            self.handed.sort_unstable();
-            self.handed.dedup();
+            self.pending.extend(self.ready.iter().flatten());
+            self.pending.sort_unstable();
+            self.pending.dedup();
         }
         let Some(embedding) = self.plan.embedding else { return };
         if embedding.background {
             return;
         }
         if let Some(gradients) = self.gradients.take() {
-            self.handed.push(gradients);
+            self.pending.push(gradients);
             let layer = self.plan.layers.len();
             self.updated = Some(self.compute(embedding.update, layer, Pass::Update));
         }
     }
 
-    /// Puts the gradients of `layer`, computed by `done`, into the bucket of their kind, and sends it when
-    /// it is full.
+    /// Puts the gradients of `layer`, computed by `done`, into the bucket of their kind, and sends
+    /// it when it is full.
     fn gather(&mut self, layer: usize, done: TaskId) {
         let Some(transfer) = self.plan.layers[layer].after_weight_gradient else {
             self.ready[layer] = Some(done);
@@ -469,7 +475,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Sends what is in a bucket.
+    /// Sends the gradients in a bucket.
     fn flush(&mut self, bucket: Bucket) {
         let Bucket { layers, after, transfer } = bucket;
         let Some(&last) = layers.last() else { return };

@@ -291,7 +291,7 @@ impl Carrier for FlowNetwork<'_> {
         }
     }
 
-    fn lacks_ways(&self) -> bool {
+    fn has_unreachable_pairs(&self) -> bool {
         self.routing.has_unreachable_pairs()
     }
 

@@ -35,7 +35,7 @@ struct Flow {
 }
 
 /// FlowLevel on the links of a graph.
-pub struct Obvious<'a> {
+pub struct ReferenceFlows<'a> {
     routing: FlowRouting<'a>,
     declared: FlowLevel,
     hands_over: Serialization,
@@ -48,10 +48,10 @@ pub struct Obvious<'a> {
     flows: Vec<Flow>,
 }
 
-impl<'a> Obvious<'a> {
+impl<'a> ReferenceFlows<'a> {
     /// As [`super::FlowNetwork::new`].
     #[must_use]
-    pub fn new(routing: FlowRouting<'a>, declared: FlowLevel, ends: Ends) -> Obvious<'a> {
+    pub fn new(routing: FlowRouting<'a>, declared: FlowLevel, ends: Ends) -> ReferenceFlows<'a> {
         let takes = if declared.ejection.is_some() { None } else { ends.takes };
         let takes = takes.unwrap_or(Serialization::NONE);
         let hands_over = ends.hands_over;
@@ -66,7 +66,17 @@ impl<'a> Obvious<'a> {
             resources.extend((0..topology.npus()).map(|_| port));
         }
         let (now, sequence, events, flows) = (Time::ZERO, 0, BTreeMap::new(), Vec::new());
-        Obvious { routing, declared, hands_over, takes, resources, now, sequence, events, flows }
+        ReferenceFlows {
+            routing,
+            declared,
+            hands_over,
+            takes,
+            resources,
+            now,
+            sequence,
+            events,
+            flows,
+        }
     }
 
     fn at(&mut self, time: Time, event: Event) {
@@ -201,7 +211,7 @@ fn real(value: u64) -> f64 {
     value as f64
 }
 
-impl Carrier for Obvious<'_> {
+impl Carrier for ReferenceFlows<'_> {
     const CONTENDED: bool = true;
 
     fn carry(&mut self, ticket: Ticket, message: Carried) {

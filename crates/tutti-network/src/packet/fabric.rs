@@ -26,8 +26,8 @@ enum Event {
     Enter(u32),
     /// The first byte of the first message queued for a link is at its source's port.
     Due(u32),
-    /// A packet's head is at the end of a link that is not its last: the packet, the number of links crossed,
-    /// and the round in which it started.
+    /// A packet's head is at the end of a link that is not its last: the packet, the number of
+    /// links crossed, and the round in which it started.
     Arrive(u32, u16, u8),
     /// A packet that waits for a link may start.
     Wake(u32),
@@ -51,8 +51,8 @@ const BACKGROUND: Ticket = Ticket(u32::MAX);
 /// Peak numbers of messages and packets stored during a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InFlight {
-    /// Messages stored at their sources before injection, plus one entry per step of offered messages that
-    /// are not stored.
+    /// Messages stored at their sources before injection, plus one entry per step of offered
+    /// messages that are not stored.
     pub posted: usize,
     /// Messages with packets in flight.
     pub messages: usize,
@@ -210,8 +210,8 @@ impl<'a> PacketNetwork<'a> {
         }
     }
 
-    /// As [`PacketNetwork::next_link`], ahead of the arrival, if the route is fixed; this hides the latency of
-    /// the table lookup.
+    /// As [`PacketNetwork::next_link`], ahead of the arrival, if the route is fixed; this hides the
+    /// latency of the table lookup.
     #[inline]
     fn precompute_next_link(&mut self, id: u32, packet: &Packet, input: Input) -> u32 {
         let PacketRouting::Routed(routes) = self.routing else { return NONE };
@@ -238,8 +238,8 @@ impl<'a> PacketNetwork<'a> {
         }
     }
 
-    /// Starts a packet on a link if one can. If serialization takes no time, the link remains active; lower
-    /// links that the packet activated are served first.
+    /// Starts a packet on a link if one can. If serialization takes no time, the link remains
+    /// active; lower links that the packet activated are served first.
     fn serve(&mut self, link: u32, supply: &mut dyn Supply) {
         let now = self.events.now();
         // The first queue skipped because its packet has not arrived, and its arrival time.
@@ -370,7 +370,8 @@ impl<'a> PacketNetwork<'a> {
         self.prefetch.note(link);
     }
 
-    /// Applies an event before any link is served; returns the message that it delivers, unless background.
+    /// Applies an event before any link is served; returns the message that it delivers, unless
+    /// background.
     #[inline]
     fn handle(&mut self, event: Event, supply: &mut dyn Supply) -> Option<Ticket> {
         match event {
@@ -413,7 +414,7 @@ impl Carrier for PacketNetwork<'_> {
         offers.then_some(self.included)
     }
 
-    fn lacks_ways(&self) -> bool {
+    fn has_unreachable_pairs(&self) -> bool {
         self.routing.disconnected()
     }
 

@@ -36,7 +36,7 @@ struct Packet {
     payload: u64,
     head: Time,
     tail: Time,
-    /// Links still to cross, as indices of `Obvious::links` (of a bundle, the first); and links crossed.
+    /// Links still to cross, as indices of `ReferencePackets::links` (of a bundle, the first); and links crossed.
     ahead: VecDeque<usize>,
     behind: Vec<usize>,
 }
@@ -60,7 +60,7 @@ struct Link {
 }
 
 /// Packets on the links of a graph.
-pub struct Obvious<'a> {
+pub struct ReferencePackets<'a> {
     routes: &'a Routes,
     packets: Packets,
     included: Serialization,
@@ -77,10 +77,10 @@ pub struct Obvious<'a> {
     missing: BTreeMap<Ticket, (u64, Time)>,
 }
 
-impl<'a> Obvious<'a> {
+impl<'a> ReferencePackets<'a> {
     /// As [`super::PacketNetwork::new`].
     #[must_use]
-    pub fn new(routes: &'a Routes, packets: Packets, ends: Ends) -> Obvious<'a> {
+    pub fn new(routes: &'a Routes, packets: Packets, ends: Ends) -> ReferencePackets<'a> {
         let takes = ends.takes.filter(|_| packets.ejection.is_none());
         let ejection = takes.map_or(packets.ejection, |takes| Some(takes.per_byte()));
         let packets = Packets { ejection, ..packets };
@@ -102,7 +102,7 @@ impl<'a> Obvious<'a> {
         }
         let (events, wakes, missing) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         let (now, sequence) = (Time::ZERO, 0);
-        Obvious {
+        ReferencePackets {
             routes,
             packets,
             included: ends.hands_over,
@@ -295,7 +295,7 @@ impl<'a> Obvious<'a> {
     }
 }
 
-impl Carrier for Obvious<'_> {
+impl Carrier for ReferencePackets<'_> {
     const CONTENDED: bool = true;
 
     fn carry(&mut self, ticket: Ticket, message: Carried) {

@@ -29,7 +29,7 @@ enum State {
 /// within it. Positions are unique within an arbiter.
 pub(super) type Turn = (u64, u64);
 
-/// What arbiters compare: the priority, and at the same priority the turn.
+/// The order of contenders in arbiters: by priority, at ties by round-robin position.
 pub(super) type Claim = (i64, Reverse<Turn>);
 
 impl Arbiters {

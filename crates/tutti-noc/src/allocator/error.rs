@@ -13,17 +13,17 @@ pub enum AllocatorError {
     /// No arbiter has that name.
     #[error("unknown arbiter `{text}`: expected one of {}", ArbiterKind::FORMS)]
     UnknownArbiter { text: String },
-    /// Nothing to match.
+    /// No inputs or no outputs.
     #[error(
         "{kind} with {inputs} inputs and {outputs} outputs is refused: expected at least one of each"
     )]
     NoPorts { kind: AllocatorKind, inputs: u32, outputs: u32 },
-    /// More ports than there is memory for.
+    /// More ports than fit into memory.
     #[error(
         "{kind} with {inputs} inputs and {outputs} outputs is refused: expected at most {most} of each"
     )]
     TooManyPorts { kind: AllocatorKind, inputs: u32, outputs: u32, most: u32 },
-    /// An allocator that would grant nothing.
+    /// An allocator without iterations.
     #[error("{kind} with 0 iterations grants nothing: expected at least one")]
     NoIterations { kind: AllocatorKind },
     /// The contenders of a tree arbiter do not divide into equal groups.

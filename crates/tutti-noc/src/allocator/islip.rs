@@ -45,7 +45,7 @@ impl Islip {
             if grants.len() == done {
                 break;
             }
-            // Moved by later iterations too, pointers could starve an input for ever.
+            // Pointers that later iterations also advance could starve an input.
             if iteration == 0 {
                 for &(input, output) in &grants[before..] {
                     self.accept[input as usize] = (output + 1) % self.outputs;

@@ -48,14 +48,15 @@ impl ParameterValue for AllocatorKind {
 pub enum ArbiterKind {
     /// The first at or after the one that follows the last winner.
     RoundRobin,
-    /// The one that has waited longest since it last won; at first, the one with the highest number.
+    /// The one that has waited longest since it last won; at first, the one with the highest
+    /// number.
     Matrix,
-    /// Round-robin within so many groups of neighbours, then round-robin among the groups.
+    /// Round-robin within each group of adjacent contenders, then round-robin among the groups.
     TreeRoundRobin {
         /// The number of groups.
         groups: u32,
     },
-    /// The longest waiting within each of so many groups of neighbours, then among the groups.
+    /// Least recently served within each group of adjacent contenders, then among the groups.
     TreeMatrix {
         /// The number of groups.
         groups: u32,

@@ -5,7 +5,7 @@ use super::Request;
 #[derive(Clone, Debug)]
 pub(super) struct Maximum {
     inputs: u32,
-    /// The input from which paths are looked for first.
+    /// The input at which the search for augmenting paths starts.
     first: u32,
     /// (input, output) of the requests, ascending.
     edges: Vec<(u32, u32)>,
@@ -15,7 +15,7 @@ pub(super) struct Maximum {
     from: Vec<Option<u32>>,
     /// Outputs that were reached.
     reached: Vec<u32>,
-    /// Inputs from which the search goes on, in order.
+    /// The queue of inputs of the breadth-first search.
     queue: Vec<u32>,
 }
 
@@ -49,8 +49,8 @@ impl Maximum {
         self.first = (self.first + 1) % self.inputs;
     }
 
-    /// Searches breadth first from the inputs without a grant, those at and after `first` before the others,
-    /// for an output without one.
+    /// Searches breadth first from the inputs without a grant, those at and after `first` before
+    /// the others, for an output without one.
     fn path(&mut self) -> Option<u32> {
         for output in self.reached.drain(..) {
             self.from[output as usize] = None;
@@ -85,7 +85,7 @@ impl Maximum {
         None
     }
 
-    /// Along the path that ends at `output`, every input lets go of what it has and takes the next.
+    /// Along the path that ends at `output`, every input releases its output and takes the next.
     fn augment(&mut self, mut output: u32) {
         while let Some(input) = self.from[output as usize] {
             self.input_of[output as usize] = Some(input);

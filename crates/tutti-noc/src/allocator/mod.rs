@@ -4,16 +4,16 @@
 //! router, then passage through the switch. Every request is for one (input, output) pair, and
 //! no input and no output is granted twice. The work grows with the requests, not with the ports.
 //!
-//! What each [`AllocatorKind`] does with priorities and when its arbiters move on is that of BookSim 2
-//! (Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator", ISPASS 2013), so that
-//! the two can be compared:
+//! How each [`AllocatorKind`] uses priorities, and when its arbiters advance, follows BookSim 2
+//! (Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator", ISPASS 2013),
+//! so that the two can be compared:
 //!
-//! - `separable_input_first`: each input picks one of its requests by its input priority, then each output
-//!   one of those by its output priority. Arbiters move on only for what is granted in the end.
+//! - `separable_input_first`: each input picks one of its requests by its input priority, then each
+//!   output one of those by its output priority. Arbiters advance only on a final grant.
 //! - `separable_output_first`: the same, outputs first.
-//! - `islip`: outputs grant, inputs accept, round-robin and without priorities, for so many iterations;
-//!   pointers move on only for what the first iteration grants (McKeown, "The iSLIP scheduling algorithm
-//!   for input-queued switches", 1999).
+//! - `islip`: outputs grant, inputs accept, round-robin and without priorities, for so many
+//!   iterations; pointers advance only for grants of the first iteration (McKeown, "The iSLIP
+//!   scheduling algorithm for input-queued switches", 1999).
 //! - `pim`: as `islip`, but pointers are drawn again each time (Anderson et al., "High-speed switch
 //!   scheduling for local-area networks", 1993).
 //! - `wavefront`: along the diagonals of the request matrix, from one that advances with every
@@ -85,12 +85,12 @@ enum Inner {
 }
 
 impl Allocator {
-    /// An allocator of this kind. Only the separable ones have arbiters to choose, only `islip` and `pim`
-    /// iterate, only `pim` draws by the seed.
+    /// An allocator of this kind. Only the separable ones have arbiters to choose, only `islip` and
+    /// `pim` iterate, only `pim` draws by the seed.
     ///
     /// # Errors
-    /// When there are no inputs, outputs or iterations, more than 8192 inputs or outputs, or the arbiters
-    /// do not fit them.
+    /// When there are no inputs, outputs or iterations, more than 8192 inputs or outputs, or the
+    /// arbiters do not fit them.
     pub fn new(
         kind: AllocatorKind,
         arbiter: ArbiterKind,
@@ -120,7 +120,7 @@ impl Allocator {
     }
 
     /// Appends the grants, as (input, output), by ascending input; no input and no output twice.
-    /// The order of the requests makes no difference. Without requests, nothing changes.
+    /// The order of the requests has no effect. Without requests, nothing changes.
     ///
     /// # Panics
     /// When a request is for an unknown input or output.

@@ -48,7 +48,7 @@ impl Pim {
     }
 }
 
-/// Where a port starts to look, in an iteration of an allocation.
+/// The random position at which a port starts its search in an iteration of an allocation.
 #[expect(clippy::cast_possible_truncation, reason = "below the number of contenders")]
 fn first(seed: u64, serial: u64, side: Side, port: u32, contenders: u32) -> u32 {
     let [low, high] = split_words(serial);

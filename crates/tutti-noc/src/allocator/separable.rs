@@ -35,7 +35,7 @@ impl Separable {
             arbiters.claim(port, contender, side.priority(request))
         };
         self.stages.round(requests, claim, grants);
-        // A choice that came to nothing leaves its arbiter where it was.
+        // Only a grant advances the arbiters; an unsuccessful choice does not.
         for &(input, output) in &grants[before..] {
             self.inputs.serve(input, output);
             self.outputs.serve(output, input);

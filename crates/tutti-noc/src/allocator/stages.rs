@@ -1,5 +1,5 @@
-//! Two stages of choosing: every port of one side picks one of its requests, then every port of the other
-//! side picks one of those.
+//! Two stages of arbitration: every port of one side selects one of its requests, then every port
+//! of the other side selects one of those.
 
 use super::Request;
 use super::arbiter::Claim;
@@ -66,7 +66,7 @@ impl Picks {
         }
     }
 
-    /// Hands out what was picked and forgets it.
+    /// Returns the selections and clears them.
     #[inline]
     fn take(&mut self, mut each: impl FnMut(usize)) {
         for port in self.requested.drain(..) {

@@ -22,20 +22,20 @@ fn all_pairs(inputs: u32, outputs: u32) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn inputs_choose_first_and_losers_stay_where_they_were() {
+fn input_first_pointers_of_losers_stay() {
     let mut first = allocator(AllocatorKind::SeparableInputFirst, 3, 3, 1);
     let pairs = [(0, 0), (0, 1), (1, 0)];
     // Both inputs choose output 0, which takes input 0: pointers of input 0 and output 0 become 1.
     assert_eq!(grants(&mut first, &pairs), [(0, 0)]);
     // Input 0 chooses output 1; input 1 still chooses output 0.
     assert_eq!(grants(&mut first, &pairs), [(0, 1), (1, 0)]);
-    // Pointers: inputs 2 and 1, outputs 2 (after input 1) and 1: input 0 wraps to output 0, which is
-    // requested by both and takes input 0, the first at or after 2.
+    // Pointers: inputs 2 and 1, outputs 2 (after input 1) and 1: input 0 wraps to output 0, which
+    // is requested by both and takes input 0, the first at or after 2.
     assert_eq!(grants(&mut first, &pairs), [(0, 0)]);
 }
 
 #[test]
-fn outputs_choose_first_and_losers_stay_where_they_were() {
+fn output_first_pointers_of_losers_stay() {
     let mut first = allocator(AllocatorKind::SeparableOutputFirst, 3, 3, 1);
     let pairs = [(0, 0), (0, 1), (1, 0)];
     // Both outputs choose input 0, which takes output 0; output 1 keeps its pointer.
@@ -44,14 +44,15 @@ fn outputs_choose_first_and_losers_stay_where_they_were() {
 }
 
 #[test]
-fn each_side_goes_by_its_own_priority() {
+fn inputs_and_outputs_have_separate_priorities() {
     let request = |input, output, input_priority, output_priority| Request {
         input,
         output,
         input_priority,
         output_priority,
     };
-    // Input 0 prefers output 1, input 1 has output 1 only. Output 1 prefers input 1, output 0 has input 0.
+    // Input 0 prefers output 1, input 1 has output 1 only. Output 1 prefers input 1, output 0 has
+    // input 0.
     let requests = [request(0, 0, 1, 9), request(0, 1, 2, 5), request(1, 1, -4, 6)];
     let run = |kind| {
         let mut grants = Vec::new();
@@ -70,14 +71,15 @@ fn each_side_goes_by_its_own_priority() {
 fn islip_moves_pointers_in_its_first_iteration_only() {
     let mut islip = allocator(AllocatorKind::Islip, 3, 2, 2);
     let pairs = all_pairs(3, 2);
-    // Both outputs grant input 0, which accepts 0. Then output 1 grants input 1; its pointer stays at 0.
+    // Both outputs grant input 0, which accepts 0. Then output 1 grants input 1; its pointer stays
+    // at 0.
     assert_eq!(grants(&mut islip, &pairs), [(0, 0), (1, 1)]);
     // Output 0 grants input 1. Output 1 grants input 0; a pointer moved to 2 would grant input 2.
     assert_eq!(grants(&mut islip, &pairs), [(0, 1), (1, 0)]);
 }
 
 #[test]
-fn the_front_starts_one_diagonal_further_each_time() {
+fn the_first_diagonal_advances_with_each_allocation() {
     let mut wavefront = allocator(AllocatorKind::Wavefront, 2, 3, 1);
     let pairs = all_pairs(2, 3);
     // Diagonals of a square of 3: sums 0, 1, 2 modulo 3.
@@ -89,7 +91,7 @@ fn the_front_starts_one_diagonal_further_each_time() {
 }
 
 #[test]
-fn a_longer_path_frees_an_output() {
+fn an_augmenting_path_frees_an_output() {
     let mut maximum = allocator(AllocatorKind::Maximum, 3, 3, 1);
     // Greedily (0, 0) and (1, 1) leave input 2 without; 0 -> 1, 1 -> 2, 2 -> 0 serves all.
     let pairs = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0)];
@@ -102,9 +104,9 @@ fn a_longer_path_frees_an_output() {
 }
 
 #[test]
-fn pim_looks_on_from_a_random_place() {
-    // Inputs 0 and 1 of 4 request output 0. Places 2, 3 and 0 lead to input 0, place 1 to input 1: shares
-    // 3/4 and 1/4. Of 4000, 3000 +- 27.4 (binomial); bound at five sigma.
+fn pim_starts_at_a_random_port() {
+    // Inputs 0 and 1 of 4 request output 0. Places 2, 3 and 0 lead to input 0, place 1 to input 1:
+    // shares 3/4 and 1/4. Of 4000, 3000 +- 27.4 (binomial); bound at five sigma.
     let mut pim = allocator(AllocatorKind::Pim, 4, 1, 1);
     let served = |_: &u32| grants(&mut pim, &[(0, 0), (1, 0)]) == [(0, 0)];
     let count = (0..4000).filter(served).count();
@@ -123,7 +125,7 @@ fn pim_draws_by_its_seed() {
 }
 
 #[test]
-fn a_matrix_arbiter_serves_whom_it_served_longest_ago() {
+fn a_matrix_arbiter_serves_the_least_recently_served() {
     let mut arbiters = Arbiters::new(ArbiterKind::Matrix, 1, 4).unwrap();
     let mut serve = |contend: &[u32]| {
         let chosen = arbiters.choose(0, contend.iter().map(|&c| (c, 0))).unwrap();
@@ -142,7 +144,7 @@ fn a_matrix_arbiter_serves_whom_it_served_longest_ago() {
 }
 
 #[test]
-fn an_arbiter_chooses_by_priority_before_turn_and_advances_only_when_served() {
+fn an_arbiter_prefers_priority_and_advances_only_when_served() {
     let mut arbiters = Arbiters::new(ArbiterKind::RoundRobin, 2, 3).unwrap();
     assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(1));
     assert_eq!(arbiters.choose(1, [(0, 0), (2, 1), (1, 1)]), Some(1), "no contender was served");
@@ -153,7 +155,7 @@ fn an_arbiter_chooses_by_priority_before_turn_and_advances_only_when_served() {
 }
 
 #[test]
-fn a_tree_takes_turns_among_its_groups() {
+fn a_tree_arbiter_rotates_among_its_groups() {
     let mut arbiters = Arbiters::new(ArbiterKind::TreeRoundRobin { groups: 2 }, 1, 4).unwrap();
     let mut serve = |contend: &[u32]| {
         let chosen = arbiters.choose(0, contend.iter().map(|&c| (c, 0))).unwrap();
@@ -169,7 +171,7 @@ fn a_tree_takes_turns_among_its_groups() {
 }
 
 #[test]
-fn what_makes_no_allocator_is_refused() {
+fn invalid_allocators_are_rejected() {
     let new = |kind, arbiter, inputs, outputs, iterations| {
         Allocator::new(kind, arbiter, inputs, outputs, iterations, 0).unwrap_err().to_string()
     };
@@ -196,7 +198,7 @@ fn what_makes_no_allocator_is_refused() {
 }
 
 #[test]
-fn names_are_read_as_they_are_written() {
+fn names_round_trip() {
     for kind in AllocatorKind::ALL {
         assert_eq!(kind.to_string().parse(), Ok(kind));
     }
@@ -216,7 +218,7 @@ fn names_are_read_as_they_are_written() {
 
 #[test]
 #[should_panic(expected = "index out of bounds")]
-fn a_request_for_nothing_is_a_bug_of_the_router() {
+fn a_request_out_of_range_panics() {
     grants(&mut allocator(AllocatorKind::Islip, 2, 2, 1), &[(0, 2)]);
 }
 
@@ -286,7 +288,7 @@ fn is_maximal(requests: &[Request], grants: &[(u32, u32)]) -> bool {
 
 proptest! {
     #[test]
-    fn allocators_agree_with_their_twins(case in case(), seed: u64) {
+    fn allocators_match_their_reference_models(case in case(), seed: u64) {
         let Case { kind, arbiter, ports: [inputs, outputs], iterations, sets } = case;
         let new = || Allocator::new(kind, arbiter, inputs, outputs, iterations, seed).unwrap();
         let (mut fast, mut shuffled) = (new(), new());
@@ -351,7 +353,7 @@ proptest! {
 
     /// The first input is always served if it has a request, and every input is first in turn.
     #[test]
-    fn a_maximum_matching_serves_every_input_in_its_turn(case in case()) {
+    fn a_maximum_matching_serves_every_input_in_turn(case in case()) {
         let Case { ports: [inputs, outputs], sets, .. } = case;
         let pairs: Vec<_> = sets[0].iter().map(|r| (r.input, r.output)).collect();
         let mut maximum = allocator(AllocatorKind::Maximum, inputs, outputs, 1);
@@ -364,7 +366,7 @@ proptest! {
     }
 
     #[test]
-    fn arbiters_agree_with_their_twins(
+    fn arbiters_match_their_reference_models(
         kind in 0..4_usize,
         rounds in prop::collection::vec(prop::collection::vec(prop::option::of(-1..2_i64), 6), 1..40),
     ) {

@@ -1,5 +1,5 @@
-//! The wavefront allocator: the request matrix is swept along its diagonals, on which no two requests
-//! share a row or a column.
+//! The wavefront allocator: the request matrix is swept along its diagonals, on which no two
+//! requests share a row or a column.
 
 use std::cmp::Reverse;
 
@@ -10,16 +10,16 @@ use super::arbiter::cyclic;
 pub(super) struct Wavefront {
     /// Rows and columns of the matrix, made square.
     size: u32,
-    /// The diagonal that goes first: that of the pairs with this sum, modulo `size`.
+    /// The first diagonal: the pairs with this sum, modulo `size`.
     diagonal: u32,
-    /// Requests in the order in which the front meets them.
-    order: Vec<(Meets, usize)>,
+    /// Requests in the order in which the wavefront reaches them.
+    order: Vec<(SweepKey, usize)>,
     matched_inputs: Vec<bool>,
     matched_outputs: Vec<bool>,
 }
 
 /// Priorities, output first, high before low; then the distance of the diagonal.
-type Meets = (Reverse<(i64, i64)>, u64);
+type SweepKey = (Reverse<(i64, i64)>, u64);
 
 impl Wavefront {
     pub(super) fn new(inputs: u32, outputs: u32) -> Wavefront {
@@ -44,7 +44,7 @@ impl Wavefront {
             let distance = cyclic(self.diagonal, diagonal, self.size);
             self.order.push(((priority, distance), index));
         }
-        // Requests that the front meets together do not contend: their order makes no difference.
+        // Requests on the same wavefront do not contend: their order has no effect.
         self.order.sort_unstable();
         for &(_, index) in &self.order {
             let Request { input, output, .. } = requests[index];

@@ -33,7 +33,7 @@ impl<const W: usize> Bits<W> {
         None
     }
 
-    /// The member, if there is one alone.
+    /// The member, if there is exactly one.
     #[inline]
     pub(super) fn only(&self) -> Option<usize> {
         let first = self.first()?;
@@ -42,7 +42,7 @@ impl<const W: usize> Bits<W> {
         (word & (word - 1) == 0 && !others).then_some(first)
     }
 
-    /// Takes the lowest member out.
+    /// Removes the lowest member.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<usize> {
         let first = self.first()?;
@@ -50,7 +50,7 @@ impl<const W: usize> Bits<W> {
         Some(first)
     }
 
-    /// The lowest member at or above `start`, else the lowest: the first in a turn that starts there.
+    /// The lowest member at or above `start`, else the lowest: round-robin order from `start`.
     #[inline]
     pub(super) fn first_from(&self, start: usize) -> Option<usize> {
         let word = start / 64;

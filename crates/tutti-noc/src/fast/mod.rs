@@ -107,7 +107,7 @@ impl<const W: usize> Network<W> {
         let longest_flit = layout.out_ports.iter().map(|port| u64::from(port.after)).max();
         let longest_credit = layout.in_ports.iter().map(|port| u64::from(port.credit_after)).max();
         let ejection = layout.out_ports.iter().map(|port| u64::from(port.credit_after)).max();
-        // What may wait behind a switch, or for its turn among credits.
+        // Flits that may wait behind a switch, and credits that may wait for earlier credits.
         let queued = if serial { u64::from(settings.vcs) * u64::from(settings.buffer) } else { 0 };
         Ok(Network {
             vcs: settings.vcs as usize,
@@ -151,7 +151,7 @@ impl<const W: usize> Network<W> {
         })
     }
 
-    /// The cycle that comes next.
+    /// The next cycle.
     pub(super) fn now(&self) -> u64 {
         self.now
     }

@@ -220,7 +220,7 @@ impl<const W: usize> Network<W> {
         let mut best: Option<(usize, u32, i64)> = None;
         let mut class = self.nodes.last_class[node];
         if self.settings.hold_switch && self.nodes.queues[node * classes + class].is_open() {
-            // A packet that has started goes on before others of its priority.
+            // A partly injected packet precedes others of its priority.
             class = (class + classes - 1) % classes;
         }
         for _ in 0..classes {

@@ -5,7 +5,7 @@ use crate::{End, Settings, VcRange, Wiring};
 
 /// No packet, no port.
 pub(super) const NONE: u32 = u32::MAX;
-/// Owns an output VC of a node while a packet is being injected.
+/// The owner of an output VC of a node while a packet is injected.
 pub(super) const INJECTING: u32 = u32::MAX - 1;
 
 /// A flit: its packet, and whether it is the head or the tail.
@@ -37,9 +37,9 @@ impl Flit {
 /// The state of the first packet of a VC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// No flit is in the VC.
+    /// The VC is empty.
     Idle,
-    /// It is being routed.
+    /// Its head is being routed.
     Routing,
     /// It waits for a VC of an output.
     Waiting,

@@ -6,7 +6,8 @@ use crate::network::{Reason, Waiting};
 use crate::routing::find_cycle;
 
 impl<const W: usize> Network<W> {
-    /// Input VCs in a deadlock cycle, each waiting for the next and the last for the first; empty without one.
+    /// Input VCs in a deadlock cycle, each waiting for the next and the last for the first; empty
+    /// without one.
     pub(crate) fn deadlock_cycle(&self) -> Vec<Waiting> {
         let waits: Vec<_> = (0..self.in_vcs.len()).map(|in_vc| self.waits_for(in_vc)).collect();
         let successor = |wait: &Option<(usize, Reason)>| {
@@ -31,8 +32,8 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// The input VC that must move before this one can: the one that has the VC it requests, or the one
-    /// behind its output that gives it no credit.
+    /// The input VC that must move before this one can: the one that has the VC it requests, or the
+    /// one behind its output that gives it no credit.
     fn waits_for(&self, in_vc: usize) -> Option<(usize, Reason)> {
         let vc = &self.in_vcs[in_vc];
         if vc.length == 0 {

@@ -1,4 +1,4 @@
-//! What is due in which cycle.
+//! A timing wheel: the events due in each cycle.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,8 +26,8 @@ impl<T> Wheel<T> {
         self.slots[slot(cycle) & self.mask].push(item);
     }
 
-    /// Takes the list of a cycle. It is given back empty by [`Wheel::restore`], so that its memory is
-    /// used again.
+    /// Takes the list of a cycle. It is given back empty by [`Wheel::restore`], so that its memory
+    /// is used again.
     #[inline]
     pub(super) fn take(&mut self, cycle: u64) -> Vec<T> {
         let items = std::mem::take(&mut self.slots[slot(cycle) & self.mask]);
@@ -77,7 +77,7 @@ impl Calendar {
         }
     }
 
-    /// Takes what is due in a cycle; to be given back.
+    /// Takes the events due in a cycle; the list is returned by [`Wheel::restore`].
     #[inline]
     pub(super) fn take(&mut self, cycle: u64) -> Vec<u32> {
         let mut due = self.near.take(cycle);

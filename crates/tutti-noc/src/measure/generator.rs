@@ -61,7 +61,8 @@ impl Generator {
         Generator { supply, tallies, vc_grants: 0 }
     }
 
-    /// Visits class and flits of each packet created before `end` that its node has not started to inject.
+    /// Visits class and flits of each packet created before `end` that its node has not started to
+    /// inject.
     fn for_each_waiting(&self, end: u64, mut visit: impl FnMut(usize, u64)) {
         match &self.supply {
             Supply::Synthetic(classes) => {

@@ -19,8 +19,8 @@ use tutti_units::ids::VertexId;
 /// Measures traffic on an empty network, until `stop` is set.
 ///
 /// # Errors
-/// When the settings of the measurement are invalid, the traffic does not fit the classes, a packet fits in
-/// no buffer, or the run was stopped.
+/// When the settings of the measurement are invalid, the traffic does not fit the classes, a packet
+/// fits in no buffer, or the run was stopped.
 pub fn measure(
     wiring: &Wiring,
     settings: &Settings,
@@ -166,8 +166,8 @@ impl Measurable for Run<'_> {
         Ok(deadlocked)
     }
 
-    /// Whether queues grew: nodes have a packet each, on average, that they have not started to inject,
-    /// and fewer flits were accepted than created, beyond the tolerance.
+    /// Whether queues grew: nodes have a packet each, on average, that they have not started to
+    /// inject, and fewer flits were accepted than created, beyond the tolerance.
     fn is_overloaded(&self) -> bool {
         let (packets, flits) = self.generator.waiting(self.settings.phases.end());
         let tallies = &self.generator.tallies;
@@ -216,7 +216,8 @@ impl Run<'_> {
     }
 }
 
-/// The longest interval between samples that store VCs: a VC sends a flit per cycle at most, counted in 16 bits.
+/// The longest interval between samples that store VCs: a VC sends a flit per cycle at most,
+/// counted in 16 bits.
 const MOST_SAMPLED: u64 = 65_535;
 
 /// The longest interval between counts of sent flits: VCs count modulo 2^32.

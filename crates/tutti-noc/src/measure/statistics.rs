@@ -99,8 +99,8 @@ impl Histogram {
     }
 }
 
-/// The half-width of the 95 % confidence interval of the mean of independent values; not a number if there
-/// are fewer than two.
+/// The half-width of the 95 % confidence interval of the mean of independent values; not a number
+/// if there are fewer than two.
 #[must_use]
 pub fn half_width(values: &[f64]) -> f64 {
     let count = real(values.len() as u64);
@@ -110,8 +110,9 @@ pub fn half_width(values: &[f64]) -> f64 {
     student(freedom) * libm::sqrt(squares / freedom / count)
 }
 
-/// The 97.5 % quantile of Student's t with so many degrees of freedom: exact for one and two, else by
-/// the expansion in inverse degrees of freedom (Abramowitz and Stegun 26.7.5), to 1 % from three on.
+/// The 97.5 % quantile of Student's t with so many degrees of freedom: exact for one and two, else
+/// by the expansion in inverse degrees of freedom (Abramowitz and Stegun 26.7.5), to 1 % from three
+/// on.
 fn student(freedom: f64) -> f64 {
     if freedom < 1.5 {
         return 12.706;
@@ -141,7 +142,7 @@ mod tests {
 
     /// From tables of the distribution.
     #[test]
-    fn students_t_is_as_tabled() {
+    fn students_t_matches_published_tables() {
         for (freedom, tabled) in
             [(1.0, 12.706), (2.0, 4.303), (3.0, 3.182), (5.0, 2.571), (19.0, 2.093)]
         {

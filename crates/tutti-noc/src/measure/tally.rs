@@ -5,7 +5,7 @@ use super::window::WindowTally;
 use super::{Estimate, Measured, MeasurementPlan, half_width};
 use crate::packet::Delivery;
 
-/// What is counted of a message class.
+/// The counts of a message class.
 #[derive(Clone)]
 pub(super) struct Tally {
     /// Packets and their flits.

@@ -1,10 +1,10 @@
-//! What must hold between any two cycles.
+//! Invariants between two cycles.
 
-use super::Obvious;
+use super::ReferenceNetwork;
 use super::parts::{Output, Wire};
 use crate::End;
 
-impl Obvious {
+impl ReferenceNetwork {
     /// Inspects every buffer and every credit.
     ///
     /// # Errors
@@ -18,8 +18,9 @@ impl Obvious {
                     return Err(format!("{}: {stored} flits in the buffer", at()));
                 }
                 let output = self.upstream(wire);
-                let known =
-                    output.vcs[vc as usize].credits as usize + self.owed(wire, output, vc) + stored;
+                let known = output.vcs[vc as usize].credits as usize
+                    + self.in_flight(wire, output, vc)
+                    + stored;
                 if known != self.settings.buffer as usize {
                     return Err(format!("{}: {known} credits and flits", at()));
                 }
@@ -46,19 +47,20 @@ impl Obvious {
     }
 
     /// Flits in flight to that buffer, and credits in flight back.
-    fn owed(&self, wire: &Wire, output: &Output, vc: u32) -> usize {
+    fn in_flight(&self, wire: &Wire, output: &Output, vc: u32) -> usize {
         let of_vc = |vcs: &Vec<u32>| vcs.iter().filter(|&&other| other == vc).count();
-        let mut owed = wire.flits.iter().filter(|(_, flit)| flit.vc == vc).count();
-        owed += wire.credits.iter().map(|(_, vcs)| of_vc(vcs)).sum::<usize>();
-        owed += output.queue.iter().filter(|flit| flit.vc == vc).count();
+        let mut in_flight = wire.flits.iter().filter(|(_, flit)| flit.vc == vc).count();
+        in_flight += wire.credits.iter().map(|(_, vcs)| of_vc(vcs)).sum::<usize>();
+        in_flight += output.queue.iter().filter(|flit| flit.vc == vc).count();
         if let End::Router { router, port } = wire.channel.from {
             let crossing = &self.routers[router as usize].switch.crossing;
-            owed += crossing.iter().filter(|one| one.port == port && one.flit.vc == vc).count();
+            in_flight +=
+                crossing.iter().filter(|one| one.port == port && one.flit.vc == vc).count();
         }
         if let End::Router { router, port } = wire.channel.to {
             let input = &self.routers[router as usize].inputs[port as usize];
-            owed += input.credits.iter().map(of_vc).sum::<usize>();
+            in_flight += input.credits.iter().map(of_vc).sum::<usize>();
         }
-        owed
+        in_flight
     }
 }

@@ -93,7 +93,7 @@ impl InputFirst {
         InputFirst { input_turns: vec![0; inputs], output_turns: vec![0; outputs] }
     }
 
-    /// What each input is granted. A turn moves on, to the one after, only with a grant.
+    /// The output granted to each input. A round-robin pointer advances only with a grant.
     pub(super) fn allocate(&mut self, matrix: &Matrix) -> Vec<Option<usize>> {
         let (inputs, outputs) = (self.input_turns.len(), self.output_turns.len());
         let choose = |(row, &turn): (&Vec<Option<Entry>>, &usize)| {
@@ -102,12 +102,12 @@ impl InputFirst {
         let chosen: Vec<Option<usize>> = matrix.iter().zip(&self.input_turns).map(choose).collect();
         let mut granted = vec![None; inputs];
         for output in 0..outputs {
-            let wishes = matrix.iter().zip(&chosen).map(|(row, &chosen)| {
+            let priorities = matrix.iter().zip(&chosen).map(|(row, &chosen)| {
                 row[output]
                     .filter(|_| chosen == Some(output))
                     .map(|request| request.output_priority)
             });
-            let Some(input) = first(wishes, self.output_turns[output]) else { continue };
+            let Some(input) = first(priorities, self.output_turns[output]) else { continue };
             granted[input] = Some(output);
             self.input_turns[input] = (output + 1) % outputs;
             self.output_turns[output] = (input + 1) % inputs;
@@ -116,10 +116,10 @@ impl InputFirst {
     }
 }
 
-/// Of those with the highest priority the first in a turn that starts at `turn`.
-pub(super) fn first(wishes: impl Iterator<Item = Option<i64>>, turn: usize) -> Option<usize> {
-    let wishes: Vec<Option<i64>> = wishes.collect();
-    let highest = wishes.iter().flatten().max()?;
-    let size = wishes.len();
-    (0..size).map(|step| (turn + step) % size).find(|&at| wishes[at].as_ref() == Some(highest))
+/// The first requester of the highest priority in round-robin order from `turn`.
+pub(super) fn first(priorities: impl Iterator<Item = Option<i64>>, turn: usize) -> Option<usize> {
+    let priorities: Vec<Option<i64>> = priorities.collect();
+    let highest = priorities.iter().flatten().max()?;
+    let size = priorities.len();
+    (0..size).map(|step| (turn + step) % size).find(|&at| priorities[at].as_ref() == Some(highest))
 }

@@ -3,13 +3,12 @@
 //!
 //! Slow, and shares only its parameters with the fast network, so that the two can be validated
 //! against each other: they deliver the same packets in the same cycles. The routers are the
-//! input-queued routers
-//! of BookSim 2 (N. Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator",
-//! ISPASS 2013), and recorded runs of that are reproduced to the cycle.
+//! input-queued routers of BookSim 2 (N. Jiang et al., "A detailed and flexible cycle-accurate
+//! network-on-chip simulator", ISPASS 2013), and recorded runs of that are reproduced to the cycle.
 //!
-//! A cycle has rounds, as many as [`Settings::internal_speedup`]; rounds are counted through all cycles.
-//! A stage of one cycle that starts in a round is over in that round, and the next stage starts in the
-//! round after. A stage of more cycles is over in the first round of its last cycle.
+//! A cycle has rounds, as many as [`Settings::internal_speedup`]; rounds are counted through all
+//! cycles. A stage of one cycle that starts in a round is over in that round, and the next stage
+//! starts in the round after. A stage of more cycles is over in the first round of its last cycle.
 
 mod audit;
 mod matching;
@@ -32,7 +31,7 @@ use super::{Channel, End, FlitError, Settings, Wiring};
 
 /// A flit network.
 #[derive(Debug)]
-pub struct Obvious {
+pub struct ReferenceNetwork {
     settings: Settings,
     routing: Arc<dyn Routing>,
     cycle: u64,
@@ -56,14 +55,14 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// The last round of a stage of so many cycles that starts in `round`.
+    /// The last round of a stage of `delay` cycles that starts in `round`.
     fn end_of(&self, round: u64, cycles: u32) -> u64 {
         let rounds = u64::from(self.settings.internal_speedup);
         if cycles <= 1 { round } else { (round / rounds + u64::from(cycles) - 1) * rounds }
     }
 }
 
-impl Obvious {
+impl ReferenceNetwork {
     /// An empty network.
     ///
     /// # Errors
@@ -72,14 +71,14 @@ impl Obvious {
         wiring: &Wiring,
         settings: &Settings,
         routing: Arc<dyn Routing>,
-    ) -> Result<Obvious, FlitError> {
+    ) -> Result<ReferenceNetwork, FlitError> {
         settings.check()?;
         let wires = wiring.channels().iter().map(|channel| wire(channel, settings)).collect();
         let routers = (0..wiring.routers()).map(|id| Router::new(id, wiring, settings));
         let routers = routers.collect::<Result<_, _>>()?;
         let classes = settings.classes.len();
         let node = |id| Node::new(id, Output::new(wiring, wiring.injects(id), settings), classes);
-        Ok(Obvious {
+        Ok(ReferenceNetwork {
             settings: settings.clone(),
             routing,
             cycle: wiring.cycle().ps(),
@@ -92,7 +91,7 @@ impl Obvious {
         })
     }
 
-    /// The cycle that comes next.
+    /// The next cycle.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.now

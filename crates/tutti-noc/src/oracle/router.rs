@@ -12,7 +12,7 @@ use crate::{End, FlitError, Settings, Wiring};
 /// The state of the first packet of a VC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// No flit is in the VC.
+    /// The VC is empty.
     Idle,
     /// It became first, and has not been routed.
     Fresh,

@@ -156,12 +156,12 @@ impl Router {
         let Some(speculation) = &rules.settings.speculation else { return };
         for candidate in &self.inputs[input].vcs[vc].candidates {
             let checks = speculation.check_vc || speculation.check_credit;
-            let hopeful = (candidate.vcs.first..=candidate.vcs.last).any(|out_vc| {
+            let available = (candidate.vcs.first..=candidate.vcs.last).any(|out_vc| {
                 let taken = self.outputs[candidate.port as usize].vcs[out_vc as usize].taken;
                 let credit = !speculation.check_credit || self.credits(candidate.port, out_vc) > 0;
                 !taken && credit && self.is_ready(candidate.port, rules)
             });
-            if (checks && !hopeful) || self.is_busy(candidate.port, rules) {
+            if (checks && !available) || self.is_busy(candidate.port, rules) {
                 continue;
             }
             let (matrix, priority) = match speculation.allocator {

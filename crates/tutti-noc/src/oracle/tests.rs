@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Obvious;
+use super::ReferenceNetwork;
 use crate::credits::round_trip;
 use crate::routing::{Compass, DimensionOrder};
 use crate::{ChannelParameters, Delivery, FlitError, Order, Settings, Source, Speculation, Wiring};
@@ -63,14 +63,14 @@ fn row(routers: u32, links: ChannelParameters) -> Wiring {
     wiring
 }
 
-fn network(wiring: &Wiring, sizes: &[u32], settings: &Settings) -> Obvious {
+fn network(wiring: &Wiring, sizes: &[u32], settings: &Settings) -> ReferenceNetwork {
     let compass = Compass::of(wiring, sizes, false).expect("a grid");
     let routing = Arc::new(DimensionOrder::new(compass, false));
-    Obvious::new(wiring, settings, routing).expect("such a network can be")
+    ReferenceNetwork::new(wiring, settings, routing).expect("such a network can be")
 }
 
 /// Until there is nothing left; inspects all buffers and credits after every cycle.
-fn run(network: &mut Obvious, source: &mut Listed) {
+fn run(network: &mut ReferenceNetwork, source: &mut Listed) {
     while !network.is_empty() || source.queues.iter().any(|queue| !queue.is_empty()) {
         network.step(source);
         network.audit().expect("credits and flits add up");
@@ -88,11 +88,12 @@ fn alone(settings: &Settings, links: ChannelParameters, flits: u32) -> (u64, u64
     (delivery.head_arrived, delivery.arrived)
 }
 
-/// A head is in the first buffer 2 cycles after its injection: 1 on the channel and 1 to be written. It
-/// requests a VC `routing_delay` later, has it `vc_delay` - 1 later, requests the switch 1 later, leaves
-/// `switch_delay` - 1 later, is on the channel `traversal_delay` later, and in the next buffer 1 cycle and
-/// the `latency` later. So each router takes routing, VC, switch, traversal and latency. The flits
-/// of a VC leave every `switch_delay` cycles, since each sends a new request.
+/// A head is in the first buffer 2 cycles after its injection: 1 on the channel and 1 to be
+/// written. It requests a VC `routing_delay` later, has it `vc_delay` - 1 later, requests the
+/// switch 1 later, leaves `switch_delay` - 1 later, is on the channel `traversal_delay` later, and
+/// in the next buffer 1 cycle and the `latency` later. So each router takes routing, VC, switch,
+/// traversal and latency. The flits of a VC leave every `switch_delay` cycles, since each sends a
+/// new request.
 #[test]
 fn a_packet_alone_takes_the_sum_of_all_delays() {
     for delays in
@@ -167,11 +168,11 @@ fn speculation_saves_a_cycle_in_each_router() {
     }
 }
 
-/// Rounds take the place of cycles: VC and switch in one, the traversal of a flit that left in the first
-/// round of two is over in the second. The first flit leaves in the second round here: as with
-/// speculation.
+/// Rounds take the place of cycles: VC and switch in one, the traversal of a flit that left in the
+/// first round of two is over in the second. The first flit leaves in the second round here: as
+/// with speculation.
 #[test]
-fn two_rounds_in_a_cycle_save_one() {
+fn a_speedup_of_two_saves_a_cycle() {
     let settings = Settings { internal_speedup: 2, ..Settings::new(2, 8) };
     let head = 2 + 4 * (2 + 1) + 2 + 1;
     assert_eq!(alone(&settings, channel(1, 1), 1), (head, head));
@@ -182,7 +183,7 @@ fn two_rounds_in_a_cycle_save_one() {
 /// delay until it counts. With B credits, a flit leaves in each of B cycles. The next B leave 9
 /// cycles after these.
 #[test]
-fn credits_limit_what_a_vc_sends() {
+fn credits_limit_the_rate_of_a_vc() {
     let head = 2 + 4 * (3 + 3) + 3 + 1;
     for (buffer, flits) in [(1, 7), (2, 9), (3, 10), (8, 30)] {
         let settings = Settings { credit_delay: 0, ..Settings::new(1, buffer) };
@@ -191,10 +192,10 @@ fn credits_limit_what_a_vc_sends() {
     }
 }
 
-/// A flit takes two and a half cycles on a link, so two leave in five. In the last router, from where the
-/// channel is fast, only the head waits a cycle for its VC.
+/// A flit takes two and a half cycles on a link, so two leave in five. In the last router, from
+/// where the channel is fast, only the head waits a cycle for its VC.
 #[test]
-fn a_slow_channel_takes_a_flit_when_it_is_free() {
+fn a_slow_channel_accepts_a_flit_when_free() {
     let links = ChannelParameters { flit_time: Time::from_ps(2500), ..channel(1, 1) };
     let head = 2 + 4 * (3 + 1) + 3 + 1;
     assert_eq!(alone(&Settings::new(2, 8), links, 5), (head, head + 10 - 1));
@@ -229,9 +230,9 @@ fn two_flows_over_a_link_get_half_each() {
     }
 }
 
-/// Two packets of four flits come to a link in the same cycle. Their flits take turns, start with node
-/// 0's, so that each packet takes seven cycles; with a held switch the first passes as a unit. A head
-/// alone takes 2 + (3 + 1) + 3 + 1 cycles, as above.
+/// Two packets of four flits come to a link in the same cycle. Their flits take turns, start with
+/// node 0's, so that each packet takes seven cycles; with a held switch the first passes as a unit.
+/// A head alone takes 2 + (3 + 1) + 3 + 1 cycles, as above.
 #[test]
 fn a_held_switch_keeps_packets_together() {
     for (hold_switch, arrives) in [(false, [(10, 16), (11, 17)]), (true, [(10, 13), (14, 17)])] {
@@ -291,7 +292,7 @@ fn unusual() -> Vec<Settings> {
 
 /// Each node sends to each other one, all at once.
 #[test]
-fn all_that_is_offered_arrives_once() {
+fn every_packet_arrives_exactly_once() {
     for settings in unusual() {
         let wiring = mesh(3);
         let mut source = Listed::new(9);
@@ -317,9 +318,9 @@ fn all_that_is_offered_arrives_once() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_refused() {
+fn invalid_settings_are_rejected() {
     let routing =
         DimensionOrder::new(Compass::of(&mesh(2), &[2, 2], false).expect("a grid"), false);
-    let network = Obvious::new(&mesh(2), &Settings::new(0, 1), Arc::new(routing));
+    let network = ReferenceNetwork::new(&mesh(2), &Settings::new(0, 1), Arc::new(routing));
     assert!(matches!(network.map(|_| ()), Err(FlitError::OutOfRange { what: "vcs", .. })));
 }

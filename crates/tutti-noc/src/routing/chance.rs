@@ -56,7 +56,7 @@ impl Choices {
     }
 }
 
-/// What a random choice is for; choices of one packet in one router are apart.
+/// The purpose of a random choice; the choices of a packet in a router are independent.
 #[derive(Clone, Copy)]
 pub(super) enum Draw {
     Direction,
@@ -79,7 +79,7 @@ pub(super) fn draw(place: &RoutingContext<'_>, head: &Head, what: Draw, bound: u
     scale(bits, u128::from(bound))
 }
 
-/// A coin tossed for a packet in a router.
-pub(super) fn toss(place: &RoutingContext<'_>, head: &Head, what: Draw) -> bool {
+/// A fair coin flip for a packet in a router.
+pub(super) fn coin_flip(place: &RoutingContext<'_>, head: &Head, what: Draw) -> bool {
     draw(place, head, what, 2) == 1
 }

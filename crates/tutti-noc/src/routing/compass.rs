@@ -4,7 +4,8 @@ use crate::{End, Wiring};
 
 const NONE: u32 = u32::MAX;
 
-/// Where routers and nodes are on a grid, and which port of a router leads up or down each dimension.
+/// Where routers and nodes are on a grid, and which port of a router leads up or down each
+/// dimension.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compass {
     sizes: Vec<u32>,
@@ -13,7 +14,8 @@ pub struct Compass {
     coordinates: Vec<u32>,
     /// Per router and dimension, up and down.
     ports: Vec<[u32; 2]>,
-    /// Per router and input port, the dimension it comes along, and whether downwards; none for a node's.
+    /// Per router and input port, the dimension it comes along, and whether downwards; none for a
+    /// node's.
     along: Vec<Vec<Option<(usize, bool)>>>,
     /// Per node, its router and the port that leads to it.
     homes: Vec<(u32, u32)>,
@@ -113,7 +115,8 @@ impl Compass {
         self.ports[router as usize * self.sizes.len() + dimension][usize::from(down)]
     }
 
-    /// The dimension that an input port comes along, and whether downwards; `None` for a node's port.
+    /// The dimension that an input port comes along, and whether downwards; `None` for a node's
+    /// port.
     #[inline]
     #[must_use]
     pub fn along(&self, router: u32, input: u32) -> Option<(usize, bool)> {

@@ -1,9 +1,9 @@
-//! A cycle in a directed graph, for channel dependencies and for VCs that wait for each other.
+//! A cycle in a directed graph, for channel dependencies and for VC wait-for graphs.
 //!
-//! The graph is a list of successors per vertex: dependencies are no links of a `Topology`, and deadlock
-//! checks rebuild them.
+//! The graph is a list of successors per vertex: dependencies are no links of a `Topology`, and
+//! deadlock checks rebuild them.
 
-/// How far the search has come with a vertex.
+/// The progress of the search at a vertex.
 #[derive(Clone, Copy, PartialEq)]
 enum Visit {
     New,

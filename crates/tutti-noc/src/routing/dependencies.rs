@@ -1,17 +1,17 @@
-//! Whether a routing can deadlock: the graph of which VC waits for which.
+//! Whether a routing can deadlock: the VC dependency graph.
 //!
-//! A VC of a channel depends on another if a packet that has the one may request the other. A routing is
-//! deadlock-free if the graph has no cycle (Dally and Seitz 1987). Where packets have several
-//! candidates, only the candidates of the lowest priority, the escape, must be acyclic: a packet
-//! that waits can always take it (Duato 1993). A VC of the escape then also depends on the escape
-//! VCs that its packet requests after other channels.
+//! A VC of a channel depends on another if a packet that has the one may request the other. A
+//! routing is deadlock-free if the graph has no cycle (Dally and Seitz 1987). Where packets have
+//! several candidates, only the candidates of the lowest priority, the escape, must be acyclic: a
+//! packet that waits can always take it (Duato 1993). A VC of the escape then also depends on the
+//! escape VCs that its packet requests after other channels.
 //!
 //! Every random choice is enumerated, and credits are found in use or not at every port that a
 //! routing compares. Packets with identical routes are followed once: a routing marks them by its
-//! [`Course`].
+//! [`DependsOn`].
 
 use super::dependency_graph::{DependencyGraph, VcSet, Visited};
-use super::{Candidate, Chance, Choices, Course, Routing, RoutingContext};
+use super::{Candidate, Chance, Choices, DependsOn, Routing, RoutingContext};
 use crate::packet::Head;
 use crate::{End, Settings, Wiring};
 
@@ -24,8 +24,8 @@ const MOST_CALLS: u64 = 1 << 26;
 /// Credits in use at a congested port, in units that no threshold or number of hops outweighs.
 const MANY: u32 = 1 << 20;
 
-/// VCs that form a cyclic dependency, each on the next and the last on the first; empty without one.
-/// `None` where packets have too many routes to follow them all.
+/// VCs that form a cyclic dependency, each on the next and the last on the first; empty without
+/// one. `None` where packets have too many routes to follow them all.
 #[must_use]
 pub fn find_cycle(
     wiring: &Wiring,
@@ -35,8 +35,8 @@ pub fn find_cycle(
     Some(explored(wiring, settings, routing)?.find_cycle(settings.vcs))
 }
 
-/// Each VC of a channel and one that it depends on, in order. `None` where packets have too many routes to
-/// follow them all.
+/// Each VC of a channel and one that it depends on, in order. `None` where packets have too many
+/// routes to follow them all.
 #[must_use]
 pub fn pairs(
     wiring: &Wiring,
@@ -59,7 +59,7 @@ fn explored(
         wiring,
         settings,
         routing,
-        course: routing.course(),
+        depends_on: routing.depends_on(),
         starts: starts(wiring),
         graph: DependencyGraph::new(wiring.channels().len()),
         seen: Visited::default(),
@@ -70,10 +70,10 @@ fn explored(
     for class in 0..settings.classes.len() {
         // Settings of more classes are rejected.
         let class = u8::try_from(class).unwrap_or(u8::MAX);
-        match explorer.course {
-            Course::Destination => explorer.by_destination(class)?,
-            Course::Pair => explorer.by_pair(class)?,
-            Course::Via { second } => explorer.via(class, second)?,
+        match explorer.depends_on {
+            DependsOn::Destination => explorer.by_destination(class)?,
+            DependsOn::Pair => explorer.by_pair(class)?,
+            DependsOn::Via { second } => explorer.via(class, second)?,
         }
     }
     Some(explorer.graph)
@@ -83,7 +83,7 @@ struct Explorer<'a> {
     wiring: &'a Wiring,
     settings: &'a Settings,
     routing: &'a dyn Routing,
-    course: Course,
+    depends_on: DependsOn,
     /// A node at each router that nodes inject into: packets of its other nodes take the same
     /// routes.
     starts: Vec<u32>,
@@ -220,7 +220,7 @@ impl Explorer<'_> {
             }
             let held = if escape { Some(vc_set) } else { visit.held };
             let Head { phase, intermediate, .. } = visit.head;
-            let note = if self.course == Course::Pair { intermediate } else { 0 };
+            let note = if self.depends_on == DependsOn::Pair { intermediate } else { 0 };
             let is_end = matches!(self.wiring.channels()[channel as usize].to, End::Node(_));
             if !is_end && self.seen.is_new(vc_set, (phase, note, held)) {
                 self.visits.push(Visit { vc_set, head: visit.head, held });

@@ -1,4 +1,5 @@
-//! The channel dependency graph over sets of VCs, and the states of packets that a search has visited.
+//! The channel dependency graph over sets of VCs, and the states of packets that a search has
+//! visited.
 //!
 //! Its vertices are sets of VCs, found while packets are followed: a `Topology` has links instead.
 
@@ -55,8 +56,8 @@ impl DependencyGraph {
 
     /// VCs that form a cyclic dependency; empty without one.
     ///
-    /// Sets may share VCs, so that the graph has three kinds of vertices: a held set leads to the requested
-    /// sets, these to their VCs, and a VC to all sets that it may be held for.
+    /// Sets may share VCs, so that the graph has three kinds of vertices: a held set leads to the
+    /// requested sets, these to their VCs, and a VC to all sets that it may be held for.
     pub(super) fn find_cycle(&self, vcs: u32) -> Vec<ChannelVc> {
         let sets = count(self.all.len());
         let vc_of = |channel: u32, vc: u32| 2 * sets + channel * vcs + vc;
@@ -98,7 +99,8 @@ impl DependencyGraph {
     }
 }
 
-/// The state of a packet that holds a VC of a set: its phase, its intermediate node, the escape set it holds.
+/// The state of a packet that holds a VC of a set: its phase, its intermediate node, the escape set
+/// it holds.
 type State = (u8, u32, Option<VcSet>);
 
 /// States of packets that have been visited.

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Candidate, Course, Routing, RoutingContext};
+use super::{Candidate, DependsOn, Routing, RoutingContext};
 use crate::packet::Head;
 use crate::{FlitError, Wiring};
 use tutti_topology::Routes;
@@ -22,7 +22,7 @@ impl Fixed {
     /// # Errors
     /// When the wiring was built from no graph, or another one.
     pub fn new(routes: Arc<Routes>, wiring: Arc<Wiring>) -> Result<Fixed, FlitError> {
-        if wiring.topology().is_none_or(|made_of| **made_of != **routes.topology()) {
+        if wiring.topology().is_none_or(|graph| **graph != **routes.topology()) {
             return Err(FlitError::RoutingDoesNotFit {
                 routing: format!("{routes:?}"),
                 needs: "a network built from the graph of the routes",
@@ -97,8 +97,8 @@ impl Routing for Fixed {
         (!depends).then(|| self.port(router, 0, destination, 0))
     }
 
-    fn course(&self) -> Course {
+    fn depends_on(&self) -> DependsOn {
         let by_pair = self.routes.share_bundles() && self.routes.depend_on_source();
-        if by_pair { Course::Pair } else { Course::Destination }
+        if by_pair { DependsOn::Pair } else { DependsOn::Destination }
     }
 }

@@ -35,7 +35,8 @@ struct Groups {
 }
 
 impl Groups {
-    /// The routers of a wiring that was built from a dragonfly. `None` when they are not its switches.
+    /// The routers of a wiring that was built from a dragonfly. `None` when they are not its
+    /// switches.
     fn of(wiring: &Wiring, family: &Dragonfly) -> Option<Groups> {
         let count = family.groups();
         let per_group = u32::try_from(family.switches_per_group()).ok()?;
@@ -177,11 +178,12 @@ impl Groups {
     }
 }
 
-/// First to the group of another node, then to the destination, each over at most one global channel.
+/// First to the group of another node, then to the destination, each over at most one global
+/// channel.
 ///
-/// A third of the VCs is for the first leg, one for the second up to its global channel, and one from
-/// there on (Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable dragonfly topology", ISCA
-/// 2008).
+/// A third of the VCs is for the first leg, one for the second up to its global channel, and one
+/// from there on (Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable dragonfly
+/// topology", ISCA 2008).
 #[derive(Clone, Debug)]
 pub struct GroupLegs {
     groups: Groups,

@@ -21,13 +21,13 @@ pub trait Legs: fmt::Debug + Send + Sync {
         self.home(head.intermediate).0 == router
     }
 
-    /// The port and VCs of the next hop along a packet's leg; `None` at its destination. `anew`
-    /// where a leg starts.
+    /// The port and VCs of the next hop along a packet's leg; `None` at its destination.
+    /// `starts_here`: whether a leg starts at this router.
     fn next(
         &self,
         place: &RoutingContext<'_>,
         head: &mut Head,
-        anew: bool,
+        starts_here: bool,
     ) -> Option<(u32, VcRange)>;
 
     /// An intermediate node, where the alternative is the shortest path.
@@ -56,13 +56,13 @@ pub(super) fn any(place: &RoutingContext<'_>, head: &Head, nodes: u32) -> u32 {
     u32::try_from(node).unwrap_or(0)
 }
 
-/// Per router, a node there.
-pub(super) fn residents(wiring: &Wiring) -> Vec<u32> {
-    let mut residents = vec![u32::MAX; wiring.routers() as usize];
+/// Per router, one of its nodes.
+pub(super) fn router_nodes(wiring: &Wiring) -> Vec<u32> {
+    let mut router_nodes = vec![u32::MAX; wiring.routers() as usize];
     for node in (0..wiring.nodes()).rev() {
-        residents[wiring.home(node).0 as usize] = node;
+        router_nodes[wiring.home(node).0 as usize] = node;
     }
-    residents
+    router_nodes
 }
 
 /// In dimension order in a mesh, on half of the VCs each; in a torus each half is halved again for
@@ -90,12 +90,12 @@ impl Legs for GridLegs {
         &self,
         place: &RoutingContext<'_>,
         head: &mut Head,
-        anew: bool,
+        starts_here: bool,
     ) -> Option<(u32, VcRange)> {
         let to = self.home(target(head)).0;
         let second = head.phase & SECOND != 0;
         if self.compass.wraps() {
-            let port = torus_order::next(&self.compass, place, head, to, anew, false)?;
+            let port = torus_order::next(&self.compass, place, head, to, starts_here, false)?;
             return Some((port, torus_order::half(head, place.vcs).half(second)));
         }
         let port = dimension_order::next(&self.compass, place.router, to, false)?;

@@ -1,17 +1,16 @@
-//! Any minimal path, with an escape.
+//! Minimal adaptive routing with escape VCs.
 
 use super::{Candidate, Compass, Routing, RoutingContext, dimension_order, torus_order};
 use crate::packet::Head;
 use crate::settings::VcRange;
 
-/// Along any dimension that is not yet right. The lowest VCs of a class are the escape: dimension
+/// Along any productive dimension. The lowest VCs of a class are the escape: dimension
 /// order, one VC in a mesh, two (datelines) in a torus. A packet takes it when no other VC is free,
 /// and stays in it (Duato, "A new theory of deadlock-free adaptive routing in wormhole networks",
 /// 1993).
 ///
-/// `first_dimension` leaves only the first of these dimensions, as `min_adapt_mesh` of BookSim 2
-/// does: its `OutputSet` is ordered by priority, and keeps the first of several ports of one
-/// priority.
+/// `first_dimension` offers only the first productive dimension, as `min_adapt_mesh` of BookSim 2
+/// does: its `OutputSet` is ordered by priority, and retains only the first port of each priority.
 #[derive(Clone, Debug)]
 pub struct MinimalAdaptive {
     compass: Compass,
@@ -25,13 +24,13 @@ impl MinimalAdaptive {
         MinimalAdaptive { compass, first_dimension: false }
     }
 
-    /// On a mesh or torus, along the first dimension that is not yet right.
+    /// On a mesh or torus, along the first productive dimension.
     #[must_use]
     pub fn first_dimension(compass: Compass) -> MinimalAdaptive {
         MinimalAdaptive { compass, first_dimension: true }
     }
 
-    /// How many VCs are the escape.
+    /// The number of escape VCs.
     fn escapes(&self) -> u32 {
         if self.compass.wraps() { 2 } else { 1 }
     }
@@ -49,7 +48,7 @@ impl MinimalAdaptive {
             let port = dimension_order::next(&self.compass, place.router, to, false)?;
             return Some(Candidate { port, vcs: VcRange { first, last: first }, priority: 0 });
         }
-        // Who is not in the escape could enter it here: as if it started here.
+        // A packet outside the escape VCs could enter them here, as if it started here.
         let port = torus_order::next(&self.compass, place, head, to, !in_escape, false)?;
         let vcs = torus_order::half(head, VcRange { first, last: first + 1 });
         Some(Candidate { port, vcs, priority: 0 })

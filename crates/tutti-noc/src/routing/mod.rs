@@ -41,7 +41,7 @@ pub use two_phases::{Through, TwoPhases};
 
 use super::packet::Head;
 use super::settings::VcRange;
-use chance::{Draw, draw, toss};
+use chance::{Draw, coin_flip, draw};
 
 /// A candidate: an output port and VCs of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +76,7 @@ pub struct RoutingContext<'a> {
 /// The fields of a packet that its candidates depend on, in addition to its phase and its router.
 /// They depend on its VC only by the candidate that the VC belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Course {
+pub enum DependsOn {
     /// On its destination.
     Destination,
     /// On its intermediate node, as if that were the destination, until the routing notes `second`
@@ -100,8 +100,8 @@ pub trait Routing: fmt::Debug + Send + Sync {
         vcs
     }
 
-    /// Pushes the candidates for the next hop of a packet; at least one. Called once in each router, when the head
-    /// is first in its VC.
+    /// Pushes the candidates for the next hop of a packet; at least one. Called once in each
+    /// router, when the head is first in its VC.
     fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>);
 
     /// The output port, for routings in which it depends on router and destination alone, and which
@@ -110,9 +110,9 @@ pub trait Routing: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What the candidates of a packet depend on.
-    fn course(&self) -> Course {
-        Course::Destination
+    /// The fields that the candidates of a packet depend on.
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Destination
     }
 
     /// The number of VCs that each class needs.

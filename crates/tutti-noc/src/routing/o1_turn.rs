@@ -1,12 +1,12 @@
 //! One turn: XY or YX.
 
-use super::{Candidate, Compass, Draw, Routing, RoutingContext, dimension_order, toss};
+use super::{Candidate, Compass, Draw, Routing, RoutingContext, coin_flip, dimension_order};
 use crate::packet::Head;
 
-/// In a mesh, half of the packets by ascending, half by descending dimension order, each half on VCs of its
-/// own (Seo et al., "Near-optimal worst-case throughput routing for two-dimensional mesh networks", 2005).
-/// `adaptive` takes the order whose first port has fewer credits in use, and tosses a coin only when
-/// they are alike.
+/// In a mesh, half of the packets by ascending, half by descending dimension order, each half on
+/// VCs of its own (Seo et al., "Near-optimal worst-case throughput routing for two-dimensional mesh
+/// networks", 2005). `adaptive` takes the order whose first port has fewer credits in use, and
+/// tosses a coin only when they are alike.
 #[derive(Clone, Debug)]
 pub struct O1Turn {
     compass: Compass,
@@ -42,7 +42,7 @@ impl Routing for O1Turn {
             let down = match used.0.cmp(&used.1) {
                 std::cmp::Ordering::Less => false,
                 std::cmp::Ordering::Greater => true,
-                std::cmp::Ordering::Equal => toss(place, head, Draw::Order),
+                std::cmp::Ordering::Equal => coin_flip(place, head, Draw::Order),
             };
             head.phase = u8::from(down);
         }

@@ -58,7 +58,7 @@ pub const REGISTRY: &[Entry] = &[
     },
     Entry {
         name: "minimal_adaptive",
-        argument: "[one_way]",
+        argument: "[first_dimension]",
         summary: "any minimal path with free VCs, dimension order as escape; one VC more than the escape has",
         build: minimal_adaptive,
     },
@@ -118,8 +118,8 @@ struct Call<'a> {
     wiring: &'a Arc<Wiring>,
 }
 
-/// The routing of a notation, `name` or `name:argument` as [`REGISTRY`] lists them, on a wiring that was
-/// built from a graph.
+/// The routing of a notation, `name` or `name:argument` as [`REGISTRY`] lists them, on a wiring
+/// that was built from a graph.
 ///
 /// # Errors
 /// When there is no such routing, its argument cannot be read, or the graph does not suit it.
@@ -279,7 +279,7 @@ fn ugal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
 }
 
 fn minimal_adaptive(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    if call.has_option("one_way")? {
+    if call.has_option("first_dimension")? {
         return Ok(Arc::new(MinimalAdaptive::first_dimension(call.mesh_or_torus()?)));
     }
     Ok(Arc::new(MinimalAdaptive::new(call.mesh_or_torus()?)))

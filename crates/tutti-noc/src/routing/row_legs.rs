@@ -1,20 +1,20 @@
 //! Legs through routers in rows of which every two are joined: flattened butterflies and HyperX.
 
-use super::legs::{Legs, SECOND, residents, target};
+use super::legs::{Legs, SECOND, router_nodes, target};
 use super::{Draw, RoutingContext, draw};
 use crate::packet::Head;
 use crate::settings::VcRange;
 use crate::{End, Wiring};
 
-/// In dimension order, a hop along each, on half of the VCs for each leg. A first leg ends also where the
-/// destination is.
+/// In dimension order, a hop along each, on half of the VCs for each leg. A first leg ends also
+/// where the destination is.
 #[derive(Clone, Debug)]
 pub struct RowLegs {
     sizes: Vec<u32>,
     /// Per router, dimension and place along it, the ports that lead there.
     ports: Vec<Vec<u32>>,
     homes: Vec<(u32, u32)>,
-    residents: Vec<u32>,
+    router_nodes: Vec<u32>,
 }
 
 impl RowLegs {
@@ -31,7 +31,7 @@ impl RowLegs {
             sizes: sizes.to_vec(),
             ports: vec![Vec::new(); wiring.routers() as usize * row as usize],
             homes: (0..wiring.nodes()).map(|node| wiring.home(node)).collect(),
-            residents: residents(wiring),
+            router_nodes: router_nodes(wiring),
         };
         for channel in wiring.channels() {
             if let (End::Router { router, port }, End::Router { router: to, .. }) =
@@ -73,7 +73,8 @@ impl RowLegs {
             .filter(move |&dimension| self.at(from, dimension) != self.at(to, dimension))
     }
 
-    /// The next port towards a router; packets to different nodes take different ones of several cables.
+    /// The next port towards a router; packets to different nodes take different ones of several
+    /// cables.
     fn port(&self, router: u32, to: u32, node: u32) -> Option<u32> {
         let dimension = self.differ(router, to).next()?;
         let cables = &self.ports[self.index(router, dimension, self.at(to, dimension))];
@@ -96,7 +97,8 @@ impl Legs for RowLegs {
         Some((port, place.vcs.half(head.phase & SECOND != 0)))
     }
 
-    /// On a router that differs from the source's only where the destination's does, as in BookSim 2.
+    /// On a router that differs from the source's only where the destination's does, as in BookSim
+    /// 2.
     fn via(&self, place: &RoutingContext<'_>, head: &Head) -> u32 {
         let to = self.home(head.destination).0;
         let spans = self.differ(place.router, to).map(|dimension| self.sizes[dimension]);
@@ -110,7 +112,7 @@ impl Legs for RowLegs {
             drawn /= size;
             router = router - stride * self.at(router, dimension) + stride * step;
         }
-        self.residents[router as usize]
+        self.router_nodes[router as usize]
     }
 
     fn straight(&self, from: u32, to: u32) -> u32 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Candidate, Course, Draw, Routing, RoutingContext, draw};
+use super::{Candidate, DependsOn, Draw, Routing, RoutingContext, draw};
 use crate::packet::Head;
 use crate::settings::VcRange;
 use crate::{End, FlitError, Wiring};
@@ -32,8 +32,8 @@ impl SourceRouted {
     /// Flows of a wiring; `others` for pairs that have none.
     ///
     /// # Errors
-    /// When a flow has a port that is not there, passes a router twice or does not end at its node, or a
-    /// pair has neither a flow nor another routing.
+    /// When a flow has a port that is not there, passes a router twice or does not end at its node,
+    /// or a pair has neither a flow nor another routing.
     pub fn new(
         wiring: &Wiring,
         flows: impl IntoIterator<Item = Flow>,
@@ -134,8 +134,8 @@ impl Routing for SourceRouted {
         candidates.push(Candidate { port, vcs: place.vcs, priority: 0 });
     }
 
-    fn course(&self) -> Course {
-        Course::Pair
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Pair
     }
 
     fn least_vcs(&self) -> u32 {

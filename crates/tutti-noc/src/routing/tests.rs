@@ -17,7 +17,8 @@ fn wiring(notation: &str) -> Arc<Wiring> {
     Arc::new(Wiring::of(topology, cycle, Bytes(16), port).unwrap())
 }
 
-/// The routers that a packet passes, and the VCs that it may have behind each, all of 12 at its node.
+/// The routers that a packet passes, and the VCs that it may have behind each, all of 12 at its
+/// node.
 fn walk(
     wiring: &Wiring,
     routing: &dyn Routing,
@@ -114,8 +115,8 @@ fn paths_through_a_dragonfly_of_grids_are_the_shortest_over_one_global_link() {
     }
 }
 
-/// A packet in a fat tree passes 2 l - 1 switches, l the level of the lowest common ancestors; all of these
-/// are used.
+/// A packet in a fat tree passes 2 l - 1 switches, l the level of the lowest common ancestors; all
+/// of these are used.
 #[test]
 fn nca_turns_at_every_lowest_common_ancestor() {
     for notation in ["fat_tree:k=3,n=2", "fat_tree:m=2x2x3,w=1x2x2,p=1x1x2"] {
@@ -171,7 +172,7 @@ fn ugal_weighs_credits_in_use_times_hops() {
 
 /// Up to two hops of detour in a torus of 5: 2 + 1 against 1.
 #[test]
-fn hops_over_two_legs_are_those_of_both() {
+fn hops_over_two_legs_are_the_sum_of_both() {
     use super::{Compass, GridLegs, Legs};
     let torus = wiring("torus:5x3");
     let legs = GridLegs::new(Compass::of(&torus, &[5, 3], true).unwrap(), 15);
@@ -180,7 +181,7 @@ fn hops_over_two_legs_are_those_of_both() {
 }
 
 #[test]
-fn packets_of_a_flow_take_each_of_its_routes() {
+fn packets_of_a_flow_use_all_of_its_routes() {
     let mesh = wiring("mesh:2x2");
     let text = "source_routed:0-3=0.1.2;0-3=1.1.2;*=dimension_order";
     let routing = parse(text, &mesh).unwrap();
@@ -191,7 +192,7 @@ fn packets_of_a_flow_take_each_of_its_routes() {
 }
 
 #[test]
-fn flows_that_lead_nowhere_are_refused() {
+fn flows_without_a_route_to_the_destination_are_rejected() {
     let mesh = wiring("mesh:2x2");
     for (flow, problem) in [
         ("0-3=0.1", "it ends at router 3; expected a port that leads to its node"),

@@ -1,6 +1,6 @@
 //! Dimension order in a torus, with datelines.
 
-use super::{Candidate, Compass, Draw, Routing, RoutingContext, toss};
+use super::{Candidate, Compass, Draw, Routing, RoutingContext, coin_flip};
 use crate::packet::Head;
 use crate::settings::VcRange;
 
@@ -29,20 +29,20 @@ impl TorusOrder {
 /// Which half of the VCs a packet uses in the row it is in.
 pub(super) const UPPER: u8 = 1;
 
-/// The next port towards the router `to`, with the half of the VCs noted in the lowest bit of the phase;
-/// `None` when there. `anew` when the packet starts afresh here.
+/// The next port towards the router `to`, or `None` at that router; records the half of the VCs in
+/// the lowest bit of the phase. `starts_here`: whether the packet or its leg starts at this router.
 pub(super) fn next(
     compass: &Compass,
     place: &RoutingContext<'_>,
     head: &mut Head,
     to: u32,
-    anew: bool,
+    starts_here: bool,
     balanced: bool,
 ) -> Option<u32> {
     let (here, there) = (compass.at(place.router), compass.at(to));
     let dimension = (0..here.len()).find(|&dimension| here[dimension] != there[dimension])?;
     match compass.along(place.router, place.input) {
-        Some((same, down)) if same == dimension && !anew => {
+        Some((same, down)) if same == dimension && !starts_here => {
             return Some(compass.port(place.router, dimension, down));
         }
         _ => {}
@@ -53,13 +53,13 @@ pub(super) fn next(
     let down = match (2 * up).cmp(&size) {
         std::cmp::Ordering::Less => false,
         std::cmp::Ordering::Greater => true,
-        std::cmp::Ordering::Equal => toss(place, head, Draw::Direction),
+        std::cmp::Ordering::Equal => coin_flip(place, head, Draw::Direction),
     };
     let crosses = if down { to > from } else { to < from };
     let middle = (size - 1) / 2;
     let over_middle =
         if down { from > middle && to <= middle } else { from <= middle && to > middle };
-    let upper = crosses || (balanced && !over_middle && toss(place, head, Draw::Partition));
+    let upper = crosses || (balanced && !over_middle && coin_flip(place, head, Draw::Partition));
     head.phase = head.phase & !UPPER | u8::from(upper);
     Some(compass.port(place.router, dimension, down))
 }

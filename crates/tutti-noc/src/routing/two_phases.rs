@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::legs::{GridLegs, Legs, SECOND, any};
-use super::{Candidate, Compass, Course, Draw, Routing, RoutingContext, draw};
+use super::{Candidate, Compass, DependsOn, Draw, Routing, RoutingContext, draw};
 use crate::packet::Head;
 
 /// The candidates for the intermediate node of a packet.
@@ -11,8 +11,8 @@ use crate::packet::Head;
 pub enum Through {
     /// Any (Valiant, "A scheme for fast parallel communication", 1982).
     Any,
-    /// Those on a shortest path, in a mesh (Nesson and Johnsson, "ROMM routing on mesh and torus networks",
-    /// 1995).
+    /// Those on a shortest path, in a mesh (Nesson and Johnsson, "ROMM routing on mesh and torus
+    /// networks", 1995).
     Quadrant,
     /// Any, or the shortest path (UGAL-L; Singh, "Load-balanced routing in interconnection
     /// networks", 2005). Compares the credits in use of the first port, times the hops: the
@@ -38,12 +38,12 @@ impl TwoPhases {
     /// On a mesh or torus of so many nodes; by a quadrant in a mesh only.
     #[must_use]
     pub fn new(compass: Compass, nodes: u32, through: Through) -> TwoPhases {
-        let mut residents = vec![u32::MAX; compass.routers() as usize];
+        let mut router_nodes = vec![u32::MAX; compass.routers() as usize];
         for node in (0..nodes).rev() {
-            residents[compass.home(node).0 as usize] = node;
+            router_nodes[compass.home(node).0 as usize] = node;
         }
         let legs = Arc::new(GridLegs::new(compass.clone(), nodes));
-        TwoPhases { legs, through, nodes, mesh: Some((compass, residents)) }
+        TwoPhases { legs, through, nodes, mesh: Some((compass, router_nodes)) }
     }
 
     /// On a network with legs of so many nodes; by any node where a quadrant is requested.
@@ -56,8 +56,8 @@ impl TwoPhases {
     fn begin(&self, place: &RoutingContext<'_>, head: &mut Head) {
         head.phase = 0;
         head.intermediate = match (self.through, &self.mesh) {
-            (Through::Quadrant, Some((compass, residents))) => {
-                residents[quadrant(compass, place, head) as usize]
+            (Through::Quadrant, Some((compass, router_nodes))) => {
+                router_nodes[quadrant(compass, place, head) as usize]
             }
             (Through::Either { .. }, _) => self.legs.via(place, head),
             _ => any(place, head, self.nodes),
@@ -130,8 +130,8 @@ impl Routing for TwoPhases {
         candidates.push(candidate);
     }
 
-    fn course(&self) -> Course {
-        Course::Via { second: SECOND }
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Via { second: SECOND }
     }
 
     fn least_vcs(&self) -> u32 {

@@ -9,8 +9,8 @@ use super::message::{Arrival, Cast, Flow, FlowId, Message, Responses};
 use super::settings::Settings;
 use crate::FlitError;
 
-/// A fully connected fabric: every packet arrives a cycle after it was sent (its last flit, one per cycle),
-/// at all of its destinations. Responses are not combined.
+/// A fully connected fabric: every packet arrives a cycle after it was sent (its last flit, one per
+/// cycle), at all of its destinations. Responses are not combined.
 pub struct FullyConnected {
     nodes: u32,
     now: u64,

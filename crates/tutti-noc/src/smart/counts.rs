@@ -8,8 +8,8 @@ macro_rules! counters {
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct Counts {
             $($(#[$doc_before])* pub $before: u64,)*
-            /// Passages through a crossbar, by the number of outputs reached at once, 1 to 5; bypasses are to
-            /// one.
+            /// Passages through a crossbar, by the number of outputs reached at once, 1 to 5;
+            /// bypasses are to one.
             pub crossings: [u64; 5],
             $($(#[$doc_after])* pub $after: u64,)*
         }
@@ -52,9 +52,11 @@ counters! {
     bypasses,
     /// Links crossed by flits, one hop each; to and from NICs not counted.
     link_hops,
-    /// Arbitrations at inputs: one for each input port and cycle in which a flit had an open output.
+    /// Arbitrations at inputs: one for each input port and cycle in which a flit had an open
+    /// output.
     input_arbitrations,
-    /// Arbitrations at outputs: one for each output port and cycle in which it was open to a nominee.
+    /// Arbitrations at outputs: one for each output port and cycle in which it was open to a
+    /// nominee.
     output_arbitrations,
     /// Requests for paths (SSRs), of packets other than responses with an id.
     requests,

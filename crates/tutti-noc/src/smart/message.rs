@@ -1,4 +1,5 @@
-//! What a fabric carries: packets to one node, to many, and responses that are combined on their path.
+//! What a fabric carries: packets to one node, to many, and responses that are combined on their
+//! path.
 
 /// A set of nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -231,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_but_one_are_those_that_are_put_in_one_by_one() {
+    fn all_but_one_equals_inserting_each() {
         for nodes in [1, 2, 16, 63, 64, 65, 66, 127, 128, 129, 200] {
             for node in 0..nodes {
                 let one_by_one: NodeSet = (0..nodes).filter(|&other| other != node).collect();

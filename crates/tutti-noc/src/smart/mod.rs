@@ -1,7 +1,8 @@
-//! Meshes whose flits make several hops in a cycle, and in which routers fork and combine: SMART-FanOut
-//! and SMART-FanIn, and the meshes they are compared with.
+//! Meshes whose flits make several hops in a cycle, and in which routers fork and combine:
+//! SMART-FanOut and SMART-FanIn, and the meshes they are compared with.
 //!
-//! T. Krishna and L.-S. Peh, "Single-Cycle Collective Communication Over A Shared Network Fabric", NOCS
+//! T. Krishna and L.-S. Peh, "Single-Cycle Collective Communication Over A Shared Network Fabric",
+//! NOCS
 //! 2014. The events of a cycle and the arbitration are defined in `docs/models/smart.md`.
 
 mod carrier;

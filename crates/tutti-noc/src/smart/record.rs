@@ -13,13 +13,13 @@ pub enum Stop {
     #[named("stopped:farther")]
     Farther,
     /// The next router had no free buffer.
-    #[named("stopped:no_room")]
+    #[named("stopped:no_buffer")]
     NoBuffer,
     /// Earlier flits of its packet were buffered here.
     #[named("stopped:order")]
     Order,
     /// The router waited for other responses of the flow.
-    #[named("stopped:answers")]
+    #[named("stopped:responses")]
     Responses,
     /// The ports were reserved for a preset path.
     #[named("stopped:preset")]

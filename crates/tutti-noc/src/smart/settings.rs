@@ -15,12 +15,13 @@ pub enum Priority {
 /// The tree of a broadcast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tree {
-    /// From their source along its row, and from there along every column: links are shared with the trees
-    /// of other sources (shared virtual tree, section III-A).
+    /// From their source along its row, and from there along every column: links are shared with
+    /// the trees of other sources (shared virtual tree, section III-A).
     #[default]
     Shared,
-    /// To the nearest corner, from there along an edge, and from that along every row or column: the four
-    /// trees have no link in common but those of the edges (private virtual tree, section III-A).
+    /// To the nearest corner, from there along an edge, and from that along every row or column:
+    /// the four trees share only the links of the edges (private virtual tree, section
+    /// III-A).
     Private,
 }
 
@@ -30,8 +31,8 @@ pub enum FanOut {
     /// They do not: the NIC sends a unicast to each destination, one per cycle.
     #[default]
     Unicasts,
-    /// A copy is retained at every router passed, as far as the flit gets (section III-C). With one hop per
-    /// cycle this is forking at every hop.
+    /// A copy is retained at every router passed, as far as the flit gets (section III-C). With one
+    /// hop per cycle this is forking at every hop.
     Greedy(Tree),
     /// All of an edge, then all rows or columns, in cycles reserved for it (section III-B): one
     /// broadcast from each corner every `interval` cycles. The tree is the private one.
@@ -58,8 +59,8 @@ pub enum FanIn {
 /// The VCs of a message class at each input port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Class {
-    /// How many; with [`Tree::Private`] of each of the three stages of a broadcast (to the corner, before
-    /// the turn, after it), or shared out to them with [`Settings::split_vcs`].
+    /// How many; with [`Tree::Private`] of each of the three stages of a broadcast (to the corner,
+    /// before the turn, after it), or divided among them with [`Settings::split_vcs`].
     pub vcs: u32,
     /// Flits that each holds; a packet of the class has no more.
     pub depth: u32,
@@ -86,7 +87,8 @@ pub struct Settings {
     pub columns: u32,
     /// Routers in a column, 2 to 64; y grows to the north. Node x + columns y is at (x, y).
     pub rows: u32,
-    /// Hops that a flit can make in a cycle (HPC_max), 1 or more; 1 is the mesh of one-cycle routers.
+    /// Hops that a flit can make in a cycle (HPC_max), 1 or more; 1 is the mesh of one-cycle
+    /// routers.
     pub hops_per_cycle: u32,
     /// Arbitration between local and bypassing flits.
     pub priority: Priority,
@@ -98,22 +100,23 @@ pub struct Settings {
     pub fan_in: FanIn,
     /// The message classes (virtual networks).
     pub classes: Vec<Class>,
-    /// Whether the VCs of a class are shared out to the three stages of a broadcast instead of each having
-    /// as many.
+    /// Whether the VCs of a class are divided among the three stages of a broadcast; otherwise each
+    /// stage has this number.
     pub split_vcs: bool,
-    /// Cycles from when a VC is vacated to when the routers upstream can count on it, in addition to the next one.
-    /// 2 is natural: traversal, and the wire back.
+    /// Cycles from when a VC is vacated to when the upstream routers see it as free, in addition
+    /// to the next one. 2 covers the switch traversal and the credit on the wire.
     pub credit_delay: u32,
-    /// Cycles that setting up a path takes in addition to that of switch allocation: 0 as the paper's latencies
-    /// have it, 1 as published implementations.
+    /// Cycles that setting up a path takes in addition to that of switch allocation: 0 as the
+    /// paper's latencies have it, 1 as published implementations.
     pub sag_extra_cycle: u32,
     /// Cycles from winning the ejection port to arrival.
     pub eject_cost: u32,
-    /// Entries of the aggregation reduction tables (ART) of [`FanIn::Complete`], i.e. reductions that can be
-    /// in flight at once: with it one at least for each root of a tree, 4 on private trees, else each node.
+    /// Entries of the aggregation reduction tables (ART) of [`FanIn::Complete`], i.e. reductions
+    /// that can be in flight at once: with it one at least for each root of a tree, 4 on private
+    /// trees, else each node.
     pub art_entries: u32,
-    /// Whether what passes can be combined with an operand (OR, MIN, MAX, sums other than counts); then
-    /// [`Settings::hops_per_cycle`] is at most [`REDUCER_HOPS`].
+    /// Whether what passes can be combined with an operand (OR, MIN, MAX, sums other than counts);
+    /// then [`Settings::hops_per_cycle`] is at most [`REDUCER_HOPS`].
     pub reducer: bool,
     /// Cycles without any move after which packets in flight are called deadlocked.
     pub patience: u64,
@@ -121,12 +124,13 @@ pub struct Settings {
     pub fault: Option<Fault>,
 }
 
-/// The most hops per cycle with a reducer in the path, at 1 GHz, 1 mm tiles and 45 nm (section IV-A.8).
+/// The most hops per cycle with a reducer in the path, at 1 GHz, 1 mm tiles and 45 nm (section
+/// IV-A.8).
 pub const REDUCER_HOPS: u32 = 9;
 
 impl Settings {
-    /// A mesh of routers that take a cycle and links that take one, without collectives: one class of four
-    /// VCs of one flit.
+    /// A mesh of routers that take a cycle and links that take one, without collectives: one class
+    /// of four VCs of one flit.
     #[must_use]
     pub fn new(columns: u32, rows: u32) -> Settings {
         Settings {
@@ -165,7 +169,8 @@ impl Settings {
         }
     }
 
-    /// VCs of a class for each stage of what travels in it; one stage but for multicasts on private trees.
+    /// VCs of a class for each stage of what travels in it; one stage but for multicasts on private
+    /// trees.
     #[must_use]
     pub fn stages(&self, class: &Class) -> Vec<u32> {
         if !class.multicasts || self.tree() != Some(Tree::Private) {
@@ -177,8 +182,8 @@ impl Settings {
         vec![class.vcs; 3]
     }
 
-    /// Cycles of each interval in which paths are preset, with [`FanOut::Complete`]: 2, and 2 more for each
-    /// further reach of [`Settings::hops_per_cycle`] that an edge needs.
+    /// Cycles of each interval in which paths are preset, with [`FanOut::Complete`]: 2, and 2 more
+    /// for each further reach of [`Settings::hops_per_cycle`] that an edge needs.
     #[must_use]
     pub fn preset_cycles(&self) -> u32 {
         let edge = self.columns.max(self.rows) - 1;

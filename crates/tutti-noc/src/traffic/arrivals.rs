@@ -10,14 +10,14 @@ use tutti_units::random::unit;
 /// The cycles in which nodes generate packets, each ascending.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    law: Law,
+    sampler: Sampler,
     seed: u64,
     nodes: Vec<Node>,
 }
 
 /// A process, with the logarithms that its draws divide by.
 #[derive(Clone, Copy, Debug)]
-enum Law {
+enum Sampler {
     Bernoulli { gap: Geometric },
     OnOff { on: Geometric, off: Geometric, gap: Geometric },
     Periodic { rate: f64 },
@@ -41,23 +41,23 @@ impl Arrivals {
     /// For so many nodes, from cycle 0 on.
     #[must_use]
     pub fn new(process: Process, nodes: u32, seed: u64) -> Arrivals {
-        let law = match process {
-            Process::Bernoulli { rate } => Law::Bernoulli { gap: Geometric::new(rate) },
-            Process::Periodic { rate, .. } => Law::Periodic { rate },
-            Process::OnOff { alpha, beta, r1 } => Law::OnOff {
+        let sampler = match process {
+            Process::Bernoulli { rate } => Sampler::Bernoulli { gap: Geometric::new(rate) },
+            Process::Periodic { rate, .. } => Sampler::Periodic { rate },
+            Process::OnOff { alpha, beta, r1 } => Sampler::OnOff {
                 on: Geometric::new(beta),
                 off: Geometric::new(alpha),
                 gap: Geometric::new(r1),
             },
         };
         let aligned = !matches!(process, Process::Periodic { aligned: false, .. });
-        let begin = |number| {
+        let start = |number| {
             let phase = if aligned { 1.0 } else { share(seed, Stream::Phase, number, 0) };
             let mut node = Node { next: 0, drawn: 0, burst_end: 0, phase: 1.0 - phase };
-            law.begin(&mut node, &mut Draws { seed, node: number });
+            sampler.start(&mut node, &mut Draws { seed, node: number });
             node
         };
-        Arrivals { law, seed, nodes: (0..nodes).map(begin).collect() }
+        Arrivals { sampler, seed, nodes: (0..nodes).map(start).collect() }
     }
 
     /// The first cycle at or after `from` in which `node` generates a packet, at most one in each
@@ -70,7 +70,7 @@ impl Arrivals {
         let state = &mut self.nodes[node as usize];
         while state.next < from && state.next != NEVER {
             let after = state.next + 1;
-            self.law.go_on(state, after, &mut Draws { seed: self.seed, node });
+            self.sampler.advance(state, after, &mut Draws { seed: self.seed, node });
         }
         (state.next != NEVER).then_some(state.next)
     }
@@ -91,16 +91,16 @@ impl Draws {
     }
 
     #[inline]
-    fn cycles(&mut self, state: &mut Node, law: Geometric) -> u64 {
+    fn cycles(&mut self, state: &mut Node, distribution: Geometric) -> u64 {
         let bits = self.bits(state);
-        law.draw(bits)
+        distribution.draw(bits)
     }
 }
 
-impl Law {
+impl Sampler {
     /// The first packet.
-    fn begin(self, state: &mut Node, draws: &mut Draws) {
-        if let Law::OnOff { on, off, .. } = self {
+    fn start(self, state: &mut Node, draws: &mut Draws) {
+        if let Sampler::OnOff { on, off, .. } = self {
             // The state before cycle 0 decides with which chance cycle 0 has the other.
             let is_on = draws.bits(state) >> 63 == 1;
             if is_on {
@@ -108,22 +108,22 @@ impl Law {
             } else {
                 let start = draws.cycles(state, off);
                 state.burst_end = burst_end(state, draws, on, start);
-                return self.go_on(state, start, draws);
+                return self.advance(state, start, draws);
             }
         }
-        self.go_on(state, 0, draws);
+        self.advance(state, 0, draws);
     }
 
     /// The next packet at or after `from`, which for bursts is in a burst or the cycle after one.
     #[inline]
-    fn go_on(self, state: &mut Node, from: u64, draws: &mut Draws) {
+    fn advance(self, state: &mut Node, from: u64, draws: &mut Draws) {
         state.next = match self {
-            Law::Bernoulli { gap } => from.saturating_add(draws.cycles(state, gap)),
-            Law::OnOff { on, off, gap } => {
+            Sampler::Bernoulli { gap } => from.saturating_add(draws.cycles(state, gap)),
+            Sampler::OnOff { on, off, gap } => {
                 let wait = draws.cycles(state, gap);
                 within_bursts(state, draws, [on, off], from, wait)
             }
-            Law::Periodic { rate } => periodic(state, rate, from),
+            Sampler::Periodic { rate } => periodic(state, rate, from),
         };
     }
 }

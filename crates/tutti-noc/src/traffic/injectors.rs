@@ -5,7 +5,8 @@ use super::{Arrivals, Process};
 /// The cycle of a message that is never created.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// The seed of a load of a run: draws for a message are functions of it, the source and the serial number.
+/// The seed of a load of a run: draws for a message are functions of it, the source and the serial
+/// number.
 pub(crate) fn load_seed(seed: u64, load: usize) -> u64 {
     seed ^ (load as u64) << 48
 }

@@ -13,9 +13,9 @@ pub enum Process {
         /// Packets per cycle.
         rate: f64,
     },
-    /// In bursts. At the start of every cycle a node that is off turns on with chance `alpha` and one that
-    /// is on turns off with chance `beta`; while it is on, every cycle has a packet with chance `r1`.
-    /// Before the first cycle a node is on or off, each as likely.
+    /// In bursts. At the start of every cycle a node that is off turns on with chance `alpha` and
+    /// one that is on turns off with chance `beta`; while it is on, every cycle has a packet with
+    /// chance `r1`. Before the first cycle a node is on or off, each as likely.
     OnOff {
         /// The chance to turn on.
         alpha: f64,
@@ -50,8 +50,8 @@ impl Process {
         Ok(Process::Periodic { rate: chance("a rate", rate)?, aligned })
     }
 
-    /// Bursts that make `rate` packets per cycle in the long run, rate = r1 x alpha / (alpha + beta): two of
-    /// the three parameters are given, the third follows.
+    /// Bursts that make `rate` packets per cycle in the long run, rate = r1 x alpha / (alpha +
+    /// beta): two of the three parameters are given, the third follows.
     ///
     /// # Errors
     /// When not two of them are given, one is not from 0 to 1, or the third would not be.

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn invalid_sizes_are_rejected() {
         let message = |text| PacketSize::parse(text).unwrap_err().to_string();
         for text in ["", "x", "1,", "1/", "-4", "1.5"] {
             let form = "expected sizes in flits, such as `4` or `1,5`, or with weights, `1,5/3,1`";

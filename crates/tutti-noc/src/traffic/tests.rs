@@ -3,8 +3,8 @@
 use super::*;
 use tutti_units::random::{random_bits, unit};
 
-/// How far counts are from what is expected, and how far they may be: the mean of that sum is the degrees
-/// of freedom, its deviation the root of twice as many; bound at five of those.
+/// How far counts are from what is expected, and how far they may be: the mean of that sum is the
+/// degrees of freedom, its deviation the root of twice as many; bound at five of those.
 pub(super) fn chi_square(counts: &[u32], chances: &[f64]) -> (f64, f64) {
     let total: u32 = counts.iter().sum();
     let (mut sum, mut free) = (0.0, -1.0);
@@ -96,7 +96,7 @@ fn on_off(rate: f64, alpha: f64, beta: f64) -> Process {
 }
 
 #[test]
-fn gaps_at_once_have_the_law_of_a_test_in_every_cycle() {
+fn drawn_gaps_have_the_distribution_of_a_trial_per_cycle() {
     for (rate, seed) in [(0.02, 1), (0.1, 2), (0.5, 3), (0.9, 4)] {
         let process = Process::bernoulli(rate).unwrap();
         let (fast, slow) =
@@ -122,7 +122,7 @@ fn gaps_of_a_bernoulli_process_are_geometric() {
 }
 
 #[test]
-fn bursts_at_once_have_the_law_of_a_test_in_every_cycle() {
+fn drawn_bursts_have_the_distribution_of_a_trial_per_cycle() {
     let cases =
         [(0.1, 0.05, 0.1), (0.3, 0.2, 0.2), (0.25, 0.01, 0.02), (0.4, 1.0, 0.5), (0.09, 0.1, 1.0)];
     for ((rate, alpha, beta), seed) in cases.into_iter().zip(5..) {
@@ -141,19 +141,19 @@ fn rates_match_the_request() {
     // Bernoulli: of 10^6 cycles x 0.07, deviation sqrt(10^6 x 0.07 x 0.93) = 255.
     let count = |process| at_once(process, 100, 10_000, 3).iter().map(Vec::len).sum::<usize>();
     assert!(count(Process::bernoulli(0.07).unwrap()).abs_diff(70_000) < 5 * 255);
-    // Bursts: with s = alpha + beta, the share of cycles on has a variance of about
-    // pi (1 - pi) (2 - s) / s per cycle. Here pi = 1/3, s = 0.3, r1 = 0.21: 0.0556 x 10^6 for r1^2 of it, and
-    // 0.07 x 0.79 x 10^6 for the packets: deviation 333.
+    // Bursts: with s = alpha + beta, the share of cycles on has a variance of about pi (1 - pi) (2
+    // - s) / s per cycle. Here pi = 1/3, s = 0.3, r1 = 0.21: 0.0556 x 10^6 for r1^2 of it, and 0.07
+    // x 0.79 x 10^6 for the packets: deviation 333.
     let bursts = on_off(0.07, 0.1, 0.2);
     assert!((bursts.rate() - 0.07).abs() < 1e-12);
     assert!(count(bursts).abs_diff(70_000) < 5 * 333, "{}", count(bursts));
 }
 
 #[test]
-fn bursts_begin_from_either_state() {
-    // On in cycle 0 with chance 1/2 (1 - beta) + 1/2 alpha = 0.575, and a packet in 0.6 of those: 0.345
-    // of 40 000 nodes, deviation 95. In both of the first two cycles: 0.345 x (1 - beta) 0.6 = 0.1449,
-    // deviation 70.
+fn on_off_sources_start_in_either_state() {
+    // On in cycle 0 with chance 1/2 (1 - beta) + 1/2 alpha = 0.575, and a packet in 0.6 of those:
+    // 0.345 of 40 000 nodes, deviation 95. In both of the first two cycles: 0.345 x (1 - beta) 0.6
+    // = 0.1449, deviation 70.
     let process = Process::on_off(0.2, None, Some(0.3), Some(0.6)).unwrap();
     let Process::OnOff { alpha, .. } = process else { unreachable!() };
     assert!((alpha - 0.15).abs() < 1e-12, "0.3 x 0.2 / (0.6 - 0.2)");
@@ -167,7 +167,7 @@ fn bursts_begin_from_either_state() {
 }
 
 #[test]
-fn certain_bursts_are_certain() {
+fn bursts_of_probability_one_never_end() {
     // On and off in turn: every other cycle, from 0 where a node was off before.
     for of in at_once(on_off(0.5, 1.0, 1.0), 20, 9, 1) {
         assert!(of == [0, 2, 4, 6, 8] || of == [1, 3, 5, 7], "{of:?}");
@@ -203,7 +203,7 @@ fn the_ends_of_the_range_are_exact() {
 }
 
 #[test]
-fn periodic_packets_come_on_time() {
+fn periodic_packets_are_generated_on_time() {
     let aligned = |rate| at_once(Process::periodic(rate, true).unwrap(), 2, 14, 0);
     assert_eq!(aligned(0.25), [[0, 4, 8, 12]; 2]);
     // 0, 3.33, 6.67, 10, 13.33.
@@ -237,7 +237,7 @@ fn repeated_or_later_requests_change_nothing() {
 }
 
 #[test]
-fn a_seed_means_the_same_packets_for_ever() {
+fn packets_of_a_seed_never_change() {
     // Computed apart from this code, in Python: floor(ln(u) / ln(0.9)) cycles without before each.
     let packets = at_once(Process::bernoulli(0.1).unwrap(), 6, 60, 2017);
     assert_eq!(packets[5], [8, 12, 30, 33, 59]);
@@ -247,7 +247,7 @@ fn a_seed_means_the_same_packets_for_ever() {
 }
 
 #[test]
-fn processes_are_read_with_the_third_parameter_of_bursts_left_out() {
+fn the_third_parameter_of_bursts_is_optional() {
     let parse = |text| Process::parse(text, 0.2).unwrap();
     assert_eq!(parse("bernoulli"), Process::Bernoulli { rate: 0.2 });
     assert_eq!(parse(" periodic"), Process::Periodic { rate: 0.2, aligned: false });
@@ -263,7 +263,7 @@ fn processes_are_read_with_the_third_parameter_of_bursts_left_out() {
 }
 
 #[test]
-fn what_is_no_process_is_refused() {
+fn invalid_processes_are_rejected() {
     let message = |text, rate| Process::parse(text, rate).unwrap_err().to_string();
     assert_eq!(
         message("poisson", 0.2),

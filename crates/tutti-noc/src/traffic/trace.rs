@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_column_of_classes_there_is_one() {
+    fn a_trace_without_a_class_column_has_one_class() {
         let trace = Trace::parse("cycle,source,destination,flits\n0,0,0,1", 1).unwrap();
         assert_eq!((trace.records()[0].class, trace.classes()), (0, 1));
         assert_eq!(Trace::parse("cycle,source,destination,flits", 1).unwrap(), Trace::default());
     }
 
     #[test]
-    fn a_line_that_cannot_be_read_is_named() {
+    fn a_malformed_line_is_reported_by_number() {
         let message = |text: &str| Trace::parse(text, 4).unwrap_err().to_string();
         let line = |line: &str| message(&format!("cycle,source,destination,flits\n\n{line}"));
         assert_eq!(

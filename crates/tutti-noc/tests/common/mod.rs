@@ -1,4 +1,5 @@
-//! Meshes with several hops per cycle: their designs, both engines of each, and what is sent over them.
+//! Meshes with several hops per cycle: their designs, both engines of each, and what is sent over
+//! them.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use std::collections::BTreeMap;
@@ -53,7 +54,7 @@ pub fn classes(vcs: &[u32], depth: u32) -> Vec<Class> {
 
 /// What is done in a cycle.
 #[derive(Clone, Debug)]
-pub enum Deed {
+pub enum Operation {
     Unicast {
         from: u32,
         to: u32,
@@ -77,19 +78,19 @@ pub enum Deed {
 }
 
 /// One flit to one node.
-pub fn unicast(from: u32, to: u32) -> Deed {
-    Deed::Unicast { from, to, class: 0, flits: 1 }
+pub fn unicast(from: u32, to: u32) -> Operation {
+    Operation::Unicast { from, to, class: 0, flits: 1 }
 }
 
 /// To all the others.
-pub fn broadcast(nodes: u32, from: u32) -> Deed {
-    Deed::Multicast { from, to: NodeSet::all_but(nodes, from), class: 0 }
+pub fn broadcast(nodes: u32, from: u32) -> Operation {
+    Operation::Multicast { from, to: NodeSet::all_but(nodes, from), class: 0 }
 }
 
 /// From all the others, which respond at once.
-pub fn reduction(nodes: u32, to: u32) -> Deed {
+pub fn reduction(nodes: u32, to: u32) -> Operation {
     let members = NodeSet::all_but(nodes, to).iter().map(|node| (node, 0)).collect();
-    Deed::Reduce { to, members, class: 0, combine: Combine::Sum, held: None }
+    Operation::Reduce { to, members, class: 0, combine: Combine::Sum, held: None }
 }
 
 /// What came of a run.
@@ -117,16 +118,17 @@ impl Outcome {
 }
 
 enum Due {
-    Deed(u64, Deed),
+    Operation(u64, Operation),
     Response(FlowId, u32, u8),
     Release(FlowId),
 }
 
-/// Does what is to be done in each cycle, tagged by its place in the list, until all is over or `limit`.
-pub fn run(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)], limit: u64) -> Outcome {
+/// Does what is to be done in each cycle, tagged by its place in the list, until all is over or
+/// `limit`.
+pub fn run(fabric: &mut dyn Fabric, operations: &[(u64, Operation)], limit: u64) -> Outcome {
     let mut due: BTreeMap<u64, Vec<Due>> = BTreeMap::new();
-    for (tag, (cycle, deed)) in (0..).zip(deeds) {
-        due.entry(*cycle).or_default().push(Due::Deed(tag, deed.clone()));
+    for (tag, (cycle, operation)) in (0..).zip(operations) {
+        due.entry(*cycle).or_default().push(Due::Operation(tag, operation.clone()));
     }
     let mut held: BTreeMap<FlowId, u64> = BTreeMap::new();
     let mut arrivals = Vec::new();
@@ -137,7 +139,9 @@ pub fn run(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)], limit: u64) -> Outcom
         let now = fabric.now();
         for one in due.remove(&now).unwrap_or_default() {
             match one {
-                Due::Deed(tag, deed) => begin(fabric, tag, deed, &mut due, &mut held),
+                Due::Operation(tag, operation) => {
+                    begin(fabric, tag, operation, &mut due, &mut held)
+                }
                 Due::Response(flow, from, class) => response(fabric, flow, from, class),
                 Due::Release(flow) => fabric.release(flow),
             }
@@ -158,7 +162,7 @@ pub fn run(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)], limit: u64) -> Outcom
 fn begin(
     fabric: &mut dyn Fabric,
     tag: u64,
-    deed: Deed,
+    operation: Operation,
     due: &mut BTreeMap<u64, Vec<Due>>,
     held_flows: &mut BTreeMap<FlowId, u64>,
 ) {
@@ -166,10 +170,10 @@ fn begin(
     let mut send = |source, cast, class, flits| {
         fabric.send(Message { created, source, cast, class, flits, tag }).unwrap();
     };
-    match deed {
-        Deed::Unicast { from, to, class, flits } => send(from, Cast::One(to), class, flits),
-        Deed::Multicast { from, to, class } => send(from, Cast::Many(to), class, 1),
-        Deed::Reduce { to, members, class, combine, held } => {
+    match operation {
+        Operation::Unicast { from, to, class, flits } => send(from, Cast::One(to), class, flits),
+        Operation::Multicast { from, to, class } => send(from, Cast::Many(to), class, 1),
+        Operation::Reduce { to, members, class, combine, held } => {
             let all = members.iter().map(|&(node, _)| node).collect();
             let flow = Flow {
                 created,

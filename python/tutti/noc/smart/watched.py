@@ -30,8 +30,8 @@ class Event(NamedTuple):
         router: The router.
         packet: Index of the flit's packet in `Watched.packets`.
         what: `injected`, `granted`, `requested`, `crossed`, `retained`, `dropped`, `merged`,
-            `arrived`, `idle`, or `stopped:` with the cause: `end`, `local`, `farther`, `no_room`,
-            `order`, `answers`, `preset`.
+            `arrived`, `idle`, or `stopped:` with the cause: `end`, `local`, `farther`,
+            `no_buffer`, `order`, `responses`, `preset`.
         port: The output port, or the input port of a stop or a retained copy: 0 to 3 for E, W, N,
             S. For `granted` a bit per output, L last.
         hops: Hops of a request or a crossing.

@@ -1,4 +1,4 @@
-"""Figures 5 and 6: one all-reduce of 64 MiB, over memory bandwidth and over SMs."""
+"""Figures 5 and 6: a 64 MiB all_reduce over memory bandwidth and over SMs."""
 
 from __future__ import annotations
 
@@ -28,41 +28,45 @@ if TYPE_CHECKING:
 
 IDEAL = Configuration(name="ideal", kind="ideal")
 AMPLE = {"sram": Size.parse("64 MiB"), "fsms": 128, "banks": 16}
-"""Settings of an ACE that only its memory bandwidth and its links bind."""
+"""Settings of an ACE that is limited only by memory bandwidth and links."""
 
 MEMORIES = (32, 64, 96, 112, 128, 160, 192, 256, 320, 384, 420, 450, 600, 900)
-"""GB/s for communication."""
+"""Memory bandwidth for communication, GB/s."""
 SHOWN = ("4x2x2", "4x4x4")
 """The two sizes of the figures (R)."""
-ENOUGH = 0.9
-"""The part of the ideal that the paper calls near it (R)."""
+NEAR_IDEAL = 0.9
+"""Fraction of the ideal bandwidth that the paper calls near ideal (R)."""
 
-BOTH_WAYS_SHARES = (32, 1, 1, 8, 8)
-"""Proportions of the scratchpad when the first and last phase count both ways round their ring."""
-OTHERWISE = {"division": "evenly", "handover": "ahead"}
+BIDIRECTIONAL_SHARES = (32, 1, 1, 8, 8)
+"""Scratchpad shares if the first and last phase count both directions of the local ring."""
+EVEN_AHEAD = {"division": "evenly", "handover": "ahead"}
 
-READINGS: tuple[tuple[str, int, dict[str, Any]], ...] = (
-    ("as it stands", BETWEEN, {}),
-    ("state machines: 4 for each phase", BETWEEN, {"division": "evenly"}),
-    ("room is taken ahead of a phase", BETWEEN, {"handover": "ahead"}),
-    ("partitions: both ways of the local ring", BETWEEN, {"shares": BOTH_WAYS_SHARES}),
-    ("all three", BETWEEN, OTHERWISE | {"shares": BOTH_WAYS_SHARES}),
-    ("20 state machines", BETWEEN, {"fsms": 20}),
-    ("24 state machines, 8 MiB", BETWEEN, {"fsms": 24, "sram": Size.parse("8 MiB")}),
+ASSUMPTIONS: tuple[tuple[str, int, dict[str, Any]], ...] = (
+    ("default", BETWEEN, {}),
+    ("4 FSMs per phase", BETWEEN, {"division": "evenly"}),
+    ("buffer space reserved ahead of a phase", BETWEEN, {"handover": "ahead"}),
+    (
+        "partitions: both directions of the local ring",
+        BETWEEN,
+        {"shares": BIDIRECTIONAL_SHARES},
+    ),
+    ("all three above", BETWEEN, EVEN_AHEAD | {"shares": BIDIRECTIONAL_SHARES}),
+    ("20 FSMs", BETWEEN, {"fsms": 20}),
+    ("24 FSMs, 8 MiB", BETWEEN, {"fsms": 24, "sram": Size.parse("8 MiB")}),
     ("links of 200 cycles", SAMPLE, {}),
-    ("200 cycles, 4 for each phase", SAMPLE, {"division": "evenly"}),
-    ("200 cycles, all three", SAMPLE, OTHERWISE | {"shares": BOTH_WAYS_SHARES}),
+    ("200 cycles, 4 FSMs per phase", SAMPLE, {"division": "evenly"}),
+    ("200 cycles, all three above", SAMPLE, EVEN_AHEAD | {"shares": BIDIRECTIONAL_SHARES}),
 )
-"""What the paper leaves open, each with what is set otherwise."""
+"""Alternatives to what the paper leaves open: label, link latency in cycles, changed settings."""
 
 
 def _peak(size: str) -> tuple[float, float]:
-    """X, the bytes sent for each byte of payload, and the most that links carry (GB/s)."""
+    """Returns the bytes sent per byte of payload, and the link-limited send rate in GB/s."""
     local, vertical, horizontal = SIZES[size]
     inside = 2 * (local - 1) / local
-    across = [2 * (nodes - 1) / (nodes * local) for nodes in (vertical, horizontal)]
-    sent = inside + sum(across)
-    return sent, sent / max(inside / 400, *(part / 50 for part in across))
+    between = [2 * (nodes - 1) / (nodes * local) for nodes in (vertical, horizontal)]
+    sent = inside + sum(between)
+    return sent, sent / max(inside / 400, *(part / 50 for part in between))
 
 
 def _rate(run: AloneResult) -> float:
@@ -70,34 +74,34 @@ def _rate(run: AloneResult) -> float:
 
 
 def _swept(size: str) -> dict[str, list[tuple[float, float]]]:
-    """(memory bandwidth, bandwidth sent) of each endpoint, GB/s."""
-    kinds: dict[str, list[tuple[float, Configuration]]] = {
+    """Returns (memory bandwidth, send rate) in GB/s by endpoint model."""
+    models: dict[str, list[tuple[float, Configuration]]] = {
         "baseline": [(memory, baseline(f"{memory} GB/s")) for memory in MEMORIES],
         "ace": [(memory, ace(f"{memory} GB/s")) for memory in MEMORIES],
         "ace_ample": [(memory, ace(f"{memory} GB/s", **AMPLE)) for memory in MEMORIES],
         "ideal": [(float(memory), IDEAL) for memory in MEMORIES[-1:]],
     }
-    asked = [(kind, memory, what) for kind, all_ in kinds.items() for memory, what in all_]
-    runs = at_once(lambda index: alone(asked[index][2], size), range(len(asked)))
-    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
-    for (kind, memory, _), run in zip(asked, runs.values(), strict=True):
-        found[kind].append((float(memory), _rate(run)))
-    return found
+    cases = [(model, *point) for model, points in models.items() for point in points]
+    runs = at_once(lambda index: alone(cases[index][2], size), range(len(cases)))
+    curves: dict[str, list[tuple[float, float]]] = {model: [] for model in models}
+    for (model, memory, _), run in zip(cases, runs.values(), strict=True):
+        curves[model].append((float(memory), _rate(run)))
+    return curves
 
 
-def _needed(curve: list[tuple[float, float]], wanted: float) -> float | None:
-    """The memory bandwidth at which a curve first reaches what is wanted, between two points."""
+def _required_memory(curve: list[tuple[float, float]], target: float) -> float | None:
+    """Returns the memory bandwidth at which a curve first reaches `target`, interpolated."""
     before = (0.0, 0.0)
     for memory, rate in curve:
-        if rate >= wanted:
-            part = (wanted - before[1]) / (rate - before[1])
+        if rate >= target:
+            part = (target - before[1]) / (rate - before[1])
             return before[0] + part * (memory - before[0])
         before = (memory, rate)
     return None
 
 
 def _figure_5(folder: Path) -> ExhibitResult:
-    """Bandwidth sent over memory bandwidth."""
+    """Returns send rates over memory bandwidth."""
     curves = {size: _swept(size) for size in SHOWN}
     frame = pl.DataFrame(
         [
@@ -119,33 +123,36 @@ def _figure_5(folder: Path) -> ExhibitResult:
     return ExhibitResult(
         frame=frame,
         published=compared(_claims(curves["4x4x4"])),
-        source=f"the abstract; the analysis that goes with the figure. {SURE}",
+        source=f"the abstract; the text on the figure. {SURE}",
         figures=(drawn,),
         notes=(
-            "ace_ample: 64 MiB, 128 state machines, 16 banks, so that only memory and links bind.",
-            "published 128 GB/s for 90 % requires enough chunks in flight: see `readings`.",
+            "ace_ample: 64 MiB, 128 FSMs, 16 banks; only memory and links limit it",
+            "the published 128 GB/s for 90 % require enough chunks in flight: see `assumptions`",
         ),
-        tables={"peaks": _peaks(curves), "readings": _readings(curves["4x4x4"]["ideal"][0][1])},
+        tables={
+            "peaks": _peaks(curves),
+            "assumptions": _assumptions(curves["4x4x4"]["ideal"][0][1]),
+        },
     )
 
 
 def _claims(curves: dict[str, list[tuple[float, float]]]) -> list[tuple[Published, float]]:
     ideal = curves["ideal"][0][1]
-    wanted = ENOUGH * ideal
-    of_baseline = _needed(curves["baseline"], wanted) or float("nan")
-    of_ample = _needed(curves["ace_ample"], wanted) or float("nan")
+    target = NEAR_IDEAL * ideal
+    of_baseline = _required_memory(curves["baseline"], target) or float("nan")
+    of_ample = _required_memory(curves["ace_ample"], target) or float("nan")
     at_128 = dict(curves["ace"])[128.0]
     return [
         (Published("ideal, GB/s (300 before headers)", 282, "D"), ideal),
         (Published("memory for 90 % of ideal, baseline, GB/s", 450, "B"), of_baseline),
-        (Published("memory for 90 % of ideal, ACE that nothing else binds", 128, "B"), of_ample),
+        (Published("memory for 90 % of ideal, ace_ample, GB/s", 128, "B"), of_ample),
         (MEMORY, of_baseline / of_ample),
         (Published("ACE at 128 GB/s, % of ideal", 90, "R"), 100 * at_128 / ideal),
     ]
 
 
 def _peaks(curves: dict[str, dict[str, list[tuple[float, float]]]]) -> pl.DataFrame:
-    """What follows from the topology alone, and what the ideal endpoint reached."""
+    """Returns the peaks of the topology, and the send rate of the ideal endpoint."""
     rows = []
     for size in SIZES:
         sent, peak = _peak(size)
@@ -167,22 +174,23 @@ def _peaks(curves: dict[str, dict[str, list[tuple[float, float]]]]) -> pl.DataFr
     return pl.DataFrame(rows)
 
 
-def _readings(ideal: float) -> pl.DataFrame:
-    """How much ACE's bandwidth depends on what the paper leaves open."""
+def _assumptions(ideal: float) -> pl.DataFrame:
+    """Returns ACE's send rates under each assumption, on 4x4x4."""
     memories = (64, 128, 900)
-    asked = [(index, memory) for index in range(len(READINGS)) for memory in memories]
+    cases = [(index, memory) for index in range(len(ASSUMPTIONS)) for memory in memories]
 
-    def run(ask: tuple[int, int]) -> AloneResult:
-        _, between, settings = READINGS[ask[0]]
-        return alone(ace(f"{ask[1]} GB/s", **settings), "4x4x4", between)
+    def run(case: tuple[int, int]) -> AloneResult:
+        index, memory = case
+        _, between, settings = ASSUMPTIONS[index]
+        return alone(ace(f"{memory} GB/s", **settings), "4x4x4", between)
 
-    runs = at_once(run, asked)
+    runs = at_once(run, cases)
     return pl.DataFrame(
         [
-            {"reading": READINGS[index][0]}
+            {"assumption": ASSUMPTIONS[index][0]}
             | {f"at {memory} GB/s": round(_rate(runs[index, memory]), 1) for memory in memories}
             | {"of_ideal": round(_rate(runs[index, 128]) / ideal, 3)}
-            for index in range(len(READINGS))
+            for index in range(len(ASSUMPTIONS))
         ]
     )
 
@@ -191,10 +199,10 @@ SMS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
 
 
 def _figure_6(folder: Path) -> ExhibitResult:
-    """Bandwidth sent over the SMs that communicate, memory unlimited."""
-    asked = [(size, sms) for size in SHOWN for sms in SMS]
+    """Returns send rates over the SMs used for communication, with unlimited memory bandwidth."""
+    cases = [(size, sms) for size in SHOWN for sms in SMS]
     unlimited = "100 TB/s"
-    runs = at_once(lambda ask: _rate(alone(baseline(unlimited, ask[1]), ask[0])), asked)
+    runs = at_once(lambda case: _rate(alone(baseline(unlimited, case[1]), case[0])), cases)
     frame = pl.DataFrame(
         [
             {

@@ -3,10 +3,10 @@
 The available copy of the paper has lost its digits. Each value states its source:
 
 - V: verified in a public source (the abstract, ASTRA-sim's public code)
-- S: stated by the paper's text, in words
-- D: derived by arithmetic from others
+- S: stated in words by the paper
+- D: derived from other values
 - B: widely quoted, not checked against the paper
-- R: recalled, unverified; figures' and tables' numbers too
+- R: recalled, unverified; the numbers of figures and tables too
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LINKS = 6
 SENT = 300e9
-"""Bytes per second: the peak of 4x4x4."""
+"""Send rate in bytes per second: the peak of 4x4x4."""
 ACCELERATOR = (815.0, 300.0)
 """mm2 and W of the accelerator that the paper's NPU resembles (V100, NVIDIA's datasheet)."""
 
@@ -38,9 +38,9 @@ def _table_4(folder: Path) -> ExhibitResult:
                 {
                     "component": name,
                     "mm2": round(of_area.nominal, 3),
-                    "mm2_between": f"{of_area.low:.3g} to {of_area.high:.3g}",
+                    "mm2_bounds": f"{of_area.low:.3g} to {of_area.high:.3g}",
                     "watts": round(of_power.nominal, 3),
-                    "watts_between": f"{of_power.low:.2g} to {of_power.high:.2g}",
+                    "watts_bounds": f"{of_power.low:.2g} to {of_power.high:.2g}",
                 }
                 for name, of_area, of_power in rows
             ]
@@ -50,14 +50,17 @@ def _table_4(folder: Path) -> ExhibitResult:
                 (AREA, area.nominal),
                 (POWER, power.nominal),
                 (
-                    Published("% of an accelerator's area (below)", 2, "R"),
+                    Published("area, % of an accelerator (upper bound)", 2, "R"),
                     100 * area.nominal / ACCELERATOR[0],
                 ),
-                (Published("% of its power (below)", 2, "R"), 100 * power.nominal / ACCELERATOR[1]),
+                (
+                    Published("power, % of an accelerator (upper bound)", 2, "R"),
+                    100 * power.nominal / ACCELERATOR[1],
+                ),
             ]
         ),
         source=f"recalled values of the synthesis at 28 nm. {SURE}",
-        notes=("at 300 GB/s sent; constants of public sources, scaled to 28 nm, with bounds",),
+        notes=("at a send rate of 300 GB/s; constants of public sources, scaled to 28 nm",),
     )
 
 

@@ -28,51 +28,51 @@ CONFIGURATIONS = (*BASELINES, "ace", "ideal")
 LARGEST = "4x8x4"
 """128 NPUs."""
 
-Ask = tuple[str, str, str]
-"""A model, a size, a configuration."""
-Runs = dict[Ask, "TrainingResult"]
+Case = tuple[str, str, str]
+"""Model, size, configuration."""
+Runs = dict[Case, "TrainingResult"]
 
 NOT_PUBLISHED = (
-    "the layers of GNMT and of the production DLRM, and how the paper's NPU times a layer, are not "
-    "published: docs/papers/ace.md says what stands here instead"
+    "the layers of GNMT and the production DLRM, and the timing of a layer on the paper's NPU, are "
+    "not published; docs/papers/ace.md lists the substitutes"
 )
 
 
 @cache
 def all_steps() -> Runs:
-    """Every model on every size with every configuration, two iterations."""
+    """Runs two iterations of every model on every size with every configuration."""
     known = configurations()
-    asked = list(product(BATCH, SIZES, CONFIGURATIONS))
-    return at_once(lambda ask: step(ask[0], ask[1], known[ask[2]]), asked)
+    cases = list(product(BATCH, SIZES, CONFIGURATIONS))
+    return at_once(lambda case: step(case[0], case[1], known[case[2]]), cases)
 
 
 def iteration(run: TrainingResult) -> float:
-    """Picoseconds of an iteration, the mean of all."""
+    """Returns the mean time of an iteration in picoseconds."""
     return run.total.ps / run.iterations
 
 
 def period(run: TrainingResult) -> float:
-    """Picoseconds of an iteration when all go alike: the mean of the later half."""
+    """Returns the steady-state iteration time in picoseconds: the mean of the later half."""
     ends = run.record.iterations()
     half = len(ends) // 2
     return (ends[-1] - ends[half - 1]) / (len(ends) - half)
 
 
-def speedup(runs: Mapping[Ask, TrainingResult], model: str, size: str) -> float:
-    """Iteration time of the best baseline over that of ACE."""
+def speedup(runs: Mapping[Case, TrainingResult], model: str, size: str) -> float:
+    """Returns the iteration time of the best baseline over that of ACE."""
     best = min(iteration(runs[model, size, name]) for name in BASELINES)
     return best / iteration(runs[model, size, "ace"])
 
 
-def ceiling(runs: Mapping[Ask, TrainingResult], model: str, size: str) -> float:
-    """No endpoint gains more over the best baseline: its time over that of computing alone."""
+def ceiling(runs: Mapping[Case, TrainingResult], model: str, size: str) -> float:
+    """Returns the upper bound of a speedup: best baseline over computation without exposed time."""
     best = min(iteration(runs[model, size, name]) for name in BASELINES)
     ideal = runs[model, size, "ideal"]
     return best / (ideal.compute / ideal.iterations)
 
 
 def active_percent(run: TrainingResult) -> tuple[float, float]:
-    """Per cent of the forward and of the backward pass in which the endpoint has a chunk."""
+    """Returns the percentages of the forward and backward pass in which the endpoint is active."""
     window = run.step.window.ps if run.step.window else 1
     backward = _backward(run)
     sums = {False: [0, 0], True: [0, 0]}
@@ -83,12 +83,12 @@ def active_percent(run: TrainingResult) -> tuple[float, float]:
         part = sums[any(start <= middle < end for start, end in backward)]
         part[0] += busy[index] if index < len(busy) else 0
         part[1] += min(window, total - index * window)
-    forward, back = (100 * active / max(whole, 1) for active, whole in sums.values())
+    forward, back = (100 * active / max(elapsed, 1) for active, elapsed in sums.values())
     return round(forward, 1), round(back, 1)
 
 
 def _backward(run: TrainingResult) -> list[tuple[int, int]]:
-    """From the first weight gradient of each iteration to the first forward pass of the next."""
+    """Returns the backward passes: first weight gradient to the next iteration's forward pass."""
     tasks = run.step.program(run.configuration).tasks
     first: dict[tuple[str, int], int] = {}
     for task, start, _ in run.record.spans():
@@ -105,7 +105,7 @@ def _backward(run: TrainingResult) -> list[tuple[int, int]]:
 
 
 def _figure_10(folder: Path) -> ExhibitResult:
-    """Utilisation over time at 128 NPUs, 2 iterations."""
+    """Returns utilisation over time: 128 NPUs, two iterations."""
     runs = all_steps()
     frames, drawn = [], []
     for model in BATCH:
@@ -116,7 +116,7 @@ def _figure_10(folder: Path) -> ExhibitResult:
             lines[name] = (frame["ms"], frame["links"])
         drawn.append(
             plot_curves(
-                folder / f"figure_10_{model}.svg", lines, x="time (ms)", y="part of links at work"
+                folder / f"figure_10_{model}.svg", lines, x="time (ms)", y="link utilisation"
             )
         )
     rows = [
@@ -124,26 +124,24 @@ def _figure_10(folder: Path) -> ExhibitResult:
             "model": model,
             "configuration": name,
             "ms": round(run.total.ps / 1e9, 3),
-            "links_at_work": round(_links_at_work(run), 4),
+            "link_utilisation": round(_link_utilisation(run), 4),
             "while_communicating": round(_while_communicating(run), 4),
-            "npu_at_work": round(run.compute / run.total.ps, 4),
+            "npu_utilisation": round(run.compute / run.total.ps, 4),
         }
         for (model, size, name), run in runs.items()
         if size == LARGEST
     ]
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="a picture without digits: nothing to compare but the shape, two bursts of traffic",
+        source="a figure without digits; only its shape is comparable: two bursts of traffic",
         figures=tuple(drawn),
-        notes=(
-            "windows of 20 us; the part of time in which a link works, mean over an NPU's links",
-        ),
+        notes=("windows of 20 us; utilisation is the mean over the links of an NPU",),
         tables={"over_time": pl.concat(frames)},
     )
 
 
 def _over_time(run: TrainingResult, model: str, name: str) -> pl.DataFrame:
-    """A row for each window."""
+    """Returns a row per window."""
     window = run.step.window.ps if run.step.window else 1
     links = len(run.record.links())
     on_links, computing = run.record.over_time()
@@ -160,7 +158,7 @@ def _over_time(run: TrainingResult, model: str, name: str) -> pl.DataFrame:
     )
 
 
-def _links_at_work(run: TrainingResult) -> float:
+def _link_utilisation(run: TrainingResult) -> float:
     rows = run.record.links()
     return sum(row[1] for row in rows) / len(rows) / run.total.ps
 
@@ -172,9 +170,9 @@ def _while_communicating(run: TrainingResult) -> float:
 
 
 def _figure_11(folder: Path) -> ExhibitResult:
-    """Where an iteration's time goes, and what ACE gains."""
+    """Returns the breakdown of iterations, and the speedups of ACE."""
     runs = all_steps()
-    frame = pl.DataFrame([_row(ask, run) for ask, run in runs.items()])
+    frame = pl.DataFrame([_row(case, run) for case, run in runs.items()])
     drawn = [
         plot_stacked_bars(
             folder / f"figure_11_{model}.svg",
@@ -192,8 +190,8 @@ def _figure_11(folder: Path) -> ExhibitResult:
         source=f"the abstract. {SURE}",
         figures=tuple(drawn),
         notes=(
-            "ceiling: the best baseline over computing alone; no endpoint can gain more here",
-            "batches: the same network and endpoints, fewer samples on each NPU",
+            "ceiling: best baseline over computation alone, the upper bound of a speedup",
+            "batches: same network and endpoints, fewer samples per NPU",
             NOT_PUBLISHED,
         ),
         tables={
@@ -205,7 +203,7 @@ def _figure_11(folder: Path) -> ExhibitResult:
 
 
 def _speedups(runs: Runs) -> pl.DataFrame:
-    """What ACE gains over the best baseline and over each, and what no endpoint can exceed."""
+    """Returns the speedups of ACE over the best baseline and over each, with the upper bound."""
     rows = []
     for model, size in product(BATCH, SIZES):
         ace = iteration(runs[model, size, "ace"])
@@ -218,7 +216,7 @@ def _speedups(runs: Runs) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _row(ask: Ask, run: TrainingResult) -> dict[str, object]:
+def _row(ask: Case, run: TrainingResult) -> dict[str, object]:
     model, size, name = ask
     compute, exposed = _parts(run).values()
     return {
@@ -250,15 +248,15 @@ def _claims(runs: Runs) -> list[tuple[Published, float]]:
 
 
 def _batches() -> pl.DataFrame:
-    """What ACE gains when each NPU has fewer samples, on 128 NPUs."""
+    """Returns the speedups of ACE with smaller batches, on 128 NPUs."""
     known = configurations()
-    asked = [
+    cases = [
         (model, samples // part, name)
         for model, samples in BATCH.items()
         for part in (1, 2, 4, 8, 16)
         for name in CONFIGURATIONS
     ]
-    runs = at_once(lambda ask: step(ask[0], LARGEST, known[ask[2]], batch=ask[1]), asked)
+    runs = at_once(lambda case: step(case[0], LARGEST, known[case[2]], batch=case[1]), cases)
     rows = []
     for model, samples in BATCH.items():
         for part in (1, 2, 4, 8, 16):
@@ -278,16 +276,16 @@ def _batches() -> pl.DataFrame:
 
 
 def _links() -> pl.DataFrame:
-    """The same with links of 200 cycles between packages, as in ASTRA-sim's sample."""
+    """Returns speedups with links of 200 cycles between packages, as in ASTRA-sim's sample."""
     known = configurations()
-    asked = [(model, LARGEST, name) for model in BATCH for name in CONFIGURATIONS]
-    runs = at_once(lambda ask: step(ask[0], ask[1], known[ask[2]], between=SAMPLE), asked)
-    usual = all_steps()
+    cases = [(model, LARGEST, name) for model in BATCH for name in CONFIGURATIONS]
+    runs = at_once(lambda case: step(case[0], case[1], known[case[2]], between=SAMPLE), cases)
+    default = all_steps()
     return pl.DataFrame(
         [
             {
                 "model": model,
-                "speedup": round(speedup(usual, model, LARGEST), 3),
+                "speedup": round(speedup(default, model, LARGEST), 3),
                 "speedup_with_200_cycles": round(speedup(runs, model, LARGEST), 3),
             }
             for model in BATCH
@@ -296,16 +294,16 @@ def _links() -> pl.DataFrame:
 
 
 def _figure_12(folder: Path) -> ExhibitResult:
-    """DLRM with its tables in the background of the loop."""
+    """Returns DLRM iterations with the embedding tables in the background."""
     known = configurations()
-    asked = [(name, background) for name in CONFIGURATIONS for background in (False, True)]
+    cases = [(name, background) for name in CONFIGURATIONS for background in (False, True)]
 
-    def run(ask: tuple[str, bool]) -> TrainingResult:
-        name, background = ask
+    def run(case: tuple[str, bool]) -> TrainingResult:
+        name, background = case
         configuration = replace(known[name], background=background)
         return step("dlrm", LARGEST, configuration, iterations=8)
 
-    runs = at_once(run, asked)
+    runs = at_once(run, cases)
     gains = {name: period(runs[name, False]) / period(runs[name, True]) for name in known}
     frame = pl.DataFrame(
         [
@@ -329,12 +327,12 @@ def _figure_12(folder: Path) -> ExhibitResult:
         published=compared([(published, gains[name]) for name, published in BACKGROUND.items()]),
         source=f"recalled values of the figure. {SURE}",
         figures=(plot_stacked_bars(folder / "figure_12.svg", bars, y="iteration (ms)"),),
-        notes=("the later half of 8 iterations", NOT_PUBLISHED),
+        notes=("times are means over the later half of 8 iterations", NOT_PUBLISHED),
     )
 
 
 FIGURES = {
-    10: Exhibit(title="how busy NPUs and links are over time, 128 NPUs", make=_figure_10),
-    11: Exhibit(title="where an iteration's time goes, 16 to 128 NPUs", make=_figure_11),
+    10: Exhibit(title="utilisation of NPUs and links over time, 128 NPUs", make=_figure_10),
+    11: Exhibit(title="breakdown of an iteration, 16 to 128 NPUs", make=_figure_11),
     12: Exhibit(title="DLRM with its tables in the background", make=_figure_12),
 }

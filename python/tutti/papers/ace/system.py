@@ -1,4 +1,4 @@
-"""The paper's machine: tori of NPUs, what endpoints they have, and what is trained on them."""
+"""The paper's system: tori of NPUs, their endpoints, and the trained models."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ SIZES = {"4x2x2": (4, 2, 2), "4x4x2": (4, 4, 2), "4x4x4": (4, 4, 4), "4x8x4": (4
 """16 to 128 NPUs: local x vertical x horizontal (R)."""
 
 BATCH = {"resnet50": 32, "gnmt": 128, "dlrm": 512}
-"""Samples of an NPU (R)."""
+"""Samples per NPU (R)."""
 
 PAYLOAD = Size.parse("64 MiB")
-"""Of the all-reduce that is looked at by itself (R)."""
+"""Payload of the all_reduce of figures 5 and 6 (R)."""
 
 INSIDE, BETWEEN = 90, 500
-"""Latency of links in cycles: inside a package (V: ASTRA-sim's sample), between packages (R)."""
+"""Link latency in cycles: inside a package (V: ASTRA-sim's sample), between packages (R)."""
 SAMPLE = 200
-"""Between packages, in ASTRA-sim's public sample (V)."""
+"""Link latency between packages in ASTRA-sim's public sample, cycles (V)."""
 
 EFFICIENCY = 0.94
-"""The part of what links carry that is data (R)."""
+"""Payload share of the transmitted bytes (R)."""
 
 
 def rings(size: str, between: int = BETWEEN) -> tuple[Ring, ...]:
-    """The rings of a torus: 200 GB/s inside a package, 25 GB/s between (R), each direction."""
+    """Returns the rings of a torus: 200 GB/s per direction in a package, 25 GB/s between (R)."""
     clock = Npu().clock
-    kinds = (
+    dimensions = (
         ("local", "200 GB/s", INSIDE),
         ("vertical", "25 GB/s", between),
         ("horizontal", "25 GB/s", between),
     )
     return tuple(
         Ring(name, nodes, TimePerByte.parse(rate), clock.cycles(cycles))
-        for nodes, (name, rate, cycles) in zip(SIZES[size], kinds, strict=True)
+        for nodes, (name, rate, cycles) in zip(SIZES[size], dimensions, strict=True)
     )
 
 
 def ace(memory: str = "128 GB/s", **settings: object) -> Configuration:
-    """ACE with that much memory bandwidth, and settings other than the paper's."""
+    """Returns an ACE with this memory bandwidth, and settings that differ from the paper's."""
     default = AceSettings()
     return Configuration(
         name="ace",
@@ -59,16 +59,16 @@ def ace(memory: str = "128 GB/s", **settings: object) -> Configuration:
 
 
 def baseline(memory: str, sms: int = 80) -> Configuration:
-    """A baseline that has so much to communicate with."""
+    """Returns a baseline with this memory bandwidth and number of SMs for communication."""
     return Configuration(
         name="baseline", kind="baseline", memory=TimePerByte.parse(memory), sms=sms
     )
 
 
 def alone(configuration: Configuration, size: str, between: int = BETWEEN) -> AloneResult:
-    """The all-reduce of figures 5 and 6."""
-    asked = Alone(size=PAYLOAD, rings=rings(size, between), efficiency=EFFICIENCY)
-    return asked.run(configuration)
+    """Runs the all_reduce of figures 5 and 6."""
+    experiment = Alone(size=PAYLOAD, rings=rings(size, between), efficiency=EFFICIENCY)
+    return experiment.run(configuration)
 
 
 def step(
@@ -80,8 +80,8 @@ def step(
     batch: int | None = None,
     iterations: int = 2,
 ) -> TrainingResult:
-    """A few iterations of a model, watched in windows of 20 us."""
-    asked = Step(
+    """Runs a few iterations of a model, with utilisation in windows of 20 us."""
+    experiment = Step(
         model=build(model),
         batch=batch or BATCH[model],
         rings=rings(size, between),
@@ -89,4 +89,4 @@ def step(
         iterations=iterations,
         window=Time.parse("20 us"),
     )
-    return asked.run(configuration)
+    return experiment.run(configuration)

@@ -1,4 +1,4 @@
-"""Tables 5 and 6: the machine's parameters, and the configurations that are compared."""
+"""Tables 5 and 6: parameters of the system, and the compared configurations."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def _table_5(folder: Path) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=pl.DataFrame(rows, schema=["parameter", "value", "sure"], orient="row"),
-        source=f"as far as it is known. {SURE}",
+        source=f"the known part of the table. {SURE}",
     )
 
 
 def _table_6(folder: Path) -> ExhibitResult:
-    """Returns the resources of communication, and the remaining ones."""
+    """Returns the resources that communication uses, and those left for computation."""
     del folder
     return ExhibitResult(
         frame=pl.DataFrame([_row(configuration) for configuration in configurations().values()]),
-        source=f"as far as it is known: 450 and 128 GB/s, 6 SMs B; 2 SMs R. {SURE}",
+        source=f"the known part of the table: 450 and 128 GB/s, 6 SMs B; 2 SMs R. {SURE}",
     )
 
 

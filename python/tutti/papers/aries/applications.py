@@ -1,4 +1,4 @@
-"""What is trained (section V): four networks, data parallel, in each reading of the batch."""
+"""The trained applications (section V): four data-parallel models, and possible batch sizes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from tutti.workload import Chiplet, build
 from tutti.workload.timed import TimedLayer, recorded, timed
 
 RECORDED = {"resnet50": "resnet50", "dlrm": "dlrm_small", "transformer": "transformer"}
-"""ASTRA-sim's workloads, in which VGG-16 is missing."""
+"""Workloads of ASTRA-sim; it has none for VGG-16."""
 APPLICATIONS = ("resnet50", "vgg16", "dlrm", "transformer")
-BATCHES = ("ASTRA-sim's cycles", "1 sample a chiplet", "16 samples a chiplet")
-"""The paper gives no batch. VGG-16 has one sample a chiplet in the first."""
+BATCHES = ("ASTRA-sim's cycles", "1 sample per chiplet", "16 samples per chiplet")
+"""The paper states no batch size. In the first, VGG-16 has one sample per chiplet."""
 
 
 @cache
 def layers(name: str, batch: str) -> tuple[TimedLayer, ...]:
-    """The layers of an application, with their times and gradients."""
+    """Returns the layers of an application, with their times and gradients."""
     if batch == BATCHES[0] and name in RECORDED:
         return recorded(RECORDED[name])
     model = build("dlrm_small" if name == "dlrm" else name)

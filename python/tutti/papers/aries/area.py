@@ -1,4 +1,4 @@
-"""Figure 5: the router, by what it takes up."""
+"""Figure 5: area of the router by component."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _figure_5(folder: Path) -> ExhibitResult:
-    """Routers of each network, of our components and as the published one scales."""
+    """Returns router areas of each network: by components, and scaled from the published one."""
     del folder
     mesh, bypass = packages(8)["mesh"], packages(8)["bypass"]
     parts = mesh.area(1).um2_by_component
@@ -32,20 +32,20 @@ def _figure_5(folder: Path) -> ExhibitResult:
             [
                 *found,
                 ("64 routers, mm2", AREA_OF_NETWORK, mesh.area(64).total_um2.nominal / 1e6),
-                ("64 routers by the sum of their parts, mm2", AREA_OF_NETWORK, _sum_of_parts()),
-                ("more for bypass wires, mm2", AREA_MORE, more),
+                ("64 routers, sum of components, mm2", AREA_OF_NETWORK, _sum_of_components()),
+                ("additional for bypass wires, mm2", AREA_MORE, more),
             ]
         ),
         source="section V-D, at 45 nm",
         notes=(
-            "components of the router are the paper's own, put in; muxes are counted from cells.",
-            "scaled: crossbar by ports^2 bits^2, allocators by ports^2, buffers by ports and bits.",
+            "component areas are the paper's values; muxes are counted in cells",
+            "scaled: crossbar by ports^2 bits^2, allocators by ports^2, buffers by ports and bits",
         ),
     )
 
 
 def _routers() -> list[dict[str, object]]:
-    """A row for each network and size."""
+    """Returns a row per network and size."""
     rows: list[dict[str, object]] = []
     for side in SIDES:
         for name, package in packages(side).items():
@@ -59,13 +59,13 @@ def _routers() -> list[dict[str, object]]:
                     "router um2": round(router),
                     "scaled um2": round(scaled_um2(package.ports, package.width)),
                     "muxes um2": round(muxes),
-                    "all mm2": round(side * side * (router + muxes) / 1e6, 2),
+                    "total mm2": round(side * side * (router + muxes) / 1e6, 2),
                 }
             )
     return rows
 
 
-def _sum_of_parts() -> float:
+def _sum_of_components() -> float:
     return 64 * (sum(PUBLISHED_UM2.values()) - PUBLISHED_UM2["bypass"]) / 1e6
 
 

@@ -1,4 +1,4 @@
-"""Figure 11: energy of the network in an iteration."""
+"""Figure 11: network energy of an iteration."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from tutti.phases import PhasedRun
 
 
-PARTS = ("carried", "leaked")
-"""For events and clocks, and for the time that it took."""
+PARTS = ("dynamic", "leakage")
+"""Energy of events and clocks, and energy in proportion to time."""
 
 
 def _package(network: str, side: int, technology: Technology) -> Package:
-    """What the routers and links of a network are."""
-    every = packages(side, technology)
+    """Returns the package with the routers and links of a network."""
+    known = packages(side, technology)
     if network == "adapt_noc":
-        return every["bypass"].model_copy(update={"muxes": "own", "circuit": False})
-    return every["bypass" if network in ("aries", BEST) else network]
+        return known["bypass"].model_copy(update={"muxes": "own", "circuit": False})
+    return known["bypass" if network in ("aries", BEST) else network]
 
 
-def _carried(run: PhasedRun, package: Package) -> tuple[float, float]:
-    """Joules while an all-reduce is under way: of events and clocks, and leakage."""
+def _all_reduce_energy(run: PhasedRun, package: Package) -> tuple[float, float]:
+    """Returns the dynamic and leakage energy of an all_reduce in joules."""
     reports = [package.energy_of(one) for one in run.runs]
     return (
         sum(report.dynamic.nominal for report in reports),
@@ -48,7 +48,7 @@ def _carried(run: PhasedRun, package: Package) -> tuple[float, float]:
 
 
 def _joules(steps: dict[Key, Iteration], technology: Technology) -> dict[Key, tuple[float, float]]:
-    """Of each iteration: for what was carried, and for the time that it took (leakage)."""
+    """Returns the dynamic and leakage energy of each iteration in joules."""
     known: dict[tuple[str, int, int], tuple[float, float]] = {}
     found = {}
     for key, step in steps.items():
@@ -58,7 +58,7 @@ def _joules(steps: dict[Key, Iteration], technology: Technology) -> dict[Key, tu
         for name, count in Counter(map(id, step.runs)).items():
             run = next(run for run in step.runs if id(run) == name)
             if (network, side, name) not in known:
-                known[network, side, name] = _carried(run, package)
+                known[network, side, name] = _all_reduce_energy(run, package)
             of_one = known[network, side, name]
             dynamic, leakage = dynamic + count * of_one[0], leakage + count * of_one[1]
         busy = sum(one.completion_ps for run in step.runs for one in run.runs)
@@ -68,7 +68,7 @@ def _joules(steps: dict[Key, Iteration], technology: Technology) -> dict[Key, tu
 
 
 def _saved(joules: dict[Key, tuple[float, float]], network: str, side: int) -> float:
-    """Per cent, mean over applications and algorithms."""
+    """Returns the energy saved by ARIES in per cent, mean over applications and algorithms."""
     return 100 * mean(
         1
         - sum(joules["aries", algorithm, side, name]) / sum(joules[network, algorithm, side, name])
@@ -77,13 +77,13 @@ def _saved(joules: dict[Key, tuple[float, float]], network: str, side: int) -> f
 
 
 def _figure_11(folder: Path) -> ExhibitResult:
-    """Energy of iterations, and how much of it is saved."""
+    """Returns the energy of iterations, and the savings of ARIES."""
     steps = iterations()
-    every = {
+    by_technology = {
         name: _joules(steps, technology)
         for name, technology in watched("technologies", list(technologies().items()))
     }
-    usual = every["usual"]
+    usual = by_technology["usual"]
     rows = [
         (f"{network} {side}x{side}, saved %", published, _saved(usual, network, side))
         for side, values in ENERGY_SAVED.items()
@@ -95,13 +95,18 @@ def _figure_11(folder: Path) -> ExhibitResult:
         published=compared(rows),
         source="section V-C; means over four applications and three algorithms",
         figures=figures,
-        notes=("leaked goes with the time of an iteration, carried with bytes, hops and routers.",),
-        tables={"technologies": _technologies(every)},
+        notes=(
+            (
+                "leakage is proportional to the iteration time, dynamic energy to bytes, hops and "
+                "routers"
+            ),
+        ),
+        tables={"technologies": _technologies(by_technology)},
     )
 
 
 def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int) -> Path:
-    """Both parts of each network's energy over that of the mesh."""
+    """Draws both parts of each network's energy, relative to the mesh."""
     bars = {
         f"{algorithm} {network}": dict(
             zip(PARTS, _normalised(joules, network, algorithm, side), strict=True)
@@ -109,13 +114,13 @@ def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int) -> P
         for algorithm, network in product(ALGORITHMS, (*NETWORKS, "aries"))
     }
     path = folder / f"figure_11_{side}x{side}.svg"
-    return plot_stacked_bars(path, bars, y="energy over that of the mesh")
+    return plot_stacked_bars(path, bars, y="energy relative to the mesh")
 
 
 def _normalised(
     joules: dict[Key, tuple[float, float]], network: str, algorithm: str, side: int
 ) -> tuple[float, float]:
-    """Both parts over the energy of the mesh, mean over applications."""
+    """Returns both parts relative to the energy of the mesh, mean over applications."""
     parts = [
         [part / sum(joules["mesh", *which]) for part in joules[network, *which]]
         for which in ((algorithm, side, name) for name in APPLICATIONS)
@@ -130,21 +135,24 @@ def _row(key: Key, joules: tuple[float, float]) -> dict[str, object]:
         "algorithm": algorithm,
         "side": side,
         "network": network,
-        "carried_mJ": round(1000 * joules[0], 3),
-        "leaked_mJ": round(1000 * joules[1], 3),
+        "dynamic_mJ": round(1000 * joules[0], 3),
+        "leakage_mJ": round(1000 * joules[1], 3),
     }
 
 
-def _technologies(every: dict[str, dict[Key, tuple[float, float]]]) -> pl.DataFrame:
-    """What is saved with other routers and links."""
+def _technologies(by_technology: dict[str, dict[Key, tuple[float, float]]]) -> pl.DataFrame:
+    """Returns the savings with other routers and links."""
     return pl.DataFrame(
         [
             {"over": f"{network} {side}x{side}"}
-            | {name: round(_saved(joules, network, side), 1) for name, joules in every.items()}
+            | {
+                name: round(_saved(joules, network, side), 1)
+                for name, joules in by_technology.items()
+            }
             for side, network in product(SIDES, NETWORKS)
         ]
     )
 
 
-FIGURES = {11: Exhibit(title="energy of the network in an iteration", make=_figure_11)}
+FIGURES = {11: Exhibit(title="network energy of an iteration", make=_figure_11)}
 """The figure of this module, by number."""

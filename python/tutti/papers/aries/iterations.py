@@ -1,4 +1,4 @@
-"""Iterations of the applications on the networks, and how much faster they are on ARIES."""
+"""Iterations of the applications on each network, and the speedups of ARIES."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tutti.units import Size, Time
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tutti.papers.aries.system import Case, Readings
+    from tutti.papers.aries.system import Assumptions, Case
     from tutti.phases import PhasedRun
     from tutti.workload import TimedLayer
 
@@ -25,8 +25,8 @@ Key = tuple[str, str, int, str]
 """Network, algorithm, side, application."""
 
 Speedups = dict[tuple[str, int, str], tuple[float, float]]
-"""By algorithm, side and the network that ARIES is compared with: times over those of ARIES, of
-iterations and of communication alone, geometric means over the applications."""
+"""By algorithm, side and baseline network: speedups of iterations, and of communication alone,
+geometric means over the applications."""
 
 EVERY = ("aries", BEST, *NETWORKS)
 
@@ -36,8 +36,8 @@ class Iteration:
     """An iteration of an application.
 
     Attributes:
-        overlapped: What of its all-reduces is hidden.
-        runs: The all-reduce of each layer that has one; none where times were interpolated.
+        overlapped: Hidden and exposed time of its all_reduces.
+        runs: The all_reduce of each layer that has one; empty if times were interpolated.
     """
 
     overlapped: Overlapped
@@ -46,7 +46,7 @@ class Iteration:
 
 @cache
 def iterations() -> dict[Key, Iteration]:
-    """An iteration of every application, on every network, with every algorithm."""
+    """Returns an iteration of every application on every network with every algorithm."""
     applications = _applications(BATCHES[0])
     runs = fastest(list(product(EVERY, ALGORITHMS, SIDES)), _sizes(applications))
     return {
@@ -66,24 +66,24 @@ def _step(of_one: Sequence[TimedLayer], runs: Mapping[Size, PhasedRun]) -> Itera
 
 
 def interpolated(
-    readings: Readings, batch: str, networks: Iterable[str], algorithms: Iterable[str]
+    assumptions: Assumptions, batch: str, networks: Iterable[str], algorithms: Iterable[str]
 ) -> dict[Key, Iteration]:
-    """The same from times at sizes that double, with straight lines between them."""
+    """Returns iterations, with times interpolated linearly between powers of two of the size."""
     applications = _applications(batch)
     sizes = _sizes(applications)
     powers = range(sizes[0].bytes.bit_length() - 1, sizes[-1].bytes.bit_length() + 1)
     grid = [Size(bytes=1 << power) for power in powers]
     cases = list(product(networks, algorithms, SIDES))
-    runs = fastest(cases, grid, readings, quiet=True)
+    runs = fastest(cases, grid, assumptions, quiet=True)
 
     def line(case: Case) -> Callable[[Size], Time]:
         times = [runs[case, size].completion_ps for size in grid]
 
         def at(size: Size) -> Time:
-            place = size.bytes.bit_length() - grid[0].bytes.bit_length()
-            before, after = grid[place].bytes, grid[place + 1].bytes
+            index = size.bytes.bit_length() - grid[0].bytes.bit_length()
+            before, after = grid[index].bytes, grid[index + 1].bytes
             part = (size.bytes - before) / (after - before)
-            return Time(ps=round(times[place] + part * (times[place + 1] - times[place])))
+            return Time(ps=round(times[index] + part * (times[index + 1] - times[index])))
 
         return at
 
@@ -104,7 +104,11 @@ def _sizes(applications: Mapping[str, Sequence[TimedLayer]]) -> list[Size]:
 
 
 def speedups(found: dict[Key, Iteration], of: str = "aries") -> Speedups:
-    """Times over those of ARIES, mean over applications: iterations, and communication alone."""
+    """Returns the speedups of `of`, geometric mean over the applications.
+
+    Returns:
+        Speedups of iterations, and of communication alone.
+    """
     result = {}
     for algorithm, side, network in product(ALGORITHMS, SIDES, NETWORKS):
         pairs = [

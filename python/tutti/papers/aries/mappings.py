@@ -1,4 +1,4 @@
-"""Figures 6, 7 and 8: what is mapped onto the links, and what finds none of its own."""
+"""Figures 6, 7 and 8: mappings of flows to bypass links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 import tutti
 from tutti.bypass import BypassMesh, flows_of
 from tutti.papers import Exhibit, ExhibitResult, watched
-from tutti.papers.aries.system import SIDES, Readings, mapped, variants
+from tutti.papers.aries.system import SIDES, Assumptions, mapped, variants
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
     from tutti.bypass import Flow, Muxes
 
-DERIVED = "counted from the text, or found by another exact solver; the drawings are not known"
+DERIVED = "counted from the text, or computed by another exact solver; the drawings are not known"
 
 
-def _row(what: str, mesh: BypassMesh, flows: tuple[Flow, ...], expected: str) -> dict[str, Any]:
+def _row(name: str, mesh: BypassMesh, flows: tuple[Flow, ...], expected: str) -> dict[str, Any]:
     mapping = mapped(mesh, flows)
     configuration = mapping.configuration
     return {
-        "what": what,
+        "flow set": name,
         "muxes": mesh.muxes,
         "wires": mesh.wires,
         "flows": len(flows),
         "dedicated": len(mapping.dedicated),
         "expected": expected,
         "segments": f"{configuration.used_segments}/{configuration.total_segments}",
-        "proved": "yes" if mapping.optimal else f"at most {mapping.bound}",
+        "optimal": "proved" if mapping.optimal else f"bound {mapping.bound}",
     }
 
 
@@ -42,11 +42,11 @@ def _ring(notation: str, side: int, copies: int = 1) -> tuple[Flow, ...]:
 RINGS = (
     ("ring, twice", 4, "ring:4x4", 2, "32"),
     ("mirrored rings", 4, "mirrored_ring:4x4", 1, "32"),
-    ("mirrored rings, both ways", 4, "mirrored_ring:4x4,bidirectional", 1, "64"),
+    ("mirrored rings, both directions", 4, "mirrored_ring:4x4,bidirectional", 1, "64"),
     ("ring, twice", 8, "ring:8x8", 2, "128"),
     ("mirrored rings, 3 levels", 8, "mirrored_ring:8x8", 1, "-"),
 )
-"""What figure 6 shows, and how many flows should find links of their own."""
+"""The rings of figure 6, and the expected number of flows with dedicated links."""
 
 STEPS = (
     ("ring:4x4", 16, 15),
@@ -55,15 +55,15 @@ STEPS = (
     ("mirrored_ring:8x8:4x2,2x4", 64, 14),
     ("mirrored_ring:8x8", 64, 9),
 )
-"""Steps of the reducing half: N - 1, and L (N^(1/L) - 1) (section IV-A)."""
+"""Steps of the reduction phase: N - 1, and L (N^(1/L) - 1) (section IV-A)."""
 
 
 def _figure_6(folder: Path) -> ExhibitResult:
-    """Rings."""
+    """Returns the mappings of rings."""
     rows = []
-    for what, side, notation, copies, expected in RINGS:
+    for name, side, notation, copies, expected in RINGS:
         flows = _ring(notation, side, copies)
-        rows.append(_row(f"{what}, {side}x{side}", BypassMesh(side=side), flows, expected))
+        rows.append(_row(f"{name}, {side}x{side}", BypassMesh(side=side), flows, expected))
     both = mapped(BypassMesh(side=4), _ring(RINGS[2][2], 4))
     steps = [
         {
@@ -94,17 +94,18 @@ TREES: tuple[tuple[str, int, Muxes, int, tuple[int, ...], str], ...] = (
     ("broadcasting", 8, "any", 1, (1,), "126"),
     ("both at once", 8, "any", 1, (0, 1), "184 or more"),
 )
-"""Phases of the double binary tree, and how many flows an exact solver gave links of their own."""
+"""Phases of the double binary tree, and the number of flows with dedicated links according to an
+exact solver."""
 
 
 def _figure_7(folder: Path) -> ExhibitResult:
-    """Double binary trees."""
+    """Returns the mappings of double binary trees."""
     rows = []
-    for what, side, muxes, wires, phases, expected in watched("mappings", TREES):
+    for name, side, muxes, wires, phases, expected in watched("mappings", TREES):
         schedule = tutti.schedule("double_binary_tree:nccl,phased", ranks=side * side)
         flows = tuple(flow for phase in phases for flow in flows_of(schedule, phase=phase))
         mesh = BypassMesh(side=side, wires=wires, muxes=muxes)
-        rows.append(_row(f"{what}, {side}x{side}", mesh, flows, expected))
+        rows.append(_row(f"{name}, {side}x{side}", mesh, flows, expected))
     schedule = tutti.schedule("double_binary_tree:nccl,phased", ranks=16)
     reducing = mapped(BypassMesh(side=4), tuple(flows_of(schedule, phase=0)))
     return ExhibitResult(
@@ -116,7 +117,7 @@ def _figure_7(folder: Path) -> ExhibitResult:
 
 
 def _equation_1() -> pl.DataFrame:
-    """Hops that a level of the trees saves: published, and those of its edges less one."""
+    """Returns the hops saved per tree level: published, and the hops of its edges minus one."""
     rows = []
     for side in SIDES:
         ranks = side * side
@@ -137,41 +138,44 @@ def _equation_1() -> pl.DataFrame:
                     "least": min(apart) - 1,
                     "mean": round(sum(apart) / len(apart) - 1, 2),
                     "edges": len(apart),
-                    "of them further": sum(hops > min(apart) for hops in apart),
+                    "longer edges": sum(hops > min(apart) for hops in apart),
                 }
             )
     return pl.DataFrame(rows)
 
 
 SIZE_OF_FIGURE_8 = Size.parse("64 MiB")
-"""So large that steps do not count."""
+"""At this size the latency of steps is negligible."""
 
 
 def _figure_8(folder: Path) -> ExhibitResult:
-    """MultiTree, and what concentration makes of it."""
+    """Returns the times of MultiTree with and without concentration."""
     del folder
     rows = []
     cases = [(side, network, 4) for side in SIDES for network in ("mesh", "torus")]
     cases += [(side, "aries", count) for side in SIDES for count in (1, 2, 4)]
     for side, network, accumulators in watched("networks", cases):
-        readings = Readings(accumulators=accumulators)
-        for way in variants(network, "multi_tree", side, readings):
-            half = way.run(SIZE_OF_FIGURE_8).completion_ps / 2e12
+        assumptions = Assumptions(accumulators=accumulators)
+        for variant in variants(network, "multi_tree", side, assumptions):
+            half = variant.run(SIZE_OF_FIGURE_8).completion_ps / 2e12
             rows.append(
                 {
                     "network": f"{network} {side}x{side}",
                     "accumulators": str(accumulators) if network == "aries" else "-",
-                    "way": way.name,
+                    "variant": variant.name,
                     "half / G beta": round(half * 68e9 / SIZE_OF_FIGURE_8.bytes, 3),
                     "bound": round((side * side - 1) / (4 * side * side), 3),
                 }
             )
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="section IV-B: concentration keeps about the bandwidth, and halves the height",
+        source="section IV-B: concentration nearly preserves the bandwidth and halves the height",
         notes=(
-            "bound: (N - 1) / N of the payload into each chiplet over its four ports.",
-            "configured once, groups and trees between them share links: more trees, more meet.",
+            "bound: each chiplet receives (N - 1) / N of the payload over its four ports",
+            (
+                "configured once: groups and the trees between them share links; contention grows "
+                "with the number of trees"
+            ),
         ),
     )
 

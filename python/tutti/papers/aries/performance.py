@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 
 def _figure_10(folder: Path) -> ExhibitResult:
-    """Iterations with each algorithm on each network."""
+    """Returns iterations with each algorithm on each network."""
     steps = iterations()
     gains, best = speedups(steps), speedups(steps, BEST)
     found = {key: step.overlapped for key, step in steps.items()}
     rows = []
     for (algorithm, side), published in SPEEDUPS.items():
         for network, value in zip(NETWORKS, published, strict=True):
-            whole, communication = gains[algorithm, side, network]
+            iteration, communication = gains[algorithm, side, network]
             rows.append(
                 {
                     "algorithm": algorithm,
                     "side": side,
                     "over": network,
                     "published": value,
-                    "ours": round(whole, 2),
-                    "ratio": round(whole / value, 2),
+                    "ours": round(iteration, 2),
+                    "ratio": round(iteration / value, 2),
                     "communication": round(communication, 2),
                     "best": round(best[algorithm, side, network][0], 2),
                 }
@@ -55,9 +55,9 @@ def _figure_10(folder: Path) -> ExhibitResult:
             **sensitivity(steps),
         },
         notes=(
-            "ours: whole iterations; communication: all-reduces alone, one after the other.",
-            "best: with whatever the wires can be configured to, beyond what the paper describes.",
-            "an iteration is never shorter than its computing, which no network changes.",
+            "ours: iterations; communication: sequential all_reduces without computation",
+            "best: any configuration of the wires, including those not in the paper",
+            "computation is a lower bound on the iteration time on every network",
         ),
     )
 
@@ -77,7 +77,7 @@ def _iteration_row(key: Key, one: Overlapped) -> dict[str, object]:
 
 
 def _drawn(folder: Path, found: dict[Key, Overlapped], algorithm: str, side: int) -> Path:
-    """Iterations over that of ARIES."""
+    """Draws iterations relative to those on ARIES."""
     bars = {
         f"{name} {network}": {
             part: took.ps / found["aries", algorithm, side, name].iteration.ps
@@ -88,11 +88,11 @@ def _drawn(folder: Path, found: dict[Key, Overlapped], algorithm: str, side: int
         for one in (found[network, algorithm, side, name],)
     }
     path = folder / f"figure_10_{algorithm}_{side}x{side}.svg"
-    return plot_stacked_bars(path, bars, y="iteration over that with ARIES")
+    return plot_stacked_bars(path, bars, y="iteration time relative to ARIES")
 
 
 def _transformer(found: dict[Key, Overlapped]) -> pl.DataFrame:
-    """By how much its communication is shorter, mean over networks and sizes."""
+    """Returns the reduction of its communication time, mean over networks and sizes."""
     rows = []
     for algorithm, published in TRANSFORMER_COMMUNICATION.items():
         shorter = [
@@ -114,7 +114,7 @@ def _transformer(found: dict[Key, Overlapped]) -> pl.DataFrame:
 
 
 def _applications(found: dict[Key, Overlapped]) -> pl.DataFrame:
-    """Communication over computing with the ring on a mesh, which decides what can be gained."""
+    """Returns communication over computation with the ring on a mesh, which bounds the speedup."""
     rows = []
     for name, side in product(APPLICATIONS, SIDES):
         mesh, aries = (found[network, "ring", side, name] for network in ("mesh", "aries"))

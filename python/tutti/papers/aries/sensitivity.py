@@ -1,4 +1,4 @@
-"""What the speedups of figure 10 depend on, and which conclusions survive every reading."""
+"""Sensitivity of the speedups of figure 10, and the conclusions that hold in every variation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tutti.papers import watched
 from tutti.papers.aries.applications import BATCHES
 from tutti.papers.aries.iterations import interpolated, speedups
 from tutti.papers.aries.published import NETWORKS
-from tutti.papers.aries.system import ALGORITHMS, DEFAULT, SIDES, Readings
+from tutti.papers.aries.system import ALGORITHMS, DEFAULT, SIDES, Assumptions
 
 if TYPE_CHECKING:
     from tutti.papers.aries.iterations import Iteration, Key, Speedups
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Variation:
-    """One thing read otherwise.
+    """An alternative to one assumption.
 
     Attributes:
-        name: What it is.
-        readings: All of them.
-        networks: Which it touches; the others are as they stand.
-        algorithms: Which it touches.
-        batch: Of the applications.
+        name: The label.
+        assumptions: All assumptions.
+        networks: The networks that depend on it; the others keep their default results.
+        algorithms: The algorithms that depend on it.
+        batch: The batch of the applications.
     """
 
     name: str
-    readings: Readings = DEFAULT
+    assumptions: Assumptions = DEFAULT
     networks: tuple[str, ...] = ("aries",)
     algorithms: tuple[str, ...] = ALGORITHMS
     batch: str = BATCHES[0]
@@ -42,58 +42,58 @@ RING, TREES, MANY_TREES = (("ring",), ("double_binary_tree",), ("multi_tree",))
 BUTTERFLY = ("flattened_butterfly",)
 
 
-def _other(name: str, **changed: object) -> Variation:
-    about = {key: changed.pop(key) for key in ("networks", "algorithms") if key in changed}
-    return Variation(name, replace(DEFAULT, **changed), **about)  # type: ignore[arg-type]
+def _variation(name: str, **changed: object) -> Variation:
+    scope = {key: changed.pop(key) for key in ("networks", "algorithms") if key in changed}
+    return Variation(name, replace(DEFAULT, **changed), **scope)  # type: ignore[arg-type]
 
 
-READINGS = (
-    _other("two bypass wires", wires=2, networks=("aries", "adapt_noc")),
-    _other("muxes: same sign", muxes="sign"),
-    _other("muxes: own axis", muxes="axis"),
-    _other("hop of 10 ns", hop="10 ns", networks=EVERY),
-    _other("long wires slower", per_span=True, networks=EVERY),
-    _other("configured once", switched=False),
-    _other("a switch takes 1 us", switch="1 us"),
-    _other("rings both ways round", both_ways=True, algorithms=RING),
-    _other(
-        "plain rings alone",
+VARIATIONS = (
+    _variation("two bypass wires", wires=2, networks=("aries", "adapt_noc")),
+    _variation("muxes: same sign", muxes="sign"),
+    _variation("muxes: own axis", muxes="axis"),
+    _variation("hop of 10 ns", hop="10 ns", networks=EVERY),
+    _variation("long wires slower", per_span=True, networks=EVERY),
+    _variation("configured once", switched=False),
+    _variation("reconfiguration takes 1 us", switch="1 us"),
+    _variation("bidirectional rings", bidirectional=True, algorithms=RING),
+    _variation(
+        "plain rings only",
         grid_rings=False,
         algorithms=RING,
         networks=("flattened_butterfly", "adapt_noc"),
     ),
-    _other("trees in 1 chunk", chunks=1, algorithms=TREES, networks=EVERY),
-    _other("trees in 16 chunks", chunks=16, algorithms=TREES, networks=EVERY),
-    _other("2 accumulators", accumulators=2, algorithms=MANY_TREES),
-    _other("1 accumulator", accumulators=1, algorithms=MANY_TREES),
-    _other("butterfly: wide links", butterfly="wide", networks=BUTTERFLY),
-    _other("butterfly: 4 chiplets a router", butterfly="concentrated", networks=BUTTERFLY),
+    _variation("trees in 1 chunk", chunks=1, algorithms=TREES, networks=EVERY),
+    _variation("trees in 16 chunks", chunks=16, algorithms=TREES, networks=EVERY),
+    _variation("2 accumulators", accumulators=2, algorithms=MANY_TREES),
+    _variation("1 accumulator", accumulators=1, algorithms=MANY_TREES),
+    _variation("butterfly: wide links", butterfly="wide", networks=BUTTERFLY),
+    _variation("butterfly: 4 chiplets per router", butterfly="concentrated", networks=BUTTERFLY),
     *(Variation(batch, networks=EVERY, batch=batch) for batch in BATCHES[1:]),
 )
-"""What the paper leaves open, one after the other."""
+"""Alternatives to what the paper leaves open, one assumption changed at a time."""
 
 
 def sensitivity(default: dict[Key, Iteration]) -> dict[str, pl.DataFrame]:
-    """Speedups of iterations in every reading, a table for each size, and what survives."""
-    every = {"as it stands": speedups(default)}
-    for one in watched("readings", READINGS):
-        found = interpolated(one.readings, one.batch, one.networks, one.algorithms)
-        every[one.name] = speedups(default | found)
+    """Returns the speedups of iterations in every variation by size, and the conclusions."""
+    by_variation = {"default": speedups(default)}
+    for one in watched("variations", VARIATIONS):
+        found = interpolated(one.assumptions, one.batch, one.networks, one.algorithms)
+        by_variation[one.name] = speedups(default | found)
     columns = list(product(ALGORITHMS, NETWORKS))
     tables = {
         f"sensitivity_{side}x{side}": pl.DataFrame(
             [
-                {"reading": name}
+                {"variation": name}
                 | {
                     f"{SHORT[of]} {SHORT[network]}": round(found[of, side, network][0], 2)
                     for of, network in columns
                 }
-                for name, found in every.items()
+                for name, found in by_variation.items()
             ]
         )
         for side in SIDES
     }
-    return tables | {"conclusions": _conclusions(every)}
+    return tables | {"conclusions": _conclusions(by_variation)}
 
 
 SHORT = {
@@ -107,19 +107,19 @@ SHORT = {
 }
 
 
-def _conclusions(every: dict[str, Speedups]) -> pl.DataFrame:
-    """In how many readings ARIES is faster, and where it is not."""
+def _conclusions(by_variation: dict[str, Speedups]) -> pl.DataFrame:
+    """Returns the number of variations in which ARIES is faster, and the exceptions."""
     rows = []
     for algorithm, network, side in product(ALGORITHMS, NETWORKS, SIDES):
-        ratios = {name: found[algorithm, side, network][0] for name, found in every.items()}
+        ratios = {name: found[algorithm, side, network][0] for name, found in by_variation.items()}
         slower = [name for name, ratio in ratios.items() if ratio < 1]
         rows.append(
             {
                 "ARIES is faster": f"{SHORT[algorithm]} than {SHORT[network]} {side}x{side}",
-                "readings": f"{len(ratios) - len(slower)} of {len(ratios)}",
+                "variations": f"{len(ratios) - len(slower)} of {len(ratios)}",
                 "least": round(min(ratios.values()), 2),
                 "most": round(max(ratios.values()), 2),
-                "not with": "; ".join(slower) or "-",
+                "exceptions": "; ".join(slower) or "-",
             }
         )
     return pl.DataFrame(rows)

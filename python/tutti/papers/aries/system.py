@@ -1,6 +1,7 @@
-"""The paper's networks, and how each performs an all-reduce.
+"""The paper's networks, and the variants of an all_reduce on each.
 
-What the paper leaves open is a field of `Readings`, with the default that the text speaks for.
+Each parameter that the paper leaves open is a field of `Assumptions`. Its default is the value that
+the text suggests.
 """
 
 from __future__ import annotations
@@ -28,32 +29,32 @@ if TYPE_CHECKING:
 
 SIDES = (4, 8)
 SEARCH = "5 s"
-"""For each mapping, in the solver's own count of its work."""
+"""Time limit of a mapping, in the solver's deterministic time."""
 ALGORITHMS = ("ring", "double_binary_tree", "multi_tree")
 BEST = "aries_best"
-"""ARIES with whatever its wires can be configured to, beyond what the paper describes."""
+"""ARIES with any configuration of its wires, including those not in the paper."""
 RATE = "68 GB/s"
-"""Between chiplets, each direction (section V)."""
+"""Link rate between chiplets, each direction (section V)."""
 PITCH = "5 mm"
-"""From chiplet to chiplet (inferred: the paper gives none)."""
+"""Distance between adjacent chiplets (inferred: the paper states none)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Readings:
+class Assumptions:
     """What the paper leaves open.
 
     Attributes:
-        hop: From router to router: 10 ns on the wire (section V), and two cycles of a router.
-        per_span: Whether the wire of a long link takes as many times 10 ns as it spans chiplets.
-        wires: Bypass wires of a row or column in each direction (Table I has room for one).
-        muxes: Which wires a port can take.
-        switched: Whether trees are configured anew between their phases.
-        switch: What that takes, a barrier among all routers included (inferred).
-        butterfly: Which flattened butterfly: the pins of a mesh's router, or all links wide.
-        chunks: Into how many chunks each half of a double binary tree is cut.
-        accumulators: In each group of the concentrated MultiTree.
-        both_ways: Whether latency-optimised rings also run both ways round, which the ports allow.
-        grid_rings: Whether networks with links beyond a mesh's also run rings in rows and columns.
+        hop: Latency of a hop: 10 ns on the wire (section V) and two router cycles.
+        per_span: Whether the latency of a long wire is 10 ns per spanned chiplet.
+        wires: Bypass wires per row or column and direction (Table I allows one).
+        muxes: The wires that a port can select.
+        switched: Whether trees are reconfigured between their phases.
+        switch: The time of a reconfiguration, with a barrier among all routers (inferred).
+        butterfly: The flattened butterfly: as many pins per router as a mesh, or wide links.
+        chunks: Chunks of each half of a double binary tree.
+        accumulators: Accumulators per group of the concentrated MultiTree.
+        bidirectional: Whether latency-optimised rings also use both directions, as ports allow.
+        grid_rings: Whether networks with more links than a mesh also run rings in rows and columns.
     """
 
     hop: str = "12 ns"
@@ -65,11 +66,11 @@ class Readings:
     butterfly: Literal["equal_pins", "wide", "concentrated"] = "equal_pins"
     chunks: int = 4
     accumulators: int = 4
-    both_ways: bool = False
+    bidirectional: bool = False
     grid_rings: bool = True
 
 
-DEFAULT = Readings()
+DEFAULT = Assumptions()
 
 
 _NO_TIME = Time(ps=0)
@@ -77,13 +78,13 @@ _NO_TIME = Time(ps=0)
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to perform an all-reduce on a network.
+    """A schedule of an all_reduce, mapped to a network.
 
     Attributes:
-        name: Of the schedule and how it is mapped.
-        schedule: What is performed.
-        routes: One for all of it, or one for each of its phases.
-        switch: What it takes to configure the network for the next phase.
+        name: The schedule and its mapping.
+        schedule: The schedule.
+        routes: One for the complete schedule, or one per phase.
+        switch: The time to reconfigure the network for the next phase.
     """
 
     name: str
@@ -92,74 +93,75 @@ class Variant:
     switch: Time = _NO_TIME
 
     def run(self, size: Size) -> PhasedRun:
-        """Simulates it packet by packet."""
+        """Simulates the schedule packet by packet."""
         return run_on(self.schedule, self.routes, size, switch=self.switch, datatype="int8")
 
 
 @cache
 def variants(
-    network: str, algorithm: str, side: int, readings: Readings = DEFAULT
+    network: str, algorithm: str, side: int, assumptions: Assumptions = DEFAULT
 ) -> tuple[Variant, ...]:
-    """The ways in which a network performs an algorithm; the fastest for a size is what it does."""
+    """Returns the variants of an algorithm on a network, which uses the fastest for a size."""
     if network == "aries":
-        return tuple(_aries(algorithm, side, readings))
+        return tuple(_aries(algorithm, side, assumptions))
     if network == "adapt_noc":
-        return tuple(_adapt_noc(algorithm, side, readings))
+        return tuple(_adapt_noc(algorithm, side, assumptions))
     if network == BEST:
-        # Muxes that take any wire take those of their own axis: every shape of Adapt-NoC is there.
-        every = replace(readings, both_ways=True)
-        return (*_aries(algorithm, side, every), *_adapt_noc(algorithm, side, every))
-    return tuple(_fixed(network, algorithm, side, readings))
+        # Muxes for any wire can select wires of their own axis: this includes Adapt-NoC's shapes.
+        extended = replace(assumptions, bidirectional=True)
+        return (*_aries(algorithm, side, extended), *_adapt_noc(algorithm, side, extended))
+    return tuple(_fixed(network, algorithm, side, assumptions))
 
 
 Case = tuple[str, str, int]
-"""A network, an algorithm, a side."""
+"""Network, algorithm, side."""
 
 
 def fastest(
     cases: Iterable[Case],
     sizes: Iterable[Size],
-    readings: Readings = DEFAULT,
+    assumptions: Assumptions = DEFAULT,
     *,
     quiet: bool = False,
 ) -> dict[tuple[Case, Size], PhasedRun]:
-    """For each case and size the run of its fastest variant; `quiet` tells nobody how far it is."""
-    ways = at_once(lambda case: variants(*case, readings), cases, None if quiet else "mappings")
+    """Returns the run of the fastest variant by case and size; `quiet` reports no progress."""
+    known = at_once(lambda case: variants(*case, assumptions), cases, None if quiet else "mappings")
 
-    def best(asked: tuple[Case, Size]) -> PhasedRun:
-        case, size = asked
-        return min((way.run(size) for way in ways[case]), key=lambda run: run.completion_ps)
+    def best(request: tuple[Case, Size]) -> PhasedRun:
+        case, size = request
+        runs = (variant.run(size) for variant in known[case])
+        return min(runs, key=lambda run: run.completion_ps)
 
-    return at_once(best, product(ways, sizes), None if quiet else "runs")
+    return at_once(best, product(known, sizes), None if quiet else "runs")
 
 
-def _fixed(network: str, algorithm: str, side: int, readings: Readings) -> Iterator[Variant]:
-    """On a network that is not configured."""
+def _fixed(network: str, algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Variant]:
+    """Yields the variants on a network without configurable links."""
     if network == "torus":
-        # As long wires in a mesh, so that they can take longer.
-        routes = _shaped(network, BypassMesh(side=side, muxes="axis"), readings)
+        # Wraparound links are long wires of a mesh, so that `per_span` applies to them.
+        routes = _shaped(network, BypassMesh(side=side, muxes="axis"), assumptions)
     else:
-        routes = _routes(_notation(network, side, readings), readings)
+        routes = _routes(_notation(network, side, assumptions), assumptions)
     hierarchical = network == "flattened_butterfly"
-    for schedule in _schedules(algorithm, side, readings, routes, hierarchical=hierarchical):
+    for schedule in _schedules(algorithm, side, assumptions, routes, hierarchical=hierarchical):
         yield Variant(schedule.name, schedule, (routes,))
 
 
 def _schedules(
-    algorithm: str, side: int, readings: Readings, routes: Routes, *, hierarchical: bool
+    algorithm: str, side: int, assumptions: Assumptions, routes: Routes, *, hierarchical: bool
 ) -> Iterator[Schedule]:
-    """What is performed where nothing was made for bypass wires.
+    """Yields the schedules for networks without algorithms for bypass wires.
 
-    Meshes and tori run the plain ring, as the paper says; what has further links also a ring in
-    each row and then in each column.
+    Meshes and tori run the plain ring, as the paper states. Networks with more links also run a
+    ring in each row and then in each column.
     """
     grid = f"{side}x{side}"
     if algorithm == "ring":
         yield _all_reduce(f"ring:{grid}", side)
-        if hierarchical and readings.grid_rings:
+        if hierarchical and assumptions.grid_rings:
             yield _all_reduce(f"multi_ring:{grid}:all_dimensions", side)
     elif algorithm == "double_binary_tree":
-        yield _all_reduce(f"double_binary_tree:nccl,{readings.chunks}", side)
+        yield _all_reduce(f"double_binary_tree:nccl,{assumptions.chunks}", side)
     else:
         yield tutti.schedule("multi_tree", ranks=side * side, topology=routes)
 
@@ -168,50 +170,52 @@ def _all_reduce(notation: str, side: int) -> Schedule:
     return tutti.schedule(notation, collective="all_reduce", ranks=side * side)
 
 
-def _notation(network: str, side: int, readings: Readings) -> str:
+def _notation(network: str, side: int, assumptions: Assumptions) -> str:
     grid = f"{side}x{side}"
-    distance = ",distance" if readings.per_span else ""
+    distance = ",distance" if assumptions.per_span else ""
     if network != "flattened_butterfly":
         return f"{network}:{grid}"
-    if readings.butterfly == "concentrated":
+    if assumptions.butterfly == "concentrated":
         return f"{network}:{side // 2}x{side // 2}:2x2{distance}"
-    pins = ",equal_pins" if readings.butterfly == "equal_pins" else ""
+    pins = ",equal_pins" if assumptions.butterfly == "equal_pins" else ""
     return f"{network}:{grid}{pins}{distance}"
 
 
 @cache
-def _routes(notation: str, readings: Readings) -> Routes:
-    topology = Topology.build(notation, rate=RATE, latency=readings.hop, length=PITCH)
+def _routes(notation: str, assumptions: Assumptions) -> Routes:
+    topology = Topology.build(notation, rate=RATE, latency=assumptions.hop, length=PITCH)
     return topology.routes("dimension_order")
 
 
-def _adapt_noc(algorithm: str, side: int, readings: Readings) -> Iterator[Variant]:
-    """A port takes its own mesh link or a wire of its own axis; one configuration for a run."""
-    own = BypassMesh(side=side, wires=readings.wires, muxes="axis")
+def _adapt_noc(algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Variant]:
+    """Yields variants whose ports select their mesh link or a wire of their axis, once per run."""
+    own = BypassMesh(side=side, wires=assumptions.wires, muxes="axis")
     for shape in ("mesh", "torus"):
-        routes = _shaped(shape, own, readings)
-        for schedule in _schedules(algorithm, side, readings, routes, hierarchical=True):
+        routes = _shaped(shape, own, assumptions)
+        for schedule in _schedules(algorithm, side, assumptions, routes, hierarchical=True):
             yield Variant(f"{schedule.name} on a {shape}", schedule, (routes,))
     if algorithm == "double_binary_tree":
-        schedule = _all_reduce(f"double_binary_tree:nccl,{readings.chunks}", side)
-        yield from _mapped("tree", own, schedule, readings)
+        schedule = _all_reduce(f"double_binary_tree:nccl,{assumptions.chunks}", side)
+        yield from _mapped("tree", own, schedule, assumptions)
 
 
 @cache
-def _shaped(shape: str, mesh: BypassMesh, readings: Readings) -> Routes:
-    """A mesh, or one with a wire from end to end of each row and column; in dimension order."""
+def _shaped(shape: str, mesh: BypassMesh, assumptions: Assumptions) -> Routes:
+    """Returns dimension-order routes of a mesh, or of a torus of one long wire per line."""
     side, last = mesh.side, mesh.side - 1
     rows = [f"{row * side}={row * side + last}" for row in range(side)]
     columns = [f"{column}={last * side + column}" for column in range(side)]
     configuration = mesh.configure(["mesh", *rows, *columns] if shape == "torus" else "mesh")
-    topology = configuration.topology(RATE, readings.hop, length=PITCH, per_span=readings.per_span)
-    usual = Topology.build(f"{shape}:{side}x{side}", rate=RATE, latency=readings.hop)
-    in_order = usual.routes("dimension_order")
-    return configuration.routes(topology, paths=_ways(in_order))
+    topology = configuration.topology(
+        RATE, assumptions.hop, length=PITCH, per_span=assumptions.per_span
+    )
+    regular = Topology.build(f"{shape}:{side}x{side}", rate=RATE, latency=assumptions.hop)
+    in_order = regular.routes("dimension_order")
+    return configuration.routes(topology, paths=_paths(in_order))
 
 
-def _ways(routes: Routes) -> dict[tuple[int, int], list[int]]:
-    """The nodes between every two, on a network whose vertices are all NPUs."""
+def _paths(routes: Routes) -> dict[tuple[int, int], list[int]]:
+    """Returns the path between every two nodes of a network whose vertices are all NPUs."""
     rank = {vertex.name: vertex.rank or 0 for vertex in routes.topology.vertices}
     nodes = range(routes.topology.ranks)
     return {
@@ -221,60 +225,64 @@ def _ways(routes: Routes) -> dict[tuple[int, int], list[int]]:
     }
 
 
-def _aries(algorithm: str, side: int, readings: Readings) -> Iterator[Variant]:
-    """What was made for bypass wires."""
-    mesh = BypassMesh(side=side, wires=readings.wires, muxes=readings.muxes)
+def _aries(algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Variant]:
+    """Yields the variants that use bypass wires."""
+    mesh = BypassMesh(side=side, wires=assumptions.wires, muxes=assumptions.muxes)
     grid = f"{side}x{side}"
     if algorithm == "ring":
-        yield from _mapped("bandwidth", mesh, _all_reduce(f"ring:{grid}", side), readings, copies=2)
-        yield from _either("latency", mesh, f"mirrored_ring:{grid}", side, readings)
-        if readings.both_ways:
+        yield from _mapped(
+            "bandwidth", mesh, _all_reduce(f"ring:{grid}", side), assumptions, copies=2
+        )
+        yield from _either("latency", mesh, f"mirrored_ring:{grid}", side, assumptions)
+        if assumptions.bidirectional:
             both = f"mirrored_ring:{grid},bidirectional"
-            yield from _either("latency and bandwidth", mesh, both, side, readings)
+            yield from _either("latency and bandwidth", mesh, both, side, assumptions)
     elif algorithm == "double_binary_tree":
-        notation = f"double_binary_tree:nccl,phased,{readings.chunks}"
-        static = f"double_binary_tree:nccl,{readings.chunks}"
-        yield from _mapped("configured once", mesh, _all_reduce(static, side), readings)
-        if readings.switched:
+        notation = f"double_binary_tree:nccl,phased,{assumptions.chunks}"
+        static = f"double_binary_tree:nccl,{assumptions.chunks}"
+        yield from _mapped("configured once", mesh, _all_reduce(static, side), assumptions)
+        if assumptions.switched:
             phased = _all_reduce(notation, side)
-            yield from _mapped("configured for each phase", mesh, phased, readings, switched=True)
+            yield from _mapped(
+                "configured for each phase", mesh, phased, assumptions, switched=True
+            )
     else:
-        notation = f"concentrated_multi_tree:{grid},accumulators={readings.accumulators}"
-        yield from _either("concentrated", mesh, notation, side, readings)
+        notation = f"concentrated_multi_tree:{grid},accumulators={assumptions.accumulators}"
+        yield from _either("concentrated", mesh, notation, side, assumptions)
 
 
 def _either(
-    name: str, mesh: BypassMesh, notation: str, side: int, readings: Readings
+    name: str, mesh: BypassMesh, notation: str, side: int, assumptions: Assumptions
 ) -> Iterator[Variant]:
-    """Configured once, or for each phase."""
+    """Yields the variants configured once and, if `switched`, once per phase."""
     schedule = _all_reduce(notation, side)
-    yield from _mapped(name, mesh, schedule, readings)
-    if readings.switched:
+    yield from _mapped(name, mesh, schedule, assumptions)
+    if assumptions.switched:
         name = f"{name}, configured for each phase"
-        yield from _mapped(name, mesh, schedule, readings, switched=True)
+        yield from _mapped(name, mesh, schedule, assumptions, switched=True)
 
 
 def _mapped(
     name: str,
     mesh: BypassMesh,
     schedule: Schedule,
-    readings: Readings,
+    assumptions: Assumptions,
     *,
     copies: int = 1,
     switched: bool = False,
 ) -> Iterator[Variant]:
-    """Configured for what a schedule sends, each pair asking for so many links.
+    """Yields the network configured for the flows of a schedule, with `copies` links per pair.
 
-    None where some pair finds no way at all.
+    It yields nothing if a flow has no path.
     """
-    asked = flows_of_configurations(schedule, switched=switched, copies=copies)
-    planned = MappedSchedule(schedule, tuple(mapped(mesh, flows) for flows in asked))
+    configurations = flows_of_configurations(schedule, switched=switched, copies=copies)
+    planned = MappedSchedule(schedule, tuple(mapped(mesh, flows) for flows in configurations))
     if not any(mapping.unplaced for mapping in planned.mappings):
-        routes = planned.routes(RATE, readings.hop, length=PITCH, per_span=readings.per_span)
-        yield Variant(name, schedule, routes, Time.parse(readings.switch))
+        routes = planned.routes(RATE, assumptions.hop, length=PITCH, per_span=assumptions.per_span)
+        yield Variant(name, schedule, routes, Time.parse(assumptions.switch))
 
 
 @cache
 def mapped(mesh: BypassMesh, flows: tuple[Flow, ...]) -> Mapping:
-    """The configuration for these flows; most readings ask for the same."""
+    """Returns the configuration for these flows; cached, since most variations share it."""
     return map_flows(mesh, flows, time_limit=SEARCH)

@@ -1,4 +1,4 @@
-"""Table I: links, chunks and steps of each algorithm; Table II: what every run is given."""
+"""Table I: links, chunks and steps of each algorithm; Table II: parameters of all runs."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableLine:
-    """A line of Table I, in the number N of chiplets.
+    """A line of Table I, as functions of the number N of chiplets.
 
     Attributes:
-        name: Of the algorithm, as the paper calls it.
-        links: The most links in use.
-        chunk: The part of the gradients that a message carries.
-        latency: Steps until everything is reduced.
-        reducing: The reducing half of ours, for a side; its links, chunks and steps are counted.
-        note: Where the two mean different things.
+        name: The paper's name of the algorithm.
+        links: The maximum number of links in use.
+        chunk: The fraction of the gradients in a message.
+        latency: Steps until the reduction completes.
+        reducing: The reduction phase of tutti's schedule for a side.
+        note: The difference between both definitions, if any.
     """
 
     name: str
@@ -72,7 +72,7 @@ LINES = (
         lambda n: 1 / n,
         lambda n: 2 * (isqrt(n) - 1),
         _reduce_scatter("multi_ring:{}:all_dimensions"),
-        "chunks: half of the payload goes along rows first, half along columns",
+        "chunks: half of the payload uses rows first, half columns first",
     ),
     TableLine(
         "Binary Tree",
@@ -80,7 +80,7 @@ LINES = (
         lambda _: 1 / 2,
         lambda n: isqrt(n) - 1,
         _trees,
-        "latency: published is a network's diameter; the trees are log2 N deep",
+        "latency: the published value is the diameter of the network; the trees are log2 N deep",
     ),
     TableLine(
         "Multi-Tree",
@@ -88,7 +88,7 @@ LINES = (
         lambda _: 1 / 4,
         lambda n: isqrt(n) - 1,
         _reduce_scatter("multi_tree:torus:{}"),
-        "published are 4 trees; MultiTree has N, on all 4 N links of the torus",
+        "the paper counts 4 trees; MultiTree has N, on all 4 N links of the torus",
     ),
     TableLine(
         "ARIES",
@@ -96,21 +96,21 @@ LINES = (
         lambda n: 1 / n,
         lambda n: min(log(n / 4, 4), round(log(n, 4)) * (isqrt(n) - 1)),
         _groups,
-        "links: of the mesh and segments of wires; steps: in groups and between; rings: figure 6",
+        "links: mesh links and wire segments; steps: in and between groups; rings: figure 6",
     ),
 )
 
 
 def _counted(schedule: Schedule) -> tuple[int, float, int]:
-    """Pairs that send, the least part of the payload in a message, and steps in a row."""
-    every = (
+    """Returns communicating pairs, the smallest payload fraction of a message, and steps."""
+    ops = (
         (rank, op)
         for rank in range(schedule.ranks)
         for step in range(schedule.steps(rank))
         for op in schedule.ops(rank, step)
         if op.kind == "send" and op.chunks
     )
-    sends = [(rank, op.peer, op.chunks or (0, 0)) for rank, op in every]
+    sends = [(rank, op.peer, op.chunks or (0, 0)) for rank, op in ops]
     least = min(end - first for *_, (first, end) in sends) / schedule.chunks
     machine = Platform(name="steps", model=PipeliningPostal(alpha_p="1 us", alpha_r="0 us"))
     run = simulate(schedule, machine, size=Size(bytes=schedule.chunks), datatype="int8")
@@ -119,7 +119,7 @@ def _counted(schedule: Schedule) -> tuple[int, float, int]:
 
 
 def _table_1(folder: Path) -> ExhibitResult:
-    """The published formulas in numbers, and ours counted."""
+    """Returns the published formulas evaluated, and the counts of tutti's schedules."""
     del folder
     rows = []
     for line in LINES:
@@ -142,30 +142,30 @@ def _table_1(folder: Path) -> ExhibitResult:
             )
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="formulas of Table I evaluated; counted: the reducing half of tutti's schedules",
+        source="formulas of Table I evaluated; counted: the reduction phase of tutti's schedules",
         notes=tuple(f"{line.name}: {line.note}" for line in LINES if line.note),
     )
 
 
 def _table_2(folder: Path) -> ExhibitResult:
-    """Stated parameters, and the readings of what is not stated."""
+    """Returns the stated parameters and the assumed ones."""
     del folder
     rows = [
         ("data width", "32 bits", "Table II"),
-        ("PEs of a chiplet", "16", "Table II"),
-        ("multipliers of a PE", "32 x 32, output stationary", "Table II; dataflow inferred"),
+        ("PEs per chiplet", "16", "Table II"),
+        ("multipliers per PE", "32 x 32, output stationary", "Table II; dataflow inferred"),
         ("clock", "1 GHz", "Table II"),
         ("link", RATE, "section V"),
         ("hop", f"{DEFAULT.hop}: 10 ns and two router cycles", "section V; their sum inferred"),
-        ("VCs, flits of each", "4, 32", "section V"),
-        ("flit", "68 B: what a link carries in a cycle", "inferred"),
+        ("VCs, flits per VC", "4, 32", "section V"),
+        ("flit", "68 B: bytes per link and cycle", "inferred"),
         ("long wires", "same latency as short wires", "inferred"),
         ("bypass wires per line, direction", str(DEFAULT.wires), "Table I; two in section III-B"),
-        ("muxes", f"{DEFAULT.muxes} wire at a port", "inferred from figure 6(c)"),
+        ("muxes", f"{DEFAULT.muxes} wire per port", "inferred from figure 6(c)"),
         ("reconfigured between phases", f"yes, in {DEFAULT.switch}", "inferred"),
         ("flattened butterfly", DEFAULT.butterfly, "inferred from figure 10(c)"),
-        ("chunks of half a double tree", str(DEFAULT.chunks), "inferred"),
-        ("accumulators of a group", str(DEFAULT.accumulators), "inferred; literally 2"),
+        ("chunks per half of a double tree", str(DEFAULT.chunks), "inferred"),
+        ("accumulators per group", str(DEFAULT.accumulators), "inferred; literally 2"),
         ("pitch of chiplets", PITCH, "inferred"),
     ]
     return ExhibitResult(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tutti.papers import Exhibit, ExhibitResult, at_once
-from tutti.papers.aries.system import ALGORITHMS, SIDES, Readings, variants
+from tutti.papers.aries.system import ALGORITHMS, SIDES, Assumptions, variants
 from tutti.report.plot import plot_curves
 from tutti.units import Size
 
@@ -36,37 +36,40 @@ ALPHA_BETA = {
 
 def _curves(side: int, algorithm: str) -> dict[str, list[tuple[Size, float]]]:
     """Returns GB/s over sizes, by network and variant."""
-    asked: list[tuple[str, Variant]] = []
+    cases: list[tuple[str, Variant]] = []
     for network in SHOWN:
-        ways = variants(network, algorithm, side, Readings(both_ways=True))
-        asked += [(f"{network}, {way.name}" if len(ways) > 1 else network, way) for way in ways]
-    points = [(index, size) for index in range(len(asked)) for size in SIZES]
-    runs = at_once(lambda point: asked[point[0]][1].run(point[1]).algbw / 1e9, points)
+        known = variants(network, algorithm, side, Assumptions(bidirectional=True))
+        cases += [(f"{network}, {one.name}" if len(known) > 1 else network, one) for one in known]
+    points = [(index, size) for index in range(len(cases)) for size in SIZES]
+    runs = at_once(lambda point: cases[point[0]][1].run(point[1]).algbw / 1e9, points)
     curves: dict[str, list[tuple[Size, float]]] = {}
     for (index, size), rate in runs.items():
-        curves.setdefault(asked[index][0], []).append((size, rate))
+        curves.setdefault(cases[index][0], []).append((size, rate))
     return curves
 
 
 def _figure_9(folder: Path) -> ExhibitResult:
-    """Six parts: three algorithms on two sizes."""
+    """Returns throughput of three algorithms on two sizes."""
     found = {part: _curves(*part) for part in product(SIDES, ALGORITHMS)}
     rows = [
         {
             "side": side,
             "algorithm": algorithm,
-            "way": way,
+            "variant": variant,
             "size": size.bytes,
             "GB/s": rate,
         }
         for (side, algorithm), curves in found.items()
-        for way, points in curves.items()
+        for variant, points in curves.items()
         for size, rate in points
     ]
     figures = tuple(
         plot_curves(
             folder / f"figure_9_{LABELS[algorithm]}_{side}x{side}.svg",
-            {way: ([s.bytes for s, _ in p], [r for _, r in p]) for way, p in curves.items()},
+            {
+                variant: ([s.bytes for s, _ in p], [r for _, r in p])
+                for variant, p in curves.items()
+            },
             x="size (B)",
             y="throughput (GB/s)",
             doubling=True,
@@ -75,7 +78,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
     )
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="the figure's values are not known; section V-A describes it in words",
+        source="the figure's values are not known; section V-A describes them in words",
         figures=figures,
         tables={"alpha_beta": _alpha_beta(found), "words": _words(found)},
     )
@@ -84,17 +87,17 @@ def _figure_9(folder: Path) -> ExhibitResult:
 def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
     """Returns tutti's throughput compared with steps of one hop each."""
     rows = []
-    for (side, way), expected in ALPHA_BETA.items():
+    for (side, variant), expected in ALPHA_BETA.items():
         curves = found[side, "ring"]
-        ring, ours = dict(curves["mesh"]), dict(curves[f"aries, {way}"])
+        ring, ours = dict(curves["mesh"]), dict(curves[f"aries, {variant}"])
         for ratio, size in expected:
             faster = ours[Size(bytes=size)] / ring[Size(bytes=size)]
             rows.append(
                 {
                     "network": f"{side}x{side}",
-                    "way": way,
+                    "variant": variant,
                     "size": size,
-                    "one_hop_a_step": ratio,
+                    "one_hop_per_step": ratio,
                     "ours": round(faster, 2),
                     "ratio": round(faster / ratio, 3),
                 }
@@ -105,12 +108,12 @@ def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]
 def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
     """Returns the claims of section V-A on the figure, and tutti's values."""
 
-    def at(side: int, algorithm: str, way: str, size: int) -> float:
-        return dict(found[side, algorithm][way])[Size(bytes=size)]
+    def at(side: int, algorithm: str, variant: str, size: int) -> float:
+        return dict(found[side, algorithm][variant])[Size(bytes=size)]
 
     def best(side: int, algorithm: str, size: int) -> float:
-        ways = (way for way in found[side, algorithm] if way.startswith("aries"))
-        return max(at(side, algorithm, way, size) for way in ways)
+        names = (name for name in found[side, algorithm] if name.startswith("aries"))
+        return max(at(side, algorithm, name, size) for name in names)
 
     def gain(side: int, algorithm: str, over: str, size: int) -> float:
         return best(side, algorithm, size) / at(side, algorithm, over, size)
@@ -119,8 +122,8 @@ def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) ->
     rows = []
     for side in SIDES:
         latency, bandwidth = (
-            [at(side, "ring", f"aries, {way}", size) for size in (small, large)]
-            for way in ("latency", "bandwidth")
+            [at(side, "ring", f"aries, {variant}", size) for size in (small, large)]
+            for variant in ("latency", "bandwidth")
         )
         name = f"{side}x{side}"
         rows += [

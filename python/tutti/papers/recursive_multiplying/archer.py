@@ -1,15 +1,14 @@
-"""The machine that the paper measured on, with the six numbers that are not in the paper.
+"""The machine of the paper's measurements, with six parameters that the paper does not state.
 
 ARCHER is a Cray XC30: four nodes on each Aries router, 16 routers in a chassis, six chassis in a
 group, a dragonfly of groups (Faanes et al., "Cray Cascade", SC 2012). The ranks of a job are
 consecutive nodes. A stage ends when all of its puts have arrived (Algorithm 2: "wait on sends").
 
-What the paper's own simulator leaves out, and what Table 2 needs (sections 5.5 and 8), is in one
-mechanism: now and then a node and its link are taken by something else, for a time, so that a run
-meets the more of it the longer it takes and the more nodes it has. How often differs between
-allocations, because the load of the machine does.
+Table 2 requires an effect that the paper's simulator lacks (sections 5.5 and 8): other jobs and the
+operating system occupy a node and its link for some time (a detour). Longer runs on more nodes
+experience more detours. Their rate differs between allocations, as does the load of the machine.
 
-`FITTED` comes from `calibrate()`, which sees the rows N = 4, 8 and 16 of Table 2 and no others.
+`FITTED` is the result of `calibrate()`, which uses only the rows N = 4, 8 and 16 of Table 2.
 """
 
 from __future__ import annotations
@@ -42,28 +41,27 @@ if TYPE_CHECKING:
     from tutti.topology import Routes
 
 CALIBRATED = (4, 8, 16)
-"""Rows that the calibration sees."""
+"""Rows that the calibration uses."""
 
 BLOCKS = 25
-"""Blocks measured in each allocation; the paper has 250 (section 5.2)."""
+"""Measured blocks per allocation; the paper has 250 (section 5.2)."""
 
 DRAGONFLY = "dragonfly:p=4,a=16x6,h=10,g=4"
 RATE = "10 GB/s"
-"""Of a node's link, as in the platform `cray_xc30`; 8 bytes do not feel it."""
+"""Rate of a node's link, as in the platform `cray_xc30`; it does not affect 8 bytes."""
 
 
 @dataclass(frozen=True)
 class Archer:
-    """The numbers of the machine, times in us.
+    """The parameters of the machine, times in us.
 
     Attributes:
-        alpha_p: Part of a message's latency that further messages overlap, within a router.
-        alpha_r: The part that nothing overlaps.
-        hop: Latency of each link between two routers, the router that it leads to included.
-        interval: From one detour of a node to the next, in the mean, in a typical allocation.
-        detour: How long one lasts, in the mean (exponential).
-        spread: How much the rate of detours differs between allocations: the standard deviation
-            of its logarithm.
+        alpha_p: Overlapping part of the latency of a message, within a router.
+        alpha_r: Non-overlapping part of the latency.
+        hop: Latency of a link between two routers, including the next router.
+        interval: Mean time between detours of a node in a median allocation.
+        detour: Mean duration of a detour (exponential).
+        spread: Standard deviation of the logarithm of the detour rate over the allocations.
     """
 
     alpha_p: float
@@ -74,12 +72,12 @@ class Archer:
     spread: float
 
     def platform(self) -> Platform:
-        """The network: endpoint costs, and the way between any two nodes."""
+        """Returns the platform: endpoint costs and minimal routes."""
         model = PipeliningPostal(alpha_p=_us(self.alpha_p), alpha_r=_us(self.alpha_r))
         return Platform(name="archer", model=model, routes=_routes(_us(self.hop)))
 
     def conditions(self, allocation: int) -> Conditions:
-        """What a node allocation meets; they are equally likely, from quiet to busy."""
+        """Returns the noise of an allocation; allocations are equally likely quantiles."""
         deviate = NormalDist().inv_cdf((allocation + 0.5) / ALLOCATIONS)
         interval = self.interval * math.exp(-self.spread * deviate)
         duration = Exponential(mean=_us(self.detour))
@@ -88,11 +86,11 @@ class Archer:
 
 
 START = Archer(alpha_p=0.835, alpha_r=0.345, hop=0.1, interval=30, detour=5, spread=0.4)
-"""Where the calibration begins: alpha_p and alpha_r solve row N = 4 without noise (2 (alpha_p +
-alpha_r) = 2.36, alpha_p + 3 alpha_r = 1.87); a hop of about 100 ns; the rest is a round guess."""
+"""Start of the calibration. alpha_p and alpha_r solve row N = 4 without noise: 2 (alpha_p +
+alpha_r) = 2.36, alpha_p + 3 alpha_r = 1.87. The other values are rough estimates."""
 
 FITTED = Archer(alpha_p=0.911, alpha_r=0.370, hop=0.132, interval=29.3, detour=4.88, spread=0.420)
-"""What `calibrate()` ends with, to three digits."""
+"""The result of `calibrate()`, to three digits."""
 
 
 def _us(microseconds: float) -> str:
@@ -108,12 +106,13 @@ def _routes(hop: str) -> Routes:
 
 
 def measured(machine: Archer, ranks: int, schedules: Iterable[str], blocks: int) -> pl.DataFrame:
-    """Blocks of all_reduces in every allocation, summed up: a row for each schedule.
+    """Returns statistics of blocks of all_reduces over all allocations, a row per schedule.
 
-    Columns: schedule; minimum_us, lower_quartile_us, median_us and upper_quartile_us of one
-    all_reduce.
+    Returns:
+        Columns schedule; minimum_us, lower_quartile_us, median_us and upper_quartile_us of one
+        all_reduce.
     """
-    laid_out = [
+    repeated = [
         tutti.schedule(f"recursive_multiplying:{name}", ranks=ranks).repeated(BLOCK)
         for name in schedules
     ]
@@ -123,7 +122,7 @@ def measured(machine: Archer, ranks: int, schedules: Iterable[str], blocks: int)
             collective="all_reduce",
             ranks=[ranks],
             sizes=[SIZE],
-            algorithms=laid_out,
+            algorithms=repeated,
             datatype=DATATYPE,
             conditions=machine.conditions(allocation),
             repetitions=blocks,
@@ -131,19 +130,19 @@ def measured(machine: Archer, ranks: int, schedules: Iterable[str], blocks: int)
         ).select("schedule", "time_ps")
         for allocation in range(ALLOCATIONS)
     ]
-    each = {
+    columns = {
         "minimum_us": "least_ps",
         "lower_quartile_us": "lower_quartile_ps",
         "median_us": "median_ps",
         "upper_quartile_us": "upper_quartile_ps",
     }
-    found = tutti.summary(pl.concat(frames))
-    times = [(pl.col(column) / (BLOCK * 1e6)).alias(name) for name, column in each.items()]
-    return found.select("schedule", *times)
+    summary = tutti.summary(pl.concat(frames))
+    times = [(pl.col(column) / (BLOCK * 1e6)).alias(name) for name, column in columns.items()]
+    return summary.select("schedule", *times)
 
 
 def predicted(machine: Archer, row: Table2Row, blocks: int = BLOCKS) -> dict[str, float]:
-    """Least and median times of a row of Table 2, in us, by the name of its column."""
+    """Returns minimum and median times of a row of Table 2 in us, by column."""
     found = measured(machine, row.ranks, (doubling(row.ranks), row.schedule), blocks)
     doubled, multiplied = found.rows(named=True)
     return {
@@ -155,7 +154,7 @@ def predicted(machine: Archer, row: Table2Row, blocks: int = BLOCKS) -> dict[str
 
 
 def published(row: Table2Row) -> dict[str, float]:
-    """The same of the paper."""
+    """Returns the published times of a row of Table 2 in us, by column."""
     return {
         "rd_minimum": row.minimum[0],
         "rm_minimum": row.minimum[1],
@@ -165,7 +164,7 @@ def published(row: Table2Row) -> dict[str, float]:
 
 
 def misfit(machine: Archer, blocks: int = BLOCKS) -> float:
-    """Root mean square of the logarithms of predicted over published, on the calibrated rows."""
+    """Returns the root mean square of log(predicted / published) on the calibrated rows."""
     squares = [
         math.log(ours[name] / theirs) ** 2
         for row in TABLE_2
@@ -177,8 +176,10 @@ def misfit(machine: Archer, blocks: int = BLOCKS) -> float:
 
 
 def calibrate(start: Archer = START, *, blocks: int = BLOCKS, finest: float = 0.02) -> Archer:
-    """The numbers that fit the rows N = 4, 8 and 16 best: each in turn larger or smaller, by steps
-    that are halved from 20 % down to `finest`. It takes minutes, and ends the same every time.
+    """Returns the parameters with the smallest misfit, by coordinate descent; it takes minutes.
+
+    It changes one parameter at a time. The relative step starts at 20 % and is halved down to
+    `finest`. The result is deterministic.
     """
     best, least, step = start, misfit(start, blocks), 0.2
     while step >= finest:

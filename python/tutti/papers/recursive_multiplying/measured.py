@@ -1,8 +1,7 @@
-"""What the paper measured on its machine: Figs 9 to 12, 14 and 15, Tables 1 and 2.
+"""The paper's measurements on its machine: Figs 9 to 12, 14 and 15, Tables 1 and 2.
 
-"Measured" here is the machine of `archer`, simulated. Of the paper, Table 2 has numbers; the curves
-and the scatter exist only as pictures and are not read off: beside those figures stands what the
-text says of them.
+"Measured" means a simulation of the machine in `archer`. Only Table 2 of the paper has numbers. No
+values were read from curves and scatter plots; they are compared with the text of the paper.
 """
 
 from __future__ import annotations
@@ -40,22 +39,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 UNSEEN = tuple(row for row in TABLE_2 if row.ranks not in CALIBRATED)
-"""Rows that are predicted and were not calibrated on."""
+"""Predicted rows, not used in the calibration."""
 NAMES = ("rd_minimum", "rm_minimum", "rd_median", "rm_median")
 
 FEW_BLOCKS = 5
-"""In each allocation, where many schedules or many machines are measured: 200 in all."""
+"""Blocks per allocation for exhibits with many schedules or machines: 200 in total."""
 PEERS = range(1, 9)
-"""Of the multicast (section 5.1)."""
+"""Peers of the multicast (section 5.1)."""
 ELEMENTS = tuple(1 << power for power in range(10))
-"""Of 8 bytes: 1 to 512 (section 5.4)."""
+"""Counts of 8-byte elements: 1 to 512 (section 5.4)."""
 SUBSET_64 = ("a2,a2,a2,a2,a2,a2", "a4,a4,a4", "a8,a8", "a16,a4", "a2,a4,a8")
-"""The paper's subset is in the legend of Fig. 11, a picture; this one is ours."""
+"""tutti's subset; the paper's is in the legend of Fig. 11, which was not read."""
 SCATTERED = (4, 6, 8, 12, 16, 24, 32)
 WIDEST = 16
-"""Wider stages are not drawn in the scatter; their times are far off the scale of the others."""
+"""Maximum stage width in the scatter plots; wider stages are far off the scale."""
 
-PICTURE = "the curves of the paper exist only as a picture and are not read off"
+PICTURE = "no values were read from the curves"
 
 
 @functools.cache
@@ -69,12 +68,12 @@ def _measured(ranks: int, schedules: tuple[str, ...], blocks: int) -> pl.DataFra
 
 
 def reduction(times: dict[str, float], which: str) -> float:
-    """By how much recursive multiplying is below recursive doubling, in per cent."""
+    """Returns the time reduction of recursive multiplying over recursive doubling in per cent."""
     return 100 * (1 - times[f"rm_{which}"] / times[f"rd_{which}"])
 
 
 def errors(machine: Archer = FITTED, blocks: int = BLOCKS) -> dict[str, float]:
-    """Mean absolute errors of the eight unseen rows: times in per cent, reductions in points."""
+    """Returns mean absolute errors of the unseen rows: times in per cent, reductions in points."""
     pairs = [(_predicted(machine, row.ranks, blocks), published(row)) for row in UNSEEN]
 
     def of_times(which: str) -> float:
@@ -98,7 +97,7 @@ def errors(machine: Archer = FITTED, blocks: int = BLOCKS) -> dict[str, float]:
 
 
 def _table_1(_folder: Path) -> ExhibitResult:
-    """alpha_p and alpha_r of a multicast, by linear regression over one to eight peers."""
+    """Returns alpha_p and alpha_r of a multicast, by linear regression over one to eight peers."""
     rows = []
     for peers in watched("multicasts", PEERS):
         broadcast = tutti.schedule("direct", collective="broadcast", ranks=peers + 1)
@@ -131,10 +130,9 @@ def _table_1(_folder: Path) -> ExhibitResult:
         published=compared(claims),
         source="Table 1; section 5.1: linear regression over one to eight peers",
         notes=(
-            """Ours is a broadcast on the machine fitted to Table 2, not to this table. There a \
-message takes less than here: two of them and nothing else fit into 2.36 us (Table 2, N = 4), so \
-the benchmark of Table 1, which the paper says measures the overhead of issuing, holds \
-something that an all_reduce does not pay.""",
+            """tutti's values are of a broadcast on the machine fitted to Table 2. There a message \
+is cheaper than in Table 1: two messages take 2.36 us (Table 2, N = 4). The benchmark of Table 1 \
+therefore includes a cost that an all_reduce does not have.""",
         ),
     )
 
@@ -147,7 +145,7 @@ def _table_2(_folder: Path) -> ExhibitResult:
         values: dict[str, object] = {
             "N": row.ranks,
             "schedule": row.schedule,
-            "seen": "yes" if row.ranks in CALIBRATED else "",
+            "fit": "yes" if row.ranks in CALIBRATED else "",
         }
         for which in ("minimum", "median"):
             for name in (f"rd_{which}", f"rm_{which}"):
@@ -159,33 +157,32 @@ def _table_2(_folder: Path) -> ExhibitResult:
     found = errors()
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="Table 2: published above ours (error), times in us, reductions in per cent",
+        source="Table 2: published | ours (error), times in us, reductions in per cent",
         notes=(
-            "Calibrated on N = 4, 8 and 16 only (rows seen); the other eight rows are predictions.",
-            "Mean absolute errors of the eight unseen rows: "
+            "Calibrated on N = 4, 8 and 16 only; the other eight rows are predictions.",
+            "Mean absolute errors of the eight predicted rows: "
             + "; ".join(f"{name}: {value:.1f}" for name, value in found.items())
-            + ". Aims: 20 % and 8 points for the minima, the trend for the medians.",
-            """Not reached: the median at N = 128, which doubles from N = 96 in the paper while \
-the minimum falls; nothing here depends on the day of a measurement. Medians beyond N = 24 come \
-out low, as detours here are independent and the load of a machine is not.""",
+            + ". Targets: 20 % and 8 points for the minima, the trend for the medians.",
+            """Not reproduced: the median at N = 128. In the paper it doubles from N = 96, while \
+the minimum falls. Medians beyond N = 24 are too low, because simulated detours are independent.""",
         ),
         tables={"parameters": _parameters(), "sensitivity": _sensitivity()},
     )
 
 
 def _parameters() -> pl.DataFrame:
-    """Each fitted number and what it stands for."""
+    """Returns the fitted parameters with unit and meaning."""
     meanings = {
-        "alpha_p": ("us", "a message: latency that further ones overlap"),
-        "alpha_r": ("us", "a message: what each adds"),
-        "hop": ("us", "a link between two routers"),
-        "interval": ("us", "between detours of a node, typical allocation"),
-        "detour": ("us", "how long one lasts, in the mean"),
-        "spread": ("", "of the rate between allocations (log deviation)"),
+        "alpha_p": ("us", "overlapping latency of a message"),
+        "alpha_r": ("us", "non-overlapping latency of a message"),
+        "hop": ("us", "latency of a link between routers"),
+        "interval": ("us", "mean time between detours of a node, median allocation"),
+        "detour": ("us", "mean duration of a detour"),
+        "spread": ("", "standard deviation of the log rate over allocations"),
     }
     return pl.DataFrame(
         [
-            {"parameter": name, "value": value, "unit": unit, "stands for": meaning}
+            {"parameter": name, "value": value, "unit": unit, "meaning": meaning}
             for name, value in asdict(FITTED).items()
             for unit, meaning in [meanings[name]]
         ]
@@ -193,7 +190,7 @@ def _parameters() -> pl.DataFrame:
 
 
 def _sensitivity() -> pl.DataFrame:
-    """What 10 % less or more of each parameter does to misfit and errors."""
+    """Returns misfit and errors with each parameter changed by 10 %."""
     machines = [
         ({"parameter": name, "change": label}, replace(FITTED, **{name: value * factor}))
         for name, value in asdict(FITTED).items()
@@ -218,7 +215,7 @@ def _off(machine: Archer) -> dict[str, float]:
 
 
 def _figure_9(folder: Path) -> ExhibitResult:
-    """Recursive doubling and the best schedule of recursive multiplying over N."""
+    """Returns recursive doubling and the best schedule of recursive multiplying over N."""
     frame = pl.DataFrame(
         [
             {"ranks": row.ranks}
@@ -249,13 +246,13 @@ def _figure_9(folder: Path) -> ExhibitResult:
         published=compared(
             [("times out of 22 below recursive doubling", 22, "section 5.3", faster)]
         ),
-        source="Fig. 9; its medians and minima are those of Table 2. Its tds curves are not in it",
+        source="Fig. 9 without its tds curves; medians and minima are those of Table 2",
         figures=(drawn,),
     )
 
 
 def _sweep(folder: Path, number: int, ranks: int, schedules: tuple[str, ...]) -> ExhibitResult:
-    """Times over message sizes, without noise: a minimum is what the machine does undisturbed."""
+    """Returns times over message sizes, without noise: the published minima."""
     measured = tutti.compare(
         platform("cray_xc30"),
         collective="all_reduce",
@@ -286,21 +283,21 @@ def _sweep(folder: Path, number: int, ranks: int, schedules: tuple[str, ...]) ->
         source=f"Fig. {number} and section 5.4; {PICTURE}",
         figures=(drawn,),
         notes=(
-            """Bandwidth-bound: from where a size takes 5 % longer than 8 bytes. The platform's 10 \
-GB/s is for large puts and an assumption; a put of at most 64 bytes is one packet and larger ones \
-are several, which no rate per byte says. So the change comes later here.""",
+            """Bandwidth-bound: the smallest size that takes 5 % longer than 8 bytes. The \
+platform's 10 GB/s is an assumption for large puts. A put of more than 64 bytes consists of \
+several packets, which the platform does not model. The predicted size is therefore larger.""",
         ),
     )
 
 
 def _knee(frame: pl.DataFrame) -> float:
-    """The smallest size that takes 5 % longer than the first; nan if none does."""
+    """Returns the smallest size that takes 5 % longer than the first; NaN if there is none."""
     slow = frame.filter(frame["time_us"] > 1.05 * frame["time_us"][0])
     return float(slow["elements"][0]) if slow.height else math.nan
 
 
 def _model(schedule: str, which: str) -> float:
-    """The paper's model of a schedule of factors and of splitting, in us, with Table 1."""
+    """Returns the paper's model time in us, with the parameters of Table 1."""
     alpha_p, alpha_r = TABLE_1[which]
     stages = schedule.split(",")
     widths = [int(stage[1:]) - 1 if stage[0] == "a" else 1 for stage in stages]
@@ -308,7 +305,7 @@ def _model(schedule: str, which: str) -> float:
 
 
 def _figure_12(folder: Path) -> ExhibitResult:
-    """How far measured times are from the model with the parameters of Table 1."""
+    """Returns relative differences of measured times from the model with Table 1's parameters."""
     rows = []
     for row in watched("rows", TABLE_2):
         ours, theirs = _predicted(FITTED, row.ranks, BLOCKS), published(row)
@@ -321,9 +318,9 @@ def _figure_12(folder: Path) -> ExhibitResult:
         rows.append(values)
     frame = pl.DataFrame(rows)
     lines = {
-        f"{which}, {whose}": (frame["ranks"], frame[f"{which}_{whose}"])
+        f"{which}, {origin}": (frame["ranks"], frame[f"{which}_{origin}"])
         for which in ("minimum", "median")
-        for whose in ("published", "ours")
+        for origin in ("published", "ours")
     }
     drawn = plot_curves(
         folder / "figure_12.svg", lines, x="N", y="measured over model - 1", points={}
@@ -339,7 +336,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
 
     claims = [
         (
-            "largest difference of minima below N = 24 (text: the model is followed)",
+            "largest difference of minima below N = 24 (text: follows the model)",
             most(small, "minimum_published"),
             "Table 2",
             most(small, "minimum_ours"),
@@ -360,14 +357,14 @@ def _figure_12(folder: Path) -> ExhibitResult:
     return ExhibitResult(
         frame=frame,
         published=compared(claims),
-        source="Fig. 12, made again from Tables 1 and 2; section 5.5",
+        source="Fig. 12, recomputed from Tables 1 and 2; section 5.5",
         figures=(drawn,),
-        notes=("Differences are of recursive multiplying, as fractions of the model's time.",),
+        notes=("Differences are of recursive multiplying, as fractions of the model time.",),
     )
 
 
 def factored(ranks: int) -> list[str]:
-    """Every schedule of factors, in every order, of stages at most as wide as are drawn."""
+    """Returns all ordered factorisations into stages of at most `WIDEST`."""
     if ranks == 1:
         return [""]
     return [
@@ -379,7 +376,7 @@ def factored(ranks: int) -> list[str]:
 
 
 def _scatter(folder: Path, number: int, which: str) -> ExhibitResult:
-    """Measured times of all factored schedules against those of the paper's model."""
+    """Returns measured times of all factored schedules, and those of the paper's model."""
     frames = []
     for ranks in watched("rank counts", SCATTERED):
         found = _measured(ranks, tuple(factored(ranks)), FEW_BLOCKS)
@@ -414,13 +411,13 @@ def _scatter(folder: Path, number: int, which: str) -> ExhibitResult:
     )
     claims = [
         (
-            "time lost by taking the model's best schedule, at most, % (text: it would be chosen)",
+            "maximum time lost by the model's best schedule, % (text: a good one is chosen)",
             0.0,
             "section 5.7",
             100 * max(lost),
         ),
         (
-            "rank correlation of model and measured, the least of any N (text: they cluster)",
+            "minimum rank correlation of model and measured over N (text: they cluster)",
             1.0,
             "section 5.7",
             min(order["order"]),
@@ -431,12 +428,12 @@ def _scatter(folder: Path, number: int, which: str) -> ExhibitResult:
         published=compared(claims),
         source=f"Fig. {number} and section 5.7; {PICTURE}",
         figures=(drawn,),
-        notes=(f"Stages of at most a{WIDEST}, N up to {SCATTERED[-1]}: our choice, for time.",),
+        notes=(f"Limited to stages of at most a{WIDEST} and N up to {SCATTERED[-1]}.",),
     )
 
 
 def _lost(part: pl.DataFrame) -> float:
-    """How much longer the model's best schedule takes than the best one."""
+    """Returns the relative time that the model's best schedule loses to the fastest one."""
     times: list[float] = part.sort("model_us", maintain_order=True)["measured_us"].to_list()
     return times[0] / min(times) - 1
 
@@ -451,18 +448,18 @@ FIGURES: dict[int, Exhibit] = {
         title="message sizes on 64 ranks, some schedules",
         make=lambda folder: _sweep(folder, 11, 64, SUBSET_64),
     ),
-    12: Exhibit(title="measured times against the model", make=_figure_12),
+    12: Exhibit(title="measured times compared with the model", make=_figure_12),
     14: Exhibit(
-        title="all factored schedules, minimum against model",
+        title="all factored schedules: minimum over model time",
         make=lambda folder: _scatter(folder, 14, "minimum"),
     ),
     15: Exhibit(
-        title="all factored schedules, median against model",
+        title="all factored schedules: median over model time",
         make=lambda folder: _scatter(folder, 15, "median"),
     ),
 }
 
 TABLES: dict[int, Exhibit] = {
     1: Exhibit(title="alpha_p and alpha_r of a multicast", make=_table_1),
-    2: Exhibit(title="predicted from N = 4, 8 and 16: the other eight rows", make=_table_2),
+    2: Exhibit(title="eight rows predicted from N = 4, 8 and 16", make=_table_2),
 }

@@ -1,6 +1,6 @@
-"""The figures that come from models and from the paper's simulator: 3, 4 and 17 to 23.
+"""Figures from models and from the paper's simulator: 3, 4 and 17 to 23.
 
-What is given as published stands in the paper's text and captions; nothing was read off a curve.
+Published values are from the paper's text and captions. No value was read from a curve.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from tutti.simulate import Run
 
 RATIOS = tuple(ratio / 4 for ratio in range(4, 41))
-"""alpha_p / alpha_r from 1 to 10; below 1 is "not reasonable" (section 3)."""
+"""alpha_p / alpha_r from 1 to 10; ratios below 1 are "not reasonable" (section 3)."""
 
 RANKS_OF_FIGURE_4 = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 WIDTHS_OF_FIGURE_4 = range(1, 17)
 """b, the messages that overlap in a stage."""
 
 
-Ask = tuple[str, int]
-"""A schedule's notation and its number of ranks."""
-Runs = dict[Ask, "Run"]
+Case = tuple[str, int]
+"""Notation of a schedule, number of ranks."""
+Runs = dict[Case, "Run"]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that the paper says of a figure.
+    """A value that the paper states about a figure.
 
     Attributes:
-        quantity: What is claimed, with its unit and how it is meant.
+        quantity: The quantity, with its unit and definition.
         published: The value.
         where: Section or caption.
-        ours: From the runs of the figure.
+        ours: Computes tutti's value from the runs of the figure.
     """
 
     quantity: str
@@ -59,12 +59,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A timeline: a schedule on the paper's simulated machine, and others to compare it with."""
+    """A timeline of a schedule on the paper's simulated machine, and reference schedules."""
 
-    shown: Ask
+    shown: Case
     title: str
     claims: tuple[Claim, ...] = ()
-    references: tuple[Ask, ...] = ()
+    references: tuple[Case, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -77,43 +77,43 @@ ELIMINATION_6 = ("elimination", 6)
 ELIMINATION_7 = ("elimination", 7)
 
 
-def _skew(ask: Ask) -> Callable[[Runs], float]:
-    return lambda runs: runs[ask].finish_skew_ps / 1000
+def _skew(case: Case) -> Callable[[Runs], float]:
+    return lambda runs: runs[case].finish_skew_ps / 1000
 
 
-def _skew_with_puts(ask: Ask) -> Callable[[Runs], float]:
-    """The skew when a rank is done only once its last message has arrived."""
+def _skew_with_puts(case: Case) -> Callable[[Runs], float]:
+    """Returns the skew in ns if a rank finishes when its last message has arrived."""
 
     def skew(runs: Runs) -> float:
-        done = list(runs[ask].finish_ps)
-        for source, arrival in runs[ask].messages_frame.select("source", "arrival_ps").iter_rows():
+        done = list(runs[case].finish_ps)
+        for source, arrival in runs[case].messages_frame.select("source", "arrival_ps").iter_rows():
             done[source] = max(done[source], arrival)
         return (max(done) - min(done)) / 1000
 
     return skew
 
 
-def _gain(slow: Ask, fast: Ask) -> Callable[[Runs], float]:
+def _gain(slow: Case, fast: Case) -> Callable[[Runs], float]:
     return lambda runs: (runs[slow].completion_ps - runs[fast].completion_ps) / 1000
 
 
-def _ratio(this: Ask, that: Ask) -> Callable[[Runs], float]:
+def _ratio(this: Case, that: Case) -> Callable[[Runs], float]:
     return lambda runs: runs[this].completion_ps / runs[that].completion_ps
 
 
-def _merged(ask: Ask, skew_ns: float) -> tuple[Claim, ...]:
+def _merged(case: Case, skew_ns: float) -> tuple[Claim, ...]:
     gain = "faster than splitting, ns (published: about)"
     return (
-        Claim("skew at the finish, ns (published: within)", skew_ns, "section 6.3", _skew(ask)),
-        Claim(gain, 1000, "section 6.3", _gain(SPLIT, ask)),
+        Claim("skew at the finish, ns (published: within)", skew_ns, "section 6.3", _skew(case)),
+        Claim(gain, 1000, "section 6.3", _gain(SPLIT, case)),
     )
 
 
 SIMULATED: dict[int, Simulated] = {
-    18: Simulated(DOUBLING_8, "recursive doubling (a2,a2,a2) on 8 ranks: nothing overlaps"),
+    18: Simulated(DOUBLING_8, "recursive doubling (a2,a2,a2) on 8 ranks: no overlap"),
     19: Simulated(
         PIPELINED_8,
-        "a single 8-way stage (a8) on 8 ranks: everything overlaps",
+        "a single 8-way stage (a8) on 8 ranks: full overlap",
         (
             Claim(
                 "a8 over a2,a2,a2, time (published: significantly below 1)",
@@ -130,17 +130,17 @@ SIMULATED: dict[int, Simulated] = {
         (
             Claim("skew at the finish, ns (published: about)", 700, "section 6.3", _skew(SPLIT)),
             Claim(
-                "the same, a rank being done when its last message has arrived",
+                "the same, if a rank finishes when its last message has arrived",
                 700,
                 "section 6.3",
                 _skew_with_puts(SPLIT),
             ),
         ),
         notes=(
-            """In our model a rank that has nothing to receive is done as soon as its last \
-message is issued, 103.2 ns after it began: rank 1 is done 1000 ns before rank 4. Where a put \
-keeps its rank until it has arrived, the skew is one collapse, 603.2 ns. The paper gives about \
-700 ns and does not say which it is.""",
+            """In tutti a rank with nothing to receive finishes when its last message is issued, \
+103.2 ns after its start: rank 1 finishes 1000 ns before rank 4. If a put occupies its rank until \
+arrival, the skew is one collapse, 603.2 ns. The paper states about 700 ns, without a definition.\
+""",
         ),
     ),
     21: Simulated(
@@ -154,7 +154,7 @@ keeps its rank until it has arrived, the skew is one collapse, 603.2 ns. The pap
         "3-2 elimination on 6 ranks",
         (
             Claim(
-                "rounds of recursive doubling that it takes (published: ceil(log2 6))",
+                "duration in rounds of recursive doubling (published: ceil(log2 6))",
                 3,
                 "section 6.4",
                 lambda runs: 3 * _ratio(ELIMINATION_6, DOUBLING_8)(runs),
@@ -167,24 +167,27 @@ keeps its rank until it has arrived, the skew is one collapse, 603.2 ns. The pap
             ),
         ),
         references=(DOUBLING_8, ELIMINATION_7, SPLIT),
-        notes=("A round is a third of a2,a2,a2 on 8 ranks: one message and one fold.",),
+        notes=("A round is a third of a2,a2,a2 on 8 ranks: one message and one reduction.",),
     ),
 }
 
 
 def _machine() -> Platform:
-    """Section 6.2: latency 500 ns, pipeline latency 100 ns, 0.4 ns/B, compute tasks of 10 ns."""
+    """Returns the machine of section 6.2.
+
+    Latency 500 ns, pipeline latency 100 ns, 0.4 ns/B, compute tasks of 10 ns.
+    """
     return platform("paper_simulator")
 
 
 def _figure_3(folder: Path) -> ExhibitResult:
-    """b_opt over alpha_p / alpha_r, equation (5)."""
+    """Returns b_opt over alpha_p / alpha_r, equation (5)."""
     rows = []
     for ratio in RATIOS:
         best = b_opt(alpha_p=f"{ratio} us", alpha_r="1 us")
         times = {b: time_of_uniform_stages(f"{ratio} us", "1 us", b, 1024) for b in range(1, 33)}
         rows.append(
-            {"ratio": ratio, "b_opt": best, "best_whole_b": min(times, key=times.__getitem__)}
+            {"ratio": ratio, "b_opt": best, "best_integer_b": min(times, key=times.__getitem__)}
         )
     frame = pl.DataFrame(rows)
     published = compared(
@@ -198,11 +201,9 @@ def _figure_3(folder: Path) -> ExhibitResult:
         {"b_opt, equation (5)": (frame["ratio"], frame["b_opt"])},
         x="alpha_p / alpha_r",
         y="b_opt (messages that overlap in a stage)",
-        points={"best whole b": (frame["ratio"], frame["best_whole_b"])},
+        points={"best integer b": (frame["ratio"], frame["best_integer_b"])},
     )
-    source = (
-        "equation (5) and Fig. 3; the values are derived from the equation, not read off the figure"
-    )
+    source = "equation (5) and Fig. 3; the values are derived from the equation"
     return ExhibitResult(frame=frame, published=published, source=source, figures=(drawn,))
 
 
@@ -211,7 +212,7 @@ def _at(frame: pl.DataFrame, ratio: float) -> float:
 
 
 def _figure_4(folder: Path) -> ExhibitResult:
-    """Time over b and N, equation (4), alpha_p = 1 us and alpha_r = 0.25 us."""
+    """Returns times over b and N, equation (4), alpha_p = 1 us and alpha_r = 0.25 us."""
     alpha_p, alpha_r = "1 us", "0.25 us"
     frame = pl.DataFrame(
         [
@@ -225,7 +226,7 @@ def _figure_4(folder: Path) -> ExhibitResult:
     )
     published = compared(
         [
-            ("best whole b, the same for every N", 4, "caption and equation (5): 3.97", best[0]),
+            ("best integer b, equal for every N", 4, "caption and equation (5): 3.97", best[0]),
             (
                 "rank counts with another best b",
                 0,
@@ -252,14 +253,14 @@ def _figure_4(folder: Path) -> ExhibitResult:
 
 
 def _figure_17(folder: Path) -> ExhibitResult:
-    """The program graph of (a3,a2) on 6 ranks."""
+    """Returns the task counts of the program graph of (a3,a2) on 6 ranks."""
     schedule = tutti.schedule("recursive_multiplying:a3,a2", ranks=6)
     graph = program_graph(schedule)
     kinds = Counter(str(graph.nodes[task]["kind"]) for task in graph)
     frame = pl.DataFrame({"task": list(kinds), "count": list(kinds.values())}).sort("task")
     published = compared(
         [
-            ("start tasks", 6, "Fig. 17: one for each process", kinds["start"]),
+            ("start tasks", 6, "Fig. 17: one per process", kinds["start"]),
             ("put tasks", 18, "derived: 6 x (2 + 1) messages", kinds["put"]),
             ("compute tasks", 12, "derived: 6 x 2 stages", kinds["compute"]),
         ]
@@ -271,7 +272,7 @@ def _figure_17(folder: Path) -> ExhibitResult:
 
 
 def _simulated(number: int, folder: Path) -> ExhibitResult:
-    """One of the timelines, Figs 18 to 23."""
+    """Returns the runs of a timeline, Figs 18 to 23."""
     figure = SIMULATED[number]
     machine = _machine()
     runs = {
@@ -309,7 +310,7 @@ def _exhibit(number: int) -> Exhibit:
 
 
 FIGURES: dict[int, Exhibit] = {
-    3: Exhibit(title="the best b for a ratio of message pipelining", make=_figure_3),
+    3: Exhibit(title="optimal b over the ratio alpha_p / alpha_r", make=_figure_3),
     4: Exhibit(title="time over b and N", make=_figure_4),
     17: Exhibit(title="the program graph of (a3,a2) on 6 ranks", make=_figure_17),
     **{number: _exhibit(number) for number in SIMULATED},

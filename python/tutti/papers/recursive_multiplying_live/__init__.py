@@ -1,4 +1,4 @@
-"""Ruefenacht, Bull and Booth 2017 on real ranks of this machine, whose distance is emulated."""
+"""Ruefenacht, Bull and Booth 2017 on real MPI ranks of one machine with emulated distance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tutti.papers.recursive_multiplying_live import exhibits
 
 PAPER = Paper(
     name="recursive-multiplying-live",
-    citation=f"{CITATION}; measured on real ranks of this machine, whose distance is emulated",
+    citation=f"{CITATION}; measured on real ranks of this machine with emulated distance",
     figures=exhibits.FIGURES,
     tables=exhibits.TABLES,
 )

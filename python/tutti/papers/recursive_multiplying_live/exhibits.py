@@ -1,7 +1,7 @@
-"""Figs 8 to 15 and Tables 1 and 2, measured on real ranks whose distance is emulated.
+"""Figs 8 to 15 and Tables 1 and 2, measured on real ranks with emulated distance.
 
-Beside what was measured stands what the model that keeps the ranks apart says, and what the paper
-published; its times are of another network, so that shares and orders can be compared, not times.
+Each exhibit compares measured times with the emulated model and the published values. The published
+times are of another network, so only ratios and orders are comparable.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ WIDEST = 16
 
 def _notes() -> tuple[str, ...]:
     return (
-        f"""{NOTE}: real ranks of {runs.mpi()} on one machine ({this_machine()}), whose messages \
-become visible no earlier than {runs.distance()} says. No network was measured.""",
+        f"""{NOTE}: real ranks of {runs.mpi()} on one machine ({this_machine()}). A message \
+becomes visible no earlier than {runs.distance()} predicts. No network was measured.""",
     )
 
 
@@ -52,23 +52,23 @@ def _reduction(found: dict[str, float], which: str) -> float:
 
 
 def _table_1(_folder: Path) -> ExhibitResult:
-    """alpha_p and alpha_r, fitted to multicasts with sends that do not block."""
+    """Returns alpha_p and alpha_r, fitted to multicasts with non-blocking sends."""
     fitted = fit(runs.multicasts()).filter(~pl.col("blocking"))
     emulated = {"alpha_p": runs.ALPHA_P.ps, "alpha_r": runs.ALPHA_R.ps}
     rows = []
     for one in fitted.iter_rows(named=True):
         theirs = dict(zip(("alpha_p", "alpha_r"), TABLE_1[one["statistic"]], strict=True))
         for name in ("alpha_p", "alpha_r"):
-            set_ms = emulated[name] / 1e9
+            emulated_ms = emulated[name] / 1e9
             rows.append(
                 {
                     "statistic": one["statistic"],
                     "parameter": name,
-                    "emulated_ms": set_ms,
+                    "emulated_ms": emulated_ms,
                     "fitted_ms": one[f"{name}_ps"] / 1e9,
                     "low_ms": one[f"{name}_low_ps"] / 1e9,
                     "high_ms": one[f"{name}_high_ps"] / 1e9,
-                    "off_percent": 100 * (one[f"{name}_ps"] / 1e9 / set_ms - 1),
+                    "error_percent": 100 * (one[f"{name}_ps"] / 1e9 / emulated_ms - 1),
                     "published_us": theirs[name],
                 }
             )
@@ -84,42 +84,42 @@ def _table_1(_folder: Path) -> ExhibitResult:
         frame=pl.DataFrame(rows),
         published=compared(claims),
         source=f"Table 1; section 5.1: linear regression over one to {FITTED_PEERS} peers",
-        notes=(*_notes(), "Intervals of 95 % by resampling the measured times."),
+        notes=(*_notes(), "low_ms to high_ms: 95 % confidence interval, by bootstrap."),
     )
 
 
 def _table_2(_folder: Path) -> ExhibitResult:
-    """Every row up to N = 64: measured, the model's, their ratio, and the published reductions."""
-    rows, off, order = [], [], []
+    """Returns rows up to N = 64: measured and model times, their ratio, published reductions."""
+    rows, all_ratios, order = [], [], []
     for row in watched("rows", runs.EMULATED_ROWS):
         found = runs.row_of(row)
         ratios = [found[f"{n}_median"] / found[f"{n}_model"] for n in ("rd", "rm")]
-        off += ratios
+        all_ratios += ratios
         order.append((row.ranks, _reduction(found, "median"), _reduction(found, "model")))
         rows.append(_row_of_table_2(row, found))
     measured = [name for name, *_ in sorted(order, key=lambda one: one[1])]
     modelled = [name for name, *_ in sorted(order, key=lambda one: one[2])]
     frame = pl.DataFrame(rows)
     claims = [
-        ("largest difference of a median from the model, % (aim: 10)", 10.0, "aim",
-         100 * max(abs(ratio - 1) for ratio in off)),
-        ("share of pairs of reductions in the model's order", 1.0, "aim",
+        ("largest difference of a median from the model, %", 10.0, "target",
+         100 * max(abs(ratio - 1) for ratio in all_ratios)),
+        ("share of pairs of reductions in the model's order", 1.0, "target",
          _agreement((modelled, measured) for _, measured, modelled in order)),
-        ("wrong elements", 0.0, "aim", float(frame["wrong"].sum())),
+        ("wrong elements", 0.0, "target", float(frame["wrong"].sum())),
     ]  # fmt: skip
     return ExhibitResult(
         frame=frame,
         published=compared(claims),
-        source="Table 2: its schedules up to N = 64, an 8-byte sum, blocks of 10 in a row",
+        source="Table 2: its schedules up to N = 64, 8-byte sum, blocks of 10 all_reduces",
         notes=(
             *_notes(),
-            f"Order of reductions, least first: measured {measured}, model {modelled}.",
+            f"N in ascending order of the reduction: measured {measured}, model {modelled}.",
         ),
     )
 
 
 def _agreement(order: Iterable[tuple[float, float]]) -> float:
-    """Of the pairs that the model tells apart by 1 % or more, the share that is measured alike."""
+    """Returns the share of pairs, 1 % or more apart in the model, that are measured in order."""
     pairs = [
         (one, other) if one[0] < other[0] else (other, one)
         for one, other in itertools.combinations(order, 2)
@@ -147,7 +147,7 @@ def _row_of_table_2(row: Table2Row, found: dict[str, float]) -> dict[str, object
 
 
 def _figure_8(folder: Path) -> ExhibitResult:
-    """Multicasts to 1 to 16 peers, with blocking and with non-blocking sends."""
+    """Returns multicasts to 1 to 16 peers, with blocking and non-blocking sends."""
     frame = runs.multicasts()
     times = pl.col("received_ps") / 1e9
     found = (
@@ -163,20 +163,20 @@ def _figure_8(folder: Path) -> ExhibitResult:
         for peers in range(2, runs.PEERS + 1)
     ]
     claims = [
-        ("share of peers from 2 on where non-blocking sends win (text: clearly)", 1.0,
+        ("share of peer counts from 2 on with faster non-blocking sends (text: clearly)", 1.0,
          "section 5.1", sum(slower) / len(slower)),
     ]  # fmt: skip
     return ExhibitResult(
         frame=found,
         published=compared(claims),
-        source="Fig. 8 and section 5.1; its boxes exist only as a picture and are not read off",
+        source="Fig. 8 and section 5.1; no values were read from the figure",
         figures=(plot_multicasts(folder / "figure_8.svg", frame),),
-        notes=(*_notes(), "A blocking send holds its sender until the message has arrived."),
+        notes=(*_notes(), "A blocking send occupies its sender until the message has arrived."),
     )
 
 
 def _figure_9(folder: Path) -> ExhibitResult:
-    """Recursive doubling and multiplying over N."""
+    """Returns recursive doubling and multiplying over N."""
     series: dict[str, list[list[float]]] = {"recursive doubling": [], "recursive multiplying": []}
     lines: dict[str, list[float | None]] = {name: [] for name in series}
     rows = []
@@ -200,17 +200,17 @@ def _figure_9(folder: Path) -> ExhibitResult:
     return ExhibitResult(
         frame=frame,
         published=compared(
-            [(f"medians out of {frame.height} below recursive doubling", frame.height,
+            [(f"medians below recursive doubling, out of {frame.height}", frame.height,
               "section 5.3", faster)]
         ),
-        source="Fig. 9; its boxes exist only as a picture and are not read off",
+        source="Fig. 9; no values were read from the figure",
         figures=(drawn,),
         notes=_notes(),
     )  # fmt: skip
 
 
 def _sweep(folder: Path, number: int) -> ExhibitResult:
-    """Times over message sizes; a byte costs what makes bandwidth bind where the paper says."""
+    """Returns times over message sizes; beta makes bandwidth bind at the published sizes."""
     ranks, schedules, sizes = (8, EIGHT, SIZES_8) if number == 10 else (64, SUBSET_64, SIZES_64)
     blocks = runs.measured(
         ranks, schedules, sizes=sizes, blocks=runs.FEW_BLOCKS, each=2, per_byte=True
@@ -242,25 +242,25 @@ def _sweep(folder: Path, number: int) -> ExhibitResult:
         modelled=pl.col("schedule").sort_by("model_ms").first(),
     )
     claims = [
-        ("largest difference of a median from the model, %", 10.0, "aim",
+        ("largest difference of a median from the model, %", 10.0, "target",
          100 * max(abs(ratio - 1) for ratio in frame["over_model"])),
     ]  # fmt: skip
     return ExhibitResult(
         frame=frame,
         published=compared(claims),
-        source=f"Fig. {number} and section 5.4; its curves exist only as a picture",
+        source=f"Fig. {number} and section 5.4; no values were read from its curves",
         figures=(drawn,),
-        tables={"the fastest at each size": best},
+        tables={"fastest by size": best},
         notes=(
             *_notes(),
-            f"""beta is set: {runs.BYTES_IN_ALPHA_R} bytes cost alpha_r, so that bandwidth binds \
-near the 24 to 32 elements of the text.""",
+            f"""beta is set so that {runs.BYTES_IN_ALPHA_R} bytes cost alpha_r: bandwidth binds \
+near 24 to 32 elements, as the text states.""",
         ),
     )
 
 
 def _figure_12(folder: Path) -> ExhibitResult:
-    """How far measured times are from the model with the parameters of the live Table 1."""
+    """Returns relative differences of measured times from the model, with live Table 1."""
     fitted = fit(runs.multicasts()).filter(~pl.col("blocking"))
     live = {
         one["statistic"]: (
@@ -291,9 +291,9 @@ def _figure_12(folder: Path) -> ExhibitResult:
         folder / "figure_12.svg", {}, x="N", y="measured over model - 1", points=lines
     )
     most = {
-        f"{which}_{whose}": max(abs(value) for value in frame[f"{which}_{whose}"])
+        f"{which}_{origin}": max(abs(value) for value in frame[f"{which}_{origin}"])
         for which in ("minimum", "median")
-        for whose in ("live", "published")
+        for origin in ("live", "published")
     }
     claims = [
         (f"largest difference of {which} times from the model, as a fraction",
@@ -303,14 +303,14 @@ def _figure_12(folder: Path) -> ExhibitResult:
     return ExhibitResult(
         frame=frame,
         published=compared(claims),
-        source="Fig. 12, of recursive multiplying; the model has the parameters of Table 1, live",
+        source="Fig. 12, recursive multiplying; model with the parameters of the live Table 1",
         figures=(drawn,),
         notes=_notes(),
     )
 
 
 def _figure_13(folder: Path) -> ExhibitResult:
-    """The (a8, a8) schedule on 64 ranks, with more and fewer all_reduces in a block."""
+    """Returns times of the (a8, a8) schedule on 64 ranks, by all_reduces per block."""
     ranks = runs.LARGEST_RANKS
     blocks = {
         each: runs.measured(ranks, ("a8,a8",), each=each, blocks=2 * runs.FEW_BLOCKS)
@@ -335,7 +335,7 @@ def _figure_13(folder: Path) -> ExhibitResult:
     return ExhibitResult(
         frame=frame,
         published=compared(
-            [("how far the minima of block sizes lie apart, % (text: consistent)", 0.0,
+            [("spread of the minima over block sizes, % (text: consistent)", 0.0,
               "section 5.6", 100 * spread)]
         ),
         source="Fig. 13 and section 5.6",
@@ -345,7 +345,7 @@ def _figure_13(folder: Path) -> ExhibitResult:
 
 
 def _scatter(folder: Path, number: int) -> ExhibitResult:
-    """Measured times of all factored schedules against the model's."""
+    """Returns measured times of all factored schedules, and those of the model."""
     column, which = ("least_ps", "minimum") if number == 14 else ("median_ps", "median")
     frames = []
     for ranks in watched("rank counts", SCATTERED):
@@ -382,15 +382,15 @@ def _scatter(folder: Path, number: int) -> ExhibitResult:
     ]
     order = pl.DataFrame(by_ranks)
     claims = [
-        ("time lost by the model's choice, at most, % (text: a good one is chosen)", 0.0,
+        ("maximum time lost by the model's choice, % (text: a good one is chosen)", 0.0,
          "section 5.7", 100 * float(order["lost"].max())),  # type: ignore[arg-type]
-        ("share of pairs that the model orders rightly, the least of any N (text: they cluster)",
+        ("minimum share of pairs that the model orders correctly (text: they cluster)",
          1.0, "section 5.7", float(order["in_order"].min())),  # type: ignore[arg-type]
     ]  # fmt: skip
     return ExhibitResult(
         frame=frame,
         published=compared(claims),
-        source=f"Fig. {number} and section 5.7; its points exist only as a picture",
+        source=f"Fig. {number} and section 5.7; no values were read from its points",
         figures=(drawn,),
         tables={"by rank count": order},
         notes=_notes(),
@@ -402,14 +402,14 @@ FIGURES: dict[int, Exhibit] = {
     9: Exhibit(title="recursive doubling and multiplying over N", make=_figure_9),
     10: Exhibit(title="message sizes on 8 ranks", make=lambda folder: _sweep(folder, 10)),
     11: Exhibit(title="message sizes on 64 ranks", make=lambda folder: _sweep(folder, 11)),
-    12: Exhibit(title="measured times against the model", make=_figure_12),
-    13: Exhibit(title="(a8, a8) on 64 ranks in blocks of other sizes", make=_figure_13),
+    12: Exhibit(title="measured times compared with the model", make=_figure_12),
+    13: Exhibit(title="(a8, a8) on 64 ranks over block sizes", make=_figure_13),
     14: Exhibit(
-        title="all factored schedules, minimum against model",
+        title="all factored schedules: minimum over model time",
         make=lambda folder: _scatter(folder, 14),
     ),
     15: Exhibit(
-        title="all factored schedules, median against model",
+        title="all factored schedules: median over model time",
         make=lambda folder: _scatter(folder, 15),
     ),
 }

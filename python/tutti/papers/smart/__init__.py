@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tutti.papers import Paper
-from tutti.papers.smart import full_system, readings, synthetic, tables
+from tutti.papers.smart import full_system, sensitivity, synthetic, tables
 from tutti.papers.smart.published import CITATION
 
 PAPER = Paper(
     name="smart",
     citation=CITATION,
     figures={**synthetic.FIGURES, **full_system.FIGURES},
-    tables={**tables.TABLES, **readings.TABLES},
+    tables={**tables.TABLES, **sensitivity.TABLES},
 )

@@ -1,8 +1,7 @@
-"""Figures 1 and 8: kernels on 64 cores with coherent caches, in place of SPLASH-2 and PARSEC.
+"""Figures 1 and 8: kernels on 64 cores with coherent caches, instead of SPLASH-2 and PARSEC.
 
-The paper runs the parallel sections of SPLASH-2 and PARSEC. Here small kernels of the same kinds
-run, written for this project: ratios between meshes are compared, no kernel with the program it is
-like.
+The paper runs the parallel sections of SPLASH-2 and PARSEC. tutti runs small kernels of the same
+kinds. Only ratios between meshes are compared, not kernels with the programs they resemble.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ KERNELS = (
     "canneal_like",
 )
 SENSITIVE = "water_like"
-"""In place of water-nsq, which the paper names as the one that bandwidth binds."""
+"""Replaces water-nsq, the program that the paper names as bound by bandwidth."""
 
 SHOWN = {
     1: ("ht", (PLAIN, BASELINE, SMART, CONNECTED)),
     8: ("tc", (BASELINE, GREEDY, PRIVATE, CONNECTED)),
     9: ("ht", (BASELINE, IN_BYPASS, IN_COMPLETE, IN_COMPLETE_LOCAL, CONNECTED)),
 }
-"""Protocol and meshes of figures 1, 8a and (as 9) 8b."""
+"""Protocol and meshes of figures 1, 8a (key 8) and 8b (key 9)."""
 
 _OTHERS = {PLAIN: "baseline", SMART: "smart_1d", CONNECTED: "fully_connected"}
 SCALE: coherence.Scale = "small"
@@ -70,7 +69,7 @@ def _mesh(name: str) -> SmartMesh:
 
 @functools.cache
 def ran(protocol: coherence.Protocol, name: str) -> dict[str, CoherenceRun]:
-    """Every kernel on a mesh."""
+    """Runs every kernel on a mesh; cached."""
     cases = [
         coherence.Case(kernel=kernel, protocol=protocol, mesh=_mesh(name), scale=SCALE)
         for kernel in KERNELS
@@ -84,19 +83,19 @@ def _found(figure: int) -> dict[str, dict[str, CoherenceRun]]:
 
 
 def _slower(figure: int, name: str, over: str, kernels: tuple[str, ...] = KERNELS) -> float:
-    """The mean of the runtimes over those on another mesh."""
+    """Returns the mean ratio of runtimes to those on another mesh."""
     protocol, _ = SHOWN[figure]
     mine, other = ran(protocol, name), ran(protocol, over)
     return fmean(mine[kernel].cycles / other[kernel].cycles for kernel in kernels)
 
 
 def _saved(figure: int, name: str, over: str, kernels: tuple[str, ...] = KERNELS) -> float:
-    """Per cent of the runtime on another mesh."""
+    """Returns the runtime saved over another mesh in per cent."""
     return 100 * (1 - _slower(figure, name, over, kernels))
 
 
 def _energy(name: str, *, leakage: bool = False) -> float:
-    """Of the meshes of all kernels under HT, in joules."""
+    """Returns the mesh energy of all kernels under HT in joules."""
     total = 0.0
     for run in ran("ht", name).values():
         report = mesh_energy(run.counts, run.case.mesh)
@@ -109,32 +108,34 @@ def _energy_saved(name: str, *, leakage: bool = False) -> float:
 
 
 def _share(protocol: coherence.Protocol, cast: str) -> float:
-    """Per cent of flows of a cast, mean over kernels on the baseline."""
+    """Returns the percentage of flows of a type, mean over kernels on the baseline."""
     return 100 * fmean(run.share_of(cast) for run in ran(protocol, BASELINE).values())
 
 
-def _answers(name: str) -> float:
-    return fmean(run.answers_per_flow for run in ran("ht", name).values())
+def _acks_per_flow(name: str) -> float:
+    return fmean(run.responses_per_flow for run in ran("ht", name).values())
 
 
 def rows_of_figure_1() -> list[Row]:
-    """A1."""
+    """Returns row A1."""
     apart = [100 * (_slower(1, name, CONNECTED) - 1) for name in (BASELINE, SMART)]
     return [
         Row(row="A1", quantity="HT, Baseline+Collective: runtime saved, %", published=18.7,
             ours=_saved(1, BASELINE, PLAIN)),
         Row(row="A1", quantity="HT, SMART: runtime saved, %", published=14.0,
             ours=_saved(1, SMART, PLAIN)),
-        Row(row="A1", quantity="HT: least off fully connected, %", published=26, ours=min(apart)),
-        Row(row="A1", quantity="HT: most off fully connected, %", published=30, ours=max(apart)),
+        Row(row="A1", quantity="HT: minimum over fully connected, %", published=26,
+            ours=min(apart)),
+        Row(row="A1", quantity="HT: maximum over fully connected, %", published=30,
+            ours=max(apart)),
     ]  # fmt: skip
 
 
 def rows_of_tokens() -> list[Row]:
-    """D1."""
-    later = [ran("tc", name) for name in (PRIVATE, GREEDY)]
+    """Returns rows D1."""
+    private, shared = (ran("tc", name) for name in (PRIVATE, GREEDY))
     more = fmean(
-        later[0][kernel].broadcasts.mean - later[1][kernel].broadcasts.mean for kernel in KERNELS
+        private[kernel].broadcasts.mean - shared[kernel].broadcasts.mean for kernel in KERNELS
     )
     one = (SENSITIVE,)
     return [
@@ -148,23 +149,24 @@ def rows_of_tokens() -> list[Row]:
             ours=_saved(8, GREEDY, BASELINE, one)),
         Row(row="D1", quantity="TC, water, PVT: runtime saved, %", published=35,
             ours=_saved(8, PRIVATE, BASELINE, one)),
-        Row(row="D1", quantity="TC: cycles of a broadcast more on PVT", published=3, ours=more),
+        Row(row="D1", quantity="TC: broadcast latency, PVT minus SVT, cycles", published=3,
+            ours=more),
     ]  # fmt: skip
 
 
 def rows_of_home() -> list[Row]:
-    """D2 to D5, and what the abstract says of them."""
-    least = {name: _answers(name) for name in (BASELINE, IN_BYPASS, IN_COMPLETE)}
+    """Returns rows D2 to D5, and the abstract's values of them."""
+    acks = {name: _acks_per_flow(name) for name in (BASELINE, IN_BYPASS, IN_COMPLETE)}
     apart = 100 * (_slower(9, IN_COMPLETE, CONNECTED) - 1)
     tables = fmean(run.table_occupancy for run in ran("ht", IN_COMPLETE).values())
-    open_ones = fmean(run.open_reductions for run in ran("ht", IN_COMPLETE).values())
+    in_flight = fmean(run.open_reductions for run in ran("ht", IN_COMPLETE).values())
 
     def row(name: str, quantity: str, published: float, ours: float, sure: str = STATED) -> Row:
         return Row(row=name, quantity=quantity, published=published, ours=ours, confidence=sure)
 
     return [
         row("D2", "HT: broadcast flows, %", 14, _share("ht", "broadcast")),
-        row("D2", "HT: ACK flows, %", 14, _share("ht", "answers")),
+        row("D2", "HT: ACK flows, %", 14, _share("ht", "responses")),
         row("D2", "HT, SFI_Greedy: runtime saved, %", 11, _saved(9, IN_BYPASS, BASELINE)),
         row("D2", "HT, SFI_Complete: runtime saved, %", 14, _saved(9, IN_COMPLETE, BASELINE)),
         row(
@@ -173,10 +175,10 @@ def rows_of_home() -> list[Row]:
             14,
             _saved(9, IN_COMPLETE_LOCAL, BASELINE),
         ),
-        row("D2", "HT, SFI_Complete: off fully connected, %", 12, apart),
-        row("D3", "HT, baseline: ACKs per flow", 10, least[BASELINE], VAGUE),
-        row("D3", "HT, SFI_Greedy: ACKs per flow", 5.5, least[IN_BYPASS], VAGUE),
-        row("D3", "HT, SFI_Complete: ACKs per flow", 1, least[IN_COMPLETE]),
+        row("D2", "HT, SFI_Complete: over fully connected, %", 12, apart),
+        row("D3", "HT, baseline: ACKs per flow", 10, acks[BASELINE], VAGUE),
+        row("D3", "HT, SFI_Greedy: ACKs per flow", 5.5, acks[IN_BYPASS], VAGUE),
+        row("D3", "HT, SFI_Complete: ACKs per flow", 1, acks[IN_COMPLETE]),
         row("D4", "HT, SFI_Complete: energy saved, %", 50, _energy_saved(IN_COMPLETE)),
         row(
             "D4",
@@ -185,7 +187,7 @@ def rows_of_home() -> list[Row]:
             _energy_saved(IN_COMPLETE_LOCAL),
         ),
         row("D4", "HT, SFI_Greedy: energy saved, %", 29, _energy_saved(IN_BYPASS)),
-        row("D5", "HT, SFI_Complete: reductions under way", 20, open_ones, VAGUE),
+        row("D5", "HT, SFI_Complete: reductions in flight", 20, in_flight, VAGUE),
         row("D5", "HT, SFI_Complete: ART entries in use per router", 20, tables, VAGUE),
         row("E", "HT: runtime saved, %", 14, _saved(9, IN_COMPLETE, BASELINE)),
         row("E", "HT: energy saved, %", 50, _energy_saved(IN_COMPLETE)),
@@ -193,12 +195,12 @@ def rows_of_home() -> list[Row]:
 
 
 def rows() -> list[Row]:
-    """All rows about runtime."""
+    """Returns all rows of the full system."""
     return [*rows_of_figure_1(), *rows_of_tokens(), *rows_of_home()]
 
 
 def _frame(figure: int) -> pl.DataFrame:
-    """A row per kernel and mesh; runtimes over those of the first mesh."""
+    """Returns a row per kernel and mesh; runtimes relative to the first mesh."""
     found = _found(figure)
     first = next(iter(found.values()))
     rows = []
@@ -217,8 +219,8 @@ def _frame(figure: int) -> pl.DataFrame:
                     "by_network": run.network_stall,
                     "broadcast_latency": run.broadcasts.mean,
                     "reduction_latency": run.reductions.mean,
-                    "answers_per_flow": run.answers_per_flow,
-                    "reductions_under_way": run.open_reductions,
+                    "acks_per_flow": run.responses_per_flow,
+                    "reductions_in_flight": run.open_reductions,
                     "table_entries": run.table_occupancy,
                 }
             )
@@ -235,10 +237,8 @@ def _plot(folder: Path, figure: str, frame: pl.DataFrame, value: str, label: str
     return plot_grouped_bars(folder / f"figure_{figure}.svg", groups, label)
 
 
-_SOURCE = "the figure's values are not known; sections I and V-C say in words what it shows"
-_KERNELS = (
-    "kernels written for this project, not runs of SPLASH-2 or PARSEC; the mean is over all nine"
-)
+_SOURCE = "the figure's values are not known; sections I and V-C describe them in words"
+_KERNELS = "small kernels, not runs of SPLASH-2 or PARSEC; means are over all nine"
 
 
 def _figure_1(folder: Path) -> ExhibitResult:
@@ -246,7 +246,7 @@ def _figure_1(folder: Path) -> ExhibitResult:
     return ExhibitResult(
         frame=frame,
         source=_SOURCE,
-        figures=(_plot(folder, "1", frame, "over_first", "runtime over that of the baseline"),),
+        figures=(_plot(folder, "1", frame, "over_first", "runtime relative to the baseline"),),
         tables={"published": frame_of(rows_of_figure_1())},
         notes=(_KERNELS,),
     )
@@ -254,7 +254,7 @@ def _figure_1(folder: Path) -> ExhibitResult:
 
 def _figure_8(folder: Path) -> ExhibitResult:
     tokens, home = _frame(8), _frame(9)
-    label = "runtime over that of the baseline"
+    label = "runtime relative to the baseline"
     return ExhibitResult(
         frame=pl.concat(
             [frame.with_columns(pl.lit(name).alias("protocol"))
@@ -265,7 +265,7 @@ def _figure_8(folder: Path) -> ExhibitResult:
             _plot(folder, "8a_runtime", tokens, "over_first", label),
             _plot(folder, "8a_latency", tokens, "broadcast_latency", "1-to-M latency (cycles)"),
             _plot(folder, "8b_runtime", home, "over_first", label),
-            _plot(folder, "8b_answers", home, "answers_per_flow", "ACKs per flow"),
+            _plot(folder, "8b_acks", home, "acks_per_flow", "ACKs per flow"),
         ),
         tables={"published": frame_of([*rows_of_tokens(), *rows_of_home()]), "energy": _energies()},
         notes=(_KERNELS,),
@@ -273,7 +273,7 @@ def _figure_8(folder: Path) -> ExhibitResult:
 
 
 def _energies() -> pl.DataFrame:
-    """Of the mesh, all kernels together, under HT."""
+    """Returns the mesh energy of all kernels under HT, by design."""
     rows = []
     for name in (BASELINE, IN_BYPASS, IN_COMPLETE, IN_COMPLETE_LOCAL):
         dynamic, all_ = _energy(name), _energy(name, leakage=True)
@@ -290,7 +290,7 @@ def _energies() -> pl.DataFrame:
 
 
 FIGURES = {
-    1: Exhibit(title="what collectives and bypasses save of runtime under HT", make=_figure_1),
+    1: Exhibit(title="runtime saved by collectives and bypasses under HT", make=_figure_1),
     8: Exhibit(title="runtime, latency and ACKs under TC and HT", make=_figure_8),
 }
 """The figures of this module, by number."""

@@ -1,4 +1,4 @@
-"""Figures 6 and 7: collective flows alone on the mesh, latency against load."""
+"""Figures 6 and 7: latency over load of collective flows on an otherwise idle mesh."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ SHOWN = {
     HALF: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(4), COMPLETE.format(6)),
     TO_ONE: (BASELINE, IN_LOCAL, IN_BYPASS, IN_COMPLETE, IN_COMPLETE_LOCAL),
 }
-"""What each part of the figures compares; `half` is another reading of the multicasts."""
+"""The designs in each part of the figures; `half` is an alternative definition of multicasts."""
 
-_SOURCE = "the figure's curves are not known; section V says in words what they show"
+_SOURCE = "the figure's curves are not known; section V describes them in words"
 
 
 def _rows(experiment: str, found: dict[str, Saturation]) -> pl.DataFrame:
@@ -56,7 +56,7 @@ def _rows(experiment: str, found: dict[str, Saturation]) -> pl.DataFrame:
 
 
 def _saturations(found: dict[str, dict[str, Saturation]]) -> pl.DataFrame:
-    """Where each saturates, by both criteria."""
+    """Returns the saturation loads by both criteria."""
     return pl.DataFrame(
         [
             {
@@ -69,17 +69,17 @@ def _saturations(found: dict[str, dict[str, Saturation]]) -> pl.DataFrame:
                 "accepted_at_most": one.peak,
                 "of_ideal": one.by_throughput / system.ideal_load(experiment),
                 "unsaturated_at_ideal": one.by_throughput >= one.most,
-                "deadlocks_at": one.deadlocks,
+                "deadlocks_at_load": one.deadlocks,
             }
             for experiment, some in found.items()
             for name, one in some.items()
         ],
-        schema_overrides={"deadlocks_at": pl.Float64},
+        schema_overrides={"deadlocks_at_load": pl.Float64},
     )
 
 
 def _figure_6(folder: Path) -> ExhibitResult:
-    """Three parts, and the other reading of the multicasts."""
+    """Returns latency over load for three traffics, and the alternative multicasts."""
     from tutti.report import plot_smart
 
     found = {
@@ -101,16 +101,17 @@ def _figure_6(folder: Path) -> ExhibitResult:
         figures=figures,
         tables={"saturation": _saturations(found)},
         notes=(
+            "6a: the four corners broadcast; 6b: all nodes broadcast; 6c: all nodes multicast",
             (
-                "6a: the four corners broadcast; 6b: all nodes do; 6c: all send multicasts, to "
-                "each number of nodes as often, and in 6c_half to each node with a chance of a half"
+                "6c: the number of destinations is uniform; "
+                "6c_half: each node is a destination with probability 1/2"
             ),
         ),
     )
 
 
 def _figure_7(folder: Path) -> ExhibitResult:
-    """Latency, answers that arrive for each flow, and flows under way."""
+    """Returns latency, ACKs per flow, and flows in flight, over load."""
     from tutti.report import plot_smart
 
     found = {TO_ONE: system.curves(TO_ONE, SHOWN[TO_ONE])}
@@ -126,10 +127,10 @@ def _figure_7(folder: Path) -> ExhibitResult:
         tables={"saturation": _saturations(found)},
         notes=(
             (
-                "7c: flows under way, which is what the paper's count of distinct ACKs follows; "
-                "`buffered_flows` are those with an ACK in a router, `table_entries` entries in use"
+                "7c: flows in flight, equivalent to the paper's count of distinct ACKs; "
+                "`buffered_flows`: flows with an ACK in a router; `table_entries`: entries in use"
             ),
-            "SFI_Complete uses Prio=Bypass, as SFI_Greedy; Prio=Local is shown for comparison",
+            "SFI_Complete and SFI_Greedy use Prio=Bypass; Prio=Local is shown for comparison",
         ),
     )
 

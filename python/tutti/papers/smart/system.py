@@ -1,4 +1,4 @@
-"""The meshes of section V, their traffic, and what was measured of them, each once."""
+"""The meshes of section V, their traffic, and their cached measurements."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from tutti.noc.smart import Run, Saturation
 
 VCS, CREDIT_DELAY = 6, 8
-"""Per message class and stage of a broadcast, and in cycles: the paper gives neither. Chosen once,
-so that the baseline saturates where it is published to under broadcasts and under reductions
-(`table 2`), and the same in every design and experiment."""
+"""VCs per message class and broadcast stage, and the credit delay in cycles. The paper states
+neither. Both were chosen so that the baseline saturates at the published loads of broadcasts and
+reductions (`table 2`). They are the same in every design and experiment."""
 
 PLAN = ReplicationPlan(warmup=1_000, measure=4_000, drain=4_000, seeds=5)
-"""Of every point."""
+"""Plan of every point."""
 FEW = replace(PLAN, seeds=2)
-"""Of sensitivities."""
+"""Plan of sensitivities."""
 
 LOW = 0.05
-"""The part of the ideal load that is called low: 0.0125 broadcasts per corner and cycle, at which
-the published latencies of all intervals fit together."""
+"""Low load as a fraction of the ideal load: 0.0125 broadcasts per corner and cycle. At this load
+the published latencies of all intervals are consistent."""
 
 INTERVALS = (3, 4, 6, 8, 10)
 BASELINE, GREEDY, PRIVATE = "baseline", "SFO_Greedy, SVT", "SFO_Greedy, PVT"
@@ -57,69 +57,69 @@ TRAFFIC = {
     HALF: Traffic(kind="multicast", members="half", rate=0.01),
     TO_ONE: Traffic(kind="reduction", rate=0.1),
 }
-"""By the name of the experiment; rates are replaced."""
+"""Traffic by experiment; runs replace the rate."""
 
 _POINTS = (LOW, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
-"""Loads of curves, as parts of the ideal load; the search for saturation adds those around it."""
+"""Loads of curves as fractions of the ideal load; the saturation search adds loads near it."""
 
 
 def mesh(name: str, **changed: Any) -> SmartMesh:  # noqa: ANN401 - any setting of a mesh
-    """The mesh of a design, 8 x 8 with at most 8 hops per cycle."""
+    """Returns the mesh of a design, 8 x 8 with at most 8 hops per cycle."""
     settings = {"vcs": VCS, "credit_delay": CREDIT_DELAY, **_SETTINGS[name], **changed}
     return SmartMesh(**settings)
 
 
 def largest(experiment: str) -> float:
-    """Up to which load a figure goes: the ideal one; of reductions one per cycle, as the paper."""
+    """Returns the maximum load of a figure: the ideal load; one per cycle for reductions."""
     return 1.0 if experiment == TO_ONE else ideal_load(experiment)
 
 
 def ideal_load(experiment: str) -> float:
-    """The rate at which a link or port is always busy on any mesh."""
+    """Returns the injection rate at which some link or port is fully utilised on any mesh."""
     bound = smart.ideal(mesh(BASELINE), TRAFFIC[experiment])
     return bound.load if bound is not None else 1.0
 
 
 @functools.cache
 def curve(experiment: str, name: str) -> Saturation:
-    """Latency against load, and where it saturates."""
+    """Returns latency over load and the saturation of a design."""
     top = largest(experiment)
-    made, traffic = mesh(name), TRAFFIC[experiment]
-    known = smart.sweep(made, traffic, [top * part for part in _POINTS], PLAN)
-    # Loads slightly above the ideal tell where it is not the mesh that binds.
+    design, traffic = mesh(name), TRAFFIC[experiment]
+    known = smart.sweep(design, traffic, [top * part for part in _POINTS], PLAN)
+    # Loads slightly above the ideal show whether the mesh or the ideal bound limits throughput.
     most = top if experiment == TO_ONE else min(1.05 * top, 1.0)
-    return smart.saturation(made, traffic, PLAN, tolerance=0.02, most=most, known=known)
+    return smart.saturation(design, traffic, PLAN, tolerance=0.02, most=most, known=known)
 
 
 def curves(experiment: str, names: Sequence[str]) -> dict[str, Saturation]:
-    """Several designs under the same traffic."""
+    """Returns the curves of several designs under the same traffic."""
     return {name: curve(experiment, name) for name in watched(experiment, names)}
 
 
 def low(found: Saturation, experiment: str) -> Run:
-    """The run at low load."""
-    wanted = LOW * largest(experiment)
-    return min(found.runs, key=lambda run: abs(run.load - wanted))
+    """Returns the run at low load."""
+    target = LOW * largest(experiment)
+    return min(found.runs, key=lambda run: abs(run.load - target))
 
 
 def latency(experiment: str, name: str) -> float:
-    """At low load."""
+    """Returns the mean latency at low load, in cycles."""
     return low(curve(experiment, name), experiment).latency.mean
 
 
 def throughput(experiment: str, name: str) -> float:
-    """Messages per cycle accepted at the largest load of which 97 % is accepted."""
+    """Returns accepted messages per cycle at the maximum load of which 97 % is accepted."""
     accepted = curve(experiment, name).accepted
     return 0.0 if accepted is None else accepted.mean
 
 
 def by_latency(experiment: str, name: str) -> float:
-    """The rate at which messages take three times as long as at next to no load."""
+    """Returns the rate at which latency is three times the zero-load latency."""
     return curve(experiment, name).by_latency
 
 
 def last_stable(found: Saturation) -> Run:
-    """The run at the largest load that is called unsaturated by both criteria."""
+    """Returns the run at the maximum load below saturation by latency."""
     return max(
         (run for run in found.runs if run.load <= found.by_latency), key=lambda run: run.load
     )

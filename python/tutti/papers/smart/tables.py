@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _saved(experiment: str, name: str) -> float:
-    """Per cent of the baseline's latency at low load."""
+    """Returns the latency saved over the baseline at low load, in per cent."""
     return 100 * (1 - latency(experiment, name) / latency(experiment, BASELINE))
 
 
@@ -42,18 +42,18 @@ def _times(experiment: str, name: str, other: str = BASELINE) -> float:
 
 
 def _of_ideal(name: str) -> float:
-    """Accepted broadcasts from all nodes, as a part of the ideal."""
+    """Returns accepted broadcasts from all nodes as a fraction of the ideal."""
     return throughput(ALL, name) / (64 * ideal_load(ALL))
 
 
 def corners() -> list[Row]:
-    """B1 to B4: the four corners broadcast."""
+    """Returns rows B1 to B4: the four corners broadcast."""
     saved = [_saved(CORNERS, name) for name in SHOWN[CORNERS][1:]]
     best = COMPLETE.format(6)
     others = [_times(CORNERS, best, COMPLETE.format(i)) for i in INTERVALS if i != 6]
     rows = [
-        Row(row="B1", quantity="4-CR: least latency saved, %", published=73, ours=min(saved)),
-        Row(row="B1", quantity="4-CR: most latency saved, %", published=86, ours=max(saved)),
+        Row(row="B1", quantity="4-CR: minimum latency saved, %", published=73, ours=min(saved)),
+        Row(row="B1", quantity="4-CR: maximum latency saved, %", published=86, ours=max(saved)),
     ]
     for interval, cycles, sure in (
         (3, 5.4, None),
@@ -68,9 +68,9 @@ def corners() -> list[Row]:
                         confidence=sure or "stated"))  # fmt: skip
     return [
         *rows,
-        Row(row="B3", quantity="BI=6: least throughput over another BI", published=1.36,
+        Row(row="B3", quantity="BI=6: minimum throughput over another BI", published=1.36,
             ours=min(others)),
-        Row(row="B3", quantity="BI=6: most throughput over another BI", published=2.14,
+        Row(row="B3", quantity="BI=6: maximum throughput over another BI", published=2.14,
             ours=max(others)),
         Row(row="B4", quantity="SFO_Greedy: latency saved, %", published=83,
             ours=_saved(CORNERS, GREEDY)),
@@ -79,8 +79,8 @@ def corners() -> list[Row]:
     ]  # fmt: skip
 
 
-def everybody() -> list[Row]:
-    """B5 to B7: all nodes broadcast."""
+def all_nodes() -> list[Row]:
+    """Returns rows B5 to B7: all nodes broadcast."""
     six = COMPLETE.format(6)
     more = latency(ALL, PRIVATE) - latency(ALL, GREEDY)
     return [
@@ -98,15 +98,15 @@ def everybody() -> list[Row]:
             ours=_times(ALL, PRIVATE)),
         Row(row="B7", quantity="SFO_Greedy, PVT: throughput of ideal", published=0.90,
             ours=_of_ideal(PRIVATE)),
-        Row(row="B7", quantity="SFO_Greedy, PVT: cycles more than SVT", published=3.5, ours=more,
-            confidence=VAGUE),
-        Row(row="B7", quantity="baseline: throughput of ideal (chosen by it)", published=0.58,
+        Row(row="B7", quantity="SFO_Greedy: latency, PVT minus SVT, cycles", published=3.5,
+            ours=more, confidence=VAGUE),
+        Row(row="B7", quantity="baseline: throughput of ideal (calibrated)", published=0.58,
             ours=_of_ideal(BASELINE), confidence=DERIVED),
     ]  # fmt: skip
 
 
 def some() -> list[Row]:
-    """B8: all nodes send multicasts."""
+    """Returns rows B8: all nodes multicast."""
     four = _times(SOME, COMPLETE.format(4), COMPLETE.format(6))
     return [
         Row(row="B8", quantity="multicast, SFO_Complete: BI=4 over BI=6, throughput", published=1.0,
@@ -119,7 +119,7 @@ def some() -> list[Row]:
 
 
 def to_one() -> list[Row]:
-    """C1 to C4: reductions."""
+    """Returns rows C1 to C4: reductions."""
     found = {name: curve(TO_ONE, name) for name in SHOWN[TO_ONE]}
     first = {name: system.low(one, TO_ONE) for name, one in found.items()}
     last = {name: system.last_stable(one) for name, one in found.items()}
@@ -132,9 +132,9 @@ def to_one() -> list[Row]:
     stays = [one[local].stay.mean for one in (first, full)]
     return [
         row("C1", "63-to-1, baseline: latency, cycles", 25, first[base].latency.mean),
-        row("C1", "baseline: saturates at, flows per cycle", 0.44, found[base].by_throughput),
-        row("C1", "baseline: ACKs per flow, least", 12, first[base].loads[0].arrivals.mean),
-        row("C1", "baseline: ACKs per flow, most", 18, last[base].loads[0].arrivals.mean),
+        row("C1", "baseline: saturation, flows per cycle", 0.44, found[base].by_throughput),
+        row("C1", "baseline: ACKs per flow, minimum", 12, first[base].loads[0].arrivals.mean),
+        row("C1", "baseline: ACKs per flow, maximum", 18, last[base].loads[0].arrivals.mean),
         row("C1", "baseline: flows in flight before saturation", 9,
             last[base].loads[0].active.mean),
         row("C2", "SFI_Greedy, Local: latency over baseline", 1.0,
@@ -143,14 +143,14 @@ def to_one() -> list[Row]:
             found[local].by_throughput / found[base].by_throughput, VAGUE),
         row("C2", "SFI_Greedy, Local: cycles waited per router", 1.0, stays[0], VAGUE),
         row("C2", "SFI_Greedy, Local: cycles waited when saturated", 4.5, stays[1]),
-        row("C3", "SFI_Greedy, Bypass: latency, least", 5.7, first[bypass].latency.mean),
-        row("C3", "SFI_Greedy, Bypass: latency, most", 8.9, last[bypass].latency.mean),
-        row("C3", "SFI_Greedy, Bypass: saturates at, flows per cycle", 0.8,
+        row("C3", "SFI_Greedy, Bypass: latency, minimum", 5.7, first[bypass].latency.mean),
+        row("C3", "SFI_Greedy, Bypass: latency, maximum", 8.9, last[bypass].latency.mean),
+        row("C3", "SFI_Greedy, Bypass: saturation, flows per cycle", 0.8,
             found[bypass].by_throughput),
         row("C3", "SFI_Greedy, Bypass: ACKs per flow", 4, last[bypass].loads[0].arrivals.mean),
-        row("C4", "SFI_Complete: latency, least", 4.7, first[complete].latency.mean),
-        row("C4", "SFI_Complete: latency, most", 7.1, last[complete].latency.mean),
-        Row(row="C4", quantity="SFI_Complete: saturates at, flows per cycle", published=1.0,
+        row("C4", "SFI_Complete: latency, minimum", 4.7, first[complete].latency.mean),
+        row("C4", "SFI_Complete: latency, maximum", 7.1, last[complete].latency.mean),
+        Row(row="C4", quantity="SFI_Complete: saturation, flows per cycle", published=1.0,
             ours=found[complete].by_throughput, at_least=True),
         row("C4", "SFI_Complete: ACKs per flow", 1, last[complete].loads[0].arrivals.mean),
         row("C4", "SFI_Complete: flows in flight (ART occupancy)", 4,
@@ -159,7 +159,7 @@ def to_one() -> list[Row]:
 
 
 def abstract() -> list[Row]:
-    """E, as far as it is about synthetic traffic."""
+    """Returns rows E of synthetic traffic."""
     saturated = curve(TO_ONE, IN_COMPLETE).by_throughput / curve(TO_ONE, BASELINE).by_throughput
     return [
         Row(row="E", quantity="1-to-M latency saved, %", published=76, ours=_saved(ALL, GREEDY)),
@@ -174,20 +174,20 @@ def abstract() -> list[Row]:
 def _table_1(_: Path) -> ExhibitResult:
     for experiment in (CORNERS, ALL, SOME, TO_ONE):
         system.curves(experiment, SHOWN[experiment])
-    rows = [*corners(), *everybody(), *some(), *to_one(), *abstract(), *full_system.rows()]
+    rows = [*corners(), *all_nodes(), *some(), *to_one(), *abstract(), *full_system.rows()]
     return ExhibitResult(
         frame=frame_of(rows),
         source="sections I and V and the abstract",
         notes=(
             (
-                "confidence: `stated` is a number of the text; `derived` follows from several; "
-                "`vague` is a qualitative statement, such as about or similar"
+                "confidence: `stated`: a number in the text; `derived`: computed from several "
+                "numbers; `vague`: a qualitative statement such as 'about' or 'similar'"
             ),
             (
-                f"low load is {system.LOW:g} of the ideal load; throughput is accepted throughput "
-                "at the load where 97 % of offered load is accepted"
+                f"low load: {system.LOW:g} of the ideal load; throughput: accepted throughput "
+                "at the load where 97 % of the offered load is accepted"
             ),
-            "three times the zero-load latency, all nodes: "
+            "load with three times the zero-load latency, all nodes: "
             + ", ".join(f"{name} {64 * by_latency(ALL, name):.2f}" for name in SHOWN[ALL])
             + " broadcasts per cycle",
         ),

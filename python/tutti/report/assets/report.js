@@ -2,6 +2,9 @@
 (function () {
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const narrow = window.matchMedia("(max-width: 700px)");
+  const ROW = 22; // height of a row of a legend
+  const extra = {}; // height of further rows of the legend, by chart
   const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
 
   function colour(name) {
@@ -12,7 +15,7 @@
   function themed(layout) {
     const axis = {
       gridcolor: colour("--grid"), linecolor: colour("--line"), zerolinecolor: colour("--line"),
-      tickcolor: colour("--line"), automargin: true,
+      tickcolor: colour("--line"), automargin: true, title: { font: { size: 13 } },
     };
     const names = ["xaxis", "yaxis", ...Object.keys(layout).filter((name) => /^[xy]axis\d+$/.test(name))];
     return {
@@ -32,22 +35,58 @@
     return out;
   }
 
-  // Ticks at 1, 2 and 5 of each decade for few decades, else at 1.
-  function layoutOf(figure) {
-    const layout = merged(figure.layout, themed(figure.layout));
-    if (figure.layout.yaxis.type !== "log") { return layout; }
+  // Ticks of a logarithmic axis whose texts do not overlap.
+  function spaced(axis, width) {
+    const values = axis.tickvals.map(Math.log10);
+    const per = width / (values[values.length - 1] - values[0] || 1);
+    const least = 8 * Math.max(...axis.ticktext.map((text) => text.length)) + 8;
+    let last = -Infinity;
+    return values.map((value) => {
+      const fits = (value - last) * per >= least;
+      if (fits) { last = value; }
+      return fits;
+    });
+  }
+
+  // Ticks at 1, 2 and 5 of each decade if they fit, else at 1.
+  function decades(figure, height) {
     const shown = figure.data.filter((trace) => trace.visible !== false).flatMap((trace) => trace.y);
-    const decades = Math.log10(Math.max(...shown) / Math.min(...shown));
-    const { tickvals, ticktext } = figure.layout.yaxis;
-    const visible = tickvals.map((_, index) => decades < 3.5 || /^10* /.test(ticktext[index]));
-    const only = (values) => values.filter((_, index) => visible[index]);
-    return { ...layout, yaxis: { ...layout.yaxis, tickvals: only(tickvals), ticktext: only(ticktext) } };
+    const per = height / (Math.log10(Math.max(...shown) / Math.min(...shown)) || 1);
+    return figure.layout.yaxis.ticktext.map((text) => per > 56 || /^10* /.test(text));
+  }
+
+  function only(axis, visible) {
+    const kept = (values) => values.filter((_, index) => visible[index]);
+    return { ...axis, tickvals: kept(axis.tickvals), ticktext: kept(axis.ticktext) };
+  }
+
+  function layoutOf(id) {
+    const figure = figures[id], element = document.getElementById(id);
+    const layout = merged(figure.layout, themed(figure.layout));
+    const { xaxis = {}, yaxis = {}, height } = figure.layout;
+    // A drawing with equal scales is at most as high as wide.
+    layout.height = yaxis.scaleanchor ? Math.min(height, element.clientWidth) : height;
+    layout.height += extra[id] ?? 0;
+    if (xaxis.type === "log") { layout.xaxis = only(layout.xaxis, spaced(xaxis, element.clientWidth - 110)); }
+    if (yaxis.type === "log") { layout.yaxis = only(layout.yaxis, decades(figure, height - 110)); }
+    return layout;
+  }
+
+  // Draws a chart, and increases its height by that of all but one row of its legend.
+  async function drawChart(id) {
+    const element = document.getElementById(id);
+    extra[id] = 0;
+    await Plotly.react(id, figures[id].data, layoutOf(id), config);
+    const legend = element.querySelector(".legend .scrollbox");
+    const more = legend ? Math.round(legend.getBBox().height) - ROW : 0;
+    if (more > ROW / 2) {
+      extra[id] = more;
+      await Plotly.react(id, figures[id].data, layoutOf(id), config);
+    }
   }
 
   async function draw() {
-    const drawn = Object.entries(figures).map(([id, figure]) =>
-      Plotly.react(id, figure.data, layoutOf(figure), config));
-    await Promise.all(drawn);
+    await Promise.all(Object.keys(figures).map(drawChart));
     document.documentElement.dataset.ready = "true";
   }
 
@@ -57,7 +96,7 @@
         trace.visible = String(trace.meta) === select.value;
       }
       // Each choice has a separate range.
-      const layout = layoutOf(figures[id]);
+      const layout = layoutOf(id);
       Plotly.react(id, figures[id].data, merged(layout, { xaxis: { autorange: true }, yaxis: { autorange: true } }), config);
     }
   }
@@ -88,5 +127,6 @@
     }
   }
   dark.addEventListener("change", draw);
+  narrow.addEventListener("change", draw);
   draw();
 })();

@@ -9,9 +9,9 @@
   const WHY = {
     local: ["L", "a flit buffered at this router uses the port"],
     farther: ["F", "a flit from farther away uses the port"],
-    no_room: ["R", "the next router has no free buffer"],
+    no_buffer: ["B", "the next router has no free buffer"],
     order: ["O", "earlier flits of its packet are buffered here"],
-    answers: ["A", "this router waits for further responses of the reduction"],
+    responses: ["W", "this router waits for further responses of the reduction"],
     preset: ["P", "the port is reserved for the preset path of a broadcast"],
   };
   const $ = (id) => document.getElementById(id);
@@ -212,7 +212,7 @@
     swatch.className = "swatch";
     swatch.style.background = colour(message);
     time.className = "time";
-    time.textContent = one.end < 0 ? `${one.cycle} to …` : `${one.cycle} to ${one.end}: ${one.end - one.cycle}`;
+    time.textContent = one.end < 0 ? `${one.cycle} to …` : `${one.cycle} to ${one.end} (${one.end - one.cycle})`;
     button.append(swatch, described(message), time);
     button.addEventListener("click", () => {
       follow(message);
@@ -282,7 +282,7 @@
       item.classList.toggle("chosen", state.follow === message);
     });
     $("following").textContent = state.follow < 0
-      ? "Point at a message to highlight it; select it to follow it."
+      ? "Creation to last arrival (latency), in cycles. Point at a message to highlight it; select it to follow it."
       : "Following a message; select it again to show all.";
   };
   const go = (cycle) => {
@@ -340,13 +340,13 @@
   });
   window.addEventListener("resize", drawActivity);
 
-  // The legend, with the reasons of premature stops that occur.
+  // The legend, with the causes of premature stops that occur.
   const sign = ([body, text]) => `<li><svg viewBox="0 0 26 18">${body}</svg>${text}</li>`;
   const signs = (title, some) => `<div><h3>${title}</h3><ul class="legend">${some.map(sign).join("")}</ul></div>`;
   const reasons = new Set(scene.flights.flat().map((one) => one[5]));
   const stops = Object.entries(WHY).filter(([why]) => reasons.has(why)).map(([, [letter, text]]) => [
     `<circle class="badge" cx="13" cy="9" r="7"/><text class="letter" x="13" y="12.6">${letter}</text>`, text]);
-  $("legend").innerHTML = signs("Colours are messages", [
+  $("legend").innerHTML = signs("Symbols, coloured by message", [
     ['<circle class="dot" cx="13" cy="9" r="5.4"/>', "in a router (square): buffered"],
     ['<circle class="mark" cx="13" cy="9" r="6.5"/>', "around an NI (disc): injected"],
     ['<circle class="dot" cx="13" cy="9" r="7.5"/>', "in an NI: ejected"],
@@ -356,7 +356,7 @@
     ['<path class="mark" d="M9 9h8M13 5v8"/>', "combined with another response"],
     ['<path class="mark" d="M9 5l8 8M9 13l8 -8"/>', "dropped: other copies continue"],
     ['<line class="idle" x1="2" x2="24" y1="9" y2="9"/>', "reserved but idle"],
-  ]) + (stops.length ? signs("Reasons of premature stops", stops) : "");
+  ]) + (stops.length ? signs("Causes of premature stops", stops) : "");
 
   const hash = /^#(\d+)(?:,(\d+))?$/.exec(window.location.hash);
   if (hash) {

@@ -1,4 +1,4 @@
-//! `blackscholes_like`: options priced by a formula.
+//! `blackscholes_like`: option pricing by a closed form.
 
 use super::super::random::Random;
 use super::super::sync::TreeBarrier;
@@ -6,14 +6,14 @@ use super::super::work;
 use super::super::{Array, Core, Kernel, LINE_WORDS, Memory, Program, ProgramError, Scale};
 use super::{Barrier, divisible, own, same_bits, threads};
 
-/// European options priced by the formula of Black and Scholes, with the normal distribution by a
-/// polynomial (Abramowitz and Stegun, 26.2.17).
+/// European options priced by the Black-Scholes formula, with a polynomial for the normal
+/// distribution (Abramowitz and Stegun, 26.2.17).
 ///
-/// A core has lines of prices, and a line of input for each price; it reads and writes nothing of
-/// others. Expected: nothing but what barriers cost, so that the network makes next to no difference.
+/// A core has lines of prices, and a line of input per price; it accesses no data of other cores.
+/// Expected: no traffic except that of barriers, so that the network has almost no effect.
 pub(super) struct BlackscholesLike;
 
-/// Options, and how often each is priced; the first time is not in the region of interest.
+/// Number of options, and how often each is priced; the first time precedes the region of interest.
 fn size(scale: Scale) -> (usize, usize) {
     match scale {
         Scale::Tiny => (512, 2),
@@ -22,7 +22,7 @@ fn size(scale: Scale) -> (usize, usize) {
     }
 }
 
-/// A compute cost of an option: two logarithms or exponentials of prices, two of the distribution.
+/// Cost of an option: two logarithms or exponentials of prices, two of the distribution.
 const INSTRUCTIONS: u64 = 4 * work::TRANSCENDENTAL
     + 5 * work::DIVISION
     + 2 * (15 * work::OPERATION + work::BRANCH)
@@ -34,7 +34,7 @@ struct BlackscholesData {
     options: usize,
     times: usize,
     barrier: TreeBarrier,
-    /// A line each: spot, strike, rate, volatility, years, and 1 for a put.
+    /// A line each: stock price, strike, rate, volatility, years, and 1 for a put.
     options_at: Array,
     prices: Array,
 }
@@ -45,7 +45,7 @@ impl Kernel for BlackscholesLike {
     }
 
     fn summary(&self) -> &'static str {
-        "options priced by a formula: nothing is shared"
+        "options priced by a formula: no shared data"
     }
 
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
@@ -95,30 +95,30 @@ async fn run(core: Core, layout: BlackscholesData) {
 fn input(options: usize, seed: u64) -> Vec<[f64; LINE_WORDS]> {
     let mut random = Random::new(seed, 0);
     let option = |_| {
-        let spot = random.between(20.0, 120.0);
-        let strike = spot * random.between(0.8, 1.2);
+        let stock = random.between(20.0, 120.0);
+        let strike = stock * random.between(0.8, 1.2);
         let (rate, volatility) = (random.between(0.01, 0.1), random.between(0.05, 0.6));
         let years = random.between(0.1, 2.0);
         let put = if random.unit() < 0.5 { 1.0 } else { 0.0 };
-        [spot, strike, rate, volatility, years, put, 0.0, 0.0]
+        [stock, strike, rate, volatility, years, put, 0.0, 0.0]
     };
     (0..options).map(option).collect()
 }
 
-fn price(&[spot, strike, rate, volatility, years, put, ..]: &[f64; LINE_WORDS]) -> f64 {
+fn price(&[stock, strike, rate, volatility, years, put, ..]: &[f64; LINE_WORDS]) -> f64 {
     let deviation = volatility * libm::sqrt(years);
     let drift = (rate + 0.5 * volatility * volatility) * years;
-    let high = (libm::log(spot / strike) + drift) / deviation;
+    let high = (libm::log(stock / strike) + drift) / deviation;
     let discounted = strike * libm::exp(-rate * years);
     let (over, under) = (normal(high), normal(high - deviation));
     if put > 0.5 {
-        discounted * (1.0 - under) - spot * (1.0 - over)
+        discounted * (1.0 - under) - stock * (1.0 - over)
     } else {
-        spot * over - discounted * under
+        stock * over - discounted * under
     }
 }
 
-/// The chance that a standard normal deviate is below x, to 1e-7.
+/// Returns the standard normal distribution function of x, to 1e-7.
 fn normal(x: f64) -> f64 {
     const TERMS: [f64; 5] =
         [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_53];
@@ -134,8 +134,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_are_those_of_the_textbook_and_keep_parity() {
-        // Hull, Options, Futures and Other Derivatives, example of the Black-Scholes chapter: 4.76, 0.81.
+    fn prices_match_the_textbook_and_put_call_parity() {
+        // Hull, Options, Futures and Other Derivatives, example of the Black-Scholes chapter: 4.76,
+        // 0.81.
         let terms = [42.0, 40.0, 0.1, 0.2, 0.5, 0.0, 0.0, 0.0];
         let put = [42.0, 40.0, 0.1, 0.2, 0.5, 1.0, 0.0, 0.0];
         assert!((price(&terms) - 4.76).abs() < 0.005 && (price(&put) - 0.81).abs() < 0.005);

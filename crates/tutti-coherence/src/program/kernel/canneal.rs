@@ -1,4 +1,4 @@
-//! `canneal_like`: elements of a circuit placed by simulated annealing.
+//! `canneal_like`: placement of circuit elements by simulated annealing.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,30 @@ use super::super::work;
 use super::super::{Array, Core, Kernel, LINE_WORDS, Memory, Program, ProgramError, Scale};
 use super::{Barrier, divisible, own, same_words, threads};
 
-/// Elements that an element has a wire to.
+/// Wires per element.
 const WIRES: usize = 5;
 
-/// Temperatures, each a share of the one before; the first is not in the region of interest.
+/// Temperatures, each a fixed fraction of the previous one; the first precedes the region of
+/// interest.
 const TEMPERATURES: usize = 5;
 const COOLING: f64 = 0.6;
 
-/// Elements of a circuit on a square grid; two drawn at random exchange places if that makes their wires
-/// shorter, or by chance, the less the lower the temperature.
+/// Elements of a circuit on a square grid. Two random elements swap places if that shortens their
+/// wires, or else with a probability that falls with the temperature.
 ///
-/// A core draws from all elements, reads where ten others are, and writes two under a lock of each (the
-/// original exchanges them without locks). An element is a line. Expected: reads of random lines that
-/// another cache has, or, where there are more than caches hold, memory; and stores to them.
+/// A core draws from all elements, reads the places of ten others, and writes two under their locks
+/// (the original swaps them without locks). An element is a line. Expected: reads of random lines
+/// from other caches, or from memory if the elements exceed the caches; and stores to them.
 ///
-/// Which exchanges happen depends on the order of accesses. Each core writes down its own, with how often
-/// either element had moved before; the check replays all of them in that order, and finds every lost or
-/// doubled one. On one core the result is that of the serial program.
+/// The order of accesses determines which swaps happen. Each core logs its swaps with the number of
+/// previous moves of both elements. The check replays the log in that order, and detects every lost
+/// or duplicated swap. On one core the result is that of the serial program.
 pub(super) struct CannealLike {
-    /// Not for a test of the check.
+    /// False only in a test of the check.
     pub(super) locked: bool,
 }
 
-/// The side of the grid, and how often each temperature tries to exchange two, over all cores.
+/// Side of the grid, and trials per temperature over all cores.
 fn size(scale: Scale) -> (usize, usize) {
     match scale {
         Scale::Tiny => (16, 64),
@@ -42,14 +43,14 @@ fn size(scale: Scale) -> (usize, usize) {
 #[derive(Clone, Copy)]
 struct CannealData {
     side: usize,
-    /// Of each core at each temperature.
-    tries: usize,
+    /// Trials per core and temperature.
+    trials: usize,
     seed: u64,
     locked: bool,
     barrier: TreeBarrier,
-    /// A line each: lock, place, times moved, wires.
+    /// A line each: lock, place, number of moves, wires.
     elements: Array,
-    /// A line or more per core: how many exchanges, then two words for each.
+    /// One or more lines per core: the number of swaps, then two words per swap.
     logs: Array,
     log: usize,
 }
@@ -70,13 +71,13 @@ impl Kernel for CannealLike {
     }
 
     fn summary(&self) -> &'static str {
-        "simulated annealing: random lines are read and exchanged"
+        "simulated annealing: random lines are read, and swapped under locks"
     }
 
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
-        let (side, tries) = size(scale);
-        divisible(self.name(), scale, cores, tries, "one try at each temperature")?;
-        let tries = tries.div_ceil(cores as usize);
+        let (side, trials) = size(scale);
+        divisible(self.name(), scale, cores, trials, "one trial at each temperature")?;
+        let trials = trials.div_ceil(cores as usize);
         let circuit = circuit(side, seed);
         let lines = circuit.iter().enumerate().flat_map(|(place, wires)| {
             let mut line = [0; LINE_WORDS];
@@ -87,10 +88,10 @@ impl Kernel for CannealLike {
             line
         });
         let mut memory = Memory::new();
-        let log = (1 + 2 * tries * TEMPERATURES).next_multiple_of(LINE_WORDS);
+        let log = (1 + 2 * trials * TEMPERATURES).next_multiple_of(LINE_WORDS);
         let layout = CannealData {
             side,
-            tries,
+            trials,
             seed,
             locked: self.locked,
             barrier: TreeBarrier::new(&mut memory, cores),
@@ -117,7 +118,7 @@ async fn run(core: Core, layout: CannealData) {
         if step == 1 {
             barrier.begin(&core).await;
         }
-        for _ in 0..layout.tries {
+        for _ in 0..layout.trials {
             let pair = draw(&mut random, all);
             let mut longer = 0.0;
             let places =
@@ -128,7 +129,7 @@ async fn run(core: Core, layout: CannealData) {
             core.compute(3 * Random::INSTRUCTIONS + 8 * work::OPERATION + work::ROUND);
             core.compute(work::TRANSCENDENTAL + work::DIVISION + 2 * work::BRANCH);
             if accepted(longer, temperature, &mut random) {
-                exchange(&core, &layout, pair).await;
+                swap(&core, &layout, pair).await;
             }
         }
         temperature *= COOLING;
@@ -137,14 +138,14 @@ async fn run(core: Core, layout: CannealData) {
     barrier.end(&core).await;
 }
 
-/// Two elements.
+/// Draws two different elements.
 fn draw(random: &mut Random, all: usize) -> [usize; 2] {
     let one = random.below(all);
     let other = random.below(all - 1);
     [one, if other < one { other } else { other + 1 }]
 }
 
-/// Draws a number in any case, so that what is drawn next does not depend on it.
+/// Always draws a number, so that later draws do not depend on the result.
 fn accepted(longer: f64, temperature: f64, random: &mut Random) -> bool {
     let chance = random.unit();
     longer < 0.0 || chance < libm::exp(-longer / temperature)
@@ -165,7 +166,7 @@ async fn place(core: &Core, layout: &CannealData, element: usize) -> usize {
     number(core.load(layout.word(element, PLACE)).await)
 }
 
-/// By how much the wires of one of two elements become longer when the two exchange places.
+/// Returns the change in length of the wires of one of two elements that swap places.
 async fn added(
     core: &Core,
     layout: &CannealData,
@@ -177,7 +178,7 @@ async fn added(
     for wire in 0..WIRES {
         let other = number(core.load(layout.word(pair[turn], FIRST_WIRE + wire)).await);
         core.compute(work::BRANCH + 14 * work::OPERATION + work::ROUND);
-        // The wire between the two stays as long as it is.
+        // A wire between the two keeps its length.
         if other != pair[1 - turn] {
             let at = place(core, layout, other).await;
             longer += distance(layout.side, places[1 - turn], at)
@@ -192,8 +193,8 @@ fn distance(side: usize, one: usize, other: usize) -> f64 {
     ((one / side).abs_diff(other / side) + (one % side).abs_diff(other % side)) as f64
 }
 
-/// Exchanges two elements' places, and writes it down.
-async fn exchange(core: &Core, layout: &CannealData, pair: [usize; 2]) {
+/// Swaps the places of two elements, and logs the swap.
+async fn swap(core: &Core, layout: &CannealData, pair: [usize; 2]) {
     let [low, high] = [pair[0].min(pair[1]), pair[0].max(pair[1])];
     let locks = [low, high].map(|element| Spinlock::at(layout.word(element, 0)));
     if layout.locked {
@@ -223,7 +224,7 @@ async fn exchange(core: &Core, layout: &CannealData, pair: [usize; 2]) {
     core.compute(2 * work::INDEX + 5 * work::OPERATION);
 }
 
-/// For each element those it has wires to.
+/// Returns the elements that each element has wires to.
 fn circuit(side: usize, seed: u64) -> Vec<[usize; WIRES]> {
     let mut random = Random::new(seed, 0);
     let all = side * side;
@@ -235,27 +236,29 @@ fn circuit(side: usize, seed: u64) -> Vec<[usize; WIRES]> {
     (0..all).map(wires).collect()
 }
 
-/// The two elements of each exchange that was written down, and how often each had moved before.
-fn written_down(layout: &CannealData, words: &[u64]) -> Result<Vec<[(usize, u64); 2]>, String> {
-    let mut exchanges = Vec::new();
+/// Returns the logged swaps: for each of the two elements, its number and its previous moves.
+fn logged_swaps(layout: &CannealData, words: &[u64]) -> Result<Vec<[(usize, u64); 2]>, String> {
+    let mut swaps = Vec::new();
     for (core, log) in layout.logs.of(words).chunks(layout.log).enumerate() {
         let count = number(log[0]);
         if 2 * count >= log.len() {
-            return Err(format!("core {core} writes down {count} exchanges"));
+            return Err(format!("core {core} logs {count} swaps"));
         }
         let halves = |word: u64| [word & 0xFFFF_FFFF, word >> 32];
         for entry in log[1..=2 * count].chunks(2) {
             let ([one, other], [before, before_other]) = (halves(entry[0]), halves(entry[1]));
             if one.max(other) >= (layout.side * layout.side) as u64 {
-                return Err(format!("core {core} exchanges elements {one} and {other}"));
+                return Err(format!(
+                    "core {core} logs a swap of unknown elements {one} and {other}"
+                ));
             }
-            exchanges.push([(number(one), before), (number(other), before_other)]);
+            swaps.push([(number(one), before), (number(other), before_other)]);
         }
     }
-    Ok(exchanges)
+    Ok(swaps)
 }
 
-/// Whether the exchanges that were written down, each once and in some order, make the places there are.
+/// Checks that the logged swaps, each once and in some order, produce the final places.
 fn check(
     layout: &CannealData,
     words: &[u64],
@@ -265,25 +268,25 @@ fn check(
     let column = |word| -> Vec<u64> {
         layout.elements.of(words).iter().skip(word).step_by(LINE_WORDS).copied().collect()
     };
-    let exchanges = written_down(layout, words)?;
-    let (places, moved) = replay(circuit.len(), &exchanges)?;
+    let swaps = logged_swaps(layout, words)?;
+    let (places, moved) = replay(circuit.len(), &swaps)?;
     same_words("place of element", &column(PLACE), &places)?;
-    same_words("times moved of element", &column(MOVED), &moved)?;
+    same_words("number of moves of element", &column(MOVED), &moved)?;
     if cores == 1 {
-        let expected = serial(layout.side, layout.tries, layout.seed, circuit);
+        let expected = serial(layout.side, layout.trials, layout.seed, circuit);
         same_words("place of element", &places, &expected)?;
     }
     Ok(())
 }
 
-/// Places and times moved after all exchanges, each done when both its elements have moved as often as it
-/// says.
-fn replay(all: usize, exchanges: &[[(usize, u64); 2]]) -> Result<(Vec<u64>, Vec<u64>), String> {
+/// Returns the places and numbers of moves after all swaps. A swap is applied once both elements
+/// have the logged number of moves.
+fn replay(all: usize, swaps: &[[(usize, u64); 2]]) -> Result<(Vec<u64>, Vec<u64>), String> {
     let mut waiting = BTreeMap::new();
-    for exchange in exchanges {
-        for &(element, before) in exchange {
-            if waiting.insert((element, before), *exchange).is_some() {
-                return Err(format!("element {element} moves twice after {before} times"));
+    for swap in swaps {
+        for &(element, before) in swap {
+            if waiting.insert((element, before), *swap).is_some() {
+                return Err(format!("element {element} has two moves number {before}"));
             }
         }
     }
@@ -303,18 +306,18 @@ fn replay(all: usize, exchanges: &[[(usize, u64); 2]]) -> Result<(Vec<u64>, Vec<
     match waiting.first_key_value() {
         None => Ok((places, moved)),
         Some(((element, before), _)) => {
-            Err(format!("element {element} moves after {before} times, which is never reached"))
+            Err(format!("element {element} never reaches move number {before}"))
         }
     }
 }
 
-/// What one core does.
-fn serial(side: usize, tries: usize, seed: u64, circuit: &[[usize; WIRES]]) -> Vec<u64> {
+/// Returns the result of the serial program.
+fn serial(side: usize, trials: usize, seed: u64, circuit: &[[usize; WIRES]]) -> Vec<u64> {
     let mut random = Random::new(seed, 1);
     let mut places: Vec<usize> = (0..side * side).collect();
     let mut temperature = start(side);
     for _ in 0..TEMPERATURES {
-        for _ in 0..tries {
+        for _ in 0..trials {
             let pair = draw(&mut random, side * side);
             let longer = [[pair[0], pair[1]], [pair[1], pair[0]]].map(|[element, other]| {
                 let wires = circuit[element].iter().filter(|&&wire| wire != other);
@@ -351,8 +354,8 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_are_replayed_in_their_order_and_a_doubled_or_missing_one_is_refused() {
-        // 1 and 2 first, then 0 and 1: 0 goes to where 1 was then, place 2.
+    fn swaps_are_replayed_in_order_and_a_duplicated_or_missing_one_is_detected() {
+        // 1 and 2 first, then 0 and 1: 0 goes to the place of 1 at that time, place 2.
         let right = [[(0, 0), (1, 1)], [(1, 0), (2, 0)]];
         assert_eq!(replay(3, &right).unwrap(), (vec![2, 0, 1], vec![1, 2, 1]));
         assert!(replay(3, &[[(0, 0), (1, 0)], [(1, 0), (2, 0)]]).is_err());

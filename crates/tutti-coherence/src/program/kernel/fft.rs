@@ -1,4 +1,4 @@
-//! `fft_like`: a Fourier transform in six steps.
+//! `fft_like`: six-step Fourier transform.
 
 use super::super::random::Random;
 use super::super::sync::TreeBarrier;
@@ -6,15 +6,17 @@ use super::super::work;
 use super::super::{Array, Core, Kernel, Memory, Program, ProgramError, Scale};
 use super::{Barrier, divisible, own, same_bits, threads, touch};
 
-/// The six-step Fourier transform of n^2 complex numbers in an n by n matrix, n a power of two: transpose,
-/// transform each row, multiply by the roots between, transpose, transform each row, transpose.
+/// The six-step Fourier transform of n^2 complex numbers in an n by n matrix, n a power of two:
+/// transpose, transform each row, multiply by twiddle factors, transpose, transform each row,
+/// transpose.
 ///
-/// A core has consecutive rows. In each transpose it reads a part of everybody's rows, which their owners
-/// wrote last: all-to-all reads from other caches in bursts between barriers. The rows it then works on
-/// are its own. Expected: many reads that another cache answers, few stores to shared lines.
+/// A core has consecutive rows. In each transpose it reads a part of all other cores' rows, which
+/// their owners wrote last: all-to-all reads from other caches in bursts between barriers. It then
+/// works on its rows only. Expected: many reads that another cache serves, few stores to shared
+/// lines.
 pub(super) struct FftLike;
 
-/// The rows of the matrix.
+/// Returns the number of rows.
 fn side(scale: Scale) -> usize {
     match scale {
         Scale::Tiny => 16,
@@ -27,13 +29,13 @@ fn side(scale: Scale) -> usize {
 struct FftData {
     n: usize,
     barrier: TreeBarrier,
-    /// Real and imaginary parts in turn, row after row.
+    /// Real and imaginary parts interleaved, row-major.
     data: Array,
     other: Array,
-    /// The n-th roots of unity, as far as the rows' transforms need them.
+    /// The n-th roots of unity that the transforms of rows use.
     roots: Array,
-    /// exp(-2 pi i j k / n^2) for row j, column k.
-    between: Array,
+    /// Twiddle factors: exp(-2 pi i j k / n^2) for row j, column k.
+    twiddles: Array,
 }
 
 impl Kernel for FftLike {
@@ -42,7 +44,7 @@ impl Kernel for FftLike {
     }
 
     fn summary(&self) -> &'static str {
-        "Fourier transform in six steps: all cores read from all in three transposes"
+        "six-step Fourier transform: all-to-all reads in three transposes"
     }
 
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
@@ -57,7 +59,7 @@ impl Kernel for FftLike {
             data: memory.numbers(&input),
             other: memory.zeros(2 * n * n),
             roots: memory.numbers(&roots(n)),
-            between: memory.numbers(&roots_between(n)),
+            twiddles: memory.numbers(&twiddle_factors(n)),
         };
         let expected = serial(&input, n);
         Ok(Program {
@@ -74,7 +76,7 @@ async fn run(core: Core, layout: FftData) {
     let barrier = Barrier::from(layout.barrier);
     let n = layout.n;
     let rows = core.share(n);
-    for array in [&layout.data, &layout.other, &layout.between] {
+    for array in [&layout.data, &layout.other, &layout.twiddles] {
         own(&core, array, 2 * n * rows.start..2 * n * rows.end).await;
     }
     touch(&core, &layout.roots).await;
@@ -94,8 +96,8 @@ async fn run(core: Core, layout: FftData) {
     barrier.end(&core).await;
 }
 
-/// Fills the core's rows of `to` with columns of `from`; begins with its own rows, so that cores do not
-/// all read from the same one.
+/// Fills the core's rows of `to` with columns of `from`. Starts at a different column on each core,
+/// so that cores do not all read from the same one.
 async fn transpose(core: &Core, layout: &FftData, from: &Array, to: &Array) {
     let n = layout.n;
     let rows = core.share(n);
@@ -121,7 +123,7 @@ async fn store(core: &Core, array: &Array, index: usize, [real, imaginary]: [f64
     core.store_f64(array.at(2 * index + 1), imaginary).await;
 }
 
-/// Transforms a row in place, radix 2, from the reversed order.
+/// Transforms a row in place: bit reversal, then radix-2 butterflies.
 async fn transform(core: &Core, layout: &FftData, data: &Array, row: usize) {
     let (n, first) = (layout.n, row * layout.n);
     for place in 0..n {
@@ -154,7 +156,7 @@ async fn transform(core: &Core, layout: &FftData, data: &Array, row: usize) {
 
 async fn multiply(core: &Core, layout: &FftData, row: usize) {
     for index in row * layout.n..(row + 1) * layout.n {
-        let root = load(core, &layout.between, index).await;
+        let root = load(core, &layout.twiddles, index).await;
         let number = load(core, &layout.other, index).await;
         store(core, &layout.other, index, product(number, root)).await;
         core.compute(work::COMPLEX_PRODUCT + 2 * work::INDEX + work::ROUND);
@@ -170,10 +172,10 @@ fn butterfly(low: [f64; 2], high: [f64; 2], root: [f64; 2]) -> [[f64; 2]; 2] {
     [[low[0] + high[0], low[1] + high[1]], [low[0] - high[0], low[1] - high[1]]]
 }
 
-/// exp(-2 pi i turns).
+/// Returns exp(-2 pi i numerator / denominator).
 #[expect(clippy::cast_precision_loss, reason = "indices of small matrices")]
-fn root(above: usize, below: usize) -> [f64; 2] {
-    let angle = -2.0 * std::f64::consts::PI * above as f64 / below as f64;
+fn root(numerator: usize, denominator: usize) -> [f64; 2] {
+    let angle = -2.0 * std::f64::consts::PI * numerator as f64 / denominator as f64;
     [libm::cos(angle), libm::sin(angle)]
 }
 
@@ -181,33 +183,33 @@ fn roots(n: usize) -> Vec<f64> {
     (0..n.div_ceil(2)).flat_map(|k| root(k, n)).collect()
 }
 
-fn roots_between(n: usize) -> Vec<f64> {
+fn twiddle_factors(n: usize) -> Vec<f64> {
     (0..n * n).flat_map(|index| root((index / n) * (index % n), n * n)).collect()
 }
 
-/// The same transform by recursion: the sums are the same ones, so the bits are too.
+/// Computes the same transform by recursion. The sums are identical, and therefore the bits.
 fn serial(input: &[f64], n: usize) -> Vec<f64> {
     let numbers: Vec<[f64; 2]> = input.chunks(2).map(|pair| [pair[0], pair[1]]).collect();
-    let turned = |matrix: &[[f64; 2]]| -> Vec<[f64; 2]> {
+    let transposed = |matrix: &[[f64; 2]]| -> Vec<[f64; 2]> {
         (0..n * n).map(|index| matrix[(index % n) * n + index / n]).collect()
     };
     let rows = |matrix: &[[f64; 2]]| -> Vec<[f64; 2]> {
-        matrix.chunks(n).flat_map(|row| halves(row, n)).collect()
+        matrix.chunks(n).flat_map(|row| recursive(row, n)).collect()
     };
-    let mut matrix = rows(&turned(&numbers));
+    let mut matrix = rows(&transposed(&numbers));
     for (index, number) in matrix.iter_mut().enumerate() {
         *number = product(*number, root((index / n) * (index % n), n * n));
     }
-    turned(&rows(&turned(&matrix))).concat()
+    transposed(&rows(&transposed(&matrix))).concat()
 }
 
-/// The transform of some of `n` numbers, from those of every other one.
-fn halves(numbers: &[[f64; 2]], n: usize) -> Vec<[f64; 2]> {
+/// Transforms a subsequence of `n` numbers by its even and odd elements.
+fn recursive(numbers: &[[f64; 2]], n: usize) -> Vec<[f64; 2]> {
     if numbers.len() == 1 {
         return numbers.to_vec();
     }
     let every_other = |from: usize| -> Vec<[f64; 2]> {
-        halves(&numbers.iter().skip(from).step_by(2).copied().collect::<Vec<_>>(), n)
+        recursive(&numbers.iter().skip(from).step_by(2).copied().collect::<Vec<_>>(), n)
     };
     let (even, odd) = (every_other(0), every_other(1));
     let stride = n / numbers.len();
@@ -222,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_serial_transform_is_the_one_of_the_definition() {
+    fn the_serial_transform_matches_the_definition() {
         let mut random = Random::new(5, 0);
         let input: Vec<f64> = (0..2 * 64).map(|_| random.between(-1.0, 1.0)).collect();
         let result = serial(&input, 8);

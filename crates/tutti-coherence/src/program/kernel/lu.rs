@@ -1,4 +1,4 @@
-//! `lu_like`: a matrix in two triangular factors, by blocks.
+//! `lu_like`: blocked LU factorisation.
 
 use super::super::random::Random;
 use super::super::sync::TreeBarrier;
@@ -9,15 +9,16 @@ use super::{Barrier, divisible, nearly_square, own, same_bits, threads};
 /// Rows of a block; a row of a block is a line.
 const SIDE: usize = 8;
 
-/// The factors L and U of a dense matrix with a heavy diagonal, without pivots, right-looking by blocks of
-/// 8 by 8 that lie together; block (i, j) belongs to core (i mod r, j mod c) of a grid of r by c.
+/// Right-looking LU factorisation of a diagonally dominant dense matrix, without pivoting, in
+/// contiguous blocks of 8 by 8. Block (i, j) belongs to core (i mod r, j mod c) of a grid of r by
+/// c.
 ///
-/// In each step the owner of a block of the diagonal factors it, the owners of its row and column read it
-/// and change theirs, and all others read two of those: one core writes, many read. Cores run out of
-/// blocks towards the end, so they wait at barriers. Expected: reads that another cache answers.
+/// In each step the owner of the diagonal block factors it, the owners of its row and column read
+/// it and update theirs, and all others read two of those: one core writes, many read. Cores run
+/// out of blocks towards the end, and wait at barriers. Expected: reads that another cache serves.
 pub(super) struct LuLike;
 
-/// Blocks along a side.
+/// Returns the number of blocks per side.
 fn blocks(scale: Scale) -> usize {
     match scale {
         Scale::Tiny => 3,
@@ -32,7 +33,7 @@ struct LuData {
     /// Rows and columns of cores.
     grid: [usize; 2],
     barrier: TreeBarrier,
-    /// Block after block, each row after row.
+    /// Blocks in row-major order, each row-major.
     matrix: Array,
 }
 
@@ -42,7 +43,7 @@ impl LuData {
         core.id() as usize == (row % rows) * columns + column % columns
     }
 
-    /// Where the block begins.
+    /// Returns the index of a block's first element.
     fn block(&self, row: usize, column: usize) -> usize {
         (row * self.blocks + column) * SIDE * SIDE
     }
@@ -54,7 +55,7 @@ impl Kernel for LuLike {
     }
 
     fn summary(&self) -> &'static str {
-        "two triangular factors of a matrix by blocks: one core writes a block, many read it"
+        "blocked LU factorisation: one core writes a block, many read it"
     }
 
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
@@ -113,7 +114,7 @@ async fn run(core: Core, layout: LuData) {
     barrier.end(&core).await;
 }
 
-/// Subtracts from the blocks right of and below a step what its row and column make of them.
+/// Updates the trailing blocks of a step with the products of its row and column.
 async fn update(core: &Core, layout: &LuData, step: usize) {
     for row in step + 1..layout.blocks {
         for column in step + 1..layout.blocks {
@@ -161,7 +162,7 @@ async fn divide_one(core: &Core, matrix: &Array, element: usize, diagonal: usize
     core.compute(work::DIVISION + 2 * work::INDEX);
 }
 
-/// A block of the diagonal.
+/// Factors a diagonal block.
 async fn factor(core: &Core, matrix: &Array, block: usize) {
     for k in 0..SIDE {
         for i in k + 1..SIDE {
@@ -173,7 +174,7 @@ async fn factor(core: &Core, matrix: &Array, block: usize) {
     }
 }
 
-/// A block below the diagonal.
+/// Updates a block below the diagonal.
 async fn divide(core: &Core, matrix: &Array, diagonal: usize, block: usize) {
     for k in 0..SIDE {
         for i in 0..SIDE {
@@ -185,7 +186,7 @@ async fn divide(core: &Core, matrix: &Array, diagonal: usize, block: usize) {
     }
 }
 
-/// A block right of the diagonal.
+/// Updates a block right of the diagonal.
 async fn solve(core: &Core, matrix: &Array, diagonal: usize, block: usize) {
     for k in 0..SIDE {
         for i in k + 1..SIDE {
@@ -196,7 +197,7 @@ async fn solve(core: &Core, matrix: &Array, diagonal: usize, block: usize) {
     }
 }
 
-/// Row after row; what is on the diagonal outweighs its row.
+/// Returns a row-major, diagonally dominant matrix.
 #[expect(clippy::cast_precision_loss, reason = "a small matrix")]
 fn input(n: usize, seed: u64) -> Vec<f64> {
     let mut random = Random::new(seed, 0);
@@ -207,7 +208,7 @@ fn input(n: usize, seed: u64) -> Vec<f64> {
     (0..n * n).map(element).collect()
 }
 
-/// From row after row to block after block.
+/// Converts from row-major to block order.
 fn by_blocks(matrix: &[f64], n: usize) -> Vec<f64> {
     let blocks = n / SIDE;
     let element = |index: usize| {
@@ -218,7 +219,8 @@ fn by_blocks(matrix: &[f64], n: usize) -> Vec<f64> {
     (0..n * n).map(element).collect()
 }
 
-/// Without blocks: each element sees the same subtractions in the same order, so the bits are the same.
+/// Factors without blocking. Each element sees the same subtractions in the same order, so the bits
+/// are the same.
 fn serial(mut matrix: Vec<f64>, n: usize) -> Vec<f64> {
     for k in 0..n {
         for i in k + 1..n {
@@ -236,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_serial_factors_multiplied_are_the_matrix() {
+    fn the_product_of_the_serial_factors_is_the_matrix() {
         let n = 24;
         let (matrix, factors) = (input(n, 3), serial(input(n, 3), n));
         for (index, element) in matrix.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Small parallel programs that share data as well-known benchmarks do, by name.
+//! Small parallel kernels with the sharing patterns of well-known benchmarks.
 //!
-//! They are named after the benchmarks whose pattern of sharing they have, `fft_like` after FFT of
-//! SPLASH-2, but are none of them: the code is this project's, the input is drawn from a seed, and how
-//! long they run says nothing about how long those run. Each computes its result for real, in the same
-//! words that the caches move, and checks it against a serial program.
+//! Kernels are named after the benchmarks whose sharing pattern they have (`fft_like` after FFT of
+//! SPLASH-2), but are not those benchmarks: the code is this project's, the input is drawn from a
+//! seed, and runtimes are not comparable. Each kernel computes its actual result in the words that
+//! the caches move, and compares it with that of a serial program.
 
 mod barnes;
 mod blackscholes;
@@ -22,7 +22,7 @@ use std::ops::Range;
 use super::sync::Barrier;
 use super::{Array, Core, Kernel, LINE_WORDS, ProgramError, Scale, Thread, work};
 
-/// Every kernel there is.
+/// All kernels.
 pub const REGISTRY: &[&dyn Kernel] = &[
     &fft::FftLike,
     &lu::LuLike,
@@ -35,10 +35,10 @@ pub const REGISTRY: &[&dyn Kernel] = &[
     &canneal::CannealLike { locked: true },
 ];
 
-/// The kernel of that name.
+/// Returns the kernel of a name.
 ///
 /// # Errors
-/// When there is none.
+/// When the name is unknown.
 pub fn named(name: &str) -> Result<&'static dyn Kernel, ProgramError> {
     let found = REGISTRY.iter().find(|kernel| kernel.name() == name);
     found.copied().ok_or_else(|| ProgramError::UnknownKernel {
@@ -47,7 +47,7 @@ pub fn named(name: &str) -> Result<&'static dyn Kernel, ProgramError> {
     })
 }
 
-/// Refuses no cores, and more than there is work for.
+/// Rejects zero cores, and more than `most`.
 fn divisible(
     kernel: &'static str,
     scale: Scale,
@@ -61,7 +61,7 @@ fn divisible(
     Err(ProgramError::Cores { kernel, scale: scale.name(), cores, most, why })
 }
 
-/// A thread on each core.
+/// Returns a thread per core.
 fn threads<F>(cores: u32, body: impl Fn(Core) -> F) -> Vec<Thread>
 where
     F: Future<Output = ()> + 'static,
@@ -69,13 +69,13 @@ where
     (0..cores).map(|id| Thread::new(id, cores, &body)).collect()
 }
 
-/// Two factors of a number of cores, as close as can be, the lesser first.
+/// Returns the two factors of a number of cores that are closest to each other, the smaller first.
 fn nearly_square(cores: usize) -> [usize; 2] {
     let rows = (1..=cores).rev().find(|rows| rows * rows <= cores && cores.is_multiple_of(*rows));
     rows.map_or([1, cores], |rows| [rows, cores / rows])
 }
 
-/// Writes to each line of a part of an array what is there, so that the lines are the core's own.
+/// Rewrites a word in each line of a part of an array, so that the core owns the lines.
 async fn own(core: &Core, array: &Array, part: Range<usize>) {
     let mut index = part.start;
     while index < part.end {
@@ -86,7 +86,7 @@ async fn own(core: &Core, array: &Array, part: Range<usize>) {
     }
 }
 
-/// Reads each line of an array.
+/// Reads a word in each line of an array.
 async fn touch(core: &Core, array: &Array) {
     for index in (0..array.len()).step_by(LINE_WORDS) {
         core.load(array.at(index)).await;
@@ -94,7 +94,7 @@ async fn touch(core: &Core, array: &Array) {
     }
 }
 
-/// Whether all numbers have the bits they should have.
+/// Checks that all numbers have the expected bits.
 fn same_bits(what: &str, got: &[f64], expected: &[f64]) -> Result<(), String> {
     let differs = |(got, expected): (&f64, &f64)| got.to_bits() != expected.to_bits();
     match got.iter().zip(expected).position(differs) {
@@ -104,7 +104,7 @@ fn same_bits(what: &str, got: &[f64], expected: &[f64]) -> Result<(), String> {
     }
 }
 
-/// Whether all words are what they should be.
+/// Checks that all words have the expected values.
 fn same_words(what: &str, got: &[u64], expected: &[u64]) -> Result<(), String> {
     match got.iter().zip(expected).position(|(got, expected)| got != expected) {
         None if got.len() == expected.len() => Ok(()),

@@ -1,4 +1,4 @@
-//! `ocean_like`: a grid relaxed with its neighbours.
+//! `ocean_like`: red-black over-relaxation on a grid.
 
 use super::super::random::Random;
 use super::super::sync::TreeBarrier;
@@ -7,21 +7,22 @@ use super::super::{Array, Core, Kernel, LINE_WORDS, Memory, Program, ProgramErro
 use super::{Barrier, divisible, nearly_square, own, same_bits, threads};
 use std::rc::Rc;
 
-/// How far a point moves towards the mean of its neighbours (over-relaxation).
+/// Over-relaxation factor.
 const RELAXATION: f64 = 1.5;
 
-/// Below this largest change of a sweep it ends.
+/// Sweeps end once the largest change is below this value.
 const TOLERANCE: f64 = 1e-9;
 
-/// Sweeps of over-relaxation of a 5-point equation on an n by n grid, red points first, then black ones,
-/// until the largest change of a sweep is small or the sweeps are used up.
+/// Red-black over-relaxation of a 5-point equation on an n by n grid, until the largest change of a
+/// sweep is small or the maximum number of sweeps is reached.
 ///
-/// A core has a rectangle of the grid that lies together in memory, and reads the edges of its four
-/// neighbours' rectangles; after each colour there is a barrier, the second of which tells the
-/// largest change of all. Expected: reads at the edges that one other cache answers, and much waiting for others.
+/// A core has a rectangle of the grid that is contiguous in memory, and reads the edges of its four
+/// neighbours' rectangles. A barrier follows each colour; the second one computes the largest
+/// change. Expected: reads at the edges that one other cache serves, and much waiting for other
+/// cores.
 pub(super) struct OceanLike;
 
-/// Points along a side, and sweeps; the first is not in the region of interest.
+/// Points per side, and sweeps; the first sweep precedes the region of interest.
 fn size(scale: Scale) -> (usize, usize) {
     match scale {
         Scale::Tiny => (16, 4),
@@ -36,20 +37,20 @@ struct OceanData {
     /// Rows and columns of cores.
     grid: [usize; 2],
     barrier: TreeBarrier,
-    /// For each core the points of its rectangle, and what drives them.
+    /// For each core, the points of its rectangle and their forces.
     points: Vec<Array>,
     forces: Vec<Array>,
     /// The largest change of each sweep, a line each.
     changes: Array,
 }
 
-/// Part `part` of `parts` of n rows or columns.
+/// Returns part `part` of `parts` of n rows or columns.
 fn part(n: usize, part: usize, parts: usize) -> std::ops::Range<usize> {
     part * n / parts..(part + 1) * n / parts
 }
 
 impl OceanData {
-    /// Whose a point is, and its place there.
+    /// Returns the core of a point, and its index in the core's rectangle.
     fn place(&self, row: usize, column: usize) -> (usize, usize) {
         let [rows, columns] = self.grid;
         let of = |at: usize, parts: usize| ((at + 1) * parts - 1) / self.n;
@@ -70,7 +71,7 @@ impl Kernel for OceanLike {
     }
 
     fn summary(&self) -> &'static str {
-        "a grid relaxed in red and black: edges from four neighbours, and barriers"
+        "red-black relaxation of a grid: edges of four neighbours, barriers"
     }
 
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
@@ -78,7 +79,7 @@ impl Kernel for OceanLike {
         divisible(self.name(), scale, cores, n * n / 4, "four points of its grid for each")?;
         let grid = nearly_square(cores as usize);
         let most = if grid[1] <= n { n * n / 4 } else { n };
-        let why = "or more that make a rectangle no wider than its grid";
+        let why = "or more in a rectangle no wider than its grid";
         divisible(self.name(), scale, cores, most, why)?;
         let mut random = Random::new(seed, 0);
         let forces: Vec<f64> = (0..n * n).map(|_| random.between(-1.0, 1.0)).collect();
@@ -138,7 +139,7 @@ async fn run(core: Core, layout: Rc<OceanData>) {
     barrier.end(&core).await;
 }
 
-/// Both colours, and the largest change of all cores.
+/// Relaxes both colours; returns the largest change of all cores.
 async fn sweep(core: &Core, layout: &OceanData, barrier: &Barrier, number: usize) -> f64 {
     let mut largest = 0.0_f64;
     for colour in 0..2 {
@@ -154,7 +155,7 @@ async fn sweep(core: &Core, layout: &OceanData, barrier: &Barrier, number: usize
     largest
 }
 
-/// The core's points of a colour; the largest change.
+/// Relaxes the core's points of a colour; returns the largest change.
 async fn relax(core: &Core, layout: &OceanData, colour: usize) -> f64 {
     let (n, id) = (layout.n, core.id() as usize);
     let [rows, columns] = layout.grid;
@@ -165,7 +166,7 @@ async fn relax(core: &Core, layout: &OceanData, colour: usize) -> f64 {
         for column in across.clone().filter(|column| (row + column) % 2 == colour) {
             let mut sum = 0.0;
             for (down, right) in [(0, 1), (1, 0), (1, 2), (2, 1)] {
-                // Outside of the grid everything is 0.
+                // Points outside the grid are 0.
                 let (down, right) =
                     ((row + down).wrapping_sub(1), (column + right).wrapping_sub(1));
                 if down < n && right < n {
@@ -178,8 +179,8 @@ async fn relax(core: &Core, layout: &OceanData, colour: usize) -> f64 {
             let (new, change) = relaxed(old, sum, force);
             core.store_f64(layout.points[id].at(place), new).await;
             largest = largest.max(change);
-            // Sum, mean, difference, product, sum; change, its size, the largest; the addresses follow
-            // each other along a row.
+            // Sum, mean, difference, product, sum; change, absolute value, maximum. Addresses are
+            // consecutive along a row.
             core.compute(4 * work::OPERATION + 4 * work::OPERATION + 3 * work::OPERATION);
             core.compute(work::INDEX + work::ROUND);
         }
@@ -187,13 +188,13 @@ async fn relax(core: &Core, layout: &OceanData, colour: usize) -> f64 {
     largest
 }
 
-/// A point's new value, and by how much it changes.
+/// Returns a point's new value, and its change.
 fn relaxed(old: f64, sum: f64, force: f64) -> (f64, f64) {
     let new = old + RELAXATION * (0.25 * (sum - force) - old);
     (new, (new - old).abs())
 }
 
-/// Points, and the largest change of each sweep.
+/// Returns the points, and the largest change of each sweep.
 fn serial(n: usize, sweeps: usize, forces: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let (mut points, mut changes) = (vec![0.0; n * n], vec![0.0_f64; sweeps]);
     for (number, largest) in changes.iter_mut().enumerate() {
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_serial_sweeps_come_to_a_solution() {
+    fn the_serial_sweeps_converge() {
         let mut random = Random::new(2, 0);
         let forces: Vec<f64> = (0..64).map(|_| random.between(-1.0, 1.0)).collect();
         let (points, changes) = serial(8, 200, &forces);
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn every_point_has_a_place_of_its_own() {
+    fn every_point_has_a_separate_place() {
         for cores in [1, 2, 6, 7, 12, 64] {
             let mut program_memory = Memory::new();
             let grid = nearly_square(cores);

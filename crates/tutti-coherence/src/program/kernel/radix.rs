@@ -1,4 +1,4 @@
-//! `radix_like`: keys sorted digit by digit.
+//! `radix_like`: radix sort.
 
 use super::super::random::Random;
 use super::super::sync::TreeBarrier;
@@ -12,12 +12,12 @@ const RADIX: usize = 16;
 /// Digits of a key.
 const DIGITS: usize = 4;
 
-/// A radix sort of 16-bit keys, 4 bits at a time, from one array into another and back.
+/// A radix sort of 16-bit keys, 4 bits at a time, between two arrays.
 ///
-/// A core counts the digits of its part of the keys; the counts are summed over the cores before it in
-/// log2(cores) rounds, in each of which it reads the counts of one other core; then it stores its keys
-/// where they belong, one by one, in lines that others write to at the same time. Expected: bursts of
-/// stores to lines that other caches hold.
+/// A core counts the digits of its part of the keys. The counts are summed over the cores before it
+/// in log2(cores) rounds, in each of which it reads the counts of one other core. It then stores
+/// its keys at their destinations one by one, in lines that other cores write at the same time.
+/// Expected: bursts of stores to lines in other caches.
 pub(super) struct RadixLike;
 
 fn keys(scale: Scale) -> usize {
@@ -32,13 +32,13 @@ fn keys(scale: Scale) -> usize {
 struct RadixData {
     keys: usize,
     barrier: TreeBarrier,
-    /// The keys, and where they go; they change places with every digit.
+    /// Source and destination of the keys, swapped after each digit.
     arrays: [Array; 2],
-    /// Each core's counts of its own keys.
+    /// Each core's counts of its keys.
     counts: Array,
-    /// Sums of the counts of the cores up to each, for rounds in turn.
+    /// Prefix sums of the counts over cores, for alternating rounds.
     sums: [Array; 2],
-    /// Where each core's next key with a digit belongs.
+    /// Destination of each core's next key with a digit.
     places: Array,
 }
 
@@ -48,14 +48,14 @@ impl Kernel for RadixLike {
     }
 
     fn summary(&self) -> &'static str {
-        "radix sort: keys are stored all over lines that others store to"
+        "radix sort: bursts of stores to lines that other cores write"
     }
 
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
         let keys = keys(scale);
         divisible(self.name(), scale, cores, keys / LINE_WORDS, "one per line of keys")?;
         let mut random = Random::new(seed, 0);
-        // What is above the key says where it came from: equal keys stay in order.
+        // The upper bits are the original index: equal keys keep their order.
         let key = |index: usize| (index as u64) << 16 | random.bits() >> 48;
         let input: Vec<u64> = (0..keys).map(key).collect();
         let mut memory = Memory::new();
@@ -92,7 +92,7 @@ async fn run(core: Core, layout: RadixData) {
     for digit in 0..DIGITS {
         let [from, to] = [layout.arrays[digit % 2], layout.arrays[1 - digit % 2]];
         count(&core, &layout, &from, digit).await;
-        let sums = sum_up(&core, &layout, &barrier).await;
+        let sums = prefix_sums(&core, &layout, &barrier).await;
         place(&core, &layout, &sums).await;
         for key in keys.clone() {
             let key = core.load(from.at(key)).await;
@@ -107,7 +107,7 @@ async fn run(core: Core, layout: RadixData) {
     barrier.end(&core).await;
 }
 
-/// The digit of a key.
+/// Returns a digit of a key.
 fn value(key: u64, digit: usize) -> usize {
     index(key >> (4 * digit) & 15)
 }
@@ -133,8 +133,9 @@ async fn count(core: &Core, layout: &RadixData, from: &Array, digit: usize) {
     }
 }
 
-/// Sums the counts of all cores up to each one (Hillis and Steele, CACM 1986); where the sums are.
-async fn sum_up(core: &Core, layout: &RadixData, barrier: &Barrier) -> Array {
+/// Computes the prefix sums of the counts over cores (Hillis and Steele, CACM 1986); returns their
+/// array.
+async fn prefix_sums(core: &Core, layout: &RadixData, barrier: &Barrier) -> Array {
     let mine = core.id() as usize * RADIX;
     for digit in 0..RADIX {
         let count = core.load(layout.counts.at(mine + digit)).await;
@@ -161,17 +162,17 @@ async fn sum_up(core: &Core, layout: &RadixData, barrier: &Barrier) -> Array {
     layout.sums[round % 2]
 }
 
-/// Computes where the core's first key of each digit belongs: behind all lesser digits, and behind the
-/// same digit of the cores before it.
+/// Computes the destination of the core's first key of each digit: after all smaller digits, and
+/// after the same digit of the cores before it.
 async fn place(core: &Core, layout: &RadixData, sums: &Array) {
     let mine = core.id() as usize * RADIX;
     let last = (core.cores() as usize - 1) * RADIX;
-    let mut lesser = 0;
+    let mut smaller = 0;
     for digit in 0..RADIX {
-        let up_to_here = core.load(sums.at(mine + digit)).await;
+        let inclusive = core.load(sums.at(mine + digit)).await;
         let own = core.load(layout.counts.at(mine + digit)).await;
-        core.store(layout.places.at(mine + digit), lesser + up_to_here - own).await;
-        lesser += core.load(sums.at(last + digit)).await;
+        core.store(layout.places.at(mine + digit), smaller + inclusive - own).await;
+        smaller += core.load(sums.at(last + digit)).await;
         core.compute(3 * work::OPERATION + work::ROUND);
     }
 }

@@ -1,4 +1,4 @@
-//! `swaptions_like`: options on swaps priced by simulated interest rates.
+//! `swaptions_like`: swaptions priced by simulated interest rates.
 
 use super::super::random::Random;
 use super::super::sync::TreeBarrier;
@@ -6,20 +6,21 @@ use super::super::work;
 use super::super::{Array, Core, Kernel, LINE_WORDS, Memory, Program, ProgramError, Scale};
 use super::{Barrier, divisible, own, same_bits, threads};
 
-/// Points of a curve of forward rates: a line.
+/// Points of a forward rate curve: a line.
 const POINTS: usize = LINE_WORDS;
 
-/// Steps up to the option's date.
+/// Steps until the option's expiry.
 const STEPS: usize = 8;
 
-/// Options on swaps, each by Monte Carlo over a curve of eight forward rates that all move by one random
-/// shock per step (the one-factor model of Heath, Jarrow and Morton with level volatility).
+/// Swaptions, each priced by Monte Carlo simulation of a curve of eight forward rates that all move
+/// by one random shock per step (the one-factor model of Heath, Jarrow and Morton with constant
+/// volatility).
 ///
-/// A core has options of its own, and the curve it simulates on a line of its own; what is random is
-/// drawn from the option's number. Expected: nothing but what barriers cost.
+/// Each core has separate options and simulates its curve on a separate line; random numbers depend
+/// on the option's number. Expected: no traffic except that of barriers.
 pub(super) struct SwaptionsLike;
 
-/// Options, and trials of each; the first is not in the region of interest.
+/// Number of options, and trials per option; the first trial precedes the region of interest.
 fn size(scale: Scale) -> (usize, usize) {
     match scale {
         Scale::Tiny => (16, 3),
@@ -30,11 +31,11 @@ fn size(scale: Scale) -> (usize, usize) {
 
 #[derive(Clone, Copy)]
 struct Swaption {
-    /// The forward rate of today, level.
+    /// The initial forward rate, constant over the curve.
     rate: f64,
     volatility: f64,
     strike: f64,
-    /// Years of a step.
+    /// Length of a step in years.
     step: f64,
 }
 
@@ -44,7 +45,7 @@ struct SwaptionsData {
     trials: usize,
     seed: u64,
     barrier: TreeBarrier,
-    /// A line each: rate, volatility, strike, step, and the mean of what it pays.
+    /// A line each: rate, volatility, strike, step, and mean payoff.
     options_at: Array,
     /// A line per core.
     curves: Array,
@@ -56,7 +57,7 @@ impl Kernel for SwaptionsLike {
     }
 
     fn summary(&self) -> &'static str {
-        "options on swaps by Monte Carlo: nothing is shared"
+        "swaptions by Monte Carlo: no shared data"
     }
 
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
@@ -108,7 +109,7 @@ async fn run(core: Core, layout: SwaptionsData) {
     barrier.end(&core).await;
 }
 
-/// A trial of an option, whose part of the mean is added to it.
+/// Simulates a trial of an option, and adds its share to the mean.
 async fn simulate(core: &Core, layout: &SwaptionsData, option: usize, random: &mut Random) {
     let (line, mine) = (option * LINE_WORDS, core.id() as usize * POINTS);
     let mut terms = [0.0; 4];
@@ -150,20 +151,20 @@ async fn simulate(core: &Core, layout: &SwaptionsData, option: usize, random: &m
 }
 
 impl Swaption {
-    /// A point of the curve a step later; the drift is what keeps prices free of arbitrage.
+    /// Returns a point of the curve a step later; the drift excludes arbitrage.
     #[expect(clippy::cast_precision_loss, reason = "eight points")]
     fn moved(&self, rate: f64, point: usize, shock: f64) -> f64 {
         let drift = self.volatility * self.volatility * self.step * (point as f64 + 0.5);
         rate + (drift * self.step + self.volatility * libm::sqrt(self.step) * shock)
     }
 
-    /// What a payment after a step is worth.
+    /// Returns the discount factor of a step.
     fn discount(&self, rate: f64) -> f64 {
         libm::exp(-rate * self.step)
     }
 }
 
-/// What a swap is worth at the option's date, year by year.
+/// The value of a swap at the option's expiry, accumulated year by year.
 struct Payoff {
     discount: f64,
     sum: f64,
@@ -184,7 +185,7 @@ impl Payoff {
     }
 }
 
-/// A standard normal deviate (Box and Muller), from two draws.
+/// Returns a standard normal deviate (Box and Muller) from two uniform ones.
 fn shock(random: &mut Random) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - random.unit()));
     radius * libm::cos(2.0 * std::f64::consts::PI * random.unit())
@@ -194,7 +195,7 @@ fn stream(seed: u64, option: usize) -> Random {
     Random::new(seed, 1 + option as u64)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+#[expect(clippy::cast_precision_loss, reason = "hundreds")]
 fn trials(trials: usize) -> f64 {
     trials as f64
 }
@@ -234,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_volatility_an_option_is_worth_what_its_swap_is() {
+    fn without_volatility_an_option_has_the_value_of_its_swap() {
         let swaption = Swaption { rate: 0.05, volatility: 0.0, strike: 0.03, step: 0.125 };
         let annuity: f64 = (1..=8).map(|year| libm::exp(-0.05 * f64::from(year))).sum();
         let expected = libm::exp(-0.05) * 0.02 * annuity;

@@ -1,4 +1,5 @@
-//! Every kernel against its serial program, for several numbers of cores, inputs and interleavings.
+//! Compares kernels with their serial programs for several numbers of cores, inputs and
+//! interleavings.
 
 use super::super::{InterleaveError, Program, Tally, interleave};
 use super::*;
@@ -11,7 +12,7 @@ fn run(kernel: &dyn Kernel, cores: u32, scale: Scale, seed: u64, order: u64) -> 
 }
 
 #[test]
-fn every_kernel_computes_what_the_serial_program_does() {
+fn every_kernel_matches_its_serial_program() {
     for kernel in REGISTRY {
         for cores in [1, 2, 3, 8, 16] {
             if kernel.program(cores, Scale::Tiny, 0).is_err() {
@@ -20,7 +21,7 @@ fn every_kernel_computes_what_the_serial_program_does() {
             }
             for order in 0..12 {
                 let tally = run(*kernel, cores, Scale::Tiny, order % 3, order);
-                assert_eq!(tally.marks, [1, 1], "{}", kernel.name());
+                assert_eq!(tally.region_marks, [1, 1], "{}", kernel.name());
                 assert!(tally.region > 1000, "{}", kernel.name());
             }
         }
@@ -28,7 +29,7 @@ fn every_kernel_computes_what_the_serial_program_does() {
 }
 
 #[test]
-fn a_kernel_that_computes_with_other_input_has_another_result() {
+fn other_input_has_another_result() {
     for kernel in REGISTRY {
         let [one, other] = [1, 2].map(|seed| run(*kernel, 2, Scale::Tiny, seed, 0).memory);
         assert_ne!(one, other, "{}", kernel.name());
@@ -37,9 +38,9 @@ fn a_kernel_that_computes_with_other_input_has_another_result() {
 }
 
 #[test]
-fn the_default_scale_has_some_million_instructions() {
+fn the_default_scale_has_millions_of_instructions() {
     for kernel in REGISTRY {
-        // On one core nobody waits.
+        // On one core no access waits.
         let tally = run(*kernel, 1, Scale::Small, 1, 0);
         assert!(
             (1_000_000..6_000_000).contains(&tally.region),
@@ -50,8 +51,8 @@ fn the_default_scale_has_some_million_instructions() {
     }
 }
 
-/// How many of 40 interleavings the check refuses.
-fn refused(kernel: &dyn Kernel) -> usize {
+/// Returns how many of 40 interleavings the check rejects.
+fn rejected(kernel: &dyn Kernel) -> usize {
     let wrong = |&order: &u64| {
         let program = kernel.program(8, Scale::Tiny, 1).unwrap();
         matches!(interleave(program, order, 1 << 24), Err(InterleaveError::Wrong { .. }))
@@ -60,37 +61,37 @@ fn refused(kernel: &dyn Kernel) -> usize {
 }
 
 #[test]
-fn a_kernel_without_its_locks_is_caught() {
-    assert_eq!(refused(&water::WaterLike { locked: true }), 0);
-    assert!(refused(&water::WaterLike { locked: false }) > 10);
-    assert_eq!(refused(&canneal::CannealLike { locked: true }), 0);
-    assert!(refused(&canneal::CannealLike { locked: false }) > 0);
+fn the_check_rejects_kernels_without_locks() {
+    assert_eq!(rejected(&water::WaterLike { locked: true }), 0);
+    assert!(rejected(&water::WaterLike { locked: false }) > 10);
+    assert_eq!(rejected(&canneal::CannealLike { locked: true }), 0);
+    assert!(rejected(&canneal::CannealLike { locked: false }) > 0);
 }
 
 #[test]
-fn a_word_that_is_wrong_in_the_end_is_caught() {
+fn the_check_rejects_wrong_words() {
     for kernel in REGISTRY {
         let Program { threads, memory, check } = kernel.program(2, Scale::Tiny, 1).unwrap();
         let right = Program { threads, memory, check: Box::new(|_| Ok(())) };
         let right = interleave(right, 0, 1 << 24).unwrap().memory;
         assert_eq!(check(&right), Ok(()));
-        let caught = (0..right.len()).filter(|&word| {
+        let rejected = (0..right.len()).filter(|&word| {
             let mut wrong = right.clone();
             wrong[word] ^= 1 << 40;
             check(&wrong).is_err()
         });
-        assert!(caught.count() >= 16, "{}", kernel.name());
+        assert!(rejected.count() >= 16, "{}", kernel.name());
     }
 }
 
 #[test]
-fn a_number_of_cores_that_does_not_suit_is_refused() {
+fn an_invalid_number_of_cores_is_rejected() {
     for kernel in REGISTRY {
         for cores in [0, 5000] {
             let error = kernel.program(cores, Scale::Tiny, 0).err().unwrap().to_string();
-            let begins =
+            let expected =
                 format!("{} at scale tiny cannot be divided among {cores} cores", kernel.name());
-            assert!(error.starts_with(&begins), "{error}");
+            assert!(error.starts_with(&expected), "{error}");
         }
     }
     let error = fft::FftLike.program(17, Scale::Tiny, 0).err().unwrap().to_string();

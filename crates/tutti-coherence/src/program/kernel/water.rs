@@ -1,4 +1,4 @@
-//! `water_like`: molecules of water that attract and repel each other, all pairs.
+//! `water_like`: forces between water molecules, all pairs.
 
 use super::super::random::Random;
 use super::super::sync::{Spinlock, TicketLock, TreeBarrier};
@@ -6,35 +6,35 @@ use super::super::work;
 use super::super::{Array, Core, Kernel, LINE_WORDS, Memory, Program, ProgramError, Scale};
 use super::{Barrier, divisible, own, same_bits, same_words, threads};
 
-/// Molecules of three atoms each in a box that repeats itself; each is moved by all closer than half of
-/// the box. Each core has consecutive molecules, takes for each the half of all others that follows it,
-/// sums the forces of its pairs in memory of its own, and adds them to each molecule under that
-/// molecule's lock.
+/// Molecules of three atoms each in a periodic box; a pair interacts if it is closer than half of
+/// the box. Each core has consecutive molecules and pairs each with the half of the others that
+/// follows it. It sums the forces of its pairs in private memory, and adds them to each molecule
+/// under the molecule's lock.
 ///
-/// A force record goes from core to core, read and then written: migratory sharing of few lines, with a
-/// lock each. All of it stays in caches. Expected: stores that another cache answers, locks that are
-/// fought for, nearly nothing from memory.
+/// A force record migrates between cores, each of which reads and then writes it: migratory sharing
+/// of few lines, with a lock each. All data fit into the caches. Expected: stores that another
+/// cache serves, contended locks, almost no data from memory.
 ///
-/// Forces are summed as multiples of 2^-40, in whole numbers, so the order in which they come makes no
-/// difference and every lost or doubled one is seen.
+/// Forces are summed as integer multiples of 2^-40. The order therefore does not affect the sum,
+/// and every lost or duplicated force is detected.
 pub(super) struct WaterLike {
-    /// Not for a test of the check.
+    /// False only in a test of the check.
     pub(super) locked: bool,
 }
 
-/// Steps; the first is not in the region of interest.
+/// Steps; the first precedes the region of interest.
 const STEPS: usize = 2;
 
-/// Numbers of a molecule: three atoms in three dimensions.
+/// Coordinates of a molecule: three atoms in three dimensions.
 const NUMBERS: usize = 9;
 
 /// Words of a record.
 const RECORD: usize = 2 * LINE_WORDS;
 
-/// A force of 1 in units of what forces are summed in.
+/// Fixed-point units per unit of force or energy.
 const UNIT: f64 = 1_099_511_627_776.0;
 
-/// Time of a step, and charges of the atoms, oxygen first.
+/// Length of a step, and charges of the atoms, oxygen first.
 const STEP: f64 = 1e-3;
 const CHARGES: [f64; 3] = [-0.8, 0.4, 0.4];
 
@@ -51,15 +51,15 @@ struct WaterData {
     molecules: usize,
     locked: bool,
     barrier: TreeBarrier,
-    /// For the sum of the energies of all.
+    /// Protects the sum of all energies.
     lock: TicketLock,
     energy: Array,
-    /// Records of numbers: x, y, z of each atom.
+    /// Records of coordinates: x, y, z of each atom.
     places: Array,
     speeds: Array,
-    /// Records of whole numbers, with the lock in the word after them.
+    /// Records of fixed-point forces, followed by the lock.
     forces: Array,
-    /// For each core a record for each molecule.
+    /// A record per core and molecule.
     partial: Array,
 }
 
@@ -69,7 +69,7 @@ impl Kernel for WaterLike {
     }
 
     fn summary(&self) -> &'static str {
-        "molecules in pairs: forces added under a lock of each, from core to core"
+        "pairs of molecules: force records that migrate between cores under locks"
     }
 
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
@@ -151,7 +151,7 @@ async fn run(core: Core, layout: WaterData) {
     barrier.end(&core).await;
 }
 
-/// The molecules that a molecule is paired with: the half of the others that follows it.
+/// Returns the partners of a molecule: the half of the others that follows it.
 fn partners(one: usize, molecules: usize) -> impl Iterator<Item = usize> {
     let half =
         (molecules - 1) / 2 + usize::from(molecules.is_multiple_of(2) && one < molecules / 2);
@@ -167,7 +167,7 @@ async fn numbers(core: &Core, array: &Array, molecule: usize) -> [f64; NUMBERS] 
     numbers
 }
 
-/// Adds the forces of a molecule's pairs to the core's own sums.
+/// Adds the forces of a molecule's pairs to the core's private sums.
 async fn pairs(core: &Core, layout: &WaterData, one: usize, touched: &mut [bool]) {
     let here = numbers(core, &layout.places, one).await;
     let side = side(layout.molecules);
@@ -175,7 +175,7 @@ async fn pairs(core: &Core, layout: &WaterData, one: usize, touched: &mut [bool]
     let mut any = false;
     for other in partners(one, layout.molecules) {
         let there = numbers(core, &layout.places, other).await;
-        // Three differences, each brought to the nearest image, squared and summed.
+        // Three differences, each reduced to the nearest image, squared and summed.
         core.compute(3 * (5 * work::OPERATION) + 2 * work::OPERATION + work::BRANCH + work::ROUND);
         let Some(forces) = force(&here, &there, side) else { continue };
         (any, touched[other]) = (true, true);
@@ -201,18 +201,18 @@ async fn pairs(core: &Core, layout: &WaterData, one: usize, touched: &mut [bool]
     }
 }
 
-/// What a pair of atoms costs: differences, their squares, a root, a quotient, and parts of six sums.
+/// Cost of a pair of atoms: differences, squares, a root, a quotient, and parts of six sums.
 const ATOMS: u64 =
     8 * work::OPERATION + 2 * work::DIVISION + 2 * work::OPERATION + 9 * work::OPERATION;
 
-/// What the force of the oxygens costs beyond that.
+/// Additional cost of the force between the oxygens.
 const LENNARD_JONES: u64 = 8 * work::OPERATION + work::DIVISION + 6 * work::OPERATION;
 
 fn partial(core: &Core, layout: &WaterData, molecule: usize, word: usize) -> u64 {
     layout.partial.at((core.id() as usize * layout.molecules + molecule) * RECORD + word)
 }
 
-/// Adds the core's sums of a molecule to those of all, under its lock.
+/// Adds the core's sums of a molecule to the shared ones, under the molecule's lock.
 async fn add_up(core: &Core, layout: &WaterData, molecule: usize) {
     let lock = Spinlock::at(layout.forces.at(molecule * RECORD + NUMBERS));
     if layout.locked {
@@ -232,7 +232,7 @@ async fn add_up(core: &Core, layout: &WaterData, molecule: usize) {
     }
 }
 
-/// Moves a molecule; its energy of motion, in units of sums.
+/// Moves a molecule; returns its kinetic energy in fixed point.
 async fn move_on(core: &Core, layout: &WaterData, molecule: usize) -> u64 {
     let mut place = numbers(core, &layout.places, molecule).await;
     let mut speed = numbers(core, &layout.speeds, molecule).await;
@@ -254,35 +254,35 @@ async fn move_on(core: &Core, layout: &WaterData, molecule: usize) -> u64 {
 fn advance(place: &mut [f64; NUMBERS], speed: &mut [f64; NUMBERS], force: [u64; NUMBERS]) -> u64 {
     let mut energy = 0.0;
     for ((place, speed), force) in place.iter_mut().zip(speed).zip(force) {
-        *speed += STEP * number(force);
+        *speed += STEP * from_fixed(force);
         *place += STEP * *speed;
         energy += 0.5 * *speed * *speed;
     }
-    whole(energy)
+    to_fixed(energy)
 }
 
-/// A number in units of sums, to the nearest.
+/// Converts a number to fixed point, rounded to the nearest.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "far below 2^63 units")]
-fn whole(number: f64) -> u64 {
+fn to_fixed(number: f64) -> u64 {
     libm::rint(number * UNIT) as i64 as u64
 }
 
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_wrap,
-    reason = "as precise as a number is"
+    reason = "rounds to the precision of f64"
 )]
-fn number(whole: u64) -> f64 {
-    whole as i64 as f64 / UNIT
+fn from_fixed(fixed: u64) -> f64 {
+    fixed as i64 as f64 / UNIT
 }
 
-/// The side of the box: a molecule has a cube of 1.
-#[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+/// Returns the side of the box, with a unit cube per molecule.
+#[expect(clippy::cast_precision_loss, reason = "hundreds")]
 fn side(molecules: usize) -> f64 {
     libm::cbrt(molecules as f64)
 }
 
-/// The forces on the atoms of two molecules by each other; `None` beyond half of the box.
+/// Returns the forces on the atoms of two molecules by each other; `None` beyond half of the box.
 fn force(here: &[f64; NUMBERS], there: &[f64; NUMBERS], side: f64) -> Option<[[u64; NUMBERS]; 2]> {
     let image = |axis: usize| {
         let apart = there[axis] - here[axis];
@@ -315,11 +315,11 @@ fn force(here: &[f64; NUMBERS], there: &[f64; NUMBERS], side: f64) -> Option<[[u
             }
         }
     }
-    Some(sums.map(|sum| sum.map(whole)))
+    Some(sums.map(|sum| sum.map(to_fixed)))
 }
 
-/// Molecules on a lattice, a little off it; the hydrogens of each somewhere near its oxygen.
-#[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+/// Returns molecules near the points of a lattice, with the hydrogens near their oxygen.
+#[expect(clippy::cast_precision_loss, reason = "hundreds")]
 fn input(molecules: usize, seed: u64) -> Vec<[f64; NUMBERS]> {
     let mut random = Random::new(seed, 0);
     let along = (1..).find(|along| along * along * along >= molecules).unwrap_or(1);
@@ -342,7 +342,7 @@ fn input(molecules: usize, seed: u64) -> Vec<[f64; NUMBERS]> {
 struct State {
     places: Vec<[f64; NUMBERS]>,
     speeds: Vec<[f64; NUMBERS]>,
-    /// After each step.
+    /// The energy after each step.
     energy: Vec<u64>,
 }
 
@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pair_is_taken_once() {
+    fn every_pair_occurs_once() {
         for count in [1, 2, 3, 6, 7, 24] {
             let mut pairs: Vec<_> = (0..count)
                 .flat_map(|one| partners(one, count).map(move |two| (one.min(two), one.max(two))))
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn momentum_is_kept_and_energy_is_there() {
+    fn momentum_is_conserved_and_energy_is_positive() {
         let state = serial(input(64, 3));
         for axis in 0..3 {
             let sum: f64 = state
@@ -398,6 +398,6 @@ mod tests {
                 .sum();
             assert!(sum.abs() < 1e-9, "{sum}");
         }
-        assert!(state.energy.iter().all(|&energy| number(energy) > 1e-9));
+        assert!(state.energy.iter().all(|&energy| from_fixed(energy) > 1e-9));
     }
 }

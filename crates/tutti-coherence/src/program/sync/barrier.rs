@@ -1,5 +1,5 @@
-//! Barriers. The sense of a round is its number modulo 2, and words say of which sense the last round was
-//! that they have seen, so nothing is reset between rounds.
+//! Sense-reversing barriers. The sense of a round is its number modulo 2, and words store the sense
+//! of the last round that they reached, so nothing is reset between rounds.
 
 use std::cell::Cell;
 
@@ -9,43 +9,43 @@ use super::super::{Array, Core, LINE_WORDS, Memory};
 /// Children of a node of the tree.
 const FAN: usize = 4;
 
-/// What the core that knows that all have come tells before it lets them go on.
+/// What the last core to arrive signals before it releases the others.
 #[derive(Clone, Copy)]
-enum Mark {
+enum Marker {
     Begin,
     End,
 }
 
-async fn tell(core: &Core, mark: Option<Mark>) {
-    match mark {
-        Some(Mark::Begin) => core.begin().await,
-        Some(Mark::End) => core.end().await,
+async fn signal(core: &Core, marker: Option<Marker>) {
+    match marker {
+        Some(Marker::Begin) => core.begin().await,
+        Some(Marker::End) => core.end().await,
         None => {}
     }
 }
 
-/// A counter that all add to, and a word that all wait for (sense reversing).
+/// A central barrier: all cores increment a counter and wait for a word.
 #[derive(Clone, Copy, Debug)]
 pub struct CentralBarrier {
     count: u64,
     sense: u64,
-    /// The largest value so far, and that of the last round that asked for it.
+    /// The maximum of the current round, and that of the last round that computed one.
     largest: [u64; 2],
 }
 
 impl CentralBarrier {
-    /// On four lines of its own.
+    /// Returns a barrier on four separate lines.
     pub fn new(memory: &mut Memory) -> CentralBarrier {
         let mut word = || memory.word(0);
         CentralBarrier { count: word(), sense: word(), largest: [word(), word()] }
     }
 
     async fn wait(&self, core: &Core, round: &Round) -> u64 {
-        let [so_far, told] = self.largest;
+        let [maximum, result] = self.largest;
         if let Some(value) = round.value {
-            let mut seen = core.load(so_far).await;
+            let mut seen = core.load(maximum).await;
             while seen < value {
-                let before = core.compare_swap(so_far, seen, value).await;
+                let before = core.compare_swap(maximum, seen, value).await;
                 seen = if before == seen { value } else { before };
                 core.compute(work::BRANCH);
             }
@@ -53,34 +53,35 @@ impl CentralBarrier {
         let before = core.fetch_add(self.count, 1).await;
         core.compute(work::BRANCH);
         if before + 1 == u64::from(core.cores()) {
-            tell(core, round.mark).await;
+            signal(core, round.marker).await;
             if round.value.is_some() {
-                // All have read what was told before, as they have come here since.
-                let value = core.load(so_far).await;
-                core.store(told, value).await;
-                core.store(so_far, 0).await;
+                // All cores have read the previous maximum, as they have arrived since.
+                let value = core.load(maximum).await;
+                core.store(result, value).await;
+                core.store(maximum, 0).await;
             }
             core.store(self.count, 0).await;
             core.store(self.sense, round.sense).await;
         } else {
             core.spin_while(self.sense, 1 - round.sense).await;
         }
-        if round.value.is_some() { core.load(told).await } else { 0 }
+        if round.value.is_some() { core.load(result).await } else { 0 }
     }
 }
 
-/// Cores arrive up a tree of fan-in 4 and are let go down it: each waits for words that one other writes
-/// (Mellor-Crummey and Scott, ACM TOCS 1991, with the same tree both ways).
+/// A tree barrier of fan-in 4: cores arrive from the leaves to the root and are released from the
+/// root to the leaves. Each core waits for words that one other core writes (Mellor-Crummey and
+/// Scott, ACM TOCS 1991, with the same tree in both directions).
 #[derive(Clone, Copy, Debug)]
 pub struct TreeBarrier {
     /// A line per core, with a word for each child, and one for the child's value.
     arrived: Array,
-    /// A line per core, with a word for the value of all.
+    /// A line per core, with the release word and the maximum.
     released: Array,
 }
 
 impl TreeBarrier {
-    /// On two lines for each of so many cores.
+    /// Returns a barrier with two lines per core.
     pub fn new(memory: &mut Memory, cores: u32) -> TreeBarrier {
         let words = LINE_WORDS * cores as usize;
         TreeBarrier { arrived: memory.zeros(words), released: memory.zeros(words) }
@@ -90,8 +91,8 @@ impl TreeBarrier {
         let (id, cores) = (core.id() as usize, core.cores() as usize);
         let children = (FAN * id + 1..FAN * id + 1 + FAN).take_while(|&child| child < cores);
         let mut largest = round.value;
-        for (place, _) in children.clone().enumerate() {
-            let word = LINE_WORDS * id + place;
+        for (index, _) in children.clone().enumerate() {
+            let word = LINE_WORDS * id + index;
             core.spin_while(self.arrived.at(word), 1 - round.sense).await;
             core.compute(work::ROUND);
             if let Some(value) = &mut largest {
@@ -100,9 +101,9 @@ impl TreeBarrier {
             }
         }
         if id == 0 {
-            tell(core, round.mark).await;
+            signal(core, round.marker).await;
         } else {
-            largest = self.rise(core, round.sense, largest).await;
+            largest = self.notify_parent(core, round.sense, largest).await;
         }
         for child in children {
             let word = LINE_WORDS * child;
@@ -115,8 +116,8 @@ impl TreeBarrier {
         largest.unwrap_or_default()
     }
 
-    /// Tells the parent, and waits to be let go.
-    async fn rise(&self, core: &Core, sense: u64, largest: Option<u64>) -> Option<u64> {
+    /// Signals the parent, and waits for the release.
+    async fn notify_parent(&self, core: &Core, sense: u64, largest: Option<u64>) -> Option<u64> {
         let id = core.id() as usize;
         let word = LINE_WORDS * ((id - 1) / FAN) + (id - 1) % FAN;
         if let Some(value) = largest {
@@ -131,11 +132,11 @@ impl TreeBarrier {
     }
 }
 
-/// A round, as one core comes to it.
+/// The arguments of one core in a round.
 struct Round {
     sense: u64,
-    mark: Option<Mark>,
-    /// What the largest of all is asked of.
+    marker: Option<Marker>,
+    /// The core's value, if the round computes a maximum.
     value: Option<u64>,
 }
 
@@ -145,39 +146,39 @@ enum Kind {
     Tree(TreeBarrier),
 }
 
-/// A barrier as one core sees it: it remembers in which round it is.
+/// A barrier with the state of one core: the sense of its round.
 pub struct Barrier {
     kind: Kind,
     sense: Cell<u64>,
 }
 
 impl Barrier {
-    /// Waits until all cores have come so far.
+    /// Waits until all cores have arrived.
     pub async fn wait(&self, core: &Core) {
         self.pass(core, None, None).await;
     }
 
-    /// Waits for all, and begins the region of interest before any of them goes on.
+    /// Waits for all cores, and starts the region of interest before any of them continues.
     pub async fn begin(&self, core: &Core) {
-        self.pass(core, Some(Mark::Begin), None).await;
+        self.pass(core, Some(Marker::Begin), None).await;
     }
 
-    /// Waits for all, and ends the region of interest before any of them goes on.
+    /// Waits for all cores, and ends the region of interest before any of them continues.
     pub async fn end(&self, core: &Core) {
-        self.pass(core, Some(Mark::End), None).await;
+        self.pass(core, Some(Marker::End), None).await;
     }
 
-    /// Waits for all; the largest number of all cores. None is negative.
+    /// Waits for all cores; returns the maximum of their nonnegative numbers.
     pub async fn largest(&self, core: &Core, number: f64) -> f64 {
-        // Those that are not negative are in the order of their bits.
+        // Nonnegative numbers have the order of their bits.
         f64::from_bits(self.pass(core, None, Some(number.to_bits())).await)
     }
 
-    async fn pass(&self, core: &Core, mark: Option<Mark>, value: Option<u64>) -> u64 {
+    async fn pass(&self, core: &Core, marker: Option<Marker>, value: Option<u64>) -> u64 {
         let sense = 1 - self.sense.get();
         self.sense.set(sense);
         core.compute(work::OPERATION);
-        let round = Round { sense, mark, value };
+        let round = Round { sense, marker, value };
         match self.kind {
             Kind::Central(barrier) => barrier.wait(core, &round).await,
             Kind::Tree(barrier) => barrier.wait(core, &round).await,

@@ -1,37 +1,37 @@
-//! Locks. Who finds one taken looks again after a while, so that a lock that is let go does not bring all who
-//! wait for it at once (T. Anderson, IEEE TPDS 1990).
+//! Locks with backoff, so that a release does not cause accesses of all waiting cores at once (T.
+//! Anderson, IEEE TPDS 1990).
 
 use super::super::work;
 use super::super::{Core, Memory};
 
-/// How long one waits at first, in cycles, and at most.
-const FIRST_WAIT: u64 = 64;
-const LONGEST_WAIT: u64 = 1024;
+/// Initial and maximum backoff in cycles.
+const FIRST_BACKOFF: u64 = 64;
+const LONGEST_BACKOFF: u64 = 1024;
 
-/// How long one waits for each who comes first: about what it takes to pass a lock on.
-const WAIT_OF_EACH: u64 = 200;
+/// Backoff in cycles per preceding ticket: about the time to pass a lock on.
+const BACKOFF_PER_TICKET: u64 = 200;
 
-/// A word that is 1 while somebody holds it: test and test-and-set, waits that double.
+/// A test-and-test-and-set lock with exponential backoff; its word is 1 while a core holds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Spinlock {
     word: u64,
 }
 
 impl Spinlock {
-    /// The lock in this word; nobody holds it while that is 0.
+    /// Returns the lock in the word at this address; 0 is unlocked.
     #[must_use]
-    pub fn at(word: u64) -> Spinlock {
-        Spinlock { word }
+    pub fn at(address: u64) -> Spinlock {
+        Spinlock { word: address }
     }
 
-    /// A lock on a line of its own.
+    /// Returns a lock on a separate line.
     pub fn new(memory: &mut Memory) -> Spinlock {
         Spinlock::at(memory.word(0))
     }
 
-    /// Waits until nobody holds it, then holds it.
+    /// Acquires the lock.
     pub async fn lock(&self, core: &Core) {
-        let mut wait = FIRST_WAIT;
+        let mut backoff = FIRST_BACKOFF;
         loop {
             core.compute(work::BRANCH);
             if core.load(self.word).await == 0 {
@@ -40,18 +40,18 @@ impl Spinlock {
                     return;
                 }
             }
-            core.compute(wait);
-            wait = LONGEST_WAIT.min(2 * wait);
+            core.compute(backoff);
+            backoff = LONGEST_BACKOFF.min(2 * backoff);
         }
     }
 
-    /// Holds it no longer.
+    /// Releases the lock.
     pub async fn unlock(&self, core: &Core) {
         core.store(self.word, 0).await;
     }
 }
 
-/// Who came first holds it first; waits are as long as there are others before one.
+/// A ticket lock with backoff proportional to the number of preceding tickets.
 #[derive(Clone, Copy, Debug)]
 pub struct TicketLock {
     next: u64,
@@ -59,12 +59,13 @@ pub struct TicketLock {
 }
 
 impl TicketLock {
-    /// On two lines of its own, so that a ticket that is drawn disturbs nobody who waits.
+    /// Returns a lock on two separate lines, so that drawing a ticket does not disturb waiting
+    /// cores.
     pub fn new(memory: &mut Memory) -> TicketLock {
         TicketLock { next: memory.word(0), serving: memory.word(0) }
     }
 
-    /// Waits for its turn.
+    /// Acquires the lock.
     pub async fn lock(&self, core: &Core) {
         let ticket = core.fetch_add(self.next, 1).await;
         loop {
@@ -72,14 +73,14 @@ impl TicketLock {
             core.compute(work::BRANCH);
             match ticket.wrapping_sub(serving) {
                 0 => return,
-                // The next one: nobody else looks at the word any more.
+                // The next in line: no other core spins on the word.
                 1 => _ = core.spin_while(self.serving, serving).await,
-                others => core.compute((others - 1) * WAIT_OF_EACH),
+                others => core.compute((others - 1) * BACKOFF_PER_TICKET),
             }
         }
     }
 
-    /// Lets the next one in.
+    /// Releases the lock.
     pub async fn unlock(&self, core: &Core) {
         let serving = core.load(self.serving).await;
         core.compute(work::OPERATION);

@@ -1,4 +1,4 @@
-//! Locks and barriers from loads, stores and atomic accesses: what they cost is what their lines cost.
+//! Locks and barriers of loads, stores and atomic accesses, with the cost of their lines.
 
 mod barrier;
 mod lock;

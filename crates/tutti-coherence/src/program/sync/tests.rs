@@ -1,10 +1,10 @@
-//! Locks that exclude and barriers that hold back, under many interleavings.
+//! Tests of mutual exclusion and barriers under many interleavings.
 
 use super::super::{Program, Thread, interleave};
 use super::*;
 use crate::program::{Array, Core, Memory};
 
-/// Cores, interleavings.
+/// Number of cores, number of interleavings.
 const CASES: &[(u32, u64)] = &[(1, 3), (2, 40), (5, 40), (16, 20), (64, 6)];
 
 #[derive(Clone, Copy)]
@@ -14,7 +14,7 @@ enum Lock {
     Ticket(TicketLock),
 }
 
-/// Each core adds 1 to a word five times, in two accesses.
+/// Returns a program in which each core increments a word five times, by a load and a store.
 fn counting(cores: u32, lock: impl FnOnce(&mut Memory) -> Lock) -> Program {
     let mut memory = Memory::new();
     let (lock, sum) = (lock(&mut memory), memory.word(0));
@@ -48,7 +48,7 @@ fn failures(cores: u32, seeds: u64, program: impl Fn() -> Program) -> usize {
 }
 
 #[test]
-fn locks_exclude() {
+fn locks_provide_mutual_exclusion() {
     for &(cores, seeds) in CASES {
         let spin = || counting(cores, |memory| Lock::Spin(Spinlock::new(memory)));
         let ticket = || counting(cores, |memory| Lock::Ticket(TicketLock::new(memory)));
@@ -60,11 +60,12 @@ fn locks_exclude() {
 }
 
 #[test]
-fn without_a_lock_additions_are_lost() {
+fn without_a_lock_updates_are_lost() {
     assert!(failures(5, 40, || counting(5, |_| Lock::None)) > 20);
 }
 
-/// In each of six rounds a core writes the round's number, and after the barrier reads everybody's.
+/// Returns a program in which each core writes the number of each of six rounds, and reads those of
+/// all cores after the barrier.
 fn rounds(cores: u32, barrier: impl Fn(&mut Memory) -> Option<Shared>) -> Program {
     let mut memory = Memory::new();
     let shared = barrier(&mut memory);
@@ -88,7 +89,7 @@ fn rounds(cores: u32, barrier: impl Fn(&mut Memory) -> Option<Shared>) -> Progra
     };
     let check = move |memory: &[u64]| match memory[usize::try_from(wrong / 8).unwrap()] {
         0 => Ok(()),
-        wrong => Err(format!("{wrong} cores out of step")),
+        wrong => Err(format!("{wrong} cores in a wrong round")),
     };
     let threads = (0..cores).map(|id| Thread::new(id, cores, body)).collect();
     Program { threads, memory: memory.into_words(), check: Box::new(check) }
@@ -110,7 +111,7 @@ impl Shared {
 }
 
 #[test]
-fn barriers_hold_back() {
+fn no_core_passes_a_barrier_early() {
     for &(cores, seeds) in CASES {
         for seed in 0..seeds {
             let central =
@@ -123,12 +124,12 @@ fn barriers_hold_back() {
 }
 
 #[test]
-fn without_a_barrier_cores_are_out_of_step() {
+fn without_a_barrier_cores_diverge() {
     assert!(failures(5, 40, || rounds(5, |_| None)) > 35);
 }
 
 #[test]
-fn the_region_begins_and_ends_once_and_has_what_lies_between_in_it() {
+fn the_region_of_interest_counts_the_work_between_its_barriers() {
     let mut memory = Memory::new();
     let shared = TreeBarrier::new(&mut memory, 7);
     let body = move |core: Core| async move {
@@ -144,13 +145,13 @@ fn the_region_begins_and_ends_once_and_has_what_lies_between_in_it() {
         let memory = vec![0; 7 * 16];
         let program = Program { threads, memory, check: Box::new(|_| Ok(())) };
         let tally = interleave(program, seed, 10_000).unwrap();
-        assert_eq!(tally.marks, [1, 1]);
+        assert_eq!(tally.region_marks, [1, 1]);
         assert!((700..1000).contains(&tally.region), "{}", tally.region);
     }
 }
 
 #[test]
-fn the_largest_of_all_is_told_to_all_in_every_round() {
+fn every_core_receives_the_maximum_of_every_round() {
     for &(cores, seeds) in CASES {
         for (seed, tree) in (0..seeds).flat_map(|seed| [(seed, false), (seed, true)]) {
             let mut memory = Memory::new();
@@ -163,7 +164,7 @@ fn the_largest_of_all_is_told_to_all_in_every_round() {
             let body = move |core: Core| async move {
                 let barrier = shared.barrier();
                 for round in 0..5 {
-                    // Falls from round to round, so what is left of the one before would be seen.
+                    // Decreases from round to round, so a stale maximum would be detected.
                     let number =
                         |id: u32| f64::from((id * 7 + 3 * round) % 64) / f64::from(1 + round);
                     let largest = barrier.largest(&core, number(core.id())).await;
@@ -177,7 +178,7 @@ fn the_largest_of_all_is_told_to_all_in_every_round() {
             let threads = (0..cores).map(|id| Thread::new(id, cores, body)).collect();
             let check = move |memory: &[u64]| match memory[usize::try_from(wrong / 8).unwrap()] {
                 0 => Ok(()),
-                wrong => Err(format!("{wrong} wrong answers")),
+                wrong => Err(format!("{wrong} wrong maxima")),
             };
             let program = Program { threads, memory: memory.into_words(), check: Box::new(check) };
             interleave(program, seed, 1_000_000).unwrap();

@@ -1,13 +1,14 @@
 //! ACE, the engine of Rashidi et al. 2021: executes collectives between the NPU and its links.
 //!
-//! A chunk is read from memory once, into an SRAM with one partition per phase of the collective and one for
-//! results. FSMs, each programmed for one phase, process one chunk at a time: they read packets from the
-//! SRAM, reduce received data with local data, send, and write results into the partition of the next phase.
-//! Results are written back to memory once. A chunk enters a phase when an FSM of that phase is free;
-//! [`Handover`] defines when it reserves space in the next partition.
+//! A chunk is read from memory once, into an SRAM with one partition per phase of the collective
+//! and one for results. FSMs, each programmed for one phase, process one chunk at a time: they read
+//! packets from the SRAM, reduce received data with local data, send, and write results into the
+//! partition of the next phase. Results are written back to memory once. A chunk enters a phase
+//! when an FSM of that phase is free; [`Handover`] defines when it reserves space in the next
+//! partition.
 //!
-//! Granularity: partitions and FSMs hold chunks; packets are read, reduced and sent; messages are the unit of
-//! the DMA engines.
+//! Granularity: partitions and FSMs hold chunks; packets are read, reduced and sent; messages are
+//! the unit of the DMA engines.
 
 mod partitions;
 
@@ -24,7 +25,8 @@ const ALU: usize = 4;
 const BUS_IN: usize = 5;
 const MEMORY_WRITE: usize = 6;
 
-/// The parameters of ACE (the presets of `tutti` have the values of the paper, each with its source).
+/// The parameters of ACE (the presets of `tutti` have the values of the paper, each with its
+/// source).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ace {
     /// Time per byte of the memory bandwidth available to ACE.
@@ -47,7 +49,8 @@ pub struct Ace {
     pub alu: TimePerByte,
     /// Maximum bytes of a packet, the unit of reducing and sending.
     pub packet: Bytes,
-    /// Capacity of the buffer of a link, in packets; when it is full, the oldest chunk enters first.
+    /// Capacity of the buffer of a link, in packets; when it is full, the oldest chunk enters
+    /// first.
     pub port: u32,
     /// Time of a step of an FSM.
     pub cycle: Time,
@@ -59,7 +62,8 @@ impl Ace {
     /// The endpoint for a collective of these phases.
     ///
     /// # Errors
-    /// When packets are empty, there are fewer FSMs than phases, or a partition cannot hold a chunk.
+    /// When packets are empty, there are fewer FSMs than phases, or a partition cannot hold a
+    /// chunk.
     pub fn endpoint(&self, phases: &[PhaseLoad], done: Bytes) -> Result<Endpoint, EndpointError> {
         if self.packet == Bytes(0) {
             return Err(EndpointError::Empty { what: "packets" });

@@ -17,8 +17,8 @@ pub struct PhaseLoad {
 /// When a chunk reserves space in the partition of its next phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handover {
-    /// Before a phase starts: results are written there as they are produced, and the chunk has space in both
-    /// partitions until the phase ends.
+    /// Before a phase starts: results are written there as they are produced, and the chunk has
+    /// space in both partitions until the phase ends.
     #[default]
     Ahead,
     /// When a phase ends: results overwrite the chunk in place, and the complete chunk then moves.
@@ -39,8 +39,8 @@ pub struct Partitions {
 /// How the SRAM is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// By the rates of the phases' links and their chunk sizes; results get as much as the last phase
-    /// (Rashidi et al. 2021, section IV; the formula is inferred from its words).
+    /// By the rates of the phases' links and their chunk sizes; results get as much as the last
+    /// phase (Rashidi et al. 2021, section IV; the formula is inferred from its words).
     RateTimesChunk,
     /// In these proportions: one number per phase, and one for results.
     Shares(Vec<u32>),
@@ -49,9 +49,9 @@ pub enum Division {
 /// How FSMs are divided among the phases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fsms {
-    /// A total, divided by the time of a chunk in each phase: the number of chunks in a phase at equal rates
-    /// (Little's law). At least two per phase if there are enough, so that one can start a chunk while the
-    /// other completes one.
+    /// A total, divided by the time of a chunk in each phase: the number of chunks in a phase at
+    /// equal rates (Little's law). At least two per phase if there are enough, so that one can
+    /// start a chunk while the other completes one.
     ByTime(u32),
     /// A total, divided evenly; the remainder goes to the first phases.
     Evenly(u32),
@@ -81,19 +81,19 @@ impl Fsms {
     }
 }
 
-/// Divides `sum` by `weights`, with at least `least` each: each unit goes to the part with the fewest per
-/// weight, at ties the first.
+/// Divides `sum` by `weights`, with at least `least` each: each unit goes to the part with the
+/// fewest per weight, at ties the first.
 fn apportioned(sum: u32, weights: &[u64], least: u32) -> Vec<u32> {
     let mut parts = vec![least; weights.len()];
     let given: u32 = parts.iter().sum();
     for _ in given..sum {
         // Compares (parts + 1) / weight without dividing.
-        let lacks = |a: &usize, b: &usize| {
+        let by_weight = |a: &usize, b: &usize| {
             let of =
                 |at: usize, other: usize| u128::from(parts[at] + 1) * u128::from(weights[other]);
             of(*a, *b).cmp(&of(*b, *a))
         };
-        if let Some(next) = (0..weights.len()).min_by(lacks) {
+        if let Some(next) = (0..weights.len()).min_by(by_weight) {
             parts[next] += 1;
         }
     }
@@ -124,7 +124,7 @@ impl Partitions {
         let chunks = phases.iter().map(|phase| phase.chunk).chain([done]);
         for (partition, (&size, chunk)) in sizes.iter().zip(chunks).enumerate() {
             if size < chunk {
-                return Err(EndpointError::PartitionTooSmall { partition, room: size, chunk });
+                return Err(EndpointError::PartitionTooSmall { partition, size, chunk });
             }
         }
         Ok(Partitions { sizes, fsms, handover: Handover::default() })
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_taken_as_they_are() {
+    fn shares_are_used_unchanged() {
         let divide = |shares: &[u32]| {
             let division = Division::Shares(shares.to_vec());
             Partitions::new(

@@ -1,8 +1,8 @@
-//! How much an ideal endpoint can be slower than another; `docs/models/training-anomalies.md` explains the
-//! causes.
+//! Bounds on how much slower an ideal endpoint can be than another; see `docs/models/training-anomalies.md`.
 //!
-//! It handles a packet in a cycle, where other endpoints charge what their servers take alone; and its links
-//! serve the oldest chunk first, which is not the best order for every collective (no simple rule is).
+//! An ideal endpoint handles a packet in a cycle; other endpoints take only the time of their
+//! servers. Its links serve the oldest chunk first, which is not optimal for every collective. No
+//! simple order is.
 
 use super::*;
 
@@ -40,7 +40,7 @@ proptest! {
 
     /// With one chunk the order has no effect: an ideal endpoint is at most a cycle per hop slower.
     #[test]
-    fn one_chunk_is_no_slower_but_for_a_cycle_a_hop(
+    fn one_chunk_is_at_most_a_cycle_per_hop_slower(
         nodes in prop::array::uniform3(1_u32..5),
         which in 1_u8..4,
         latency in prop::sample::select(vec![1_000_u64, 50_000, 424_000]),
@@ -60,11 +60,12 @@ proptest! {
         prop_assert!(best <= other + cycles, "{} > {} + {}", best, other, cycles);
     }
 
-    /// With several chunks, the link of a waiting packet is busy: an ideal endpoint takes at most the sum of the busy
-    /// times of the links that a chunk crosses, and its hops. Every endpoint takes at least each of these, so with
-    /// p phases the ideal one takes at most p + 1 times as long, plus a cycle per hop.
+    /// With several chunks, the link of a waiting packet is busy: an ideal endpoint takes at most
+    /// the sum of the busy times of the links that a chunk crosses, and its hops. Every endpoint
+    /// takes at least each of these, so with p phases the ideal one takes at most p + 1 times as
+    /// long, plus a cycle per hop.
     #[test]
-    fn several_chunks_take_the_work_of_their_links_and_their_hops_at_most(
+    fn several_chunks_take_at_most_link_work_and_hops(
         nodes in prop::array::uniform3(1_u32..5),
         which in 1_u8..4,
         latency in prop::sample::select(vec![1_000_u64, 50_000, 424_000]),
@@ -88,30 +89,34 @@ proptest! {
     }
 }
 
-/// A ring of two whose links take 5 ps for a byte.
+/// A ring of two NPUs with links of 5 ps per byte.
 fn two(latency: u64) -> Torus {
     let (per_byte, latency) = (TimePerByte::new(5, 1).unwrap(), Time::from_ps(latency));
     Torus::new(vec![Ring { nodes: 2, per_byte, latency }]).unwrap()
 }
 
-/// The example of `docs/models/training-anomalies.md`: five chunks, three of them in one direction. With links
-/// of 424 ns the oldest returns before the third has left, and overtakes it: the third then crosses the ring
-/// twice alone. In FIFO order it would not, nor with longer links, which are therefore faster.
+/// The example of `docs/models/training-anomalies.md`: five chunks, three of them in one direction. With
+/// links of 424 ns the oldest returns before the third has left, and overtakes it: the third then
+/// crosses the ring twice alone. FIFO order avoids this. So do links of higher latency, with which
+/// the run therefore completes earlier.
 #[test]
-fn the_oldest_chunk_first_is_not_the_best_order() {
+fn oldest_first_is_not_always_optimal() {
     let (program, part) = (alone(Collective::AllReduce, 5 << 16), (32 << 10) * 5);
     let packet = 256 * 5;
     let oldest_first = Ideal { packet: Bytes(256), cycle: Time::ZERO, chunks: Chunks::default() };
     let oldest_first = oldest_first.endpoint().unwrap();
-    // Oldest first: chunk 0 returns after 425,280 ps, and chunk 4 has sent 77 of its 128 packets, including the one
-    // in transmission. The other 51 wait for chunks 0 and 2, and then cross the ring twice.
+    // Oldest first: chunk 0 returns after 425,280 ps, and chunk 4 has sent 77 of its 128 packets,
+    // including the one in transmission. The other 51 wait for chunks 0 and 2, and then cross the
+    // ring twice.
     let found = end(&two(424_000), oldest_first.clone(), &program);
     assert_eq!(found, 1 + 5 * part + 424_000 + packet + 424_000);
-    // In FIFO order the link is never idle: three parts out and three back, plus the latency of the last.
+    // In FIFO order the link is never idle: three parts out and three back, plus the latency of the
+    // last.
     let mut in_turn = oldest_first.clone();
     in_turn.port = None;
     assert_eq!(end(&two(424_000), in_turn, &program), 1 + 6 * part + 424_000);
-    // Chunk 0 comes back when all three have left: three parts back, from when its first packet is there.
+    // Chunk 0 comes back when all three have left: three parts back, from when its first packet is
+    // there.
     let latency = 3 * part;
     let longer = end(&two(latency), oldest_first, &program);
     assert_eq!(longer, 1 + packet + latency + 3 * part + latency);

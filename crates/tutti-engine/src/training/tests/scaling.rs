@@ -1,4 +1,4 @@
-//! A run in which every time is an integer as long takes that integer as long, but for what is rounded.
+//! A run with all times scaled by an integer takes that integer times as long, up to rounding.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn scaled_loop(plan: &TrainingLoop, by: u64) -> Program {
     plan.program().unwrap()
 }
 
-/// Pieces that servers and links have served.
+/// Packets served by servers and links.
 fn services(outcome: &TrainingOutcome) -> u64 {
     let npu = &outcome.npus[0];
     let servers = npu.servers.iter().map(|(_, used)| used.pieces);
@@ -66,17 +66,18 @@ proptest! {
         let mut plan = small_loop(2);
         plan.layers[1].after_weight_gradient =
             Some(Transfer::new(Collective::AllReduce, Bytes(bytes)));
-        let once = run(&fabric(torus.clone(), endpoint.clone(), Population::One), &scaled_loop(&plan, 1));
+        let single = fabric(torus.clone(), endpoint.clone(), Population::One);
+        let once = run(&single, &scaled_loop(&plan, 1));
         let rate = |rate| times(rate, by);
         let (torus, endpoint) = (scaled_torus(&torus, rate, by), scaled(&endpoint, rate, by));
         let longer = run(&fabric(torus, endpoint, Population::One), &scaled_loop(&plan, by));
         prop_assert_eq!(longer.end, once.end.times(by));
     }
 
-    /// Else each piece that is served is rounded up once, by less than a picosecond: a chunk alone comes out at most
-    /// that much times the integer too early, and never late.
+    /// Otherwise each service time is rounded up by less than a picosecond. A scaled run of a single
+    /// chunk is therefore at most (factor - 1) ps per service earlier, and never later.
     #[test]
-    fn a_chunk_alone_scales_but_for_a_rounding_a_service(
+    fn a_single_chunk_scales_up_to_rounding_per_service(
         nodes in prop::array::uniform3(1_u32..5),
         which in 0_u8..4,
         bytes in 1_u64..(64 << 10),
@@ -89,13 +90,15 @@ proptest! {
         plan.layers.truncate(1);
         plan.layers[0].after_weight_gradient =
             Some(Transfer::new(Collective::AllReduce, Bytes(bytes)));
-        let once = run(&fabric(torus.clone(), endpoint.clone(), Population::One), &scaled_loop(&plan, 1));
+        let single = fabric(torus.clone(), endpoint.clone(), Population::One);
+        let once = run(&single, &scaled_loop(&plan, 1));
         let rate = |rate| times(rate, by);
         let (torus, endpoint) = (scaled_torus(&torus, rate, by), scaled(&endpoint, rate, by));
         let longer = run(&fabric(torus, endpoint, Population::One), &scaled_loop(&plan, by));
         let exact = once.end.times(by);
         let early = (by - 1) * services(&once);
         prop_assert!(longer.end <= exact, "{} > {}", longer.end, exact);
-        prop_assert!(exact.ps() <= longer.end.ps() + early, "{} - {} < {}", exact, early, longer.end);
+        let earliest = longer.end.ps() + early;
+        prop_assert!(exact.ps() <= earliest, "{} - {} < {}", exact, early, longer.end);
     }
 }

@@ -9,7 +9,7 @@ use crate::routing::Candidate;
 use crate::settings::Speculation;
 
 impl<const W: usize> Network<W> {
-    pub(super) fn ask_for_switch(
+    pub(super) fn bid_for_switch(
         &mut self,
         general: &mut General,
         router: usize,
@@ -76,7 +76,7 @@ impl<const W: usize> Network<W> {
         None
     }
 
-    /// Whether the queue and the channel behind a switch output take a flit.
+    /// Whether the queue and the channel behind a switch output can accept a flit.
     fn takes(&self, general: &mut General, port: usize) -> bool {
         if let Some(most) = self.settings.output_buffer {
             let (round, queue) = (general.round, &mut general.queues[port]);
@@ -110,7 +110,7 @@ impl<const W: usize> Network<W> {
         let lower = if speculation.allocator.is_none() { LAST } else { 0 };
         for candidate in &candidates {
             let port = (first_out + candidate.port) as usize;
-            if !self.is_promising(general, port, candidate, speculation) {
+            if !self.may_speculate(general, port, candidate, speculation) {
                 continue;
             }
             let output = switch.output(local, candidate.port as usize);
@@ -129,7 +129,7 @@ impl<const W: usize> Network<W> {
     }
 
     /// Whether speculating on an output port is allowed.
-    fn is_promising(
+    fn may_speculate(
         &self,
         general: &mut General,
         port: usize,
@@ -176,7 +176,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Keeps only the winners.
+    /// Removes the losers.
     fn match_bids(&mut self, general: &mut General, router: usize) {
         let separate = !general.speculative.is_empty();
         let General { bids, requests, grants, switch, speculative, .. } = general;

@@ -47,10 +47,11 @@ pub(super) struct General {
     speculative: Vec<Allocator>,
     /// Per switch input, the VC whose turn it is.
     offsets: Vec<usize>,
-    /// Per switch input, the input VC that holds it, counted from the router's first, and the switch
-    /// output that it holds.
+    /// Per switch input, the input VC that holds it, counted from the router's first, and the
+    /// switch output that it holds.
     holders: Vec<Option<(usize, usize)>>,
-    /// Per switch output, how many switch inputs hold it: grants of several rounds can be due in one.
+    /// Per switch output, how many switch inputs hold it: grants of several rounds can be due in
+    /// one.
     held: Vec<u32>,
     vc_decisions: VecDeque<Decision>,
     switch_decisions: VecDeque<Decision>,
@@ -69,8 +70,8 @@ pub(super) struct General {
     /// Per input port, the round that credits were last freed in, and the cycle they leave in: a
     /// message for a round, and one message in a cycle.
     credits: Vec<(u64, u64)>,
-    /// Per output port, the round in which flits reach the queue behind the switch, and the cycle in
-    /// which they leave it; where that is bounded.
+    /// Per output port, the round in which flits reach the queue behind the switch, and the cycle
+    /// in which they leave it; where that is bounded.
     queues: Vec<VecDeque<(u64, u64)>>,
 }
 
@@ -131,7 +132,7 @@ impl General {
 }
 
 impl General {
-    /// The last round of a stage of so many cycles that starts in `round`.
+    /// The last round of a stage of `delay` cycles that starts in `round`.
     fn end_of(&self, round: u64, cycles: u64) -> u64 {
         if cycles <= 1 { round } else { (round / self.rounds + cycles - 1) * self.rounds }
     }
@@ -149,13 +150,13 @@ impl General {
 
     /// A VC holds a switch input and output from now on; a previous holder of that input loses it.
     fn hold(&mut self, input: usize, local: usize, output: usize) {
-        self.let_go(input);
+        self.release_hold(input);
         self.holders[input] = Some((local, output));
         self.held[output] += 1;
     }
 
     /// A switch input, and the output it is held for, are free again.
-    fn let_go(&mut self, input: usize) {
+    fn release_hold(&mut self, input: usize) {
         if let Some((_, output)) = self.holders[input].take() {
             self.held[output] -= 1;
         }
@@ -243,18 +244,18 @@ impl<const W: usize> Network<W> {
         let (vc_requests, ready) = (self.routers[router].vc_requests, self.routers[router].ready);
         general.fresh_grants.clear();
         if vc_requests.any() {
-            self.ask_for_vcs(general, router, vc_requests);
+            self.bid_for_vcs(general, router, vc_requests);
         }
         let speculates = self.settings.speculation.is_some() && vc_requests.any();
         if ready.any() || speculates {
-            self.ask_for_switch(general, router, ready, vc_requests);
+            self.bid_for_switch(general, router, ready, vc_requests);
         }
         self.routers[router].vc_requests = Bits::EMPTY;
         self.routers[router].ready = Bits::EMPTY;
         self.active.clear(router);
     }
 
-    fn ask_for_vcs(&mut self, general: &mut General, router: usize, vc_requests: Bits<W>) {
+    fn bid_for_vcs(&mut self, general: &mut General, router: usize, vc_requests: Bits<W>) {
         general.requests.clear();
         let mut rest = vc_requests;
         while let Some(local) = rest.pop() {
@@ -403,7 +404,7 @@ impl<const W: usize> Network<W> {
         let switch = self.switch();
         let first_in = self.routers[router].first_in as usize;
         let Some(general) = &mut self.general else { return };
-        general.let_go(first_in * switch.ins + switch.input(local));
+        general.release_hold(first_in * switch.ins + switch.input(local));
     }
 
     /// A flit passes the switch.

@@ -8,12 +8,12 @@
 //! cycle ([`REDUCER_HOPS`](super::REDUCER_HOPS)), or at the port of a NIC, which takes a flit per
 //! cycle.
 //!
-//! **A NIC** has the messages of a step take turns, a packet at a time, before those of the next step, and hands a packet
-//! to the fabric when the previous one is injected. The first packet is injected from the first
-//! full cycle in which its first byte leaves according to the endpoint model; a message that
-//! arrives in a cycle can trigger another from the next cycle on. A message arrives with its last
-//! part, never before the endpoint model allows; a multicast arrives at each receiver separately, a
-//! combine with its last response.
+//! **A NIC** has the messages of a step take turns, a packet at a time, before those of the next
+//! step, and hands a packet to the fabric when the previous one is injected. The first packet is
+//! injected from the first full cycle in which its first byte leaves according to the endpoint
+//! model; a message that arrives in a cycle can trigger another from the next cycle on. A message
+//! arrives with its last part, never before the endpoint model allows; a multicast arrives at each
+//! receiver separately, a combine with its last response.
 //!
 //! **Reductions in flight** are at most as many as table entries ([`Settings::art_entries`]): a NIC
 //! skips further reductions until one is over. (How it knows is not modelled.) It starts none of a

@@ -1,9 +1,9 @@
 //! What no mesh can better: every message in one cycle, until a link or port is busy all the time.
 //!
-//! Links are loaded as packets along x, then y load them, a multicast loads a link of its tree once, and
-//! responses are combined wherever they meet. Sources: the bounds for unicasts and broadcasts are those of
-//! Park et al., "Approaching the Theoretical Limits of a Mesh NoC with a 16-Node Chip Prototype in 45nm SOI",
-//! DAC 2012, here for any size.
+//! Links are loaded as packets along x, then y load them, a multicast loads a link of its tree
+//! once, and responses are combined wherever they meet. Sources: the bounds for unicasts and
+//! broadcasts are those of Park et al., "Approaching the Theoretical Limits of a Mesh NoC with a
+//! 16-Node Chip Prototype in 45nm SOI", DAC 2012, here for any size.
 
 use super::{Kind, Load, Members, Sources};
 
@@ -16,22 +16,22 @@ pub struct Ideal {
     pub hops: f64,
 }
 
-/// The bound for a load on a mesh of so many columns and rows; none for patterns of unicasts other than
-/// `uniform` and `others`.
+/// The bound for a load on a mesh of so many columns and rows; none for patterns of unicasts other
+/// than `uniform` and `others`.
 #[must_use]
 pub fn ideal(load: &Load, columns: u32, rows: u32) -> Option<Ideal> {
     let nodes = f64::from(columns * rows);
     match &load.kind {
         Kind::Unicast { pattern, size } => {
             let text = pattern.to_string();
-            // Those to itself cross no link.
-            let abroad = match text.as_str() {
+            // The fraction of packets that cross links: packets to the source itself do not.
+            let remote = match text.as_str() {
                 "uniform" => 1.0,
                 "others" => nodes / (nodes - 1.0),
                 _ => return None,
             };
-            let busiest = (abroad * busiest_cut(columns)).max(abroad * busiest_cut(rows)).max(1.0);
-            let hops = abroad * (mean_distance(columns) + mean_distance(rows));
+            let busiest = (remote * busiest_cut(columns)).max(remote * busiest_cut(rows)).max(1.0);
+            let hops = remote * (mean_distance(columns) + mean_distance(rows));
             Some(Ideal { throughput: nodes / (busiest * size.mean()), hops })
         }
         Kind::Broadcast { from } => {
@@ -47,8 +47,8 @@ pub fn ideal(load: &Load, columns: u32, rows: u32) -> Option<Ideal> {
             Some(multicast(*from, receives, columns, rows))
         }
         Kind::Reduction { .. } => {
-            // A NIC injects a response for every destination but itself; links carry less: the first
-            // along a row one for every destination beyond it.
+            // A NIC injects a response for every destination but itself; links carry less: the
+            // first along a row one for every destination beyond it.
             let throughput = nodes / (nodes - 1.0);
             Some(Ideal { throughput, hops: mean_farthest(columns) + mean_farthest(rows) })
         }
@@ -71,7 +71,8 @@ fn multicast(from: Sources, receives: f64, columns: u32, rows: u32) -> Ideal {
     }
 }
 
-/// Flits over the busiest link of a line per flit that each node sends: those from one side, to the other.
+/// Flits over the busiest link of a line per flit that each node sends: those from one side, to the
+/// other.
 fn busiest_cut(side: u32) -> f64 {
     let (side, half) = (f64::from(side), f64::from(side / 2));
     half * (side - half) / side

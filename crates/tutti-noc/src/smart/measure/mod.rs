@@ -2,10 +2,10 @@
 //! mixtures of them.
 //!
 //! The phases and statistics are those of [`crate::measure`]. Messages created in the window count,
-//! whenever they end; a mesh that accepts less than 97 % of the offered load is not drained. The latency of a broadcast or multicast runs from
-//! its creation to the last of its deliveries, that of a reduction from its start until the responses
-//! of all have arrived; waiting at the source is part of both. Runs with several seeds are independent;
-//! their means give confidence intervals.
+//! whenever they end; a mesh that accepts less than 97 % of the offered load is not drained. The
+//! latency of a broadcast or multicast runs from its creation to the last of its deliveries, that
+//! of a reduction from its start until the responses of all have arrived; waiting at the source is
+//! part of both. Runs with several seeds are independent; their means give confidence intervals.
 
 mod ideal;
 mod run;
@@ -46,8 +46,8 @@ pub enum Kind {
         /// The destinations.
         to: Members,
     },
-    /// A flit from every other node to a destination that is drawn for each, all at once; entries of
-    /// tables are there as if a broadcast had made them.
+    /// A flit from every other node to a destination that is drawn for each, all at once; entries
+    /// of tables are there as if a broadcast had made them.
     Reduction {
         /// Independent processes that start them; each starts one per cycle at most.
         streams: u32,
@@ -107,7 +107,8 @@ pub struct Measured {
     pub offered: f64,
     /// Messages that ended in it, per cycle, counted by their parts: deliveries, or responses.
     pub accepted: f64,
-    /// Parts of a message, on average: destinations of a multicast, responses of a reduction, flits.
+    /// Parts of a message, on average: destinations of a multicast, responses of a reduction,
+    /// flits.
     pub parts: f64,
     /// From creation to the end; not a number if none ended.
     pub latency: f64,
@@ -117,8 +118,8 @@ pub struct Measured {
     pub quantiles: [u64; 4],
     /// From creation to each delivery, on average.
     pub part_latency: f64,
-    /// Packets that arrived for a message, on average: of a reduction, how many of its responses were not
-    /// combined with others.
+    /// Packets that arrived for a message, on average: of a reduction, how many of its responses
+    /// were not combined with others.
     pub arrivals: f64,
     /// Messages that had started and not ended, on average over the window.
     pub active: f64,

@@ -138,8 +138,8 @@ impl MeshRun<'_> {
         self.tallies.iter().all(|tally| tally.window.missing == 0)
     }
 
-    /// Advances to a cycle, or until all messages of the window have ended if `drains`; whether the fabric
-    /// deadlocked.
+    /// Advances to a cycle, or until all messages of the window have ended if `drains`; whether the
+    /// fabric deadlocked.
     fn until(&mut self, end: u64, drains: bool) -> Result<bool, FlitError> {
         while self.fabric.now() < end && !(drains && self.has_all()) {
             let now = self.fabric.now();

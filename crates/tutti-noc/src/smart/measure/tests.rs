@@ -1,4 +1,5 @@
-//! What is generated has the law it should; what is measured of a fabric that is simple is what it must be.
+//! What is generated has the law it should; what is measured of a fabric that is simple is what it
+//! must be.
 
 use std::sync::atomic::AtomicBool;
 
@@ -52,7 +53,7 @@ fn sets(to: Members, count: usize) -> Vec<(u32, NodeSet)> {
 }
 
 #[test]
-fn sets_of_any_number_have_each_size_and_each_node_as_often() {
+fn random_sets_have_uniform_size_and_members() {
     let sets = sets(Members::AnyNumber, 12_800);
     let mut sizes = [0_u32; 64];
     let mut members = [0_u32; 64];
@@ -67,7 +68,7 @@ fn sets_of_any_number_have_each_size_and_each_node_as_often() {
 }
 
 #[test]
-fn sets_by_halves_hold_each_other_node_with_a_chance_of_a_half() {
+fn half_sets_contain_each_node_with_probability_one_half() {
     let sets = sets(Members::Half, 6_400);
     let all: u32 = sets.iter().map(|(_, set)| set.len()).sum();
     // 6400 x 63 tosses: 201600 +- 317.5; bound at five sigma.
@@ -100,7 +101,7 @@ fn only_corners_send() {
 }
 
 #[test]
-fn more_than_one_reduction_begins_in_a_cycle() {
+fn several_reductions_start_in_a_cycle() {
     let kind = Kind::Reduction { streams: 2 };
     let orders = generated(&load(kind, 0.6), 10_000, 5);
     // 20000 tosses of 0.6: 12000 +- 69.3; bound at five sigma.
@@ -116,7 +117,7 @@ fn more_than_one_reduction_begins_in_a_cycle() {
 }
 
 #[test]
-fn where_all_are_connected_everything_takes_a_cycle() {
+fn a_fully_connected_mesh_takes_a_cycle_per_message() {
     let loads = [
         load(Kind::Broadcast { from: Sources::All }, 0.01),
         load(Kind::Multicast { from: Sources::Corners, to: Members::AnyNumber }, 0.01),
@@ -145,7 +146,7 @@ fn where_all_are_connected_everything_takes_a_cycle() {
 }
 
 #[test]
-fn a_port_that_takes_one_packet_per_cycle_saturates_where_it_must() {
+fn an_ejection_port_saturates_at_one_packet_per_cycle() {
     let broadcasts = |rate| [load(Kind::Broadcast { from: Sources::All }, rate)];
     // A node gets 63 x rate packets per cycle.
     let below = measured(&broadcasts(0.9 / 63.0), true, 1);
@@ -160,14 +161,14 @@ fn a_port_that_takes_one_packet_per_cycle_saturates_where_it_must() {
 }
 
 #[test]
-fn a_seed_is_a_run() {
+fn a_seed_determines_the_run() {
     let loads = [load(Kind::Multicast { from: Sources::All, to: Members::Half }, 0.01)];
     assert_eq!(measured(&loads, true, 4), measured(&loads, true, 4));
     assert_ne!(measured(&loads, true, 4), measured(&loads, true, 5));
 }
 
 #[test]
-fn ideals_are_those_of_the_closed_forms() {
+fn ideals_match_the_closed_forms() {
     let of = |kind| ideal(&load(kind, 0.1), 8, 8).unwrap();
     let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
     let unicast = of(uniform(64));
@@ -189,7 +190,7 @@ fn ideals_are_those_of_the_closed_forms() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_runs() {
+fn invalid_traffic_is_rejected_before_a_run() {
     let settings = Settings::new(4, 4);
     let refuses = |load: Load, plan: Phases| check(&settings, &[load], &plan).unwrap_err();
     let long = PacketSize::fixed(5).unwrap();
@@ -208,7 +209,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
 
 /// Contention-free latencies of section V, and the next to empty mesh that has them.
 #[test]
-fn meshes_next_to_empty_take_what_their_paths_take() {
+fn latency_at_low_load_is_the_zero_load_latency() {
     let of = |name: &str, kind: Kind| {
         let design = design(name).unwrap();
         let settings = design.settings(8, 8);
@@ -230,7 +231,7 @@ fn meshes_next_to_empty_take_what_their_paths_take() {
 }
 
 #[test]
-fn what_is_watched_is_what_was_sent() {
+fn recordings_contain_every_packet() {
     for name in ["baseline", "sfo_greedy", "sfo_complete"] {
         let settings = design(name).unwrap().settings(4, 4);
         let loads = [

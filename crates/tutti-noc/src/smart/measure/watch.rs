@@ -16,8 +16,8 @@ pub struct Sent {
     pub cycle: u64,
     /// Of which load.
     pub load: u32,
-    /// Of which message, counted from 0: those of a reduction are of one, and unicasts that a multicast
-    /// was built from.
+    /// Of which message, counted from 0: those of a reduction are of one, and unicasts that a
+    /// multicast was built from.
     pub message: u32,
     /// By which node.
     pub source: u32,

@@ -80,7 +80,7 @@ impl Mesh {
     /// Grants the outputs of a router; returns whether it has a ready flit.
     #[inline]
     fn allocate_at(&mut self, router: usize, crossing: u64) -> bool {
-        let (kept_in, open) = self.open_after(router, crossing);
+        let (reserved_in, open) = self.open_after(router, crossing);
         let inputs = self.vcs.inputs[router * PORTS..].first_chunk::<PORTS>();
         let inputs = inputs.expect("each router has five");
         let mut nominees = [0; PORTS];
@@ -88,7 +88,7 @@ impl Mesh {
         for port in 0..PORTS {
             let input = &inputs[port];
             ready |= input.ready;
-            if input.ready == 0 || kept_in >> port & 1 == 1 {
+            if input.ready == 0 || reserved_in >> port & 1 == 1 {
                 continue;
             }
             let at = router * PORTS + port;
@@ -129,14 +129,14 @@ impl Mesh {
     /// The same with preset paths.
     fn open_around_preset(&self, router: usize, crossing: u64, mut open: Open) -> (u8, Open) {
         let router = u32::try_from(router).expect("routers are counted in 32 bits");
-        let (kept_in, kept_out) = self.geometry.kept(router, crossing);
+        let (reserved_in, reserved_out) = self.geometry.reserved(router, crossing);
         for (output, usable) in open.usable.iter_mut().enumerate().take(LOCAL) {
-            *usable = if kept_out >> output & 1 == 0 { u64::MAX } else { 0 };
+            *usable = if reserved_out >> output & 1 == 0 { u64::MAX } else { 0 };
         }
         if self.geometry.blocks_ejection(crossing) {
             open.usable[LOCAL] = 0;
         }
-        (kept_in, open)
+        (reserved_in, open)
     }
 
     /// Whether a flit of a packet can get a VC after an output of a router.

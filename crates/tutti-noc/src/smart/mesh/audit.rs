@@ -58,8 +58,8 @@ impl Audit {
         }
     }
 
-    /// Forgets cycles that are passed over: what won the last ejection ports crosses in them.
-    pub(super) fn passes_over(&mut self, from: u64, to: u64) {
+    /// Forgets skipped cycles, in which the winners of the last ejection ports cross.
+    pub(super) fn skip_cycles(&mut self, from: u64, to: u64) {
         let length = self.used.len() as u64;
         (from..to.min(from + length)).for_each(|cycle| self.ends(cycle));
     }
@@ -96,8 +96,8 @@ impl Mesh {
                 assert!(local || self.on_mesh(input), "a VC of a port that is not there");
             }
         }
-        let flying = self.landings.iter();
-        responses += flying.map(|place| self.responses_of(place)).sum::<u64>();
+        let landing = self.landings.iter();
+        responses += landing.map(|place| self.responses_of(place)).sum::<u64>();
         let late = self.late.iter().filter_map(|arrival| arrival.responses);
         let late = late.filter(|responses| self.tables.combines(responses.flow));
         responses += late.map(|responses| u64::from(responses.count)).sum::<u64>();

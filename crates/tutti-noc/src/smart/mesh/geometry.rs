@@ -50,7 +50,8 @@ pub(super) struct Geometry {
     reach: u32,
     /// By router and direction.
     neighbours: Vec<[u32; 4]>,
-    /// By router and the direction in which a copy on a shared tree has come: where it turns to, and that and on.
+    /// By router and the direction in which a copy on a shared tree has come: where it turns to,
+    /// and that and on.
     copies: Vec<[[u8; 2]; 4]>,
     /// By router.
     places: Vec<(u32, u32)>,
@@ -146,8 +147,8 @@ impl Geometry {
             .fold(0, |mask, o| mask | 1 << o)
     }
 
-    /// The outputs, but for L, of a copy on a shared tree that has come along a direction: where it turns to,
-    /// and where it goes on if it was stopped.
+    /// The outputs, but for L, of a copy on a shared tree that has come along a direction: where it
+    /// turns to, and where it goes on if it was stopped.
     #[inline]
     pub(super) fn shared_copy(&self, router: u32, direction: usize, stopped: bool) -> u8 {
         self.copies[router as usize][direction][usize::from(stopped)]
@@ -193,11 +194,11 @@ impl Geometry {
 
     /// The inputs and outputs of a router that are reserved for preset paths in a crossing cycle.
     #[inline]
-    pub(super) fn kept(&self, router: u32, crossing: u64) -> (u8, u8) {
+    pub(super) fn reserved(&self, router: u32, crossing: u64) -> (u8, u8) {
         match self.phase(crossing) {
             Some(phase) if phase < self.preset_cycles => {
                 if phase == 0 && self.preset_cycles == 2 {
-                    self.kept_straight(router)
+                    self.reserved_straight(router)
                 } else {
                     (u8::MAX, u8::MAX)
                 }
@@ -207,7 +208,7 @@ impl Geometry {
     }
 
     /// The ports of the edges, in the direction of their straights; all inputs of corners.
-    fn kept_straight(&self, router: u32) -> (u8, u8) {
+    fn reserved_straight(&self, router: u32) -> (u8, u8) {
         let (mut inputs, mut outputs) = (0, 0);
         let (x, y) = self.places[router as usize];
         let edges = [y == 0, x == self.columns - 1, y == self.rows - 1, x == 0];

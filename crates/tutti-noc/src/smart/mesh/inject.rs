@@ -114,13 +114,13 @@ impl Mesh {
         let (mut count, mut value) = (1, self.packets.get(slot).value);
         self.counts.table_reads += u64::from(matches!(kind, Kind::Response(_)));
         let fate = match kind {
-            Kind::Response(flow) => self.tables.comes(flow, router, count, value),
-            _ => Fate::Kept(count, value),
+            Kind::Response(flow) => self.tables.arrives(flow, router, count, value),
+            _ => Fate::Continues(count, value),
         };
         match fate {
-            Fate::Kept(all, combined) => (count, value) = (all, combined),
-            gone => {
-                self.combine(router, slot, gone, count, value);
+            Fate::Continues(all, combined) => (count, value) = (all, combined),
+            other => {
+                self.combine(router, slot, other, count, value);
                 self.dequeue(router, slot);
                 return true;
             }
@@ -145,7 +145,7 @@ impl Mesh {
             return false;
         }
         match kind {
-            Kind::Response(flow) => self.tables.would_be_buffered(flow, router_of(input)),
+            Kind::Response(flow) => self.tables.needs_buffer(flow, router_of(input)),
             _ => true,
         }
     }
@@ -158,7 +158,7 @@ impl Mesh {
             self.classes_queued[router as usize] &= !(1 << class);
         }
         self.waiting -= 1;
-        self.packets.let_go(slot);
+        self.packets.release_holder(slot);
     }
 
     /// The outputs of a packet at its source, and of a multicast at any router before its corner.
@@ -213,7 +213,7 @@ impl Mesh {
     /// Writes a flit into a VC.
     pub(super) fn fill(&mut self, place: VcId, count: u32, value: u64) {
         self.counts.buffer_writes += 1;
-        self.vcs.comes(place, self.now);
+        self.vcs.arrives(place, self.now);
         let vc = self.vcs.at(place);
         if !vc.is(RESPONSE) {
             return;
@@ -229,7 +229,7 @@ impl Mesh {
     /// A response that is not buffered is merged into another.
     pub(super) fn combine(&mut self, router: u32, slot: u32, fate: Fate, count: u32, value: u64) {
         self.counts.merged += 1;
-        let Fate::Joins(place) = fate else {
+        let Fate::MergedInto(place) = fate else {
             self.note(router, slot, EventKind::Dropped);
             return;
         };

@@ -85,14 +85,14 @@ impl Mesh {
         if vc.mask == 0 {
             self.counts.buffer_writes += 1;
             self.note(router_of(place.input), vc.packet, EventKind::Dropped);
-            self.forgo(place);
+            self.discard(place);
             return;
         }
         if vc.is(RESPONSE) {
             return self.land_response(place, vc.packet);
         }
         self.counts.buffer_writes += 1;
-        self.vcs.comes(place, self.now);
+        self.vcs.arrives(place, self.now);
     }
 
     fn land_response(&mut self, place: VcId, slot: u32) {
@@ -100,11 +100,11 @@ impl Mesh {
         if let Kind::Response(flow) = self.packets.get(slot).kind {
             let router = router_of(place.input);
             self.counts.table_reads += 1;
-            match self.tables.comes(flow, router, count, value) {
-                Fate::Kept(all, combined) => (count, value) = (all, combined),
-                gone => {
-                    self.combine(router, slot, gone, count, value);
-                    self.forgo(place);
+            match self.tables.arrives(flow, router, count, value) {
+                Fate::Continues(all, combined) => (count, value) = (all, combined),
+                other => {
+                    self.combine(router, slot, other, count, value);
+                    self.discard(place);
                     return;
                 }
             }
@@ -112,17 +112,17 @@ impl Mesh {
         self.fill(place, count, value);
     }
 
-    /// Discards a flit that came for a VC; its packet loses a holder.
-    fn forgo(&mut self, place: VcId) {
+    /// Discards a flit that arrived for a VC; its packet loses a holder.
+    fn discard(&mut self, place: VcId) {
         let slot = self.vcs.at(place).packet;
-        self.vcs.forgo(place, self.now);
-        self.packets.let_go(slot);
+        self.vcs.discard(place, self.now);
+        self.packets.release_holder(slot);
     }
 
     /// A VC is vacated; its packet loses a holder.
     pub(super) fn leave(&mut self, place: VcId) {
         let slot = self.vcs.at(place).packet;
         self.vcs.vacate(place, self.now);
-        self.packets.let_go(slot);
+        self.packets.release_holder(slot);
     }
 }

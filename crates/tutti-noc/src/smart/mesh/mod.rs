@@ -287,7 +287,7 @@ impl Fabric for Mesh {
             self.vcs.release(now);
         }
         #[cfg(debug_assertions)]
-        self.audit.passes_over(self.now, cycle);
+        self.audit.skip_cycles(self.now, cycle);
         self.now = cycle;
         self.watchdog.moved(cycle);
     }

@@ -65,7 +65,7 @@ impl Mesh {
                 let sum = mesh.sum_of(&request, grant);
                 let next = mesh.geometry.neighbour(request.router, output);
                 mesh.counts.link_hops += 1;
-                mesh.put_down(&request, next, output, true, sum);
+                mesh.buffer_flit(&request, next, output, true, sum);
             });
             self.depart(grant);
         }
@@ -216,13 +216,13 @@ impl Mesh {
         has != NONE && requests[output][has as usize].router != router
     }
 
-    /// What keeps a flit from bypassing a router, regardless of contention.
+    /// Why a flit cannot bypass a router, regardless of contention.
     fn obstacle(&self, request: &Request, router: u32, output: usize) -> Option<Stop> {
-        let (kept_in, kept_out) = self.geometry.kept(router, self.crossing());
-        if kept_in >> opposite(output) & 1 == 1 || kept_out >> output & 1 == 1 {
+        let (reserved_in, reserved_out) = self.geometry.reserved(router, self.crossing());
+        if reserved_in >> opposite(output) & 1 == 1 || reserved_out >> output & 1 == 1 {
             return Some(Stop::Preset);
         }
-        if request.flow.is_some_and(|flow| !self.tables.lets_pass(flow, router)) {
+        if request.flow.is_some_and(|flow| !self.tables.may_bypass(flow, router)) {
             return Some(Stop::Responses);
         }
         if let Some(place) = self.own_vc(request, router, output) {
@@ -302,7 +302,7 @@ impl Mesh {
             let hops = u8::try_from(hop).expect("at most 63 hops");
             let crossed = EventKind::Crossed { output: direction, hops, crossing };
             self.note(request.router, request.slot, crossed);
-            self.put_down(request, router, output, true, sum);
+            self.buffer_flit(request, router, output, true, sum);
             self.note_idle(request, number, router, output, hop);
             return;
         }
@@ -334,7 +334,7 @@ impl Mesh {
             self.keep_route(request, router, output);
         }
         if request.route.is(ON_TREE) {
-            self.put_down(request, router, output, false, *sum);
+            self.buffer_flit(request, router, output, false, *sum);
             let kind = EventKind::Retained { input: low_bit(1 << opposite(output)) };
             self.note(router, request.slot, kind);
         }
@@ -342,9 +342,9 @@ impl Mesh {
         self.counts.table_reads += 1;
         let loses = self.settings.fault == Some(Fault::LostMerge);
         if self.settings.fan_in == FanIn::Complete {
-            match self.tables.comes(flow, router, sum.0, sum.1) {
-                super::tables::Fate::Kept(_, _) if loses => {}
-                super::tables::Fate::Kept(count, value) => *sum = (count, value),
+            match self.tables.arrives(flow, router, sum.0, sum.1) {
+                super::tables::Fate::Continues(_, _) if loses => {}
+                super::tables::Fate::Continues(count, value) => *sum = (count, value),
                 fate => unreachable!("a response passed that was {fate:?}"),
             }
             return;
@@ -378,8 +378,8 @@ impl Mesh {
         }
     }
 
-    /// Buffers a flit, or a copy of it, in a VC of a router that it comes to.
-    fn put_down(
+    /// Buffers a flit, or a copy of it, in a VC of a router that it reaches.
+    fn buffer_flit(
         &mut self,
         request: &Request,
         router: u32,
@@ -443,7 +443,7 @@ impl Mesh {
         if vc.is(SEVERAL) {
             return self.depart_one_of_several(place);
         }
-        if self.vcs.went(place, outputs) != 0 {
+        if self.vcs.clear_outputs(place, outputs) != 0 {
             return;
         }
         let ejected = outputs & TO_NIC != 0;
@@ -455,7 +455,7 @@ impl Mesh {
         }
         self.vcs.vacate(place, self.now);
         if vc.is(CHANGES) || ejected {
-            self.packets.let_go(vc.packet);
+            self.packets.release_holder(vc.packet);
         }
     }
 

@@ -1,4 +1,5 @@
-//! Paths that are preset in broadcast slots: all of an edge, then all rows and columns (SFO_Complete).
+//! Paths that are preset in broadcast slots: all of an edge, then all rows and columns
+//! (SFO_Complete).
 
 use super::super::record::{EventKind, Stop};
 use super::Mesh;
@@ -36,7 +37,7 @@ impl Mesh {
     /// Sends the oldest multicast at a router along a full line, if every router on it has a free
     /// VC.
     fn send_line(&mut self, router: u32, corner: u8, direction: usize, stage: u8) {
-        let Some(place) = self.came_first(router, corner, direction) else { return };
+        let Some(place) = self.oldest_multicast(router, corner, direction) else { return };
         let slot = self.vcs.at(place).packet;
         let pool = pool_of(self.packets.get(slot).class, stage);
         let port = low_bit(1 << opposite(direction));
@@ -62,7 +63,7 @@ impl Mesh {
             let stopped = EventKind::Stopped { input: port, why: Stop::End };
             self.note(next, slot, if end { stopped } else { EventKind::Retained { input: port } });
         }
-        if self.vcs.went(place, 1 << direction) == 0 {
+        if self.vcs.clear_outputs(place, 1 << direction) == 0 {
             self.leave(place);
         }
     }
@@ -80,7 +81,7 @@ impl Mesh {
     }
 
     /// The oldest multicast of a corner's tree that still requests an output in a direction.
-    fn came_first(&self, router: u32, corner: u8, direction: usize) -> Option<VcId> {
+    fn oldest_multicast(&self, router: u32, corner: u8, direction: usize) -> Option<VcId> {
         let mut first: Option<(u64, VcId)> = None;
         for port in 0..PORTS {
             let input = input_of(router, port);
@@ -95,9 +96,9 @@ impl Mesh {
                     && vc.stage < 2
                     && (vc.stage > 0 || packet.destination == router)
                     && vc.mask >> direction & 1 == 1;
-                let came = self.vcs.since(place);
-                if goes && first.is_none_or(|(since, _)| came < since) {
-                    first = Some((came, place));
+                let arrived = self.vcs.since(place);
+                if goes && first.is_none_or(|(since, _)| arrived < since) {
+                    first = Some((arrived, place));
                 }
             }
         }

@@ -101,7 +101,7 @@ impl Packets {
 
     /// Removes a holder; a slot without holders is free.
     #[inline]
-    pub(super) fn let_go(&mut self, packet: u32) {
+    pub(super) fn release_holder(&mut self, packet: u32) {
         let holders = &mut self.slots[packet as usize].holders;
         *holders -= 1;
         if *holders == 0 {

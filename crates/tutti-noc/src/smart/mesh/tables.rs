@@ -51,15 +51,15 @@ struct Table {
     at: Vec<u32>,
 }
 
-/// The fate of a response that comes to a router.
+/// The fate of a response that arrives at a router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
-    /// It is buffered, and combines so many responses with this value.
-    Kept(u32, u64),
+    /// It continues, and combines so many responses with this value.
+    Continues(u32, u64),
     /// It is dropped: the router waits for more.
     Dropped,
-    /// It is merged into the one buffered there.
-    Joins(VcId),
+    /// It is merged into the response buffered there.
+    MergedInto(VcId),
 }
 
 impl Tables {
@@ -124,18 +124,22 @@ impl Tables {
 
     /// Whether a router waits for no response other than the bypassing one.
     #[inline]
-    pub(super) fn lets_pass(&self, id: FlowId, router: u32) -> bool {
+    pub(super) fn may_bypass(&self, id: FlowId, router: u32) -> bool {
         self.fan_in != FanIn::Complete
             || self.tables[id.0 as usize].directions[router as usize] == 1
     }
 
-    /// A response comes to a router and stops there.
-    pub(super) fn comes(&mut self, id: FlowId, router: u32, count: u32, value: u64) -> Fate {
+    /// A response arrives at a router and stops there.
+    pub(super) fn arrives(&mut self, id: FlowId, router: u32, count: u32, value: u64) -> Fate {
         let router = router as usize;
         let table = &mut self.tables[id.0 as usize];
         if self.fan_in == FanIn::Greedy {
             let at = table.at[router];
-            return if at == NONE { Fate::Kept(count, value) } else { Fate::Joins(unpacked(at)) };
+            return if at == NONE {
+                Fate::Continues(count, value)
+            } else {
+                Fate::MergedInto(unpacked(at))
+            };
         }
         let directions = &mut table.directions[router];
         assert!(*directions > 0, "a response of flow {} that router {router} did not expect", id.0);
@@ -150,11 +154,11 @@ impl Tables {
             return Fate::Dropped;
         }
         self.waiting -= 1;
-        Fate::Kept(all.0, all.1)
+        Fate::Continues(all.0, all.1)
     }
 
-    /// Whether a response that comes to a router would need a VC.
-    pub(super) fn would_be_buffered(&self, id: FlowId, router: u32) -> bool {
+    /// Whether a response that arrives at a router would need a VC.
+    pub(super) fn needs_buffer(&self, id: FlowId, router: u32) -> bool {
         let table = &self.tables[id.0 as usize];
         match self.fan_in {
             FanIn::Complete => table.directions[router as usize] == 1,

@@ -51,7 +51,7 @@ fn reduction(settings: &Settings, destination: u32) -> (u64, usize, u64) {
 }
 
 #[test]
-fn broadcasts_alone_take_what_their_hops_take() {
+fn a_single_broadcast_has_its_zero_load_latency() {
     let tree = FanOut::Greedy(Tree::Shared);
     assert_eq!(broadcast(&settings(1, tree, FanIn::Unicasts), 0), 28);
     assert_eq!(broadcast(&settings(8, tree, FanIn::Unicasts), 0), 4);
@@ -66,7 +66,7 @@ fn broadcasts_alone_take_what_their_hops_take() {
 }
 
 #[test]
-fn reductions_alone_take_what_their_hops_take() {
+fn a_single_reduction_has_its_zero_load_latency() {
     let one = settings(1, FanOut::Unicasts, FanIn::Greedy);
     let (time, responses, _) = reduction(&one, 0);
     assert!(time >= 28 && responses > 1);
@@ -79,7 +79,7 @@ fn reductions_alone_take_what_their_hops_take() {
 }
 
 #[test]
-fn everything_at_once_goes_through() {
+fn concurrent_traffic_is_delivered() {
     let designs = [
         settings(1, FanOut::Greedy(Tree::Shared), FanIn::Greedy),
         settings(8, FanOut::Greedy(Tree::Shared), FanIn::Complete),

@@ -55,7 +55,7 @@ pub(super) struct Vc {
     /// that is dropped on landing.
     pub(super) mask: u8,
     pub(super) route: RouteState,
-    /// Flits of the packet that were granted the path here, that came, and that left; bypassing
+    /// Flits of the packet that were granted the path here, that arrived, and that left; bypassing
     /// flits count in all three.
     pub(super) due: u16,
     pub(super) come: u16,
@@ -92,7 +92,7 @@ pub(super) struct Input {
     pub(super) ready: u64,
     /// VCs that are allocated or not yet released.
     pub(super) taken: u64,
-    /// VCs whose packet already has a VC along its output, since an earlier flit went there.
+    /// VCs whose packet already has a VC along its output, since an earlier flit took it.
     pub(super) follows: u64,
     /// By output: VCs whose first flit requests it. For mesh outputs of multicasts on a private
     /// tree see [`Vcs::turns`].
@@ -138,7 +138,7 @@ pub(super) struct Vcs {
     /// VCs of a port.
     pub(super) per_port: u8,
     slots: Vec<Vc>,
-    /// By VC, if paths are preset: the cycle in which its first flit came.
+    /// By VC, if paths are preset: the cycle in which its first flit arrived.
     since: Vec<u64>,
     /// By VC, for responses: how many are combined in it, and their value.
     sums: Vec<(u32, u64)>,
@@ -222,15 +222,15 @@ impl Vcs {
         self.sums[slot] = sum;
     }
 
-    /// The cycle in which its first flit came.
+    /// The cycle in which its first flit arrived.
     #[inline]
     pub(super) fn since(&self, place: VcId) -> u64 {
         self.since[self.slot(place)]
     }
 
-    /// Records that a flit comes to a VC.
+    /// Records that a flit arrives in a VC.
     #[inline]
-    pub(super) fn comes(&mut self, place: VcId, now: u64) {
+    pub(super) fn arrives(&mut self, place: VcId, now: u64) {
         let slot = self.slot(place);
         let vc = &mut self.slots[slot];
         if self.preset && vc.come == vc.left {
@@ -267,7 +267,7 @@ impl Vcs {
 
     /// Clears the outputs that the first flit of a VC has gone to; returns the rest of its mask.
     #[inline]
-    pub(super) fn went(&mut self, place: VcId, outputs: u8) -> u8 {
+    pub(super) fn clear_outputs(&mut self, place: VcId, outputs: u8) -> u8 {
         let vc = self.at_mut(place);
         vc.mask &= !outputs;
         let Vc { mask, route: RouteState { pools: [first, second], .. }, .. } = *vc;
@@ -365,8 +365,8 @@ impl Vcs {
         self.releases_of(now + wait).push(place);
     }
 
-    /// A flit that was to come to a VC was discarded: the VC was never occupied.
-    pub(super) fn forgo(&mut self, place: VcId, now: u64) {
+    /// A flit for a VC was discarded on arrival: the VC was never occupied.
+    pub(super) fn discard(&mut self, place: VcId, now: u64) {
         self.at_mut(place).packet = NO_PACKET;
         self.releases_of(now).push(place);
     }

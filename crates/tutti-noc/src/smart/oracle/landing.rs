@@ -18,24 +18,24 @@ impl Mesh {
         }
     }
 
-    /// A flit comes to a router by an input, where it has a VC.
+    /// A flit arrives at an input of a router, where it has a VC.
     pub(super) fn come(&mut self, router: u32, input: Port, stops: bool, mut flit: Flit) {
         self.watchdog.moved(self.now);
-        flit.came = self.now;
+        flit.arrived = self.now;
         flit.mask = self.grid.mask(&flit, router, input, stops).into_iter().collect();
         let combines = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();
         self.counts.table_reads += u64::from(combines);
         self.counts.buffer_writes += u64::from(flit.mask.is_empty());
-        let gone = flit.mask.is_empty()
+        let dropped = flit.mask.is_empty()
             || match (flit.combines(Rule::Merge), flit.combines(Rule::Table)) {
                 (Some(flow), _) => self.merge_into_buffered(router, flow, &flit),
                 (_, Some(flow)) => self.drop_or_take_over(router, flow, &mut flit),
                 _ => false,
             };
-        if gone {
+        if dropped {
             // A flit that is dropped on injection has no VC.
             if input != Port::Local {
-                self.input_mut(router, input).forgo(flit.packet);
+                self.input_mut(router, input).discard(flit.packet);
             }
         } else {
             self.counts.buffer_writes += 1;

@@ -46,13 +46,24 @@ impl Mesh {
         if let Cargo::Multicast { members } = &cargo {
             self.audit.multicast(packet, members);
         }
-        let (stage, mask, came) = (0, BTreeSet::new(), 0);
+        let (stage, mask, arrived) = (0, BTreeSet::new(), 0);
         for index in 0..message.flits {
             let tail = index + 1 == message.flits;
             let cargo = cargo.clone();
             let mask = mask.clone();
-            let flit =
-                Flit { packet, index, tail, source, class, created, tag, cargo, stage, mask, came };
+            let flit = Flit {
+                packet,
+                index,
+                tail,
+                source,
+                class,
+                created,
+                tag,
+                cargo,
+                stage,
+                mask,
+                arrived,
+            };
             self.nics[source as usize].queues[usize::from(class)].push_back(flit);
         }
     }

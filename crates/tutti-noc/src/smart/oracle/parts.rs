@@ -53,8 +53,8 @@ pub(super) struct Flit {
     pub(super) stage: usize,
     /// The outputs of its router that it still requests.
     pub(super) mask: BTreeSet<Port>,
-    /// The cycle in which it came to its router.
-    pub(super) came: u64,
+    /// The cycle in which it arrived at its router.
+    pub(super) arrived: u64,
 }
 
 impl Flit {
@@ -78,7 +78,7 @@ pub(super) struct Vc {
     /// Its pool: the VCs of one class and stage.
     pool: usize,
     pub(super) flits: VecDeque<Flit>,
-    /// The packet that holds it: flits of it are here, or will come.
+    /// The packet that holds it: its flits are here, or will arrive.
     owner: Option<u64>,
     /// When the tail of the last packet left.
     left: Option<u64>,
@@ -115,7 +115,7 @@ impl Input {
         self.vcs.iter().position(|vc| vc.pool == pool && !is_taken(vc))
     }
 
-    /// Whether a flit can come to a pool.
+    /// Whether a pool can accept a flit.
     pub(super) fn takes(&self, pool: usize, packet: u64, now: u64) -> bool {
         self.has(packet) || self.free(pool, now).is_some()
     }
@@ -140,8 +140,8 @@ impl Input {
         self.vcs[vc].flits.push_back(flit);
     }
 
-    /// Releases the VC of a flit that came or bypassed and has left.
-    pub(super) fn give_up(&mut self, packet: u64, now: u64) {
+    /// Releases the VC of a flit that arrived or bypassed and has left.
+    pub(super) fn release(&mut self, packet: u64, now: u64) {
         let vc = self.of(packet).expect("an arriving flit has a VC");
         assert!(self.vcs[vc].flits.is_empty(), "the last flit of a packet passes no other of it");
         self.vcs[vc].owner = None;
@@ -149,7 +149,7 @@ impl Input {
     }
 
     /// Releases the VC of a flit that was discarded on arrival: the VC was never occupied.
-    pub(super) fn forgo(&mut self, packet: u64) {
+    pub(super) fn discard(&mut self, packet: u64) {
         let vc = self.of(packet).expect("an arriving flit has a VC");
         assert!(self.vcs[vc].flits.is_empty(), "a discarded flit has no others in its VC");
         self.vcs[vc].owner = None;
@@ -168,7 +168,7 @@ impl Input {
     }
 }
 
-/// A flit that crosses links, and will come to a router.
+/// A flit that crosses links and will arrive at a router.
 #[derive(Clone, Debug)]
 pub(super) struct Landing {
     /// The cycle of its crossing.

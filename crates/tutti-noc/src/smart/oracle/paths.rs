@@ -24,8 +24,8 @@ struct PathRequest {
 struct Paths {
     /// The routers on each route; empty if the flit stays in its router.
     routes: Vec<Vec<u32>>,
-    /// Nominees that do not go to their NIC although they were granted it.
-    stay: BTreeSet<(u32, Port)>,
+    /// Nominees whose granted ejection is denied.
+    denied_ejections: BTreeSet<(u32, Port)>,
 }
 
 impl Mesh {
@@ -42,7 +42,7 @@ impl Mesh {
             let routes: Vec<(Port, &[u32])> =
                 routes.map(|(request, route)| (request.output, route.as_slice())).collect();
             let ejects = grants.inputs.get(&(router, Port::Local)) == Some(&input)
-                && !paths.stay.contains(&(router, input));
+                && !paths.denied_ejections.contains(&(router, input));
             self.leave(router, input, vc, &routes, ejects);
         }
     }
@@ -112,7 +112,7 @@ impl Mesh {
             };
             first_stop(request, stops)
         };
-        Paths { routes: requests.iter().map(route).collect(), stay: BTreeSet::new() }
+        Paths { routes: requests.iter().map(route).collect(), denied_ejections: BTreeSet::new() }
     }
 
     /// `priority = "bypass"`.
@@ -144,7 +144,7 @@ impl Mesh {
             paths.routes.push(route);
         }
         let nominees = grants.nominees.keys().copied();
-        paths.stay = nominees.filter(|&(router, input)| taken(router, input)).collect();
+        paths.denied_ejections = nominees.filter(|&(router, input)| taken(router, input)).collect();
         paths
     }
 
@@ -215,14 +215,14 @@ impl Mesh {
                 self.counts.crossings[0] += 1;
             }
             let now = self.now;
-            let is_kept = last || leaves_copies;
-            if is_kept || flit.is_of_several() {
+            let buffers = last || leaves_copies;
+            if buffers || flit.is_of_several() {
                 self.input_mut(next, input).claim(pool, flit.packet, now);
             }
-            if !is_kept && flit.is_of_several() && flit.tail {
-                self.input_mut(next, input).give_up(flit.packet, now);
+            if !buffers && flit.is_of_several() && flit.tail {
+                self.input_mut(next, input).release(flit.packet, now);
             }
-            if is_kept {
+            if buffers {
                 let flit = Flit { stage, ..flit.clone() };
                 let (at, stops) = (when(place), last && !covers);
                 self.landings.push(Landing { at, router: next, input, stops, flit });

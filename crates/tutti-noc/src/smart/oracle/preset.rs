@@ -66,7 +66,7 @@ impl Mesh {
     }
 
     /// The delay, in cycles, after which a flit has made so many hops.
-    fn lag(&self, hops: usize) -> u64 {
+    fn preset_delay(&self, hops: usize) -> u64 {
         let reach = self.settings.hops_per_cycle as usize;
         u64::try_from(hops.div_ceil(reach)).expect("lines are short").saturating_sub(1)
     }
@@ -81,7 +81,7 @@ impl Mesh {
             }
             let edge = self.edge(&tree);
             for (hops, router) in (0..).zip(std::iter::once(tree.corner).chain(edge)) {
-                if phase == 1 + self.lag(hops) {
+                if phase == 1 + self.preset_delay(hops) {
                     self.send_turn(&tree, router);
                 }
             }
@@ -126,15 +126,15 @@ impl Mesh {
         let now = self.now;
         for (place, _) in line.iter().enumerate() {
             let from = if place == 0 { router } else { line[place - 1] };
-            let at = now + self.lag(place + 1);
+            let at = now + self.preset_delay(place + 1);
             let input = if place == 0 { input } else { output.opposite() };
             self.audit.crosses(at, from, output);
             if place > 0 || takes_input {
                 self.audit.passes(at, from, input, flit);
             }
         }
-        let lags: Vec<u64> = (1..=line.len()).map(|hops| now + self.lag(hops)).collect();
-        self.set_out(flit, router, output, line, |place| lags[place], true);
+        let delays: Vec<u64> = (1..=line.len()).map(|hops| now + self.preset_delay(hops)).collect();
+        self.set_out(flit, router, output, line, |place| delays[place], true);
         self.uncover(router, input, vc, output);
     }
 
@@ -153,7 +153,7 @@ impl Mesh {
                     && flit.stage < 2
                     && !self.grid.is_to_corner(flit, router);
                 if is_on_tree && flit.mask.contains(&output) {
-                    waiting.push((flit.came, input, vc));
+                    waiting.push((flit.arrived, input, vc));
                 }
             }
         }

@@ -87,7 +87,7 @@ impl Mesh {
                 && match output {
                     Port::Local => !self.blocks_ejection(crossing),
                     _ => {
-                        self.may_ask(router, flit) && {
+                        self.may_request(router, flit) && {
                             let stage = self.grid.stage_after(flit, router, output);
                             self.has_free_vc(router, output, flit, stage)
                         }
@@ -98,7 +98,7 @@ impl Mesh {
     }
 
     /// Whether a flit requests paths to other routers, instead of using preset paths only.
-    fn may_ask(&self, router: u32, flit: &Flit) -> bool {
+    fn may_request(&self, router: u32, flit: &Flit) -> bool {
         let multicast = matches!(flit.cargo, Cargo::Multicast { .. });
         !(multicast && self.interval().is_some()) || self.grid.is_to_corner(flit, router)
     }

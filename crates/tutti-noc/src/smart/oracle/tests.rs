@@ -57,13 +57,13 @@ fn responses_of_all_nodes_match_the_closed_form() {
 }
 
 #[test]
-fn a_router_without_responses_takes_no_part() {
+fn a_router_without_responses_expects_none() {
     let n = directions(4, 3, 3, [0, 2].into_iter().collect());
     assert_eq!(n, [1, 1, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]
-fn trees_begin_at_the_nearest_corner_and_have_no_turn_in_common() {
+fn trees_start_at_the_nearest_corner_and_share_no_turn() {
     let fan_out = FanOut::Greedy(Tree::Private);
     let mesh = Mesh::new(&Settings { fan_out, ..Settings::new(5, 4) }).unwrap();
     let trees = mesh.grid.corner_trees();

@@ -83,11 +83,12 @@ enum Rule {
 }
 
 impl Pattern {
-    /// A pattern from its notation, `name` or `name:argument`, as [`REGISTRY`] lists them. `grid` gives the
-    /// nodes along each dimension, nearest neighbours first, concentration included.
+    /// A pattern from its notation, `name` or `name:argument`, as [`REGISTRY`] lists them. `grid`
+    /// gives the nodes along each dimension, nearest neighbours first, concentration included.
     ///
     /// # Errors
-    /// When there is no such pattern, its argument cannot be read, or it is not defined for these nodes.
+    /// When there is no such pattern, its argument cannot be read, or it is not defined for these
+    /// nodes.
     pub fn parse(text: &str, nodes: u32, grid: Option<&[u32]>) -> Result<Pattern, TrafficError> {
         let text = text.trim();
         let (name, argument) = match text.split_once(':') {

@@ -31,8 +31,9 @@ fn is_permutation(pattern: &Pattern) -> bool {
     destinations.into_iter().eq(0..pattern.nodes())
 }
 
-/// The share of each destination is as expected, in 36 000 draws: the sum of squares has a mean of one
-/// less than the destinations and a deviation of the root of twice that; bound at five of those.
+/// The share of each destination is as expected, in 36 000 draws: the sum of squares has a mean of
+/// one less than the destinations and a deviation of the root of twice that; bound at five of
+/// those.
 fn has_law(pattern: &Pattern, source: u32, expected: impl Fn(u32) -> f64) {
     let mut counts = vec![0_u32; pattern.nodes() as usize];
     for serial in 0..36_000 {
@@ -63,7 +64,7 @@ fn bit_permutations_move_bits() {
 }
 
 #[test]
-fn bit_permutations_are_what_they_are_on_written_out_bits() {
+fn bit_permutations_match_explicit_bits() {
     for bits in 1..11_usize {
         let nodes = 1 << bits;
         let fast = |name| all(&pattern(name, nodes));
@@ -135,7 +136,7 @@ fn random_permutations_are_drawn_by_their_seed() {
 }
 
 #[test]
-fn uniform_patterns_spread_over_all_over_others_or_over_what_is_left() {
+fn uniform_patterns_cover_their_destinations_evenly() {
     has_law(&pattern("uniform", 16), 3, |_| 1.0 / 16.0);
     for source in [0, 3, 15] {
         let chance = |node| if node == source { 0.0 } else { 1.0 / 15.0 };
@@ -146,7 +147,7 @@ fn uniform_patterns_spread_over_all_over_others_or_over_what_is_left() {
 }
 
 #[test]
-fn skewed_patterns_prefer_whom_they_should() {
+fn skewed_patterns_have_the_expected_weights() {
     let diagonal = pattern("diagonal", 4);
     has_law(&diagonal, 1, |node| [0.0, 2.0 / 3.0, 1.0 / 3.0, 0.0][node as usize]);
     has_law(&diagonal, 3, |node| [1.0 / 3.0, 0.0, 0.0, 2.0 / 3.0][node as usize]);
@@ -173,7 +174,7 @@ fn chosen_nodes_receive_by_weight() {
 }
 
 #[test]
-fn only_those_named_send() {
+fn only_listed_sources_send() {
     let one = pattern("one_to_many:2/0,3", 4);
     has_law(&one, 2, |node| if node % 3 == 0 { 0.5 } else { 0.0 });
     assert_eq!([0, 1, 2, 3].map(|node| one.sends(node)), [false, false, true, false]);
@@ -188,7 +189,7 @@ fn only_those_named_send() {
 }
 
 #[test]
-fn a_seed_means_the_same_destinations_for_ever() {
+fn destinations_of_a_seed_never_change() {
     // Computed apart from this code, in Python: Philox by its paper, then floor(bits x 64 / 2^64).
     let uniform = pattern("uniform", 64);
     let drawn = [0, 1, 2, 3, 4, 5, (1 << 32) + 1].map(|k| uniform.destination(2017, 5, k).unwrap());
@@ -198,7 +199,7 @@ fn a_seed_means_the_same_destinations_for_ever() {
 }
 
 #[test]
-fn every_pattern_is_listed_and_written_as_it_is_read() {
+fn every_pattern_is_in_the_registry_and_round_trips() {
     let arguments = |entry: &Entry| match entry.argument {
         "" => String::new(),
         "SEED" | "NODES_PER_GROUP" => ":8".to_owned(),
@@ -223,7 +224,7 @@ fn every_pattern_is_listed_and_written_as_it_is_read() {
 }
 
 #[test]
-fn what_is_no_pattern_is_refused() {
+fn invalid_patterns_are_rejected() {
     assert_eq!(
         message("bitcomp", 8, None),
         "unknown traffic pattern `bitcomp`: expected one of uniform, uniform_others, background, \
@@ -245,7 +246,7 @@ fn what_is_no_pattern_is_refused() {
 }
 
 #[test]
-fn patterns_that_do_not_fit_the_nodes_are_refused() {
+fn patterns_that_do_not_fit_the_nodes_are_rejected() {
     let undefined = |text, nodes, expected| {
         let sentence = format!("`{text}` is not defined for {nodes} nodes: expected {expected}");
         assert_eq!(message(text, nodes, Some(&[nodes])), sentence);
@@ -262,7 +263,7 @@ fn patterns_that_do_not_fit_the_nodes_are_refused() {
 }
 
 #[test]
-fn patterns_that_do_not_fit_the_grid_are_refused() {
+fn patterns_that_do_not_fit_the_grid_are_rejected() {
     assert_eq!(
         message("tornado", 8, None),
         "`tornado` needs a grid of nodes, which the network lacks"
@@ -277,7 +278,7 @@ fn patterns_that_do_not_fit_the_grid_are_refused() {
 }
 
 #[test]
-fn lists_that_do_not_fit_are_refused() {
+fn lists_that_do_not_fit_are_rejected() {
     assert_eq!(
         message("hotspot:1,8", 8, None),
         "`hotspot:1,8` names node 8: the last of 8 nodes is 7"
@@ -303,6 +304,6 @@ fn lists_that_do_not_fit_are_refused() {
 
 #[test]
 #[should_panic(expected = "source 4 is not below 4 nodes")]
-fn a_source_that_there_is_not_is_a_bug_of_the_network() {
+fn a_nonexistent_source_panics() {
     let _ = pattern("uniform", 4).destination(0, 4, 0);
 }

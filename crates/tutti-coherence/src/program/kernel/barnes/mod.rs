@@ -1,4 +1,4 @@
-//! `barnes_like`: bodies that attract each other, by a tree.
+//! `barnes_like`: gravity by a tree (Barnes and Hut).
 
 mod serial;
 mod tree;
@@ -11,27 +11,28 @@ use super::super::work;
 use super::super::{Array, Core, Kernel, LINE_WORDS, Memory, Program, ProgramError, Scale};
 use super::{Barrier, divisible, own, same_bits, threads};
 
-/// The attraction of bodies in space by the method of Barnes and Hut: in each step a tree of cubes is
-/// built, its cells are weighed from below, and each body is pulled by bodies and by cells far enough
-/// away; then it moves.
+/// Gravity between bodies by the Barnes-Hut method. Each step builds an octree, computes the masses
+/// of its cells from the leaves up, computes the force on each body by close bodies and distant
+/// cells, and moves the bodies.
 ///
-/// All cores insert their bodies into the one tree, with a lock in each cell; they weigh the cells they
-/// made, waiting for those below; then all read the tree, most of all its top, and each moves its own
-/// bodies. Where cells lie depends on who was first, what the tree is does not. Expected: reads of lines
-/// that many caches hold; stores to those when the next tree is built; locks on the few cells at the top.
+/// All cores insert their bodies into one tree, with a lock in each cell. Each core computes the
+/// masses of the cells that it created, waiting for those below. All cores then read the tree, most
+/// often its top, and each moves its bodies. The location of cells depends on the order of
+/// insertion; the tree does not. Expected: reads of lines that many caches share; stores to those
+/// lines when the next tree is built; locks on the few cells at the top.
 pub(super) struct BarnesLike;
 
-/// Steps; the first is not in the region of interest.
+/// Steps; the first precedes the region of interest.
 const STEPS: u64 = 2;
 
-/// How far a cell is, in sides of it, so that it pulls as one.
+/// Distance, in sides of a cell, beyond which the cell acts as one mass.
 const FAR: f64 = 1.25;
 
-/// Time of a step, and what keeps close bodies from pulling without end.
+/// Length of a step, and the softening that bounds the force of close bodies.
 const STEP: f64 = 1e-3;
 const SOFTENING: f64 = 1e-4;
 
-/// The cube that all bodies are in.
+/// The cube that contains all bodies.
 const CENTRE: [f64; 3] = [0.5; 3];
 const SIDE: f64 = 2.0;
 
@@ -51,7 +52,7 @@ struct Body {
 }
 
 impl Body {
-    /// Where it is, and its mass.
+    /// Returns position and mass.
     fn mass(&self) -> [f64; 4] {
         [self.at[0], self.at[1], self.at[2], self.mass]
     }
@@ -60,13 +61,13 @@ impl Body {
 struct BarnesData {
     bodies: usize,
     barrier: TreeBarrier,
-    /// A line each: place and mass.
+    /// A line each: position and mass.
     places: Array,
-    /// A line each, for nobody but the owner.
+    /// A line each, private to the owner.
     speeds: Array,
-    /// Two lines each: eight children; centre of mass, mass, lock, the last step it was weighed in.
+    /// Two lines each: eight children; centre of mass, mass, lock, last step of the mass.
     cells: Array,
-    /// Cells that each core can make; the root is one of core 0.
+    /// Cells per core; the root belongs to core 0.
     each: usize,
 }
 
@@ -76,7 +77,7 @@ impl Kernel for BarnesLike {
     }
 
     fn summary(&self) -> &'static str {
-        "bodies pulled by a tree: built under locks, read by all"
+        "gravity by a tree: built under locks, read by all cores"
     }
 
     fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
@@ -168,19 +169,19 @@ fn advance(body: &mut Body, force: [f64; 3]) {
     }
 }
 
-/// Which eighth of a cube a place is in.
+/// Returns the octant of a cube that contains a position.
 fn octant(at: [f64; 3], centre: [f64; 3]) -> usize {
     (0..3).map(|axis| usize::from(at[axis] >= centre[axis]) << axis).sum()
 }
 
-/// Centre and half a side of an eighth of a cube.
+/// Returns centre and half side of an octant.
 fn opened(centre: [f64; 3], half: f64, place: usize) -> ([f64; 3], f64) {
     let half = half / 2.0;
     let moved = |axis: usize| centre[axis] + if place >> axis & 1 == 1 { half } else { -half };
     (std::array::from_fn(moved), half)
 }
 
-/// Masses, one after the other.
+/// A sum of masses.
 #[derive(Default)]
 struct Sum([f64; 4]);
 
@@ -192,20 +193,20 @@ impl Sum {
         self.0[3] += mass;
     }
 
-    /// Where they are as one, and their mass.
+    /// Returns centre of mass and total mass.
     fn mean(&self) -> [f64; 4] {
         let [x, y, z, mass] = self.0;
         [x / mass, y / mass, z / mass, mass]
     }
 }
 
-/// Whether what is in a cube pulls as one.
+/// Returns whether a cell acts as one mass.
 fn is_far(at: [f64; 3], mass: [f64; 4], side: f64) -> bool {
     let squared: f64 = (0..3).map(|axis| (mass[axis] - at[axis]) * (mass[axis] - at[axis])).sum();
     squared > FAR * FAR * side * side
 }
 
-/// Adds the pull of a mass.
+/// Adds the force of a mass.
 fn interaction(at: [f64; 3], mass: [f64; 4], force: &mut [f64; 3]) {
     let away: [f64; 3] = std::array::from_fn(|axis| mass[axis] - at[axis]);
     let squared = away[0] * away[0] + away[1] * away[1] + away[2] * away[2] + SOFTENING;
@@ -215,11 +216,11 @@ fn interaction(at: [f64; 3], mass: [f64; 4], force: &mut [f64; 3]) {
     }
 }
 
-/// Bodies at random in a cube; neighbours in the list are close to each other, as after the sorting that
-/// assigns them to cores.
+/// Returns random bodies in a cube, sorted so that neighbours in the list are close to each other
+/// and belong to the same core.
 fn input(count: usize, seed: u64) -> Vec<Body> {
     let mut random = Random::new(seed, 0);
-    #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+    #[expect(clippy::cast_precision_loss, reason = "thousands")]
     let mass = 1.0 / count as f64;
     let mut body = |_| Body {
         at: std::array::from_fn(|_| random.unit()),
@@ -227,12 +228,12 @@ fn input(count: usize, seed: u64) -> Vec<Body> {
         speed: std::array::from_fn(|_| random.between(-0.1, 0.1)),
     };
     let mut bodies: Vec<Body> = (0..count).map(&mut body).collect();
-    bodies.sort_by_key(|body| along_the_curve(body.at));
+    bodies.sort_by_key(|body| morton_order(body.at));
     bodies
 }
 
-/// The bits of the coordinates by turns (Morton's order), six of each.
-fn along_the_curve(at: [f64; 3]) -> usize {
+/// Returns the Morton order of a position: six interleaved bits per coordinate.
+fn morton_order(at: [f64; 3]) -> usize {
     let (mut key, mut centre, mut half) = (0, CENTRE, 0.5);
     for _ in 0..6 {
         let place = octant(at, centre);

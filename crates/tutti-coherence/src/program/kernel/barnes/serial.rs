@@ -1,8 +1,8 @@
-//! The same steps by one core, with a tree of its own.
+//! The same steps on one core, with a private tree.
 
 use super::{Body, CENTRE, SIDE, STEPS, Sum, advance, interaction, is_far, octant, opened};
 
-/// Part of space.
+/// A node of the octree.
 enum Node {
     Empty,
     Leaf(usize),
@@ -75,7 +75,7 @@ impl Cell {
     }
 }
 
-/// The bodies after all steps, and the most cells of a step.
+/// Returns the bodies after all steps, and the maximum number of cells of a step.
 pub(super) fn serial(mut bodies: Vec<Body>) -> (Vec<Body>, usize) {
     let mut most = 0;
     for _ in 0..STEPS {

@@ -4,13 +4,13 @@ use super::super::super::sync::Spinlock;
 use super::super::super::{Core, LINE_WORDS, work};
 use super::{BarnesData, CENTRE, SIDE, Sum, interaction, is_far, octant, opened};
 
-/// What to compute a distance and to compare it costs.
+/// Cost of a distance and its comparison.
 const DISTANCE: u64 = 8 * work::OPERATION + 3 * work::OPERATION + work::BRANCH;
 
-/// What a pull costs beyond the distance.
+/// Cost of a force beyond the distance.
 const PULL: u64 = 9 * work::OPERATION + 2 * work::DIVISION;
 
-/// What to choose an eighth and to compute its centre costs.
+/// Cost of an octant and its centre.
 const OPEN: u64 = 3 * (work::BRANCH + 2 * work::OPERATION) + work::OPERATION;
 
 const MASS: usize = LINE_WORDS;
@@ -18,10 +18,10 @@ const LOCK: usize = LINE_WORDS + 4;
 const WEIGHED: usize = LINE_WORDS + 5;
 const CELL_WORDS: usize = 2 * LINE_WORDS;
 
-/// What a child can be, in a word: 0 nothing, odd a body, even a cell.
+/// A child as a word: 0 is empty, odd a body, even a cell.
 #[derive(Clone, Copy)]
 enum Child {
-    Nothing,
+    Empty,
     Body(usize),
     Cell(usize),
 }
@@ -30,7 +30,7 @@ impl Child {
     #[expect(clippy::cast_possible_truncation, reason = "numbers of bodies and cells")]
     fn of(word: u64) -> Child {
         match word {
-            0 => Child::Nothing,
+            0 => Child::Empty,
             body if body % 2 == 1 => Child::Body((body / 2) as usize),
             cell => Child::Cell((cell / 2 - 1) as usize),
         }
@@ -38,7 +38,7 @@ impl Child {
 
     fn word(self) -> u64 {
         match self {
-            Child::Nothing => 0,
+            Child::Empty => 0,
             Child::Body(body) => 2 * body as u64 + 1,
             Child::Cell(cell) => 2 * cell as u64 + 2,
         }
@@ -50,32 +50,32 @@ pub(super) struct Tree<'a> {
     core: &'a Core,
     layout: &'a BarnesData,
     step: u64,
-    /// Cells made by this core so far, whatever is below a cell after it.
-    made: Vec<usize>,
+    /// Cells that this core created, each before the cells below it.
+    created: Vec<usize>,
 }
 
 impl<'a> Tree<'a> {
     pub(super) fn new(core: &'a Core, layout: &'a BarnesData, step: u64) -> Tree<'a> {
-        Tree { core, layout, step, made: Vec::new() }
+        Tree { core, layout, step, created: Vec::new() }
     }
 
     fn word(&self, cell: usize, word: usize) -> u64 {
         self.layout.cells.at(cell * CELL_WORDS + word)
     }
 
-    /// Makes the root: the first cell of core 0.
+    /// Creates the root: the first cell of core 0.
     pub(super) async fn root(&mut self) {
-        self.make().await;
+        self.create().await;
     }
 
-    /// An empty cell.
-    async fn make(&mut self) -> usize {
-        let cell = self.core.id() as usize * self.layout.each + self.made.len();
+    /// Creates an empty cell.
+    async fn create(&mut self) -> usize {
+        let cell = self.core.id() as usize * self.layout.each + self.created.len();
         for place in 0..8 {
             self.core.store(self.word(cell, place), 0).await;
         }
         self.core.compute(work::OPERATION + work::INDEX);
-        self.made.push(cell);
+        self.created.push(cell);
         cell
     }
 
@@ -88,7 +88,8 @@ impl<'a> Tree<'a> {
         at
     }
 
-    /// Inserts a body where nothing is, or where another is, with cells between that part the two.
+    /// Inserts a body into an empty child, or in place of another body, with cells down to the
+    /// level at which the two separate.
     pub(super) async fn insert(&mut self, body: usize) {
         let at = self.place(body).await;
         let (mut cell, mut centre, mut half) = (0, CENTRE, SIDE / 2.0);
@@ -100,11 +101,11 @@ impl<'a> Tree<'a> {
             if !matches!(child, Child::Cell(_)) {
                 let lock = Spinlock::at(self.word(cell, LOCK));
                 lock.lock(self.core).await;
-                // Somebody else may have been faster.
+                // Another core may have changed the child before the lock.
                 child = Child::of(self.core.load(word).await);
                 self.core.compute(work::BRANCH);
                 let new = match child {
-                    Child::Nothing => Some(Child::Body(body)),
+                    Child::Empty => Some(Child::Body(body)),
                     Child::Body(other) => {
                         let (centre, half) = opened(centre, half, place);
                         Some(self.part(body, at, other, centre, half).await)
@@ -126,7 +127,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Cells, each the only child of the one before, down to one in which two bodies part.
+    /// Creates a chain of cells down to the level at which two bodies separate.
     async fn part(
         &mut self,
         body: usize,
@@ -136,7 +137,7 @@ impl<'a> Tree<'a> {
         mut half: f64,
     ) -> Child {
         let other_at = self.place(other).await;
-        let top = self.make().await;
+        let top = self.create().await;
         let mut cell = top;
         loop {
             let (one, two) = (octant(at, centre), octant(other_at, centre));
@@ -146,23 +147,24 @@ impl<'a> Tree<'a> {
                 self.core.store(self.word(cell, two), Child::Body(other).word()).await;
                 return Child::Cell(top);
             }
-            let next = self.make().await;
+            let next = self.create().await;
             self.core.store(self.word(cell, one), Child::Cell(next).word()).await;
             cell = next;
             (centre, half) = opened(centre, half, one);
         }
     }
 
-    /// Weighs the cells that this core made, the last first. One below may be another core's, made later
-    /// than the one above it, so of all that are not weighed the one made last never waits.
+    /// Computes the masses of the cells that this core created, the last first. A cell below may
+    /// belong to another core. It was created later than the one above it, so the most recent cell
+    /// without a mass never waits: no deadlock.
     pub(super) async fn weigh(&self) {
-        for &cell in self.made.iter().rev() {
+        for &cell in self.created.iter().rev() {
             let mut sum = Sum::default();
             for place in 0..8 {
                 let child = Child::of(self.core.load(self.word(cell, place)).await);
                 self.core.compute(work::BRANCH + work::ROUND);
                 let mass = match child {
-                    Child::Nothing => continue,
+                    Child::Empty => continue,
                     Child::Body(body) => self.mass_of(body).await,
                     Child::Cell(below) => {
                         self.weighed(below).await;
@@ -180,7 +182,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Waits until a cell is weighed in this step.
+    /// Waits until a cell has its mass of this step.
     async fn weighed(&self, cell: usize) {
         let mut step = self.core.load(self.word(cell, WEIGHED)).await;
         self.core.compute(work::BRANCH);
@@ -204,7 +206,7 @@ impl<'a> Tree<'a> {
         [x, y, z, self.core.load_f64(self.layout.places.at(body * LINE_WORDS + 3)).await]
     }
 
-    /// The force on a body.
+    /// Returns the force on a body.
     pub(super) async fn pull(&self, body: usize) -> [f64; 3] {
         let at = self.place(body).await;
         let mut force = [0.0; 3];
@@ -232,12 +234,12 @@ impl<'a> Tree<'a> {
         force
     }
 
-    /// Puts the children of a cell on the stack, so that the first comes off first.
+    /// Pushes the children of a cell onto the stack, so that the first is popped first.
     async fn open(&self, cell: usize, side: f64, stack: &mut Vec<(Child, f64)>) {
         for place in (0..8).rev() {
             let child = Child::of(self.core.load(self.word(cell, place)).await);
             self.core.compute(work::BRANCH + work::ROUND);
-            if !matches!(child, Child::Nothing) {
+            if !matches!(child, Child::Empty) {
                 stack.push((child, side));
                 self.core.compute(work::STACK);
             }

@@ -1,55 +1,55 @@
-//! What is to happen in which cycle.
+//! A queue of events by cycle.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Cycles for which there is a queue each: so few that they stay in the processor's caches.
+/// Number of cycles with a queue each; small enough for the processor's caches.
 const NEAR: u64 = 256;
-/// Words with a bit for each.
+/// Words of the bit map of these queues.
 const WORDS: usize = 4;
 
-/// Events by cycle; those of a cycle in the order in which they were put down.
+/// Events by cycle, and within a cycle in the order in which they were scheduled.
 #[derive(Clone, Debug)]
-pub(super) struct Agenda<T> {
+pub(super) struct EventQueue<T> {
     /// Events of the next [`NEAR`] cycles, by cycle modulo that.
     near: Vec<VecDeque<T>>,
-    /// A bit for each of these queues that is not empty.
-    used: [u64; WORDS],
-    /// Events farther off than that when they were put down.
+    /// A bit per queue: whether it has events.
+    occupied: [u64; WORDS],
+    /// Events that were scheduled [`NEAR`] or more cycles ahead.
     far: BTreeMap<u64, VecDeque<T>>,
     /// The first cycle of `far`.
     far_first: u64,
 }
 
-impl<T> Agenda<T> {
-    pub(super) fn new() -> Agenda<T> {
+impl<T> EventQueue<T> {
+    pub(super) fn new() -> EventQueue<T> {
         let near = (0..NEAR).map(|_| VecDeque::new()).collect();
-        Agenda { near, used: [0; WORDS], far: BTreeMap::new(), far_first: u64::MAX }
+        EventQueue { near, occupied: [0; WORDS], far: BTreeMap::new(), far_first: u64::MAX }
     }
 
-    /// Puts an event down for a cycle that is not over.
+    /// Schedules an event for the current or a later cycle.
     #[inline]
-    pub(super) fn put(&mut self, now: u64, cycle: u64, event: T) {
-        debug_assert!(cycle >= now, "an event for a cycle that is over");
+    pub(super) fn schedule(&mut self, now: u64, cycle: u64, event: T) {
+        debug_assert!(cycle >= now, "an event in a past cycle");
         if cycle - now >= NEAR {
             self.far.entry(cycle).or_default().push_back(event);
             self.far_first = self.far_first.min(cycle);
             return;
         }
-        let place = place(cycle);
-        self.near[place].push_back(event);
-        self.used[place / 64] |= 1 << (place % 64);
+        let slot = slot(cycle);
+        self.near[slot].push_back(event);
+        self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// The next event of this cycle.
+    /// Removes the next event of this cycle.
     #[inline]
     pub(super) fn pop(&mut self, now: u64) -> Option<T> {
         if self.far_first <= now {
             return Some(self.pop_far());
         }
-        let place = place(now);
-        let event = self.near[place].pop_front();
+        let slot = slot(now);
+        let event = self.near[slot].pop_front();
         if event.is_none() {
-            self.used[place / 64] &= !(1 << (place % 64));
+            self.occupied[slot / 64] &= !(1 << (slot % 64));
         }
         event
     }
@@ -64,12 +64,12 @@ impl<T> Agenda<T> {
         event
     }
 
-    /// The first cycle, from this one on, for which there is an event.
+    /// Returns the first cycle with an event, from `now` on.
     pub(super) fn next(&self, now: u64) -> Option<u64> {
-        let start = place(now);
+        let start = slot(now);
         let near = (0..=WORDS).find_map(|step| {
             let word = (start / 64 + step) % WORDS;
-            let mut bits = self.used[word];
+            let mut bits = self.occupied[word];
             if step == 0 {
                 bits &= u64::MAX << (start % 64);
             } else if step == WORDS {
@@ -86,7 +86,7 @@ impl<T> Agenda<T> {
 }
 
 #[inline]
-fn place(cycle: u64) -> usize {
+fn slot(cycle: u64) -> usize {
     usize::try_from(cycle % NEAR).expect("less than NEAR")
 }
 
@@ -95,22 +95,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_come_in_the_order_of_their_cycles_and_then_as_put_down() {
-        let mut agenda = Agenda::new();
+    fn events_are_ordered_by_cycle_and_then_by_scheduling() {
+        let mut events = EventQueue::new();
         let mut expected = Vec::new();
-        let mut draw = 1_u64;
+        let mut random = 1_u64;
         for serial in 0..2000_u64 {
-            draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let cycle = (draw >> 33) % 5000;
-            agenda.put(0, cycle, (cycle, serial));
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let cycle = (random >> 33) % 5000;
+            events.schedule(0, cycle, (cycle, serial));
             expected.push((cycle, serial));
         }
         expected.sort_unstable();
         let (mut now, mut seen) = (0, Vec::new());
-        while let Some(next) = agenda.next(now) {
+        while let Some(next) = events.next(now) {
             assert!(next >= now);
             now = next;
-            while let Some(event) = agenda.pop(now) {
+            while let Some(event) = events.pop(now) {
                 assert_eq!(event.0, now);
                 seen.push(event);
             }
@@ -119,15 +119,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_far_when_put_down_comes_before_what_was_put_down_later() {
-        let mut agenda = Agenda::new();
-        agenda.put(0, 3000, 'a');
-        agenda.put(2900, 3000, 'b');
-        assert_eq!(agenda.next(2900), Some(3000));
+    fn an_event_scheduled_far_ahead_precedes_later_ones_of_its_cycle() {
+        let mut events = EventQueue::new();
+        events.schedule(0, 3000, 'a');
+        events.schedule(2900, 3000, 'b');
+        assert_eq!(events.next(2900), Some(3000));
         assert_eq!(
-            [agenda.pop(3000), agenda.pop(3000), agenda.pop(3000)],
+            [events.pop(3000), events.pop(3000), events.pop(3000)],
             [Some('a'), Some('b'), None]
         );
-        assert_eq!(agenda.next(3000), None);
+        assert_eq!(events.next(3000), None);
     }
 }
