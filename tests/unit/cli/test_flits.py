@@ -108,4 +108,4 @@ def test_a_sweep_takes_keys_of_routers(here: Path) -> None:
     assert sorted(frame["sweep.platform.topology.flits.router.buffer"]) == [32, 32, 64, 64]
     assert frame["time_ps"].null_count() == 0
     # Finished measurements come from the cache.
-    assert "0 are missing" in tutti("sweep", "sweep.toml", "--status", cwd=here).stdout
+    assert "; 0 missing" in tutti("sweep", "sweep.toml", "--status", cwd=here).stdout
