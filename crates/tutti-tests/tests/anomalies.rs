@@ -145,12 +145,12 @@ fn long_and_short(busy: u64) -> Explicit {
     builder.build().unwrap()
 }
 
-/// `LogGP`, L = 1000, o = 100, G = 1 ns/B, in ns: the long message is there at 100 + 1000 + 1000 = 2100.
+/// `LogGP`, L = 1000, o = 100, G = 1 ns/B, in ns: the long message arrives at 100 + 1000 + 1000 = 2100.
 ///
-/// A short one that is there at 2099 is taken first. The long one has the port no sooner than g + l = 1000 after that,
-/// at 3099, until 3199. One that is there at 2101 is taken after the long one, from 2200 to 2300.
+/// A short message that arrives at 2099 is received first. The long one is received g + l = 1000 later, from 3099 to
+/// 3199. A short message that arrives at 2101 is received after the long one, from 2200 to 2300.
 #[test]
-fn loggp_takes_messages_in_the_order_in_which_all_of_them_has_come() {
+fn loggp_receives_in_order_of_last_bytes() {
     let gap_per_byte = TimePerByte::new(1000, 1).unwrap();
     let loggp = LogGP { L: ps(1_000_000), o: ps(100_000), g: Time::ZERO, G: gap_per_byte }
         .checked()

@@ -129,7 +129,7 @@ ForEvery = Annotated[
         "--for-every",
         metavar="ALGORITHM",
         help="A rule for every collective that this algorithm performs, after the given rules; "
-        "`untuned`: the MPI default, that is MPICH's algorithms and thresholds; `usual`: the same, "
+        "`untuned`: the MPICH default (its algorithms and thresholds of 2005); `usual`: the same, "
         "without the sizes at which the native collective was faster. May be repeated.",
     ),
 ]

@@ -308,7 +308,7 @@ def _topology(given: BookSimInput, folder: Path) -> tuple[dict[str, Any], Topolo
         if any(one.latency.ps > 1000 for one in graph.links if "npu" in one.source):
             given.remarks.append("links of nodes have the latency of the file; BookSim 2 uses 1")
         given.remarks.append(
-            "of several shortest paths, tutti takes the lowest link ids; BookSim may differ"
+            "BookSim routes by the fewest cycles, tutti by the fewest hops: routes may differ"
         )
         return {"file": f"{path.stem}.json", "routing": routing}, graph
     if config.topology == "dragonflynew":

@@ -1,4 +1,4 @@
-"""The MPI default: the algorithms that MPI libraries use without tuning.
+"""The MPICH default: the algorithms that MPICH uses without tuning.
 
 Choices and thresholds are those of Thakur, Rabenseifner and Gropp, Optimization of Collective
 Communication Operations in MPICH, IJHPCA 19(1), 2005, sections 4 to 8. They are not tuned for any
@@ -33,7 +33,7 @@ were measured."""
 
 
 def usual(collective: str, ranks: int) -> list[Choice]:
-    """Returns the MPI default, for sizes at which the native collective is not faster."""
+    """Returns the MPICH default, for sizes at which the native collective is not faster."""
     least, most = _NOT_SLOWER.get(collective, (0, -1))
     end = float("inf") if most is None else most
     found: list[Choice] = []
@@ -47,11 +47,12 @@ def usual(collective: str, ranks: int) -> list[Choice]:
 def to_beat(untuned_ps: int) -> int:
     """Returns the time below which a schedule is considered faster than the MPI library.
 
-    A model does not predict native collectives. The MPI library is assumed to run the MPI default,
-    which must take a tenth longer than a schedule, and longer by the overhead of libtutti_mpi.
+    A model does not predict native collectives. The MPI library is assumed to run the MPICH
+    default, which must take a tenth longer than a schedule, and longer by the overhead of
+    libtutti_mpi.
 
     Args:
-        untuned_ps: Predicted time of the MPI default, in picoseconds.
+        untuned_ps: Predicted time of the MPICH default, in picoseconds.
 
     Returns:
         Picoseconds, at least 0.
@@ -60,7 +61,7 @@ def to_beat(untuned_ps: int) -> int:
 
 
 def untuned(collective: str, ranks: int) -> list[Choice]:
-    """Returns the MPI default: algorithms and sizes in bytes, by the collective's convention."""
+    """Returns the MPICH default: algorithms and sizes in bytes, by the collective's convention."""
     doubling = ranks & (ranks - 1) == 0
     table: dict[str, list[tuple[str, int | None]]] = {
         "all_reduce": [("recursive_doubling", 2 * _KIB), ("recursive_halving_doubling", None)],

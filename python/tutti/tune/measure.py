@@ -163,7 +163,7 @@ def _estimated(
     known: dict[str, Any],
     laid_out: dict[str, Schedule | None],
 ) -> list[dict[str, Any]]:
-    """Estimates the native collective by the MPI default, which a plan's schedule has to beat."""
+    """Estimates the native collective by the MPICH default, which a plan's schedule has to beat."""
     name = next(
         name
         for name, (first, last) in untuned(question.collective, question.ranks)
