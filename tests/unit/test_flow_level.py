@@ -132,3 +132,27 @@ def test_invalid_tables_are_refused(tmp_path: Path, topology: str, message: str)
     path.write_text(PLATFORM.format(topology=topology))
     with pytest.raises(ConfigError, match=message):
         load_experiment(path)
+
+
+AGREEMENT = [
+    (notation, rule, algorithm)
+    for notation, rule in (
+        ("torus:4x4", "dimension_order"),
+        ("mesh:4x4", "dimension_order"),
+        ("fat_tree:m=4x4,w=1x2", "d_mod_k"),
+        ("dragonfly:p=2,a=4,h=1,g=2", "minimal"),
+    )
+    for algorithm in ("ring", "recursive_halving_doubling", "recursive_doubling", "swing")
+]
+
+
+@pytest.mark.parametrize(("notation", "rule", "algorithm"), AGREEMENT)
+def test_flows_agree_with_packets(notation: str, rule: str, algorithm: str) -> None:
+    """Messages of at least 64 packets; buffers large enough that backpressure plays no part."""
+    where = machine(notation, rule)
+    packets = tutti.Packets(size="1 KiB", buffer="256 KiB")
+    flow, packet = (
+        time_of(one, algorithm, 16, "1 MiB")
+        for one in (where, where.model_copy(update={"packets": packets}))
+    )
+    assert flow == pytest.approx(packet, rel=0.03)

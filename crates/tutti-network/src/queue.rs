@@ -134,10 +134,11 @@ mod tests {
     }
 
     proptest! {
-        /// Compared with a heap with sequence numbers; a third of the actions remove an event.
+        /// Compared with a heap with sequence numbers; a third of the actions remove an event, some advance to
+        /// a time before the next event.
         #[test]
         fn events_come_by_time_then_first_in_first_out(
-            actions in prop::collection::vec((0_u8..3, 0_u64..2000, 0_u32..40), 1..400),
+            actions in prop::collection::vec((0_u8..4, 0_u64..2000, 0_u32..40), 1..400),
         ) {
             let mut queue = EventQueue::new();
             let mut heap = BinaryHeap::new();
@@ -148,6 +149,11 @@ mod tests {
                         sequence
                     });
                     prop_assert_eq!(next(&mut queue), expected);
+                } else if action == 3 {
+                    let earliest = heap.peek().map(|&Reverse((at, _))| Time::from_ps(at));
+                    prop_assert_eq!(queue.earliest(), earliest);
+                    let ahead = queue.now() + Time::from_ps(ahead);
+                    queue.advance_to(earliest.map_or(ahead, |earliest| earliest.min(ahead)));
                 } else {
                     let at = queue.now() + Time::from_ps(if shift > 36 { ahead << shift } else { ahead });
                     queue.push(at, sequence);

@@ -1,4 +1,5 @@
 use super::*;
+use tutti_network::packet::Packets;
 use tutti_topology::LinkParameters;
 
 fn ns(time: u64) -> Time {

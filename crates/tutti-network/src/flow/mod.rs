@@ -8,11 +8,12 @@
 //!
 //! **Ports.** The sender's [`Serialization`] and [`FlowLevel::injection`] limit the flows that leave an NPU
 //! together; the receiver's serialization (in LogGP) or [`FlowLevel::ejection`] those that enter it. A crossbar
-//! without internal contention is a switch of the topology; several rails are several links.
+//! without internal contention is a switch of the topology; several rails are several links. If the first byte
+//! of a message is free, its flow ends one byte time earlier, but takes the capacity of all its bytes.
 //!
-//! **Routing.** A flow takes the fixed route of its pair ([`FlowRouting::Routed`]; a bundle of parallel links is
-//! one link of their combined rate), or splits evenly over the minimal links of every vertex
-//! ([`FlowRouting::Spread`]), as packets that are sprayed over all minimal paths.
+//! **Routing.** A flow takes the fixed route of its pair ([`FlowRouting::Routed`]), on which a bundle of
+//! parallel links is one link of their combined rate. Or it splits evenly over the minimal links of every
+//! vertex ([`FlowRouting::Spread`]), like packets sprayed over all minimal paths.
 //!
 //! **Without contention** the time of a message is that of `tutti_engine::Routed`, to the picosecond: the
 //! sender's model time, plus the latencies, plus the time of the slowest link in excess of the model's

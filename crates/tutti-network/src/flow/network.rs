@@ -35,9 +35,10 @@ struct Flow {
     /// How many flows started before it.
     serial: u64,
     start: Time,
-    /// The duration of its transmission without other flows, and the time from its end to the arrival.
+    /// The duration of its transmission without other flows.
     alone: Time,
-    lag: Time,
+    /// From the end of the transmission to the arrival.
+    latency: Time,
     /// Bytes per picosecond without other flows, and now.
     rate_alone: f64,
     rate: f64,
@@ -154,7 +155,7 @@ impl<'a> FlowNetwork<'a> {
             serial: 0,
             start,
             alone: Time::ZERO,
-            lag: Time::ZERO,
+            latency: Time::ZERO,
             rate_alone: f64::INFINITY,
             rate: 0.0,
             left: 0.0,
@@ -175,46 +176,45 @@ impl<'a> FlowNetwork<'a> {
         } else {
             self.routing.route(source, destination, &mut route)
         };
-        let charged = self.hands_over.charged(bytes).min(self.takes.charged(bytes));
-        let alone =
-            self.longest(&route, charged, |serialization| serialization.per_byte().of(charged));
-        let complete = self.longest(&route, bytes, |serialization| serialization.of(bytes));
+        let alone = self.alone(&route, bytes);
+        let charged = self.charged(bytes);
         self.serial += 1;
-        let (serial, lag) = (self.serial, latency + (complete - alone));
         let flow = &mut self.flows[id];
-        (flow.serial, flow.start, flow.since) = (serial, now, now);
-        (flow.alone, flow.lag, flow.left) = (alone, lag, approximate(charged));
+        (flow.serial, flow.start, flow.since) = (self.serial, now, now);
+        (flow.alone, flow.latency, flow.left) = (alone, latency, approximate(charged));
         if alone == Time::ZERO {
             let ticket = self.flows.remove(id).ticket;
-            self.events.push(now + lag, Event::Deliver(ticket));
+            self.events.push(now + latency, Event::Deliver(ticket));
         } else {
             self.transmit(id, &mut route);
         }
         self.route = route;
     }
 
-    /// The longest time of a flow of `bytes` on the links of a route, at the ports, and at the endpoints, whose
-    /// time is that of their serialization.
-    fn longest(
-        &self,
-        route: &[Crossing],
-        bytes: Bytes,
-        of: impl Fn(Serialization) -> Time,
-    ) -> Time {
+    /// The duration of a transmission without other flows: the longest time on a link, at a port or at an
+    /// endpoint.
+    fn alone(&self, route: &[Crossing], bytes: Bytes) -> Time {
         let links = route.iter().map(|crossing| self.resources.time(*crossing, bytes));
         let ports = [self.ports.injection, self.ports.ejection].into_iter().flatten();
         let ports = ports.map(|port| port.of(bytes));
-        let endpoints = of(self.hands_over).max(of(self.takes));
+        let endpoints = self.hands_over.of(bytes).max(self.takes.of(bytes));
         links.chain(ports).fold(endpoints, Time::max)
+    }
+
+    /// The bytes that the endpoints charge; all if they charge none of a short message.
+    fn charged(&self, bytes: Bytes) -> Bytes {
+        let charged = self.hands_over.charged(bytes).min(self.takes.charged(bytes));
+        if charged == Bytes(0) { bytes } else { charged }
     }
 
     /// Adds a flow to the resources on its route.
     fn transmit(&mut self, id: u32, route: &mut Vec<Crossing>) {
-        let Flow { source, destination, serial, .. } = self.flows[id];
+        let Flow { source, destination, bytes, serial, .. } = self.flows[id];
+        let charged = self.charged(bytes);
         if source != destination {
             route.extend(self.resources.ports(source, destination).into_iter().flatten());
         }
-        let shares = self.resources.join(id, route, self.events.now());
+        let shares = self.resources.join(id, route, (bytes, charged), self.events.now());
         let rate_alone = self.resources.rate_alone(id);
         let flow = &mut self.flows[id];
         flow.rate_alone = rate_alone;
@@ -227,9 +227,9 @@ impl<'a> FlowNetwork<'a> {
     /// The transmission of a flow has ended.
     fn end(&mut self, id: u32) {
         let now = self.events.now();
-        let Flow { ticket, bytes, lag, .. } = self.flows.remove(id);
+        let Flow { ticket, bytes, latency, .. } = self.flows.remove(id);
         self.resources.leave(id, bytes, now);
-        self.events.push(now + lag, Event::Deliver(ticket));
+        self.events.push(now + latency, Event::Deliver(ticket));
     }
 
     /// A background flow sends a message, and schedules the next.

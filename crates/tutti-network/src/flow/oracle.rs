@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::resources::surcharged;
 use super::route::Crossing;
 use super::{ALL, FlowLevel, FlowRouting};
 use crate::packet::Ends;
@@ -20,12 +21,12 @@ enum Event {
 /// An active flow.
 struct Flow {
     ticket: Ticket,
-    /// The resources that take time, each with the flow's share.
+    /// The resources that take time, each with the capacity taken per unit of the flow's rate.
     uses: Vec<(usize, u32)>,
     start: Time,
     /// Duration of the transmission without other flows, and from its end to the arrival.
     alone: Time,
-    lag: Time,
+    latency: Time,
     /// Rates without other flows and now, in bytes per picosecond.
     rate_alone: f64,
     rate: f64,
@@ -85,8 +86,8 @@ impl<'a> ReferenceFlows<'a> {
     }
 
     /// The transmission time of a flow without other flows.
-    fn time(&self, route: &[Crossing], bytes: Bytes, ends: [Time; 2]) -> Time {
-        let mut times = ends.to_vec();
+    fn time(&self, route: &[Crossing], bytes: Bytes) -> Time {
+        let mut times = vec![self.hands_over.of(bytes), self.takes.of(bytes)];
         for crossing in route {
             let rate = self.routing.rate(LinkId(crossing.link));
             times.push(rate.of(crossing.bytes(bytes)));
@@ -104,34 +105,43 @@ impl<'a> ReferenceFlows<'a> {
         if source != destination {
             latency = self.routing.route(source, destination, &mut route);
         }
-        let charged = self.hands_over.charged(bytes).min(self.takes.charged(bytes));
-        let (sends, receives) = (self.hands_over, self.takes);
-        let fluid = [sends.per_byte().of(charged), receives.per_byte().of(charged)];
-        let alone = self.time(&route, charged, fluid);
-        let complete = self.time(&route, bytes, [sends.of(bytes), receives.of(bytes)]);
-        let lag = latency + (complete - alone);
+        let alone = self.time(&route, bytes);
         if alone == Time::ZERO {
-            return self.at(self.now + lag, Event::Deliver(ticket));
+            return self.at(self.now + latency, Event::Deliver(ticket));
         }
-        let uses = self.uses(&route, source, destination);
-        let rate_alone = uses.iter().map(|&(link, share)| self.capacity(link) / part(share.into()));
-        let rate_alone = rate_alone.fold(f64::INFINITY, f64::min);
+        let charged = self.hands_over.charged(bytes).min(self.takes.charged(bytes));
+        let charged = if charged == Bytes(0) { bytes } else { charged };
+        let mut uses = Vec::new();
+        let mut rate_alone = f64::INFINITY;
+        for (resource, share, is_port) in self.resources_of(&route, source, destination) {
+            let taken = surcharged(share, bytes, charged);
+            let counted = if is_port { share } else { taken };
+            rate_alone = rate_alone.min(self.capacity(resource) / part(counted.into()));
+            uses.push((resource, taken));
+        }
         let (rate, left, slowed) = (0.0, real(charged.0), false);
         let (start, since) = (self.now, self.now);
-        let flow = Flow { ticket, uses, start, alone, lag, rate_alone, rate, left, since, slowed };
+        let flow =
+            Flow { ticket, uses, start, alone, latency, rate_alone, rate, left, since, slowed };
         self.flows.push(flow);
     }
 
-    fn uses(&self, route: &[Crossing], source: RankId, destination: RankId) -> Vec<(usize, u32)> {
+    /// The resources that take time: index, share of the flow's bytes, and whether it is a port.
+    fn resources_of(
+        &self,
+        route: &[Crossing],
+        source: RankId,
+        destination: RankId,
+    ) -> Vec<(usize, u32, bool)> {
         let topology = self.routing.topology();
         let (links, npus) = (topology.link_count(), topology.npus() as usize);
-        let mut uses: Vec<_> = route.iter().map(|c| (c.link as usize, c.share)).collect();
+        let mut found: Vec<_> = route.iter().map(|c| (c.link as usize, c.share, false)).collect();
         if source != destination {
-            uses.push((links + source.index(), ALL));
-            uses.push((links + npus + destination.index(), ALL));
+            found.push((links + source.index(), ALL, true));
+            found.push((links + npus + destination.index(), ALL, true));
         }
-        uses.retain(|&(resource, _)| self.resources[resource] != TimePerByte::ZERO);
-        uses
+        found.retain(|&(resource, ..)| self.resources[resource] != TimePerByte::ZERO);
+        found
     }
 
     /// Bytes per picosecond.
@@ -144,6 +154,10 @@ impl<'a> ReferenceFlows<'a> {
     fn rates(&self) -> Vec<f64> {
         let mut rates: Vec<Option<f64>> = vec![None; self.flows.len()];
         let mut free: Vec<f64> = (0..self.resources.len()).map(|r| self.capacity(r)).collect();
+        let mut users = vec![0; free.len()];
+        for (resource, _) in self.flows.iter().flat_map(|flow| &flow.uses) {
+            users[*resource] += 1;
+        }
         while rates.contains(&None) {
             let mut rising = vec![0; free.len()];
             for (flow, _) in self.flows.iter().zip(&rates).filter(|(_, rate)| rate.is_none()) {
@@ -151,7 +165,11 @@ impl<'a> ReferenceFlows<'a> {
                     rising[resource] += u64::from(share);
                 }
             }
-            let full = |resource: usize| free[resource] / part(rising[resource]);
+            // A resource with a single flow limits it by `rate_alone`.
+            let full = |resource: usize| match users[resource] {
+                0 | 1 => f64::INFINITY,
+                _ => free[resource] / part(rising[resource]),
+            };
             let levels = (0..free.len()).filter(|&r| rising[r] > 0).map(full);
             let alone = self.flows.iter().zip(&rates).filter(|(_, rate)| rate.is_none());
             let level = levels.chain(alone.map(|(flow, _)| flow.rate_alone));
@@ -235,8 +253,8 @@ impl Carrier for ReferenceFlows<'_> {
             }
             self.settle();
             if let Some(ended) = self.flows.iter().position(|flow| flow.end() <= self.now) {
-                let Flow { ticket, lag, .. } = self.flows.remove(ended);
-                self.at(self.now + lag, Event::Deliver(ticket));
+                let Flow { ticket, latency, .. } = self.flows.remove(ended);
+                self.at(self.now + latency, Event::Deliver(ticket));
                 continue;
             }
             let ends = self.flows.iter().map(Flow::end);

@@ -14,11 +14,14 @@ pub(super) struct Member {
     pub(super) place: u32,
 }
 
-/// A resource of a flow, its share, and the place of the flow among those of the resource.
+/// A resource of a flow, and the place of the flow among those of the resource.
 #[derive(Clone, Copy)]
 pub(super) struct Used {
     pub(super) resource: u32,
+    /// The capacity that the flow takes per unit of its rate, in units of 1 / [`ALL`].
     pub(super) share: u32,
+    /// The share of its bytes.
+    part: u32,
     position: u32,
 }
 
@@ -55,6 +58,8 @@ impl Resource {
 /// All resources of a network.
 pub(super) struct Resources {
     pub(super) all: Vec<Resource>,
+    /// The number of links.
+    links: usize,
     /// By flow.
     used: Vec<Vec<Used>>,
     /// The first injection and the first ejection port, if there are such ports.
@@ -67,13 +72,14 @@ impl Resources {
         let topology: &Topology = routing.topology();
         let mut all: Vec<Resource> =
             topology.links().map(|link| Resource::new(routing.rate(link))).collect();
+        let links = all.len();
         let ports = [ports.injection, ports.ejection].map(|rate| {
             let rate = rate.filter(|&rate| rate != TimePerByte::ZERO)?;
             let first = u32::try_from(all.len()).ok()?;
             all.extend((0..topology.npus()).map(|_| Resource::new(rate)));
             Some(first)
         });
-        Resources { all, used: Vec::new(), ports, dirty: Vec::new() }
+        Resources { all, links, used: Vec::new(), ports, dirty: Vec::new() }
     }
 
     /// The injection port of the source and the ejection port of the destination, if any.
@@ -89,14 +95,21 @@ impl Resources {
         &self.used[flow as usize]
     }
 
-    /// Adds a flow to the resources of its route that take time; returns whether it shares any.
-    pub(super) fn join(&mut self, flow: u32, route: &[Crossing], now: Time) -> bool {
+    /// Adds a flow to the resources of its route that take time; returns whether it shares any. All of its
+    /// bytes take capacity, although it ends when the charged ones are through.
+    pub(super) fn join(
+        &mut self,
+        flow: u32,
+        route: &[Crossing],
+        (bytes, charged): (Bytes, Bytes),
+        now: Time,
+    ) -> bool {
         let places = self.used.len().max(flow as usize + 1);
         self.used.resize_with(places, Vec::new);
         let used = &mut self.used[flow as usize];
         used.clear();
         let mut shares = false;
-        for &Crossing { link, share } in route {
+        for &Crossing { link, share: part } in route {
             let resource = &mut self.all[link as usize];
             if resource.per_byte == TimePerByte::ZERO {
                 continue;
@@ -109,7 +122,8 @@ impl Resources {
             }
             let position = index(resource.members.len());
             resource.members.push(Member { flow, place: index(used.len()) });
-            used.push(Used { resource: link, share, position });
+            let share = surcharged(part, bytes, charged);
+            used.push(Used { resource: link, share, part, position });
         }
         shares
     }
@@ -117,7 +131,8 @@ impl Resources {
     /// Removes a flow of `bytes` from its resources; marks those that limited other flows.
     pub(super) fn leave(&mut self, flow: u32, bytes: Bytes, now: Time) {
         for place in 0..self.used[flow as usize].len() {
-            let Used { resource: link, share, position } = self.used[flow as usize][place];
+            let Used { resource: link, part: share, position, .. } =
+                self.used[flow as usize][place];
             let resource = &mut self.all[link as usize];
             resource.usage.packets += 1;
             resource.usage.bytes += Crossing { link, share }.bytes(bytes).0;
@@ -139,11 +154,13 @@ impl Resources {
         self.all[crossing.link as usize].per_byte.of(crossing.bytes(bytes))
     }
 
-    /// The rate of a flow without other flows, in bytes per picosecond.
+    /// The rate of a flow without other flows, in charged bytes per picosecond.
     pub(super) fn rate_alone(&self, flow: u32) -> f64 {
         let rate = |used: &Used| {
-            let part = f64::from(used.share) / f64::from(ALL);
-            self.all[used.resource as usize].capacity / part
+            // A port takes no time for bytes that are not charged, but other flows wait for them.
+            let is_port = used.resource as usize >= self.links;
+            let share = if is_port { used.part } else { used.share };
+            self.all[used.resource as usize].capacity / (f64::from(share) / f64::from(ALL))
         };
         self.of(flow).iter().map(rate).fold(f64::INFINITY, f64::min)
     }
@@ -183,6 +200,15 @@ impl Resource {
             dirty.push(link);
         }
     }
+}
+
+/// The capacity that a flow takes per unit of its rate in charged bytes, rounded up.
+pub(super) fn surcharged(part: u32, bytes: Bytes, charged: Bytes) -> u32 {
+    if bytes == charged {
+        return part;
+    }
+    let share = (u128::from(part) * u128::from(bytes.0)).div_ceil(u128::from(charged.0.max(1)));
+    u32::try_from(share).unwrap_or(u32::MAX)
 }
 
 fn index(place: usize) -> u32 {
