@@ -55,7 +55,7 @@ parameters! {
     BranchPort: Router, "branch_pj_per_bit_port", "energy of each additional crossbar output, per port";
     CrossbarFactor: Router, "crossbar_factor", "factor of crossbar energy for bypass multiplexers and repeaters";
     Arbiter: Router, "arbiter_pj", "energy of an arbitration, per input for many inputs";
-    ArbiterBend: Router, "arbiter_bend_inputs", "inputs at which arbitration energy turns from quadratic to linear";
+    ArbiterBend: Router, "arbiter_bend_inputs", "inputs at which arbitration energy changes from quadratic to linear";
     VcAllocatorRatio: Router, "vc_allocator_ratio", "ratio of VC allocator to switch allocator: energy, leakage, area";
     Clock: Router, "clock_pj", "energy of the clock tree per cycle, independent of router size";
     ClockSize: Router, "clock_pj_per_bit_port", "energy of the clock tree per cycle, per bit of each port";
