@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from tutti.platform import (
         Flits,
+        FlowLevel,
         LogfP,
         LogGP,
         LogP,
@@ -61,6 +62,7 @@ __all__ = [
     "Fixed",
     "Flits",
     "Flow",
+    "FlowLevel",
     "Found",
     "Length",
     "LoP",
@@ -120,6 +122,7 @@ _LAZY = {
     "Mixture": "conditions",
     "Noise": "conditions",
     "Normal": "conditions",
+    "FlowLevel": "platform",
     "Packets": "platform",
     "Pareto": "conditions",
     "Part": "conditions",

@@ -347,6 +347,10 @@ class Model:
     def __ne__(self, value: object, /) -> bool: ...
 
 @final
+class FlowLevel:
+    def __new__(cls, parameters: Mapping[str, str]) -> FlowLevel: ...
+
+@final
 class Packets:
     def __new__(cls, parameters: Mapping[str, str]) -> Packets: ...
 
@@ -502,6 +506,7 @@ class Case:
         element: int,
         conditions: Conditions | None = None,
         routes: Routes | None = None,
+        flow: FlowLevel | None = None,
         packets: Packets | None = None,
         flits: Flits | None = None,
         mesh: MeshFlits | None = None,

@@ -62,6 +62,7 @@ class CaseBuilder:
             model=platform.model.core,
             element=DATATYPES[datatype],
             routes=platform.routes.core if platform.routes else None,
+            flow=platform.sharing.core if platform.sharing else None,
             packets=platform.packets.core if platform.packets else None,
             flits=platform.core_flits,
             mesh=platform.mesh.core if platform.mesh else None,
@@ -107,12 +108,12 @@ def _flows(platform: Platform, conditions: Conditions | None) -> list[FlowFields
     """Returns the core's background flows.
 
     Raises:
-        ConfigError: There are flows, and the platform has no packets.
+        ConfigError: There are flows, and nothing that they can share with messages.
     """
     flows = conditions.background.flows if conditions else []
-    if flows and platform.packets is None:
-        message = "background flows need a platform with packets"
-        hint = "give the platform packets, or use a background load, which needs only links"
+    if flows and platform.packets is None and platform.sharing is None:
+        message = "background flows need a platform with the flow model or packets"
+        hint = "give the platform routes, or use a background load, which needs only links"
         raise ConfigError(message, kind="invalid", hint=hint)
     return [flow.core for flow in flows]
 

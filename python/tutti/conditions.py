@@ -212,7 +212,8 @@ class Background(Parameters):
     burst: Annotated[Size, Field(description="Mean size of a burst.")] = Size(bytes=4096)
     flows: list[Flow] = Field(
         default_factory=list,
-        description="Background messages, for networks with packets; may be combined with a load.",
+        description="Background messages, which share links with others; may be combined with "
+        "a load.",
     )
     file: Annotated[
         str | None,

@@ -22,7 +22,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, Strict, field_serializer, m
 
 from tutti import _core
 from tutti.declared.base import NetworkModel
-from tutti.declared.groups import PacketParameters
+from tutti.declared.groups import FlowParameters, PacketParameters
 from tutti.declared.models import (
     MODELS,
     LogfP,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MODELS",
     "Flits",
+    "FlowLevel",
     "LoP",
     "LogGP",
     "LogP",
@@ -61,7 +62,21 @@ __all__ = [
     "Postal",
 ]
 
+_EXCLUSIVE = ("flow", "packets", "flits", "contention_free")
+"""The fields that select what messages share; at most one is given."""
+
 Count = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]
+
+
+class FlowLevel(FlowParameters):
+    """The flow model: concurrent messages share the links of the platform's topology by max-min
+    fairness.
+    """
+
+    @property
+    def core(self) -> _core.FlowLevel:
+        """The core's parameters."""
+        return _core.FlowLevel(self.texts(FlowParameters))
 
 
 class Packets(PacketParameters):
@@ -198,8 +213,12 @@ class Platform(Parameters):
         routes: Routes through a topology whose first NPUs host the ranks. The latency of each link
             of its route delays a message. Its bytes take the time of the slowest link, if that
             exceeds the time of the model. Without routes all ranks are at equal distance.
-        packets: Contention in queues of packets at links. Without packets, messages do not contend.
-        flits: Contention in routers, flit by flit, instead of `packets`.
+        flow: The ports of the flow model, which is the default with routes: concurrent messages
+            share links.
+        packets: Contention in queues of packets at links, instead of `flow`.
+        flits: Contention in routers, flit by flit, instead of `flow`.
+        contention_free: Whether messages do not share links: several may use the full rate of a
+            link together, which no real network can do.
         mesh: Contention on a mesh with several hops per cycle, multicast and reduction, instead of
             `routes`.
     """
@@ -209,9 +228,11 @@ class Platform(Parameters):
     name: Annotated[str, Strict(), Field(min_length=1)]
     model: Model
     routes: Routes | None = None
+    flow: FlowLevel | None = None
     packets: Packets | None = None
     flits: Flits | None = None
     mesh: MeshFlits | None = None
+    contention_free: Annotated[bool, Strict()] = False
 
     _made: dict[int, tuple[Routes, _core.FlitNetwork, _core.Flits]] = PrivateAttr(
         default_factory=dict
@@ -226,9 +247,22 @@ class Platform(Parameters):
     @property
     def network(self) -> str:
         """The name of the network in results: the kind of model, and that of contention."""
-        networks = {"packet": self.packets, "flit": self.flits, "mesh": self.mesh}
+        networks = {
+            "flow": self.sharing,
+            "packet": self.packets,
+            "flit": self.flits,
+            "mesh": self.mesh,
+        }
         kinds = (name for name, one in networks.items() if one is not None)
         return "+".join([self.model.kind, *kinds])
+
+    @property
+    def sharing(self) -> FlowLevel | None:
+        """The flow model, if messages share links by it."""
+        others = self.packets or self.flits or self.mesh or self.contention_free
+        if self.routes is None or others:
+            return None
+        return self.flow or FlowLevel()
 
     @property
     def routers(self) -> _core.FlitNetwork | None:
@@ -278,39 +312,46 @@ class Platform(Parameters):
         return self.flits.network(self.routes).remarks([None], self.flits.packet)
 
     @model_validator(mode="after")
-    def _packets_fit(self) -> Platform:
+    def _network_fits(self) -> Platform:
+        self._check_single()
+        if self.routes is None:
+            self._check_without_routes()
+        elif self.routes.choice is not None and self.packets is None and self.flits is None:
+            self._check_choice(self.routes.choice)
         if self.mesh is not None:
-            return self._mesh_fits(self.mesh)
-        if self.flits is not None:
-            return self._flits_fit()
-        if self.packets is None:
-            if self.routes is not None and self.routes.choice is not None:
-                message = f"routing {self.routes.choice!r} depends on queues of packets"
-                raise ConfigError(message, kind="invalid", hint="give `packets`, too")
-            return self
-        if self.routes is None:
-            message = "packets queue for links, but the platform has no links"
-            raise ConfigError(message, kind="invalid", hint="give `routes`, too")
-        self.packets.core  # noqa: B018 - the core checks sizes together
+            self.mesh.core  # noqa: B018 - the core checks the flit parameters
+        if self.packets is not None:
+            self.packets.core  # noqa: B018 - the core checks sizes together
         return self
 
-    def _mesh_fits(self, mesh: MeshFlits) -> Platform:
-        if self.routes or self.packets or self.flits:
+    def _check_single(self) -> None:
+        """Rejects two network models."""
+        if self.mesh is not None and (self.routes or self.packets or self.flits or self.flow):
             message = "the platform has both a mesh and another network"
-            hint = "remove `routes`, `packets` and `flits`"
+            hint = "remove `routes`, `flow`, `packets` and `flits`"
             raise ConfigError(message, kind="invalid", hint=hint)
-        mesh.core  # noqa: B018 - the core checks the flit parameters
-        return self
+        values = {name: getattr(self, name) for name in _EXCLUSIVE}
+        given = [name for name, value in values.items() if value]
+        if len(given) > 1:
+            message = f"the platform has both `{given[0]}` and `{given[1]}`"
+            raise ConfigError(message, kind="invalid", hint="remove one of them")
 
-    def _flits_fit(self) -> Platform:
-        problem, hint = "", ""
-        if self.routes is None:
-            problem, hint = "flits need a topology, but the platform has none", "give `routes`, too"
-        elif self.packets is not None:
-            problem, hint = "the platform has both `packets` and `flits`", "remove one of them"
-        if problem:
-            raise ConfigError(problem, kind="invalid", hint=hint)
-        return self
+    def _check_without_routes(self) -> None:
+        messages = {
+            "flow": "flows share links, but the platform has no links",
+            "packets": "packets queue for links, but the platform has no links",
+            "flits": "flits need a topology, but the platform has none",
+            "contention_free": "messages have no links to share without a topology",
+        }
+        for name, message in messages.items():
+            if getattr(self, name):
+                raise ConfigError(message, kind="invalid", hint="give `routes`, too")
+
+    def _check_choice(self, choice: str) -> None:
+        """Rejects routing that needs queues; minimal adaptive routing spreads a flow evenly."""
+        if self.contention_free or choice != "adaptive":
+            message = f"routing {choice!r} depends on queues of packets"
+            raise ConfigError(message, kind="invalid", hint="give `packets`, too")
 
     @field_serializer("routes")
     def _routes_by_fingerprint(self, routes: Routes | None) -> str | None:

@@ -224,8 +224,8 @@ def messages_frame(run: _core.Run) -> pl.DataFrame:
 def link_frame(run: _core.Run, platform: Platform) -> pl.DataFrame:
     """Returns the traffic of each link of the topology; empty for platforms without contention.
 
-    Columns: link (its index), source, target (names of vertices), packets (or flits), bytes
-    (including headers), busy_ps, utilisation (fraction of the completion time).
+    Columns: link (its index), source, target (names of vertices), messages (or packets, or
+    flits), bytes (including headers), busy_ps, utilisation (fraction of the completion time).
     """
     columns = run.link_use()
     links = platform.routes.topology.links if columns and platform.routes else ()

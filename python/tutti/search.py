@@ -251,11 +251,11 @@ def _all(ranks: int, kinds: Sequence[str], *, most: int) -> list[_Row] | None:
 
 
 def _weight(platform: Platform, size: Size) -> int:
-    """Returns the cost of simulating a message, relative to a platform without packets."""
+    """Returns the cost of simulating a message, relative to a platform without contention."""
     if platform.flits is not None:
         return 10 * max(1, size.bytes // platform.flits.flit.bytes)
     if platform.packets is None:
-        return 1
+        return 3 if platform.sharing else 1
     return 10 * max(1, size.bytes // platform.packets.size.bytes)
 
 

@@ -133,7 +133,9 @@ def test_load_needs_links_and_flows_need_contention() -> None:
     with pytest.raises(NoiseError, match="the platform has no topology"):
         pair(tutti.Conditions(background=tutti.Background(load=0.1)))
     flow = tutti.Flow(source=0, destination=1, size="4 KiB")
-    with pytest.raises(ConfigError, match="background flows need a platform with packets"):
+    with pytest.raises(
+        ConfigError, match="background flows need a platform with the flow model or packets"
+    ):
         pair(tutti.Conditions(background=tutti.Background(flows=[flow])))
     with pytest.raises(ConfigError, match="a flow from rank 1 to itself"):
         tutti.Flow(source=1, destination=1, size="4 KiB")
@@ -155,8 +157,9 @@ def test_ranks_can_wait_for_their_sends() -> None:
 
 def test_waiting_for_sends_is_the_same_over_links_without_contention() -> None:
     topology = tutti.Topology.build("switch:7", rate="1 TB/s", latency="100 ns")
-    apart = MACHINE.model_copy(update={"routes": topology.routes()})
-    meeting = apart.model_copy(update={"packets": tutti.Packets()})
+    free = {"routes": topology.routes(), "contention_free": True}
+    apart = MACHINE.model_copy(update=free)
+    meeting = apart.model_copy(update={"contention_free": False, "packets": tutti.Packets()})
     schedule = tutti.schedule("recursive_multiplying:c6m2,a2,a2,e6m2", ranks=7).repeated(3)
     conditions = tutti.Conditions(wait_for_sends=True)
     runs = [

@@ -28,6 +28,7 @@ SCHEMAS = {
 TABLES = {
     "RouterParameters": "Router",
     "Speculation": "Speculation",
+    "FlowParameters": "FlowTable",
     "PacketParameters": "PacketsTable",
 }
 """The table of a group in files, if its name differs from the class."""

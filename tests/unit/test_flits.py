@@ -206,7 +206,7 @@ routing = "dimension_order"
             "[topology.flits.router]\ncut_through = true\nbuffer = 3",
             "topology.flits.router.buffer: a VC buffer of 3 flits holds no packet of 4 flits",
         ),
-        ("[topology.packets]\n[topology.flits]", "either `packets` or `flits`"),
+        ("[topology.packets]\n[topology.flits]", "has `packets` and `flits`: expected at most one"),
         (
             "[topology.flits.energy]\nrouter = 'x'\nlink = 'dsent_45nm'",
             "topology.flits.energy: .*`x`",

@@ -45,8 +45,8 @@ def test_links_carry_every_byte_of_every_message() -> None:
     assert run.links.height == 64
 
 
-def test_runs_without_packets_have_no_link_counts() -> None:
-    alone = tutti.Platform(name="t", model=ENDS, routes=torus())
+def test_contention_free_runs_have_no_link_counts() -> None:
+    alone = tutti.Platform(name="t", model=ENDS, routes=torus(), contention_free=True)
     run = tutti.simulate(tutti.schedule("ring", ranks=16), alone, size="1 KiB")
     assert run.links.is_empty()
     assert run.links.columns[-1] == "utilisation"
@@ -64,12 +64,15 @@ def test_packet_routes_depend_only_on_the_seed(routing: str) -> None:
 
 
 def test_contention_never_makes_a_lone_ring_faster() -> None:
-    alone = tutti.Platform(name="t", model=ENDS, routes=torus())
+    alone = tutti.Platform(name="t", model=ENDS, routes=torus(), contention_free=True)
+    flows = tutti.Platform(name="t", model=ENDS, routes=torus())
     schedule = tutti.schedule("ring", ranks=16)
     times = [
-        tutti.simulate(schedule, where, size="1 MB").completion_ps for where in (alone, platform())
+        tutti.simulate(schedule, where, size="1 MB").completion_ps
+        for where in (alone, flows, platform())
     ]
     assert times[1] >= times[0]
+    assert times[2] >= times[0]
 
 
 def test_background_flows_take_their_share() -> None:

@@ -5,15 +5,18 @@
 //! it, so that a model costs no virtual call.
 //!
 //! Networks with contention connect the models of two ranks: a [`Carrier`] accepts a message when the sender's
-//! model injects it, and yields its arrival time. There are [`packet`] and the routers of `tutti-noc`.
+//! model injects it, and yields its arrival time. There are [`flow`], [`packet`] and the routers of `tutti-noc`.
 #![deny(unsafe_code)]
 
 mod background;
 mod carrier;
+pub mod flow;
 mod model;
 mod noise;
 pub mod packet;
+mod queue;
 mod serialization;
+mod slab;
 #[cfg(test)]
 mod tests;
 

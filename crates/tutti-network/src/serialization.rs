@@ -35,10 +35,17 @@ impl Serialization {
         self.per_byte
     }
 
+    /// The bytes of a message that take time.
+    #[inline]
+    #[must_use]
+    pub fn charged(self, bytes: Bytes) -> Bytes {
+        Bytes(bytes.0.saturating_sub(self.free))
+    }
+
     /// Time from when a message's first byte is at the port until its last has left.
     #[inline]
     #[must_use]
     pub fn of(self, bytes: Bytes) -> Time {
-        self.per_byte.of(Bytes(bytes.0.saturating_sub(self.free)))
+        self.per_byte.of(self.charged(bytes))
     }
 }

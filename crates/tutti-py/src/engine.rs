@@ -10,7 +10,8 @@ use tutti_engine::results;
 use tutti_engine::{
     self, EngineError, Loaded, LocalCosts, Routed, Silent, Simulation, TimelineProbe,
 };
-use tutti_network::packet::{self, Ends, PacketNetwork, Packets};
+use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
+use tutti_network::packet::{self, Choice, Ends, PacketNetwork, Packets};
 use tutti_network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended, dispatch};
 use tutti_schedule::Layout;
 use tutti_schedule::algorithm::critical_path;
@@ -39,6 +40,7 @@ pub(crate) struct Case {
     conditions: Conditions,
     routes: Option<Arc<tutti_topology::Routes>>,
     graph_bounds: Option<Arc<GraphBounds>>,
+    flow: Option<FlowLevel>,
     packets: Option<Packets>,
     flits: Option<Flits>,
     mesh: Option<MeshFlits>,
@@ -51,7 +53,7 @@ pub(crate) struct Case {
 #[pymethods]
 impl Case {
     #[new]
-    #[pyo3(signature = (schedule, model, *, size, element, conditions=None, routes=None, packets=None, flits=None, mesh=None, load=None, flows=None, seed=0))]
+    #[pyo3(signature = (schedule, model, *, size, element, conditions=None, routes=None, flow=None, packets=None, flits=None, mesh=None, load=None, flows=None, seed=0))]
     #[expect(clippy::too_many_arguments, reason = "all are keyword arguments")]
     fn new(
         schedule: &Schedule,
@@ -60,6 +62,7 @@ impl Case {
         element: u64,
         conditions: Option<&Conditions>,
         routes: Option<&Routes>,
+        flow: Option<&network::FlowLevel>,
         packets: Option<&network::Packets>,
         flits: Option<&Flits>,
         mesh: Option<&MeshFlits>,
@@ -70,6 +73,7 @@ impl Case {
         let choosing = routes.and_then(|routes| routes.choosing.clone());
         match flits {
             Some(flits) => flits.check(routes)?,
+            None if flow.is_some() => check_flow(routes, choosing.as_ref())?,
             None => check_packets(packets.is_some(), routes, choosing.as_ref())?,
         }
         if let Some(routes) = routes {
@@ -89,6 +93,7 @@ impl Case {
             conditions: conditions.cloned().unwrap_or_default(),
             routes: routes.map(|routes| Arc::clone(&routes.inner)),
             graph_bounds: routes.map(|routes| Arc::clone(&routes.graph_bounds)),
+            flow: flow.map(|flow| flow.0),
             packets: packets.map(|packets| packets.0),
             flits: flits.map(|flits| flits.with_seed(seed)),
             mesh: mesh.cloned(),
@@ -130,15 +135,17 @@ impl Case {
         let found = py.detach(|| {
             let graph = self.routes.as_deref().zip(self.graph_bounds.as_deref()).map_or(
                 GraphBound::NONE,
-                // Without packets messages do not contend, so the links' rates are not a bound.
+                // Without contention, the links' rates are not a bound.
                 |(routes, graph_bounds)| {
                     graph_bounds.of(routes.topology(), collective, ranks, self.is_contended())
                 },
             );
-            let of_packets = self.packets.as_ref().map(|packets| Ports::of(packets, &self.model));
+            let of_flow = self.flow.map(|flow| (flow.injection, flow.ejection));
+            let declared = self.packets.map(|p| (p.injection, p.ejection)).or(of_flow);
+            let of_links = declared.map(|ports| Ports::of(ports, &self.model));
             let of_flits = self.flits.as_ref().map(|flits| flits.ports(&self.model));
             let of_mesh = self.mesh.as_ref().map(MeshFlits::ports);
-            let ports = of_flits.or(of_mesh).or(of_packets);
+            let ports = of_flits.or(of_mesh).or(of_links);
             if let Some(ports) = of_mesh.filter(|_| self.mesh.iter().any(MeshFlits::is_in_network))
             {
                 return in_network(&query, &self.model, ports);
@@ -202,6 +209,20 @@ fn checked_flows(flows: Vec<Flow>, routes: Option<&Routes>) -> PyResult<Vec<Back
     flows.into_iter().map(flow).collect()
 }
 
+/// Rejects flows without a topology, and routing that depends on queues.
+fn check_flow(routes: Option<&Routes>, choosing: Option<&Choosing>) -> PyResult<()> {
+    let message = match choosing {
+        _ if routes.is_none() => {
+            "the platform has flows but no topology: expected links that they share".to_owned()
+        }
+        Some((_, choice)) if *choice != Choice::Adaptive => {
+            format!("routing `{}` depends on queues: expected packets or flits", choice.name())
+        }
+        _ => return Ok(()),
+    };
+    Err(refuse("TopologyError", "argument", &message))
+}
+
 /// Rejects packets without a topology, and per-packet routing without packets.
 fn check_packets(
     packets: bool,
@@ -224,7 +245,7 @@ fn check_packets(
 impl Case {
     /// Whether messages share links.
     fn is_contended(&self) -> bool {
-        self.packets.is_some() || self.flits.is_some() || self.mesh.is_some()
+        self.flow.is_some() || self.packets.is_some() || self.flits.is_some() || self.mesh.is_some()
     }
 
     /// The reduction cost on the fastest rank.
@@ -286,6 +307,12 @@ impl Case {
             let left = run_through(simulation, &mut carrier, record, stop)?;
             return Ok(Left { used: MeshFlits::used(&carrier), ..left });
         }
+        if let Some((routes, flow)) = self.routes.as_deref().zip(self.flow) {
+            let network = FlowNetwork::new(self.flow_routing(routes), flow, ends);
+            let mut network = network.with_background(&self.flows);
+            let left = run_through(simulation, &mut network, record, stop)?;
+            return Ok(Left { used: Used::ByFlows(network.link_use()), ..left });
+        }
         let Some((routes, packets)) = self.routes.as_deref().zip(self.packets) else {
             return run_through(simulation, &mut Uncontended, record, stop);
         };
@@ -293,6 +320,13 @@ impl Case {
             .with_background(&self.flows);
         let left = run_through(simulation, &mut fabric, record, stop)?;
         Ok(Left { used: Used::ByPackets(fabric.link_use().collect()), ..left })
+    }
+
+    fn flow_routing<'a>(&'a self, routes: &'a tutti_topology::Routes) -> FlowRouting<'a> {
+        match &self.choosing {
+            Some(((distances, _), _)) => FlowRouting::Spread(distances),
+            None => FlowRouting::Routed(routes),
+        }
     }
 
     fn packet_routing<'a>(

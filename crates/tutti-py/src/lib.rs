@@ -59,7 +59,7 @@ mod _core {
     use crate::mesh_flits::MeshFlits;
     #[pymodule_export]
     use crate::network::{
-        Conditions, Detours, LinkLoad, Model, Packets, b_opt, time_of_uniform_stages,
+        Conditions, Detours, FlowLevel, LinkLoad, Model, Packets, b_opt, time_of_uniform_stages,
     };
     #[pymodule_export]
     use crate::noc::{

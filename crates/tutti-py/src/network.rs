@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use tutti_analysis::closed_form;
 use tutti_engine::{LocalCosts, Ranks};
-use tutti_network::{Distribution, ModelError, Noise, packet};
+use tutti_network::{Distribution, ModelError, Noise, flow, packet};
 use tutti_units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
@@ -54,6 +54,20 @@ impl Model {
 
     fn __repr__(&self) -> String {
         format!("{:?}", self.0)
+    }
+}
+
+/// The parameters of the flow model.
+#[pyclass(frozen, module = "tutti._core")]
+#[derive(Clone, Copy)]
+pub(crate) struct FlowLevel(pub(crate) flow::FlowLevel);
+
+#[pymethods]
+impl FlowLevel {
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+    fn new(parameters: Texts) -> PyResult<FlowLevel> {
+        flow::FlowLevel::from_texts(pairs(&parameters)).or_raise().map(FlowLevel)
     }
 }
 

@@ -4,13 +4,19 @@
 use pyo3::prelude::*;
 use tutti_engine::LocalCosts;
 use tutti_network::REGISTRY;
+use tutti_network::flow::FlowLevel;
 use tutti_network::packet::Packets;
 use tutti_noc::{Settings, Speculation};
 use tutti_units::parameter::{Group, Kind, Parameter};
 
 /// Every group except the network models.
-const GROUPS: &[&Group] =
-    &[&LocalCosts::GROUP, &Packets::GROUP, &Speculation::GROUP, &Settings::GROUP];
+const GROUPS: &[&Group] = &[
+    &LocalCosts::GROUP,
+    &FlowLevel::GROUP,
+    &Packets::GROUP,
+    &Speculation::GROUP,
+    &Settings::GROUP,
+];
 
 /// Parameters that are set together.
 #[pyclass(frozen, get_all, module = "tutti._core")]

@@ -22,6 +22,8 @@ pub(crate) struct Left {
 pub(crate) enum Used {
     /// No contention.
     Nothing,
+    /// By link of the graph, `packets` being messages.
+    ByFlows(Vec<LinkUse>),
     /// By link of the graph.
     ByPackets(Vec<LinkUse>),
     /// By link of the graph, `packets` being flits; flits over each channel of the network, and VCs
@@ -86,11 +88,12 @@ impl Run {
         times(py, self.0.outcome.finish.iter())
     }
 
-    /// What each link did, by link index: packets or flits, bytes with headers, busy_ps, as
-    /// little-endian 64-bit integers. None without contention.
+    /// What each link did, by link index: messages, packets or flits, bytes with headers, busy_ps,
+    /// as little-endian 64-bit integers. None without contention.
     fn link_use<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let (links, counted) = match &self.0.used {
             Used::Nothing | Used::ByMesh { .. } => return Ok(None),
+            Used::ByFlows(links) => (links, "messages"),
             Used::ByPackets(links) => (links, "packets"),
             Used::ByFlits { links, .. } => (links, "flits"),
         };

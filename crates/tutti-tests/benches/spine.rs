@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use tutti_analysis::search::{Effort, Flat, best};
 use tutti_engine::{Conditions, LocalCosts, Ranks, Silent, Simulation};
+use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::{Ends, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{Distribution, Noise};
 use tutti_network::{LogGP, MessageModel, Model, PipeliningPostal};
@@ -83,6 +84,24 @@ const CASES: &[Case] = &[
         aim: "5 M/s",
         runs: 3,
         work: || packets("direct", "all_to_all", "torus:8x8x8", 4 << 20),
+    },
+    Case {
+        name: "flows, pairwise all_to_all, fat tree of 512, 4 MiB (starts and ends)",
+        aim: "1 M/s",
+        runs: 3,
+        work: || flows("pairwise", "all_to_all", "fat_tree:k=8,n=3", 4 << 20),
+    },
+    Case {
+        name: "flows, direct all_to_all, fat tree of 512, oversubscribed (starts and ends)",
+        aim: "1 M/s",
+        runs: 3,
+        work: || flows("direct", "all_to_all", "fat_tree:m=8x8x8,w=1x4x2", 4 << 20),
+    },
+    Case {
+        name: "flows, ring all_reduce, dragonfly of 4096, 64 MiB (starts and ends)",
+        aim: "10 s",
+        runs: 3,
+        work: || flows("ring", "all_reduce", "dragonfly:p=8,a=16,h=8,g=32", 64 << 20),
     },
     Case {
         name: "flits, ring all_reduce, mesh 8x8, 2 MB, flits of 68 B (flit-hops)",
@@ -210,6 +229,31 @@ fn packets(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
         .run_through(&mut fabric, &AtomicBool::new(false), &mut Silent)
         .expect("finishes");
     fabric.link_use().map(|link| link.packets).sum()
+}
+
+/// Flows over links of 50 GB/s; how many flows started and ended.
+fn flows(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
+    let rate = TimePerByte::parse("50 GB/s").expect("is a rate");
+    let link = LinkParameters::new(rate, time("500 ns"));
+    let topology = Arc::new(tutti_topology::build(topology, &[link]).expect("is a topology"));
+    let routes = Routes::d_mod_k(Arc::clone(&topology))
+        .or_else(|_| Routes::minimal(Arc::clone(&topology)))
+        .unwrap_or_else(|_| Routes::shortest_path(topology));
+    let ranks = routes.topology().npus();
+    let collective = Collective::from_name(collective, RankId(0)).expect("is a collective");
+    let schedule = algorithm::build(notation, collective, ranks).expect("is laid out");
+    let layout = Layout::new(Bytes(size), 4, schedule.shape().chunks).expect("divides");
+    let model =
+        PipeliningPostal { alpha_p: Time::ZERO, alpha_r: time("100 ns"), beta: TimePerByte::ZERO }
+            .checked()
+            .expect("is a model");
+    let costs = LocalCosts::FREE;
+    let conditions = Conditions::default();
+    let routing = FlowRouting::Routed(&routes);
+    let mut network = FlowNetwork::new(routing, FlowLevel::default(), Ends::FREE);
+    let simulation = Simulation { schedule: &*schedule, layout, model: &model, costs, conditions };
+    let run = simulation.run_through(&mut network, &AtomicBool::new(false), &mut Silent);
+    2 * run.expect("finishes").messages
 }
 
 /// Packets of 16 flits of 68 B over links of one flit per cycle; how many flits left routers.

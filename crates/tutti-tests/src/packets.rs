@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 use super::Shaken;
 use tutti_engine::{Conditions, LocalCosts, Outcome, Silent, Simulation};
 use tutti_network::packet::Packets;
-use tutti_network::{Carrier, Model};
+use tutti_network::{Carrier, Model, PipeliningPostal};
 use tutti_schedule::algorithm::{REGISTRY, Request};
 use tutti_schedule::collective::Collective;
-use tutti_schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
+use tutti_schedule::{ChunkRange, Explicit, Layout, Schedule, Slot, Step};
 use tutti_topology::{LinkParameters, Routes};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -80,6 +80,51 @@ pub fn algorithms(ranks: u32) -> impl Iterator<Item = Arc<dyn Schedule>> {
         claimed.filter_map(move |&collective| {
             let request = Request { collective, ranks, argument: None };
             (entry.claims)(&request).then(|| (entry.build)(&request).unwrap())
+        })
+    })
+}
+
+/// Messages take no time but on the links.
+pub fn instant() -> Model {
+    let nearly = PipeliningPostal {
+        alpha_p: Time::from_ps(1),
+        alpha_r: Time::ZERO,
+        beta: TimePerByte::ZERO,
+    }
+    .checked();
+    Model::PipeliningPostal(nearly.unwrap())
+}
+
+/// Messages as (source, destination), each all of the payload, all at once.
+pub fn at_once(ranks: u32, messages: &[(u32, u32)]) -> Explicit {
+    let mut builder = Explicit::builder(Collective::Barrier, ranks, 1);
+    let all = ChunkRange::new(0, 1);
+    for &(source, destination) in messages {
+        builder.send(RankId(source), RankId(destination), Slot::DATA, all);
+    }
+    for &(source, destination) in messages {
+        let slot = Slot(source + 1);
+        builder.recv(RankId(destination), RankId(source), slot, all);
+    }
+    builder.build().unwrap()
+}
+
+/// Whether a rank sends to the same rank again without a receive in between.
+pub fn meets_itself(schedule: &dyn Schedule) -> bool {
+    let ranks = schedule.shape().ranks;
+    let mut step = Step::new();
+    (0..ranks).map(RankId).any(|rank| {
+        let mut peers = Vec::new();
+        (0..schedule.steps(rank)).any(|number| {
+            step.clear();
+            schedule.step(rank, number, &mut step);
+            peers.extend(step.sends.iter().map(|send| send.peer));
+            peers.sort_unstable();
+            let again = peers.windows(2).any(|pair| pair[0] == pair[1]);
+            if !step.recvs.is_empty() {
+                peers.clear();
+            }
+            again
         })
     })
 }

@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use tutti_analysis::bound::{Folding, GraphBound, Ports, Query, bound};
 use tutti_engine::{Conditions, Distance, LocalCosts, Routed, Silent, Simulation};
-use tutti_network::Model;
+use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::{Choice, Ends, PacketNetwork, PacketRouting, Packets};
+use tutti_network::{Carrier, Model};
 use tutti_schedule::algorithm::{REGISTRY, build, build_on};
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{Layout, Schedule};
@@ -237,12 +238,26 @@ fn no_algorithm_with_contention_is_below_it() {
                 let (model, packets) = (&models[draw(models.len())], packets[draw(packets.len())]);
                 let routing = choices[draw(choices.len())];
                 let mut fabric = PacketNetwork::new(routing, packets, Ends::of(model));
-                let graph = graph.with_ports(Ports::of(&packets, model));
-                held += hold_through(&*schedule, (model, size.min(40_004)), graph, &mut fabric);
+                let graph =
+                    graph.with_ports(Ports::of((packets.injection, packets.ejection), model));
+                let case = (model, size.min(40_004));
+                held += hold_through(&*schedule, case, graph, &mut fabric);
+                let ports = FlowLevel { injection: packets.injection, ejection: packets.ejection };
+                let routing = flow_routing(routing);
+                let mut network = FlowNetwork::new(routing, ports, Ends::of(model));
+                held += hold_through(&*schedule, case, graph, &mut network);
             }
         }
     }
     assert!(held > 5_000, "only {held} were tried");
+}
+
+/// The routing of flows that corresponds to that of packets: an even split if packets choose.
+fn flow_routing(routing: PacketRouting<'_>) -> FlowRouting<'_> {
+    match routing {
+        PacketRouting::Routed(routes) => FlowRouting::Routed(routes),
+        PacketRouting::PerPacket { distances, .. } => FlowRouting::Spread(distances),
+    }
 }
 
 /// Draws below a number, in an order that belongs to the seed.
@@ -276,7 +291,7 @@ fn hold_through(
     schedule: &dyn Schedule,
     (model, size): (&Model, u64),
     graph: GraphBound,
-    fabric: &mut PacketNetwork,
+    fabric: &mut impl Carrier,
 ) -> u32 {
     let Ok(layout) = Layout::of_schedule(schedule, Bytes(size), 4) else { return 0 };
     let conditions = Conditions::default();

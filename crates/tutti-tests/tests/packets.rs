@@ -6,39 +6,16 @@ use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, EngineError, Routed, Silent, TimelineProbe, Waiting};
 use tutti_network::packet::{Choice, Ends, LinkUse, PacketNetwork, PacketRouting, Packets};
-use tutti_network::{BackgroundFlow, Model, PipeliningPostal};
+use tutti_network::{BackgroundFlow, Model};
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{ChunkRange, Explicit, Schedule, Shape, Slot, Step};
-use tutti_tests::packets::{algorithms, link, packets, routes, simulation, through};
+use tutti_tests::packets::{
+    algorithms, at_once, instant, link, meets_itself, packets, routes, simulation, through,
+};
 use tutti_tests::{MODELS, Shaken, model};
 use tutti_topology::{Distances, Routes};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time, TimePerByte};
-
-/// Messages take no time but on the links.
-fn instant() -> Model {
-    let nearly = PipeliningPostal {
-        alpha_p: Time::from_ps(1),
-        alpha_r: Time::ZERO,
-        beta: TimePerByte::ZERO,
-    }
-    .checked();
-    Model::PipeliningPostal(nearly.unwrap())
-}
-
-/// Messages as (source, destination), each all of the payload, all at once.
-fn at_once(ranks: u32, messages: &[(u32, u32)]) -> Explicit {
-    let mut builder = Explicit::builder(Collective::Barrier, ranks, 1);
-    let all = ChunkRange::new(0, 1);
-    for &(source, destination) in messages {
-        builder.send(RankId(source), RankId(destination), Slot::DATA, all);
-    }
-    for &(source, destination) in messages {
-        let slot = Slot(source + 1);
-        builder.recv(RankId(destination), RankId(source), slot, all);
-    }
-    builder.build().unwrap()
-}
 
 /// When each message arrived, in the order of the arguments.
 fn arrivals(routes: &Routes, packets: Packets, size: u64, messages: &[(u32, u32)]) -> Vec<u64> {
@@ -137,26 +114,6 @@ fn interleaved_messages_pass_the_receivers_port_once() {
     // Four messages of 100,000 bytes to every rank, over links and ports of one rate; L and two links.
     let last = outcome.finish.iter().map(|time| time.ps()).max().unwrap();
     assert_eq!(last, 4 * 100_000 * 100 + 1_000_000 + 2 * 50_000);
-}
-
-/// Whether a rank sends to the same rank again without a receive in between.
-fn meets_itself(schedule: &dyn Schedule) -> bool {
-    let ranks = schedule.shape().ranks;
-    let mut step = tutti_schedule::Step::new();
-    (0..ranks).map(RankId).any(|rank| {
-        let mut peers = Vec::new();
-        (0..schedule.steps(rank)).any(|number| {
-            step.clear();
-            schedule.step(rank, number, &mut step);
-            peers.extend(step.sends.iter().map(|send| send.peer));
-            peers.sort_unstable();
-            let again = peers.windows(2).any(|pair| pair[0] == pair[1]);
-            if !step.recvs.is_empty() {
-                peers.clear();
-            }
-            again
-        })
-    })
 }
 
 /// Three links of 100, 400 and 200 ps/B: latencies add up, and the bytes take what the slowest takes.

@@ -252,7 +252,7 @@ def _shares(timeline: pl.DataFrame, ranks: int) -> Table:
 
 def _busiest(links: pl.DataFrame) -> Table:
     """Returns the busiest links, and the mean utilisation of all links."""
-    counted = "flits" if "flits" in links.columns else "packets"
+    counted = next(name for name in ("messages", "packets", "flits") if name in links.columns)
     table = Table("busiest links", "busy", "utilisation", counted, box=None, pad_edge=False)
     order = links.sort("busy_ps", "link", descending=[True, False])
     for row in order.head(_SHOWN_LINKS).iter_rows(named=True):

@@ -13,7 +13,7 @@ from tutti.files.mistakes import mistake
 
 if TYPE_CHECKING:
     from tutti.config.platform import RawPlatform, TopologyTable
-    from tutti.platform import Flits, MeshFlits, Packets, Platform
+    from tutti.platform import Flits, FlowLevel, MeshFlits, Packets, Platform
     from tutti.topology import Routes
 
 
@@ -59,7 +59,14 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
         check_package(packets.package, routes.topology, source=source, key=place)
     mesh = _mesh(platform, source)
     found = Platform(
-        name=name, model=network, routes=routes, packets=packets, flits=flits, mesh=mesh
+        name=name,
+        model=network,
+        routes=routes,
+        flow=_flow(platform),
+        packets=packets,
+        flits=flits,
+        mesh=mesh,
+        contention_free=platform.topology is not None and platform.topology.contention_free,
     )
     try:
         return found.checked()
@@ -102,6 +109,15 @@ _PLACES = {
 """The key of each kind of error that the core reports."""
 
 
+def _flow(platform: RawPlatform) -> FlowLevel | None:
+    from tutti.platform import FlowLevel
+
+    table = platform.topology.flow if platform.topology else None
+    if table is None:
+        return None
+    return FlowLevel(**{name: written(value) for name, value in table if value is not None})
+
+
 def _packets(platform: RawPlatform, source: str) -> Packets | None:
     from tutti.config.package import package_of
     from tutti.platform import Packets
@@ -128,10 +144,14 @@ def _routes(platform: RawPlatform, source: str) -> Routes | None:
     try:
         if table.build is None:
             return _routes_of(table)
-        return _cached(_Built(table.model_dump_json(exclude={"packets", "flits"}), table))
+        return _cached(_Built(table.model_dump_json(exclude=set(_NOT_ROUTES)), table))
     except TuttiError as error:
         key = f"platform {platform.name}: topology"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+
+
+_NOT_ROUTES = ("flow", "packets", "flits", "contention_free")
+"""Keys of the topology table that its routes do not depend on."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tutti.config.mesh import MeshTable
 from tutti.config.noc_tables import LinksTable
 from tutti.config.package import PackageTable  # noqa: TC001 - pydantic resolves it
 from tutti.config.sourced import Sourced, sourced_table, written
-from tutti.declared.groups import LocalCosts, PacketParameters
+from tutti.declared.groups import FlowParameters, LocalCosts, PacketParameters
 from tutti.declared.models import MODELS
 from tutti.files.custom_errors import refused
 from tutti.files.tables import Table
@@ -42,12 +42,18 @@ if TYPE_CHECKING:
         summary: str
 
     _Packets: TypeAlias = PacketParameters
+    _Flow: TypeAlias = FlowParameters
 else:
     Compute, _Packets = sourced_table(LocalCosts), sourced_table(PacketParameters)
+    _Flow = sourced_table(FlowParameters)
     _tables = [
         sourced_table(model, without=LocalCosts.model_fields, summary=_SUMMARY) for model in MODELS
     ]
     Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - built at run time
+
+
+class FlowTable(_Flow):
+    """The ports of the flow model, in which concurrent messages share links by max-min fairness."""
 
 
 class PacketsTable(_Packets):
@@ -63,8 +69,8 @@ class TopologyTable(Table):
     """The network between the ranks: a family with its links, or a graph from a file.
 
     The latency of each link of its route delays a message. Its bytes take the time of the slowest
-    link, if that exceeds the time of the model. Without `packets` or `flits`, messages do not
-    contend for links.
+    link, if that exceeds the time of the model. Concurrent messages share links by the flow model,
+    unless `packets`, `flits` or `contention_free` selects another.
     """
 
     build: Annotated[
@@ -112,14 +118,27 @@ class TopologyTable(Table):
             "ends included. Other pairs take the shortest path.",
         ),
     ]
+    flow: Annotated[
+        FlowTable | None,
+        Field(default=None, description="Ports of the flow model, which is the default."),
+    ]
     packets: Annotated[
         PacketsTable | None,
-        Field(default=None, description="Contention in queues of packets at links."),
+        Field(
+            default=None,
+            description="Contention in queues of packets at links, instead of `flow`.",
+        ),
     ]
     flits: Annotated[
         FlitsTable | None,
+        Field(default=None, description="Contention in routers, flit by flit, instead of `flow`."),
+    ]
+    contention_free: Annotated[
+        bool,
         Field(
-            default=None, description="Contention in routers, flit by flit, instead of `packets`."
+            default=False,
+            description="Whether messages do not share links: several may use the full rate of a "
+            "link together.",
         ),
     ]
 
@@ -131,20 +150,33 @@ class TopologyTable(Table):
             raise refused(
                 "expected `links` for a family, and no `links` for a file, which defines them"
             )
-        if self.packets is not None and self.flits is not None:
-            raise refused("expected either `packets` or `flits`")
+        self._check_contention()
         if self.paths and self.routing != "shortest_path":
             raise refused(
                 "routing is `{routing}`, which selects every path: expected no `paths`",
                 routing=self.routing,
             )
-        contention = self.packets or self.flits
-        if contention is None and self.routing in CHOICES:
+        return self
+
+    def _check_contention(self) -> None:
+        """Rejects two network models, and routing that depends on queues without any."""
+        names = ("flow", "packets", "flits", "contention_free")
+        given = [name for name in names if getattr(self, name)]
+        if len(given) > 1:
+            raise refused(
+                "has `{first}` and `{second}`: expected at most one of {names}",
+                first=given[0],
+                second=given[1],
+                names=", ".join(names),
+            )
+        queues = self.packets or self.flits
+        if self.routing in CHOICES and not queues:
+            if self.routing == "adaptive" and not self.contention_free:
+                return
             raise refused(
                 "routing is `{routing}`, which depends on queues: expected a `packets` table",
                 routing=self.routing,
             )
-        return self
 
 
 class RawPlatform(Table):
@@ -212,6 +244,8 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
     if platform.topology is not None:
         links = enumerate(platform.topology.links)
         tables.extend((f"topology.links[{index}]", link) for index, link in links)
+        if platform.topology.flow is not None:
+            tables.append(("topology.flow", platform.topology.flow))
         if platform.topology.packets is not None:
             tables.append(("topology.packets", platform.topology.packets))
         if platform.topology.flits is not None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tutti.conditions import Distribution, Noise
-    from tutti.config.platform import RawPlatform
+    from tutti.config.platform import RawPlatform, TopologyTable
     from tutti.platform import Platform
     from tutti.topology import Routes
 
@@ -151,7 +151,7 @@ class Experiment:
             value = table.build or table.file or ""
             seed = "" if table.routing_seed is None else f", seed {table.routing_seed}"
             known["topology"] = {"value": value, "source": f"routes: {table.routing}{seed}"}
-            kind += "+packet" if table.packets else "+flit" if table.flits else ""
+            kind += _contention(table)
         return {
             "name": self.platform.name,
             "model": f"{kind} ({self.model})",
@@ -213,6 +213,13 @@ class Experiment:
         texts = self.inputs_as_json
         text = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
         return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()[:16]
+
+
+def _contention(table: TopologyTable) -> str:
+    """Returns what messages share, as in the name of the network in results."""
+    if table.contention_free:
+        return ""
+    return "+packet" if table.packets else "+flit" if table.flits else "+flow"
 
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, str]:

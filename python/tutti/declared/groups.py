@@ -30,6 +30,26 @@ class LocalCosts(Parameters):
     )
 
 
+class FlowParameters(Parameters):
+    """Concurrent messages share links and ports by max-min fairness.
+
+    Attributes:
+        injection: Rate of the injection port of each NPU; without it, only the model and the links
+            limit injection.
+        ejection: Rate of the ejection port of each NPU.
+    """
+
+    injection: Annotated[
+        TimePerByte | None,
+        Field(
+            description="Rate of the injection port of each NPU; without it, only the model and the links limit injection."
+        ),
+    ] = None
+    ejection: Annotated[
+        TimePerByte | None, Field(description="Rate of the ejection port of each NPU.")
+    ] = None
+
+
 class PacketParameters(Parameters):
     """Messages are cut into packets, which queue for the links of the topology.
 

@@ -38,7 +38,6 @@
 //! least 1/N of it on some rank. If sending occupies the processor (postal, pipelining postal), the
 //! average rank does both sequentially. A result takes at least one message and one reduction.
 
-use tutti_network::packet::Packets;
 use tutti_network::{LogGP, Model, Serialization};
 use tutti_schedule::algorithm::bound::by_links;
 use tutti_schedule::collective::Collective;
@@ -124,12 +123,13 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// The ports of packets; the model supplies the ejection port if the packets have none.
+    /// The declared injection and ejection ports of a network; without an ejection port, that of the model.
     #[must_use]
-    pub fn of(packets: &Packets, model: &Model) -> Ports {
-        let ejection = packets.ejection.map(Serialization::of_every_byte).or(model.takes());
+    pub fn of(declared: (Option<TimePerByte>, Option<TimePerByte>), model: &Model) -> Ports {
+        let (injection, ejection) = declared;
+        let ejection = ejection.map(Serialization::of_every_byte).or(model.takes());
         Ports {
-            injection: packets.injection.unwrap_or(TimePerByte::ZERO),
+            injection: injection.unwrap_or(TimePerByte::ZERO),
             ejection: ejection.unwrap_or(Serialization::NONE),
         }
     }

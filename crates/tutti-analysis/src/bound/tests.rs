@@ -1,4 +1,5 @@
 use super::*;
+use tutti_network::packet::Packets;
 use tutti_topology::LinkParameters;
 
 fn ns(time: u64) -> Time {
@@ -119,7 +120,8 @@ fn ports_of_packets_replace_the_receiver_time_of_a_model() {
     let per_byte = |text| TimePerByte::parse(text).unwrap();
     let root = RankId(0);
     let on = |collective, packets: &Packets| {
-        let graph = GraphBound::NONE.with_ports(Ports::of(packets, &loggp));
+        let graph =
+            GraphBound::NONE.with_ports(Ports::of((packets.injection, packets.ejection), &loggp));
         let query = Query { collective, ranks: 6, size: Bytes(600), element: 4 };
         bound(&query, &loggp, Folding::FREE, graph)
     };
@@ -134,7 +136,7 @@ fn ports_of_packets_replace_the_receiver_time_of_a_model() {
     // have come to the root.
     let alone =
         Query { collective: Collective::Reduce { root }, ranks: 4, size: Bytes(4), element: 4 };
-    let met = GraphBound::NONE.with_ports(Ports::of(&packets, &loggp));
+    let met = GraphBound::NONE.with_ports(Ports::of((packets.injection, packets.ejection), &loggp));
     let latency = |graph| bound(&alone, &loggp, Folding::FREE, graph).latency;
     assert_eq!((latency(met), latency(GraphBound::NONE)), (ns(16 + 2 * 3), ns(16 + 2 * 6)));
 }

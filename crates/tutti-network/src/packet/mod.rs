@@ -47,9 +47,7 @@ pub mod oracle;
 mod outbox;
 mod pieces;
 mod prefetch;
-mod queue;
 mod routing;
-mod slab;
 mod waiting;
 
 pub use fabric::{InFlight, PacketNetwork};

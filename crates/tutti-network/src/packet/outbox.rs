@@ -4,8 +4,8 @@
 //! in flight are therefore bounded by the buffers of the links plus one per queue.
 
 use super::routing::Traveller;
-use super::slab::Slab;
 use super::{NONE, Ticket};
+use crate::slab::Slab;
 use tutti_units::Time;
 
 /// A message without packets yet.

@@ -6,8 +6,8 @@
 
 use super::links::Links;
 use super::pieces::Packet;
-use super::slab::Slab;
 use super::waiting::Queues;
+use crate::slab::Slab;
 
 /// Packets that fit into the L2 cache of a core next to the other data.
 const CACHED: usize = 8192;

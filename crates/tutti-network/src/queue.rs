@@ -11,9 +11,11 @@ use tutti_units::Time;
 const BUCKETS: usize = 65;
 
 /// Events of type `E`, taken in order of time. Time never runs backwards.
-pub(super) struct EventQueue<E> {
+pub(crate) struct EventQueue<E> {
     now: u64,
     buckets: [Vec<(u64, E)>; BUCKETS],
+    /// The earliest time in each bucket but bucket 0.
+    first: [u64; BUCKETS],
     /// Bit b is set if bucket b is not empty.
     filled: u128,
     /// How many events of bucket 0 have been removed.
@@ -21,28 +23,40 @@ pub(super) struct EventQueue<E> {
 }
 
 impl<E: Copy> EventQueue<E> {
-    pub(super) fn new() -> Self {
-        EventQueue { now: 0, buckets: std::array::from_fn(|_| Vec::new()), filled: 0, taken: 0 }
+    pub(crate) fn new() -> Self {
+        EventQueue {
+            now: 0,
+            buckets: std::array::from_fn(|_| Vec::new()),
+            first: [u64::MAX; BUCKETS],
+            filled: 0,
+            taken: 0,
+        }
     }
 
     /// The time of the event removed last.
     #[inline]
-    pub(super) fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         Time::from_ps(self.now)
     }
 
     /// Schedules an event; one in the past happens now.
     #[inline]
-    pub(super) fn push(&mut self, at: Time, event: E) {
+    pub(crate) fn push(&mut self, at: Time, event: E) {
         let at = at.ps().max(self.now);
+        self.insert(at, event);
+    }
+
+    #[inline]
+    fn insert(&mut self, at: u64, event: E) {
         let bucket = self.bucket(at);
         self.buckets[bucket].push((at, event));
+        self.first[bucket] = self.first[bucket].min(at);
         self.filled |= 1 << bucket;
     }
 
     /// Removes the next event of the current time, if one is left.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<E> {
+    pub(crate) fn pop(&mut self) -> Option<E> {
         let &(_, event) = self.buckets[0].get(self.taken)?;
         self.taken += 1;
         Some(event)
@@ -50,7 +64,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// The remaining events of the current time.
     #[inline]
-    pub(super) fn present(&self) -> impl Iterator<Item = E> {
+    pub(crate) fn present(&self) -> impl Iterator<Item = E> {
         self.buckets[0][self.taken..].iter().map(|&(_, event)| event)
     }
 
@@ -62,28 +76,45 @@ impl<E: Copy> EventQueue<E> {
 
     /// Advances to the time of the earliest remaining event, which may be the current time; `None` when the
     /// queue is empty.
-    pub(super) fn advance(&mut self) -> Option<()> {
+    pub(crate) fn advance(&mut self) -> Option<()> {
+        let earliest = self.earliest()?;
+        self.advance_to(earliest);
+        Some(())
+    }
+
+    /// The time of the earliest remaining event.
+    #[inline]
+    pub(crate) fn earliest(&self) -> Option<Time> {
         if self.taken < self.buckets[0].len() {
-            return Some(());
+            return Some(self.now());
+        }
+        let lowest = (self.filled & !1).trailing_zeros() as usize;
+        self.first.get(lowest).copied().map(Time::from_ps)
+    }
+
+    /// Advances to a time that no remaining event precedes.
+    pub(crate) fn advance_to(&mut self, time: Time) {
+        if time.ps() == self.now {
+            return;
         }
         self.buckets[0].clear();
         self.taken = 0;
         self.filled &= !1;
-        if self.filled == 0 {
-            return None;
-        }
         let lowest = self.filled.trailing_zeros() as usize;
+        let reached = self.bucket(time.ps());
+        self.now = time.ps();
+        // The events of higher buckets differ from the new time in the same highest bit.
+        if reached < lowest {
+            return;
+        }
         self.filled &= !(1 << lowest);
         let mut moved = std::mem::take(&mut self.buckets[lowest]);
-        self.now = moved.iter().map(|&(at, _)| at).min()?;
+        self.first[lowest] = u64::MAX;
         for (at, event) in moved.drain(..) {
-            let bucket = self.bucket(at);
-            self.buckets[bucket].push((at, event));
-            self.filled |= 1 << bucket;
+            self.insert(at, event);
         }
         // Reuses the allocation.
         self.buckets[lowest] = moved;
-        Some(())
     }
 }
 
@@ -103,10 +134,11 @@ mod tests {
     }
 
     proptest! {
-        /// Compared with a heap with sequence numbers; a third of the actions remove an event.
+        /// Compared with a heap with sequence numbers; a third of the actions remove an event, some advance to
+        /// a time before the next event.
         #[test]
         fn events_come_by_time_then_first_in_first_out(
-            actions in prop::collection::vec((0_u8..3, 0_u64..2000, 0_u32..40), 1..400),
+            actions in prop::collection::vec((0_u8..4, 0_u64..2000, 0_u32..40), 1..400),
         ) {
             let mut queue = EventQueue::new();
             let mut heap = BinaryHeap::new();
@@ -117,6 +149,11 @@ mod tests {
                         sequence
                     });
                     prop_assert_eq!(next(&mut queue), expected);
+                } else if action == 3 {
+                    let earliest = heap.peek().map(|&Reverse((at, _))| Time::from_ps(at));
+                    prop_assert_eq!(queue.earliest(), earliest);
+                    let ahead = queue.now() + Time::from_ps(ahead);
+                    queue.advance_to(earliest.map_or(ahead, |earliest| earliest.min(ahead)));
                 } else {
                     let at = queue.now() + Time::from_ps(if shift > 36 { ahead << shift } else { ahead });
                     queue.push(at, sequence);

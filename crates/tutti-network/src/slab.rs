@@ -1,18 +1,18 @@
 //! A slab: values at stable indices, which are reused.
 
 /// A growing array that reuses the indices of removed values.
-pub(super) struct Slab<T> {
+pub(crate) struct Slab<T> {
     all: Vec<T>,
     unused: Vec<u32>,
 }
 
 impl<T: Copy> Slab<T> {
-    pub(super) fn new() -> Slab<T> {
+    pub(crate) fn new() -> Slab<T> {
         Slab { all: Vec::new(), unused: Vec::new() }
     }
 
     #[inline]
-    pub(super) fn put(&mut self, thing: T) -> u32 {
+    pub(crate) fn put(&mut self, thing: T) -> u32 {
         if let Some(index) = self.unused.pop() {
             self.all[index as usize] = thing;
             return index;
@@ -22,13 +22,13 @@ impl<T: Copy> Slab<T> {
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, index: u32) -> T {
+    pub(crate) fn remove(&mut self, index: u32) -> T {
         self.unused.push(index);
         self.all[index as usize]
     }
 
     /// The capacity: the peak number of values.
-    pub(super) fn most(&self) -> usize {
+    pub(crate) fn most(&self) -> usize {
         self.all.len()
     }
 }

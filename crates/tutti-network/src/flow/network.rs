@@ -1,0 +1,322 @@
+//! The flows in flight and the event loop.
+
+use super::FlowLevel;
+use super::ends::Ends as FlowEnds;
+use super::max_min::MaxMin;
+use super::resources::Resources;
+use super::route::{Crossing, FlowRouting};
+use crate::packet::{Ends, LinkUse};
+use crate::queue::EventQueue;
+use crate::slab::Slab;
+use crate::{BackgroundFlow, Carried, Carrier, Serialization, Ticket};
+use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time, TimePerByte};
+
+#[derive(Clone, Copy)]
+enum Event {
+    /// The first byte of a message leaves its sender's port.
+    Start(u32),
+    /// A message has arrived completely.
+    Deliver(Ticket),
+    /// A background flow sends its next message.
+    Background(u32),
+}
+
+/// The ticket of background messages.
+const BACKGROUND: Ticket = Ticket(u32::MAX);
+
+/// A message, from when it is handed over until its transmission ends.
+#[derive(Clone, Copy)]
+struct Flow {
+    ticket: Ticket,
+    source: RankId,
+    destination: RankId,
+    bytes: Bytes,
+    /// How many flows started before it.
+    serial: u64,
+    start: Time,
+    /// The duration of its transmission without other flows.
+    alone: Time,
+    /// From the end of the transmission to the arrival.
+    latency: Time,
+    /// Bytes per picosecond without other flows, and now.
+    rate_alone: f64,
+    rate: f64,
+    /// Bytes left at `since`, when the rate last changed.
+    left: f64,
+    since: Time,
+    /// Whether it was ever slower than without other flows.
+    slowed: bool,
+}
+
+/// Tolerance of a rounded-up end, in picoseconds: more than the rounding errors of a transmission of seconds.
+const TOLERANCE: f64 = 1.0 / 64.0;
+
+impl Flow {
+    /// Sets the rate from `now` on.
+    #[expect(clippy::cast_precision_loss, reason = "spans far below 2^53 ps")]
+    fn set_rate(&mut self, rate: f64, now: Time) {
+        let span = now - self.since;
+        if span > Time::ZERO {
+            self.left = (self.left - self.rate * span.ps() as f64).max(0.0);
+            self.slowed |= self.rate.total_cmp(&self.rate_alone).is_ne();
+        }
+        (self.rate, self.since) = (rate, now);
+    }
+
+    /// When the transmission ends at the current rate.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the value is not negative, and the cast saturates"
+    )]
+    fn end(&self) -> Time {
+        if !self.slowed && self.rate.total_cmp(&self.rate_alone).is_eq() {
+            return self.start + self.alone;
+        }
+        let span = (self.left / self.rate - TOLERANCE).ceil().max(0.0);
+        self.since + Time::from_ps(span as u64)
+    }
+}
+
+/// FlowLevel on the links of a graph: the state of a run.
+pub struct FlowNetwork<'a> {
+    routing: FlowRouting<'a>,
+    /// The ports as declared, without the serialization of the endpoints.
+    ports: FlowLevel,
+    /// The sender's and the receiver's serialization.
+    hands_over: Serialization,
+    takes: Serialization,
+    events: EventQueue<Event>,
+    ends: FlowEnds,
+    flows: Slab<Flow>,
+    resources: Resources,
+    max_min: MaxMin,
+    /// FlowLevel started so far.
+    serial: u64,
+    background: Vec<BackgroundFlow>,
+    /// Working memory.
+    route: Vec<Crossing>,
+}
+
+/// The longer of two times per byte.
+fn slower(a: Option<TimePerByte>, b: TimePerByte) -> Option<TimePerByte> {
+    Some(a.map_or(b, |a| a.max(b)))
+}
+
+impl<'a> FlowNetwork<'a> {
+    /// An empty network; `ends` is the serialization of sender and receiver.
+    #[must_use]
+    pub fn new(routing: FlowRouting<'a>, flows: FlowLevel, ends: Ends) -> FlowNetwork<'a> {
+        let takes = ends.takes.filter(|_| flows.ejection.is_none()).unwrap_or(Serialization::NONE);
+        let injection = slower(flows.injection, ends.hands_over.per_byte());
+        let ejection = slower(flows.ejection, takes.per_byte());
+        let limited = FlowLevel { injection, ejection };
+        FlowNetwork {
+            routing,
+            ports: flows,
+            hands_over: ends.hands_over,
+            takes,
+            events: EventQueue::new(),
+            ends: FlowEnds::default(),
+            flows: Slab::new(),
+            resources: Resources::new(&routing, &limited),
+            max_min: MaxMin::default(),
+            serial: 0,
+            background: Vec::new(),
+            route: Vec::new(),
+        }
+    }
+
+    /// Adds background traffic.
+    #[must_use]
+    pub fn with_background(mut self, flows: &[BackgroundFlow]) -> FlowNetwork<'a> {
+        for (index, flow) in (0..).zip(flows) {
+            self.events.push(flow.start, Event::Background(index));
+        }
+        self.background = flows.to_vec();
+        self
+    }
+
+    /// The utilisation of each link of the graph, by link id; packets are messages. Counts messages whose
+    /// transmission has ended.
+    #[must_use]
+    pub fn link_use(&self) -> Vec<LinkUse> {
+        self.resources.link_use(&self.routing)
+    }
+
+    /// Stores a message whose first byte leaves its sender's port at `start`.
+    fn post(&mut self, ticket: Ticket, pair: (RankId, RankId), bytes: Bytes, start: Time) -> u32 {
+        let flow = Flow {
+            ticket,
+            source: pair.0,
+            destination: pair.1,
+            bytes,
+            serial: 0,
+            start,
+            alone: Time::ZERO,
+            latency: Time::ZERO,
+            rate_alone: f64::INFINITY,
+            rate: 0.0,
+            left: 0.0,
+            since: start,
+            slowed: false,
+        };
+        self.flows.put(flow)
+    }
+
+    /// Starts the transmission of a posted message.
+    fn start(&mut self, id: u32) {
+        let now = self.events.now();
+        let mut route = std::mem::take(&mut self.route);
+        route.clear();
+        let Flow { source, destination, bytes, .. } = self.flows[id];
+        let latency = if source == destination {
+            Time::ZERO
+        } else {
+            self.routing.route(source, destination, &mut route)
+        };
+        let alone = self.alone(&route, bytes);
+        let charged = self.charged(bytes);
+        self.serial += 1;
+        let flow = &mut self.flows[id];
+        (flow.serial, flow.start, flow.since) = (self.serial, now, now);
+        (flow.alone, flow.latency, flow.left) = (alone, latency, approximate(charged));
+        if alone == Time::ZERO {
+            let ticket = self.flows.remove(id).ticket;
+            self.events.push(now + latency, Event::Deliver(ticket));
+        } else {
+            self.transmit(id, &mut route);
+        }
+        self.route = route;
+    }
+
+    /// The duration of a transmission without other flows: the longest time on a link, at a port or at an
+    /// endpoint.
+    fn alone(&self, route: &[Crossing], bytes: Bytes) -> Time {
+        let links = route.iter().map(|crossing| self.resources.time(*crossing, bytes));
+        let ports = [self.ports.injection, self.ports.ejection].into_iter().flatten();
+        let ports = ports.map(|port| port.of(bytes));
+        let endpoints = self.hands_over.of(bytes).max(self.takes.of(bytes));
+        links.chain(ports).fold(endpoints, Time::max)
+    }
+
+    /// The bytes that the endpoints charge; all if they charge none of a short message.
+    fn charged(&self, bytes: Bytes) -> Bytes {
+        let charged = self.hands_over.charged(bytes).min(self.takes.charged(bytes));
+        if charged == Bytes(0) { bytes } else { charged }
+    }
+
+    /// Adds a flow to the resources on its route.
+    fn transmit(&mut self, id: u32, route: &mut Vec<Crossing>) {
+        let Flow { source, destination, bytes, serial, .. } = self.flows[id];
+        let charged = self.charged(bytes);
+        if source != destination {
+            route.extend(self.resources.ports(source, destination).into_iter().flatten());
+        }
+        let shares = self.resources.join(id, route, (bytes, charged), self.events.now());
+        let rate_alone = self.resources.rate_alone(id);
+        let flow = &mut self.flows[id];
+        flow.rate_alone = rate_alone;
+        if !shares {
+            flow.rate = rate_alone;
+            self.ends.set(id, flow.end(), serial);
+        }
+    }
+
+    /// The transmission of a flow has ended.
+    fn end(&mut self, id: u32) {
+        let now = self.events.now();
+        let Flow { ticket, bytes, latency, .. } = self.flows.remove(id);
+        self.resources.leave(id, bytes, now);
+        self.events.push(now + latency, Event::Deliver(ticket));
+    }
+
+    /// A background flow sends a message, and schedules the next.
+    fn send_background(&mut self, index: u32) {
+        let now = self.events.now();
+        let flow = &mut self.background[index as usize];
+        let Some(left) = flow.count.checked_sub(1) else { return };
+        flow.count = left;
+        let BackgroundFlow { source, destination, bytes, period, .. } = *flow;
+        if left > 0 {
+            self.events.push(now + period, Event::Background(index));
+        }
+        let id = self.post(BACKGROUND, (source, destination), bytes, now);
+        self.start(id);
+    }
+
+    /// Solves what has changed at the current time.
+    fn settle(&mut self) {
+        let now = self.events.now();
+        let FlowNetwork { flows, ends, resources, max_min, .. } = self;
+        max_min.solve(resources, |id| flows[id].rate_alone);
+        for &(id, rate) in &max_min.rates {
+            let flow = &mut flows[id];
+            if flow.rate.total_cmp(&rate).is_ne() {
+                flow.set_rate(rate, now);
+                ends.set(id, flow.end().max(now), flow.serial);
+            }
+        }
+    }
+
+    /// Advances to the next event or end; `None` if there is none.
+    fn advance(&mut self) -> Option<()> {
+        let next = match (self.events.earliest(), self.ends.earliest()) {
+            (Some(event), Some(end)) => event.min(end),
+            (event, end) => event.or(end)?,
+        };
+        self.events.advance_to(next);
+        Some(())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times are rounded at the end")]
+fn approximate(bytes: Bytes) -> f64 {
+    bytes.0 as f64
+}
+
+impl Carrier for FlowNetwork<'_> {
+    const CONTENDED: bool = true;
+
+    fn carry(&mut self, ticket: Ticket, message: Carried) {
+        let Carried { source, destination, bytes, arrival } = message;
+        let now = self.events.now();
+        let start = (arrival - self.hands_over.of(bytes)).max(now);
+        let id = self.post(ticket, (source, destination), bytes, start);
+        if start == now {
+            self.start(id);
+        } else {
+            self.events.push(start, Event::Start(id));
+        }
+    }
+
+    fn has_unreachable_pairs(&self) -> bool {
+        self.routing.has_unreachable_pairs()
+    }
+
+    fn reaches(&self, from: RankId, to: RankId) -> bool {
+        self.routing.reaches(from, to)
+    }
+
+    /// All events of a time happen before the rates change.
+    fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
+        loop {
+            while let Some(event) = self.events.pop() {
+                match event {
+                    Event::Start(id) => self.start(id),
+                    Event::Background(index) => self.send_background(index),
+                    Event::Deliver(BACKGROUND) => {}
+                    Event::Deliver(ticket) => return Some((ticket, self.events.now())),
+                }
+            }
+            if let Some(id) = self.ends.pop(self.events.now()) {
+                self.end(id);
+            } else if self.resources.is_dirty() {
+                self.settle();
+            } else {
+                self.advance()?;
+            }
+        }
+    }
+}

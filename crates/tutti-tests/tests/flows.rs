@@ -1,0 +1,271 @@
+//! The flow network: against contention-free routes, hand-solved allocations, conservation, and its reference
+//! model.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use proptest::prelude::*;
+use tutti_engine::{Conditions, Disturbance, MessageRecord, Outcome, Routed, TimelineProbe};
+use tutti_network::BackgroundFlow;
+use tutti_network::flow::oracle::ReferenceFlows;
+use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
+use tutti_network::packet::Ends;
+use tutti_schedule::Schedule;
+use tutti_tests::packets::{
+    algorithms, at_once, flood, instant, link, meets_itself, routes, simulation, through,
+};
+use tutti_tests::{MODELS, Shaken, Staggered, model};
+use tutti_topology::{Distances, LinkParameters, Routes};
+use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time, TimePerByte};
+
+/// When each message of `size` bytes arrived, in the order of the arguments.
+fn arrivals(
+    routing: FlowRouting<'_>,
+    flows: FlowLevel,
+    size: u64,
+    messages: &[(u32, u32)],
+) -> Vec<u64> {
+    let schedule = at_once(routing.topology().npus(), messages);
+    let model = instant();
+    let run = simulation(&schedule, size, &model, Conditions::default());
+    let mut probe = TimelineProbe::default();
+    let mut network = FlowNetwork::new(routing, flows, Ends::FREE);
+    run.run_through(&mut network, &AtomicBool::new(false), &mut probe).unwrap();
+    let mut records = probe.into_timeline().messages;
+    let arrival = |&(source, destination): &(u32, u32)| {
+        let of_pair = |m: &MessageRecord| (m.source.0, m.destination.0) == (source, destination);
+        let found = records.iter().position(of_pair).unwrap();
+        // The model's own picosecond is taken off.
+        records.remove(found).arrival.ps() - 1
+    };
+    messages.iter().map(arrival).collect()
+}
+
+/// A row of three NPUs; a link takes 1,000 ps for a message of 10 bytes, and has no latency.
+fn row() -> Routes {
+    routes("mesh:3", &[link(100, 0)])
+}
+
+#[test]
+fn flows_share_a_link_equally() {
+    let switch = routes("switch:4", &[link(100, 50)]);
+    let routing = FlowRouting::Routed(&switch);
+    // Three flows share the link to NPU 3; each crosses two links of 50 ns.
+    let times = arrivals(routing, FlowLevel::default(), 10, &[(0, 3), (1, 3), (2, 3)]);
+    assert_eq!(times, [3_000 + 100_000; 3]);
+}
+
+#[test]
+fn a_flow_limited_elsewhere_leaves_its_share_to_others() {
+    let row = row();
+    // Link 0-1 carries three flows at 1/3 each, so link 1-2 leaves 2/3 to the flow from 1 to 2.
+    let messages = [(0, 1), (0, 1), (0, 2), (1, 2)];
+    let times = arrivals(FlowRouting::Routed(&row), FlowLevel::default(), 10, &messages);
+    assert_eq!(times, [3_000, 3_000, 3_000, 1_500]);
+}
+
+#[test]
+fn flows_speed_up_when_others_end() {
+    let row = row();
+    // From 0: two flows at 1/2. From 1: three at 1/3, among them the one from 0, which leaves 2/3 of link 0-1.
+    // At 1,500 ps the flow to 1 ends; link 1-2 still limits the others until 3,000.
+    let messages = [(0, 1), (0, 2), (1, 2), (1, 2)];
+    let times = arrivals(FlowRouting::Routed(&row), FlowLevel::default(), 10, &messages);
+    assert_eq!(times, [1_500, 3_000, 3_000, 3_000]);
+}
+
+#[test]
+fn ports_limit_the_flows_of_an_npu() {
+    let full = routes("fully_connected:4", &[link(100, 0)]);
+    let routing = FlowRouting::Routed(&full);
+    let rate = TimePerByte::new(150, 1);
+    let injection = FlowLevel { injection: rate, ejection: None };
+    // Alone 1,500 ps through the port, three together 4,500.
+    assert_eq!(arrivals(routing, injection, 10, &[(0, 1)]), [1_500]);
+    assert_eq!(arrivals(routing, injection, 10, &[(0, 1), (0, 2), (0, 3)]), [4_500; 3]);
+    let ejection = FlowLevel { injection: None, ejection: rate };
+    assert_eq!(arrivals(routing, ejection, 10, &[(0, 1), (2, 1), (0, 3)]), [3_000, 3_000, 1_500]);
+}
+
+#[test]
+fn a_spread_flow_uses_all_minimal_paths() {
+    let topology = Arc::new(tutti_topology::build("mesh:2x2", &[link(100, 7)]).unwrap());
+    let distances = Distances::fewest_hops(topology);
+    // Two paths of two links, half of the bytes on each.
+    let routing = FlowRouting::Spread(&distances);
+    assert_eq!(arrivals(routing, FlowLevel::default(), 10, &[(0, 3)]), [500 + 14_000]);
+    // The links out of 0 carry one and a half flows; all end when the shared link has carried 15 bytes.
+    let times = arrivals(routing, FlowLevel::default(), 10, &[(0, 3), (0, 1)]);
+    // Rates r and r with r / 2 + r = 1: both get 2/3, and end at 1,500 ps.
+    assert_eq!(times, [1_500 + 14_000, 1_500 + 7_000]);
+}
+
+/// Where no two messages share a link, every time is that of the routes alone, to the picosecond.
+#[test]
+fn without_contention_every_time_is_that_of_the_routes() {
+    for ranks in [2, 5, 8] {
+        let routes = routes(&format!("fully_connected:{ranks}"), &[link(40, 250)]);
+        for parameters in MODELS {
+            let model = model(parameters);
+            let included = model.serialization();
+            for schedule in algorithms(ranks) {
+                // Noise on messages would make those of a rank overlap at its port.
+                let shaken = Staggered(Shaken { seed: 3 });
+                let distance = Routed { routes: &routes, included };
+                let alone = Conditions { disturbance: Some(&shaken), distance: Some(&distance) };
+                let shared = Conditions { disturbance: Some(&shaken), distance: None };
+                let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
+                let run = simulation(&*schedule, 4000, &model, shared);
+                let (routing, ends) = (FlowRouting::Routed(&routes), Ends::of(&model));
+                let mut network = FlowNetwork::new(routing, FlowLevel::default(), ends);
+                let name = &schedule.shape().name;
+                if through(&run, &mut network) != expected {
+                    let meet = meets_itself(&*schedule) || model.takes().is_some();
+                    assert!(meet, "{name} on {ranks} under {model:?}");
+                }
+            }
+        }
+    }
+}
+
+/// FlowLevel end when all bytes have crossed: no link carries more than its rate, and none loses bytes.
+#[test]
+fn links_carry_every_byte_once_and_never_faster_than_their_rate() {
+    let routes = routes("torus:3x3", &[link(100, 50)]);
+    let size = 9_000;
+    for schedule in algorithms(9) {
+        let model = instant();
+        let run = simulation(&*schedule, size, &model, Conditions::default());
+        let routing = FlowRouting::Routed(&routes);
+        let mut network = FlowNetwork::new(routing, FlowLevel::default(), Ends::FREE);
+        let outcome = through(&run, &mut network);
+        let name = &schedule.shape().name;
+        for used in network.link_use() {
+            assert!(used.bytes * 100 <= used.busy.ps(), "{name}: {used:?}");
+            assert!(used.busy <= outcome.completion_time(), "{name}: {used:?}");
+        }
+        let carried: u64 = network.link_use().iter().map(|used| used.bytes).sum();
+        assert_eq!(carried, bytes_times_hops(&*schedule, size, &routes), "{name}");
+    }
+}
+
+fn bytes_times_hops(schedule: &dyn Schedule, size: u64, routes: &Routes) -> u64 {
+    let layout = tutti_schedule::Layout::new(Bytes(size), 1, schedule.shape().chunks).unwrap();
+    let mut step = tutti_schedule::Step::new();
+    let mut total = 0;
+    for rank in (0..schedule.shape().ranks).map(RankId) {
+        for number in 0..schedule.steps(rank) {
+            step.clear();
+            schedule.step(rank, number, &mut step);
+            for send in &step.sends {
+                let hops = routes.pair(rank, send.peer).hops;
+                total += layout.bytes(send.chunks).0 * u64::from(hops);
+            }
+        }
+    }
+    total
+}
+
+#[test]
+fn background_flows_take_their_share() {
+    let row = row();
+    let schedule = at_once(3, &[(0, 1)]);
+    let model = instant();
+    let run = simulation(&schedule, 10, &model, Conditions::default());
+    let background = BackgroundFlow {
+        source: RankId(0),
+        destination: RankId(2),
+        bytes: Bytes(5),
+        start: Time::ZERO,
+        period: Time::from_ps(10_000),
+        count: 1,
+    };
+    let network = FlowNetwork::new(FlowRouting::Routed(&row), FlowLevel::default(), Ends::FREE);
+    let outcome = through(&run, &mut network.with_background(&[background]));
+    // The shared link carries 15 bytes without a pause.
+    assert_eq!(outcome.finish[1].ps(), 1_500);
+}
+
+const NOTATIONS: [(&str, u64); 8] = [
+    ("torus:3x3", 1),
+    ("switch:7", 1),
+    ("ring:6", 1),
+    ("mesh:3x2", 1),
+    ("hierarchical:switch:3/ring:3", 2),
+    ("hierarchical:ring:3/rail:switch:3", 2),
+    ("bypass:3x3:mesh,0=>1,8=>7,6=0", 2),
+    ("bypass:2x2,wires=3:0=1,0=1,0=2,0=2,1=3,2=3,2=>3", 2),
+];
+
+/// A random run; the seed chooses schedule and model.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    seed: u64,
+    size: u64,
+    notation: (&'static str, u64),
+    /// Whether links and ranks are alike, so that events coincide.
+    alike: bool,
+    /// Whether NPUs inject, 1, and eject, 2, through ports.
+    ports: u8,
+    spread: bool,
+    /// Messages that each rank sends together, instead of an algorithm's; zero for none.
+    flood: u32,
+}
+
+impl Case {
+    fn links(self) -> Vec<LinkParameters> {
+        let Case { seed, alike, .. } = self;
+        let uneven = |level| {
+            LinkParameters::new(
+                TimePerByte::new(997 + 214 * level + seed % 7, 10).unwrap(),
+                Time::from_ps(100_003 + 50_021 * level + 31 * seed),
+            )
+        };
+        let levels = 0..self.notation.1;
+        levels.map(|level| if alike { link(100, 50) } else { uneven(level) }).collect()
+    }
+
+    /// When all ranks are done in the fast network, and in the reference model.
+    fn run(self) -> (Outcome, Outcome) {
+        let Case { seed, size, notation, alike, ports, spread, flood: messages } = self;
+        let routes = routes(notation.0, &self.links());
+        let distances = Distances::fewest_hops(Arc::clone(routes.topology()));
+        let routing =
+            if spread { FlowRouting::Spread(&distances) } else { FlowRouting::Routed(&routes) };
+        let port = |bit, ps| (ports & bit > 0).then(|| TimePerByte::new(ps, 11).unwrap());
+        let flows = FlowLevel { injection: port(1, 883), ejection: port(2, 1013) };
+        let (shaken, staggered) = (Shaken { seed }, Staggered(Shaken { seed }));
+        let disturbance: &dyn Disturbance = if seed % 2 == 0 { &shaken } else { &staggered };
+        let conditions =
+            Conditions { disturbance: (!alike).then_some(disturbance), distance: None };
+        let nth = usize::try_from(seed).unwrap();
+        let model = model(&MODELS[nth % MODELS.len()]);
+        let ends = if seed % 5 == 0 { Ends::FREE } else { Ends::of(&model) };
+        let ranks = routes.topology().npus();
+        let all: Vec<_> = algorithms(ranks).collect();
+        let flood = flood(ranks, messages, seed);
+        let schedule = if messages == 0 { &*all[nth % all.len()] } else { &flood };
+        let size = size * u64::from(schedule.shape().chunks);
+        let run = simulation(schedule, size, &model, conditions);
+        let fast = through(&run, &mut FlowNetwork::new(routing, flows, ends));
+        (fast, through(&run, &mut ReferenceFlows::new(routing, flows, ends)))
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// The fast network and the reference model agree on every time, to the picosecond.
+    #[test]
+    fn the_fast_network_equals_the_reference_model(
+        (seed, size, ports) in (0_u64..1000, 0_u64..4000, 0_u8..4),
+        notation in prop::sample::select(NOTATIONS.to_vec()),
+        (alike, spread) in (any::<bool>(), any::<bool>()),
+        flood in prop::sample::select(vec![0_u32, 0, 1, 3, 12]),
+    ) {
+        let case = Case { seed, size, notation, alike, ports, spread, flood };
+        let (fast, slow) = case.run();
+        prop_assert_eq!(fast, slow);
+    }
+}

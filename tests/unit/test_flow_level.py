@@ -1,0 +1,158 @@
+"""The flow model from Python: the default of platforms with a topology, its options, its limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tutti
+from tutti.config import load_experiment
+from tutti.errors import ConfigError
+from tutti.platforms import platform
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODEL = tutti.PipeliningPostal(alpha_p="0 ns", alpha_r="100 ns")
+
+
+def routes(notation: str, rule: str = "shortest_path") -> tutti.topology.Routes:
+    topology = tutti.Topology.build(notation, rate="10 GB/s", latency="0 ns")
+    return topology.routes(rule)  # type: ignore[arg-type]
+
+
+def machine(notation: str, rule: str = "shortest_path", **given: object) -> tutti.Platform:
+    return tutti.Platform(name="t", model=MODEL, routes=routes(notation, rule), **given)  # type: ignore[arg-type]
+
+
+def time_of(where: tutti.Platform, algorithm: str, ranks: int, size: str) -> int:
+    return tutti.simulate(tutti.schedule(algorithm, ranks=ranks), where, size=size).completion_ps
+
+
+def test_messages_share_links_by_default() -> None:
+    assert machine("switch:4").network == "pipelining_postal+flow"
+    schedule = tutti.schedule("direct", collective="gather", ranks=4)
+    run = tutti.simulate(schedule, machine("switch:4"), size="400 KB")
+    # Three shards of 100 KB over the 10 GB/s link of the root; 100 ns of the model before it.
+    assert run.completion_ps == pytest.approx(30_000_000 + 300_000, rel=0.01)
+    assert run.completion_ps >= 30_000_000
+    free = tutti.simulate(schedule, machine("switch:4", contention_free=True), size="400 KB")
+    assert free.completion_ps < 15_000_000
+
+
+def test_no_ring_is_faster_than_the_network_interfaces_allow() -> None:
+    """Two hosts of 8 GPUs: 30 messages of 4 MiB pass each host's busiest 50 GB/s interface."""
+    where = platform("dgx_h100_cluster")
+    assert time_of(where, "ring", 16, "64 MiB") >= 30 * (4 << 20) * 20
+
+
+def test_links_frame_counts_messages_and_bytes() -> None:
+    run = tutti.simulate(tutti.schedule("ring", ranks=4), machine("ring:4"), size="400 KB")
+    assert run.links.columns[3:5] == ["messages", "bytes"]
+    assert run.links["bytes"].sum() == run.message_bytes
+    assert run.links["utilisation"].max() <= 1
+
+
+def test_ports_limit_a_flow() -> None:
+    slow = machine("ring:4", flow=tutti.FlowLevel(injection="1 GB/s"))
+    assert time_of(slow, "ring", 4, "400 KB") > 9 * time_of(machine("ring:4"), "ring", 4, "400 KB")
+
+
+def test_minimal_adaptive_routing_spreads_a_flow() -> None:
+    fixed, spread = machine("torus:4x4"), machine("torus:4x4", "adaptive")
+    schedule = tutti.schedule("pairwise", collective="all_to_all", ranks=16)
+    times = [
+        tutti.simulate(schedule, where, size="1600 KB").completion_ps for where in (fixed, spread)
+    ]
+    assert times[1] < times[0]
+
+
+@pytest.mark.parametrize("rule", ["valiant", "ugal"])
+def test_routing_that_depends_on_queues_is_refused(rule: str) -> None:
+    with pytest.raises(ConfigError, match="depends on queues"):
+        machine("torus:4x4", rule)
+
+
+def test_at_most_one_network_model_is_accepted() -> None:
+    both = {"flow": tutti.FlowLevel(), "packets": tutti.Packets()}
+    with pytest.raises(ConfigError, match="both `flow` and `packets`"):
+        machine("ring:4", **both)
+    with pytest.raises(ConfigError, match="both `packets` and `contention_free`"):
+        machine("ring:4", packets=tutti.Packets(), contention_free=True)
+    with pytest.raises(ConfigError, match="has no links"):
+        tutti.Platform(name="t", model=MODEL, flow=tutti.FlowLevel())
+    with pytest.raises(ConfigError, match="without a topology"):
+        tutti.Platform(name="t", model=MODEL, contention_free=True)
+
+
+def test_background_flows_slow_a_run_down() -> None:
+    flow = tutti.Flow(source=0, destination=1, size="1 MB")
+    busy = tutti.Conditions(background=tutti.Background(flows=[flow]))
+    schedule = tutti.schedule("ring", ranks=4)
+    quiet = tutti.simulate(schedule, machine("ring:4"), size="400 KB")
+    slowed = tutti.simulate(schedule, machine("ring:4"), size="400 KB", conditions=busy)
+    assert slowed.completion_ps > quiet.completion_ps
+
+
+PLATFORM = """
+title = "t"
+collective = "all_reduce"
+algorithms = ["ring"]
+ranks = 4
+sizes = ["400 KB"]
+datatype = "float32"
+output = "out"
+
+[platform]
+name = "four"
+[platform.models.m]
+kind = "postal"
+alpha = "100 ns"
+beta = "10 GB/s"
+[platform.topology]
+build = "ring:4"
+links = [{{ rate = "10 GB/s", latency = "100 ns" }}]
+{topology}
+"""
+
+
+@pytest.mark.parametrize(
+    ("topology", "message"),
+    [
+        ("contention_free = true\n[platform.topology.packets]", "at most one of"),
+        ("[platform.topology.flow]\n[platform.topology.flits]", "has `flow` and `flits`"),
+        ("[platform.topology.flow]\nrate = '1 GB/s'", "unknown key `rate`"),
+        ("[platform.topology.flow]\ninjection = '1 ms'", "topology.flow.injection"),
+        ("routing = 'ugal'", "depends on queues"),
+    ],
+)
+def test_invalid_tables_are_refused(tmp_path: Path, topology: str, message: str) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(PLATFORM.format(topology=topology))
+    with pytest.raises(ConfigError, match=message):
+        load_experiment(path)
+
+
+AGREEMENT = [
+    (notation, rule, algorithm)
+    for notation, rule in (
+        ("torus:4x4", "dimension_order"),
+        ("mesh:4x4", "dimension_order"),
+        ("fat_tree:m=4x4,w=1x2", "d_mod_k"),
+        ("dragonfly:p=2,a=4,h=1,g=2", "minimal"),
+    )
+    for algorithm in ("ring", "recursive_halving_doubling", "recursive_doubling", "swing")
+]
+
+
+@pytest.mark.parametrize(("notation", "rule", "algorithm"), AGREEMENT)
+def test_flows_agree_with_packets(notation: str, rule: str, algorithm: str) -> None:
+    """Messages of at least 64 packets; buffers large enough that backpressure plays no part."""
+    where = machine(notation, rule)
+    packets = tutti.Packets(size="1 KiB", buffer="256 KiB")
+    flow, packet = (
+        time_of(one, algorithm, 16, "1 MiB")
+        for one in (where, where.model_copy(update={"packets": packets}))
+    )
+    assert flow == pytest.approx(packet, rel=0.03)
