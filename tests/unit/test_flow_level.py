@@ -19,11 +19,11 @@ MODEL = tutti.PipeliningPostal(alpha_p="0 ns", alpha_r="100 ns")
 
 def routes(notation: str, rule: str = "shortest_path") -> tutti.topology.Routes:
     topology = tutti.Topology.build(notation, rate="10 GB/s", latency="0 ns")
-    return topology.routes(rule)
+    return topology.routes(rule)  # type: ignore[arg-type]
 
 
 def machine(notation: str, rule: str = "shortest_path", **given: object) -> tutti.Platform:
-    return tutti.Platform(name="t", model=MODEL, routes=routes(notation, rule), **given)  # type: ignore[arg-type]
+    return tutti.Platform(name="t", model=MODEL, routes=routes(notation, rule), **given)
 
 
 def time_of(where: tutti.Platform, algorithm: str, ranks: int, size: str) -> int:
