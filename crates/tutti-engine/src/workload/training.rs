@@ -11,10 +11,10 @@
 //! backward pass unless they are stored; their collective is issued a number of passes ahead.
 //!
 //! **Pipeline** (`GPipe`; Huang et al. 2019): each NPU holds the layers of one stage. The simulated
-//! stage sends in both directions and has its complete idle time before the backward passes, like
-//! the first stage: forward passes of all micro-batches, the wait until gradients arrive, backward
-//! passes. All stages are assumed to take equal times. The wait is thus `stages - 1` times the time
-//! of a micro-batch per direction, and the total (micro-batches + stages - 1) times. Gradients are
+//! stage sends in both directions and is idle as long as the first stage: for `stages - 1` forward
+//! times after its last forward pass, and for `stages - 1` backward times after its first backward
+//! pass. All stages are assumed to take equal times, so an iteration takes (micro-batches +
+//! stages - 1) times the time of a micro-batch in both directions. Gradients are
 //! complete, and sent, in the last micro-batch.
 //!
 //! **Embedding** (DLRM): lookups send an all-to-all before the top layers. Another one returns the

@@ -26,7 +26,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "dimension_order",
         argument: "[yx|balanced]",
-        summary: "one dimension after the other, wherever there are any; in a torus with datelines, on two VCs \
+        summary: "dimension-order routing; in a torus with datelines, on two VCs \
                   or more",
         build: dimension_order,
     },
@@ -52,7 +52,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "ugal",
         argument: "[THRESHOLD]",
-        summary: "the shortest path, or a path over a random node if credits in use times hops are fewer (UGAL-L); \
+        summary: "the minimal path, or one over a random node with fewer credits in use times hops (UGAL-L); \
                   VCs as for valiant",
         build: ugal,
     },

@@ -5,7 +5,7 @@ use super::{Call, Entry, Rule, TrafficError, Weighted};
 pub(super) const HOTSPOT: Entry = Entry {
     name: "hotspot",
     argument: "NODE,.../WEIGHT,...",
-    summary: "one of the nodes named; as likely as its weight, or all as likely without weights",
+    summary: "one of the listed nodes, with probability proportional to its weight; equal without weights",
     build: hotspot,
 };
 

@@ -5,14 +5,14 @@ use super::{Call, Entry, Pattern, Rule, TrafficError};
 pub(super) const TORNADO: Entry = Entry {
     name: "tornado",
     argument: "",
-    summary: "in every dimension the node just under half the ring away",
+    summary: "in every dimension, the node ceil(k/2) - 1 positions ahead",
     build: |call| shift(call, |side| side.div_ceil(2) - 1),
 };
 
 pub(super) const NEIGHBOUR: Entry = Entry {
     name: "neighbour",
     argument: "",
-    summary: "in every dimension the next node, around the end",
+    summary: "in every dimension, the next node, with wraparound",
     build: |call| shift(call, |side| 1 % side),
 };
 

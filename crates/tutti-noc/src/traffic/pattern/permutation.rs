@@ -6,7 +6,7 @@ use crate::traffic::draw::{Stream, bits};
 pub(super) const RANDOM: Entry = Entry {
     name: "random_permutation",
     argument: "SEED",
-    summary: "one destination for each node, drawn once; no two nodes share one",
+    summary: "a random permutation of destinations, drawn once",
     build: |call| {
         let drawn = shuffled(call.nodes, call.number(call.argument()?)?);
         Ok(Pattern::fixed(call.nodes, |source| drawn[source as usize]))

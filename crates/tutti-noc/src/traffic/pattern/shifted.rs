@@ -5,14 +5,14 @@ use super::{Call, Entry, Pattern, Rule, TrafficError};
 pub(super) const TRANSPOSE: Entry = Entry {
     name: "transpose",
     argument: "",
-    summary: "the halves of the number's bits swapped; on a square grid, row and column swapped",
+    summary: "swaps the halves of the address bits; on a square grid, swaps row and column",
     build: transpose,
 };
 
 pub(super) const COMPLEMENT: Entry = Entry {
     name: "bit_complement",
     argument: "",
-    summary: "every bit of the number inverted",
+    summary: "inverts every address bit",
     build: |call| {
         bits(call)?;
         Ok(Pattern::fixed(call.nodes, |source| call.nodes - 1 - source))
@@ -22,7 +22,7 @@ pub(super) const COMPLEMENT: Entry = Entry {
 pub(super) const REVERSE: Entry = Entry {
     name: "bit_reverse",
     argument: "",
-    summary: "the bits of the number in reverse order",
+    summary: "reverses the address bits",
     build: |call| {
         // The bits of a number below 2^bits are the last of 32 in reverse.
         let unused = 32 - bits(call)?;
@@ -34,7 +34,7 @@ pub(super) const REVERSE: Entry = Entry {
 pub(super) const SHUFFLE: Entry = Entry {
     name: "bit_shuffle",
     argument: "",
-    summary: "the bits of the number rotated by one towards the high end",
+    summary: "rotates the address bits left by one",
     build: |call| {
         let top = bits(call)?.saturating_sub(1);
         let low = (1 << top) - 1;

@@ -5,14 +5,14 @@ use super::{Call, Entry, Rule, TrafficError, below};
 pub(super) const DIAGONAL: Entry = Entry {
     name: "diagonal",
     argument: "",
-    summary: "one packet in three to the next node, the others to the source itself",
+    summary: "1/3 of the packets to the next node, 2/3 to the source itself",
     build: |_| Ok(Rule::Diagonal),
 };
 
 pub(super) const ASYMMETRIC: Entry = Entry {
     name: "asymmetric",
     argument: "",
-    summary: "the node of the source's number in the lower or in the upper half, each as likely",
+    summary: "the source's number modulo n/2, in either half with equal probability",
     build: |call| {
         call.at_least(2, "at least two")?;
         Ok(Rule::Asymmetric)
@@ -29,7 +29,7 @@ pub(super) const TAPER64: Entry = Entry {
 pub(super) const BAD_DRAGONFLY: Entry = Entry {
     name: "bad_dragonfly",
     argument: "NODES_PER_GROUP",
-    summary: "any node of the next group: all packets of a group want the same global links",
+    summary: "any node of the next group; all packets of a group compete for the same global links",
     build: bad_dragonfly,
 };
 

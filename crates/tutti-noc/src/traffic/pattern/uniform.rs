@@ -5,7 +5,7 @@ use super::{Call, Entry, Rule, TrafficError, Weighted, below};
 pub(super) const UNIFORM: Entry = Entry {
     name: "uniform",
     argument: "",
-    summary: "any node, the source itself included",
+    summary: "any node, including the source",
     build: |_| Ok(Rule::Uniform),
 };
 
