@@ -6,7 +6,7 @@
 //! end of the transmission plus the latencies of the links. Rates are max-min fair: no flow can get more
 //! without taking from a flow that has no more. They change only when a flow starts or ends.
 //!
-//! **Ports.** The sender's [`Serialization`] and [`FlowLevel::injection`] limit the flows that leave an NPU
+//! **Ports.** The sender's [`crate::Serialization`] and [`FlowLevel::injection`] limit the flows that leave an NPU
 //! together; the receiver's serialization (in LogGP) or [`FlowLevel::ejection`] those that enter it. A crossbar
 //! without internal contention is a switch of the topology; several rails are several links. If the first byte
 //! of a message is free, its flow ends one byte time earlier, but takes the capacity of all its bytes.
