@@ -129,7 +129,7 @@ fn without_contention_every_time_is_that_of_the_routes() {
     }
 }
 
-/// FlowLevel end when all bytes have crossed: no link carries more than its rate, and none loses bytes.
+/// Flows end when all bytes have crossed: no link carries more than its rate, and none loses bytes.
 #[test]
 fn links_carry_every_byte_once_and_never_faster_than_their_rate() {
     let routes = routes("torus:3x3", &[link(100, 50)]);

@@ -220,7 +220,8 @@ class Topology:
         - ``minimal``: in a dragonfly, at most one global link.
         - ``d_mod_k``: in a fat tree, up by the number of the destination.
 
-        With the other rules each packet selects its path, so they need a platform with packets:
+        With the other rules each packet selects its path, so they need a platform with packets.
+        ``adaptive`` also supports the flow model, which splits messages over all minimal paths.
 
         - ``adaptive``: the minimal path with the shortest queues.
         - ``valiant``: a detour over a random switch.

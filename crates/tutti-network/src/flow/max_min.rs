@@ -1,7 +1,7 @@
 //! The max-min fair allocation by progressive filling: all rates rise together until a resource is full; its
 //! flows keep that rate, and the others rise further.
 //!
-//! FlowLevel that share no resource, directly or through others, do not affect each other, so only the flows
+//! Flows that share no resource, directly or through others, do not affect each other, so only the flows
 //! connected to a change are solved. The result is independent of what else is solved: flows and resources that
 //! reach their limit at the same level are fixed together, and what they take from a resource is subtracted in
 //! one operation.
@@ -46,7 +46,7 @@ pub(super) struct MaxMin {
     /// Resources with several flows, by a level below which they are not full. As bits: positive floating-point
     /// numbers and their bits have the same order.
     heap: BinaryHeap<Reverse<(u64, u32)>>,
-    /// FlowLevel by their rate alone, descending.
+    /// Flows by their rate alone, descending.
     alone: Vec<(u64, u32)>,
     /// Resources to visit, resources full at the current level, and those that flows fixed at it use.
     next: Vec<u32>,

@@ -79,7 +79,7 @@ impl Flow {
     }
 }
 
-/// FlowLevel on the links of a graph: the state of a run.
+/// Flows on the links of a graph: the state of a run.
 pub struct FlowNetwork<'a> {
     routing: FlowRouting<'a>,
     /// The ports as declared, without the serialization of the endpoints.
@@ -92,7 +92,7 @@ pub struct FlowNetwork<'a> {
     flows: Slab<Flow>,
     resources: Resources,
     max_min: MaxMin,
-    /// FlowLevel started so far.
+    /// Flows started so far.
     serial: u64,
     background: Vec<BackgroundFlow>,
     /// Working memory.

@@ -35,7 +35,7 @@ struct Flow {
     slowed: bool,
 }
 
-/// FlowLevel on the links of a graph.
+/// Flows on the links of a graph.
 pub struct ReferenceFlows<'a> {
     routing: FlowRouting<'a>,
     declared: FlowLevel,

@@ -72,9 +72,13 @@ class Archer:
     spread: float
 
     def platform(self) -> Platform:
-        """Returns the platform: endpoint costs and minimal routes."""
+        """Returns the platform: endpoint costs and minimal routes.
+
+        The fit covers messages of 8 B, whose derivation has no contention.
+        """
         model = PipeliningPostal(alpha_p=_us(self.alpha_p), alpha_r=_us(self.alpha_r))
-        return Platform(name="archer", model=model, routes=_routes(_us(self.hop)))
+        routes = _routes(_us(self.hop))
+        return Platform(name="archer", model=model, routes=routes, contention_free=True)
 
     def conditions(self, allocation: int) -> Conditions:
         """Returns the noise of an allocation; allocations are equally likely quantiles."""
