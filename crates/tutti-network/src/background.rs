@@ -30,6 +30,14 @@ pub struct BackgroundFlow {
     pub count: u64,
 }
 
+impl BackgroundFlow {
+    /// Takes a message off the count; `None` if all are sent. The result has the messages left.
+    pub(crate) fn take(&mut self) -> Option<BackgroundFlow> {
+        self.count = self.count.checked_sub(1)?;
+        Some(*self)
+    }
+}
+
 /// The queueing delay due to background traffic, per kind of link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkLoad {

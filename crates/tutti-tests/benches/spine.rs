@@ -15,7 +15,7 @@ use tutti_analysis::search::{Effort, Flat, best};
 use tutti_engine::{Conditions, LocalCosts, Ranks, Silent, Simulation};
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::{Ends, PacketNetwork, PacketRouting, Packets};
-use tutti_network::{Distribution, Noise};
+use tutti_network::{Carrier, Distribution, Noise};
 use tutti_network::{LogGP, MessageModel, Model, PipeliningPostal};
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring, routing};
 use tutti_schedule::algorithm::search::{self as schedules, Kind, Order};
@@ -213,21 +213,9 @@ fn packets(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
     let link = LinkParameters::new(rate, time("500 ns"));
     let topology = tutti_topology::build(topology, &[link]).expect("is a topology");
     let routes = Routes::shortest_path(Arc::new(topology));
-    let ranks = routes.topology().npus();
-    let collective = Collective::from_name(collective, RankId(0)).expect("is a collective");
-    let schedule = algorithm::build(notation, collective, ranks).expect("is laid out");
-    let layout = Layout::new(Bytes(size), 4, schedule.shape().chunks).expect("divides");
     let packets = Packets::new(Bytes(4096), Bytes(0), Bytes(32768)).expect("fit");
-    let model =
-        PipeliningPostal { alpha_p: Time::ZERO, alpha_r: time("100 ns"), beta: TimePerByte::ZERO }
-            .checked()
-            .expect("is a model");
-    let costs = LocalCosts::FREE;
-    let conditions = Conditions::default();
     let mut fabric = PacketNetwork::new(PacketRouting::Routed(&routes), packets, Ends::FREE);
-    Simulation { schedule: &*schedule, layout, model: &model, costs, conditions }
-        .run_through(&mut fabric, &AtomicBool::new(false), &mut Silent)
-        .expect("finishes");
+    through(notation, collective, (routes.topology().npus(), size), &mut fabric);
     fabric.link_use().map(|link| link.packets).sum()
 }
 
@@ -239,7 +227,18 @@ fn flows(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
     let routes = Routes::d_mod_k(Arc::clone(&topology))
         .or_else(|_| Routes::minimal(Arc::clone(&topology)))
         .unwrap_or_else(|_| Routes::shortest_path(topology));
-    let ranks = routes.topology().npus();
+    let routing = FlowRouting::Routed(&routes);
+    let mut network = FlowNetwork::new(routing, FlowLevel::default(), Ends::FREE);
+    2 * through(notation, collective, (routes.topology().npus(), size), &mut network)
+}
+
+/// Runs a schedule through a network with contention; how many messages were sent.
+fn through(
+    notation: &str,
+    collective: &str,
+    (ranks, size): (u32, u64),
+    network: &mut impl Carrier,
+) -> u64 {
     let collective = Collective::from_name(collective, RankId(0)).expect("is a collective");
     let schedule = algorithm::build(notation, collective, ranks).expect("is laid out");
     let layout = Layout::new(Bytes(size), 4, schedule.shape().chunks).expect("divides");
@@ -247,13 +246,10 @@ fn flows(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
         PipeliningPostal { alpha_p: Time::ZERO, alpha_r: time("100 ns"), beta: TimePerByte::ZERO }
             .checked()
             .expect("is a model");
-    let costs = LocalCosts::FREE;
-    let conditions = Conditions::default();
-    let routing = FlowRouting::Routed(&routes);
-    let mut network = FlowNetwork::new(routing, FlowLevel::default(), Ends::FREE);
+    let (costs, conditions) = (LocalCosts::FREE, Conditions::default());
     let simulation = Simulation { schedule: &*schedule, layout, model: &model, costs, conditions };
-    let run = simulation.run_through(&mut network, &AtomicBool::new(false), &mut Silent);
-    2 * run.expect("finishes").messages
+    let run = simulation.run_through(network, &AtomicBool::new(false), &mut Silent);
+    run.expect("finishes").messages
 }
 
 /// Packets of 16 flits of 68 B over links of one flit per cycle; how many flits left routers.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::Shaken;
-use tutti_engine::{Conditions, LocalCosts, Outcome, Silent, Simulation};
+use super::{MODELS, Shaken, model};
+use tutti_engine::{Conditions, Disturbance, LocalCosts, Outcome, Routed, Silent, Simulation};
 use tutti_network::packet::Packets;
 use tutti_network::{Carrier, Model, PipeliningPostal};
 use tutti_schedule::algorithm::{REGISTRY, Request};
@@ -127,4 +127,55 @@ pub fn meets_itself(schedule: &dyn Schedule) -> bool {
             again
         })
     })
+}
+
+/// A topology and the number of its levels.
+pub type Notation = (&'static str, u64);
+
+pub const NOTATIONS: [Notation; 8] = [
+    ("torus:3x3", 1),
+    ("switch:7", 1),
+    ("ring:6", 1),
+    ("mesh:3x2", 1),
+    ("hierarchical:switch:3/ring:3", 2),
+    ("hierarchical:ring:3/rail:switch:3", 2),
+    // Links side by side, of two kinds and of one.
+    ("bypass:3x3:mesh,0=>1,8=>7,6=0", 2),
+    ("bypass:2x2,wires=3:0=1,0=1,0=2,0=2,1=3,2=3,2=>3", 2),
+];
+
+/// A link of a level, without a factor in common with those of other levels.
+pub fn uneven_link(level: u64, seed: u64) -> LinkParameters {
+    LinkParameters::new(
+        TimePerByte::new(997 + 214 * level + seed % 7, 10).unwrap(),
+        Time::from_ps(100_003 + 50_021 * level + 31 * seed),
+    )
+}
+
+/// Runs every algorithm under every model on links that no two pairs of ranks share, and compares
+/// the times with those of contention-free routes.
+///
+/// Messages of one pair in one step share its link, and messages from several ranks the receiver's
+/// port; such runs may differ.
+pub fn times_are_those_of_routes(
+    disturbance: &dyn Disturbance,
+    network: impl Fn(&Simulation<'_, Model>, &Routes, &Model) -> Outcome,
+) {
+    for ranks in [2, 5, 8] {
+        let routes = routes(&format!("fully_connected:{ranks}"), &[link(40, 250)]);
+        for model in MODELS.iter().map(model) {
+            let distance = Routed { routes: &routes, included: model.serialization() };
+            for schedule in algorithms(ranks) {
+                let alone =
+                    Conditions { disturbance: Some(disturbance), distance: Some(&distance) };
+                let shared = Conditions { disturbance: Some(disturbance), distance: None };
+                let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
+                let run = simulation(&*schedule, 4000, &model, shared);
+                if network(&run, &routes, &model) != expected {
+                    let meet = meets_itself(&*schedule) || model.takes().is_some();
+                    assert!(meet, "{} on {ranks} under {model:?}", schedule.shape().name);
+                }
+            }
+        }
+    }
 }

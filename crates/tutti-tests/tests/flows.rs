@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
-use tutti_engine::{Conditions, Disturbance, MessageRecord, Outcome, Routed, TimelineProbe};
+use tutti_engine::{Conditions, Disturbance, MessageRecord, Outcome, TimelineProbe};
 use tutti_network::BackgroundFlow;
 use tutti_network::flow::oracle::ReferenceFlows;
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::Ends;
 use tutti_schedule::Schedule;
 use tutti_tests::packets::{
-    algorithms, at_once, flood, instant, link, meets_itself, routes, simulation, through,
+    NOTATIONS, Notation, algorithms, at_once, flood, instant, link, routes, simulation, through,
+    times_are_those_of_routes, uneven_link,
 };
 use tutti_tests::{MODELS, Shaken, Staggered, model};
 use tutti_topology::{Distances, LinkParameters, Routes};
@@ -101,32 +102,13 @@ fn a_spread_flow_uses_all_minimal_paths() {
     assert_eq!(times, [1_500 + 14_000, 1_500 + 7_000]);
 }
 
-/// Where no two messages share a link, every time is that of the routes alone, to the picosecond.
+/// Noise on messages would make those of a rank overlap at its port.
 #[test]
 fn without_contention_every_time_is_that_of_the_routes() {
-    for ranks in [2, 5, 8] {
-        let routes = routes(&format!("fully_connected:{ranks}"), &[link(40, 250)]);
-        for parameters in MODELS {
-            let model = model(parameters);
-            let included = model.serialization();
-            for schedule in algorithms(ranks) {
-                // Noise on messages would make those of a rank overlap at its port.
-                let shaken = Staggered(Shaken { seed: 3 });
-                let distance = Routed { routes: &routes, included };
-                let alone = Conditions { disturbance: Some(&shaken), distance: Some(&distance) };
-                let shared = Conditions { disturbance: Some(&shaken), distance: None };
-                let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
-                let run = simulation(&*schedule, 4000, &model, shared);
-                let (routing, ends) = (FlowRouting::Routed(&routes), Ends::of(&model));
-                let mut network = FlowNetwork::new(routing, FlowLevel::default(), ends);
-                let name = &schedule.shape().name;
-                if through(&run, &mut network) != expected {
-                    let meet = meets_itself(&*schedule) || model.takes().is_some();
-                    assert!(meet, "{name} on {ranks} under {model:?}");
-                }
-            }
-        }
-    }
+    times_are_those_of_routes(&Staggered(Shaken { seed: 3 }), |run, routes, model| {
+        let (routing, ends) = (FlowRouting::Routed(routes), Ends::of(model));
+        through(run, &mut FlowNetwork::new(routing, FlowLevel::default(), ends))
+    });
 }
 
 /// Flows end when all bytes have crossed: no link carries more than its rate, and none loses bytes.
@@ -187,23 +169,12 @@ fn background_flows_take_their_share() {
     assert_eq!(outcome.finish[1].ps(), 1_500);
 }
 
-const NOTATIONS: [(&str, u64); 8] = [
-    ("torus:3x3", 1),
-    ("switch:7", 1),
-    ("ring:6", 1),
-    ("mesh:3x2", 1),
-    ("hierarchical:switch:3/ring:3", 2),
-    ("hierarchical:ring:3/rail:switch:3", 2),
-    ("bypass:3x3:mesh,0=>1,8=>7,6=0", 2),
-    ("bypass:2x2,wires=3:0=1,0=1,0=2,0=2,1=3,2=3,2=>3", 2),
-];
-
 /// A random run; the seed chooses schedule and model.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     seed: u64,
     size: u64,
-    notation: (&'static str, u64),
+    notation: Notation,
     /// Whether links and ranks are alike, so that events coincide.
     alike: bool,
     /// Whether NPUs inject, 1, and eject, 2, through ports.
@@ -216,14 +187,8 @@ struct Case {
 impl Case {
     fn links(self) -> Vec<LinkParameters> {
         let Case { seed, alike, .. } = self;
-        let uneven = |level| {
-            LinkParameters::new(
-                TimePerByte::new(997 + 214 * level + seed % 7, 10).unwrap(),
-                Time::from_ps(100_003 + 50_021 * level + 31 * seed),
-            )
-        };
         let levels = 0..self.notation.1;
-        levels.map(|level| if alike { link(100, 50) } else { uneven(level) }).collect()
+        levels.map(|level| if alike { link(100, 50) } else { uneven_link(level, seed) }).collect()
     }
 
     /// When all ranks are done in the fast network, and in the reference model.

@@ -10,7 +10,8 @@ use tutti_network::{BackgroundFlow, Model};
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{ChunkRange, Explicit, Schedule, Shape, Slot, Step};
 use tutti_tests::packets::{
-    algorithms, at_once, instant, link, meets_itself, packets, routes, simulation, through,
+    algorithms, at_once, instant, link, packets, routes, simulation, through,
+    times_are_those_of_routes,
 };
 use tutti_tests::{MODELS, Shaken, model};
 use tutti_topology::{Distances, Routes};
@@ -49,33 +50,10 @@ fn arrivals_by(
 /// Where no two messages share a link, every time is that of the routes alone, to the picosecond.
 #[test]
 fn without_contention_every_time_is_that_of_the_routes() {
-    for ranks in [2, 5, 8] {
-        let routes = routes(&format!("fully_connected:{ranks}"), &[link(40, 250)]);
-        for parameters in MODELS {
-            let model = model(parameters);
-            let included = model.serialization();
-            for schedule in algorithms(ranks) {
-                let shaken = Shaken { seed: 3 };
-                let distance = Routed { routes: &routes, included };
-                let alone = Conditions { disturbance: Some(&shaken), distance: Some(&distance) };
-                let shared = Conditions { disturbance: Some(&shaken), distance: None };
-                let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
-                let run = simulation(&*schedule, 4000, &model, shared);
-                let mut fabric = PacketNetwork::new(
-                    PacketRouting::Routed(&routes),
-                    packets(64, 64),
-                    Ends::of(&model),
-                );
-                let name = &schedule.shape().name;
-                // Messages of one pair in one step meet on its link all the same, and messages from
-                // several ranks in a port that takes them.
-                if through(&run, &mut fabric) != expected {
-                    let meet = meets_itself(&*schedule) || model.takes().is_some();
-                    assert!(meet, "{name} on {ranks} under {model:?}");
-                }
-            }
-        }
-    }
+    times_are_those_of_routes(&Shaken { seed: 3 }, |run, routes, model| {
+        let (routing, ends) = (PacketRouting::Routed(routes), Ends::of(model));
+        through(run, &mut PacketNetwork::new(routing, packets(64, 64), ends))
+    });
 }
 
 /// LogGP's receiving port is a port like others: at the end of a ring's step all is as on the routes.

@@ -6,10 +6,12 @@ use tutti_engine::{Conditions, Disturbance, Outcome};
 use tutti_network::Serialization;
 use tutti_network::packet::oracle::ReferencePackets;
 use tutti_network::packet::{Ends, PacketNetwork, PacketRouting};
-use tutti_tests::packets::{algorithms, flood, link, packets, routes, simulation, through};
+use tutti_tests::packets::{
+    NOTATIONS, Notation, algorithms, flood, link, packets, routes, simulation, through, uneven_link,
+};
 use tutti_tests::{MODELS, Parameters, Shaken, Staggered, model};
 use tutti_topology::LinkParameters;
-use tutti_units::{Time, TimePerByte};
+use tutti_units::TimePerByte;
 
 /// How often things happen at the very same time.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +30,7 @@ enum Pace {
 impl Pace {
     fn links(self, levels: u64, seed: u64) -> Vec<LinkParameters> {
         let of = |level| match self {
-            Pace::Uneven => LinkParameters::new(
-                TimePerByte::new(997 + 214 * level + seed % 7, 10).unwrap(),
-                Time::from_ps(100_003 + 50_021 * level + 31 * seed),
-            ),
+            Pace::Uneven => uneven_link(level, seed),
             Pace::InStep => link(100, 50),
             Pace::AtOnce => link(100, 0),
             Pace::OnGrid => link(100, if level == 0 && seed.is_multiple_of(3) { 0 } else { 500 }),
@@ -54,21 +53,6 @@ const ON_GRID: Parameters =
     ("pipelining_postal", &[("alpha_p", "0 ns"), ("alpha_r", "100 ns"), ("beta", "0 ns/B")]);
 
 const PACES: [Pace; 4] = [Pace::Uneven, Pace::InStep, Pace::AtOnce, Pace::OnGrid];
-
-/// A topology and the number of its levels.
-type Notation = (&'static str, u64);
-
-const NOTATIONS: [Notation; 8] = [
-    ("torus:3x3", 1),
-    ("switch:7", 1),
-    ("ring:6", 1),
-    ("mesh:3x2", 1),
-    ("hierarchical:switch:3/ring:3", 2),
-    ("hierarchical:ring:3/rail:switch:3", 2),
-    // Links side by side, of two kinds and of one.
-    ("bypass:3x3:mesh,0=>1,8=>7,6=0", 2),
-    ("bypass:2x2,wires=3:0=1,0=1,0=2,0=2,1=3,2=3,2=>3", 2),
-];
 
 /// What a run depends on; the seed chooses the schedule and the model as well.
 #[derive(Clone, Copy, Debug)]

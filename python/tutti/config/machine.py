@@ -138,20 +138,18 @@ def _packets(platform: RawPlatform, source: str) -> Packets | None:
 
 
 def _routes(platform: RawPlatform, source: str) -> Routes | None:
+    from tutti.config.platform import CONTENTION
+
     table = platform.topology
     if table is None:
         return None
     try:
         if table.build is None:
             return _routes_of(table)
-        return _cached(_Built(table.model_dump_json(exclude=set(_NOT_ROUTES)), table))
+        return _cached(_Built(table.model_dump_json(exclude=set(CONTENTION)), table))
     except TuttiError as error:
         key = f"platform {platform.name}: topology"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
-
-
-_NOT_ROUTES = ("flow", "packets", "flits", "contention_free")
-"""Keys of the topology table that its routes do not depend on."""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,10 @@ else:
     Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - built at run time
 
 
+CONTENTION = ("flow", "packets", "flits", "contention_free")
+"""The keys of the topology table that select what messages share; at most one is given."""
+
+
 class FlowTable(_Flow):
     """The ports of the flow model, in which concurrent messages share links by max-min fairness."""
 
@@ -160,14 +164,13 @@ class TopologyTable(Table):
 
     def _check_contention(self) -> None:
         """Rejects two network models, and routing that depends on queues without any."""
-        names = ("flow", "packets", "flits", "contention_free")
-        given = [name for name in names if getattr(self, name)]
+        given = [name for name in CONTENTION if getattr(self, name)]
         if len(given) > 1:
             raise refused(
                 "has `{first}` and `{second}`: expected at most one of {names}",
                 first=given[0],
                 second=given[1],
-                names=", ".join(names),
+                names=", ".join(CONTENTION),
             )
         queues = self.packets or self.flits
         if self.routing in CHOICES and not queues:

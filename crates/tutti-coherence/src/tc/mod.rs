@@ -60,8 +60,8 @@ pub(super) struct Tc {
     at_home: Vec<(u32, bool)>,
     /// By node.
     tables: Vec<Table>,
-    /// By core, the mean time of recent requests in cycles: of all, and of those that caches
-    /// served.
+    /// By core, the mean latency of recent requests in cycles: of all requests, and of those
+    /// served by caches.
     mean: Vec<[u64; 2]>,
 }
 

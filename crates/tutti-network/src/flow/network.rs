@@ -99,7 +99,7 @@ pub struct FlowNetwork<'a> {
     route: Vec<Crossing>,
 }
 
-/// The longer of two times per byte.
+/// The larger of two times per byte.
 fn slower(a: Option<TimePerByte>, b: TimePerByte) -> Option<TimePerByte> {
     Some(a.map_or(b, |a| a.max(b)))
 }
@@ -235,11 +235,9 @@ impl<'a> FlowNetwork<'a> {
     /// A background flow sends a message, and schedules the next.
     fn send_background(&mut self, index: u32) {
         let now = self.events.now();
-        let flow = &mut self.background[index as usize];
-        let Some(left) = flow.count.checked_sub(1) else { return };
-        flow.count = left;
-        let BackgroundFlow { source, destination, bytes, period, .. } = *flow;
-        if left > 0 {
+        let Some(flow) = self.background[index as usize].take() else { return };
+        let BackgroundFlow { source, destination, bytes, period, count, .. } = flow;
+        if count > 0 {
             self.events.push(now + period, Event::Background(index));
         }
         let id = self.post(BACKGROUND, (source, destination), bytes, now);

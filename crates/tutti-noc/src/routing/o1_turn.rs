@@ -4,9 +4,9 @@ use super::{Candidate, Compass, Draw, Routing, RoutingContext, coin_flip, dimens
 use crate::packet::Head;
 
 /// In a mesh, half of the packets by ascending, half by descending dimension order, each half on
-/// VCs of its own (Seo et al., "Near-optimal worst-case throughput routing for two-dimensional mesh
+/// separate VCs (Seo et al., "Near-optimal worst-case throughput routing for two-dimensional mesh
 /// networks", 2005). `adaptive` takes the order whose first port has fewer credits in use, and
-/// tosses a coin only when they are alike.
+/// decides at random if they are equal.
 #[derive(Clone, Debug)]
 pub struct O1Turn {
     compass: Compass,

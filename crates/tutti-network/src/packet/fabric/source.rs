@@ -215,11 +215,9 @@ impl PacketNetwork<'_> {
     /// A background flow sends a message, and schedules the next.
     pub(super) fn send_traffic(&mut self, index: u32) {
         let now = self.events.now();
-        let flow = &mut self.background[index as usize];
-        let Some(left) = flow.count.checked_sub(1) else { return };
-        flow.count = left;
-        let BackgroundFlow { source, destination, bytes, period, .. } = *flow;
-        if left > 0 {
+        let Some(flow) = self.background[index as usize].take() else { return };
+        let BackgroundFlow { source, destination, bytes, period, count, .. } = flow;
+        if count > 0 {
             self.events.push(now + period, Event::Traffic(index));
         }
         let serial = self.next_serial();
