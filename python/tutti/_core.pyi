@@ -796,20 +796,32 @@ class TrainingProgram:
         tasks: list[tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]],
     ) -> TrainingProgram: ...
     @property
+    def transfers(self) -> list[tuple[str, int, int, int]]: ...
+    @property
     def tasks(self) -> list[tuple[str, str, str, int, int]]: ...
 
 @final
-class Torus:
-    def __new__(
-        cls,
+class StepFabric:
+    @staticmethod
+    def torus(
         rings: list[tuple[int, TimePerByte, int]],
         *,
         relays: list[TimePerByte | None] = ...,
         nested: bool = False,
-    ) -> Torus: ...
+    ) -> StepFabric: ...
+    @staticmethod
+    def graph(
+        routes: Routes,
+        sizes: list[int],
+        *,
+        flow: FlowLevel | None = None,
+        packets: Packets | None = None,
+        seed: int = 0,
+    ) -> StepFabric: ...
+    def with_algorithms(self, chosen: list[tuple[str, int, list[Schedule]]]) -> StepFabric: ...
     @property
     def npus(self) -> int: ...
-    def phases(self, collective: str) -> list[tuple[str, int, int, int]]: ...
+    def phase_loads(self, chunk: int, packet: int) -> list[tuple[float, int, int]]: ...
 
 @final
 class Endpoint:
@@ -820,7 +832,12 @@ class Endpoint:
     @staticmethod
     def baseline(settings: dict[str, Any]) -> Endpoint: ...
     @staticmethod
-    def ace(settings: dict[str, Any], torus: Torus, chunk: int, exchanges: bool) -> Endpoint: ...
+    def ace(
+        settings: dict[str, Any],
+        fabric: StepFabric,
+        chunk: int,
+        given_transfers: list[tuple[str, int, int, int]],
+    ) -> Endpoint: ...
     @property
     def name(self) -> str: ...
     @property
@@ -830,14 +847,14 @@ class Endpoint:
 
 def simulate_training(
     program: TrainingProgram,
-    torus: Torus,
+    step_fabric: StepFabric,
     endpoint: Endpoint,
     fabric_settings: dict[str, Any],
     each: list[TrainingProgram] = ...,
 ) -> TrainingRecord: ...
 def collective_limit(
     requested: tuple[str, int, int, int],
-    torus: Torus,
+    step_fabric: StepFabric,
     endpoint: Endpoint,
     fabric_settings: dict[str, Any],
 ) -> tuple[int, int, list[tuple[str, int]], list[int]]: ...

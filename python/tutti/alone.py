@@ -1,4 +1,4 @@
-"""Simulates a single collective on a torus with an endpoint model, and its lower bound.
+"""Simulates a single collective with an endpoint model, and its lower bound.
 
 Examples:
     >>> from tutti.endpoint import Ring, configurations
@@ -16,11 +16,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.endpoint import Efficiency, Npu, fabric_settings, torus
+from tutti.endpoint import Efficiency, Npu, fabric_settings
+from tutti.step_fabric import StepNetwork
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tutti.endpoint import Configuration, Ring
+    from tutti.platform import Platform
+    from tutti.schedule import Schedule
+    from tutti.step_fabric import Channels, Dimension
 
 __all__ = ["Alone", "AloneResult", "Limit"]
 
@@ -33,7 +39,7 @@ class Limit:
         time: The largest of the parts.
         latency: The latency of the shortest chunk without contention.
         servers: The work of each server of the endpoint.
-        links: The work of each link of an NPU: two per ring, one per direction.
+        links: The work of each link of an NPU; on a torus two per ring, one per direction.
     """
 
     time: Time
@@ -44,11 +50,14 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Alone:
-    """A single collective on a torus.
+    """A single collective among all NPUs of a torus or a platform.
 
     Attributes:
         size: Bytes of each NPU.
-        rings: The rings of the torus, starting with the ring inside a package.
+        rings: The rings of the torus, starting with the ring inside a package; or the dimensions of
+            the NPUs of `platform`, innermost first.
+        platform: A platform with a topology, instead of a torus.
+        algorithms: The algorithm of the collective, as in :class:`StepNetwork`.
         collective: The name of the collective.
         npu: The parameters of all NPUs.
         efficiency: The fraction of link bandwidth that carries data.
@@ -57,7 +66,9 @@ class Alone:
     """
 
     size: Size
-    rings: tuple[Ring, ...]
+    rings: tuple[Ring, ...] | tuple[Dimension, ...]
+    platform: Platform | None = None
+    algorithms: Mapping[str, str | Schedule | Channels] = field(default_factory=dict)
     collective: str = "all_reduce"
     npu: Npu = field(default_factory=Npu)
     efficiency: Efficiency = 1.0
@@ -98,16 +109,26 @@ class Alone:
 
     def _parts(
         self, configuration: Configuration
-    ) -> tuple[_core.Torus, _core.Endpoint, dict[str, Any]]:
-        fabric = torus(self.rings, self.efficiency)
-        endpoint = configuration.endpoint(
-            self.npu,
-            fabric,
-            chunk=self.chunk,
-            message=self.message,
-            exchanges=self.collective == "all_to_all",
+    ) -> tuple[_core.StepFabric, _core.Endpoint, dict[str, Any]]:
+        transfers = [self._transfer()]
+        network = StepNetwork(
+            rings=self.rings,
+            efficiency=self.efficiency,
+            platform=self.platform,
+            algorithms=self.algorithms,
         )
-        return fabric, endpoint, fabric_settings(self.chunk, self.message)
+        settings = fabric_settings(self.chunk, self.message, every_npu=not network.acts_alike)
+
+        def endpoint(fabric: _core.StepFabric) -> _core.Endpoint:
+            sizes = {"chunk": self.chunk, "message": self.message}
+            return configuration.endpoint(self.npu, fabric, transfers=transfers, **sizes)
+
+        def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
+            program = _core.TrainingProgram.alone(transfer)
+            return _core.simulate_training(program, fabric, endpoint(fabric), settings).end_ps
+
+        fabric = network.fabric(transfers, alone)
+        return fabric, endpoint(fabric), settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ class Ring(InFiles):
     ]
 
 
-def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.Torus:
+def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.StepFabric:
     """Returns a torus of rings, the ring inside a package first.
 
     Args:
@@ -61,7 +61,7 @@ def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.Torus:
     Raises:
         TopologyError: There are fewer than two NPUs, or a link has no latency.
     """
-    return _core.Torus(
+    return _core.StepFabric.torus(
         [(ring.nodes, _scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
     )
 
@@ -235,20 +235,21 @@ class Configuration(InFiles):
     def endpoint(
         self,
         npu: Npu,
-        torus: _core.Torus,
+        fabric: _core.StepFabric,
         *,
         chunk: Size,
         message: Size,
-        exchanges: bool = False,
+        transfers: Sequence[tuple[str, int, int, int]] = (),
     ) -> _core.Endpoint:
-        """Returns the endpoint of an NPU on a torus.
+        """Returns the endpoint of an NPU on a fabric.
 
         Args:
             npu: The NPU.
-            torus: The torus.
+            fabric: The network and the schedules of collectives.
             chunk: The largest chunk.
             message: The largest message.
-            exchanges: Whether the collectives include an all_to_all.
+            transfers: The collectives: name, dimensions (a bit each), bytes, level. All-reduces
+                among all NPUs need not be listed.
 
         Raises:
             EndpointError: No SM communicates, a phase has no FSM, or the scratchpad is too small.
@@ -259,7 +260,7 @@ class Configuration(InFiles):
             )
         if self.kind == "baseline":
             return self._baseline(npu, message)
-        return self._ace(npu, torus, chunk, exchanges)
+        return self._ace(npu, fabric, chunk, transfers)
 
     def _baseline(self, npu: Npu, message: Size) -> _core.Endpoint:
         return _core.Endpoint.baseline(
@@ -276,7 +277,13 @@ class Configuration(InFiles):
             }
         )
 
-    def _ace(self, npu: Npu, torus: _core.Torus, chunk: Size, exchanges: bool) -> _core.Endpoint:
+    def _ace(
+        self,
+        npu: Npu,
+        fabric: _core.StepFabric,
+        chunk: Size,
+        transfers: Sequence[tuple[str, int, int, int]],
+    ) -> _core.Endpoint:
         ace = self.ace
         per_second = ace.width * npu.clock.hertz
         sram = TimePerByte.parse(f"{ace.banks * per_second} B/s").core
@@ -296,9 +303,9 @@ class Configuration(InFiles):
                 "cycle": npu.clock.cycles(1).ps,
                 "charge_writes": ace.charge_writes,
             },
-            torus,
+            fabric,
             chunk.bytes,
-            exchanges,
+            list(transfers),
         )
 
 

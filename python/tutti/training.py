@@ -1,4 +1,4 @@
-"""Training steps: computation and communication on a torus of NPUs.
+"""Training steps: computation and communication of NPUs on a torus or a platform.
 
 Examples:
     >>> from tutti.endpoint import Npu, Ring, configurations
@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from tutti import _core
-from tutti.endpoint import Efficiency, Npu, fabric_settings, torus
+from tutti.endpoint import Efficiency, Npu, fabric_settings
+from tutti.step_fabric import StepNetwork
 from tutti.units import Size, Time
 from tutti.workload.compute import Roofline, roofline
 from tutti.workload.model import PASSES
@@ -31,13 +32,16 @@ from tutti.workload.parallel import Parallelism
 from tutti.workload.trace import Timing, programs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
 
     from tutti.endpoint import Configuration, Ring
     from tutti.interop.chakra import ChakraTrace
+    from tutti.platform import Platform
+    from tutti.schedule import Schedule
+    from tutti.step_fabric import Channels, Dimension
     from tutti.units import TimePerByte
     from tutti.workload import Model, ModelLayer
     from tutti.workload.compute import ComputeModel
@@ -60,12 +64,15 @@ Bucket = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A training step: a model on the NPUs of a torus.
+    """A training step: a model on the NPUs of a torus or a platform.
 
     Attributes:
         model: The model.
         batch: Samples per NPU, or per group of NPUs that share a model's weights.
-        rings: The rings of the torus, starting with the ring inside a package.
+        rings: The rings of the torus, starting with the ring inside a package; or the dimensions of
+            the NPUs of `platform`, innermost first.
+        platform: A platform with a topology, instead of a torus.
+        algorithms: The algorithm of each collective, as in :class:`StepNetwork`.
         npu: The parameters of all NPUs.
         element: Bytes of an activation, weight or gradient (FP16: 2).
         iterations: The number of consecutive iterations; `stable` runs up to 64, until two differ
@@ -80,7 +87,9 @@ class Step:
 
     model: Model
     batch: int
-    rings: tuple[Ring, ...]
+    rings: tuple[Ring, ...] | tuple[Dimension, ...]
+    platform: Platform | None = None
+    algorithms: Mapping[str, str | Schedule | Channels] = field(default_factory=dict)
     npu: Npu = field(default_factory=Npu)
     element: int = 2
     iterations: int | Literal["stable"] = 2
@@ -101,30 +110,46 @@ class Step:
         Raises:
             EndpointError: The endpoint is invalid, or its scratchpad is smaller than a chunk.
             TopologyError: The torus is invalid.
-            WorkloadError: The workload is invalid.
-            TraceError: The torus does not support a trace.
+            WorkloadError: The workload is invalid, or does not fit the network.
+            AlgorithmError: An algorithm does not fit the groups of its collective.
+            TraceError: The network does not support a trace.
         """
         if self.iterations == "stable" and not self.traces:
             return self._until_stable(configuration)
         found = self.programs(configuration)
-        fabric = torus(self.rings, self.efficiency)
-        endpoint = configuration.endpoint(
-            self.npu,
-            fabric,
-            chunk=self.chunk,
-            message=self.message,
-            exchanges=any(kind == "all_to_all" for one in found for kind, *_ in one.tasks),
-        )
+        transfers = found[0].transfers
+        network = self.network
+
+        def endpoint(fabric: _core.StepFabric) -> _core.Endpoint:
+            sizes = {"chunk": self.chunk, "message": self.message}
+            return configuration.endpoint(self.npu, fabric, transfers=transfers, **sizes)
+
         settings = fabric_settings(
             self.chunk,
             self.message,
             order=self.order,
-            every_npu=self.every_npu or len(found) > 1,
+            every_npu=self.every_npu or len(found) > 1 or not network.acts_alike,
             window=self.window.ps if self.window else 0,
         )
+
+        def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
+            program = _core.TrainingProgram.alone(transfer)
+            return _core.simulate_training(program, fabric, endpoint(fabric), settings).end_ps
+
+        fabric = network.fabric(transfers, alone)
         each = found if len(found) > 1 else []
-        record = _core.simulate_training(found[0], fabric, endpoint, settings, each)
+        record = _core.simulate_training(found[0], fabric, endpoint(fabric), settings, each)
         return TrainingResult(step=self, configuration=configuration, record=record)
+
+    @property
+    def network(self) -> StepNetwork:
+        """The network, and the algorithms of collectives."""
+        return StepNetwork(
+            rings=self.rings,
+            efficiency=self.efficiency,
+            platform=self.platform,
+            algorithms=self.algorithms,
+        )
 
     def _until_stable(self, configuration: Configuration) -> TrainingResult:
         for count in (4, 8, 16, 32, 64):

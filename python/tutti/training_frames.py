@@ -98,7 +98,9 @@ def server_frame(run: TrainingResult) -> pl.DataFrame:
     rows = []
     for (name, busy, waited, size, pieces), is_link in found:
         shown = name
-        if is_link:
+        if is_link and run.step.platform is not None:
+            shown = f"to {name}"
+        elif is_link:
             _, ring, direction = name.split(" ")
             shown = f"{names[int(ring)]} {direction}"
         rows.append(

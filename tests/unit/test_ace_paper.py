@@ -82,7 +82,8 @@ def test_fsms_go_to_the_phase_with_all_to_alls() -> None:
     fabric = torus(system.rings("4x4x4"), 0.94)
     ace, chunk = configurations()["ace"], Size.parse("64 KiB")
     without = ace.endpoint(Npu(), fabric, chunk=chunk, message=chunk)
-    with_them = ace.endpoint(Npu(), fabric, chunk=chunk, message=chunk, exchanges=True)
+    exchange = [("all_to_all", 7, 1, 0)]
+    with_them = ace.endpoint(Npu(), fabric, chunk=chunk, message=chunk, transfers=exchange)
     assert without.fsms == [2, 6, 6, 2]
     assert sum(with_them.fsms) == 16
     assert with_them.fsms[3] > 2

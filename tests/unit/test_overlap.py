@@ -157,7 +157,7 @@ def test_the_training_engine_agrees(layers: list[TimedLayer]) -> None:
     rate = TimePerByte.parse("1 GB/s").core
     record = _core.simulate_training(
         _core.TrainingProgram.of_tasks(tasks),
-        _core.Torus([(2, rate, 1)]),
+        _core.StepFabric.torus([(2, rate, 1)]),
         _core.Endpoint.ideal({"packet": 1 << 30, "cycle": 0, "chunks": (64, 16)}),
         {
             "chunk": 1 << 30,

@@ -45,7 +45,7 @@ STEP = (
 
 def run(found: list[TrainingProgram], sizes: tuple[int, ...]) -> TrainingRecord:
     rate = TimePerByte.parse("1 GB/s").core
-    torus = _core.Torus([(nodes, rate, 1000) for nodes in sizes])
+    torus = _core.StepFabric.torus([(nodes, rate, 1000) for nodes in sizes])
     endpoint = _core.Endpoint.ideal({"packet": 1 << 30, "cycle": 0, "chunks": (64, 16)})
     settings = {
         "chunk": 1 << 30,

@@ -9,9 +9,12 @@
 
 use std::time::Instant;
 
-use tutti_engine::endpoint::Endpoint;
 use tutti_engine::endpoint::ace::{Ace, Division, Fsms, Handover};
-use tutti_engine::training::{Order, Population, Ring, Torus, TrainingFabric, TrainingRun};
+use tutti_engine::endpoint::ideal::Ideal;
+use tutti_engine::endpoint::{Chunks, Endpoint};
+use tutti_engine::training::{
+    Algorithms, Order, Population, Ring, StepNetwork, Torus, TrainingFabric, TrainingRun,
+};
 use tutti_engine::workload::{Layer, Program, TrainingLoop, Transfer};
 use tutti_schedule::collective::Collective;
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -37,7 +40,7 @@ fn main() {
             let run_of = TrainingRun { program: &program, each: &[], fabric: &fabric, window };
             let outcome = run_of.run().expect("the case is sound");
             let seconds = clock.elapsed().as_secs_f64();
-            let pieces: u64 = outcome.npus[0].links.iter().map(|link| link.pieces).sum();
+            let pieces: u64 = outcome.npus[0].links.iter().map(|(_, link)| link.pieces).sum();
             let (ms, rate) = (outcome.end.ps() as f64 / 1e9, pieces as f64 / seconds / 1e6);
             println!("{name}\t{run}\t{seconds:.2}\t{ms:.3}\t{rate:.2}");
         }
@@ -61,16 +64,25 @@ fn torus(nodes: [u32; 3]) -> Torus {
 }
 
 fn fabric(nodes: [u32; 3]) -> TrainingFabric {
-    let torus = torus(nodes);
     let chunk = Bytes(64 << 10);
-    let endpoint = ace(&torus, chunk);
-    let (message, order, population) = (Bytes(8 << 10), Order::Lifo, Population::One);
-    TrainingFabric { torus, endpoint, chunk, parts: None, message, order, population }
+    let ideal = Ideal { packet: Bytes(256), cycle: Time::from_ps(803), chunks: Chunks::default() };
+    let fabric = TrainingFabric {
+        network: StepNetwork::Torus(torus(nodes)),
+        sizes: nodes.to_vec(),
+        algorithms: Algorithms::default(),
+        endpoint: ideal.endpoint().expect("the endpoint is sound"),
+        chunk,
+        parts: None,
+        message: Bytes(8 << 10),
+        order: Order::Lifo,
+        population: Population::One,
+    };
+    TrainingFabric { endpoint: ace(&fabric, chunk), ..fabric }
 }
 
-fn ace(torus: &Torus, chunk: Bytes) -> Endpoint {
+fn ace(fabric: &TrainingFabric, chunk: Bytes) -> Endpoint {
     let packet = Bytes(256);
-    let loads = torus.phase_loads(chunk, packet, false);
+    let loads = fabric.phase_loads(&[], packet).expect("the all_reduce has a schedule");
     let settings = Ace {
         memory: rate("128 GB/s"),
         bus: rate("500 GB/s"),

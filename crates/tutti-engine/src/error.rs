@@ -1,5 +1,6 @@
 //! Why a run cannot finish.
 
+use crate::dataflow::DataflowError;
 use crate::endpoint::EndpointError;
 use crate::workload::{ProgramError, TaskId};
 use tutti_units::Time;
@@ -98,5 +99,6 @@ tutti_units::fields! {
     Waiting => |value| (value.rank, value.step, value.on.clone()),
     TaskId => |value| value.0,
     ProgramError => |value| value.to_string(),
+    DataflowError => |value| value.to_string(),
     EndpointError => |value| value.to_string(),
 }

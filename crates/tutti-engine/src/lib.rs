@@ -16,6 +16,7 @@
 mod awaited;
 mod combining;
 mod conditions;
+pub mod dataflow;
 mod dispatch;
 pub mod endpoint;
 mod error;

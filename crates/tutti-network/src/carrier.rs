@@ -136,6 +136,24 @@ pub trait Carrier {
     }
 }
 
+/// What happens to a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Its last byte has left the sender. Networks with buffers at their senders do not report it.
+    Left(Ticket, Time),
+    /// It has arrived completely.
+    Arrived(Ticket, Time),
+}
+
+/// A network that interleaves with other events, such as those of endpoints and processors.
+pub trait Stepped {
+    /// Accepts a message, as [`Carrier::carry`].
+    fn send(&mut self, ticket: Ticket, message: Carried);
+
+    /// Runs until the next progress of a message, but not beyond `until`.
+    fn progress(&mut self, until: Time) -> Option<Progress>;
+}
+
 /// A deadlock of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {

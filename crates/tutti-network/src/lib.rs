@@ -21,7 +21,9 @@ mod slab;
 mod tests;
 
 pub use background::{BackgroundFlow, LinkLoad};
-pub use carrier::{Carried, Carrier, Combined, Cursor, Deadlock, Supply, Ticket, Uncontended};
+pub use carrier::{
+    Carried, Carrier, Combined, Cursor, Deadlock, Progress, Stepped, Supply, Ticket, Uncontended,
+};
 pub use model::*;
 pub use noise::{Detours, Distribution, Noise, NoiseError, Part};
 pub use serialization::Serialization;

@@ -74,14 +74,6 @@ impl<E: Copy> EventQueue<E> {
         (u64::BITS - (at ^ self.now).leading_zeros()) as usize
     }
 
-    /// Advances to the time of the earliest remaining event, which may be the current time; `None` when the
-    /// queue is empty.
-    pub(crate) fn advance(&mut self) -> Option<()> {
-        let earliest = self.earliest()?;
-        self.advance_to(earliest);
-        Some(())
-    }
-
     /// The time of the earliest remaining event.
     #[inline]
     pub(crate) fn earliest(&self) -> Option<Time> {
@@ -128,7 +120,7 @@ mod tests {
     /// Removes the next event, current or later.
     fn next(queue: &mut EventQueue<usize>) -> Option<usize> {
         queue.pop().or_else(|| {
-            queue.advance()?;
+            queue.advance_to(queue.earliest()?);
             queue.pop()
         })
     }

@@ -1,15 +1,17 @@
 //! How fast the flit network is: `cargo bench -p tutti-noc --bench flit [-- PART OF A NAME ...]`.
 //!
 //! A line per run: case, run, cycles per second, million flit-hops per second, with tabs between. A
-//! flit-hop is a flit that leaves a router. The network is warm when the clock starts. Nothing here
-//! passes or fails.
+//! flit-hop is a flit that leaves a router. The network is warm when the clock starts, except in the
+//! measured cases: complete runs of the measurement API. Nothing here passes or fails.
 #![expect(clippy::print_stdout, reason = "its output is data")]
 #![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use tutti_noc::measure::{self, MeasurementPlan, Phases, Traffic};
 use tutti_noc::routing::{Compass, DimensionOrder};
 use tutti_noc::smart::{self, Fabric};
 use tutti_noc::traffic::{Arrivals, PacketSize, Pattern, Process};
@@ -27,6 +29,9 @@ const CASES: &[(u32, u32, u32, u64)] = &[
     (16, 10, 1, 40_000),
     (64, 2, 1, 4_000),
 ];
+
+/// Measurements: routers along a side, load in percent, cycles of the window.
+const MEASURED_CASES: &[(u32, u32, u64)] = &[(8, 2, 400_000), (8, 20, 100_000)];
 
 /// The same load over a mesh with so many hops per cycle: side, hops, load in percent, cycles.
 const SMART_CASES: &[(u32, u32, u32, u64)] =
@@ -79,6 +84,10 @@ fn main() {
         let name = format!("mesh {side}x{side}, {flits}-flit packets, load 0.{percent:02}");
         show(&name, cycles, &|| timed(side, f64::from(percent) / 100.0, flits, cycles));
     }
+    for &(side, percent, cycles) in MEASURED_CASES {
+        let name = format!("mesh {side}x{side}, measured, load 0.{percent:02}");
+        show(&name, cycles, &|| timed_measurement(side, f64::from(percent) / 100.0, cycles));
+    }
     for &(side, hops, percent, cycles) in SMART_CASES {
         let name = format!("mesh {side}x{side}, {hops} hops per cycle, load 0.{percent:02}");
         show(&name, cycles, &|| timed_smart(side, hops, f64::from(percent) / 100.0, cycles));
@@ -126,26 +135,55 @@ fn timed_smart(side: u32, hops_per_cycle: u32, load: f64, cycles: u64) -> (f64, 
 
 /// How long so many cycles of a warm network take, and the flit-hops in them.
 fn timed(side: u32, load: f64, flits: u32, cycles: u64) -> (f64, u64) {
+    let (wiring, _, mut network) = mesh(side);
+    let nodes = wiring.nodes();
+    let mut source = load_of(nodes, load / f64::from(flits), flits);
+    network.run_until(WARMUP, &mut source);
+    let before = hops(&network.sent(), &wiring);
+    let start = Instant::now();
+    network.run_until(WARMUP + cycles, &mut source);
+    (start.elapsed().as_secs_f64(), hops(&network.sent(), &wiring) - before)
+}
+
+/// How long a measurement takes whose window has so many cycles, and the flit-hops in the window.
+fn timed_measurement(side: u32, load: f64, cycles: u64) -> (f64, u64) {
+    let (wiring, settings, mut network) = mesh(side);
+    let load = measure::Load {
+        pattern: Pattern::parse("uniform", wiring.nodes(), None).unwrap(),
+        process: Process::bernoulli(load).unwrap(),
+        size: PacketSize::fixed(1).unwrap(),
+        priority: 0,
+    };
+    let plan = MeasurementPlan {
+        phases: Phases { warmup: WARMUP, measure: cycles, drain: WARMUP },
+        batches: 20,
+        patience: 5_000,
+        sample: 100,
+        keep_vcs: false,
+    };
+    let (loads, stop) = ([load], AtomicBool::new(false));
+    let traffic = Traffic::Synthetic(&loads);
+    let start = Instant::now();
+    let found = measure::measure(&wiring, &settings, &mut network, traffic, &plan, &stop).unwrap();
+    (start.elapsed().as_secs_f64(), hops(&found.sent, &wiring))
+}
+
+/// A mesh, its routers' settings, and the network of both, empty.
+fn mesh(side: u32) -> (Wiring, Settings, Network) {
     let cycle = Time::from_ps(1000);
     let link = LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), cycle);
     let topology = tutti_topology::build(&format!("mesh:{side}x{side}"), &[link, link]).unwrap();
     let port = ChannelParameters { latency: 1, credit_latency: 1, flit_time: cycle, length: None };
     let wiring = Wiring::of(Arc::new(topology), cycle, Bytes(16), port).unwrap();
     let compass = Compass::of(&wiring, &[side, side], false).unwrap();
+    let settings = Settings::new(4, 8);
     let routing = Arc::new(DimensionOrder::new(compass, false));
-    let mut network = Network::new(&wiring, &Settings::new(4, 8), routing).unwrap();
-    let nodes = wiring.nodes();
-    let mut source = load_of(nodes, load / f64::from(flits), flits);
-    network.run_until(WARMUP, &mut source);
-    let before = hops(&network, &wiring);
-    let start = Instant::now();
-    network.run_until(WARMUP + cycles, &mut source);
-    (start.elapsed().as_secs_f64(), hops(&network, &wiring) - before)
+    let network = Network::new(&wiring, &settings, routing).unwrap();
+    (wiring, settings, network)
 }
 
-/// Flits that have left routers.
-fn hops(network: &Network, wiring: &Wiring) -> u64 {
-    let sent = network.sent();
+/// Flits that have left routers, given those sent over each channel.
+fn hops(sent: &[u64], wiring: &Wiring) -> u64 {
     let outputs = (0..wiring.routers()).flat_map(|router| wiring.outputs(router));
     outputs.map(|&channel| sent[channel as usize]).sum()
 }

@@ -1,4 +1,4 @@
-//! Tori, and the endpoints of their NPUs.
+//! The endpoints of NPUs.
 
 use pyo3::prelude::*;
 use tutti_engine::endpoint::ace::{Ace, Division, Fsms, Handover};
@@ -6,68 +6,13 @@ use tutti_engine::endpoint::agent::Agent;
 use tutti_engine::endpoint::baseline::Baseline;
 use tutti_engine::endpoint::ideal::Ideal;
 use tutti_engine::endpoint::{self, Admission, Chunks};
-use tutti_engine::training::{PhaseKind, Ring, Torus as CoreTorus, TrainingRunError};
-use tutti_engine::workload::Rings;
 use tutti_units::{Bytes, Time};
 
-use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, refuse};
 use crate::schedule::Number;
+use crate::step_fabric::StepFabric;
+use crate::training::{GivenTransfer, transfers};
 use crate::units::TimePerByte;
-
-/// Rings: nodes, time per byte of a link in one direction, latency in picoseconds.
-type GivenRing = (Number, TimePerByte, u64);
-
-/// A phase: (kind, ring, divide, class).
-type PhaseRow = (&'static str, usize, u64, usize);
-
-/// A torus of NPUs: rings, the one inside a package first.
-#[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct Torus(pub(crate) CoreTorus);
-
-#[pymethods]
-impl Torus {
-    /// `relays`: time per byte after the links of a ring; `nested`: whether all-reduces nest the
-    /// rings.
-    #[new]
-    #[pyo3(signature = (rings, *, relays=Vec::new(), nested=false))]
-    fn new(
-        rings: Vec<GivenRing>,
-        relays: Vec<Option<TimePerByte>>,
-        nested: bool,
-    ) -> PyResult<Torus> {
-        let ring = |(nodes, per_byte, latency): GivenRing| {
-            let latency = Time::from_ps(latency);
-            Ring { nodes: nodes.0, per_byte: per_byte.0, latency }
-        };
-        let mut torus = CoreTorus::new(rings.into_iter().map(ring).collect()).or_raise()?;
-        for (index, relay) in relays.into_iter().enumerate() {
-            torus = relay.map_or(torus.clone(), |relay| torus.relayed(index, relay.0));
-        }
-        Ok(Torus(if nested { torus.nested() } else { torus }))
-    }
-
-    /// The number of NPUs.
-    #[getter]
-    fn npus(&self) -> u32 {
-        self.0.npus()
-    }
-
-    /// The phases of a collective.
-    fn phases(&self, collective: &str) -> PyResult<Vec<PhaseRow>> {
-        let collective = collective_named(collective, 0)?;
-        let none = TrainingRunError::NoPlan { collective: collective.name() };
-        let phases = self.0.phases(collective, Rings::ALL).ok_or(none).or_raise()?;
-        let name = |kind| match kind {
-            PhaseKind::ReduceScatter => "reduce_scatter",
-            PhaseKind::AllReduce => "all_reduce",
-            PhaseKind::AllGather => "all_gather",
-            PhaseKind::AllToAll => "all_to_all",
-            PhaseKind::Shift => "shift",
-        };
-        Ok(phases.iter().map(|p| (name(p.kind), p.ring, p.divide, p.class)).collect())
-    }
-}
 
 /// The settings of an ideal endpoint, by name.
 #[derive(FromPyObject)]
@@ -183,10 +128,15 @@ impl Endpoint {
         baseline.endpoint().or_raise().map(Endpoint)
     }
 
-    /// ACE, with SRAM partitions for chunks of `chunk` bytes on `torus`, for all-reduces and
-    /// optionally all-to-alls.
+    /// ACE, with SRAM partitions for chunks of `chunk` bytes of all-reduces and further
+    /// collectives on a fabric.
     #[staticmethod]
-    fn ace(settings: GivenAce, torus: &Torus, chunk: u64, exchanges: bool) -> PyResult<Endpoint> {
+    fn ace(
+        settings: GivenAce,
+        fabric: &StepFabric,
+        chunk: u64,
+        given_transfers: Vec<GivenTransfer>,
+    ) -> PyResult<Endpoint> {
         let given = settings;
         let ace = Ace {
             memory: given.memory.0,
@@ -203,7 +153,8 @@ impl Endpoint {
             cycle: Time::from_ps(given.cycle),
             charge_writes: given.charge_writes,
         };
-        let loads = torus.0.phase_loads(Bytes(chunk), ace.packet, exchanges);
+        let carried = transfers(given_transfers)?;
+        let loads = fabric.phase_loads(&carried, Bytes(chunk), ace.packet)?;
         ace.endpoint(&loads, Bytes(chunk)).or_raise().map(Endpoint)
     }
 

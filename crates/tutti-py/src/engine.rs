@@ -210,7 +210,7 @@ fn checked_flows(flows: Vec<Flow>, routes: Option<&Routes>) -> PyResult<Vec<Back
 }
 
 /// Rejects flows without a topology, and routing that depends on queues.
-fn check_flow(routes: Option<&Routes>, choosing: Option<&Choosing>) -> PyResult<()> {
+pub(crate) fn check_flow(routes: Option<&Routes>, choosing: Option<&Choosing>) -> PyResult<()> {
     let message = match choosing {
         _ if routes.is_none() => {
             "the platform has flows but no topology: expected links that they share".to_owned()

@@ -23,6 +23,7 @@ mod schedule_builder;
 mod search;
 mod smart;
 mod smart_measure;
+mod step_fabric;
 mod threads;
 mod topology;
 mod training;
@@ -42,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::coherence::{CoherenceCase, coherence_kernels};
     #[pymodule_export]
-    use crate::endpoint::{Endpoint, Torus};
+    use crate::endpoint::Endpoint;
     #[pymodule_export]
     use crate::energy::{
         EnergyMesh, EventCounts, NetworkHardware, RouterHardware, Technology, technologies,
@@ -79,6 +80,8 @@ mod _core {
     use crate::smart::{SmartMesh, smart_designs};
     #[pymodule_export]
     use crate::smart_measure::{SmartCase, half_width};
+    #[pymodule_export]
+    use crate::step_fabric::StepFabric;
     #[pymodule_export]
     use crate::topology::{
         Routes, Topology, TopologyFacts, TopologyFamily, Wire, format_length, parse_length,

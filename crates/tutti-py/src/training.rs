@@ -15,9 +15,10 @@ use tutti_engine::workload::{
 use tutti_units::{Bytes, OpRate, Time};
 
 use crate::algorithm::collective_named;
-use crate::endpoint::{Endpoint, Torus};
+use crate::endpoint::Endpoint;
 use crate::errors::{OrRaise, raised, refuse};
 use crate::schedule::Number;
+use crate::step_fabric::StepFabric;
 use crate::threads::watched;
 use crate::units::TimePerByte;
 
@@ -61,17 +62,22 @@ pub(crate) fn systolic_cycles(
 }
 
 /// A collective of a pass: its name, rings (a bit each), bytes, and level.
-type GivenTransfer = (String, u8, u64, u8);
+pub(crate) type GivenTransfer = (String, u8, u64, u8);
+
+/// The exchange of a name.
+pub(crate) fn exchange(name: &str) -> PyResult<Exchange> {
+    match name {
+        "shift" => Ok(Exchange::Shift),
+        name => Ok(Exchange::Collective(collective_named(name, 0)?)),
+    }
+}
 
 fn transfer((name, rings, bytes, level): GivenTransfer) -> PyResult<Transfer> {
-    let exchange = match name.as_str() {
-        "shift" => Exchange::Shift,
-        name => Exchange::Collective(collective_named(name, 0)?),
-    };
+    let exchange = exchange(&name)?;
     Ok(Transfer { exchange, rings: Rings(rings), bytes: Bytes(bytes), level })
 }
 
-fn transfers(given: Vec<GivenTransfer>) -> PyResult<Vec<Transfer>> {
+pub(crate) fn transfers(given: Vec<GivenTransfer>) -> PyResult<Vec<Transfer>> {
     given.into_iter().map(transfer).collect()
 }
 
@@ -208,6 +214,20 @@ impl TrainingProgram {
         Program::new(names, made).or_raise().map(TrainingProgram)
     }
 
+    /// Its collectives, without duplicates: name, dimensions (a bit each), bytes, level.
+    #[getter]
+    fn transfers(&self) -> Vec<(&'static str, u8, u64, u8)> {
+        let mut found = Vec::new();
+        for task in self.0.tasks() {
+            if let What::Collective(Transfer { exchange, rings, bytes, level }) = task.what {
+                found.push((exchange.name(), rings.0, bytes.0, level));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Its tasks.
     #[getter]
     fn tasks(&self) -> Vec<TaskRow<'_>> {
@@ -247,17 +267,10 @@ pub(crate) struct GivenFabric {
 }
 
 impl GivenFabric {
-    fn fabric(&self, torus: &Torus, endpoint: &Endpoint) -> PyResult<TrainingFabric> {
+    fn fabric(&self, fabric: &StepFabric, endpoint: &Endpoint) -> PyResult<TrainingFabric> {
         let population = if self.every_npu { Population::All } else { Population::One };
-        Ok(TrainingFabric {
-            torus: torus.0.clone(),
-            endpoint: endpoint.0.clone(),
-            chunk: Bytes(self.chunk),
-            parts: self.parts,
-            message: Bytes(self.message),
-            order: order(&self.order)?,
-            population,
-        })
+        let sizes = (Bytes(self.chunk), Bytes(self.message), self.parts);
+        Ok(fabric.fabric(endpoint.0.clone(), sizes, order(&self.order)?, population))
     }
 }
 
@@ -272,28 +285,29 @@ fn order(name: &str) -> PyResult<Order> {
     }
 }
 
-/// Runs a program on every NPU of a torus; `each` overrides it with one program per NPU.
+/// Runs a program on every NPU of a fabric; `each` overrides it with one program per NPU.
 #[pyfunction]
-#[pyo3(signature = (program, torus, endpoint, fabric_settings, each=Vec::new()))]
+#[pyo3(signature = (program, step_fabric, endpoint, fabric_settings, each=Vec::new()))]
 pub(crate) fn simulate_training(
     py: Python<'_>,
     program: &TrainingProgram,
-    torus: &Torus,
+    step_fabric: &StepFabric,
     endpoint: &Endpoint,
     fabric_settings: GivenFabric,
     each: Vec<PyRef<'_, TrainingProgram>>,
 ) -> PyResult<TrainingRecord> {
     let each: Vec<Program> = each.iter().map(|program| program.0.clone()).collect();
-    let fabric = fabric_settings.fabric(torus, endpoint)?;
+    let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
     let window = Time::from_ps(fabric_settings.window);
     let run = TrainingRun { program: &program.0, each: &each, fabric: &fabric, window };
     let outcome = watched(py, |stop| run.run_until(stop))?;
     outcome.map(TrainingRecord).map_err(run_raised)
 }
 
-fn run_raised(error: TrainingRunError) -> PyErr {
+pub(crate) fn run_raised(error: TrainingRunError) -> PyErr {
     match &error {
         TrainingRunError::Endpoint { source } => raised(source),
+        TrainingRunError::Dataflow { source } => raised(source),
         _ => raised(&error),
     }
 }
@@ -306,11 +320,11 @@ type LimitRow = (u64, u64, Vec<(&'static str, u64)>, Vec<u64>);
 #[pyfunction]
 pub(crate) fn collective_limit(
     requested: GivenTransfer,
-    torus: &Torus,
+    step_fabric: &StepFabric,
     endpoint: &Endpoint,
     fabric_settings: GivenFabric,
 ) -> PyResult<LimitRow> {
-    let fabric = fabric_settings.fabric(torus, endpoint)?;
+    let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
     let limit = fabric.limit(transfer(requested)?).map_err(run_raised)?;
     let servers = limit.servers.iter().map(|(name, time)| (*name, time.ps())).collect();
     let links = limit.links.iter().map(|time| time.ps()).collect();
@@ -372,13 +386,11 @@ impl TrainingRecord {
         Ok(self.npu(npu)?.servers.iter().map(|(name, used)| server_row(name, used)).collect())
     }
 
-    /// The utilisation of the links of an NPU, named by ring and direction.
+    /// The utilisation of the links of an NPU: (name, busy, waited, bytes, pieces).
     #[pyo3(signature = (npu=0))]
     fn links(&self, npu: usize) -> PyResult<Vec<ServerRow>> {
-        let name =
-            |at: usize| format!("ring {} {}", at / 2, if at.is_multiple_of(2) { "+" } else { "-" });
-        let links = self.npu(npu)?.links.iter().enumerate();
-        Ok(links.map(|(at, used)| server_row(&name(at), used)).collect())
+        let links = self.npu(npu)?.links.iter();
+        Ok(links.map(|(name, used)| server_row(name, used)).collect())
     }
 
     /// The stalls of chunks and packets of an NPU, except for servers: (cause, picoseconds, count).

@@ -43,12 +43,14 @@ impl ChunkRange {
     }
 
     /// Returns whether the ranges have a common chunk.
+    #[inline]
     #[must_use]
     pub const fn overlaps(self, other: ChunkRange) -> bool {
         self.start < other.end && other.start < self.end
     }
 
     /// Returns the chunk indices.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = u32> {
         self.start..self.end
     }

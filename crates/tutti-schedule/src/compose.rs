@@ -142,6 +142,23 @@ impl Schedule for Sequence {
         before + self.phases[at].schedule.phase(rank, step)
     }
 
+    /// The digits of all phases, if they do not overlap.
+    fn symmetry(&self) -> Option<Vec<Digit>> {
+        let mut all = Vec::new();
+        for phase in &self.phases {
+            all.extend(phase.schedule.symmetry()?);
+        }
+        all.sort_unstable_by_key(|digit| (digit.stride, digit.size));
+        all.dedup();
+        let tiles = |pair: &[Digit]| pair[1].stride.is_multiple_of(pair[0].stride * pair[0].size);
+        all.windows(2).all(tiles).then_some(all)
+    }
+
+    fn channel(&self, rank: RankId, step: u32, send: u32) -> u32 {
+        let (at, step) = self.locate(rank, step);
+        self.phases[at].schedule.channel(rank, step, send)
+    }
+
     fn step_name(&self, rank: RankId, step: u32) -> String {
         let (at, step) = self.locate(rank, step);
         let Phase { name, schedule } = &self.phases[at];
@@ -306,6 +323,18 @@ impl Schedule for Embedded {
 
     fn phase(&self, rank: RankId, step: u32) -> u32 {
         self.member(rank).map_or(0, |member| self.inner.phase(member, step))
+    }
+
+    /// Groups act alike if all take part.
+    fn symmetry(&self) -> Option<Vec<Digit>> {
+        let outer = self.place.group.stride;
+        let scaled = |Digit { stride, size }| Digit { stride: stride * outer, size };
+        let inner = self.place.only.is_none().then(|| self.inner.symmetry())??;
+        Some(inner.into_iter().map(scaled).collect())
+    }
+
+    fn channel(&self, rank: RankId, step: u32, send: u32) -> u32 {
+        self.member(rank).map_or(0, |member| self.inner.channel(member, step, send))
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {

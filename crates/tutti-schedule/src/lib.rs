@@ -117,6 +117,19 @@ pub trait Schedule: Send + Sync {
         false
     }
 
+    /// Returns the digits of the rank number under whose rotation the messages do not change, if
+    /// they are known. A rotation adds a constant to a digit of every rank, modulo its size. It maps
+    /// the messages of each rank, in order, to those of another. The digits that are not listed may
+    /// be rotated in any radix.
+    fn symmetry(&self) -> Option<Vec<Digit>> {
+        None
+    }
+
+    /// Returns which of the parallel links to its peer a message prefers: the `send`-th of a step.
+    fn channel(&self, _rank: RankId, _step: u32, _send: u32) -> u32 {
+        0
+    }
+
     /// Returns a short name of the step, for drawings and traces.
     fn step_name(&self, _rank: RankId, step: u32) -> String {
         format!("step {step}")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::compose::ComposeError;
-use super::{Schedule, Shape, Step};
+use super::{Digit, Schedule, Shape, Step};
 use tutti_units::ids::RankId;
 
 /// The steps of one phase of a schedule. It can be timed and drawn like any other schedule. If
@@ -65,6 +65,14 @@ impl Schedule for OnlyPhase {
 
     fn is_part(&self) -> bool {
         self.inner.phases() > 1 || self.inner.is_part()
+    }
+
+    fn symmetry(&self) -> Option<Vec<Digit>> {
+        self.inner.symmetry()
+    }
+
+    fn channel(&self, rank: RankId, step: u32, send: u32) -> u32 {
+        self.inner.channel(rank, self.first(rank, self.phase) + step, send)
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {

@@ -103,6 +103,13 @@ impl Step {
         self.marks.clear();
     }
 
+    /// Exchanges the local ops with those of another step.
+    #[inline]
+    pub(crate) fn swap_locals(&mut self, other: &mut Step) {
+        std::mem::swap(&mut self.locals, &mut other.locals);
+        std::mem::swap(&mut self.operands, &mut other.operands);
+    }
+
     /// Sends `chunks` of `slot` to `peer`.
     #[inline]
     pub fn send(&mut self, peer: RankId, slot: Slot, chunks: ChunkRange) {

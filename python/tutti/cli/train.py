@@ -215,5 +215,8 @@ def _explain(runs: Sequence[TrainingResult]) -> None:
         "time: all iterations = compute + exposed + idle; exposed, hidden: communication without, "
         "with concurrent compute; sent: injection rate; read: memory reads of communication"
     )
+    platform = runs[0].step.platform
+    if platform is not None:
+        remark(f"endpoints replace the cost model of {platform.name} ({platform.model.kind})")
     each = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
     remark(f"last iteration: {each}")

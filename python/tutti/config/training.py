@@ -16,7 +16,12 @@ from tutti.files.mistakes import did_you_mean, mistake, shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tutti.config.platform import RawPlatform
+    from tutti.endpoint import Ring
     from tutti.interop.chakra import ChakraTrace
+    from tutti.platform import Platform
+    from tutti.schedule import Schedule
+    from tutti.step_fabric import Channels, Dimension
     from tutti.training import Step
     from tutti.workload import Model
     from tutti.workload.compute import ComputeModel
@@ -81,23 +86,18 @@ def resolve_training(tables: dict[str, Any], *, source: str) -> Training:
 def _step(raw: RawTraining, source: str) -> Step:
     from tutti.training import Step
 
-    names = [ring.name for ring in raw.torus.rings]
-    if len(set(names)) < len(names):
-        raise mistake(
-            "has two rings of the same name",
-            source=source,
-            key="torus.rings",
-            value=", ".join(names),
-        )
+    rings, platform = _network(raw, source)
     traces = _traces(raw, source)
     step = Step(
         model=_traced(raw, traces) if traces else _model(raw, source),
         batch=raw.batch,
-        rings=tuple(raw.torus.rings),
+        rings=rings,
+        platform=platform,
+        algorithms=_algorithms(raw, source),
         npu=raw.npu,
         element=_BYTES[raw.precision],
         iterations=raw.iterations,
-        efficiency=raw.torus.efficiency,
+        efficiency=raw.torus.efficiency if raw.torus else Step.efficiency,
         chunk=raw.chunk,
         message=raw.message,
         order=raw.order,
@@ -108,6 +108,55 @@ def _step(raw: RawTraining, source: str) -> Step:
     )
     _check_division(step, source)
     return step
+
+
+def _network(
+    raw: RawTraining, source: str
+) -> tuple[tuple[Ring, ...] | tuple[Dimension, ...], Platform | None]:
+    """Returns the rings of the torus, or the dimensions of the platform and the platform."""
+    if (raw.torus is None) == (raw.platform is None):
+        problem = "has both a torus and a platform" if raw.torus else "has no network"
+        hint = "give `[torus]`, or `platform` with `dimensions`"
+        raise mistake(problem, source=source, key="torus", expected="one of both", hint=hint)
+    rings = tuple(raw.torus.rings) if raw.torus else ()
+    dimensions = tuple(raw.dimensions)
+    key, given = ("torus.rings", rings) if raw.torus else ("dimensions", dimensions)
+    names = [one.name for one in given]
+    if len(set(names)) < len(names):
+        problem = "has two rings of the same name" if raw.torus else "has two of the same name"
+        raise mistake(problem, source=source, key=key, value=", ".join(names))
+    if raw.platform is None:
+        if raw.dimensions:
+            problem = "are those of the NPUs of a platform; the rings of a torus are its dimensions"
+            raise mistake(problem, source=source, key="dimensions")
+        return rings, None
+    if not dimensions:
+        example = 'dimensions = [{ name = "data", nodes = 16 }]'
+        raise mistake("is missing", source=source, key=key, expected=example)
+    return dimensions, _platform(raw.platform, source)
+
+
+def _platform(given: str | RawPlatform, source: str) -> Platform:
+    from tutti.config.machine import machine
+    from tutti.config.presets import platform_of
+    from tutti.config.resolve import chosen_model
+
+    found = platform_of(given, folder=Path(source).parent, source=source)
+    return machine(found, chosen_model(found, None, source=source), source=source)
+
+
+def _algorithms(raw: RawTraining, source: str) -> dict[str, str | Schedule | Channels]:
+    """Returns the algorithms with the paths of files relative to the file of the step."""
+    from tutti.schedule_file import SCHEDULE_SUFFIX
+
+    def located(notation: str) -> str:
+        is_file = notation.endswith(SCHEDULE_SUFFIX)
+        return str(Path(source).parent / notation) if is_file else notation
+
+    return {
+        collective: located(given) if isinstance(given, str) else tuple(map(located, given))
+        for collective, given in raw.algorithms.items()
+    }
 
 
 def _hint(error: TuttiError) -> str:

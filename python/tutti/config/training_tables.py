@@ -6,10 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tutti.config.raw import PlatformChoice
 from tutti.endpoint import Configuration, Efficiency, Npu, Ring
 from tutti.files.custom_errors import CHOICE
 from tutti.files.described import Positive, described_by, table_of
 from tutti.files.tables import Table, kind_of
+from tutti.step_fabric import Dimension
 from tutti.training import Bucket, Chunk, Message, Order, Step
 from tutti.units import Frequency
 from tutti.workload import Chiplet, Parallelism, Systolic
@@ -107,7 +109,36 @@ class RawTraining(Table):
             description="Number of consecutive steps; `stable`: until two take the same time.",
         ),
     ]
-    torus: Annotated[TorusTable, Field(description="The torus between the NPUs.")]
+    torus: Annotated[
+        TorusTable | None,
+        Field(default=None, description="The torus between the NPUs; or give `platform`."),
+    ]
+    platform: Annotated[
+        PlatformChoice | None,
+        Field(
+            default=None,
+            description="The platform instead of a torus, with a topology of flows or packets: a "
+            "name, the path of a file, or a table.",
+        ),
+    ]
+    dimensions: Annotated[
+        list[Dimension],
+        Field(
+            default_factory=list,
+            max_length=8,
+            description="The dimensions of the NPU numbers of `platform`, innermost first; each "
+            "kind of parallelism takes complete dimensions.",
+        ),
+    ]
+    algorithms: Annotated[
+        dict[str, str | list[str]],
+        Field(
+            default_factory=dict,
+            description="The algorithm of each collective: a notation, a file, `auto` for the "
+            "fastest alone, or a list with one per channel (chunks use the channels in turn). "
+            "Other collectives use rings along each dimension.",
+        ),
+    ]
     npu: Annotated[Npu, Field(default_factory=Npu, description="The parameters of all NPUs.")]
     compute: Annotated[
         ComputeTable,

@@ -97,6 +97,12 @@ class ScheduleError(TuttiError, ValueError):
         "no_such_step": Kind("The rank has no such step.", "steps count from 0"),
         "no_such_phase": Kind("The schedule has no such phase.", "phases count from 0"),
         "no_ranks": Kind("The schedule has no ranks.", "give at least one rank"),
+        "unmatched": Kind("A send has no receive.", "verify the schedule"),
+        "no_value": Kind("A rank sends a chunk that it does not have.", "verify the schedule"),
+        "computes": Kind(
+            "A collective contains compute ops.",
+            "move them into tasks of the training step",
+        ),
         "too_many_ranks": Kind(
             "The number of ranks exceeds the largest rank id.",
             "use fewer ranks",

@@ -119,7 +119,18 @@ class SimulationError(TuttiError):
             "The chunks of the payload differ from those of the schedule.",
             "compute the layout of the payload for this schedule",
         ),
-        "no_plan": Kind("The collective has no plan on a torus of rings."),
+        "no_plan": Kind(
+            "The collective has no default schedule in a training step.", "choose an algorithm"
+        ),
+        "wrong_group": Kind("The schedule is for groups of another size."),
+        "wrong_sizes": Kind("The dimensions do not have as many NPUs as the network."),
+        "no_link": Kind(
+            "NPUs of a torus that are not neighbours exchange messages.",
+            "use rings along each dimension, or a platform with a topology",
+        ),
+        "dataflow": Kind("A schedule of a training step has no data flow.", "verify the schedule"),
+        "not_symmetric": Kind("One NPU cannot represent all.", "simulate every NPU"),
+        "too_many_packets": Kind("The number of packets exceeds the limit.", "make them larger"),
         "too_many_chunks": Kind("The number of chunks exceeds the limit.", "make chunks larger"),
         "wrong_programs": Kind(
             "The programs do not match the NPUs.",

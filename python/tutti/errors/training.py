@@ -57,6 +57,13 @@ class WorkloadError(TuttiError, ValueError):
         ),
         "unknown_dataflow": Kind("The dataflow is unknown."),
         "unknown_order": Kind("The order of collectives is unknown.", "`lifo` or `fifo`"),
+        "no_flows": Kind(
+            "The platform of the step has neither flows nor packets.",
+            "use a platform with a topology",
+        ),
+        "no_such_collective": Kind(
+            "An algorithm is chosen for a collective that the step does not have."
+        ),
         "no_such_npu": Kind("The NPU was not simulated.", "number 0 represents all NPUs"),
     }
 

@@ -88,7 +88,7 @@ class AstraSimNetwork:
         """NPUs of each dimension."""
         return tuple(dimension.npus for dimension in self.dimensions)
 
-    def torus(self, *, aware: bool, nested: bool) -> _core.Torus:
+    def torus(self, *, aware: bool, nested: bool) -> _core.StepFabric:
         """Returns the rings, congestion-aware or not.
 
         Raises:
@@ -106,7 +106,7 @@ class AstraSimNetwork:
                 # No contention: messages do not queue for links.
                 rings.append((one.npus, _core.TimePerByte("0 ns/B"), latency))
                 relays.append(rate)
-        return _core.Torus(rings, relays=relays, nested=nested)
+        return _core.StepFabric.torus(rings, relays=relays, nested=nested)
 
 
 @dataclass(frozen=True, kw_only=True)

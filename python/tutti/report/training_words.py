@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
+from tutti.endpoint import Ring
+
 from .quantity import format_rate, format_share, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.endpoint import Configuration, Npu
-    from tutti.training import TrainingResult
+    from tutti.schedule import Schedule
+    from tutti.step_fabric import Channels
+    from tutti.training import Step, TrainingResult
     from tutti.workload.parallel import Division
 
 
@@ -46,21 +50,40 @@ def facts(runs: Sequence[TrainingResult]) -> list[tuple[str, str]]:
     """Returns name and value of the settings of a training step."""
     step = runs[0].step
     model, npu = step.model, step.npu
-    rings = [
-        f"{ring.name} {ring.nodes} x {format_rate(ring.rate.core.bytes_per_second)}, "
-        f"{format_time(ring.latency.ps)}"
-        for ring in step.rings
-    ]
     return [
         ("model", f"{model.name}, {model.parameters / 1e6:,.1f} M weights"),
         ("batch", f"{step.batch} {model.samples} per NPU"),
         *([("parallelism", divided)] if (divided := _divided(step.parallelism)) else []),
-        ("torus", "; ".join(rings)),
+        *_network(step),
         ("NPU", f"{_tflops(npu.arithmetic.per_second)}, {npu.sms} SMs, memory {_rate(npu.memory)}"),
         ("iterations", str(runs[0].iterations)),
         ("chunks", f"{step.chunk}, {step.order}"),
         ("bytes per element", str(step.element)),
     ]
+
+
+def _network(step: Step) -> list[tuple[str, str]]:
+    """Returns the network and the algorithms of a step."""
+    rows = []
+    if step.platform is None:
+        rings = [
+            f"{ring.name} {ring.nodes} x {format_rate(ring.rate.core.bytes_per_second)}, "
+            f"{format_time(ring.latency.ps)}"
+            for ring in step.rings
+            if isinstance(ring, Ring)
+        ]
+        rows.append(("torus", "; ".join(rings)))
+    else:
+        dimensions = ", ".join(f"{one.name} {one.nodes}" for one in step.rings)
+        rows.append(("platform", f"{step.platform.name}, {step.platform.network}: {dimensions}"))
+    chosen = [f"{name} {_notation(given)}" for name, given in step.algorithms.items()]
+    return rows + ([("algorithms", "; ".join(chosen))] if chosen else [])
+
+
+def _notation(given: str | Schedule | Channels) -> str:
+    if isinstance(given, tuple):
+        return ", ".join(map(_notation, given))
+    return given if isinstance(given, str) else given.name
 
 
 def _divided(parallelism: Division) -> str:

@@ -45,6 +45,13 @@ impl Server {
         (start, self.free)
     }
 
+    /// Counts a packet that another model has served.
+    pub fn count(&mut self, bytes: Bytes) {
+        self.used.busy += self.per_byte.of(bytes);
+        self.used.bytes += bytes.0;
+        self.used.pieces += 1;
+    }
+
     /// The utilisation so far.
     #[must_use]
     pub fn used(&self) -> ServerUse {

@@ -19,7 +19,7 @@ impl Npu {
                 }
             }
             if self.has_fsm(id, chunk, cuts) {
-                running[cuts.shapes(id)[chunk.phase as usize].phase.class] += 1;
+                running[cuts.class(id, chunk.phase)] += 1;
             }
         }
         assert_eq!(space, fresh.space, "bytes of the SRAM are not conserved");
@@ -34,20 +34,20 @@ impl Npu {
 
     /// Whether an FSM holds a chunk: during its phase, and until the chunk has moved on.
     fn has_fsm(&self, id: u32, chunk: &Chunk, cuts: &Cuts) -> bool {
-        let Some(shape) = cuts.shapes(id).get(chunk.phase as usize) else { return false };
-        chunk.running || self.fsms[shape.phase.class].awaiting_space.contains(&id)
+        if chunk.phase as usize >= cuts.phases(id) {
+            return false;
+        }
+        let class = cuts.class(id, chunk.phase);
+        chunk.running || self.fsms[class].awaiting_space.contains(&id)
     }
 
     /// The partitions in which a chunk has space, and the bytes.
     fn held(&self, id: u32, chunk: &Chunk, cuts: &Cuts) -> Vec<(usize, u64)> {
-        let (phase, done) = (chunk.phase as usize, self.fsms.len());
-        let mut held = Vec::new();
-        match cuts.shapes(id).get(phase) {
-            Some(shape) => held.push((shape.phase.class, shape.entry.0)),
-            None => held.push((done, cuts.cuts[cuts.transfer_of(id)].done(id).0)),
-        }
+        let results = self.fsms.len();
+        let (partition, bytes) = cuts.partition(id, chunk.phase, results);
+        let mut held = vec![(partition, bytes.0)];
         if self.handover == Handover::Ahead && chunk.running {
-            let (next, bytes) = cuts.after(id, phase, done);
+            let (next, bytes) = cuts.partition(id, chunk.phase + 1, results);
             held.push((next, bytes.0));
         }
         held

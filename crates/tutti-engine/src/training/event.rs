@@ -26,8 +26,8 @@ pub(super) struct Event {
     pub(super) piece: u32,
     pub(super) hop: u16,
     pub(super) kind: Kind,
-    /// The next stop.
-    pub(super) stop: u8,
+    /// The next stop; the link that the packet has left.
+    pub(super) stop: u16,
     pub(super) npu: u32,
 }
 

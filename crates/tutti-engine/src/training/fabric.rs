@@ -1,22 +1,25 @@
-//! Collectives on a torus, packet by packet: the events of endpoints and links, in order of time.
+//! Collectives on endpoints, packet by packet: the events of chunks, in order of time.
 //!
 //! A chunk of a collective starts at an NPU when [`crate::endpoint::Admission`] admits it. It is
-//! loaded, passes its phases, and is stored. In a phase the NPU sends local packets and handles
-//! packets from its neighbour. A packet passes the stops of its handling in order, then the link.
+//! loaded, passes the phases of its schedule, and is stored. In a phase the NPU sends local packets
+//! and handles packets of other NPUs, as the [`crate::dataflow`] of the schedule demands. A packet
+//! passes the stops of its handling in order, then the network.
 //!
 //! **Symmetry.** If all NPUs do the same at the same time, an NPU receives from one neighbour what
 //! it sends to the other, simultaneously. One NPU with links to itself therefore represents all
 //! ([`Population::One`]); [`Population::All`] simulates each, and tests compare the two.
-//! Simultaneous events are ordered by (chunk, step, packet), so the index of an NPU has no effect.
+//! Simultaneous events are ordered by (chunk, message, packet), so the index of an NPU has no
+//! effect.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::TrainingRunError;
+use super::algorithms::Algorithms;
 use super::entry::Order;
 use super::event::{Event, Job, Kind};
-use super::npu::{Cause, Npu, Piece, Waiting};
-use super::plan::{PhaseKind, Shape, Torus};
+use super::network::{Messages, StepNetwork};
+use super::npu::{Awaited, Cause, Npu, Piece};
 use super::transfers::Cuts;
 use super::windows::Windows;
 use crate::endpoint::ace::Handover;
@@ -36,8 +39,12 @@ pub enum Population {
 /// The network side of a training run.
 #[derive(Clone, Debug)]
 pub struct TrainingFabric {
-    /// The torus.
-    pub torus: Torus,
+    /// The network.
+    pub network: StepNetwork,
+    /// The dimensions of the NPU numbers, innermost first; on a torus, its rings.
+    pub sizes: Vec<u32>,
+    /// The schedules of collectives.
+    pub algorithms: Algorithms,
     /// The endpoint of each NPU.
     pub endpoint: Endpoint,
     /// Maximum bytes of a chunk.
@@ -52,14 +59,30 @@ pub struct TrainingFabric {
     pub population: Population,
 }
 
+impl TrainingFabric {
+    /// Checks that the dimensions have the NPUs of the network.
+    pub(super) fn check_sizes(&self) -> Result<(), TrainingRunError> {
+        let npus = self.network.npus();
+        let count = |product: u64, &size: &u32| product.saturating_mul(u64::from(size));
+        let product = self.sizes.iter().fold(1, count);
+        if product == u64::from(npus) {
+            return Ok(());
+        }
+        let sizes = self.sizes.clone();
+        Err(TrainingRunError::WrongSizes { sizes, product, npus })
+    }
+}
+
 /// The run of a fabric.
 pub(super) struct Running<'a> {
-    fabric: &'a TrainingFabric,
-    cuts: Cuts,
-    npus: Vec<Npu>,
+    pub(super) fabric: &'a TrainingFabric,
+    pub(super) cuts: Cuts,
+    pub(super) npus: Vec<Npu>,
     /// An NPU in its initial state.
     fresh: Npu,
-    events: BinaryHeap<Reverse<Event>>,
+    pub(super) events: BinaryHeap<Reverse<Event>>,
+    /// Packets on a network other than a torus.
+    pub(super) messages: Option<Messages<'a>>,
     /// Packets received before their chunk reached the phase.
     early: BTreeMap<(u32, u32), Vec<Piece>>,
     /// (NPU, transfer) completed since the last call of `take_done`.
@@ -75,25 +98,33 @@ impl<'a> Running<'a> {
         transfers: &[Transfer],
         window: Time,
     ) -> Result<Running<'a>, TrainingRunError> {
-        let TrainingFabric { torus, endpoint, population, .. } = fabric;
+        let TrainingFabric { network, endpoint, population, .. } = fabric;
+        fabric.check_sizes()?;
         let cuts = Cuts::new(fabric, transfers)?;
-        let mut npu = Npu::new(endpoint, torus, torus.classes());
-        npu.chunks.resize(cuts.chunks(), super::npu::Chunk::default());
-        npu.unfinished = cuts.cuts.iter().map(|cut| cut.chunks).collect();
+        let npu = |npu| {
+            let mut npu = Npu::new(endpoint, &network.exits(npu), cuts.classes);
+            npu.chunks.resize(cuts.chunks(), super::npu::Chunk::default());
+            npu.unfinished = cuts.cuts.iter().map(|cut| cut.chunks).collect();
+            npu
+        };
         let count = match population {
             Population::One => 1,
-            Population::All => torus.npus() as usize,
+            Population::All => network.npus(),
         };
         Ok(Running {
             fabric,
-            cuts,
-            npus: vec![npu.clone(); count],
-            fresh: npu,
+            npus: (0..count).map(npu).collect(),
+            fresh: npu(0),
             events: BinaryHeap::new(),
+            messages: match network {
+                StepNetwork::Torus(_) => None,
+                StepNetwork::Graph(graph) => Some(Messages::new(graph)),
+            },
             early: BTreeMap::new(),
             done: Vec::new(),
             links: Windows::new(window),
             active: Windows::new(window),
+            cuts,
         })
     }
 
@@ -101,9 +132,11 @@ impl<'a> Running<'a> {
         &self.npus
     }
 
-    /// The time of the next event.
-    pub(super) fn next(&self) -> Option<Time> {
-        self.events.peek().map(|Reverse(event)| event.time)
+    /// The time of the next event, if it is not after `until`.
+    pub(super) fn next(&mut self, until: Option<Time>) -> Option<Time> {
+        self.run_network(until);
+        let next = self.events.peek().map(|Reverse(event)| event.time);
+        next.filter(|&time| until.is_none_or(|until| time <= until))
     }
 
     /// The transfers completed since the last call.
@@ -131,11 +164,11 @@ impl<'a> Running<'a> {
         let Event { time, chunk, step, piece, hop, kind, stop, npu } = event;
         let job = Job { npu, kind, at: Piece { chunk, step, piece, hop } };
         match kind {
-            Kind::Left => self.leave(job, time),
+            Kind::Left => self.leave(job, stop, time),
             Kind::Came if stop == 0 => self.arrive(job, time),
             _ => self.go(job, stop, time),
         }
-        // With many chunks only after the first packet of each step: the check visits all chunks.
+        // With many chunks only after the first packet of each message: the check visits all chunks.
         if cfg!(debug_assertions) && (piece == 0 || self.cuts.chunks() <= 64) {
             self.npus[npu as usize].check(&self.fresh, &self.cuts);
         }
@@ -149,16 +182,17 @@ impl<'a> Running<'a> {
                 return;
             };
             let chunk = self.cuts.cuts[transfer].first + index;
-            let Shape { phase, entry, .. } = self.cuts.shapes(chunk)[0];
-            if state.open == Some(0) || !state.has_space(phase.class, entry) {
+            let (partition, entry) = self.cuts.partition(chunk, 0, state.fsms.len());
+            if state.open == Some(0) || !state.has_space(partition, entry) {
                 return;
             }
             state.open = state.open.map(|open| open - 1);
-            state.reserve_space(phase.class, entry);
+            state.reserve_space(partition, entry);
             state.entry.take(self.fabric.order);
             state.stall(Cause::Entry, now - since);
             state.start_chunk(chunk, now);
-            self.move_chunk((npu, chunk), Kind::Load, entry, now);
+            let loaded = self.cuts.sizes(chunk).loaded;
+            self.move_chunk((npu, chunk), Kind::Load, loaded, now);
         }
     }
 
@@ -178,7 +212,7 @@ impl<'a> Running<'a> {
     }
 
     /// A chunk has been loaded or stored.
-    fn moved(&mut self, (npu, chunk): (u32, u32), kind: Kind, now: Time) {
+    pub(super) fn moved(&mut self, (npu, chunk): (u32, u32), kind: Kind, now: Time) {
         if kind == Kind::Load { self.enter((npu, chunk), now) } else { self.end((npu, chunk), now) }
     }
 
@@ -187,7 +221,7 @@ impl<'a> Running<'a> {
         let state = &mut self.npus[npu as usize];
         let at = &mut state.chunks[chunk as usize];
         at.since = now;
-        let class = self.cuts.shapes(chunk)[at.phase as usize].phase.class;
+        let class = self.cuts.class(chunk, at.phase);
         state.fsms[class].waiting.push_back(chunk);
         self.start(npu, class, now);
     }
@@ -203,7 +237,7 @@ impl<'a> Running<'a> {
             }
             let at = state.chunks[chunk as usize];
             if state.handover == Handover::Ahead {
-                let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.fsms.len());
+                let (next, bytes) = self.cuts.partition(chunk, at.phase + 1, state.fsms.len());
                 if !state.has_space(next, bytes) {
                     state.fsms[class].blocked_by = Some(Cause::NextPartition);
                     return;
@@ -215,198 +249,67 @@ impl<'a> Running<'a> {
             fsms.free = fsms.free.map(|free| free - 1);
             let cause = fsms.blocked_by.take().unwrap_or(Cause::Fsm);
             state.stall(cause, now - at.since);
-            let shape = self.cuts.shapes(chunk)[at.phase as usize];
-            let chunk_state = &mut state.chunks[chunk as usize];
-            chunk_state.running = true;
-            chunk_state.left = shape.handled();
-            self.run(npu, chunk, shape, now);
+            state.chunks[chunk as usize].running = true;
+            self.run(npu, chunk, at.phase as usize, now);
         }
     }
 
-    /// Starts the first packets of a phase, and packets received early.
-    fn run(&mut self, npu: u32, chunk: u32, shape: Shape, now: Time) {
-        let steps = if shape.phase.kind == PhaseKind::AllToAll { shape.steps } else { 1 };
-        for step in shape.first..shape.first + steps {
-            for piece in 0..shape.pieces {
-                let at = Piece { chunk, step, piece, hop: 0 };
-                self.start_handling(Job { npu, kind: Kind::Own, at }, now);
+    /// Starts the sends of a phase that await nothing, and packets received early.
+    fn run(&mut self, npu: u32, chunk: u32, phase: usize, now: Time) {
+        let (list, sizes) = (self.cuts.list(npu, chunk), self.cuts.sizes(chunk));
+        let handled = sizes.handled(list, phase);
+        if list.awaits_messages {
+            let awaited = Awaited {
+                packets: list
+                    .recvs_of(phase)
+                    .map(|recv| sizes.packets(list.recvs[recv as usize].length))
+                    .collect(),
+                messages: list
+                    .sends_of(phase)
+                    .map(|send| list.sends[send as usize].awaits)
+                    .collect(),
+            };
+            self.npus[npu as usize].awaited.insert(chunk, awaited);
+        }
+        self.npus[npu as usize].chunks[chunk as usize].left = handled;
+        for send in self.cuts.list(npu, chunk).sends_of(phase) {
+            if self.cuts.list(npu, chunk).sends[send as usize].awaits == 0 {
+                self.start_send((npu, chunk), send, now);
             }
         }
-        if self.early.is_empty() {
-            return;
-        }
-        let Some(pieces) = self.early.remove(&(npu, chunk)) else { return };
-        for at in pieces {
+        for at in self.early.remove(&(npu, chunk)).into_iter().flatten() {
             self.arrive(Job { npu, kind: Kind::Came, at }, now);
+        }
+        if handled == 0 {
+            self.end_phase(npu, chunk, now);
         }
     }
 
-    /// A packet arrives from a neighbour.
+    /// Starts the packets of a send.
+    pub(super) fn start_send(&mut self, (npu, chunk): (u32, u32), send: u32, now: Time) {
+        let length = self.cuts.list(npu, chunk).sends[send as usize].length;
+        for piece in 0..self.cuts.sizes(chunk).packets(length) {
+            let at = Piece { chunk, step: send, piece, hop: 0 };
+            self.start_handling(Job { npu, kind: Kind::Own, at }, now);
+        }
+    }
+
+    /// A packet arrives. At its receiver it waits until its chunk is in the phase.
     fn arrive(&mut self, job: Job, now: Time) {
-        let (phase, _) = self.cuts.at(job.at.chunk, job.at.step);
-        let chunk = self.npus[job.npu as usize].chunks[job.at.chunk as usize];
+        let Job { npu, at, .. } = job;
+        let chunk = self.npus[npu as usize].chunks[at.chunk as usize];
+        let phase = self.cuts.list(npu, at.chunk).phase_of(at.step);
         if chunk.running && chunk.phase as usize == phase {
             self.start_handling(job, now);
         } else {
-            self.early.entry((job.npu, job.at.chunk)).or_default().push(job.at);
+            self.early.entry((npu, at.chunk)).or_default().push(at);
         }
-    }
-
-    /// The handling of a packet.
-    #[inline]
-    fn handling(&self, job: Job, shape: &Shape) -> Handling {
-        match (shape.phase.kind, job.kind) {
-            (_, Kind::Load) => Handling::Load,
-            (_, Kind::Store) => Handling::Store,
-            (_, Kind::Own) => shape.sending(),
-            (PhaseKind::AllToAll, _) if self.next_hop(job.at, shape).is_some() => Handling::PassOn,
-            (_, _) => shape.receiving(job.at.step),
-        }
-    }
-
-    /// The ring and direction of a packet's next hop in an all-to-all.
-    fn next_hop(&self, at: Piece, shape: &Shape) -> Option<(usize, u8)> {
-        let cut = &self.cuts.cuts[self.cuts.transfer_of(at.chunk)];
-        cut.torus.hop(at.step - shape.first + 1, u32::from(at.hop))
-    }
-
-    /// The next link of a packet.
-    #[inline]
-    fn direction(&self, at: Piece, shape: &Shape) -> (usize, u8) {
-        let phase = shape.phase;
-        if phase.kind == PhaseKind::AllToAll {
-            return self.next_hop(at, shape).unwrap_or((phase.ring, 0));
-        }
-        (phase.ring, phase.direction_of(at.chunk))
-    }
-
-    /// Starts to handle a packet when the buffer of its link has space.
-    fn start_handling(&mut self, job: Job, now: Time) {
-        if let Some(port) = self.fabric.endpoint.port {
-            let (_, shape) = self.cuts.at(job.at.chunk, job.at.step);
-            if self.handling(job, shape).sends() {
-                let (ring, direction) = self.direction(job.at, shape);
-                let state = &mut self.npus[job.npu as usize];
-                let link = &mut state.links[2 * ring + usize::from(direction)];
-                if link.held >= port {
-                    let own = job.kind == Kind::Own;
-                    let link = 2 * ring + usize::from(direction);
-                    return state.wait(link, (own, job.at), now);
-                }
-                link.held += 1;
-            }
-        }
-        self.go(job, 0, now);
-    }
-
-    /// A packet has left for its link: the next waiting one is handled.
-    fn leave(&mut self, job: Job, now: Time) {
-        let (_, shape) = self.cuts.at(job.at.chunk, job.at.step);
-        let (ring, direction) = self.direction(job.at, shape);
-        let state = &mut self.npus[job.npu as usize];
-        let link = &mut state.links[2 * ring + usize::from(direction)];
-        let Some(Reverse(Waiting { since, own, at, .. })) = link.waiting.pop() else {
-            link.held -= 1;
-            return;
-        };
-        state.stall(Cause::Port, now - since);
-        let kind = if own { Kind::Own } else { Kind::Came };
-        self.go(Job { npu: job.npu, kind, at }, 0, now);
-    }
-
-    /// Moves a packet from stop to stop until one takes time.
-    fn go(&mut self, job: Job, from: u8, now: Time) {
-        let Job { npu, kind, at } = job;
-        let (handling, bytes) = self.piece(job);
-        let mut stop = from;
-        while let Some(next) = self.fabric.endpoint.recipe(handling).get(usize::from(stop)) {
-            let server = &mut self.npus[npu as usize].servers[next.server];
-            let (_, done) = server.serve(now, Bytes(bytes.0 * next.times));
-            stop += 1;
-            if !next.aside && done > now {
-                let Piece { chunk, step, piece, hop } = at;
-                let event = Event { time: done, chunk, step, piece, hop, kind, stop, npu };
-                self.events.push(Reverse(event));
-                return;
-            }
-        }
-        self.finish(job, handling, bytes, now);
-    }
-
-    /// The handling of a packet, and its size.
-    #[inline]
-    fn piece(&self, job: Job) -> (Handling, Bytes) {
-        let Piece { chunk, step, piece, .. } = job.at;
-        if matches!(job.kind, Kind::Load | Kind::Store) {
-            return self.moved_piece(job);
-        }
-        let (_, shape) = self.cuts.at(chunk, step);
-        (self.handling(job, shape), shape.bytes(piece))
-    }
-
-    fn moved_piece(&self, job: Job) -> (Handling, Bytes) {
-        let chunk = job.at.chunk;
-        let cut = &self.cuts.cuts[self.cuts.transfer_of(chunk)];
-        let (handling, all) = match job.kind {
-            Kind::Load => (Handling::Load, cut.shapes(chunk)[0].entry),
-            _ => (Handling::Store, cut.done(chunk)),
-        };
-        let before = u64::from(job.at.piece) * self.fabric.message.0;
-        (handling, Bytes((all.0 - before).min(self.fabric.message.0)))
-    }
-
-    /// A packet has passed its last stop.
-    fn finish(&mut self, job: Job, handling: Handling, bytes: Bytes, now: Time) {
-        if handling.sends() {
-            self.send(job, bytes, now);
-        }
-        if job.kind == Kind::Own || handling == Handling::PassOn {
-            return;
-        }
-        let Job { npu, kind, at } = job;
-        let chunk = &mut self.npus[npu as usize].chunks[at.chunk as usize];
-        chunk.left -= 1;
-        if chunk.left == 0 {
-            match kind {
-                Kind::Load | Kind::Store => self.moved((npu, at.chunk), kind, now),
-                _ => self.end_phase(npu, at.chunk, now),
-            }
-        }
-    }
-
-    /// Sends a packet on its link.
-    fn send(&mut self, job: Job, bytes: Bytes, now: Time) {
-        let Job { npu, kind, at } = job;
-        let (_, shape) = self.cuts.at(at.chunk, at.step);
-        let (ring, direction) = self.direction(at, shape);
-        let onward = if shape.phase.kind == PhaseKind::AllToAll {
-            Piece { hop: at.hop + 1, ..at }
-        } else {
-            Piece { step: at.step + u32::from(kind == Kind::Came), ..at }
-        };
-        let link = &mut self.npus[npu as usize].links[2 * ring + usize::from(direction)];
-        let (start, left) = link.server.serve(now, bytes);
-        let time = left + link.latency + self.fabric.endpoint.delay;
-        let time = time + self.fabric.torus.relay(ring, bytes);
-        self.links.add(start, left);
-        if self.fabric.endpoint.port.is_some() {
-            let Piece { chunk, step, piece, hop } = at;
-            let event =
-                Event { time: left, chunk, step, piece, hop, kind: Kind::Left, stop: 0, npu };
-            self.events.push(Reverse(event));
-        }
-        let npu = match self.fabric.population {
-            Population::One => npu,
-            Population::All => self.fabric.torus.neighbour(npu, ring, direction),
-        };
-        let Piece { chunk, step, piece, hop } = onward;
-        let event = Event { time, chunk, step, piece, hop, kind: Kind::Came, stop: 0, npu };
-        self.events.push(Reverse(event));
     }
 
     /// A phase is complete: the chunk moves on when the next partition has space.
-    fn end_phase(&mut self, npu: u32, chunk: u32, now: Time) {
+    pub(super) fn end_phase(&mut self, npu: u32, chunk: u32, now: Time) {
         let state = &mut self.npus[npu as usize];
+        state.awaited.remove(&chunk);
         let at = &mut state.chunks[chunk as usize];
         at.running = false;
         at.since = now;
@@ -414,7 +317,7 @@ impl<'a> Running<'a> {
             self.move_on(npu, chunk, now);
             return self.go_on(npu, now);
         }
-        let class = self.cuts.shapes(chunk)[at.phase as usize].phase.class;
+        let class = self.cuts.class(chunk, at.phase);
         state.fsms[class].awaiting_space.push_back(chunk);
         self.go_on(npu, now);
     }
@@ -425,7 +328,7 @@ impl<'a> Running<'a> {
             let state = &mut self.npus[npu as usize];
             let Some(&chunk) = state.fsms[class].awaiting_space.front() else { return };
             let at = state.chunks[chunk as usize];
-            let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.fsms.len());
+            let (next, bytes) = self.cuts.partition(chunk, at.phase + 1, state.fsms.len());
             if !state.has_space(next, bytes) {
                 return;
             }
@@ -438,18 +341,17 @@ impl<'a> Running<'a> {
 
     /// A chunk moves to the next phase, where it has space: its FSM and its space are released.
     fn move_on(&mut self, npu: u32, chunk: u32, now: Time) {
-        let shapes = self.cuts.shapes(chunk);
         let state = &mut self.npus[npu as usize];
         let at = &mut state.chunks[chunk as usize];
-        let Shape { phase, entry, .. } = shapes[at.phase as usize];
+        let (class, entry) = self.cuts.partition(chunk, at.phase, state.fsms.len());
         at.phase += 1;
-        let finished = at.phase as usize == shapes.len();
-        let fsms = &mut state.fsms[phase.class];
+        let finished = at.phase as usize == self.cuts.phases(chunk);
+        let fsms = &mut state.fsms[class];
         fsms.free = fsms.free.map(|free| free + 1);
-        state.release_space(phase.class, entry);
+        state.release_space(class, entry);
         if finished {
-            let done = self.cuts.cuts[self.cuts.transfer_of(chunk)].done(chunk);
-            self.move_chunk((npu, chunk), Kind::Store, done, now);
+            let result = self.cuts.sizes(chunk).result;
+            self.move_chunk((npu, chunk), Kind::Store, result, now);
         } else {
             self.enter((npu, chunk), now);
         }
@@ -458,9 +360,9 @@ impl<'a> Running<'a> {
     /// A chunk has been stored and is complete.
     fn end(&mut self, (npu, chunk): (u32, u32), now: Time) {
         let transfer = self.cuts.transfer_of(chunk);
-        let done = self.cuts.cuts[transfer].done(chunk);
+        let result = self.cuts.sizes(chunk).result;
         let state = &mut self.npus[npu as usize];
-        state.release_space(state.fsms.len(), done);
+        state.release_space(state.fsms.len(), result);
         state.open = state.open.map(|open| open + 1);
         if let Some(since) = state.end_chunk(chunk, now) {
             self.active.add(since, now);

@@ -1,12 +1,14 @@
 //! The lower bound of a single collective: the busy time of its busiest server or link, and the
 //! latency of its first chunk.
 //!
-//! [`TrainingFabric::limit`] counts packets without simulation. Tests check that no run is faster,
-//! and that runs without contention are equal to it.
+//! [`TrainingFabric::limit`] counts the packets of the first NPU without simulation. Tests check that
+//! no run is faster, and that runs without contention are equal to it.
 
-use super::plan::{PhaseKind, Shape};
-use super::transfers::Cuts;
+use super::group::Groups;
+use super::network::StepNetwork;
+use super::transfers::{Channel, Cuts, Sizes};
 use super::{TrainingFabric, TrainingRunError};
+use crate::dataflow::{Incoming, Messages, Outgoing};
 use crate::endpoint::Handling;
 use crate::workload::Transfer;
 use tutti_units::{Bytes, Time};
@@ -18,10 +20,10 @@ pub struct Limit {
     pub servers: Vec<(&'static str, Time)>,
     /// The part of it that packets wait for: all except asynchronous writes.
     pub awaited: Vec<Time>,
-    /// Busy time of each link: two per ring, one per direction.
+    /// Busy time of each link; on a torus two per ring, one per direction.
     pub links: Vec<Time>,
-    /// Latency of the shortest chunk without contention: loaded, through all phases with one packet
-    /// per step, and stored.
+    /// Latency of the shortest chunk without contention, with one packet per message: loaded,
+    /// through all phases, and stored. Zero if NPUs do not act alike.
     pub latency: Time,
 }
 
@@ -38,39 +40,39 @@ impl TrainingFabric {
     /// Returns the load of a single collective on an NPU.
     ///
     /// # Errors
-    /// When the torus does not support it, or a chunk does not fit into a partition.
+    /// When there is no schedule for it, or a chunk does not fit into a partition.
     pub fn limit(&self, transfer: Transfer) -> Result<Limit, TrainingRunError> {
+        self.check_sizes()?;
         let cuts = Cuts::new(self, &[transfer])?;
         let servers = vec![Time::ZERO; self.endpoint.servers.len()];
-        let links = vec![Time::ZERO; 2 * self.torus.rings().len()];
-        let mut sum = Sum { fabric: self, cuts: &cuts, awaited: servers.clone(), servers, links };
+        let links = vec![Time::ZERO; self.network.exits(0).len()];
+        let mut sum = Sum { fabric: self, awaited: servers.clone(), servers, links };
         let chunks = u32::try_from(cuts.chunks()).unwrap_or(u32::MAX);
         for chunk in 0..chunks {
-            sum.add_chunk(chunk);
+            sum.add_chunk(&cuts, chunk);
         }
         let names = self.endpoint.servers.iter().map(|kind| kind.name);
+        let latency = |last| self.latency(&cuts, last);
         Ok(Limit {
             servers: names.zip(sum.servers).collect(),
             awaited: sum.awaited,
             links: sum.links,
-            latency: chunks.checked_sub(1).map_or(Time::ZERO, |last| self.latency(&cuts, last)),
+            latency: chunks.checked_sub(1).map_or(Time::ZERO, latency),
         })
     }
 
-    /// Latency of the first packet of each step of a chunk, sequentially.
+    /// Latency of the last packet of each message of a chunk, each phase after the previous one.
     fn latency(&self, cuts: &Cuts, chunk: u32) -> Time {
-        let shapes = cuts.shapes(chunk);
-        let fetched = shapes.first().map_or(Bytes(0), |shape| shape.entry);
-        let put = cuts.cuts[0].done(chunk);
-        let mut time = self.through(Handling::Load, fetched.min(self.message));
-        for shape in shapes {
-            let piece = shape.bytes(shape.pieces - 1);
-            time += match shape.phase.kind {
-                PhaseKind::AllToAll => self.farthest(cuts, shape, piece),
-                _ => self.round(shape, piece),
-            };
+        let (channel, sizes) = (cuts.channel(chunk), cuts.sizes(chunk));
+        if channel.flow.symmetry.is_none() {
+            return Time::ZERO;
         }
-        time + self.through(Handling::Store, put.min(self.message))
+        let list = channel.flow.messages(0);
+        let path = Path { fabric: self, groups: cuts.groups(chunk), channel, sizes, list };
+        let phases = (0..channel.classes.len()).map(|phase| path.of_phase(phase));
+        let inside = phases.fold(Time::ZERO, |sum, time| sum + time);
+        let load = self.through(Handling::Load, sizes.loaded.min(self.message));
+        load + inside + self.through(Handling::Store, sizes.result.min(self.message))
     }
 
     /// Time at the synchronous stops of a handling.
@@ -81,65 +83,116 @@ impl TrainingFabric {
         };
         stops.map(|stop| time(stop.server, stop.times)).fold(Time::ZERO, |sum, time| sum + time)
     }
+}
 
-    /// Time of a packet on a link of `ring`.
-    fn link(&self, at: usize, bytes: Bytes) -> Time {
-        let ring = self.torus.rings()[at];
-        let left = ring.per_byte.of(bytes) + ring.latency + self.endpoint.delay;
-        left + self.torus.relay(at, bytes)
+/// The messages of a chunk on a schedule that all ranks share.
+struct Path<'a> {
+    fabric: &'a TrainingFabric,
+    groups: &'a Groups,
+    channel: &'a Channel,
+    sizes: &'a Sizes,
+    list: &'a Messages,
+}
+
+impl Path<'_> {
+    fn last_packet(&self, length: u32) -> Bytes {
+        self.sizes.bytes(length, self.sizes.packets(length) - 1)
     }
 
-    /// Time of all steps of a ring.
-    fn round(&self, shape: &Shape, piece: Bytes) -> Time {
-        let mut time = self.through(shape.sending(), piece);
-        for step in shape.first..shape.first + shape.steps {
-            time += self.link(shape.phase.ring, piece) + self.through(shape.receiving(step), piece);
-        }
-        time
-    }
-
-    /// Latency of the longest path in an all-to-all.
-    fn farthest(&self, cuts: &Cuts, shape: &Shape, piece: Bytes) -> Time {
-        let torus = &cuts.cuts[0].torus;
-        let path = |step: u32| {
-            let mut time = self.through(Handling::SendOwn, piece);
-            for (hop, (ring, _)) in (0..).map_while(|hop| Some((hop, torus.hop(step + 1, hop)?))) {
-                if hop > 0 {
-                    time += self.through(Handling::PassOn, piece);
-                }
-                time += self.link(ring, piece);
+    /// The latest receive of a phase. Rank 0 receives what it sends, when it sends it.
+    fn of_phase(&self, phase: usize) -> Time {
+        let (sends, recvs) = (self.list.sends_of(phase), self.list.recvs_of(phase));
+        let mut ready: Vec<Time> = vec![Time::ZERO; sends.len()];
+        let mut latest = Time::ZERO;
+        for index in sends.clone() {
+            let send = &self.list.sends[index as usize];
+            let mut left = ready[(index - sends.start) as usize];
+            let bytes = self.last_packet(send.length);
+            if !send.forwarded && send.fused == 0 {
+                left += self.fabric.through(send.handling, bytes);
             }
-            time + self.through(Handling::Keep, piece)
-        };
-        (0..shape.steps).map(path).max().unwrap_or(Time::ZERO)
+            debug_assert!(recvs.contains(&send.arrives_as), "a message crosses phases");
+            let recv = &self.list.recvs[send.arrives_as as usize];
+            let arrived = left + self.transit(index, send, bytes);
+            let done = arrived + self.fabric.through(handling(recv), bytes);
+            latest = latest.max(done);
+            let forward = recv.forward.into_iter();
+            let others = self.list.followers(recv).iter().map(|follower| follower.send);
+            for follower in forward.chain(others) {
+                let ready = &mut ready[(follower - sends.start) as usize];
+                *ready = (*ready).max(done);
+            }
+        }
+        latest
     }
+
+    /// Time of a packet between its sender and its receiver.
+    fn transit(&self, index: u32, send: &Outgoing, bytes: Bytes) -> Time {
+        let delay = self.fabric.endpoint.delay;
+        match (&self.fabric.network, &self.channel.routes) {
+            (StepNetwork::Torus(torus), Some(routes)) => {
+                let mut time = Time::ZERO;
+                for (hop, &link) in routes[index as usize].iter().enumerate() {
+                    if hop > 0 {
+                        time += self.fabric.through(Handling::PassOn, bytes);
+                    }
+                    let ring = torus.rings()[usize::from(link) / 2];
+                    time += ring.per_byte.of(bytes) + ring.latency + delay;
+                    time += torus.relay(usize::from(link) / 2, bytes);
+                }
+                time
+            }
+            (network, _) => {
+                let rank = self.groups.rank(0);
+                let to = self.groups.member(0, self.channel.flow.peer(rank, send.peer));
+                let exit = network.exit(0, to, send.channel);
+                exit.per_byte.of(bytes) + exit.latency + delay
+            }
+        }
+    }
+}
+
+/// The handling of the last packet of a message.
+fn handling(recv: &Incoming) -> Handling {
+    if recv.forward.is_some() { recv.fused.0 } else { recv.kept }
 }
 
 /// Accumulated work.
 struct Sum<'a> {
     fabric: &'a TrainingFabric,
-    cuts: &'a Cuts,
     servers: Vec<Time>,
     awaited: Vec<Time>,
     links: Vec<Time>,
 }
 
 impl Sum<'_> {
-    fn add_chunk(&mut self, chunk: u32) {
-        let cuts = self.cuts;
-        let shapes = cuts.shapes(chunk);
-        if let Some(first) = shapes.first() {
-            self.moved(Handling::Load, first.entry);
-        }
-        for shape in shapes {
-            for piece in 0..shape.pieces {
-                match shape.phase.kind {
-                    PhaseKind::AllToAll => self.add_exchange(shape, shape.bytes(piece)),
-                    _ => self.add_round(shape, chunk, shape.bytes(piece)),
+    fn add_chunk(&mut self, cuts: &Cuts, chunk: u32) {
+        let (groups, channel, sizes) = (cuts.groups(chunk), cuts.channel(chunk), cuts.sizes(chunk));
+        let list = cuts.list(0, chunk);
+        self.moved(Handling::Load, sizes.loaded);
+        for (index, send) in list.sends.iter().enumerate() {
+            let fused = self.fused(channel, sizes, send.length, send.fused);
+            for piece in 0..sizes.packets(send.length) {
+                let bytes = sizes.bytes(send.length, piece);
+                if !send.forwarded && piece >= fused {
+                    self.handled(send.handling, bytes);
                 }
+                self.sent(groups, channel, (index, send), bytes);
             }
         }
-        self.moved(Handling::Store, cuts.cuts[0].done(chunk));
+        for recv in &list.recvs {
+            let fused = self.fused(channel, sizes, recv.length, recv.fused.1);
+            for piece in 0..sizes.packets(recv.length) {
+                let handling = if piece < fused { recv.fused.0 } else { recv.kept };
+                self.handled(handling, sizes.bytes(recv.length, piece));
+            }
+        }
+        self.moved(Handling::Store, sizes.result);
+    }
+
+    fn fused(&self, channel: &Channel, sizes: &Sizes, length: u32, part: u32) -> u32 {
+        let chunks = channel.flow.chunks_of(length);
+        if part == 0 { 0 } else { sizes.packets_of(length, (part, chunks)) }
     }
 
     /// Adds the handling of a packet.
@@ -162,33 +215,22 @@ impl Sum<'_> {
         }
     }
 
-    fn sent(&mut self, ring: usize, direction: u8, bytes: Bytes) {
-        self.links[2 * ring + usize::from(direction)] +=
-            self.fabric.torus.rings()[ring].per_byte.of(bytes);
-    }
-
-    fn add_round(&mut self, shape: &Shape, chunk: u32, piece: Bytes) {
-        let direction = shape.phase.direction_of(chunk);
-        self.handled(shape.sending(), piece);
-        for step in shape.first..shape.first + shape.steps {
-            self.sent(shape.phase.ring, direction, piece);
-            self.handled(shape.receiving(step), piece);
-        }
-    }
-
-    fn add_exchange(&mut self, shape: &Shape, piece: Bytes) {
-        let torus = &self.cuts.cuts[0].torus;
-        for step in 0..shape.steps {
-            self.handled(Handling::SendOwn, piece);
-            for (hop, (ring, direction)) in
-                (0..).map_while(|hop| Some((hop, torus.hop(step + 1, hop)?)))
-            {
-                if hop > 0 {
-                    self.handled(Handling::PassOn, piece);
-                }
-                self.sent(ring, direction, piece);
+    /// Adds the links of a packet. On a torus, NPUs relay as many packets as are relayed for them.
+    fn sent(&mut self, groups: &Groups, channel: &Channel, send: (usize, &Outgoing), bytes: Bytes) {
+        let (index, send) = send;
+        let exits = self.fabric.network.exits(0);
+        let Some(routes) = &channel.routes else {
+            let rank = groups.rank(0);
+            let to = groups.member(0, channel.flow.peer(rank, send.peer));
+            let exit = self.fabric.network.exit(0, to, send.channel);
+            self.links[usize::from(exit.link)] += exit.per_byte.of(bytes);
+            return;
+        };
+        for (hop, &link) in routes[index].iter().enumerate() {
+            if hop > 0 {
+                self.handled(Handling::PassOn, bytes);
             }
-            self.handled(Handling::Keep, piece);
+            self.links[usize::from(link)] += exits[usize::from(link)].0.of(bytes);
         }
     }
 }

@@ -1,36 +1,44 @@
-//! Training: a program on every NPU of a torus, and its collectives behind an endpoint.
+//! Training: a program on every NPU, and its collectives behind an endpoint.
 //!
 //! The processor executes the tasks of its [`Program`]. It issues collectives to the
-//! [`TrainingFabric`], which executes them packet by packet. The breakdown of an NPU's time is
+//! [`TrainingFabric`], which executes their schedules packet by packet on a [`StepNetwork`]. The breakdown of an NPU's time is
 //! accumulated during the run, and its parts sum to the time of the run.
 
+mod algorithms;
 mod conserved;
 mod entry;
 mod event;
 mod fabric;
+mod group;
 mod limit;
+mod loads;
+mod network;
 mod npu;
-mod plan;
+mod packets;
 mod processor;
 mod record;
 #[cfg(test)]
 mod tests;
+mod torus;
 mod transfers;
 mod windows;
 
+pub use algorithms::{Algorithms, Chosen, Hierarchy};
 pub use entry::Order;
 pub use fabric::{Population, TrainingFabric};
 pub use limit::Limit;
+pub use network::{Graph, Sharing, StepNetwork};
 pub use npu::Stall;
-pub use plan::{Phase, PhaseKind, Ring, Shape, Torus, TorusError, shapes};
 pub use processor::{Breakdown, TaskSpan};
 pub use record::{NpuRecord, TrainingOutcome};
+pub use torus::{Ring, Torus, TorusError};
 pub use windows::Windows;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::dataflow::DataflowError;
 use crate::endpoint::EndpointError;
 use crate::workload::{Program, Task, TaskId, Transfer, What};
 use fabric::Running;
@@ -42,12 +50,39 @@ use tutti_units::{Bytes, Time};
 #[refusal(class = "SimulationError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TrainingRunError {
-    /// A collective that is not supported on a torus.
+    /// A collective without a default schedule.
     #[error(
-        "{collective} is not supported on a torus: expected all_reduce, reduce_scatter, all_gather or \
-         all_to_all"
+        "{collective} has no default schedule in a training step: expected a chosen algorithm, or \
+         all_reduce, reduce_scatter, all_gather or all_to_all among at least 2 NPUs"
     )]
     NoPlan { collective: &'static str },
+    /// A schedule for groups of another size.
+    #[error("{name} has {ranks} ranks: expected {group}, the size of the group")]
+    WrongGroup { name: String, ranks: u32, group: u32 },
+    /// Dimensions that do not form the network.
+    #[error("the dimensions {sizes:?} have {product} NPUs: expected {npus}, as in the network")]
+    WrongSizes { sizes: Vec<u32>, product: u64, npus: u32 },
+    /// A message between NPUs that are not neighbours on a torus of FIFO links.
+    #[error(
+        "NPU {from} sends to NPU {to}, which is not its neighbour: expected flows, or a schedule of \
+         neighbours"
+    )]
+    NoLink { from: u32, to: u32 },
+    /// A message without a path.
+    #[error("NPU {from} sends to NPU {to}, but the topology has no path between them")]
+    NoPath { from: u32, to: u32 },
+    /// One NPU for all, although they differ.
+    #[error("NPUs do not act alike: expected to simulate every NPU")]
+    NotSymmetric,
+    /// A number of packets beyond the supported range.
+    #[error("a message of {bytes} in packets of {packet} has too many packets")]
+    TooManyPackets { bytes: Bytes, packet: Bytes },
+    /// A schedule without data flow.
+    #[error(transparent)]
+    Dataflow {
+        #[from]
+        source: DataflowError,
+    },
     /// A number of chunks beyond the supported range.
     #[error("a collective of {bytes} in chunks of {chunk} has too many chunks")]
     TooManyChunks { bytes: Bytes, chunk: Bytes },
@@ -229,7 +264,7 @@ impl<'a> State<'a> {
     /// there was one.
     fn step(&mut self) -> bool {
         let end = self.ends.peek().map(|Reverse((time, ..))| *time);
-        let event = self.fabric.next();
+        let event = self.fabric.next(end);
         match (end, event) {
             (None, None) => return false,
             (Some(end), event) if event.is_none_or(|event| end <= event) => {

@@ -1,13 +1,12 @@
 //! The state of an NPU: servers, links, SRAM space, chunks.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use super::entry::Entry;
-use super::plan::Torus;
 use crate::endpoint::ace::Handover;
 use crate::endpoint::{Admission, Endpoint, Server, ServerKind};
-use tutti_units::{Bytes, Time};
+use tutti_units::{Bytes, Time, TimePerByte};
 
 /// The cause of a stall of a chunk or packet, except for servers; an index into [`Npu::stalls`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, tutti_units::Named)]
@@ -69,6 +68,15 @@ pub(super) struct Waiting {
     pub(super) at: Piece,
 }
 
+/// What the sends of a phase of a chunk still await.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Awaited {
+    /// By receive of the phase: packets that have not been handled.
+    pub(super) packets: Vec<u32>,
+    /// By send of the phase: messages that have not been handled.
+    pub(super) messages: Vec<u32>,
+}
+
 /// A link that leaves an NPU.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
@@ -101,7 +109,7 @@ impl FsmPool {
 #[derive(Clone, Debug)]
 pub(super) struct Npu {
     pub(super) servers: Vec<Server>,
-    /// Two per ring: one per direction.
+    /// In the order of the network; on a torus two per ring, one per direction.
     pub(super) links: Vec<Link>,
     pub(super) chunks: Vec<Chunk>,
     pub(super) entry: Entry,
@@ -114,6 +122,8 @@ pub(super) struct Npu {
     pub(super) stalls: [Stall; 4],
     /// Incomplete chunks of each transfer.
     pub(super) unfinished: Vec<u32>,
+    /// Of running chunks whose sends await messages.
+    pub(super) awaited: BTreeMap<u32, Awaited>,
     /// How many chunks have started, and how many packets have waited.
     pub(super) started: u64,
     turns: u64,
@@ -124,12 +134,13 @@ pub(super) struct Npu {
 }
 
 impl Npu {
-    pub(super) fn new(endpoint: &Endpoint, torus: &Torus, classes: usize) -> Npu {
-        let link = |ring: &super::plan::Ring| {
-            let server = Server::new(ServerKind { name: "link", per_byte: ring.per_byte });
-            Link { server, latency: ring.latency, held: 0, waiting: BinaryHeap::new() }
+    /// An NPU with these links: time per byte and latency.
+    pub(super) fn new(endpoint: &Endpoint, links: &[(TimePerByte, Time)], classes: usize) -> Npu {
+        let link = |&(per_byte, latency): &(TimePerByte, Time)| {
+            let server = Server::new(ServerKind { name: "link", per_byte });
+            Link { server, latency, held: 0, waiting: BinaryHeap::new() }
         };
-        let links = torus.rings().iter().flat_map(|ring| [link(ring), link(ring)]).collect();
+        let links = links.iter().map(link).collect();
         let (open, space, fsms, handover) = match &endpoint.admission {
             Admission::Chunks(chunks) => {
                 (Some(chunks.all), Vec::new(), vec![chunks.phase; classes], Handover::Ahead)
@@ -156,6 +167,7 @@ impl Npu {
             fsms,
             stalls: [Stall::default(); 4],
             unfinished: Vec::new(),
+            awaited: BTreeMap::new(),
             started: 0,
             turns: 0,
             active: 0,
@@ -170,6 +182,7 @@ impl Npu {
         self.space == fresh.space
             && self.open == fresh.open
             && self.active == 0
+            && self.awaited.is_empty()
             && fsms.clone().all(|(now, then)| now.free == then.free && now.is_empty())
             && self.links.iter().all(|link| link.held == 0 && link.waiting.is_empty())
     }

@@ -19,8 +19,8 @@ pub struct NpuRecord {
     pub spans: Vec<TaskSpan>,
     /// The utilisation of the servers of its endpoint.
     pub servers: Vec<(&'static str, ServerUse)>,
-    /// The utilisation of its links: two per ring, one per direction.
-    pub links: Vec<ServerUse>,
+    /// The utilisation of the links that leave it, by name.
+    pub links: Vec<(String, ServerUse)>,
     /// The stalls of chunks and packets, except for servers.
     pub stalls: Vec<(&'static str, Stall)>,
     /// How long its endpoint had at least one chunk.
@@ -49,19 +49,20 @@ pub(super) fn outcome(
     computing: Windows,
     end: Time,
 ) -> TrainingOutcome {
-    let npus = fabric.npus().iter().zip(processors);
-    let npus = npus.map(|(npu, processor)| record(run, npu, processor)).collect();
+    let npus = (0..).zip(fabric.npus()).zip(processors);
+    let npus = npus.map(|((id, npu), processor)| record(run, (id, npu), processor)).collect();
     TrainingOutcome { end, npus, links: fabric.links, active: fabric.active, computing }
 }
 
-fn record(run: &TrainingRun, npu: &Npu, processor: Processor) -> NpuRecord {
+fn record(run: &TrainingRun, (id, npu): (u32, &Npu), processor: Processor) -> NpuRecord {
     let kinds = run.fabric.endpoint.servers.iter().map(|kind| kind.name);
+    let names = run.fabric.network.names(id);
     NpuRecord {
         breakdown: processor.breakdown,
         iterations: processor.iterations,
         spans: processor.spans,
         servers: kinds.zip(npu.servers.iter().map(crate::endpoint::Server::used)).collect(),
-        links: npu.links.iter().map(|link| link.server.used()).collect(),
+        links: names.into_iter().zip(npu.links.iter().map(|link| link.server.used())).collect(),
         stalls: Cause::NAMES.into_iter().zip(npu.stalls).collect(),
         active: npu.active_time,
     }

@@ -11,6 +11,7 @@ use crate::workload::{Exchange, Layer, Pipeline, Rings, TrainingLoop};
 use tutti_schedule::collective::Collective;
 use tutti_units::TimePerByte;
 
+mod graphs;
 mod ideal;
 mod scaling;
 
@@ -60,7 +61,7 @@ fn ace(torus: &Torus, memory: &str) -> Endpoint {
 
 fn ace_that(torus: &Torus, memory: &str, handover: Handover) -> Endpoint {
     let packet = Bytes(256);
-    let loads = torus.phase_loads(Bytes(64 << 10), packet, false);
+    let loads = fabric(torus.clone(), ideal(), Population::One).phase_loads(&[], packet).unwrap();
     let settings = Ace {
         memory: rate(memory),
         bus: rate("500 GB/s"),
@@ -81,7 +82,17 @@ fn ace_that(torus: &Torus, memory: &str, handover: Handover) -> Endpoint {
 
 fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> TrainingFabric {
     let (chunk, message) = (Bytes(64 << 10), Bytes(8 << 10));
-    TrainingFabric { torus, endpoint, chunk, parts: None, message, order: Order::Lifo, population }
+    TrainingFabric {
+        sizes: torus.rings().iter().map(|ring| ring.nodes).collect(),
+        network: StepNetwork::Torus(torus),
+        algorithms: Algorithms::default(),
+        endpoint,
+        chunk,
+        parts: None,
+        message,
+        order: Order::Lifo,
+        population,
+    }
 }
 
 /// A program of one collective.
@@ -101,7 +112,7 @@ fn run(fabric: &TrainingFabric, program: &Program) -> TrainingOutcome {
 }
 
 fn sent(npu: &NpuRecord) -> u64 {
-    npu.links.iter().map(|link| link.bytes).sum()
+    npu.links.iter().map(|(_, link)| link.bytes).sum()
 }
 
 fn server(npu: &NpuRecord, name: &str) -> ServerUse {
@@ -171,8 +182,9 @@ fn one_chunk_takes_the_closed_form() {
     let outcome = run(&fabric, &alone(Collective::AllReduce, 5 * 1024));
     // 8 steps of four packets of 256 B, each 10,240 ps on the link; steps are
     // sequential.
-    let shape = fabric.torus.phase_loads(Bytes(5 * 1024), Bytes(256), false)[0];
-    assert_eq!(shape.time.ps(), 8 * (400_000 + 10_240) + 3 * 10_240);
+    let small = TrainingFabric { chunk: Bytes(5 * 1024), ..fabric };
+    let load = small.phase_loads(&[], Bytes(256)).unwrap()[0];
+    assert_eq!(load.time.ps(), 8 * (400_000 + 10_240) + 3 * 10_240);
     let step = 400_000 + 803 + 10_240;
     assert_eq!(outcome.end.ps(), 1 + 8 * step + 3 * 10_240);
 }
@@ -215,23 +227,12 @@ fn small_loop(iterations: u32) -> TrainingLoop {
 
 /// Reduce-scatter on all rings but the last, all-reduce on the last, all-gather in reverse order.
 #[test]
-fn phases_of_a_nested_all_reduce() {
-    let torus = torus([4, 2, 8]).nested();
-    let phases = torus.phases(Collective::AllReduce, Rings::ALL).unwrap();
-    let listed: Vec<_> = phases.iter().map(|p| (p.kind, p.ring, p.divide, p.class)).collect();
-    let expected = [
-        (PhaseKind::ReduceScatter, 0, 1, 0),
-        (PhaseKind::ReduceScatter, 1, 4, 1),
-        (PhaseKind::AllReduce, 2, 8, 2),
-        (PhaseKind::AllGather, 1, 4, 3),
-        (PhaseKind::AllGather, 0, 1, 4),
-    ];
-    for ((kind, ring, _, class), found) in expected.iter().zip(&listed) {
-        assert_eq!((kind, ring, class), (&found.0, &found.1, &found.3));
-    }
-    assert_eq!(listed.len(), torus.classes());
-    let outcome =
-        run(&fabric(torus, ideal(), Population::One), &alone(Collective::AllReduce, 1 << 16));
+fn a_nested_all_reduce_sends_decreasing_shards() {
+    let algorithms = Algorithms { hierarchy: Hierarchy::Nested, ..Algorithms::default() };
+    let nested = fabric(torus([4, 2, 8]), ideal(), Population::One);
+    let nested = TrainingFabric { algorithms, ..nested };
+    assert_eq!(nested.phase_loads(&[], Bytes(256)).unwrap().len(), 5);
+    let outcome = run(&nested, &alone(Collective::AllReduce, 1 << 16));
     // 2 (3/4 + 1/8 + 7/64) of the payload.
     assert_eq!(sent(&outcome.npus[0]), 2 * (48 + 8 + 7) * (1 << 10));
 }
@@ -369,7 +370,7 @@ proptest! {
         let servers: Vec<Time> = npu.servers.iter().map(|(_, used)| used.busy).collect();
         let counted: Vec<Time> = limit.servers.iter().map(|(_, time)| *time).collect();
         prop_assert_eq!(servers, counted);
-        let links: Vec<Time> = npu.links.iter().map(|link| link.busy).collect();
+        let links: Vec<Time> = npu.links.iter().map(|(_, link)| link.busy).collect();
         prop_assert_eq!(links, limit.links);
     }
 
@@ -392,11 +393,15 @@ proptest! {
         let live = (0..3).any(|ring| Rings(rings).contains(ring) && nodes[ring] > 1);
         prop_assume!(live);
         let torus = torus(nodes);
-        let torus = if nested { torus.nested() } else { torus };
         let torus = if relayed { torus.relayed(1, rate("25 GB/s")) } else { torus };
         let endpoint = any_endpoint(&torus, which);
-        let one = fabric(torus.clone(), endpoint.clone(), Population::One);
-        let all = fabric(torus, endpoint, Population::All);
+        let hierarchy = if nested { Hierarchy::Nested } else { Hierarchy::Local };
+        let algorithms = Algorithms { hierarchy, ..Algorithms::default() };
+        // ACE has partitions for the phases of one hierarchy.
+        prop_assume!(!nested || which < 2);
+        let one = fabric(torus, endpoint, Population::One);
+        let one = TrainingFabric { algorithms, ..one };
+        let all = TrainingFabric { population: Population::All, ..one.clone() };
         let mut plan = small_loop(1);
         let rings = Rings(rings);
         let transfer = Transfer { rings, ..Transfer::new(collective, Bytes(bytes)) };

@@ -1,49 +1,177 @@
-//! The chunks of each collective of a program and their shapes, computed before the run.
+//! The collectives of a run: their schedules, chunks and packets, computed before the run.
 
-use super::plan::{self, Phase, PhaseKind, Shape, Torus};
-use super::{TrainingFabric, TrainingRunError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::group::Groups;
+use super::network::StepNetwork;
+use super::{Population, TrainingFabric, TrainingRunError};
+use crate::dataflow::{Dataflow, Messages, Outgoing};
 use crate::endpoint::{Admission, Endpoint, EndpointError};
-use crate::workload::Transfer;
+use crate::workload::{Rings, Transfer};
+use tutti_schedule::collective::Collective;
 use tutti_units::Bytes;
+
+/// The sizes of a chunk.
+#[derive(Clone, Debug)]
+pub(super) struct Sizes {
+    /// Bytes that enter each phase.
+    pub(super) entry: Vec<Bytes>,
+    /// Bytes that are loaded before the first phase, and of the result.
+    pub(super) loaded: Bytes,
+    pub(super) result: Bytes,
+    /// By the length of a message: its packets, and the bytes of the last packet.
+    packets: Vec<(u32, Bytes)>,
+    /// Bytes of every other packet.
+    packet: Bytes,
+}
+
+impl Sizes {
+    fn new(flow: &Dataflow, bytes: Bytes, packet: Bytes) -> Result<Sizes, TrainingRunError> {
+        let cut = |length: Bytes| {
+            let count = length.0.div_ceil(packet.0).max(1);
+            let last = Bytes(length.0 - (count - 1) * packet.0);
+            let too_many = TrainingRunError::TooManyPackets { bytes: length, packet };
+            u32::try_from(count).map(|count| (count, last)).map_err(|_| too_many)
+        };
+        let entry = (0..flow.phases.len()).map(|phase| flow.entry(phase, bytes));
+        Ok(Sizes {
+            entry: entry.collect(),
+            loaded: flow.loaded(bytes),
+            result: flow.result(bytes),
+            packets: flow.lengths(bytes).into_iter().map(cut).collect::<Result<_, _>>()?,
+            packet,
+        })
+    }
+
+    /// The number of packets of a message.
+    #[inline]
+    pub(super) fn packets(&self, length: u32) -> u32 {
+        self.packets[length as usize].0
+    }
+
+    /// The bytes of a packet.
+    #[inline]
+    pub(super) fn bytes(&self, length: u32, piece: u32) -> Bytes {
+        let (count, last) = self.packets[length as usize];
+        if piece + 1 == count { last } else { self.packet }
+    }
+
+    /// How many packets of a message contain the first `part` of `chunks` chunks.
+    #[inline]
+    pub(super) fn packets_of(&self, length: u32, (part, chunks): (u32, u32)) -> u32 {
+        let count = self.packets(length);
+        if part == chunks {
+            return count;
+        }
+        let share = u64::from(count) * u64::from(part);
+        u32::try_from(share.div_ceil(u64::from(chunks.max(1)))).unwrap_or(u32::MAX)
+    }
+
+    /// The number of packets that a rank handles in a phase: what it receives, and what it sends
+    /// without forwarding.
+    pub(super) fn handled(&self, list: &Messages, phase: usize) -> u32 {
+        let recvs = list.recvs_of(phase).map(|recv| list.recvs[recv as usize].length);
+        let sends = list.sends_of(phase).map(|send| &list.sends[send as usize]);
+        let own = sends.filter(|send| !send.forwarded).map(|send| send.length);
+        recvs.chain(own).map(|length| self.packets(length)).sum()
+    }
+}
+
+/// A channel of a collective: a schedule for some of its chunks.
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    pub(super) flow: Arc<Dataflow>,
+    /// The partition and FSMs of each phase.
+    pub(super) classes: Vec<usize>,
+    /// By send, the links of its route, if it is the same for every NPU of a torus.
+    pub(super) routes: Option<Arc<Vec<Vec<u16>>>>,
+    /// Of every chunk but the last, and of the last.
+    full: Sizes,
+    rest: Sizes,
+}
 
 /// A collective, divided into chunks.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub(super) level: u8,
-    /// The part of the torus that participates.
-    pub(super) torus: Torus,
+    pub(super) groups: Arc<Groups>,
     /// The number of its first chunk, and its number of chunks.
     pub(super) first: u32,
     pub(super) chunks: u32,
-    /// Shapes of every chunk but the last, and of the last.
-    full: Vec<Shape>,
-    rest: Vec<Shape>,
-    /// Result bytes of a full chunk and of the last one.
-    done: (Bytes, Bytes),
+    pub(super) channels: Vec<Channel>,
 }
 
-impl Cut {
-    /// The shapes of a chunk by its number in the run.
-    #[inline]
-    pub(super) fn shapes(&self, chunk: u32) -> &[Shape] {
-        if self.is_last(chunk) { &self.rest } else { &self.full }
+/// The schedules on one kind of groups.
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub(super) groups: Arc<Groups>,
+    pub(super) flows: Vec<Arc<Dataflow>>,
+}
+
+/// The schedules of the collectives of a run, without duplicates.
+#[derive(Default)]
+pub(super) struct Plans {
+    all: BTreeMap<(&'static str, u8), Plan>,
+}
+
+impl Plans {
+    /// The schedules of a transfer.
+    pub(super) fn of(
+        &mut self,
+        fabric: &TrainingFabric,
+        transfer: Transfer,
+    ) -> Result<Plan, TrainingRunError> {
+        let Transfer { exchange, rings, .. } = transfer;
+        let rings = rings.of(&fabric.sizes);
+        if let Some(plan) = self.all.get(&(exchange.name(), rings.0)) {
+            return Ok(plan.clone());
+        }
+        if rings == Rings(0) {
+            return Err(TrainingRunError::NoPlan { collective: exchange.name() });
+        }
+        let groups = Groups::new(&fabric.sizes, rings);
+        let schedules = fabric.algorithms.of(exchange, rings, &groups.sizes())?;
+        let flows = schedules.iter().map(|schedule| Ok(Arc::new(Dataflow::of(&**schedule)?)));
+        let flows = flows.collect::<Result<_, TrainingRunError>>()?;
+        let plan = Plan { groups: Arc::new(groups), flows };
+        self.all.insert((exchange.name(), rings.0), plan.clone());
+        Ok(plan)
     }
 
-    pub(super) fn done(&self, chunk: u32) -> Bytes {
-        if self.is_last(chunk) { self.done.1 } else { self.done.0 }
+    /// The most phases of a collective.
+    pub(super) fn phases(&self) -> usize {
+        let flows = self.all.values().flat_map(|plan| &plan.flows);
+        flows.map(|flow| flow.phases.len()).max().unwrap_or(1)
     }
+}
 
-    fn is_last(&self, chunk: u32) -> bool {
-        chunk + 1 == self.first + self.chunks
-    }
+/// The classes of the phases of a collective, ascending. Phases up to the last reduction use the
+/// first classes, later ones the last classes, so that similar phases of different collectives share
+/// partitions and FSMs.
+pub(super) fn classes(flow: &Dataflow, classes: usize) -> Vec<usize> {
+    let phases = flow.phases.len();
+    let reducing = flow.phases.iter().rposition(|phase| phase.reduces).map_or(0, |last| last + 1);
+    (0..phases)
+        .map(|phase| if phase < reducing { phase } else { classes - phases + phase })
+        .collect()
 }
 
 /// All collectives of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Cuts {
     pub(super) cuts: Vec<Cut>,
-    /// The collective of each chunk.
-    of: Vec<u32>,
+    /// The number of classes of phases.
+    pub(super) classes: usize,
+    of: Vec<Place>,
+}
+
+/// The collective and the channel of a chunk.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    transfer: u32,
+    channel: u16,
+    is_last: bool,
 }
 
 impl Cuts {
@@ -52,20 +180,60 @@ impl Cuts {
         fabric: &TrainingFabric,
         transfers: &[Transfer],
     ) -> Result<Cuts, TrainingRunError> {
-        let TrainingFabric { torus, endpoint, chunk, parts, message, .. } = fabric;
+        let TrainingFabric { endpoint, chunk, parts, message, .. } = fabric;
         if *chunk == Bytes(0) || *message == Bytes(0) || *parts == Some(0) {
             return Err(TrainingRunError::EmptyChunk);
         }
-        let (mut cuts, mut of) = (Vec::with_capacity(transfers.len()), Vec::new());
-        for (index, transfer) in (0..).zip(transfers) {
-            let chunk = parts
-                .map_or(*chunk, |parts| Bytes(transfer.bytes.0.div_ceil(u64::from(parts)).max(1)));
-            let cut = cut(torus, endpoint, *transfer, chunk, of.len())?;
-            check_partitions(endpoint, &cut)?;
-            of.resize(of.len() + cut.chunks as usize, index);
-            cuts.push(cut);
+        let mut plans = Plans::default();
+        for &transfer in transfers {
+            plans.of(fabric, transfer)?;
         }
-        Ok(Cuts { cuts, of })
+        // An all_reduce among all NPUs has the most phases of the usual collectives.
+        let _ = plans.of(fabric, Transfer::new(Collective::AllReduce, Bytes(1)));
+        let classes = class_count(endpoint, plans.phases())?;
+        let mut all = Cuts { cuts: Vec::with_capacity(transfers.len()), classes, of: Vec::new() };
+        for (index, &transfer) in (0..).zip(transfers) {
+            let equal = |parts: u32| Bytes(transfer.bytes.0.div_ceil(u64::from(parts)).max(1));
+            let plan = plans.of(fabric, transfer)?;
+            let cut = all.cut(fabric, &plan, transfer, parts.map_or(*chunk, equal))?;
+            check_partitions(endpoint, &cut)?;
+            let end = cut.first + cut.chunks;
+            all.of.extend((cut.first..end).map(|chunk| Place {
+                transfer: index,
+                channel: u16::try_from(chunk as usize % cut.channels.len()).unwrap_or(0),
+                is_last: chunk + 1 == end,
+            }));
+            all.cuts.push(cut);
+        }
+        Ok(all)
+    }
+
+    fn cut(
+        &self,
+        fabric: &TrainingFabric,
+        plan: &Plan,
+        transfer: Transfer,
+        chunk: Bytes,
+    ) -> Result<Cut, TrainingRunError> {
+        let too_many = TrainingRunError::TooManyChunks { bytes: transfer.bytes, chunk };
+        let count = |count| u32::try_from(count).map_err(|_| too_many.clone());
+        let chunks = count(transfer.bytes.0.div_ceil(chunk.0))?;
+        let first = u32::try_from(self.of.len()).map_err(|_| too_many.clone())?;
+        let full = if chunks > 1 { chunk } else { transfer.bytes };
+        let rest = Bytes(transfer.bytes.0 - u64::from(chunks - 1) * chunk.0);
+        let packet = fabric.endpoint.piece;
+        let channel = |flow: &Arc<Dataflow>| {
+            Ok(Channel {
+                classes: classes(flow, self.classes),
+                routes: routes(fabric, &plan.groups, flow)?,
+                full: Sizes::new(flow, full, packet)?,
+                rest: Sizes::new(flow, rest, packet)?,
+                flow: Arc::clone(flow),
+            })
+        };
+        let channels = plan.flows.iter().map(channel).collect::<Result<_, TrainingRunError>>()?;
+        let (level, groups) = (transfer.level, Arc::clone(&plan.groups));
+        Ok(Cut { level, groups, first, chunks, channels })
     }
 
     pub(super) fn chunks(&self) -> usize {
@@ -73,77 +241,128 @@ impl Cuts {
     }
 
     pub(super) fn transfer_of(&self, chunk: u32) -> usize {
-        self.of[chunk as usize] as usize
+        self.of[chunk as usize].transfer as usize
     }
 
     #[inline]
-    pub(super) fn shapes(&self, chunk: u32) -> &[Shape] {
-        self.cuts[self.transfer_of(chunk)].shapes(chunk)
+    pub(super) fn groups(&self, chunk: u32) -> &Groups {
+        &self.cuts[self.transfer_of(chunk)].groups
     }
 
-    /// The next partition of a chunk after a phase, and its size there; `done` is the partition of
-    /// results.
+    /// The channel of a chunk: its channels take turns by the number of the chunk in the run.
     #[inline]
-    pub(super) fn after(&self, chunk: u32, phase: usize, done: usize) -> (usize, Bytes) {
-        match self.shapes(chunk).get(phase + 1) {
-            Some(shape) => (shape.phase.class, shape.entry),
-            None => (done, self.cuts[self.transfer_of(chunk)].done(chunk)),
+    pub(super) fn channel(&self, chunk: u32) -> &Channel {
+        let Place { transfer, channel, .. } = self.of[chunk as usize];
+        &self.cuts[transfer as usize].channels[usize::from(channel)]
+    }
+
+    /// The sizes of a chunk.
+    #[inline]
+    pub(super) fn sizes(&self, chunk: u32) -> &Sizes {
+        let channel = self.channel(chunk);
+        if self.of[chunk as usize].is_last { &channel.rest } else { &channel.full }
+    }
+
+    /// The messages of an NPU for a chunk.
+    #[inline]
+    pub(super) fn list(&self, npu: u32, chunk: u32) -> &Messages {
+        self.channel(chunk).flow.messages(self.groups(chunk).rank(npu))
+    }
+
+    /// The class of a phase of a chunk.
+    #[inline]
+    pub(super) fn class(&self, chunk: u32, phase: u32) -> usize {
+        self.channel(chunk).classes[phase as usize]
+    }
+
+    /// The partition of a chunk in a phase, and its size there. After the last phase, `results` is
+    /// the partition.
+    #[inline]
+    pub(super) fn partition(&self, chunk: u32, phase: u32, results: usize) -> (usize, Bytes) {
+        let sizes = self.sizes(chunk);
+        match sizes.entry.get(phase as usize) {
+            Some(&bytes) => (self.channel(chunk).classes[phase as usize], bytes),
+            None => (results, sizes.result),
         }
     }
 
-    /// The shape and the index of the phase of a step.
-    #[inline]
-    pub(super) fn at(&self, chunk: u32, step: u32) -> (usize, &Shape) {
-        let shapes = self.shapes(chunk);
-        let after = shapes.iter().position(|shape| step < shape.first + shape.steps);
-        let phase = after.unwrap_or(shapes.len() - 1);
-        (phase, &shapes[phase])
+    /// The number of phases of a chunk.
+    pub(super) fn phases(&self, chunk: u32) -> usize {
+        self.channel(chunk).classes.len()
     }
 }
 
-fn cut(
-    torus: &Torus,
-    endpoint: &Endpoint,
-    transfer: Transfer,
-    chunk: Bytes,
-    first: usize,
-) -> Result<Cut, TrainingRunError> {
-    let Transfer { exchange, rings, .. } = transfer;
-    let none = TrainingRunError::NoPlan { collective: exchange.name() };
-    let phases = torus.phases(exchange, rings).ok_or(none)?;
-    let torus = torus.within(rings);
-    let too_many = TrainingRunError::TooManyChunks { bytes: transfer.bytes, chunk };
-    let chunks = u32::try_from(transfer.bytes.0.div_ceil(chunk.0)).map_err(|_| too_many.clone())?;
-    let first = u32::try_from(first).map_err(|_| too_many)?;
-    let full = if chunks > 1 { chunk } else { transfer.bytes };
-    let rest = Bytes(transfer.bytes.0 - u64::from(chunks - 1) * chunk.0);
-    let shapes = |bytes| plan::shapes(&torus, &phases, bytes, endpoint.piece);
-    Ok(Cut {
-        level: transfer.level,
-        first,
-        chunks,
-        full: shapes(full),
-        rest: shapes(rest),
-        done: (done(&torus, &phases, full), done(&torus, &phases, rest)),
-        torus,
-    })
+/// The classes of an endpoint; without partitions, as many as the most phases.
+fn class_count(endpoint: &Endpoint, phases: usize) -> Result<usize, TrainingRunError> {
+    let Admission::Partitions(partitions) = &endpoint.admission else { return Ok(phases) };
+    let given = partitions.fsms.len();
+    if given < phases {
+        return Err(EndpointError::WrongFsms { given, phases }.into());
+    }
+    Ok(given)
 }
 
-/// Result bytes of a chunk: a shard after a reduce-scatter, else the complete chunk.
-fn done(torus: &Torus, phases: &[Phase], chunk: Bytes) -> Bytes {
-    let scattered = phases.iter().all(|phase| phase.kind == PhaseKind::ReduceScatter);
-    if scattered { Bytes(chunk.0.div_ceil(u64::from(torus.npus()))) } else { chunk }
+/// The links of each send, if all NPUs use the same.
+fn routes(
+    fabric: &TrainingFabric,
+    groups: &Groups,
+    flow: &Dataflow,
+) -> Result<Option<Arc<Vec<Vec<u16>>>>, TrainingRunError> {
+    let same = flow.symmetry.as_ref().filter(|digits| groups.are_along(digits));
+    match (&fabric.network, fabric.population) {
+        (StepNetwork::Graph(_), Population::One) => Err(TrainingRunError::NotSymmetric),
+        (StepNetwork::Torus(_), Population::One) if same.is_none() => {
+            Err(TrainingRunError::NotSymmetric)
+        }
+        (StepNetwork::Torus(torus), _) if same.is_some() => {
+            let route = |send: &Outgoing| {
+                let offset = groups.npu_offset(send.peer.0);
+                match &torus.route(offset)[..] {
+                    [_] => vec![torus.first_link(0, offset, send.channel)],
+                    route => route.to_vec(),
+                }
+            };
+            Ok(Some(Arc::new(flow.messages(0).sends.iter().map(route).collect())))
+        }
+        _ => check_paths(&fabric.network, groups, flow).map(|()| None),
+    }
+}
+
+/// Checks that every message has a path: on a torus, a link.
+fn check_paths(
+    network: &StepNetwork,
+    groups: &Groups,
+    flow: &Dataflow,
+) -> Result<(), TrainingRunError> {
+    for from in 0..network.npus() {
+        let rank = groups.rank(from);
+        for send in &flow.messages(rank).sends {
+            let to = groups.member(from, flow.peer(rank, send.peer));
+            match network {
+                StepNetwork::Torus(torus) if torus.route(torus.offset(from, to)).len() != 1 => {
+                    return Err(TrainingRunError::NoLink { from, to });
+                }
+                StepNetwork::Graph(graph) if from == to || !graph.reaches(from, to) => {
+                    return Err(TrainingRunError::NoPath { from, to });
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Checks that every chunk fits into the partitions that it passes.
 fn check_partitions(endpoint: &Endpoint, cut: &Cut) -> Result<(), TrainingRunError> {
     let Admission::Partitions(partitions) = &endpoint.admission else { return Ok(()) };
     let last = partitions.sizes.len() - 1;
-    let entries = cut.full.iter().map(|shape| (shape.phase.class, shape.entry));
-    for (partition, chunk) in entries.chain([(last, cut.done.0)]) {
-        let bytes = partitions.sizes[partition];
-        if bytes < chunk {
-            return Err(EndpointError::PartitionTooSmall { partition, size: bytes, chunk }.into());
+    for Channel { classes, full, .. } in &cut.channels {
+        let entries = classes.iter().copied().zip(full.entry.iter().copied());
+        for (partition, chunk) in entries.chain([(last, full.result)]) {
+            let size = partitions.sizes[partition];
+            if size < chunk {
+                return Err(EndpointError::PartitionTooSmall { partition, size, chunk }.into());
+            }
         }
     }
     Ok(())

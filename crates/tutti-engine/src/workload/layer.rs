@@ -30,6 +30,15 @@ impl Rings {
     pub fn contains(self, ring: usize) -> bool {
         ring < 8 && self.0 >> ring & 1 == 1
     }
+
+    /// Returns those of more than one NPU.
+    #[must_use]
+    pub fn of(self, sizes: &[u32]) -> Rings {
+        let bit = |(ring, &nodes): (usize, &u32)| {
+            u8::from(nodes > 1 && self.contains(ring)).checked_shl(u32::try_from(ring).ok()?)
+        };
+        Rings(sizes.iter().enumerate().filter_map(bit).sum())
+    }
 }
 
 /// The type of a transfer.

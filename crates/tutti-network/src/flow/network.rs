@@ -8,7 +8,7 @@ use super::route::{Crossing, FlowRouting};
 use crate::packet::{Ends, LinkUse};
 use crate::queue::EventQueue;
 use crate::slab::Slab;
-use crate::{BackgroundFlow, Carried, Carrier, Serialization, Ticket};
+use crate::{BackgroundFlow, Carried, Carrier, Progress, Serialization, Stepped, Ticket};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time, TimePerByte};
 
@@ -225,11 +225,12 @@ impl<'a> FlowNetwork<'a> {
     }
 
     /// The transmission of a flow has ended.
-    fn end(&mut self, id: u32) {
+    fn end(&mut self, id: u32) -> Ticket {
         let now = self.events.now();
         let Flow { ticket, bytes, latency, .. } = self.flows.remove(id);
         self.resources.leave(id, bytes, now);
         self.events.push(now + latency, Event::Deliver(ticket));
+        ticket
     }
 
     /// A background flow sends a message, and schedules the next.
@@ -258,14 +259,13 @@ impl<'a> FlowNetwork<'a> {
         }
     }
 
-    /// Advances to the next event or end; `None` if there is none.
-    fn advance(&mut self) -> Option<()> {
+    /// Advances to the next event or end; `None` if there is none until the given time.
+    fn advance(&mut self, until: Time) -> Option<()> {
         let next = match (self.events.earliest(), self.ends.earliest()) {
             (Some(event), Some(end)) => event.min(end),
             (event, end) => event.or(end)?,
         };
-        self.events.advance_to(next);
-        Some(())
+        (next <= until).then(|| self.events.advance_to(next))
     }
 }
 
@@ -297,23 +297,42 @@ impl Carrier for FlowNetwork<'_> {
         self.routing.reaches(from, to)
     }
 
-    /// All events of a time happen before the rates change.
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
+        loop {
+            if let Progress::Arrived(ticket, time) = self.progress(Time::MAX)? {
+                return Some((ticket, time));
+            }
+        }
+    }
+}
+
+impl Stepped for FlowNetwork<'_> {
+    fn send(&mut self, ticket: Ticket, message: Carried) {
+        self.carry(ticket, message);
+    }
+
+    /// All events of a time happen before the rates change.
+    fn progress(&mut self, until: Time) -> Option<Progress> {
         loop {
             while let Some(event) = self.events.pop() {
                 match event {
                     Event::Start(id) => self.start(id),
                     Event::Background(index) => self.send_background(index),
                     Event::Deliver(BACKGROUND) => {}
-                    Event::Deliver(ticket) => return Some((ticket, self.events.now())),
+                    Event::Deliver(ticket) => {
+                        return Some(Progress::Arrived(ticket, self.events.now()));
+                    }
                 }
             }
             if let Some(id) = self.ends.pop(self.events.now()) {
-                self.end(id);
+                let ticket = self.end(id);
+                if ticket != BACKGROUND {
+                    return Some(Progress::Left(ticket, self.events.now()));
+                }
             } else if self.resources.is_dirty() {
                 self.settle();
             } else {
-                self.advance()?;
+                self.advance(until)?;
             }
         }
     }

@@ -16,7 +16,9 @@ use super::waiting::{Input, Neighbour, Queues};
 use super::{Ends, NONE, Packets};
 use crate::queue::EventQueue;
 use crate::slab::Slab;
-use crate::{BackgroundFlow, Carried, Carrier, Cursor, Serialization, Supply, Ticket};
+use crate::{
+    BackgroundFlow, Carried, Carrier, Cursor, Progress, Serialization, Stepped, Supply, Ticket,
+};
 use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time};
 
@@ -427,6 +429,24 @@ impl Carrier for PacketNetwork<'_> {
     }
 
     fn next_arrival_of(&mut self, supply: &mut dyn Supply) -> Option<(Ticket, Time)> {
+        self.arrival_until(Time::MAX, supply)
+    }
+}
+
+impl Stepped for PacketNetwork<'_> {
+    fn send(&mut self, ticket: Ticket, message: Carried) {
+        self.post(ticket, message);
+    }
+
+    fn progress(&mut self, until: Time) -> Option<Progress> {
+        let (ticket, time) = self.arrival_until(until, &mut NoSupply)?;
+        Some(Progress::Arrived(ticket, time))
+    }
+}
+
+impl PacketNetwork<'_> {
+    /// Runs until the next arrival, but not beyond `until`.
+    fn arrival_until(&mut self, until: Time, supply: &mut dyn Supply) -> Option<(Ticket, Time)> {
         loop {
             while let Some(event) = self.events.pop() {
                 if let Some(ticket) = self.handle(event, supply) {
@@ -435,7 +455,8 @@ impl Carrier for PacketNetwork<'_> {
             }
             self.settle(supply);
             let before = self.events.now();
-            self.events.advance()?;
+            let next = self.events.earliest().filter(|&next| next <= until)?;
+            self.events.advance_to(next);
             self.round = if self.events.now() == before { self.round + 1 } else { 0 };
             let arriving = self.events.present().filter_map(Event::arrives);
             prefetch::fetch(&self.in_flight, arriving);

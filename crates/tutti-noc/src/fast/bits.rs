@@ -1,6 +1,6 @@
 //! Small sets of numbers, as bits.
 
-/// A set of numbers below 64 W.
+/// A set of numbers below 64 W, where W is a power of two. Masked indices need no bounds check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Bits<const W: usize>([u64; W]);
 
@@ -9,12 +9,19 @@ impl<const W: usize> Bits<W> {
 
     #[inline]
     pub(super) fn set(&mut self, number: usize) {
-        self.0[number / 64] |= 1 << (number % 64);
+        self.0[number / 64 % W] |= 1 << (number % 64);
     }
 
     #[inline]
     pub(super) fn clear(&mut self, number: usize) {
-        self.0[number / 64] &= !(1 << (number % 64));
+        self.0[number / 64 % W] &= !(1 << (number % 64));
+    }
+
+    /// Sets or clears a number.
+    #[inline]
+    pub(super) fn put(&mut self, number: usize, set: bool) {
+        let word = &mut self.0[number / 64 % W];
+        *word = *word & !(1 << (number % 64)) | u64::from(set) << (number % 64);
     }
 
     #[inline]
@@ -37,7 +44,7 @@ impl<const W: usize> Bits<W> {
     #[inline]
     pub(super) fn only(&self) -> Option<usize> {
         let first = self.first()?;
-        let word = self.0[first / 64];
+        let word = self.0[first / 64 % W];
         let others = self.0[first / 64 + 1..].iter().any(|&word| word != 0);
         (word & (word - 1) == 0 && !others).then_some(first)
     }
@@ -46,14 +53,15 @@ impl<const W: usize> Bits<W> {
     #[inline]
     pub(super) fn pop(&mut self) -> Option<usize> {
         let first = self.first()?;
-        self.0[first / 64] &= self.0[first / 64] - 1;
+        self.0[first / 64 % W] &= self.0[first / 64 % W] - 1;
         Some(first)
     }
 
-    /// The lowest member at or above `start`, else the lowest: round-robin order from `start`.
+    /// The lowest member at or above `start`, else the lowest: round-robin order from `start`, which
+    /// may be one after the largest number.
     #[inline]
     pub(super) fn first_from(&self, start: usize) -> Option<usize> {
-        let word = start / 64;
+        let word = start / 64 % W;
         let above = self.0[word] >> (start % 64);
         if above != 0 {
             return Some(start + low(above));
@@ -69,7 +77,7 @@ impl<const W: usize> Bits<W> {
     /// Removes and returns the members from `start` on, `count` numbers wide, at most 64.
     #[inline]
     pub(super) fn take_window(&mut self, start: usize, count: usize) -> u64 {
-        let (word, shift) = (start / 64, start % 64);
+        let (word, shift) = (start / 64 % W, start % 64);
         let mask = u64::MAX >> (64 - count);
         let mut window = self.0[word] >> shift & mask;
         self.0[word] &= !(mask << shift);

@@ -20,7 +20,8 @@ use self::bits::{Bits, Members};
 use self::general::General;
 use self::nodes::Nodes;
 use self::state::{
-    Flit, INJECTING, InPort, InVc, NONE, NetworkState, OutPort, OutVc, Router, Serial, Stage, count,
+    Flit, INJECTING, InPort, InVc, NONE, NetworkState, OutPort, OutVc, Router, Serial, Stage,
+    count, low_half,
 };
 use self::wheel::Wheel;
 use super::measure::Stalls;
@@ -45,6 +46,8 @@ pub(super) struct Network<const W: usize> {
     routing: Arc<dyn Routing>,
     /// Output ports by router and destination, for routings that are fixed; empty for others.
     table: Vec<u16>,
+    /// The VCs of each class, a bit for each.
+    allowed: Vec<u64>,
     routers: Vec<Router<W>>,
     in_vcs: Vec<InVc>,
     out_vcs: Vec<OutVc>,
@@ -54,6 +57,8 @@ pub(super) struct Network<const W: usize> {
     channels: Vec<u32>,
     /// Whether some output port cannot send a flit in each cycle.
     slow: bool,
+    /// Whether some free VCs cannot be allocated, since they lack buffer space.
+    restricts_vcs: bool,
     /// Whether VCs request the switch even without a credit, since delays count from the request.
     always_requests: bool,
     cycle: u64,
@@ -105,15 +110,17 @@ impl<const W: usize> Network<W> {
             || settings.internal_speedup > 1
             || settings.output_buffer.is_some();
         let longest_flit = layout.out_ports.iter().map(|port| u64::from(port.after)).max();
-        let longest_credit = layout.in_ports.iter().map(|port| u64::from(port.credit_after)).max();
+        let longest_credit = layout.in_vcs.iter().map(|vc| u64::from(vc.credit_after)).max();
         let ejection = layout.out_ports.iter().map(|port| u64::from(port.credit_after)).max();
         // Flits that may wait behind a switch, and credits that may wait for earlier credits.
         let queued = if serial { u64::from(settings.vcs) * u64::from(settings.buffer) } else { 0 };
         Ok(Network {
             vcs: settings.vcs as usize,
             table: table(wiring, &*routing),
+            allowed: settings.classes.iter().map(|vcs| vcs.mask()).collect(),
             routing,
             slow: serial || layout.serial.iter().any(|port| port.flit_time > cycle),
+            restricts_vcs: settings.busy_when_full || settings.cut_through,
             always_requests: settings.switch_delay > 1 || settings.hold_switch,
             cycle,
             slots: vec![Flit::new(0, false, false); in_vcs * settings.buffer as usize],
@@ -258,8 +265,7 @@ impl<const W: usize> Network<W> {
             && self.settings.wait_for_tail_credit
             && u32::from(vc.credits) == self.settings.buffer
         {
-            let bit = out - vc.port as usize * self.vcs;
-            self.out_ports[vc.port as usize].free |= 1 << bit;
+            self.out_ports[vc.port as usize].free |= 1 << vc.vc;
         }
     }
 
@@ -269,16 +275,9 @@ impl<const W: usize> Network<W> {
         let vc = &self.in_vcs[in_vc as usize];
         if vc.length > 0 && !vc.switch_pending {
             let router = vc.router as usize;
-            let local = self.local(in_vc, router);
-            self.routers[router].ready.set(local);
+            self.routers[router].ready.set(usize::from(vc.local));
             self.active.set(router);
         }
-    }
-
-    /// An input VC counted from its router's first.
-    #[inline]
-    fn local(&self, in_vc: u32, router: usize) -> usize {
-        in_vc as usize - self.routers[router].first_in as usize * self.vcs
     }
 
     fn take_arrivals(&mut self) {
@@ -308,7 +307,7 @@ impl<const W: usize> Network<W> {
         // Routing makes no packet the first of a VC; the list's memory is reused.
         let mut fresh = std::mem::take(&mut self.fresh);
         for &in_vc in &fresh {
-            self.route(in_vc);
+            self.route(in_vc, self.first_flit(in_vc as usize));
         }
         fresh.clear();
         self.fresh = fresh;
@@ -325,7 +324,7 @@ impl<const W: usize> Network<W> {
         self.slots[in_vc as usize * depth + slot] = flit;
         vc.length += 1;
         match vc.stage {
-            Stage::Idle => self.route(in_vc),
+            Stage::Idle => self.route(in_vc, flit),
             Stage::Active
                 if vc.length == 1
                     && (self.always_requests || self.out_vcs[vc.out as usize].credits > 0) =>
@@ -336,42 +335,51 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// The head that is first in a VC is routed.
+    /// The flit that is first in a VC.
     #[inline]
-    fn route(&mut self, in_vc: u32) {
+    fn first_flit(&self, in_vc: usize) -> Flit {
+        self.slots[in_vc * self.settings.buffer as usize + self.in_vcs[in_vc].front as usize]
+    }
+
+    /// The head that is first in a VC is routed. Always inlined: the call would take 2 % of the
+    /// instructions.
+    #[inline(always)]
+    fn route(&mut self, in_vc: u32, flit: Flit) {
         if self.table.is_empty() {
-            self.find_candidates(in_vc);
+            self.find_candidates(in_vc, flit);
         } else {
-            let depth = self.settings.buffer as usize;
             let vc = &mut self.in_vcs[in_vc as usize];
-            let flit = self.slots[in_vc as usize * depth + vc.front as usize];
             let head = &mut self.packets[flit.packet() as usize].head;
             head.hops += 1;
             let nodes = self.nodes.count();
             vc.port = self.table[vc.router as usize * nodes + head.destination as usize];
-            let vcs = self.settings.classes[usize::from(head.class)];
-            (vc.first, vc.last) = (low_byte(vcs.first), low_byte(vcs.last));
+            vc.allowed = self.allowed[usize::from(head.class)];
         }
         if self.settings.routing_delay == 0 {
             self.request_vc(in_vc);
         } else {
-            self.in_vcs[in_vc as usize].stage = Stage::Routing;
-            let delay = u64::from(self.settings.routing_delay);
-            if let Some(general) = &mut self.general {
-                general.route_until(self.now, delay, in_vc);
-            } else {
-                self.routed.push(self.now + delay, in_vc);
-            }
+            self.delay_request(in_vc);
+        }
+    }
+
+    /// A head will request a VC when it has been routed.
+    #[inline(never)]
+    fn delay_request(&mut self, in_vc: u32) {
+        self.in_vcs[in_vc as usize].stage = Stage::Routing;
+        let delay = u64::from(self.settings.routing_delay);
+        if let Some(general) = &mut self.general {
+            general.route_until(self.now, delay, in_vc);
+        } else {
+            self.routed.push(self.now + delay, in_vc);
         }
     }
 
     /// Calls the routing for the candidates of a head.
-    fn find_candidates(&mut self, in_vc: u32) {
-        let depth = self.settings.buffer as usize;
+    #[inline(never)]
+    fn find_candidates(&mut self, in_vc: u32, flit: Flit) {
         let vc = &mut self.in_vcs[in_vc as usize];
-        let flit = self.slots[in_vc as usize * depth + vc.front as usize];
         let router = &self.routers[vc.router as usize];
-        let local = in_vc as usize - router.first_in as usize * self.vcs;
+        let local = usize::from(vc.local);
         let input = self.port_of[local];
         let packet = &mut self.packets[flit.packet() as usize];
         let (out_vcs, vcs, buffer) = (&self.out_vcs, self.vcs, self.settings.buffer);
@@ -402,8 +410,7 @@ impl<const W: usize> Network<W> {
         let vc = &mut self.in_vcs[in_vc as usize];
         vc.stage = Stage::Waiting;
         let router = vc.router as usize;
-        let local = self.local(in_vc, router);
-        self.routers[router].vc_requests.set(local);
+        self.routers[router].vc_requests.set(usize::from(vc.local));
         self.active.set(router);
     }
 
@@ -413,8 +420,7 @@ impl<const W: usize> Network<W> {
         }
         let mut ejections = self.ejections.take(self.now);
         // In order of the nodes, whatever the order in which routers sent them.
-        let port = |out: u32| self.out_vcs[out as usize].port as usize;
-        ejections.sort_unstable_by_key(|&(_, out)| self.out_ports[port(out)].to);
+        ejections.sort_unstable_by_key(|&(_, out)| self.out_vcs[out as usize].to);
         for &(flit, out) in &ejections {
             let after = self.out_ports[self.out_vcs[out as usize].port as usize].credit_after;
             self.credits.push(self.now + u64::from(after), out);
@@ -454,24 +460,12 @@ fn table(wiring: &Wiring, routing: &dyn Routing) -> Vec<u16> {
     (0..routers).flat_map(|router| (0..nodes).filter_map(move |node| port(router, node))).collect()
 }
 
-/// A port, a VC of a router or a count of credits: there are fewer than 2^16.
-#[expect(clippy::cast_possible_truncation, reason = "bounded by Network::MOST_VCS and settings")]
-fn low_half(number: u32) -> u16 {
-    number as u16
-}
-
-/// A VC: there are at most 64.
-#[expect(clippy::cast_possible_truncation, reason = "VCs are bounded by settings")]
-fn low_byte(vc: u32) -> u8 {
-    vc as u8
-}
-
 /// Stores the candidates of a packet.
 #[inline]
 fn set_candidates(vc: &mut InVc, many: &mut Vec<Candidate>, candidates: &[Candidate]) {
     let candidate = candidates[0];
     vc.port = low_half(candidate.port);
-    (vc.first, vc.last) = (low_byte(candidate.vcs.first), low_byte(candidate.vcs.last));
+    vc.allowed = candidate.vcs.mask();
     vc.many = candidates.len() > 1;
     if vc.many {
         many.clear();

@@ -60,24 +60,30 @@ pub(super) struct InVc {
     pub(super) out: u32,
     /// Its router.
     pub(super) router: u32,
+    /// Its number, counted from the router's first.
+    pub(super) local: u16,
+    /// The output VC that its credits go to, and cycles until they count there.
+    pub(super) credits_to: u32,
+    pub(super) credit_after: u32,
     /// The output port of its packet, if that has one candidate only.
     pub(super) port: u16,
-    /// The VCs of that candidate.
-    pub(super) first: u8,
-    pub(super) last: u8,
+    /// The VCs of that candidate, a bit for each.
+    pub(super) allowed: u64,
     pub(super) stage: Stage,
     /// Whether its packet has several candidates; they are stored elsewhere.
     pub(super) many: bool,
     /// Whether its switch allocation is in flight.
     pub(super) switch_pending: bool,
-    /// The output VC that its turn starts with, counted from the router's first.
-    pub(super) turn: u32,
+    /// The output VC that its turn starts with, counted from the router's first; or the number of
+    /// these, for the first.
+    pub(super) turn: u16,
 }
 
 impl InVc {
-    #[inline]
+    /// The VCs of its only candidate.
     pub(super) fn vcs(&self) -> VcRange {
-        VcRange { first: u32::from(self.first), last: u32::from(self.last) }
+        let (first, last) = (self.allowed.trailing_zeros(), 63 - self.allowed.leading_zeros());
+        VcRange { first, last }
     }
 }
 
@@ -86,12 +92,16 @@ impl InVc {
 pub(super) struct OutVc {
     /// Free slots in the buffer behind it.
     pub(super) credits: u16,
-    /// The input VC that its turn starts with, counted from the router's first.
+    /// The input VC that its turn starts with, counted from the router's first; or the number of
+    /// these, for the first.
     pub(super) turn: u16,
     /// The input VC whose packet holds it.
     pub(super) owner: u32,
-    /// Its output port.
+    /// Its output port, and its number there.
     pub(super) port: u32,
+    pub(super) vc: u8,
+    /// The input VC behind it, or the node.
+    pub(super) to: u32,
     /// Flits sent, modulo 2^32.
     pub(super) sent: u32,
 }
@@ -99,13 +109,10 @@ pub(super) struct OutVc {
 /// An input port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InPort {
-    /// The first output VC that its credits go to.
-    pub(super) credits_to: u32,
-    /// Cycles until they count there.
-    pub(super) credit_after: u32,
     /// Whether a node injects here.
     pub(super) injected: bool,
-    /// The output port of the router that its turn starts with, and the VC of the turn.
+    /// The output port of the router that its turn starts with, or the number of these, for the
+    /// first; and the VC of the turn.
     pub(super) turn: u32,
     pub(super) vc_turn: u32,
 }
@@ -113,8 +120,6 @@ pub(super) struct InPort {
 /// An output port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutPort {
-    /// The first input VC behind it, or the node.
-    pub(super) to: u32,
     /// Cycles from when a flit leaves its buffer to its arrival there.
     pub(super) after: u32,
     /// The VCs that no packet holds.
@@ -125,7 +130,8 @@ pub(super) struct OutPort {
     pub(super) ejects: bool,
     /// Cycles from when a node has received a flit to when the credit counts here.
     pub(super) credit_after: u32,
-    /// The input port of the router that its turn starts with.
+    /// The input port of the router that its turn starts with, or the number of these, for the
+    /// first.
     pub(super) turn: u32,
 }
 
@@ -148,6 +154,14 @@ impl Serial {
             self.free_at = self.free_at.max(now) + self.flit_time;
         }
     }
+
+    /// A flit is sent that would arrive in a cycle; returns when it does, one flit in each cycle.
+    pub(super) fn send(&mut self, now: u64, cycle: u64, arrives: u64) -> u64 {
+        self.occupy(now * cycle, cycle);
+        let arrives = arrives.max(self.next);
+        self.next = arrives + 1;
+        arrives
+    }
 }
 
 /// A router.
@@ -156,6 +170,9 @@ pub(super) struct Router<const W: usize> {
     /// Its first input port and output port.
     pub(super) first_in: u32,
     pub(super) first_out: u32,
+    /// Its first input VC and output VC.
+    pub(super) first_in_vc: u32,
+    pub(super) first_out_vc: u32,
     pub(super) inputs: u32,
     pub(super) outputs: u32,
     /// Input VCs whose packets request an output VC, counted from its first.
@@ -191,14 +208,15 @@ impl<const W: usize> NetworkState<W> {
         for router in 0..wiring.routers() {
             let inputs = count(wiring.inputs(router).len());
             let outputs = count(wiring.outputs(router).len());
-            let (vc_requests, ready) = (Bits::EMPTY, Bits::EMPTY);
             layout.routers.push(Router {
                 first_in,
                 first_out,
+                first_in_vc: first_in * settings.vcs,
+                first_out_vc: first_out * settings.vcs,
                 inputs,
                 outputs,
-                vc_requests,
-                ready,
+                vc_requests: Bits::EMPTY,
+                ready: Bits::EMPTY,
             });
             first_in += inputs;
             first_out += outputs;
@@ -223,14 +241,13 @@ impl<const W: usize> NetworkState<W> {
         let wire = wiring.channels()[channel as usize];
         let (to, ejects) = match wire.to {
             End::Router { router, port } => {
-                ((self.routers[router as usize].first_in + port) * settings.vcs, false)
+                (self.routers[router as usize].first_in_vc + port * settings.vcs, false)
             }
             End::Node(node) => (node, true),
         };
         let port = count(self.out_ports.len());
         let vcs = VcRange { first: 0, last: settings.vcs - 1 };
         self.out_ports.push(OutPort {
-            to,
             after: delay + wire.parameters.latency + 1,
             free: vcs.mask(),
             sent: 0,
@@ -241,9 +258,11 @@ impl<const W: usize> NetworkState<W> {
         let flit_time = wire.parameters.flit_time.ps();
         self.serial.push(Serial { flit_time, free_at: 0, next: 0 });
         self.channels.push(channel);
-        let credits = super::low_half(settings.buffer);
-        let vc = OutVc { credits, turn: 0, owner: NONE, port, sent: 0 };
-        self.out_vcs.extend(std::iter::repeat_n(vc, settings.vcs as usize));
+        let credits = low_half(settings.buffer);
+        self.out_vcs.extend((0..settings.vcs).map(|vc| {
+            let to = if ejects { to } else { to + vc };
+            OutVc { credits, turn: 0, owner: NONE, port, vc: low_byte(vc), to, sent: 0 }
+        }));
     }
 
     fn input(
@@ -260,28 +279,45 @@ impl<const W: usize> NetworkState<W> {
             End::Node(node) => (nodes + node, true),
         };
         let counts_after = if injected { 0 } else { settings.credit_delay };
-        self.in_ports.push(InPort {
-            credits_to: port * settings.vcs,
-            credit_after: wire.parameters.credit_latency + 1 + counts_after,
-            injected,
-            turn: 0,
-            vc_turn: 0,
-        });
-        let vc = InVc {
+        let first_in_vc = self.routers[router as usize].first_in_vc as usize;
+        self.in_ports.push(InPort { injected, turn: 0, vc_turn: 0 });
+        let first = self.in_vcs.len() - first_in_vc;
+        self.in_vcs.extend((0..settings.vcs).map(|vc| InVc {
             front: 0,
             length: 0,
             out: NONE,
             router,
+            local: low_half(count(first) + vc),
+            credits_to: port * settings.vcs + vc,
+            credit_after: wire.parameters.credit_latency + 1 + counts_after,
             port: 0,
-            first: 0,
-            last: 0,
+            allowed: 0,
             stage: Stage::Idle,
             many: false,
             switch_pending: false,
             turn: 0,
-        };
-        self.in_vcs.extend(std::iter::repeat_n(vc, settings.vcs as usize));
+        }));
     }
+}
+
+/// An index into an array that has been built. Unlike [`count`], it does not check.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "arrays are counted by `count` when built")]
+pub(super) fn index(number: usize) -> u32 {
+    number as u32
+}
+
+/// A port, a VC of a router or a count of credits: there are fewer than 2^16.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "bounded by Network::MOST_VCS and settings")]
+pub(super) fn low_half(number: u32) -> u16 {
+    number as u16
+}
+
+/// A VC: there are at most 64.
+#[expect(clippy::cast_possible_truncation, reason = "VCs are bounded by settings")]
+fn low_byte(vc: u32) -> u8 {
+    vc as u8
 }
 
 /// Counts are bounded by what a graph may hold.

@@ -55,7 +55,7 @@ impl<const W: usize> Network<W> {
             Stage::Active if self.out_vcs[vc.out as usize].credits == 0 => {
                 let out = vc.out as usize;
                 let port = &self.out_ports[self.out_vcs[out].port as usize];
-                let behind = port.to as usize + out % self.vcs;
+                let behind = self.out_vcs[out].to as usize;
                 (!port.ejects).then_some((behind, Reason::Credit))
             }
             _ => None,

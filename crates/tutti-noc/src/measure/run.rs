@@ -262,12 +262,12 @@ impl Samples {
     fn take(&mut self, network: &Network) {
         let lengths = network.occupancy();
         self.sums.resize(lengths.len(), 0);
-        self.sums.iter_mut().zip(&lengths).for_each(|(sum, &length)| *sum += u64::from(length));
         let first = self.buffered_by_vc.len();
         self.buffered_by_vc.resize(first + self.vcs, 0);
-        for port in lengths.chunks(self.vcs) {
-            let sums = self.buffered_by_vc[first..].iter_mut();
-            sums.zip(port).for_each(|(sum, &length)| *sum += u64::from(length));
+        // Most buffers are empty.
+        for (vc, &length) in lengths.iter().enumerate().filter(|&(_, &length)| length > 0) {
+            self.sums[vc] += u64::from(length);
+            self.buffered_by_vc[first + vc % self.vcs] += u64::from(length);
         }
         self.buffered.push(self.buffered_by_vc[first..].iter().sum());
         network.count_stalls(&mut self.stalls);

@@ -43,6 +43,38 @@ pub(super) fn folds_in_rank_order(notation: &str, collective: Collective, ranks:
     assert!(found.rank_order, "{notation}, {collective}, {ranks} ranks");
 }
 
+/// Returns whether the schedule declares digits, which must rotate the messages of each rank to
+/// those of any other.
+pub(super) fn is_symmetric(notation: &str, collective: Collective, ranks: u32) -> bool {
+    let schedule = laid_out(notation, collective, ranks);
+    let Some(digits) = schedule.symmetry() else { return false };
+    let rotated = |rank: u32, by: u32| {
+        digits.iter().fold(rank, |moved, digit| {
+            let (place, by) = (digit.of(RankId(moved)), digit.of(RankId(by)));
+            moved - place * digit.stride + (place + by) % digit.size * digit.stride
+        })
+    };
+    let messages = |rank: u32, by: u32| {
+        let (mut all, mut out) = (Vec::new(), Step::new());
+        for step in 0..schedule.steps(RankId(rank)) {
+            out.clear();
+            schedule.step(RankId(rank), step, &mut out);
+            for (send, message) in (0..).zip(&out.sends) {
+                let channel = schedule.channel(RankId(rank), step, send);
+                all.push((step, rotated(message.peer.0, by), message.chunks.len(), channel));
+            }
+            let peers = out.recvs.iter().map(|recv| (recv.peer.0, recv.chunks.len()));
+            all.extend(peers.map(|(peer, chunks)| (step, rotated(peer, by), chunks, u32::MAX)));
+        }
+        all
+    };
+    for by in 0..ranks {
+        let to = rotated(0, by);
+        assert_eq!(messages(0, by), messages(to, 0), "{notation}, {collective}, rank {to}");
+    }
+    true
+}
+
 /// Returns whether there is a closed form, which must equal the time of the slowest rank.
 pub(super) fn critical_path_is_exact(notation: &str, collective: Collective, ranks: u32) -> bool {
     let Some(stages) = critical_path(notation, collective, ranks).unwrap() else {

@@ -9,16 +9,18 @@
 
 use std::sync::Arc;
 
+use super::sizes;
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
-use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use crate::{ChunkRange, Digit, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "direct",
     summary: "every rank exchanges with every other rank at once; one step, most messages",
     source: "Thakur, Rabenseifner and Gropp 2005; one- and two-shot all_reduce: MSCCL++",
-    argument: "for all_reduce: `one_step` (default) or `two_step`",
+    argument: "for all_reduce: `one_step` (default) or `two_step`; for all_to_all: sizes of a grid of ranks, such as \
+               `4x4`, whose offsets give the order of the messages",
     collectives: &[
         "all_reduce",
         "reduce_scatter",
@@ -45,10 +47,24 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
         return request.in_sequence(ENTRY.name, &halves);
     }
     let name = request.notation(ENTRY.name);
-    Ok(Arc::new(Direct::new(name, request.collective, request.ranks)))
+    let direct = Direct::new(name, request.collective, request.ranks);
+    Ok(Arc::new(Direct { sizes: grid(request)?, ..direct }))
+}
+
+/// Returns the sizes of the grid of ranks, innermost first.
+fn grid(request: &Request) -> Result<Vec<u32>, AlgorithmError> {
+    match request.argument.filter(|_| request.collective == Collective::AllToAll) {
+        None => Ok(vec![request.ranks]),
+        Some(argument) => sizes::read(argument, "dimension")
+            .and_then(|sizes| sizes::fits(&sizes, request.ranks).map(|()| sizes))
+            .map_err(|misfit| request.misfit(ENTRY.name, misfit)),
+    }
 }
 
 fn two_step(request: &Request) -> Result<bool, AlgorithmError> {
+    if request.collective == Collective::AllToAll {
+        return grid(request).map(|_| false);
+    }
     if request.argument.is_some() && request.collective != Collective::AllReduce {
         let problem = format!("{} takes no argument", request.collective);
         return Err(request.refuse(ENTRY.name, 0, problem));
@@ -87,6 +103,8 @@ struct Direct {
     /// What a rank sends to a peer: its full buffer, its shard, or the peer's shard.
     sent: Sent,
     pattern: Pattern,
+    /// The sizes of the grid of ranks, innermost first; one size without a grid.
+    sizes: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -129,7 +147,7 @@ impl Direct {
             Collective::Reduce { root } | Collective::Gather { root } => Pattern::ToRoot(root),
             _ => Pattern::Everyone,
         };
-        Direct { shape, reduces, sent, pattern }
+        Direct { shape, reduces, sent, pattern, sizes: vec![ranks] }
     }
 
     fn chunks(&self, from: RankId, to: RankId) -> ChunkRange {
@@ -167,16 +185,33 @@ impl Direct {
     /// Each rank starts with its right-hand neighbour, so that no two ranks start with the same
     /// peer.
     fn send_all(&self, rank: RankId, out: &mut Step) {
-        for peer in (rank.0 + 1..self.shape.ranks).chain(0..rank.0) {
-            self.send(rank, RankId(peer), out);
+        for offset in 1..self.shape.ranks {
+            self.send(rank, self.at(rank, offset, true), out);
         }
+    }
+
+    /// Returns the rank at an offset, or the rank to which `rank` is at that offset: digit by digit
+    /// on the grid.
+    fn at(&self, rank: RankId, offset: u32, ahead: bool) -> RankId {
+        if self.sizes.len() == 1 {
+            let moved = rank.0 + if ahead { offset } else { self.shape.ranks - offset };
+            return RankId(moved.checked_sub(self.shape.ranks).unwrap_or(moved));
+        }
+        let (mut stride, mut found) = (1, 0);
+        for &size in &self.sizes {
+            let (place, offset) = (rank.0 / stride % size, offset / stride % size);
+            let offset = if ahead { offset } else { size - offset };
+            found += (place + offset) % size * stride;
+            stride *= size;
+        }
+        RankId(found)
     }
 
     /// Receives from the left-hand neighbour first, in the order of arrival, then runs the local
     /// ops.
     fn receive_all(&self, rank: RankId, out: &mut Step) {
-        for peer in (0..rank.0).rev().chain((rank.0 + 1..self.shape.ranks).rev()) {
-            self.receive(rank, RankId(peer), out);
+        for offset in 1..self.shape.ranks {
+            self.receive(rank, self.at(rank, offset, false), out);
         }
         if self.reduces {
             let operands = (0..self.shape.ranks).map(|peer| self.slot(rank, RankId(peer)));
@@ -209,6 +244,16 @@ impl Schedule for Direct {
         }
     }
 
+    fn symmetry(&self) -> Option<Vec<Digit>> {
+        let Pattern::Everyone = self.pattern else { return None };
+        let strides = self.sizes.iter().scan(1, |next, &size| {
+            let stride = *next;
+            *next *= size;
+            Some(Digit { stride, size })
+        });
+        Some(strides.collect())
+    }
+
     fn step_name(&self, _rank: RankId, _step: u32) -> String {
         "exchange".to_owned()
     }
@@ -225,6 +270,16 @@ mod tests {
             check::claims(&ENTRY, "direct", ranks);
             check::performs("direct:two_step", Collective::AllReduce, ranks);
         }
+    }
+
+    #[test]
+    fn a_grid_gives_the_order_of_an_all_to_all() {
+        for notation in ["direct:2x2", "direct:4x3x2"] {
+            let ranks = if notation.len() > 10 { 24 } else { 4 };
+            check::performs(notation, Collective::AllToAll, ranks);
+            assert!(check::is_symmetric(notation, Collective::AllToAll, ranks));
+        }
+        assert!(check::is_symmetric("direct", Collective::AllReduce, 7));
     }
 
     #[test]
@@ -263,6 +318,10 @@ mod tests {
         assert_eq!(
             problem("direct:two_step", Collective::AllGather),
             "`two_step` does not fit direct: all_gather takes no argument"
+        );
+        assert_eq!(
+            problem("direct:3x2", Collective::AllToAll),
+            "`3x2` does not fit direct: 3x2 is 6 ranks: expected sizes whose product is 4"
         );
     }
 }

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use super::exchange::Exchange;
-use super::rings::{Rings, Walk};
+use super::rings::{Directions, Rings, Walk};
 use super::sizes::{self, Misfit, misfit};
 use super::{AlgorithmError, Entry, Request, Stage, ring};
 use crate::Schedule;
@@ -45,7 +45,7 @@ fn walk(request: &Request) -> Result<(Walk, u32), AlgorithmError> {
         }
         None => {
             let sizes = request.near_square(ENTRY.name)?;
-            Walk { sizes, bidirectional: false, all_dimensions: false }
+            Walk { sizes, directions: Directions::Forward, all_dimensions: false }
         }
     };
     if let (Some(argument), Collective::AllToAll, true) =
@@ -67,12 +67,12 @@ fn read(argument: &str, ranks: u32) -> Result<Walk, Misfit> {
     };
     let sizes = sizes::read(grid, "dimension")?;
     sizes::fits(&sizes, ranks)?;
-    let mut walk = Walk { sizes, bidirectional: false, all_dimensions: false };
+    let (mut all_dimensions, mut bidirectional) = (false, false);
     let mut at = grid.len() + 1;
     for flag in flags.into_iter().flat_map(|flags| flags.split(':')) {
         let known = match flag.trim() {
-            "all_dimensions" => &mut walk.all_dimensions,
-            "bidirectional" => &mut walk.bidirectional,
+            "all_dimensions" => &mut all_dimensions,
+            "bidirectional" => &mut bidirectional,
             other => {
                 return misfit(
                     at,
@@ -87,7 +87,8 @@ fn read(argument: &str, ranks: u32) -> Result<Walk, Misfit> {
         }
         at += flag.len() + 1;
     }
-    Ok(walk)
+    let directions = if bidirectional { Directions::Both } else { Directions::Forward };
+    Ok(Walk { sizes, directions, all_dimensions })
 }
 
 fn rings(request: &Request) -> Result<Rings, AlgorithmError> {
@@ -98,7 +99,7 @@ fn rings(request: &Request) -> Result<Rings, AlgorithmError> {
 /// Returns the request for a ring along each dimension in an all_to_all.
 fn along(walk: &Walk) -> impl Iterator<Item = Request<'static>> + '_ {
     let collective = Collective::AllToAll;
-    let argument = walk.bidirectional.then_some("bidirectional");
+    let argument = (walk.directions == Directions::Both).then_some("bidirectional");
     walk.sizes.iter().map(move |&ranks| Request { collective, ranks, argument })
 }
 

@@ -18,11 +18,11 @@ use around::Around;
 use exchange::Exchange;
 
 use super::grid::{self, Cycle, Grid};
-use super::rings::{Rings, Walk};
+use super::rings::{Directions, Rings, Walk};
 use super::sizes::{Misfit, misfit};
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
-use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use crate::{ChunkRange, Digit, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -30,7 +30,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "shards travel around a ring of neighbours; fewest bytes, most steps",
     source: "Patarasuk and Yuan 2009",
     argument: "a grid, columns first, such as `4x4`, for a Hamiltonian cycle through it; `bidirectional` for half of \
-               the payload in each direction; or both, such as `4x4,bidirectional`",
+               the payload in each direction; or both, such as `4x4,bidirectional`; `backward` for the opposite \
+               direction",
     collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && read(request).is_ok(),
@@ -39,6 +40,7 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 const BOTH: &str = "ring:bidirectional";
+const BACKWARD: &str = "ring:backward";
 
 struct Ring {
     shape: Shape,
@@ -51,26 +53,37 @@ struct Ring {
 /// The variant of the ring.
 #[derive(Clone, Copy)]
 struct Form {
-    both: bool,
+    directions: Directions,
     around: Option<(Grid, Cycle)>,
 }
 
 fn read(request: &Request) -> Result<Form, AlgorithmError> {
     let Some(argument) = request.argument else {
-        return Ok(Form { both: false, around: None });
+        return Ok(Form { directions: Directions::Forward, around: None });
     };
+    if argument.trim() == "backward" {
+        return backward(request).map_err(|misfit| request.misfit(ENTRY.name, misfit));
+    }
     let (grid, both) = grid::bidirectional(argument);
     let around = match grid {
         "" if both => Ok(None),
         grid if grid.contains('x') => around_grid(request, grid).map(Some),
         _ => misfit(
             0,
-            "expected `bidirectional`, a grid such as `4x4`, or both, such as `4x4,bidirectional`"
+            "expected `bidirectional`, `backward`, a grid such as `4x4`, or `4x4,bidirectional`"
                 .to_owned(),
         ),
     };
     let around = around.map_err(|misfit| request.misfit(ENTRY.name, misfit))?;
-    Ok(Form { both, around })
+    let directions = if both { Directions::Both } else { Directions::Forward };
+    Ok(Form { directions, around })
+}
+
+fn backward(request: &Request) -> Result<Form, Misfit> {
+    if request.collective == Collective::AllToAll {
+        return misfit(0, "all_to_all does not support `backward`".to_owned());
+    }
+    Ok(Form { directions: Directions::Backward, around: None })
 }
 
 fn around_grid(request: &Request, text: &str) -> Result<(Grid, Cycle), Misfit> {
@@ -86,9 +99,10 @@ fn around_grid(request: &Request, text: &str) -> Result<(Grid, Cycle), Misfit> {
     Ok((grid, cycle))
 }
 
-fn bidirectional_rings(request: &Request) -> Rings {
-    let walk = Walk { sizes: vec![request.ranks], bidirectional: true, all_dimensions: false };
-    Rings::new(BOTH.to_owned(), request.collective, &walk, 2 * request.ranks)
+fn rings(request: &Request, directions: Directions) -> Rings {
+    let walk = Walk { sizes: vec![request.ranks], directions, all_dimensions: false };
+    let (name, parts) = if directions == Directions::Both { (BOTH, 2) } else { (BACKWARD, 1) };
+    Rings::new(name.to_owned(), request.collective, &walk, parts * request.ranks)
 }
 
 fn exchange(request: &Request, both: bool) -> Exchange {
@@ -97,14 +111,13 @@ fn exchange(request: &Request, both: bool) -> Exchange {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let Form { both, around } = read(request)?;
+    let Form { directions, around } = read(request)?;
     if request.collective == Collective::AllToAll {
-        return Ok(Arc::new(exchange(request, both)));
+        return Ok(Arc::new(exchange(request, directions == Directions::Both)));
     }
-    let ring: Arc<dyn Schedule> = if both {
-        Arc::new(bidirectional_rings(request))
-    } else {
-        Arc::new(unidirectional(request))
+    let ring: Arc<dyn Schedule> = match directions {
+        Directions::Forward => Arc::new(forward(request)),
+        _ => Arc::new(rings(request, directions)),
     };
     Ok(match around {
         Some((grid, cycle)) => {
@@ -114,7 +127,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     })
 }
 
-fn unidirectional(request: &Request) -> Ring {
+fn forward(request: &Request) -> Ring {
     let n = request.ranks;
     let (reducing, first) = match request.collective {
         Collective::AllGather => (0, 0),
@@ -125,13 +138,13 @@ fn unidirectional(request: &Request) -> Ring {
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let Form { both, .. } = read(request).ok()?;
-    let n = request.ranks;
+    let Form { directions, .. } = read(request).ok()?;
+    let (n, both) = (request.ranks, directions == Directions::Both);
     if request.collective == Collective::AllToAll {
         return forwarding_stages(&exchange(request, both), n);
     }
     if both {
-        return bidirectional_rings(request).stages();
+        return rings(request, directions).stages();
     }
     let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
     let reduce = std::iter::repeat_n(stage(1), (n - 1) as usize);
@@ -181,6 +194,10 @@ impl Schedule for Ring {
         }
     }
 
+    fn symmetry(&self) -> Option<Vec<Digit>> {
+        Some(vec![Digit { stride: 1, size: self.shape.ranks }])
+    }
+
     fn step_name(&self, _rank: RankId, step: u32) -> String {
         if step < self.reducing {
             format!("reduce_scatter {step}")
@@ -203,6 +220,9 @@ mod tests {
         for ranks in 2..=128 {
             check::claims(&ENTRY, ENTRY.name, ranks);
             check::claims(&ENTRY, BOTH, ranks);
+            for collective in KINDS {
+                check::performs(BACKWARD, collective, ranks);
+            }
         }
     }
 
@@ -213,6 +233,16 @@ mod tests {
         {
             assert!(check::critical_path_is_exact(ENTRY.name, collective, ranks));
             assert!(check::critical_path_is_exact(BOTH, collective, ranks));
+            assert!(check::critical_path_is_exact(BACKWARD, collective, ranks));
+        }
+    }
+
+    #[test]
+    fn every_rank_sends_alike() {
+        for notation in [ENTRY.name, BACKWARD, BOTH] {
+            for collective in KINDS {
+                assert!(check::is_symmetric(notation, collective, 5));
+            }
         }
     }
 
@@ -222,7 +252,8 @@ mod tests {
         for (collective, ranks) in
             KINDS.into_iter().flat_map(|kind| [2, 3, 8, 13].map(|n| (kind, n)))
         {
-            let walk = Walk { sizes: vec![ranks], bidirectional: false, all_dimensions: false };
+            let directions = Directions::Forward;
+            let walk = Walk { sizes: vec![ranks], directions, all_dimensions: false };
             let walked = Rings::new(String::new(), collective, &walk, ranks);
             let ring = crate::algorithm::build(ENTRY.name, collective, ranks).unwrap();
             check::same_steps(&walked, &*ring);
@@ -267,7 +298,7 @@ mod tests {
     #[test]
     fn other_arguments_are_refused() {
         let error = crate::algorithm::build("ring:both", Collective::AllReduce, 4).err().unwrap();
-        let expected = "`both` does not fit ring: expected `bidirectional`, a grid such as `4x4`, or both, such as \
+        let expected = "`both` does not fit ring: expected `bidirectional`, `backward`, a grid such as `4x4`, or \
                         `4x4,bidirectional`";
         assert_eq!(error.to_string(), expected);
     }

@@ -14,15 +14,37 @@
 use super::Stage;
 use super::divide::Divisor;
 use crate::collective::Collective;
-use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use crate::{ChunkRange, Digit, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
+
+/// The directions of a ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Directions {
+    /// To the next rank.
+    Forward,
+    /// To the previous rank.
+    Backward,
+    /// Half of the payload in each direction.
+    Both,
+}
+
+impl Directions {
+    /// Returns whether each part goes forward.
+    fn forward(self) -> &'static [bool] {
+        match self {
+            Directions::Forward => &[true],
+            Directions::Backward => &[false],
+            Directions::Both => &[true, false],
+        }
+    }
+}
 
 /// A grid, and the parts that traverse it.
 pub(super) struct Walk {
     /// Rank x0 + k0 (x1 + k1 (...)) has the coordinates x0, x1, ...: the first size varies fastest.
     pub(super) sizes: Vec<u32>,
-    /// Whether separate parts traverse each dimension in the opposite direction.
-    pub(super) bidirectional: bool,
+    /// The directions in which parts traverse each dimension.
+    pub(super) directions: Directions,
     /// Whether there is one part per dimension, each of which starts with a different dimension.
     pub(super) all_dimensions: bool,
 }
@@ -30,7 +52,7 @@ pub(super) struct Walk {
 impl Walk {
     fn parts(&self) -> u32 {
         let starts = if self.all_dimensions { self.sizes.len() } else { 1 };
-        u32::try_from(starts).unwrap_or(u32::MAX) * (1 + u32::from(self.bidirectional))
+        u32::try_from(starts * self.directions.forward().len()).unwrap_or(u32::MAX)
     }
 
     /// Returns the number of chunks of the payload; `None` if it overflows.
@@ -240,7 +262,7 @@ fn parts(walk: &Walk, ranks: u32) -> Vec<Part> {
     let starts = if walk.all_dimensions { count } else { 1 };
     let mut parts = Vec::new();
     for start in 0..starts {
-        for forward in [true, false].into_iter().take(1 + usize::from(walk.bidirectional)) {
+        for &forward in walk.directions.forward() {
             let mut run = ranks;
             let legs = (0..count).map(|turn| {
                 let dimension = (start + turn) % count;
@@ -275,6 +297,15 @@ impl Schedule for Rings {
 
     fn moves_chunks(&self) -> bool {
         self.copies
+    }
+
+    fn symmetry(&self) -> Option<Vec<Digit>> {
+        let digit = |of: &Dimension| Digit { stride: of.stride.value(), size: of.size.value() };
+        Some(self.dimensions.iter().map(digit).collect())
+    }
+
+    fn channel(&self, _rank: RankId, _step: u32, send: u32) -> u32 {
+        self.parts.get(send as usize).map_or(0, |part| u32::from(!part.forward))
     }
 
     fn step_name(&self, _rank: RankId, step: u32) -> String {

@@ -9,12 +9,15 @@
 //!
 //! A [`Store`] implements the content of messages.
 
+mod alone;
 mod pairs;
+mod queues;
 
 use std::collections::VecDeque;
 
-use super::{ChunkRange, Message, Schedule, Slot, Step};
-use pairs::{Pairs, Queue, QueueIndex};
+use super::{Message, Schedule, Slot, Step};
+use pairs::{Queue, QueueIndex};
+use queues::{Kind, Node, Queues};
 use tutti_units::ids::RankId;
 
 /// Messages of a step whose queues are looked up together, so that the loads overlap instead of
@@ -98,20 +101,20 @@ pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<O
         store,
         ranks: (0..ranks).map(state).collect(),
         waiting: vec![0; ranks as usize],
-        pairs: Pairs::new(ranks),
-        nodes: vec![Node::default()],
-        free: Vec::new(),
+        queues: Queues::new(),
+        alone: 0,
         buffered: Vec::new(),
+        posted: vec![Step::new()],
+        spare: Vec::new(),
         ready: VecDeque::new(),
-        sends: Vec::new(),
-        recvs: Vec::new(),
         traffic: Traffic::default(),
     };
     let starts = (0..ranks).filter(|&rank| walk.ranks[rank as usize].steps > 0);
     walk.ready = starts.collect();
+    let mut step = Step::new();
     loop {
         while let Some(rank) = walk.ready.pop_front() {
-            walk.post(RankId(rank))?;
+            walk.post(RankId(rank), &mut step)?;
         }
         if !walk.buffer_more()? {
             return Ok(walk.outcome());
@@ -126,35 +129,14 @@ struct Rank {
     at: u32,
     steps: u32,
     /// Incomplete sends and receives of the posted step.
-    open: usize,
-    /// The posted step: its local ops and, once messages are buffered, its sends that may have to
-    /// be buffered. Other messages are only in the queues.
-    step: Step,
-}
-
-/// The meaning of a queue node.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-enum Kind {
-    /// A receive of the destination's posted step.
-    #[default]
-    Recv,
-    /// A send of the source's posted step, which waits for it.
-    Send,
-    /// A completed send of the source's posted step.
-    Eager,
-    /// A send of an earlier step.
-    Buffered,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Node {
-    next: u32,
-    /// Its number in its queue.
-    ordinal: u32,
-    /// Read from or written to; for a buffered send, its index in `buffered` instead.
-    slot: Slot,
-    chunks: ChunkRange,
-    kind: Kind,
+    open: u32,
+    /// The index in [`Walk::posted`] of what is stored of the posted step; 0 if nothing is.
+    posted: u32,
+    /// The only send of the posted step, if it is pending and in no queue. Most steps of most
+    /// schedules have one send and one receive, and need no queues.
+    send: Option<Message>,
+    /// As `send`, of its only receive.
+    recv: Option<Message>,
 }
 
 struct Walk<'a, S: Store> {
@@ -163,42 +145,67 @@ struct Walk<'a, S: Store> {
     ranks: Vec<Rank>,
     /// Messages posted for a rank without a receive yet.
     waiting: Vec<u32>,
-    pairs: Pairs,
-    /// Node 0 is the null node.
-    nodes: Vec<Node>,
-    /// Nodes in no queue. A separate list, because following links through the nodes waits for
-    /// memory.
-    free: Vec<u32>,
+    queues: Queues,
+    /// Pending messages that are in no queue but in [`Rank::send`] or [`Rank::recv`].
+    alone: u32,
     buffered: Vec<Option<(Side, S::Payload)>>,
+    /// The posted steps with local ops: these ops and, once messages are buffered, the sends that
+    /// may have to be buffered. Other messages are only in the queues.
+    posted: Vec<Step>,
+    /// Unused indices in `posted`. The last is reused first, while it is in the cache.
+    spare: Vec<u32>,
     ready: VecDeque<u32>,
-    /// Reused memory of the step being posted.
-    sends: Vec<Message>,
-    recvs: Vec<Message>,
     traffic: Traffic,
 }
 
 impl<S: Store> Walk<'_, S> {
     /// Posts the next step of a rank and matches its messages.
-    fn post(&mut self, rank: RankId) -> Result<(), S::Error> {
-        let state = &mut self.ranks[rank.index()];
-        let at = At { rank, step: state.at };
-        let mut step = std::mem::take(&mut state.step);
-        std::mem::swap(&mut step.sends, &mut self.sends);
-        std::mem::swap(&mut step.recvs, &mut self.recvs);
+    fn post(&mut self, rank: RankId, step: &mut Step) -> Result<(), S::Error> {
+        let at = At { rank, step: self.ranks[rank.index()].at };
         step.clear();
-        self.schedule.step(rank, at.step, &mut step);
-        self.store.start(at, &step)?;
-        let mut open = step.sends.len() + step.recvs.len();
+        self.schedule.step(rank, at.step, step);
+        self.store.start(at, step)?;
         self.traffic.messages += step.sends.len() as u64;
-        open -= self.post_all(at, &step.sends, |peer| (peer, rank), Self::post_send)?;
-        open -= self.post_all(at, &step.recvs, |peer| (rank, peer), Self::post_recv)?;
-        std::mem::swap(&mut step.recvs, &mut self.recvs);
-        if self.traffic.buffering == 0 {
-            std::mem::swap(&mut step.sends, &mut self.sends);
+        let alone = self.without_queues();
+        let mut open = count(step.sends.len() + step.recvs.len());
+        open -= match step.sends[..] {
+            [message] if alone => self.post_only_send(Side { at, message })?,
+            _ => self.post_all(at, &step.sends, |peer| (peer, rank), Self::post_send)?,
+        };
+        open -= match step.recvs[..] {
+            [message] if alone => self.post_only_recv(Side { at, message })?,
+            _ => self.post_all(at, &step.recvs, |peer| (rank, peer), Self::post_recv)?,
+        };
+        if !step.locals.is_empty() {
+            self.posted(rank).swap_locals(step);
         }
-        let state = &mut self.ranks[rank.index()];
-        (state.step, state.open) = (step, open);
+        if self.traffic.buffering > 0 {
+            std::mem::swap(&mut self.posted(rank).sends, &mut step.sends);
+        }
+        self.ranks[rank.index()].open = open;
         if open == 0 { self.finish(rank) } else { Ok(()) }
+    }
+
+    /// Returns the stored part of the posted step of a rank.
+    #[inline]
+    fn posted(&mut self, rank: RankId) -> &mut Step {
+        let state = &mut self.ranks[rank.index()];
+        if state.posted == 0 {
+            state.posted = self.spare.pop().unwrap_or_else(|| {
+                self.posted.push(Step::new());
+                count(self.posted.len()) - 1
+            });
+        }
+        &mut self.posted[state.posted as usize]
+    }
+
+    /// Counts a send without a receive: the last of `depth` of its pair.
+    #[inline]
+    fn unexpected(&mut self, destination: RankId, depth: u32) {
+        self.traffic.in_flight = self.traffic.in_flight.max(depth);
+        let waiting = &mut self.waiting[destination.index()];
+        *waiting += 1;
+        self.traffic.waiting = self.traffic.waiting.max(*waiting);
     }
 
     /// Posts one side of some messages; returns how many complete. `pair` is (destination, source).
@@ -209,55 +216,44 @@ impl<S: Store> Walk<'_, S> {
         messages: &[Message],
         pair: impl Fn(RankId) -> (RankId, RankId),
         post: impl Fn(&mut Self, Side, QueueIndex) -> Result<bool, S::Error>,
-    ) -> Result<usize, S::Error> {
+    ) -> Result<u32, S::Error> {
         // With buffering, queues are looked up one at a time, because posting may move them.
         let batch = if self.traffic.buffering == 0 { BATCH } else { 1 };
         let (mut places, mut done) = ([QueueIndex::default(); BATCH], 0);
         for messages in messages.chunks(batch) {
-            self.pairs.reserve(messages.len());
-            if messages.len() > 1 {
-                self.pairs.touch(messages.iter().map(|message| pair(message.peer)));
-            }
+            self.queues.pairs.reserve(messages.len());
+            self.queues.pairs.touch(messages.iter().map(|message| pair(message.peer)));
             for (place, message) in places.iter_mut().zip(messages) {
-                *place = self.pairs.find(pair(message.peer));
+                *place = self.queues.pairs.find(pair(message.peer));
             }
-            if messages.len() > 1 {
-                self.touch_first(&places[..messages.len()]);
-            }
+            self.queues.touch_first(&places[..messages.len()]);
             for (&place, &message) in places.iter().zip(messages) {
-                done += usize::from(post(self, Side { at, message }, place)?);
+                done += u32::from(post(self, Side { at, message }, place)?);
             }
         }
         Ok(done)
     }
 
-    /// Prefetches the first nodes of queues into the cache.
-    #[inline]
-    fn touch_first(&mut self, places: &[QueueIndex]) {
-        let kind = |place: &QueueIndex| self.nodes[self.pairs.at(*place).head as usize].kind as u32;
-        std::hint::black_box(places.iter().map(kind).sum::<u32>());
-    }
-
     /// Returns whether the send completes.
     #[inline]
     fn post_send(&mut self, send: Side, place: QueueIndex) -> Result<bool, S::Error> {
+        if self.alone > 0 && self.meet_recv(send)? {
+            return Ok(true);
+        }
         let (source, destination) = (send.at.rank, send.message.peer);
-        let queue = *self.pairs.at(place);
-        if queue.head != 0 && self.nodes[queue.head as usize].kind == Kind::Recv {
-            let node = self.pop(place, queue);
+        let queue = *self.queues.pairs.at(place);
+        if queue.head != 0 && self.queues.nodes[queue.head as usize].kind == Kind::Recv {
+            let node = self.queues.pop(place, queue);
             let recv = self.side(destination, source, &node);
             self.store.transfer(send, recv)?;
             self.close(destination)?;
             return Ok(true);
         }
-        let (node, depth) = self.append(place, queue, Kind::Send, send.message);
-        self.traffic.in_flight = self.traffic.in_flight.max(depth);
-        let waiting = &mut self.waiting[destination.index()];
-        *waiting += 1;
-        self.traffic.waiting = self.traffic.waiting.max(*waiting);
+        let (node, depth) = self.queues.append(place, queue, Kind::Send, send.message);
+        self.unexpected(destination, depth);
         let eager = depth <= self.traffic.buffering;
         if eager {
-            self.nodes[node as usize].kind = Kind::Eager;
+            self.queues.nodes[node as usize].kind = Kind::Eager;
         }
         Ok(eager)
     }
@@ -265,13 +261,16 @@ impl<S: Store> Walk<'_, S> {
     /// Returns whether the receive completes.
     #[inline]
     fn post_recv(&mut self, recv: Side, place: QueueIndex) -> Result<bool, S::Error> {
+        if self.alone > 0 && self.meet_send(recv)? {
+            return Ok(true);
+        }
         let (source, destination) = (recv.message.peer, recv.at.rank);
-        let queue = *self.pairs.at(place);
-        if queue.head == 0 || self.nodes[queue.head as usize].kind == Kind::Recv {
-            self.append(place, queue, Kind::Recv, recv.message);
+        let queue = *self.queues.pairs.at(place);
+        if queue.head == 0 || self.queues.nodes[queue.head as usize].kind == Kind::Recv {
+            self.queues.append(place, queue, Kind::Recv, recv.message);
             return Ok(false);
         }
-        let node = self.pop(place, queue);
+        let node = self.queues.pop(place, queue);
         self.waiting[destination.index()] -= 1;
         if node.kind == Kind::Buffered {
             if let Some((send, payload)) = self.buffered[node.slot.0 as usize].take() {
@@ -297,51 +296,6 @@ impl<S: Store> Walk<'_, S> {
         Side { at, message: Message { peer, slot: node.slot, chunks: node.chunks } }
     }
 
-    /// Removes the first node of a non-empty queue.
-    #[inline]
-    fn pop(&mut self, place: QueueIndex, mut queue: Queue) -> Node {
-        let first = queue.head;
-        let node = self.nodes[first as usize];
-        queue.head = node.next;
-        if queue.head == 0 {
-            queue.tail = 0;
-        }
-        *self.pairs.at(place) = queue;
-        self.free.push(first);
-        node
-    }
-
-    /// Appends a node to a queue; returns its index and the length of the queue.
-    #[inline]
-    fn append(
-        &mut self,
-        place: QueueIndex,
-        mut queue: Queue,
-        kind: Kind,
-        message: Message,
-    ) -> (u32, u32) {
-        let tail = self.nodes[queue.tail as usize];
-        let ordinal = if queue.head == 0 { 0 } else { tail.ordinal.wrapping_add(1) };
-        let Message { slot, chunks, .. } = message;
-        let node = Node { next: 0, ordinal, slot, chunks, kind };
-        let index = if let Some(index) = self.free.pop() {
-            self.nodes[index as usize] = node;
-            index
-        } else {
-            self.nodes.push(node);
-            u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 messages are pending")
-        };
-        if queue.head == 0 {
-            queue.head = index;
-        } else {
-            self.nodes[queue.tail as usize].next = index;
-        }
-        queue.tail = index;
-        *self.pairs.at(place) = queue;
-        let first = self.nodes[queue.head as usize].ordinal;
-        (index, ordinal.wrapping_sub(first).wrapping_add(1))
-    }
-
     /// Completes one send or receive of a rank.
     #[inline]
     fn close(&mut self, rank: RankId) -> Result<(), S::Error> {
@@ -356,60 +310,68 @@ impl<S: Store> Walk<'_, S> {
             self.keep_unmatched(rank)?;
         }
         let state = &mut self.ranks[rank.index()];
-        self.store.finish(At { rank, step: state.at }, &state.step)?;
-        self.traffic.steps += 1;
+        let at = At { rank, step: state.at };
         state.at += 1;
         if state.at < state.steps {
             self.ready.push_back(rank.0);
-        } else {
-            state.step = Step::new();
         }
-        Ok(())
+        self.traffic.steps += 1;
+        match std::mem::take(&mut state.posted) {
+            0 => Ok(()),
+            posted => {
+                self.spare.push(posted);
+                let step = &mut self.posted[posted as usize];
+                let finished = self.store.finish(at, step);
+                step.clear();
+                finished
+            }
+        }
     }
 
     /// Reads the unreceived messages of an ending step before their slots change.
+    #[inline(never)]
     fn keep_unmatched(&mut self, rank: RankId) -> Result<(), S::Error> {
-        let sends = self.ranks[rank.index()].step.sends.len();
-        for position in 0..sends {
-            let peer = self.ranks[rank.index()].step.sends[position].peer;
-            let place = self.pairs.find((peer, rank));
-            let Queue { head, tail } = *self.pairs.at(place);
+        let messages = std::mem::take(&mut self.posted(rank).sends);
+        for peer in messages.iter().map(|message| message.peer) {
+            let place = self.queues.pairs.find((peer, rank));
+            let Queue { head, tail } = *self.queues.pairs.at(place);
             // The step's messages are the last of the queue.
-            let mut at = if sends == 1 { tail } else { head };
+            let mut at = if messages.len() == 1 { tail } else { head };
             while at != 0 {
-                let node = self.nodes[at as usize];
+                let node = self.queues.nodes[at as usize];
                 if node.kind == Kind::Eager {
                     let send = self.side(rank, peer, &node);
                     let payload = self.store.take(send)?;
-                    let index = u32::try_from(self.buffered.len()).expect("fewer than 2^32");
+                    let index = count(self.buffered.len());
                     self.buffered.push(Some((send, payload)));
                     let slot = Slot(index);
-                    self.nodes[at as usize] = Node { kind: Kind::Buffered, slot, ..node };
+                    self.queues.nodes[at as usize] = Node { kind: Kind::Buffered, slot, ..node };
                 }
                 at = node.next;
             }
         }
+        self.posted(rank).sends = messages;
         Ok(())
     }
 
     /// Completes the sends of a pair that now fit into its buffers; returns whether there were any.
     fn relax(&mut self, destination: RankId, source: RankId) -> Result<bool, S::Error> {
-        let place = self.pairs.find((destination, source));
-        let Queue { head: mut at, tail } = *self.pairs.at(place);
+        let place = self.queues.pairs.find((destination, source));
+        let Queue { head: mut at, tail } = *self.queues.pairs.at(place);
         let mut any = false;
         // All sends before the last that fits are complete; if that is the last of all, the queue
         // is not traversed.
-        let [first, last] = [at, tail].map(|node| self.nodes[node as usize].ordinal);
+        let [first, last] = [at, tail].map(|node| self.queues.nodes[node as usize].ordinal);
         if last.wrapping_sub(first) < self.traffic.buffering {
             at = tail;
         }
         for _ in 0..self.traffic.buffering {
-            if at == 0 || self.nodes[at as usize].kind == Kind::Recv {
+            if at == 0 || self.queues.nodes[at as usize].kind == Kind::Recv {
                 break;
             }
-            let next = self.nodes[at as usize].next;
-            if self.nodes[at as usize].kind == Kind::Send {
-                self.nodes[at as usize].kind = Kind::Eager;
+            let next = self.queues.nodes[at as usize].next;
+            if self.queues.nodes[at as usize].kind == Kind::Send {
+                self.queues.nodes[at as usize].kind = Kind::Eager;
                 any = true;
                 self.close(source)?;
             }
@@ -421,8 +383,12 @@ impl<S: Store> Walk<'_, S> {
     /// Adds one buffer to every pair when all ranks are blocked; returns whether any rank can
     /// progress.
     fn buffer_more(&mut self) -> Result<bool, S::Error> {
-        let pending = self.pairs.pending();
-        let sends = |&&(.., node): &&(_, _, u32)| self.nodes[node as usize].kind != Kind::Recv;
+        if self.alone > 0 {
+            self.queue_all();
+        }
+        let pending = self.queues.pairs.pending();
+        let sends =
+            |&&(.., node): &&(_, _, u32)| self.queues.nodes[node as usize].kind != Kind::Recv;
         let pairs: Vec<_> = pending.iter().filter(sends).map(|&(d, s, _)| (d, s)).collect();
         if self.traffic.buffering == 0 {
             self.note_sends(&pending);
@@ -440,9 +406,9 @@ impl<S: Store> Walk<'_, S> {
     fn note_sends(&mut self, pending: &[(RankId, RankId, u32)]) {
         for &(destination, source, mut at) in pending {
             while at != 0 {
-                let Node { next, slot, chunks, kind, .. } = self.nodes[at as usize];
+                let Node { next, slot, chunks, kind, .. } = self.queues.nodes[at as usize];
                 if kind == Kind::Send {
-                    self.ranks[source.index()].step.send(destination, slot, chunks);
+                    self.posted(source).send(destination, slot, chunks);
                 }
                 at = next;
             }
@@ -451,9 +417,9 @@ impl<S: Store> Walk<'_, S> {
 
     fn outcome(&self) -> Outcome {
         let (mut waits, mut leftover) = (Vec::new(), Vec::new());
-        for (destination, source, mut node) in self.pairs.pending() {
+        for (destination, source, mut node) in self.queues.pairs.pending() {
             while node != 0 {
-                let Node { next, slot, kind, .. } = self.nodes[node as usize];
+                let Node { next, slot, kind, .. } = self.queues.nodes[node as usize];
                 let step = self.ranks[destination.index()].at;
                 if kind == Kind::Recv {
                     waits.push(Wait { at: At { rank: destination, step }, from: source });
@@ -469,4 +435,8 @@ impl<S: Store> Walk<'_, S> {
         }
         Outcome { traffic: self.traffic, waits, leftover }
     }
+}
+
+fn count(messages: usize) -> u32 {
+    u32::try_from(messages).expect("fewer than 2^32 messages are pending")
 }

@@ -101,6 +101,9 @@ impl Checker {
         for local in &step.locals {
             self.local(at, step, local)?;
         }
+        if let ([send], [recv]) = (&step.sends[..], &step.recvs[..]) {
+            return if touch(send, recv) { few_hazards(at, step) } else { Ok(()) };
+        }
         let recvs = step.recvs.len();
         if (step.sends.len() + recvs) * recvs <= FEW {
             few_hazards(at, step)
@@ -146,8 +149,10 @@ impl Checker {
                 if operands.is_empty() {
                     return Err(VerifyError::NoOperands { at, into });
                 }
-                let slots = step.operands(operands).iter().chain([&into]);
-                slots.copied().try_for_each(|slot| self.place(at, "reduce", slot, chunks))
+                for &slot in step.operands(operands) {
+                    self.place(at, "reduce", slot, chunks)?;
+                }
+                self.place(at, "reduce", into, chunks)
             }
             Local::Copy { from, into, chunks, to } => {
                 self.place(at, "copy", from, chunks)?;

@@ -5,7 +5,7 @@
 //! more.
 
 use super::check::Checker;
-use super::slots::{NOTHING, Slots};
+use super::slots::{NOTHING, Place, Slots};
 use super::{Reproducibility, Verification, VerifyError, check, stuck};
 use crate::collective::{Contribution, Postcondition};
 use crate::progress::{self, Side, Store};
@@ -80,10 +80,11 @@ impl<A: Algebra> Fast<A> {
         }
         let mut slots = Slots::new(shape);
         for rank in (0..ranks).map(RankId) {
+            let row = slots.row(rank);
             for chunk in 0..chunks {
                 if let Some(held) = collective.before(rank, chunk, ranks, chunks) {
                     let id = held.origin.0 * chunks + held.chunk;
-                    slots.set(rank, Slot::DATA, chunk, id);
+                    slots.set(slots.place(row, chunk), Slot::DATA, id);
                 }
             }
         }
@@ -98,12 +99,13 @@ impl<A: Algebra> Fast<A> {
             let block = start..chunks.min(start.saturating_add(BLOCK));
             self.algebra.expect(block.clone());
             for rank in (0..ranks).map(RankId) {
+                let row = self.slots.row(rank);
                 for chunk in block.clone() {
                     let expected = collective.after(rank, chunk, ranks, chunks);
                     if expected == Postcondition::Anything {
                         continue;
                     }
-                    let id = self.slots.get(rank, result, chunk);
+                    let id = self.slots.get(self.slots.place(row, chunk), result);
                     if id == NOTHING {
                         return Err(VerifyError::NotWritten { rank, chunk });
                     }
@@ -136,40 +138,52 @@ impl<A: Algebra> Fast<A> {
         Err(VerifyError::WrongChunk { rank, chunk, expected, found })
     }
 
+    /// Reads a position for an op, which must have been written.
+    #[inline]
+    fn read(&self, at: At, op: &'static str, place: Place, slot: Slot) -> Result<u32, VerifyError> {
+        match self.slots.get(place, slot) {
+            NOTHING => Err(VerifyError::NothingThere { at, op, slot, chunk: place.chunk }),
+            id => Ok(id),
+        }
+    }
+
     fn reduce(&mut self, at: At, step: &Step, local: &Local) -> Result<(), VerifyError> {
         let Local::Reduce { into, operands, chunks } = *local else { return Ok(()) };
-        let slots = step.operands(operands);
+        let (slots, row) = (step.operands(operands), self.slots.row(at.rank));
         self.reductions += u64::from(chunks.len()) * (slots.len() as u64 - 1);
         for chunk in chunks.iter() {
-            self.operands.clear();
-            for &slot in slots {
-                let id = self.slots.get(at.rank, slot, chunk);
-                if id == NOTHING {
-                    return Err(VerifyError::NothingThere { at, op: "reduce", slot, chunk });
+            let place = self.slots.place(row, chunk);
+            let read = |slot| self.read(at, "reduce", place, slot);
+            let id = match *slots {
+                [only] => read(only)?,
+                [first, second] => {
+                    let ids = [read(first)?, read(second)?];
+                    self.algebra.fold(&ids)?
                 }
-                self.operands.push(id);
-            }
-            let id = match self.operands[..] {
-                [only] => only,
-                _ => self.algebra.fold(&self.operands)?,
+                _ => {
+                    self.operands.clear();
+                    for &slot in slots {
+                        let id = self.read(at, "reduce", place, slot)?;
+                        self.operands.push(id);
+                    }
+                    self.algebra.fold(&self.operands)?
+                }
             };
-            self.slots.set(at.rank, into, chunk, id);
+            self.slots.set(place, into, id);
         }
         Ok(())
     }
 
     fn copy(&mut self, at: At, local: &Local) -> Result<(), VerifyError> {
         let Local::Copy { from, into, chunks, to } = *local else { return Ok(()) };
+        let row = self.slots.row(at.rank);
         self.operands.clear();
         for chunk in chunks.iter() {
-            let id = self.slots.get(at.rank, from, chunk);
-            if id == NOTHING {
-                return Err(VerifyError::NothingThere { at, op: "copy", slot: from, chunk });
-            }
+            let id = self.read(at, "copy", self.slots.place(row, chunk), from)?;
             self.operands.push(id);
         }
         for (chunk, &id) in (to..).zip(&self.operands) {
-            self.slots.set(at.rank, into, chunk, id);
+            self.slots.set(self.slots.place(row, chunk), into, id);
         }
         Ok(())
     }
@@ -201,30 +215,31 @@ impl<A: Algebra> Store for Fast<A> {
     fn transfer(&mut self, send: Side, recv: Side) -> Result<(), VerifyError> {
         same_length(send, recv)?;
         let (from, to) = (send.message, recv.message);
-        for (chunk, target) in from.chunks.iter().zip(to.chunks.iter()) {
-            let id = self.slots.get(send.at.rank, from.slot, chunk);
-            if id == NOTHING {
-                let (at, slot) = (send.at, from.slot);
-                return Err(VerifyError::NothingThere { at, op: "send", slot, chunk });
+        let [source, target] = [send, recv].map(|side| self.slots.row(side.at.rank));
+        if from.chunks.len() == 1 {
+            let id = self.slots.get(self.slots.place(source, from.chunks.start), from.slot);
+            if id != NOTHING {
+                self.slots.set(self.slots.place(target, to.chunks.start), to.slot, id);
+                return Ok(());
             }
-            self.slots.set(recv.at.rank, to.slot, target, id);
         }
-        Ok(())
+        let chunks = from.chunks.iter().zip(to.chunks.iter());
+        let moved = self.slots.copy((source, from.slot), (target, to.slot), chunks);
+        let (at, slot) = (send.at, from.slot);
+        moved.map_err(|chunk| VerifyError::NothingThere { at, op: "send", slot, chunk })
     }
 
     fn take(&mut self, send: Side) -> Result<Box<[u32]>, VerifyError> {
-        let (at, slot) = (send.at, send.message.slot);
-        let read = |chunk| match self.slots.get(at.rank, slot, chunk) {
-            NOTHING => Err(VerifyError::NothingThere { at, op: "send", slot, chunk }),
-            id => Ok(id),
-        };
+        let (at, slot, row) = (send.at, send.message.slot, self.slots.row(send.at.rank));
+        let read = |chunk| self.read(at, "send", self.slots.place(row, chunk), slot);
         send.message.chunks.iter().map(read).collect()
     }
 
     fn put(&mut self, payload: Box<[u32]>, send: Side, recv: Side) -> Result<(), VerifyError> {
         same_length(send, recv)?;
+        let row = self.slots.row(recv.at.rank);
         for (chunk, &id) in recv.message.chunks.iter().zip(&payload) {
-            self.slots.set(recv.at.rank, recv.message.slot, chunk, id);
+            self.slots.set(self.slots.place(row, chunk), recv.message.slot, id);
         }
         Ok(())
     }

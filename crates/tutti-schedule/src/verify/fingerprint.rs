@@ -126,13 +126,17 @@ impl Algebra for Fingerprints {
 
     fn expect(&mut self, chunks: std::ops::Range<u32>) {
         self.first = chunks.start;
-        self.expected.clear();
-        for chunk in chunks {
-            let leaves = (0..self.ranks).map(|origin| leaf(origin * self.chunks + chunk));
-            let value = leaves.reduce(|sum, leaf| self.add(&sum, &leaf));
-            let value = value.expect("a schedule has at least one rank");
-            self.expected.push(Expected { value, right: COMPUTED - 1, first: None });
+        let leaf = |origin: u32, chunk: u32| leaf(origin * self.chunks + chunk);
+        let mut values: Vec<Value> = chunks.clone().map(|chunk| leaf(0, chunk)).collect();
+        // Rank by rank, because the additions of a chunk wait for each other.
+        for origin in 1..self.ranks {
+            for (chunk, value) in chunks.clone().zip(&mut values) {
+                *value = self.add(value, &leaf(origin, chunk));
+            }
         }
+        let expected = |value| Expected { value, right: COMPUTED - 1, first: None };
+        self.expected.clear();
+        self.expected.extend(values.into_iter().map(expected));
     }
 
     #[inline]
@@ -175,11 +179,12 @@ const BASE: u64 = 0x0F1B_3C8A_59D2_6E47;
 fn leaf(id: u32) -> Value {
     let id = u64::from(id);
     let word = |stream: u64| mix(id.wrapping_add(stream));
-    let (more, sequence) = (word(0x4CF5_AD43_2745_937F), word(0x5851_F42D_4C95_7F2D));
+    // The words of the weight are independent; the other hashes are never combined with it.
+    let (word, more) = (word(0x9E37_79B9_7F4A_7C15), word(0x4CF5_AD43_2745_937F));
     Value {
-        sum: word(0x9E37_79B9_7F4A_7C15),
-        tree: word(0xD1B5_4A32_D192_ED03),
-        sequence: (sequence >> 4) + 1,
+        sum: word,
+        tree: word,
+        sequence: (word >> 4) + 1,
         more_sum: u32::try_from(more >> 32).unwrap_or(0),
         count: 1,
     }

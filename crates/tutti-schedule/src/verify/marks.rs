@@ -34,15 +34,16 @@ pub(super) fn check(schedule: &dyn Schedule) -> Result<InNetwork, VerifyError> {
     let mut found = InNetwork::default();
     let (mut contributed, mut combines) = (Ends::new(), Ends::new());
     let mut step = Step::new();
+    let ranks = schedule.shape().ranks as usize;
+    let (mut sent, mut received) = (vec![None; ranks], vec![None; ranks]);
     for rank in (0..schedule.shape().ranks).map(RankId) {
-        let (mut sent, mut received) = (BTreeMap::new(), BTreeMap::new());
         for index in 0..schedule.steps(rank) {
             step.clear();
             schedule.step(rank, index, &mut step);
             let at = At { rank, step: index };
             let mut marked = step.contributions().peekable();
             for (place, send) in (0..).zip(&step.sends) {
-                let number = next(&mut sent, send.peer);
+                let number = next(&mut sent[send.peer.index()], rank);
                 if marked.next_if_eq(&place).is_some() {
                     let pair = (rank, send.peer);
                     contributed.entry(pair).or_default().push((number, at, send.chunks));
@@ -50,7 +51,7 @@ pub(super) fn check(schedule: &dyn Schedule) -> Result<InNetwork, VerifyError> {
             }
             let mut combined = step.combines().flat_map(|(run, _)| run.start..run.end).peekable();
             for (place, recv) in (0..).zip(&step.recvs) {
-                let number = next(&mut received, recv.peer);
+                let number = next(&mut received[recv.peer.index()], rank);
                 if combined.next_if_eq(&place).is_some() {
                     let pair = (recv.peer, rank);
                     combines.entry(pair).or_default().push((number, at, recv.chunks));
@@ -64,11 +65,12 @@ pub(super) fn check(schedule: &dyn Schedule) -> Result<InNetwork, VerifyError> {
     Ok(found)
 }
 
-/// Returns the index of the next message to or from a rank.
-fn next(counts: &mut BTreeMap<RankId, u64>, peer: RankId) -> u64 {
-    let count = counts.entry(peer).or_default();
-    *count += 1;
-    *count - 1
+/// Returns the index of the next message between `rank` and a peer. `last` is the rank that last
+/// had messages with the peer, and their number so far.
+fn next(last: &mut Option<(RankId, u64)>, rank: RankId) -> u64 {
+    let number = last.filter(|(of, _)| *of == rank).map_or(0, |(_, number)| number);
+    *last = Some((rank, number + 1));
+    number
 }
 
 /// Refuses a rank that appears twice in one multicast or combine.

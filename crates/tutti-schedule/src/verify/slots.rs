@@ -24,16 +24,45 @@ const LINE: usize = 16;
 /// The maximum side of a tile, as a power of two.
 const TILE: u32 = 5;
 
+/// The factors of one coordinate of a position: `place * each + (place >> bits) * tile`.
+struct Axis {
+    bits: u32,
+    each: usize,
+    tile: usize,
+}
+
+impl Axis {
+    /// Neighbours within a tile are `each` apart, and tiles are `tile` apart.
+    fn new(bits: u32, each: usize, tile: usize) -> Axis {
+        Axis { bits, each, tile: tile - (each << bits) }
+    }
+
+    #[inline]
+    fn offset(&self, place: u32) -> usize {
+        place as usize * self.each + (place >> self.bits) as usize * self.tile
+    }
+}
+
+/// A rank, and the offset of its dense positions.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    rank: RankId,
+    offset: usize,
+}
+
+/// A chunk of a rank, and the offset of its dense slots.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    rank: RankId,
+    pub(super) chunk: u32,
+    offset: usize,
+}
+
 pub(super) struct Slots {
-    /// Sides of a tile, as powers of two.
-    rank_bits: u32,
-    chunk_bits: u32,
-    /// Adjacent tiles that hold a rank's chunks.
-    tiles: usize,
+    ranks: Axis,
+    chunks: Axis,
     /// The number of dense slots of a rank: all, or the data slot.
     dense_slots: usize,
-    /// The distance between positions: at least the dense slots.
-    stride: usize,
     dense: Vec<u32>,
     sparse: Vec<Sparse>,
 }
@@ -47,44 +76,63 @@ impl Slots {
         let positions = (rows * columns) << (rank_bits + chunk_bits);
         let all = positions.checked_mul(u64::from(shape.slots)).filter(|&all| all <= DENSE);
         let dense_slots = if all.is_some() { shape.slots as usize } else { 1 };
+        // The distance between positions: at least the dense slots.
         let stride = dense_slots + if dense_slots.is_multiple_of(LINE) { LINE } else { 0 };
         let index = |wide| usize::try_from(wide).unwrap_or(usize::MAX);
         let sparse = if all.is_some() { 0 } else { shape.ranks as usize };
+        let tile = stride << (rank_bits + chunk_bits);
         Slots {
-            rank_bits,
-            chunk_bits,
-            tiles: index(columns),
+            ranks: Axis::new(rank_bits, stride << chunk_bits, tile * index(columns)),
+            chunks: Axis::new(chunk_bits, stride, tile),
             dense_slots,
-            stride,
             dense: vec![NOTHING; index(positions) * stride],
             sparse: (0..sparse).map(|_| Sparse::default()).collect(),
         }
     }
 
     #[inline]
-    pub(super) fn get(&self, rank: RankId, slot: Slot, chunk: u32) -> u32 {
-        if slot.0 as usize >= self.dense_slots {
-            return self.sparse[rank.index()].get(key(slot, chunk));
-        }
-        self.dense[self.index(rank, slot, chunk)]
+    pub(super) fn row(&self, rank: RankId) -> Row {
+        Row { rank, offset: self.ranks.offset(rank.0) }
     }
 
     #[inline]
-    pub(super) fn set(&mut self, rank: RankId, slot: Slot, chunk: u32, id: u32) {
-        if slot.0 as usize >= self.dense_slots {
-            return self.sparse[rank.index()].set(key(slot, chunk), id);
-        }
-        let index = self.index(rank, slot, chunk);
-        self.dense[index] = id;
+    pub(super) fn place(&self, Row { rank, offset }: Row, chunk: u32) -> Place {
+        Place { rank, chunk, offset: offset + self.chunks.offset(chunk) }
     }
 
     #[inline]
-    fn index(&self, rank: RankId, slot: Slot, chunk: u32) -> usize {
-        let (rank_bits, chunk_bits) = (self.rank_bits, self.chunk_bits);
-        let tile = (rank.index() >> rank_bits) * self.tiles + (chunk as usize >> chunk_bits);
-        let row = tile << rank_bits | rank.index() & ((1 << rank_bits) - 1);
-        let position = row << chunk_bits | chunk as usize & ((1 << chunk_bits) - 1);
-        position * self.stride + slot.0 as usize
+    pub(super) fn get(&self, at: Place, slot: Slot) -> u32 {
+        if slot.0 as usize >= self.dense_slots {
+            return self.sparse[at.rank.index()].get(key(slot, at.chunk));
+        }
+        self.dense[at.offset + slot.0 as usize]
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, at: Place, slot: Slot, id: u32) {
+        if slot.0 as usize >= self.dense_slots {
+            return self.sparse[at.rank.index()].set(key(slot, at.chunk), id);
+        }
+        self.dense[at.offset + slot.0 as usize] = id;
+    }
+
+    /// Copies chunks to other positions; returns the first that was not written. Not inlined,
+    /// because the preparation of its loop takes longer than the copy of one chunk.
+    #[inline(never)]
+    pub(super) fn copy(
+        &mut self,
+        (source, from): (Row, Slot),
+        (target, into): (Row, Slot),
+        chunks: impl Iterator<Item = (u32, u32)>,
+    ) -> Result<(), u32> {
+        for (chunk, to) in chunks {
+            let id = self.get(self.place(source, chunk), from);
+            if id == NOTHING {
+                return Err(chunk);
+            }
+            self.set(self.place(target, to), into, id);
+        }
+        Ok(())
     }
 }
 
@@ -103,7 +151,7 @@ struct Sparse {
 }
 
 impl Sparse {
-    #[inline]
+    #[inline(never)]
     fn get(&self, key: u64) -> u32 {
         if self.keys.is_empty() {
             return NOTHING;
@@ -112,7 +160,7 @@ impl Sparse {
         if self.keys[at] == key { self.ids[at] } else { NOTHING }
     }
 
-    #[inline]
+    #[inline(never)]
     fn set(&mut self, key: u64, id: u32) {
         if self.used * 8 >= self.keys.len() * 7 {
             self.grow();
@@ -165,9 +213,11 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = |shift: u32, below: u64| u32::try_from((state >> shift) % below).unwrap();
             let (rank, slot, chunk) = (RankId(pick(20, 2)), Slot(pick(30, 40)), pick(40, 50));
-            assert_eq!(dense.get(rank, slot, chunk), sparse.get(rank, slot, chunk));
-            dense.set(rank, slot, chunk, pick(8, 1 << 20));
-            sparse.set(rank, slot, chunk, pick(8, 1 << 20));
+            let at = dense.place(dense.row(rank), chunk);
+            let same = sparse.place(sparse.row(rank), chunk);
+            assert_eq!(dense.get(at, slot), sparse.get(same, slot));
+            dense.set(at, slot, pick(8, 1 << 20));
+            sparse.set(same, slot, pick(8, 1 << 20));
         }
     }
 
@@ -184,11 +234,13 @@ mod tests {
                 (0..ranks).flat_map(move |r| (0..chunks).flat_map(move |c| slots(r, c)))
             };
             for (id, (rank, slot, chunk)) in (0..).zip(positions()) {
-                assert_eq!(held.get(RankId(rank), Slot(slot), chunk), NOTHING);
-                held.set(RankId(rank), Slot(slot), chunk, id);
+                let at = held.place(held.row(RankId(rank)), chunk);
+                assert_eq!(held.get(at, Slot(slot)), NOTHING);
+                held.set(at, Slot(slot), id);
             }
             for (id, (rank, slot, chunk)) in (0..).zip(positions()) {
-                assert_eq!(held.get(RankId(rank), Slot(slot), chunk), id);
+                let at = held.place(held.row(RankId(rank)), chunk);
+                assert_eq!(held.get(at, Slot(slot)), id);
             }
         }
     }

@@ -45,7 +45,7 @@ fn scaled_loop(plan: &TrainingLoop, by: u64) -> Program {
 fn services(outcome: &TrainingOutcome) -> u64 {
     let npu = &outcome.npus[0];
     let servers = npu.servers.iter().map(|(_, used)| used.pieces);
-    servers.sum::<u64>() + npu.links.iter().map(|link| link.pieces).sum::<u64>()
+    servers.sum::<u64>() + npu.links.iter().map(|(_, link)| link.pieces).sum::<u64>()
 }
 
 proptest! {

@@ -66,7 +66,7 @@ impl<const W: usize> Network<W> {
         }
         let held = general.held[first_out as usize * switch.outs + output] > 0;
         if can && holder.is_none() && !held {
-            let priority = self.first_priority(in_vc, vc);
+            let priority = self.first_priority(in_vc);
             self.add_bid(
                 general,
                 router,
@@ -106,7 +106,7 @@ impl<const W: usize> Network<W> {
         candidates.clear();
         self.for_each_candidate(in_vc, |candidate| candidates.push(*candidate));
         let input = switch.input(local);
-        let priority = self.first_priority(in_vc, &self.in_vcs[in_vc]);
+        let priority = self.first_priority(in_vc);
         let lower = if speculation.allocator.is_none() { LAST } else { 0 };
         for candidate in &candidates {
             let port = (first_out + candidate.port) as usize;

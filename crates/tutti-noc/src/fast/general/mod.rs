@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::Network;
 use super::bits::{Bits, low};
-use super::state::{InVc, NetworkState, Router, Stage, count};
+use super::state::{NetworkState, Router, Stage, count};
 use crate::FlitError;
 use crate::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
 use crate::routing::Candidate;
@@ -297,10 +297,8 @@ impl<const W: usize> Network<W> {
     ) {
         let in_vc = self.routers[router].first_in as usize * self.vcs + local;
         let port = (self.routers[router].first_out + candidate.port) as usize;
-        let vc = &self.in_vcs[in_vc];
-        let mut free =
-            self.usable(vc, in_vc, port, self.out_ports[port].free & candidate.vcs.mask());
-        let output_priority = self.first_priority(in_vc, vc);
+        let mut free = self.usable(in_vc, port, candidate.vcs.mask());
+        let output_priority = self.first_priority(in_vc);
         while free != 0 {
             let bit = low(free);
             free &= free - 1;
@@ -317,9 +315,8 @@ impl<const W: usize> Network<W> {
     }
 
     /// The priority of the packet that is first in a VC.
-    fn first_priority(&self, in_vc: usize, vc: &InVc) -> i64 {
-        let flit = self.slots[in_vc * self.settings.buffer as usize + vc.front as usize];
-        self.priority(flit.packet())
+    fn first_priority(&self, in_vc: usize) -> i64 {
+        self.priority(self.first_flit(in_vc).packet())
     }
 
     fn commit_vcs(&mut self, general: &mut General) {
@@ -332,7 +329,7 @@ impl<const W: usize> Network<W> {
             let in_vc = self.routers[router].first_in as usize * self.vcs + local;
             let still = granted.filter(|&out| self.is_still_free(router, in_vc, out));
             match still {
-                Some(out) => self.grant_vc(router, local, out),
+                Some(out) => self.grant_vc(&{ self.routers[router] }, local, out),
                 None => {
                     self.in_vcs[in_vc].stage = Stage::Waiting;
                     self.routers[router].vc_requests.set(local);
@@ -346,8 +343,7 @@ impl<const W: usize> Network<W> {
     fn is_still_free(&self, router: usize, in_vc: usize, out: usize) -> bool {
         let port = self.routers[router].first_out as usize + out / self.vcs;
         let bit = 1 << (out % self.vcs);
-        let free = self.out_ports[port].free & bit;
-        self.settings.vc_delay == 1 || self.usable(&self.in_vcs[in_vc], in_vc, port, free) != 0
+        self.settings.vc_delay == 1 || self.usable(in_vc, port, bit) != 0
     }
 
     /// The input VCs that are due to pass and still can, before any of them does; the others
@@ -412,7 +408,7 @@ impl<const W: usize> Network<W> {
         let Router { first_in, first_out, .. } = self.routers[router];
         let in_vc = first_in as usize * self.vcs + local;
         let port = self.out_vcs[self.in_vcs[in_vc].out as usize].port as usize;
-        let goes_on = self.leave(router, local, u64::from(sooner));
+        let goes_on = self.leave(in_vc, u64::from(sooner));
         if self.routers[router].ready.any() {
             self.active.set(router);
         }

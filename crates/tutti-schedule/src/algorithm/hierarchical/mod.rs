@@ -178,6 +178,16 @@ mod tests {
     ];
 
     #[test]
+    fn rings_on_all_levels_are_symmetric() {
+        let three = "hierarchical_local:4x2x3:ring/ring:backward/ring:backward/ring";
+        assert!(check::is_symmetric(three, Collective::AllReduce, 24));
+        for collective in [Collective::ReduceScatter, Collective::AllGather] {
+            assert!(check::is_symmetric("hierarchical:2x5:ring:backward", collective, 10));
+        }
+        assert!(!check::is_symmetric("hierarchical:4x4:swing", Collective::AllReduce, 16));
+    }
+
+    #[test]
     fn it_does_what_it_claims_at_every_rank_count() {
         for ranks in 2..=128 {
             check::claims(&SHARDED, "hierarchical", ranks);

@@ -6,7 +6,7 @@
 //! innermost first.
 
 use crate::collective::Collective;
-use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use crate::{ChunkRange, Digit, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 /// The slot of the shards in level order.
@@ -79,6 +79,11 @@ impl Schedule for Reorder {
 
     fn moves_chunks(&self) -> bool {
         true
+    }
+
+    /// There are no messages.
+    fn symmetry(&self) -> Option<Vec<Digit>> {
+        Some(Vec::new())
     }
 
     fn step_name(&self, _rank: RankId, _step: u32) -> String {

@@ -1,0 +1,273 @@
+//! The network of a training run, and the packets on it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::npu::Piece;
+use super::torus::Torus;
+use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
+use tutti_network::packet::{Choice, Ends, PacketNetwork, PacketRouting, Packets};
+use tutti_network::{Carried, Progress, Stepped, Ticket};
+use tutti_topology::{Distances, Routes};
+use tutti_units::ids::{RankId, VertexId};
+use tutti_units::{Bytes, Time, TimePerByte};
+
+/// The network between the endpoints.
+#[derive(Clone, Debug)]
+pub enum StepNetwork {
+    /// FIFO links between neighbours of a torus; NPUs relay packets.
+    Torus(Torus),
+    /// Messages on any topology; switches and routers forward them without the endpoints.
+    Graph(Graph),
+}
+
+/// A topology, and how messages share it.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// The routes.
+    pub routes: Arc<Routes>,
+    /// Chooses among minimal paths instead, with a seed.
+    pub choosing: Option<(Arc<Distances>, Choice, u64)>,
+    /// The model of contention.
+    pub sharing: Sharing,
+}
+
+/// A model of contention.
+#[derive(Clone, Copy, Debug)]
+pub enum Sharing {
+    /// Flows with these ports.
+    Flows(FlowLevel),
+    /// Packets.
+    Packets(Packets),
+}
+
+/// A link that leaves an NPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exit {
+    /// Its number at the NPU.
+    pub(super) link: u16,
+    pub(super) per_byte: TimePerByte,
+    /// The latency of the path that starts with it.
+    pub(super) latency: Time,
+}
+
+impl StepNetwork {
+    /// The number of NPUs.
+    #[must_use]
+    pub fn npus(&self) -> u32 {
+        match self {
+            StepNetwork::Torus(torus) => torus.npus(),
+            StepNetwork::Graph(graph) => graph.routes.topology().npus(),
+        }
+    }
+
+    /// The time per byte and the latency of each link that leaves an NPU.
+    pub(super) fn exits(&self, npu: u32) -> Vec<(TimePerByte, Time)> {
+        match self {
+            StepNetwork::Torus(torus) => {
+                let both = |ring: &super::Ring| [(ring.per_byte, ring.latency); 2];
+                torus.rings().iter().flat_map(both).collect()
+            }
+            StepNetwork::Graph(graph) => {
+                let topology = graph.routes.topology();
+                let links = topology.links_out(VertexId(npu));
+                let of = |link| (topology.parameters(link).rate, topology.parameters(link).latency);
+                links.map(of).collect()
+            }
+        }
+    }
+
+    /// The names of the links that leave an NPU: by ring and direction, or by where they lead.
+    pub(super) fn names(&self, npu: u32) -> Vec<String> {
+        match self {
+            StepNetwork::Torus(torus) => {
+                let both = |ring| [format!("ring {ring} +"), format!("ring {ring} -")];
+                (0..torus.rings().len()).flat_map(both).collect()
+            }
+            StepNetwork::Graph(graph) => {
+                let topology = graph.routes.topology();
+                let links = topology.links_out(VertexId(npu));
+                let to = |link| topology.vertex_name(topology.link_to(link)).to_owned();
+                links.map(to).collect()
+            }
+        }
+    }
+
+    /// The first link from one NPU to another.
+    pub(super) fn exit(&self, from: u32, to: u32, channel: u32) -> Exit {
+        match self {
+            StepNetwork::Torus(torus) => {
+                let link = torus.first_link(from, to, channel);
+                let ring = torus.rings()[usize::from(link) / 2];
+                Exit { link, per_byte: ring.per_byte, latency: ring.latency }
+            }
+            StepNetwork::Graph(graph) => graph.exit(from, to),
+        }
+    }
+}
+
+impl Graph {
+    /// Without a fixed route, the first link of a shortest path.
+    fn exit(&self, from: u32, to: u32) -> Exit {
+        let topology = self.routes.topology();
+        let vertex = VertexId(from);
+        let link = self.routes.next_link(RankId(from), RankId(to), vertex, 0);
+        let first = topology.links_out(vertex).next().unwrap_or(link);
+        Exit {
+            link: u16::try_from(link.0 - first.0).unwrap_or(u16::MAX),
+            per_byte: topology.parameters(link).rate,
+            latency: self.routes.pair(RankId(from), RankId(to)).latency,
+        }
+    }
+
+    /// Whether a path connects one NPU to another.
+    pub(super) fn reaches(&self, from: u32, to: u32) -> bool {
+        !self.routes.has_unreachable_pairs() || self.routes.reach(RankId(from), RankId(to))
+    }
+
+    fn network(&self) -> Box<dyn Stepped + '_> {
+        match self.sharing {
+            Sharing::Flows(level) => {
+                let routing = match &self.choosing {
+                    Some((distances, ..)) => FlowRouting::Spread(distances),
+                    None => FlowRouting::Routed(&self.routes),
+                };
+                Box::new(FlowNetwork::new(routing, level, Ends::FREE))
+            }
+            Sharing::Packets(packets) => {
+                let routing = match &self.choosing {
+                    &Some((ref distances, choice, seed)) => {
+                        PacketRouting::PerPacket { distances, choice, seed }
+                    }
+                    None => PacketRouting::Routed(&self.routes),
+                };
+                Box::new(PacketNetwork::new(routing, packets, Ends::FREE))
+            }
+        }
+    }
+}
+
+/// A packet in flight.
+#[derive(Clone, Copy)]
+pub(super) struct InFlight {
+    pub(super) source: u32,
+    pub(super) link: u16,
+    pub(super) sent: Time,
+    pub(super) destination: u32,
+    /// At the sender, and as it arrives.
+    pub(super) at: Piece,
+    pub(super) onward: Piece,
+    pub(super) bytes: Bytes,
+    has_left: bool,
+}
+
+impl InFlight {
+    pub(super) fn new(
+        (source, link, at): (u32, u16, Piece),
+        (destination, onward): (u32, Piece),
+        bytes: Bytes,
+        sent: Time,
+    ) -> InFlight {
+        InFlight { source, link, sent, destination, at, onward, bytes, has_left: false }
+    }
+}
+
+/// What happens to a packet; the first time that it leaves or arrives.
+pub(super) enum News {
+    Left(InFlight, Time),
+    Arrived(InFlight, Time),
+}
+
+/// The packets of endpoints as messages of a network.
+pub(super) struct Messages<'a> {
+    network: Box<dyn Stepped + 'a>,
+    /// Whether the network reports when a message has left its sender.
+    reports: bool,
+    packets: Vec<InFlight>,
+    unused: Vec<u32>,
+    arrived: Option<(InFlight, Time)>,
+    /// The packets that wait for a link, by sender and link; present while the link is busy.
+    waiting: BTreeMap<(u32, u16), VecDeque<InFlight>>,
+}
+
+impl<'a> Messages<'a> {
+    pub(super) fn new(graph: &'a Graph) -> Messages<'a> {
+        Messages {
+            network: graph.network(),
+            reports: matches!(graph.sharing, Sharing::Flows(_)),
+            packets: Vec::new(),
+            unused: Vec::new(),
+            arrived: None,
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the network buffers packets at their senders: endpoints do not wait for links.
+    pub(super) fn buffers(&self) -> bool {
+        !self.reports
+    }
+
+    /// Sends a packet. A link serves the packets of its NPU first come, first served: only the
+    /// first of them is in the network, unless that has buffers.
+    pub(super) fn send(&mut self, packet: InFlight) {
+        if self.reports {
+            let link = (packet.source, packet.link);
+            if let Some(waiting) = self.waiting.get_mut(&link) {
+                return waiting.push_back(packet);
+            }
+            self.waiting.insert(link, VecDeque::new());
+        }
+        self.inject(packet);
+    }
+
+    /// A packet has left: its link serves the next one.
+    fn serve_next(&mut self, left: &InFlight, now: Time) {
+        let link = (left.source, left.link);
+        match self.waiting.get_mut(&link).and_then(VecDeque::pop_front) {
+            Some(next) => self.inject(InFlight { sent: now, ..next }),
+            None => drop(self.waiting.remove(&link)),
+        }
+    }
+
+    fn inject(&mut self, packet: InFlight) {
+        let (source, destination) = (RankId(packet.source), RankId(packet.destination));
+        let carried = Carried { source, destination, bytes: packet.bytes, arrival: packet.sent };
+        let ticket = match self.unused.pop() {
+            Some(ticket) => {
+                self.packets[ticket as usize] = packet;
+                ticket
+            }
+            None => {
+                self.packets.push(packet);
+                u32::try_from(self.packets.len() - 1).expect("fewer than 2^32 packets in flight")
+            }
+        };
+        self.network.send(Ticket(ticket), carried);
+    }
+
+    /// What happens next, but not after `until`. A packet leaves before it arrives.
+    pub(super) fn next(&mut self, until: Time) -> Option<News> {
+        if let Some((packet, time)) = self.arrived.take() {
+            return Some(News::Arrived(packet, time));
+        }
+        match self.network.progress(until)? {
+            Progress::Left(ticket, time) => {
+                let packet = &mut self.packets[ticket.0 as usize];
+                packet.has_left = true;
+                let packet = *packet;
+                self.serve_next(&packet, time);
+                Some(News::Left(packet, time))
+            }
+            Progress::Arrived(ticket, time) => {
+                self.unused.push(ticket.0);
+                let packet = self.packets[ticket.0 as usize];
+                if packet.has_left || !self.reports {
+                    return Some(News::Arrived(packet, time));
+                }
+                self.arrived = Some((packet, time));
+                self.serve_next(&packet, time);
+                Some(News::Left(packet, time))
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The network of a training step, and the schedules of its collectives.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use tutti_engine::endpoint::ace::PhaseLoad;
+use tutti_engine::endpoint::ideal::Ideal;
+use tutti_engine::endpoint::{self, Chunks};
+use tutti_engine::training::{
+    Algorithms, Chosen, Graph, Hierarchy, Order, Population, Ring, Sharing, StepNetwork, Torus,
+    TrainingFabric,
+};
+use tutti_engine::workload::{Rings, Transfer};
+use tutti_units::{Bytes, Time};
+
+use crate::engine::check_flow;
+use crate::errors::{OrRaise, refuse};
+use crate::network::{FlowLevel, Packets};
+use crate::schedule::{Number, Schedule};
+use crate::topology::Routes;
+use crate::training::{exchange, run_raised};
+use crate::units::TimePerByte;
+
+/// A ring: nodes, time per byte of a link in one direction, latency in picoseconds.
+type GivenRing = (Number, TimePerByte, u64);
+
+/// The schedules of a collective: its name, dimensions (a bit each), a schedule per channel.
+type GivenAlgorithm<'a> = (String, u8, Vec<PyRef<'a, Schedule>>);
+
+/// The load of a phase: bytes per second of its links, bytes of a chunk, picoseconds.
+type LoadRow = (f64, u64, u64);
+
+/// The network of a training step, the dimensions of its NPUs, and the schedules of collectives.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct StepFabric {
+    network: StepNetwork,
+    sizes: Vec<u32>,
+    algorithms: Algorithms,
+}
+
+#[pymethods]
+impl StepFabric {
+    /// A torus of FIFO links, the ring inside a package first. `relays`: time per byte after the
+    /// links of a ring; `nested`: whether all-reduces nest the rings.
+    #[staticmethod]
+    #[pyo3(signature = (rings, *, relays=Vec::new(), nested=false))]
+    fn torus(
+        rings: Vec<GivenRing>,
+        relays: Vec<Option<TimePerByte>>,
+        nested: bool,
+    ) -> PyResult<StepFabric> {
+        let ring = |(nodes, per_byte, latency): GivenRing| {
+            let latency = Time::from_ps(latency);
+            Ring { nodes: nodes.0, per_byte: per_byte.0, latency }
+        };
+        let mut torus = Torus::new(rings.into_iter().map(ring).collect()).or_raise()?;
+        for (index, relay) in relays.into_iter().enumerate() {
+            torus = relay.map_or(torus.clone(), |relay| torus.relayed(index, relay.0));
+        }
+        let hierarchy = if nested { Hierarchy::Nested } else { Hierarchy::Local };
+        Ok(StepFabric {
+            sizes: torus.rings().iter().map(|ring| ring.nodes).collect(),
+            network: StepNetwork::Torus(torus),
+            algorithms: Algorithms { chosen: Vec::new(), hierarchy },
+        })
+    }
+
+    /// Flows or packets on a topology; `sizes` are the dimensions of the NPU numbers, innermost
+    /// first.
+    #[staticmethod]
+    #[pyo3(signature = (routes, sizes, *, flow=None, packets=None, seed=0))]
+    fn graph(
+        routes: &Routes,
+        sizes: Vec<Number>,
+        flow: Option<&FlowLevel>,
+        packets: Option<&Packets>,
+        seed: u64,
+    ) -> PyResult<StepFabric> {
+        let choosing = routes.choosing.as_ref();
+        let sharing = match (flow, packets) {
+            (None, Some(packets)) => Sharing::Packets(packets.0),
+            (Some(flow), None) => {
+                check_flow(Some(routes), choosing)?;
+                Sharing::Flows(flow.0)
+            }
+            _ => {
+                let message = "expected either flows or packets on a topology";
+                return Err(refuse("TopologyError", "argument", message));
+            }
+        };
+        let npus = routes.inner.topology().npus();
+        if npus < 2 {
+            let message = format!("a training step on {npus} NPU: expected at least 2 NPUs");
+            return Err(refuse("TopologyError", "argument", &message));
+        }
+        let choosing = choosing.map(|(distances, choice)| (Arc::clone(distances), *choice, seed));
+        let graph = Graph { routes: Arc::clone(&routes.inner), choosing, sharing };
+        Ok(StepFabric {
+            network: StepNetwork::Graph(graph),
+            sizes: sizes.into_iter().map(|size| size.0).collect(),
+            algorithms: Algorithms::default(),
+        })
+    }
+
+    /// The fabric with these schedules instead of rings along each dimension.
+    fn with_algorithms(&self, chosen: Vec<GivenAlgorithm<'_>>) -> PyResult<StepFabric> {
+        let one = |(name, rings, channels): GivenAlgorithm<'_>| {
+            Ok::<_, PyErr>(Chosen {
+                collective: exchange(&name)?.name(),
+                rings: Rings(rings).of(&self.sizes),
+                channels: channels.iter().map(|channel| Arc::clone(&channel.inner)).collect(),
+            })
+        };
+        let chosen = chosen.into_iter().map(one).collect::<PyResult<_>>()?;
+        let hierarchy = self.algorithms.hierarchy;
+        let algorithms = Algorithms { chosen, hierarchy };
+        Ok(StepFabric { network: self.network.clone(), sizes: self.sizes.clone(), algorithms })
+    }
+
+    /// The number of NPUs.
+    #[getter]
+    fn npus(&self) -> u32 {
+        self.network.npus()
+    }
+
+    /// The load of each phase of an all-reduce among all NPUs, for chunks of `chunk` bytes in
+    /// packets of at most `packet`.
+    #[pyo3(name = "phase_loads")]
+    fn rows(&self, chunk: u64, packet: u64) -> PyResult<Vec<LoadRow>> {
+        let loads = self.phase_loads(&[], Bytes(chunk), Bytes(packet.max(1)))?;
+        let row = |load: &PhaseLoad| (load.links.bytes_per_second(), load.chunk.0, load.time.ps());
+        Ok(loads.iter().map(row).collect())
+    }
+}
+
+impl StepFabric {
+    /// The fabric with an endpoint and settings.
+    pub(crate) fn fabric(
+        &self,
+        endpoint: endpoint::Endpoint,
+        (chunk, message, parts): (Bytes, Bytes, Option<u32>),
+        order: Order,
+        population: Population,
+    ) -> TrainingFabric {
+        TrainingFabric {
+            network: self.network.clone(),
+            sizes: self.sizes.clone(),
+            algorithms: self.algorithms.clone(),
+            endpoint,
+            chunk,
+            parts,
+            message,
+            order,
+            population,
+        }
+    }
+
+    /// The load of each phase of all-reduces and of `transfers`.
+    pub(crate) fn phase_loads(
+        &self,
+        transfers: &[Transfer],
+        chunk: Bytes,
+        packet: Bytes,
+    ) -> PyResult<Vec<PhaseLoad>> {
+        let ideal = Ideal { packet, cycle: Time::ZERO, chunks: Chunks::default() };
+        let endpoint = ideal.endpoint().or_raise()?;
+        let fabric = self.fabric(endpoint, (chunk, chunk, None), Order::Lifo, Population::All);
+        fabric.phase_loads(transfers, packet).map_err(run_raised)
+    }
+}
