@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::packet::LinkUse;
 use super::{Port, Serialization};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
@@ -152,6 +153,9 @@ pub trait Stepped {
 
     /// Runs until the next progress of a message, but not beyond `until`.
     fn progress(&mut self, until: Time) -> Option<Progress>;
+
+    /// The utilisation of each link of the graph, by link id.
+    fn used_links(&self) -> Vec<LinkUse>;
 }
 
 /// A deadlock of the network.

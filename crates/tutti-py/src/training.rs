@@ -228,6 +228,18 @@ impl TrainingProgram {
         found
     }
 
+    /// Its transfers in the order of issue: task, name, dimensions (a bit each), bytes.
+    #[getter]
+    fn issued(&self) -> Vec<(u32, &'static str, u8, u64)> {
+        let issued = |(task, what): (u32, &Task)| match what.what {
+            What::Collective(transfer) => {
+                Some((task, transfer.exchange.name(), transfer.rings.0, transfer.bytes.0))
+            }
+            _ => None,
+        };
+        (0..).zip(self.0.tasks()).filter_map(issued).collect()
+    }
+
     /// Its tasks.
     #[getter]
     fn tasks(&self) -> Vec<TaskRow<'_>> {
@@ -404,6 +416,12 @@ impl TrainingRecord {
     #[pyo3(signature = (npu=0))]
     fn active_ps(&self, npu: usize) -> PyResult<u64> {
         Ok(self.npu(npu)?.active.ps())
+    }
+
+    /// The utilisation of each link of the platform, by link id: (busy, bytes); empty on a torus of
+    /// FIFO links.
+    fn graph_links(&self) -> Vec<(u64, u64)> {
+        self.0.graph_links.iter().map(|used| (used.busy.ps(), used.bytes)).collect()
     }
 
     /// Busy time of all simulated links, and of all simulated processors, window by window.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::npu::Piece;
 use super::torus::Torus;
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
-use tutti_network::packet::{Choice, Ends, PacketNetwork, PacketRouting, Packets};
+use tutti_network::packet::{Choice, Ends, LinkUse, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{Carried, Progress, Stepped, Ticket};
 use tutti_topology::{Distances, Routes};
 use tutti_units::ids::{RankId, VertexId};
@@ -205,6 +205,11 @@ impl<'a> Messages<'a> {
     /// Whether the network buffers packets at their senders: endpoints do not wait for links.
     pub(super) fn buffers(&self) -> bool {
         !self.reports
+    }
+
+    /// The utilisation of each link of the graph, by link id.
+    pub(super) fn used_links(&self) -> Vec<LinkUse> {
+        self.network.used_links()
     }
 
     /// Sends a packet. A link serves the packets of its NPU first come, first served: only the

@@ -6,6 +6,7 @@ use super::processor::Processor;
 use super::windows::Windows;
 use super::{Breakdown, TaskSpan, TrainingRun};
 use crate::endpoint::ServerUse;
+use tutti_network::packet::LinkUse;
 use tutti_units::Time;
 
 /// The result of an NPU.
@@ -34,6 +35,8 @@ pub struct TrainingOutcome {
     pub end: Time,
     /// Every simulated NPU: one representative, or all.
     pub npus: Vec<NpuRecord>,
+    /// Utilisation of every link of a graph, by link id; empty on a torus of FIFO links.
+    pub graph_links: Vec<LinkUse>,
     /// Busy time of all simulated links.
     pub links: Windows,
     /// Time in which the simulated endpoints had a chunk.
@@ -51,7 +54,16 @@ pub(super) fn outcome(
 ) -> TrainingOutcome {
     let npus = (0..).zip(fabric.npus()).zip(processors);
     let npus = npus.map(|((id, npu), processor)| record(run, (id, npu), processor)).collect();
-    TrainingOutcome { end, npus, links: fabric.links, active: fabric.active, computing }
+    let graph_links = fabric.messages.as_ref().map(super::network::Messages::used_links);
+    let graph_links = graph_links.unwrap_or_default();
+    TrainingOutcome {
+        end,
+        npus,
+        graph_links,
+        links: fabric.links,
+        active: fabric.active,
+        computing,
+    }
 }
 
 fn record(run: &TrainingRun, (id, npu): (u32, &Npu), processor: Processor) -> NpuRecord {

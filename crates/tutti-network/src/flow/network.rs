@@ -311,6 +311,10 @@ impl Stepped for FlowNetwork<'_> {
         self.carry(ticket, message);
     }
 
+    fn used_links(&self) -> Vec<LinkUse> {
+        self.link_use()
+    }
+
     /// All events of a time happen before the rates change.
     fn progress(&mut self, until: Time) -> Option<Progress> {
         loop {

@@ -442,6 +442,10 @@ impl Stepped for PacketNetwork<'_> {
         let (ticket, time) = self.arrival_until(until, &mut NoSupply)?;
         Some(Progress::Arrived(ticket, time))
     }
+
+    fn used_links(&self) -> Vec<LinkUse> {
+        self.link_use().collect()
+    }
 }
 
 impl PacketNetwork<'_> {
