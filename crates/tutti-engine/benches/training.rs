@@ -13,7 +13,7 @@ use tutti_engine::endpoint::ace::{Ace, Division, Fsms, Handover};
 use tutti_engine::endpoint::ideal::Ideal;
 use tutti_engine::endpoint::{Chunks, Endpoint};
 use tutti_engine::training::{
-    Algorithms, Order, Population, Ring, StepNetwork, Torus, TrainingFabric, TrainingRun,
+    Algorithms, Detail, Order, Population, Ring, StepNetwork, Torus, TrainingFabric, TrainingRun,
 };
 use tutti_engine::workload::{Layer, Program, TrainingLoop, Transfer};
 use tutti_schedule::collective::Collective;
@@ -37,7 +37,8 @@ fn main() {
         for run in 1..=RUNS {
             let clock = Instant::now();
             let window = Time::ZERO;
-            let run_of = TrainingRun { program: &program, each: &[], fabric: &fabric, window };
+            let programs = std::slice::from_ref(&program);
+            let run_of = TrainingRun { programs, of: &[], fabric: &fabric, window };
             let outcome = run_of.run().expect("the case is sound");
             let seconds = clock.elapsed().as_secs_f64();
             let pieces: u64 = outcome.npus[0].links.iter().map(|(_, link)| link.pieces).sum();
@@ -76,6 +77,7 @@ fn fabric(nodes: [u32; 3]) -> TrainingFabric {
         message: Bytes(8 << 10),
         order: Order::Lifo,
         population: Population::One,
+        detail: Detail::Packets,
     };
     TrainingFabric { endpoint: ace(&fabric, chunk), ..fabric }
 }

@@ -2,7 +2,7 @@
 
 use crate::dataflow::DataflowError;
 use crate::endpoint::EndpointError;
-use crate::workload::{ProgramError, TaskId};
+use crate::workload::{PipelineError, ProgramError, TaskId};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
@@ -99,6 +99,7 @@ tutti_units::fields! {
     Waiting => |value| (value.rank, value.step, value.on.clone()),
     TaskId => |value| value.0,
     ProgramError => |value| value.to_string(),
+    PipelineError => |value| value.to_string(),
     DataflowError => |value| value.to_string(),
     EndpointError => |value| value.to_string(),
 }

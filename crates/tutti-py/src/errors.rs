@@ -12,7 +12,7 @@ use tutti_energy::EnergyError;
 use tutti_engine::EngineError;
 use tutti_engine::endpoint::EndpointError;
 use tutti_engine::training::{TorusError, TrainingRunError};
-use tutti_engine::workload::{ProgramError, SystolicError, TrainingError};
+use tutti_engine::workload::{PipelineError, ProgramError, SystolicError, TrainingError};
 use tutti_network::packet::PacketError;
 use tutti_network::{ModelError, NoiseError};
 use tutti_noc::FlitError;
@@ -48,6 +48,7 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         EnergyError::KINDS,
         EngineError::KINDS,
         ProgramError::KINDS,
+        PipelineError::KINDS,
         TrainingError::KINDS,
         SystolicError::KINDS,
         EndpointError::KINDS,

@@ -10,7 +10,7 @@
 use tutti_units::ids::RankId;
 
 /// A collective operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[expect(missing_docs, reason = "the only field is the root")]
 pub enum Collective {
     /// Every rank ends with the reduction of all ranks' buffers.

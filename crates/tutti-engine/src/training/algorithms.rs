@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::TrainingRunError;
-use crate::workload::{Exchange, Rings};
+use crate::workload::Rings;
 use tutti_schedule::algorithm::build;
 use tutti_schedule::collective::Collective;
-use tutti_schedule::{ChunkRange, Digit, Schedule, Shape, Slot, Step};
+use tutti_schedule::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 /// The default all_reduce over several dimensions.
@@ -51,15 +51,15 @@ pub struct Algorithms {
 }
 
 impl Algorithms {
-    /// The schedules of an exchange on groups along `rings`, whose sizes are `sizes`.
+    /// The schedules of a collective on groups along `rings`, whose sizes are `sizes`.
     pub(super) fn of(
         &self,
-        exchange: Exchange,
+        kind: Collective,
         rings: Rings,
         sizes: &[u32],
     ) -> Result<Vec<Arc<dyn Schedule>>, TrainingRunError> {
         let group = sizes.iter().product();
-        let collective = exchange.name();
+        let collective = kind.name();
         let found =
             self.chosen.iter().find(|one| one.collective == collective && one.rings == rings);
         if let Some(chosen) = found {
@@ -71,10 +71,6 @@ impl Algorithms {
             }
             return Ok(chosen.channels.clone());
         }
-        let Exchange::Collective(kind) = exchange else {
-            let last = sizes.last().copied().unwrap_or(1);
-            return Ok(vec![Arc::new(Shift::new(group, last))]);
-        };
         let none = TrainingRunError::NoPlan { collective };
         let notations = self.rings(kind, sizes).ok_or_else(|| none.clone())?;
         let schedules = notations.iter().map(|notation| build(notation, kind, group));
@@ -110,31 +106,20 @@ impl Algorithms {
     }
 }
 
-/// Each rank sends its payload to the next one along the last dimension: stages of a pipeline.
-struct Shift {
-    shape: Shape,
-    digit: Digit,
-}
+/// A message: rank 0 sends its payload to rank 1.
+pub(super) struct Hop(Shape);
 
-impl Shift {
-    /// Of `ranks` ranks, of which `size` are along the last dimension.
-    fn new(ranks: u32, size: u32) -> Shift {
-        // Each rank holds one part, and ends with one part of another rank.
-        let (name, collective) = ("shift".to_owned(), Collective::AllToAll);
-        let shape = Shape { name, collective, ranks, chunks: ranks, slots: 2, result: Slot(1) };
-        Shift { shape, digit: Digit { stride: ranks / size.max(1), size } }
-    }
-
-    fn neighbour(&self, rank: RankId, ahead: u32) -> RankId {
-        let Digit { stride, size } = self.digit;
-        let place = self.digit.of(rank);
-        RankId(rank.0 - place * stride + (place + ahead) % size * stride)
+impl Hop {
+    pub(super) fn new() -> Hop {
+        let collective = Collective::Broadcast { root: RankId(0) };
+        let (name, result) = ("message".to_owned(), Slot::DATA);
+        Hop(Shape { name, collective, ranks: 2, chunks: 1, slots: 1, result })
     }
 }
 
-impl Schedule for Shift {
+impl Schedule for Hop {
     fn shape(&self) -> &Shape {
-        &self.shape
+        &self.0
     }
 
     fn steps(&self, _rank: RankId) -> u32 {
@@ -142,12 +127,11 @@ impl Schedule for Shift {
     }
 
     fn step(&self, rank: RankId, _step: u32, out: &mut Step) {
-        let all = ChunkRange::new(0, self.shape.ranks);
-        out.send(self.neighbour(rank, 1), Slot::DATA, all);
-        out.recv(self.neighbour(rank, self.digit.size - 1), Slot(1), all);
-    }
-
-    fn symmetry(&self) -> Option<Vec<Digit>> {
-        Some(vec![self.digit])
+        let all = ChunkRange::new(0, 1);
+        if rank == RankId(0) {
+            out.send(RankId(1), Slot::DATA, all);
+        } else {
+            out.recv(RankId(0), Slot::DATA, all);
+        }
     }
 }

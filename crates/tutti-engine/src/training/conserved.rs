@@ -13,6 +13,9 @@ impl Npu {
         let mut in_flight = 0;
         for (id, chunk) in (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.held) {
             in_flight += 1;
+            if cuts.is_message(id) {
+                continue;
+            }
             for (partition, bytes) in self.held(id, chunk, cuts) {
                 if let Some(free) = space.get_mut(partition) {
                     *free += bytes;

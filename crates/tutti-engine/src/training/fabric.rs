@@ -20,11 +20,11 @@ use super::entry::Order;
 use super::event::{Event, Job, Kind};
 use super::network::{Messages, StepNetwork};
 use super::npu::{Awaited, Cause, Npu, Piece};
+use super::operations::Operations;
 use super::transfers::Cuts;
 use super::windows::Windows;
 use crate::endpoint::ace::Handover;
 use crate::endpoint::{Endpoint, Handling};
-use crate::workload::Transfer;
 use tutti_units::{Bytes, Time};
 
 /// The simulated NPUs.
@@ -34,6 +34,16 @@ pub enum Population {
     One,
     /// Every NPU.
     All,
+}
+
+/// How finely transfers are simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Packet by packet, behind endpoints.
+    #[default]
+    Packets,
+    /// As flows between NPUs, without endpoints.
+    Flows,
 }
 
 /// The network side of a training run.
@@ -57,6 +67,8 @@ pub struct TrainingFabric {
     pub order: Order,
     /// The simulated NPUs.
     pub population: Population,
+    /// How finely transfers are simulated.
+    pub detail: Detail,
 }
 
 impl TrainingFabric {
@@ -95,30 +107,26 @@ pub(super) struct Running<'a> {
 impl<'a> Running<'a> {
     pub(super) fn new(
         fabric: &'a TrainingFabric,
-        transfers: &[Transfer],
+        operations: &Operations,
         window: Time,
     ) -> Result<Running<'a>, TrainingRunError> {
-        let TrainingFabric { network, endpoint, population, .. } = fabric;
-        fabric.check_sizes()?;
-        let cuts = Cuts::new(fabric, transfers)?;
+        let TrainingFabric { network, endpoint, .. } = fabric;
+        let cuts = Cuts::of_run(fabric, operations)?;
         let npu = |npu| {
             let mut npu = Npu::new(endpoint, &network.exits(npu), cuts.classes);
             npu.chunks.resize(cuts.chunks(), super::npu::Chunk::default());
             npu.unfinished = cuts.cuts.iter().map(|cut| cut.chunks).collect();
             npu
         };
-        let count = match population {
-            Population::One => 1,
-            Population::All => network.npus(),
-        };
+        let count = u32::try_from(fabric.simulated()).expect("fewer than 2^32 NPUs");
         Ok(Running {
             fabric,
             npus: (0..count).map(npu).collect(),
             fresh: npu(0),
             events: BinaryHeap::new(),
             messages: match network {
-                StepNetwork::Torus(_) => None,
                 StepNetwork::Graph(graph) => Some(Messages::new(graph)),
+                StepNetwork::Torus(_) | StepNetwork::Isolated(_) => None,
             },
             early: BTreeMap::new(),
             done: Vec::new(),
@@ -126,10 +134,6 @@ impl<'a> Running<'a> {
             active: Windows::new(window),
             cuts,
         })
-    }
-
-    pub(super) fn npus(&self) -> &[Npu] {
-        &self.npus
     }
 
     /// The time of the next event, if it is not after `until`.
@@ -151,9 +155,17 @@ impl<'a> Running<'a> {
             && self.npus.iter().all(|npu| npu.has_released_all(&self.fresh))
     }
 
-    /// Issues a collective on an NPU.
+    /// Issues a collective, or a side of a message, on an NPU.
     pub(super) fn issue(&mut self, npu: u32, transfer: usize, now: Time) {
         let cut = &self.cuts.cuts[transfer];
+        if cut.message.is_some() {
+            for chunk in cut.first..cut.first + cut.chunks {
+                self.npus[npu as usize].start_chunk(chunk, now);
+                let loaded = self.cuts.sizes(chunk).loaded;
+                self.move_chunk((npu, chunk), Kind::Load, loaded, now);
+            }
+            return;
+        }
         self.npus[npu as usize].entry.put(transfer, cut.level, cut.chunks, now);
         self.admit(npu, now);
     }
@@ -220,6 +232,10 @@ impl<'a> Running<'a> {
     fn enter(&mut self, (npu, chunk): (u32, u32), now: Time) {
         let state = &mut self.npus[npu as usize];
         let at = &mut state.chunks[chunk as usize];
+        if self.cuts.is_message(chunk) {
+            at.running = true;
+            return self.run(npu, chunk, 0, now);
+        }
         at.since = now;
         let class = self.cuts.class(chunk, at.phase);
         state.fsms[class].waiting.push_back(chunk);
@@ -297,6 +313,9 @@ impl<'a> Running<'a> {
     /// A packet arrives. At its receiver it waits until its chunk is in the phase.
     fn arrive(&mut self, job: Job, now: Time) {
         let Job { npu, at, .. } = job;
+        if self.cuts.is_message(at.chunk) && self.is_relayed(job) {
+            return self.start_handling(job, now);
+        }
         let chunk = self.npus[npu as usize].chunks[at.chunk as usize];
         let phase = self.cuts.list(npu, at.chunk).phase_of(at.step);
         if chunk.running && chunk.phase as usize == phase {
@@ -313,6 +332,11 @@ impl<'a> Running<'a> {
         let at = &mut state.chunks[chunk as usize];
         at.running = false;
         at.since = now;
+        if self.cuts.is_message(chunk) {
+            at.phase += 1;
+            let result = self.cuts.sizes(chunk).result;
+            return self.move_chunk((npu, chunk), Kind::Store, result, now);
+        }
         if state.handover == Handover::Ahead {
             self.move_on(npu, chunk, now);
             return self.go_on(npu, now);
@@ -362,8 +386,10 @@ impl<'a> Running<'a> {
         let transfer = self.cuts.transfer_of(chunk);
         let result = self.cuts.sizes(chunk).result;
         let state = &mut self.npus[npu as usize];
-        state.release_space(state.fsms.len(), result);
-        state.open = state.open.map(|open| open + 1);
+        if !self.cuts.is_message(chunk) {
+            state.release_space(state.fsms.len(), result);
+            state.open = state.open.map(|open| open + 1);
+        }
         if let Some(since) = state.end_chunk(chunk, now) {
             self.active.add(since, now);
         }

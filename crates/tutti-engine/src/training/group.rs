@@ -59,7 +59,25 @@ impl Groups {
     #[inline]
     pub(super) fn member(&self, npu: u32, rank: u32) -> u32 {
         let (group, _) = self.places[npu as usize];
+        self.npu(group, rank)
+    }
+
+    /// The NPU whose rank is `ahead` of that of `npu`, modulo the size of the group.
+    #[inline]
+    pub(super) fn ahead(&self, npu: u32, ahead: u32) -> u32 {
+        self.member(npu, (self.rank(npu) + ahead) % self.size)
+    }
+
+    /// The NPU of a rank in a group.
+    #[inline]
+    pub(super) fn npu(&self, group: u32, rank: u32) -> u32 {
         self.members[(group * self.size + rank) as usize]
+    }
+
+    /// The group of an NPU.
+    #[inline]
+    pub(super) fn group(&self, npu: u32) -> u32 {
+        self.places[npu as usize].0
     }
 
     /// The distance of NPUs whose ranks differ by `offset`, digit by digit.

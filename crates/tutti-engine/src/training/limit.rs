@@ -43,7 +43,7 @@ impl TrainingFabric {
     /// When there is no schedule for it, or a chunk does not fit into a partition.
     pub fn limit(&self, transfer: Transfer) -> Result<Limit, TrainingRunError> {
         self.check_sizes()?;
-        let cuts = Cuts::new(self, &[transfer])?;
+        let cuts = Cuts::of_one(self, transfer)?;
         let servers = vec![Time::ZERO; self.endpoint.servers.len()];
         let links = vec![Time::ZERO; self.network.exits(0).len()];
         let mut sum = Sum { fabric: self, awaited: servers.clone(), servers, links };

@@ -6,7 +6,7 @@ use super::transfers::{Plan, Plans, classes};
 use super::{TrainingFabric, TrainingRunError};
 use crate::dataflow::Dataflow;
 use crate::endpoint::ace::PhaseLoad;
-use crate::workload::{Exchange, Transfer};
+use crate::workload::Transfer;
 use tutti_schedule::collective::Collective;
 use tutti_units::{Bytes, Time, TimePerByte};
 
@@ -33,8 +33,7 @@ impl TrainingFabric {
                 Err(error) => return Err(error),
             }
         }
-        let is_exchange =
-            |transfer: &Transfer| transfer.exchange == Exchange::Collective(Collective::AllToAll);
+        let is_exchange = |transfer: &Transfer| transfer.collective == Collective::AllToAll;
         let mut loads: Vec<Option<PhaseLoad>> = vec![None; plans.phases()];
         for (_, plan) in found.iter().filter(|(transfer, _)| !is_exchange(transfer)) {
             for (class, load) in self.loads(plan, loads.len(), packet) {
@@ -142,7 +141,7 @@ impl TrainingFabric {
                         path + links[link].1
                     })
                 }
-                StepNetwork::Graph(_) => {
+                _ => {
                     let exit = self.network.exit(0, to, send.channel);
                     work[usize::from(exit.link)] += exit.per_byte.of(bytes);
                     exit.latency

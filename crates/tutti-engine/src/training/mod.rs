@@ -1,10 +1,12 @@
 //! Training: a program on every NPU, and its collectives behind an endpoint.
 //!
-//! The processor executes the tasks of its [`Program`]. It issues collectives to the
-//! [`TrainingFabric`], which executes their schedules packet by packet on a [`StepNetwork`]. The breakdown of an NPU's time is
-//! accumulated during the run, and its parts sum to the time of the run.
+//! The processor executes the tasks of its [`Program`]. It issues collectives and messages to the
+//! [`TrainingFabric`], which executes them packet by packet behind endpoints, or as flows without
+//! endpoints. The breakdown of an NPU's time is accumulated during the run, and its parts sum to the
+//! time of the run.
 
 mod algorithms;
+mod communication;
 mod conserved;
 mod entry;
 mod event;
@@ -14,20 +16,23 @@ mod limit;
 mod loads;
 mod network;
 mod npu;
+mod operations;
 mod packets;
 mod processor;
 mod record;
+mod rounds;
 #[cfg(test)]
 mod tests;
 mod torus;
 mod transfers;
+mod whole;
 mod windows;
 
 pub use algorithms::{Algorithms, Chosen, Hierarchy};
 pub use entry::Order;
-pub use fabric::{Population, TrainingFabric};
+pub use fabric::{Detail, Population, TrainingFabric};
 pub use limit::Limit;
-pub use network::{Graph, Sharing, StepNetwork};
+pub use network::{Graph, Isolated, Sharing, StepNetwork};
 pub use npu::Stall;
 pub use processor::{Breakdown, TaskSpan};
 pub use record::{NpuRecord, TrainingOutcome};
@@ -35,13 +40,15 @@ pub use torus::{Ring, Torus, TorusError};
 pub use windows::Windows;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dataflow::DataflowError;
 use crate::endpoint::EndpointError;
-use crate::workload::{Program, Task, TaskId, Transfer, What};
-use fabric::Running;
+use crate::workload::{Program, TaskId};
+use communication::Communication;
+use operations::Operations;
 use processor::{Processor, Request};
 use tutti_units::{Bytes, Time};
 
@@ -71,6 +78,15 @@ pub enum TrainingRunError {
     /// A message without a path.
     #[error("NPU {from} sends to NPU {to}, but the topology has no path between them")]
     NoPath { from: u32, to: u32 },
+    /// Transfers as flows on a network that has none.
+    #[error("steps of whole transfers need flows: expected a platform with the flow model")]
+    NoFlows,
+    /// Windows without packets.
+    #[error("utilisation over time is not recorded without packets: expected no windows")]
+    NoWindows,
+    /// A transfer without a time.
+    #[error("a {name} of {bytes} has no time: expected the time of every transfer alone")]
+    NoTime { name: &'static str, bytes: Bytes },
     /// One NPU for all, although they differ.
     #[error("NPUs do not act alike: expected to simulate every NPU")]
     NotSymmetric,
@@ -95,12 +111,26 @@ pub enum TrainingRunError {
         #[from]
         source: EndpointError,
     },
-    /// A number of programs that differs from the number of simulated NPUs.
-    #[error("{given} programs are given for {npus} simulated NPUs: expected one per NPU")]
-    WrongPrograms { given: usize, npus: usize },
-    /// NPUs that issue different collectives.
-    #[error("collective {index} of NPU {npu} is {found}: expected {expected}, as on NPU 0")]
-    OtherCollectives { npu: usize, index: usize, found: String, expected: String },
+    /// NPUs without a program.
+    #[error(
+        "{programs} programs are assigned to {given} NPUs: expected one program, or one of them for \
+         each of the {npus} simulated NPUs"
+    )]
+    WrongPrograms { programs: usize, given: usize, npus: usize },
+    /// NPUs of a group that issue different collectives.
+    #[error(
+        "collective {index} of NPU {npu} in its group is {found}: expected {expected}, as on NPU {first}"
+    )]
+    OtherCollectives { npu: u32, index: usize, found: String, first: u32, expected: String },
+    /// A message without a counterpart.
+    #[error(
+        "message {index} from NPU {from} to NPU {to}: the sender has {sent} and the receiver has \
+         {received}; expected equal sizes"
+    )]
+    OtherMessages { from: u32, to: u32, index: usize, sent: String, received: String },
+    /// A message of an NPU to itself.
+    #[error("NPU {npu} sends to itself: expected another NPU")]
+    SelfMessage { npu: u32 },
     /// Tasks that never become ready.
     #[error(
         "the run cannot finish: {count} tasks of NPU {npu} are blocked forever; the first is {task}"
@@ -114,20 +144,42 @@ pub enum TrainingRunError {
 /// The inputs of a training run.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingRun<'a> {
-    /// The program of every NPU.
-    pub program: &'a Program,
-    /// A program per NPU, if they differ: the same collectives in the same order, with other
-    /// compute tasks. Empty if all NPUs run `program`.
-    pub each: &'a [Program],
+    /// The programs.
+    pub programs: &'a [Program],
+    /// Which of them each NPU runs; empty if all run the first. NPUs of a group issue the same
+    /// collectives in the same order.
+    pub of: &'a [u32],
     /// The fabric of its collectives.
     pub fabric: &'a TrainingFabric,
     /// The length of the windows of utilisation; zero records none.
     pub window: Time,
 }
 
+/// Runs of more NPUs record the tasks of the first NPU of each program only.
+const RECORDED: usize = 1024;
+
 impl TrainingRun<'_> {
+    /// Whether an NPU is the first of its program.
+    fn is_first(&self, npu: usize) -> bool {
+        self.of.iter().position(|&program| self.number_of(npu) == program as usize) == Some(npu)
+            || (self.of.is_empty() && npu == 0)
+    }
+
+    /// The number of the program of an NPU.
+    fn number_of(&self, npu: usize) -> usize {
+        self.of.get(npu).map_or(0, |&program| program as usize)
+    }
+
     fn program_of(&self, npu: usize) -> &Program {
-        self.each.get(npu).unwrap_or(self.program)
+        &self.programs[self.number_of(npu)]
+    }
+
+    fn check_programs(&self) -> Result<(), TrainingRunError> {
+        let npus = self.fabric.simulated();
+        let (programs, given) = (self.programs.len(), self.of.len());
+        let known = self.of.iter().all(|&program| (program as usize) < programs);
+        let fits = if given == 0 { programs == 1 } else { given == npus && known };
+        if fits { Ok(()) } else { Err(TrainingRunError::WrongPrograms { programs, given, npus }) }
     }
 
     /// Runs to completion.
@@ -157,67 +209,16 @@ impl TrainingRun<'_> {
     }
 }
 
-/// The collectives of a program: the task of each collective, and the collective of each task.
-struct CollectiveTasks {
-    tasks: Vec<TaskId>,
-    transfers: Vec<usize>,
-}
-
-impl CollectiveTasks {
-    fn new(program: &Program) -> CollectiveTasks {
-        let mut tasks = Vec::new();
-        let mut transfers = vec![usize::MAX; program.tasks().len()];
-        for (id, task) in (0..).zip(program.tasks()) {
-            if let What::Collective(_) = task.what {
-                transfers[TaskId(id).index()] = tasks.len();
-                tasks.push(TaskId(id));
-            }
-        }
-        CollectiveTasks { tasks, transfers }
-    }
-}
-
-fn collectives(program: &Program) -> Vec<Transfer> {
-    let collective = |task: &Task| match task.what {
-        What::Collective(transfer) => Some(transfer),
-        _ => None,
-    };
-    program.tasks().iter().filter_map(collective).collect()
-}
-
-/// Checks that every NPU issues the same collectives in the same order: they are matched by number.
-fn check_programs(
-    each: &[Program],
-    expected: &[Transfer],
-    npus: usize,
-) -> Result<(), TrainingRunError> {
-    if !each.is_empty() && each.len() != npus {
-        return Err(TrainingRunError::WrongPrograms { given: each.len(), npus });
-    }
-    let listed = |transfer: Option<&Transfer>| match transfer {
-        Some(transfer) => format!("{} of {}", transfer.exchange.name(), transfer.bytes),
-        None => "missing".to_owned(),
-    };
-    for (npu, program) in each.iter().enumerate() {
-        let found = collectives(program);
-        let most = found.len().max(expected.len());
-        if let Some(index) = (0..most).find(|&index| found.get(index) != expected.get(index)) {
-            let (found, expected) = (listed(found.get(index)), listed(expected.get(index)));
-            return Err(TrainingRunError::OtherCollectives { npu, index, found, expected });
-        }
-    }
-    Ok(())
-}
-
 /// The state of a run.
 struct State<'a> {
     run: &'a TrainingRun<'a>,
-    fabric: Running<'a>,
+    operations: Arc<Operations>,
+    fabric: Communication<'a>,
     processors: Vec<Processor>,
     /// The completion times of running tasks.
     ends: BinaryHeap<Reverse<(Time, u32, TaskId)>>,
-    /// The collectives of each program.
-    collective_tasks: Vec<CollectiveTasks>,
+    /// Messages that one side has issued, by receiver and operation: whether it is the sender.
+    half_issued: BTreeMap<(u32, usize), bool>,
     computing: Windows,
     requests: Vec<Request>,
     done: Vec<(u32, usize)>,
@@ -226,31 +227,27 @@ struct State<'a> {
 
 impl<'a> State<'a> {
     fn new(run: &'a TrainingRun<'a>) -> Result<State<'a>, TrainingRunError> {
-        let collectives = collectives(run.program);
-        let fabric = Running::new(run.fabric, &collectives, run.window)?;
-        let npus = fabric.npus().len();
-        check_programs(run.each, &collectives, npus)?;
-        let processors = (0..npus).map(|npu| Processor::new(run.program_of(npu))).collect();
-        let collective_tasks = if run.each.is_empty() {
-            vec![CollectiveTasks::new(run.program)]
-        } else {
-            run.each.iter().map(CollectiveTasks::new).collect()
-        };
+        let fabric = run.fabric;
+        fabric.check_sizes()?;
+        run.check_programs()?;
+        let operations = Operations::new(run.programs, run.of, &fabric.sizes, fabric.population)?;
+        let operations = Arc::new(operations);
+        let npus = fabric.simulated();
+        let fabric = Communication::new(fabric, &operations, run.window)?;
+        let records = |npu: usize| npus <= RECORDED || run.is_first(npu);
+        let processor = |npu| Processor::new(run.program_of(npu), records(npu));
         Ok(State {
             run,
+            operations,
             fabric,
-            processors,
+            processors: (0..npus).map(processor).collect(),
             ends: BinaryHeap::new(),
-            collective_tasks,
+            half_issued: BTreeMap::new(),
             computing: Windows::new(run.window),
             requests: Vec::new(),
             done: Vec::new(),
             now: Time::ZERO,
         })
-    }
-
-    fn collective_tasks(&self, npu: usize) -> &CollectiveTasks {
-        self.collective_tasks.get(npu).unwrap_or(&self.collective_tasks[0])
     }
 
     fn start(&mut self) {
@@ -281,14 +278,14 @@ impl<'a> State<'a> {
         true
     }
 
-    /// Completes the tasks of complete collectives.
+    /// Completes the tasks of complete operations.
     fn collect(&mut self) {
         loop {
             let mut done = std::mem::take(&mut self.done);
             self.fabric.take_done(&mut done);
             let any = !done.is_empty();
-            for (npu, transfer) in done.drain(..) {
-                let task = self.collective_tasks(npu as usize).tasks[transfer];
+            for (npu, operation) in done.drain(..) {
+                let task = self.operations.task(self.run.number_of(npu as usize), operation);
                 self.end(npu, task, self.now);
             }
             self.done = done;
@@ -315,23 +312,39 @@ impl<'a> State<'a> {
                     self.computing.add(self.now, end);
                     self.ends.push(Reverse((end, id, task)));
                 }
-                Request::Idle(end, task) => self.ends.push(Reverse((end, id, task))),
                 Request::Issue(task) => {
-                    let transfer = self.collective_tasks(npu).transfers[task.index()];
-                    self.fabric.issue(id, transfer, self.now);
+                    let operation = self.operations.of(self.run.number_of(npu), task);
+                    self.note_message(id, operation);
+                    self.fabric.issue(id, operation, self.now);
                 }
             }
         }
         self.requests = requests;
     }
 
-    fn finish(self) -> Result<TrainingOutcome, TrainingRunError> {
+    /// A receive counts as communication once both sides have issued the message.
+    fn note_message(&mut self, npu: u32, operation: usize) {
+        let (receiver, at, sends) = match self.operations.receiver(npu, operation) {
+            Some(receiver) => (receiver, operation + 1, true),
+            None if self.operations.receives(operation) => (npu, operation, false),
+            None => return,
+        };
+        if self.half_issued.insert((receiver, at), sends) == Some(!sends) {
+            self.half_issued.remove(&(receiver, at));
+            self.processors[receiver as usize].communicate(self.now);
+        }
+    }
+
+    fn finish(mut self) -> Result<TrainingOutcome, TrainingRunError> {
         for (npu, processor) in (0..).zip(&self.processors) {
             if processor.left > 0 {
                 let stuck = processor.stuck();
                 let task = stuck.first().copied().unwrap_or(TaskId(0));
                 return Err(TrainingRunError::Stuck { npu, task, count: processor.left });
             }
+        }
+        for processor in &mut self.processors {
+            processor.account(self.now);
         }
         debug_assert!(self.fabric.is_at_rest(), "resources have not been released");
         Ok(record::outcome(self.run, self.fabric, self.processors, self.computing, self.now))

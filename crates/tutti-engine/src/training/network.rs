@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::TrainingRunError;
 use super::npu::Piece;
+use super::operations::Operation;
 use super::torus::Torus;
+use crate::workload::Transfer;
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::{Choice, Ends, LinkUse, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{Carried, Progress, Stepped, Ticket};
@@ -19,6 +22,51 @@ pub enum StepNetwork {
     Torus(Torus),
     /// Messages on any topology; switches and routers forward them without the endpoints.
     Graph(Graph),
+    /// No network: each transfer takes as long as it takes alone.
+    Isolated(Isolated),
+}
+
+/// The times of transfers alone.
+#[derive(Clone, Debug, Default)]
+pub struct Isolated {
+    /// The number of NPUs.
+    pub npus: u32,
+    /// The time of each collective.
+    pub collectives: BTreeMap<Transfer, Time>,
+    /// The time of a message of each size.
+    pub messages: BTreeMap<Bytes, Time>,
+}
+
+impl Isolated {
+    /// Checks that all operations have a time.
+    pub(super) fn check(&self, operations: &[Operation]) -> Result<(), TrainingRunError> {
+        for &operation in operations {
+            let (known, name) = match operation {
+                Operation::Collective(transfer) => {
+                    let transfer = Transfer { level: 0, ..transfer };
+                    (self.collectives.contains_key(&transfer), transfer.collective.name())
+                }
+                _ => (self.messages.contains_key(&operation.bytes()), "message"),
+            };
+            if !known {
+                let bytes = operation.bytes();
+                return Err(TrainingRunError::NoTime { name, bytes });
+            }
+        }
+        Ok(())
+    }
+
+    /// The time of a checked collective.
+    pub(super) fn time(&self, operation: Operation) -> Time {
+        let Operation::Collective(transfer) = operation else { return Time::ZERO };
+        let transfer = Transfer { level: 0, ..transfer };
+        self.collectives.get(&transfer).copied().unwrap_or(Time::ZERO)
+    }
+
+    /// The time of a checked message.
+    pub(super) fn message(&self, bytes: Bytes) -> Time {
+        self.messages.get(&bytes).copied().unwrap_or(Time::ZERO)
+    }
 }
 
 /// A topology, and how messages share it.
@@ -42,7 +90,7 @@ pub enum Sharing {
 }
 
 /// A link that leaves an NPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Exit {
     /// Its number at the NPU.
     pub(super) link: u16,
@@ -58,6 +106,7 @@ impl StepNetwork {
         match self {
             StepNetwork::Torus(torus) => torus.npus(),
             StepNetwork::Graph(graph) => graph.routes.topology().npus(),
+            StepNetwork::Isolated(isolated) => isolated.npus,
         }
     }
 
@@ -74,6 +123,27 @@ impl StepNetwork {
                 let of = |link| (topology.parameters(link).rate, topology.parameters(link).latency);
                 links.map(of).collect()
             }
+            StepNetwork::Isolated(_) => Vec::new(),
+        }
+    }
+
+    /// The link ids of the links that leave an NPU of a graph.
+    pub(super) fn exit_links(&self, npu: u32) -> Vec<usize> {
+        let StepNetwork::Graph(graph) = self else { return Vec::new() };
+        let links = graph.routes.topology().links_out(VertexId(npu));
+        links.map(|link| link.0 as usize).collect()
+    }
+
+    /// Checks that a message has a path: on a torus, a link.
+    pub(super) fn check_path(&self, from: u32, to: u32) -> Result<(), TrainingRunError> {
+        match self {
+            StepNetwork::Torus(torus) if torus.route(torus.offset(from, to)).len() != 1 => {
+                Err(TrainingRunError::NoLink { from, to })
+            }
+            StepNetwork::Graph(graph) if from == to || !graph.reaches(from, to) => {
+                Err(TrainingRunError::NoPath { from, to })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -90,6 +160,7 @@ impl StepNetwork {
                 let to = |link| topology.vertex_name(topology.link_to(link)).to_owned();
                 links.map(to).collect()
             }
+            StepNetwork::Isolated(_) => Vec::new(),
         }
     }
 
@@ -102,13 +173,14 @@ impl StepNetwork {
                 Exit { link, per_byte: ring.per_byte, latency: ring.latency }
             }
             StepNetwork::Graph(graph) => graph.exit(from, to),
+            StepNetwork::Isolated(_) => Exit::default(),
         }
     }
 }
 
 impl Graph {
     /// Without a fixed route, the first link of a shortest path.
-    fn exit(&self, from: u32, to: u32) -> Exit {
+    pub(super) fn exit(&self, from: u32, to: u32) -> Exit {
         let topology = self.routes.topology();
         let vertex = VertexId(from);
         let link = self.routes.next_link(RankId(from), RankId(to), vertex, 0);
@@ -125,7 +197,7 @@ impl Graph {
         !self.routes.has_unreachable_pairs() || self.routes.reach(RankId(from), RankId(to))
     }
 
-    fn network(&self) -> Box<dyn Stepped + '_> {
+    pub(super) fn network(&self) -> Box<dyn Stepped + '_> {
         match self.sharing {
             Sharing::Flows(level) => {
                 let routing = match &self.choosing {
@@ -186,7 +258,7 @@ pub(super) struct Messages<'a> {
     packets: Vec<InFlight>,
     unused: Vec<u32>,
     arrived: Option<(InFlight, Time)>,
-    /// The packets that wait for a link, by sender and link; present while the link is busy.
+    /// The packets that wait, by sender and queue; present while one of the queue is in the network.
     waiting: BTreeMap<(u32, u16), VecDeque<InFlight>>,
 }
 
@@ -212,8 +284,8 @@ impl<'a> Messages<'a> {
         self.network.used_links()
     }
 
-    /// Sends a packet. A link serves the packets of its NPU first come, first served: only the
-    /// first of them is in the network, unless that has buffers.
+    /// Sends a packet. The packets from one NPU to another are served first come, first served: only
+    /// the first of them is in the network, unless that has buffers.
     pub(super) fn send(&mut self, packet: InFlight) {
         if self.reports {
             let link = (packet.source, packet.link);
@@ -225,7 +297,7 @@ impl<'a> Messages<'a> {
         self.inject(packet);
     }
 
-    /// A packet has left: its link serves the next one.
+    /// A packet has left: its queue serves the next one.
     fn serve_next(&mut self, left: &InFlight, now: Time) {
         let link = (left.source, left.link);
         match self.waiting.get_mut(&link).and_then(VecDeque::pop_front) {

@@ -87,6 +87,12 @@ pub(super) struct Link {
     pub(super) waiting: BinaryHeap<Reverse<Waiting>>,
 }
 
+impl Link {
+    fn new(server: Server, latency: Time) -> Link {
+        Link { server, latency, held: 0, waiting: BinaryHeap::new() }
+    }
+}
+
 /// The FSMs of a phase, and the chunks that wait for one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FsmPool {
@@ -109,8 +115,11 @@ impl FsmPool {
 #[derive(Clone, Debug)]
 pub(super) struct Npu {
     pub(super) servers: Vec<Server>,
-    /// In the order of the network; on a torus two per ring, one per direction.
+    /// In the order of the network; on a torus two per ring, one per direction. On a graph the
+    /// queues follow, one per NPU to which packets are sent.
     pub(super) links: Vec<Link>,
+    /// On a graph, by receiver: its queue, a number among `links`.
+    queues: BTreeMap<u32, u16>,
     pub(super) chunks: Vec<Chunk>,
     pub(super) entry: Entry,
     /// Chunks that may still start; None if the SRAM space limits them.
@@ -137,8 +146,7 @@ impl Npu {
     /// An NPU with these links: time per byte and latency.
     pub(super) fn new(endpoint: &Endpoint, links: &[(TimePerByte, Time)], classes: usize) -> Npu {
         let link = |&(per_byte, latency): &(TimePerByte, Time)| {
-            let server = Server::new(ServerKind { name: "link", per_byte });
-            Link { server, latency, held: 0, waiting: BinaryHeap::new() }
+            Link::new(Server::new(ServerKind { name: "link", per_byte }), latency)
         };
         let links = links.iter().map(link).collect();
         let (open, space, fsms, handover) = match &endpoint.admission {
@@ -159,6 +167,7 @@ impl Npu {
         Npu {
             servers: endpoint.servers.iter().map(|&kind| Server::new(kind)).collect(),
             links,
+            queues: BTreeMap::new(),
             chunks: Vec::new(),
             entry: Entry::default(),
             open,
@@ -174,6 +183,17 @@ impl Npu {
             active_since: Time::ZERO,
             active_time: Time::ZERO,
         }
+    }
+
+    /// The queue of packets to an NPU: packets to one receiver do not block those to others.
+    pub(super) fn queue(&mut self, to: u32) -> u16 {
+        let next = u16::try_from(self.links.len()).expect("an NPU sends to fewer than 2^16 NPUs");
+        let queue = *self.queues.entry(to).or_insert(next);
+        if queue == next {
+            let kind = ServerKind { name: "queue", per_byte: TimePerByte::ZERO };
+            self.links.push(Link::new(Server::new(kind), Time::ZERO));
+        }
+        queue
     }
 
     /// Whether all resources are free, as in the initial state.

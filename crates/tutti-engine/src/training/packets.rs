@@ -28,6 +28,11 @@ impl Running<'_> {
         hops > 1 && usize::from(job.at.hop) < hops
     }
 
+    /// Whether a packet that has arrived at an NPU of a torus has further hops.
+    pub(super) fn is_relayed(&self, job: Job) -> bool {
+        self.received(job).is_none()
+    }
+
     /// The send that a packet is part of when it leaves the NPU: its own, or the one into which the
     /// receive is forwarded.
     #[inline]
@@ -82,25 +87,25 @@ impl Running<'_> {
         (handling, Bytes((all.0 - before).min(self.fabric.message.0)))
     }
 
-    /// The link on which a packet of a send leaves.
+    /// The link on which a packet of a send leaves; on a graph, the queue of its receiver.
     #[inline]
-    fn link(&self, job: Job, send: u32) -> u16 {
+    fn link(&mut self, job: Job, send: u32) -> u16 {
         let channel = self.cuts.channel(job.at.chunk);
         if let Some(routes) = &channel.routes {
             let own = job.kind == Kind::Own || self.received(job).is_some();
             return routes[send as usize][if own { 0 } else { usize::from(job.at.hop) }];
         }
         let to = self.receiver(job, send);
+        if self.messages.is_some() {
+            return self.npus[job.npu as usize].queue(to);
+        }
         let out = self.cuts.list(job.npu, job.at.chunk).sends[send as usize].channel;
         self.fabric.network.exit(job.npu, to, out).link
     }
 
     /// The NPU that receives a send.
     fn receiver(&self, job: Job, send: u32) -> u32 {
-        let groups = self.cuts.groups(job.at.chunk);
-        let (flow, rank) = (&self.cuts.channel(job.at.chunk).flow, groups.rank(job.npu));
-        let peer = flow.messages(rank).sends[send as usize].peer;
-        groups.member(job.npu, flow.peer(rank, peer))
+        self.cuts.receiver(job.npu, job.at.chunk, send)
     }
 
     /// The capacity of the buffer of a link; None if the network has buffers.
@@ -223,15 +228,18 @@ impl Running<'_> {
             let is_relayed = |routes: &Vec<Vec<u16>>| routes[send as usize].len() > 1;
             let channel = self.cuts.channel(at.chunk);
             let relayed = channel.routes.as_deref().is_some_and(is_relayed);
-            Piece { step: list.sends[send as usize].arrives_as, hop: u16::from(relayed), ..at }
+            let (chunk, step) =
+                (self.cuts.at_receiver(at.chunk), list.sends[send as usize].arrives_as);
+            Piece { chunk, step, hop: u16::from(relayed), ..at }
         };
         let fabric = self.fabric;
         match &fabric.network {
             StepNetwork::Torus(torus) => self.send_on_torus(torus, job, (link, onward), bytes, now),
-            StepNetwork::Graph(_) => {
+            StepNetwork::Graph(_) | StepNetwork::Isolated(_) => {
                 let to = self.receiver(job, send);
                 let packet = InFlight::new((npu, link, at), (to, onward), bytes, now);
-                self.npus[npu as usize].links[usize::from(link)].server.count(bytes);
+                let exit = fabric.network.exit(npu, to, 0).link;
+                self.npus[npu as usize].links[usize::from(exit)].server.count(bytes);
                 if let Some(messages) = &mut self.messages {
                     messages.send(packet);
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::workload::{Bubble, Lane, Program, TaskId, What};
+use crate::workload::{Lane, Program, TaskId, What};
 use tutti_units::Time;
 
 /// The breakdown of an NPU's time; the four parts sum to the time of the run.
@@ -43,10 +43,8 @@ impl Breakdown {
 pub(super) enum Request {
     /// A task of a lane has started and ends at this time.
     Run(Time, TaskId),
-    /// Issues a collective.
+    /// Issues a collective or a message.
     Issue(TaskId),
-    /// Idles until this time.
-    Idle(Time, TaskId),
 }
 
 /// A span of a task.
@@ -77,14 +75,14 @@ pub(super) struct Processor {
     pub(super) breakdown: Breakdown,
     pub(super) left: usize,
     pub(super) spans: Vec<TaskSpan>,
+    /// When each task started; empty if spans are not recorded.
     started: Vec<Time>,
-    ended: Vec<Time>,
     /// The completion time of each iteration.
     pub(super) iterations: Vec<Time>,
 }
 
 impl Processor {
-    pub(super) fn new(program: &Program) -> Processor {
+    pub(super) fn new(program: &Program, records: bool) -> Processor {
         let tasks = program.tasks().len();
         Processor {
             needs: program.needs().to_vec(),
@@ -93,9 +91,8 @@ impl Processor {
             since: Time::ZERO,
             breakdown: Breakdown::default(),
             left: tasks,
-            spans: Vec::with_capacity(tasks),
-            started: vec![Time::ZERO; tasks],
-            ended: vec![Time::ZERO; tasks],
+            spans: Vec::with_capacity(if records { tasks } else { 0 }),
+            started: vec![Time::ZERO; if records { tasks } else { 0 }],
             iterations: vec![Time::ZERO; program.iterations() as usize],
         }
     }
@@ -121,12 +118,12 @@ impl Processor {
         self.account(now);
         match program.tasks()[task.index()].what {
             What::Compute { lane, .. } => self.lanes[lane as usize].busy = None,
-            What::Collective(_) => self.communicating -= 1,
-            What::Bubble(_) => {}
+            What::Collective(_) | What::Send(_) | What::Recv(_) => self.communicating -= 1,
         }
         self.left -= 1;
-        self.ended[task.index()] = now;
-        self.spans.push(TaskSpan { task, start: self.started[task.index()], end: now });
+        if let Some(&start) = self.started.get(task.index()) {
+            self.spans.push(TaskSpan { task, start, end: now });
+        }
         self.iterations[program.tasks()[task.index()].iteration as usize] = now;
         for &follower in program.followers(task) {
             self.needs[follower.index()] -= 1;
@@ -153,22 +150,28 @@ impl Processor {
             What::Compute { lane, .. } => {
                 self.lanes[lane as usize].ready.insert(task);
             }
-            What::Collective(_) => {
-                self.account(now);
-                self.started[task.index()] = now;
-                self.communicating += 1;
+            What::Collective(_) | What::Send(_) => {
+                self.communicate(now);
+                self.note_start(task, now);
                 requests.push(Request::Issue(task));
             }
-            What::Bubble(bubble) => {
-                self.started[task.index()] = now;
-                requests.push(Request::Idle(self.end_of(bubble).max(now), task));
+            What::Recv(_) => {
+                self.note_start(task, now);
+                requests.push(Request::Issue(task));
             }
         }
     }
 
-    fn end_of(&self, bubble: Bubble) -> Time {
-        let once = self.ended[bubble.to.index()] - self.started[bubble.from.index()];
-        self.ended[bubble.since.index()] + once.times(u64::from(bubble.times))
+    fn note_start(&mut self, task: TaskId, now: Time) {
+        if let Some(started) = self.started.get_mut(task.index()) {
+            *started = now;
+        }
+    }
+
+    /// Communication starts. A receive starts when the message is sent.
+    pub(super) fn communicate(&mut self, now: Time) {
+        self.account(now);
+        self.communicating += 1;
     }
 
     /// An idle lane starts its first ready task.
@@ -180,7 +183,7 @@ impl Processor {
             }
             let Some(task) = state.ready.pop_first() else { continue };
             state.busy = Some(task);
-            self.started[task.index()] = now;
+            self.note_start(task, now);
             if let What::Compute { time, .. } = program.tasks()[task.index()].what {
                 requests.push(Request::Run(now + time, task));
             }
@@ -188,7 +191,7 @@ impl Processor {
     }
 
     /// Accounts the time up to now.
-    fn account(&mut self, now: Time) {
+    pub(super) fn account(&mut self, now: Time) {
         let span = now - self.since;
         self.since = now;
         let computing = self.lanes[Lane::Main as usize].busy.is_some();

@@ -1,7 +1,7 @@
 //! The result of a training run.
 
-use super::fabric::Running;
-use super::npu::{Cause, Npu, Stall};
+use super::communication::Communication;
+use super::npu::Stall;
 use super::processor::Processor;
 use super::windows::Windows;
 use super::{Breakdown, TaskSpan, TrainingRun};
@@ -16,7 +16,8 @@ pub struct NpuRecord {
     pub breakdown: Breakdown,
     /// The completion time of each iteration.
     pub iterations: Vec<Time>,
-    /// Every task, in completion order.
+    /// Every task, in completion order; in runs of more than 1,024 NPUs only for the first NPU of each
+    /// program.
     pub spans: Vec<TaskSpan>,
     /// The utilisation of the servers of its endpoint.
     pub servers: Vec<(&'static str, ServerUse)>,
@@ -45,37 +46,40 @@ pub struct TrainingOutcome {
     pub computing: Windows,
 }
 
+/// What an NPU has used.
+#[derive(Default)]
+pub(super) struct Used {
+    pub(super) servers: Vec<ServerUse>,
+    pub(super) links: Vec<ServerUse>,
+    pub(super) stalls: Vec<(&'static str, Stall)>,
+    pub(super) active: Time,
+}
+
 pub(super) fn outcome(
     run: &TrainingRun,
-    fabric: Running,
+    fabric: Communication,
     processors: Vec<Processor>,
     computing: Windows,
     end: Time,
 ) -> TrainingOutcome {
-    let npus = (0..).zip(fabric.npus()).zip(processors);
-    let npus = npus.map(|((id, npu), processor)| record(run, (id, npu), processor)).collect();
-    let graph_links = fabric.messages.as_ref().map(super::network::Messages::used_links);
-    let graph_links = graph_links.unwrap_or_default();
-    TrainingOutcome {
-        end,
-        npus,
-        graph_links,
-        links: fabric.links,
-        active: fabric.active,
-        computing,
-    }
+    let graph_links = fabric.graph_links();
+    let used = |npu| fabric.used(npu, &run.fabric.network, &graph_links);
+    let npus = (0..).zip(processors);
+    let npus = npus.map(|(npu, processor)| record(run, npu, used(npu), processor)).collect();
+    let (links, active) = fabric.windows();
+    TrainingOutcome { end, npus, graph_links, links, active, computing }
 }
 
-fn record(run: &TrainingRun, (id, npu): (u32, &Npu), processor: Processor) -> NpuRecord {
+fn record(run: &TrainingRun, npu: u32, used: Used, processor: Processor) -> NpuRecord {
     let kinds = run.fabric.endpoint.servers.iter().map(|kind| kind.name);
-    let names = run.fabric.network.names(id);
+    let names = run.fabric.network.names(npu);
     NpuRecord {
         breakdown: processor.breakdown,
         iterations: processor.iterations,
         spans: processor.spans,
-        servers: kinds.zip(npu.servers.iter().map(crate::endpoint::Server::used)).collect(),
-        links: names.into_iter().zip(npu.links.iter().map(|link| link.server.used())).collect(),
-        stalls: Cause::NAMES.into_iter().zip(npu.stalls).collect(),
-        active: npu.active_time,
+        servers: kinds.zip(used.servers).collect(),
+        links: names.into_iter().zip(used.links).collect(),
+        stalls: used.stalls,
+        active: used.active,
     }
 }

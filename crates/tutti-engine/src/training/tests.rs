@@ -7,12 +7,13 @@ use crate::endpoint::ace::{Ace, Division, Fsms, Handover};
 use crate::endpoint::baseline::Baseline;
 use crate::endpoint::ideal::Ideal;
 use crate::endpoint::{Chunks, Endpoint, ServerUse};
-use crate::workload::{Exchange, Layer, Pipeline, Rings, TrainingLoop};
+use crate::workload::{Layer, Rings, TrainingLoop, Transfer, What};
 use tutti_schedule::collective::Collective;
 use tutti_units::TimePerByte;
 
 mod graphs;
 mod ideal;
+mod pipelines;
 mod scaling;
 
 fn rate(text: &str) -> TimePerByte {
@@ -92,6 +93,7 @@ fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> TrainingF
         message,
         order: Order::Lifo,
         population,
+        detail: Detail::Packets,
     }
 }
 
@@ -108,7 +110,8 @@ fn alone(collective: Collective, bytes: u64) -> Program {
 }
 
 fn run(fabric: &TrainingFabric, program: &Program) -> TrainingOutcome {
-    TrainingRun { program, each: &[], fabric, window: Time::ZERO }.run().unwrap()
+    let programs = std::slice::from_ref(program);
+    TrainingRun { programs, of: &[], fabric, window: Time::ZERO }.run().unwrap()
 }
 
 fn sent(npu: &NpuRecord) -> u64 {
@@ -203,7 +206,7 @@ fn parts_sum_to_the_total() {
         .iter()
         .map(|task| match task.what {
             What::Compute { time, .. } => time.ps(),
-            What::Collective(_) | What::Bubble(_) => 0,
+            _ => 0,
         })
         .sum();
     assert_eq!(breakdown.computing().ps(), compute);
@@ -242,64 +245,17 @@ fn programs_with_different_collectives_are_rejected() {
     let torus = torus([2, 1, 1]);
     let fabric = fabric(torus, ideal(), Population::All);
     let (program, other) = (alone(Collective::AllReduce, 8), alone(Collective::AllReduce, 16));
-    let refused = |each: &[Program]| {
-        TrainingRun { program: &program, each, fabric: &fabric, window: Time::ZERO }
+    let programs = [program, other];
+    let refused = |of: &[u32]| {
+        TrainingRun { programs: &programs, of, fabric: &fabric, window: Time::ZERO }
             .run()
             .unwrap_err()
     };
-    let error = refused(std::slice::from_ref(&program));
-    assert_eq!(error, TrainingRunError::WrongPrograms { given: 1, npus: 2 });
-    let error = refused(&[program.clone(), other]).to_string();
+    let wrong = |given| TrainingRunError::WrongPrograms { programs: 2, given, npus: 2 };
+    assert_eq!(refused(&[]), wrong(0));
+    assert_eq!(refused(&[0, 2]), wrong(2));
+    let error = refused(&[0, 1]).to_string();
     assert!(error.contains("NPU 1") && error.contains("16 B"), "{error}");
-}
-
-/// (micro-batches + stages - 1) round trips of a micro-batch: Huang et al. 2019, section 2.
-#[test]
-fn a_pipeline_has_its_bubble() {
-    let torus = torus([4, 2, 1]);
-    let message =
-        Transfer { exchange: Exchange::Shift, rings: Rings(1), bytes: Bytes(100_000), level: 0 };
-    let layer = Layer {
-        name: "stage".to_owned(),
-        forward: Time::from_ps(30_000_000),
-        input_gradient: Time::from_ps(20_000_000),
-        weight_gradient: Time::from_ps(40_000_000),
-        ..Layer::default()
-    };
-    let piped = |micro_batches| {
-        let pipeline = Some(Pipeline { stages: 4, micro_batches, message });
-        let plan =
-            TrainingLoop { layers: vec![layer.clone()], pipeline, ..TrainingLoop::default() };
-        let outcome =
-            run(&fabric(torus.clone(), ideal(), Population::All), &plan.program().unwrap());
-        assert_eq!(sent(&outcome.npus[5]), 2 * u64::from(micro_batches) * 100_000);
-        outcome.end
-    };
-    // A task of 0 time and its transfer, which takes `sending`.
-    let once = Layer { after_forward: vec![message], ..Layer::default() };
-    let once = TrainingLoop { layers: vec![once], ..TrainingLoop::default() }.program().unwrap();
-    let sending = run(&fabric(torus.clone(), ideal(), Population::One), &once).end;
-    for micro_batches in [1, 2, 3, 8] {
-        let rounds = u64::from(micro_batches) + 3;
-        let expected = Time::from_ps(90_000_000).times(rounds)
-            + sending.times(2 * 3 + u64::from(micro_batches > 1));
-        assert_eq!(piped(micro_batches), expected);
-    }
-}
-
-/// Sends that take longer than the passes determine the time of a stage.
-#[test]
-fn a_pipeline_waits_for_its_links() {
-    let rings = vec![Ring { nodes: 2, per_byte: rate("1 GB/s"), latency: Time::from_ps(1) }];
-    let message =
-        Transfer { exchange: Exchange::Shift, rings: Rings::ALL, bytes: Bytes(1 << 20), level: 0 };
-    let layer =
-        Layer { forward: Time::from_ps(1), weight_gradient: Time::from_ps(1), ..Layer::default() };
-    let pipeline = Some(Pipeline { stages: 2, micro_batches: 50, message });
-    let plan = TrainingLoop { layers: vec![layer], pipeline, ..TrainingLoop::default() };
-    let torus = Torus::new(rings).unwrap();
-    let outcome = run(&fabric(torus, ideal(), Population::One), &plan.program().unwrap());
-    assert!(outcome.end >= Time::from_ps(2 * 50 * (1 << 20) * 1000));
 }
 
 fn any_endpoint(torus: &Torus, which: u8) -> Endpoint {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::algorithms::Hop;
 use super::group::Groups;
 use super::network::StepNetwork;
+use super::operations::{Operation, Operations};
 use super::{Population, TrainingFabric, TrainingRunError};
 use crate::dataflow::{Dataflow, Messages, Outgoing};
 use crate::endpoint::{Admission, Endpoint, EndpointError};
@@ -42,6 +44,16 @@ impl Sizes {
             packets: flow.lengths(bytes).into_iter().map(cut).collect::<Result<_, _>>()?,
             packet,
         })
+    }
+
+    /// The sizes at a side of a message: only the sender loads, and only the receiver stores.
+    fn at(mut self, message: Option<(Side, u32)>) -> Sizes {
+        match message {
+            None => {}
+            Some((Side::Sender, _)) => self.result = Bytes(0),
+            Some((Side::Receiver, _)) => self.loaded = Bytes(0),
+        }
+        self
     }
 
     /// The number of packets of a message.
@@ -91,11 +103,20 @@ pub(super) struct Channel {
     rest: Sizes,
 }
 
-/// A collective, divided into chunks.
+/// A side of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Sender,
+    Receiver,
+}
+
+/// A collective or a side of a message, divided into chunks.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub(super) level: u8,
     pub(super) groups: Arc<Groups>,
+    /// For a message: its side, and how many ranks its receiver is ahead of its sender.
+    pub(super) message: Option<(Side, u32)>,
     /// The number of its first chunk, and its number of chunks.
     pub(super) first: u32,
     pub(super) chunks: u32,
@@ -122,20 +143,20 @@ impl Plans {
         fabric: &TrainingFabric,
         transfer: Transfer,
     ) -> Result<Plan, TrainingRunError> {
-        let Transfer { exchange, rings, .. } = transfer;
+        let Transfer { collective, rings, .. } = transfer;
         let rings = rings.of(&fabric.sizes);
-        if let Some(plan) = self.all.get(&(exchange.name(), rings.0)) {
+        if let Some(plan) = self.all.get(&(collective.name(), rings.0)) {
             return Ok(plan.clone());
         }
         if rings == Rings(0) {
-            return Err(TrainingRunError::NoPlan { collective: exchange.name() });
+            return Err(TrainingRunError::NoPlan { collective: collective.name() });
         }
         let groups = Groups::new(&fabric.sizes, rings);
-        let schedules = fabric.algorithms.of(exchange, rings, &groups.sizes())?;
+        let schedules = fabric.algorithms.of(collective, rings, &groups.sizes())?;
         let flows = schedules.iter().map(|schedule| Ok(Arc::new(Dataflow::of(&**schedule)?)));
         let flows = flows.collect::<Result<_, TrainingRunError>>()?;
         let plan = Plan { groups: Arc::new(groups), flows };
-        self.all.insert((exchange.name(), rings.0), plan.clone());
+        self.all.insert((collective.name(), rings.0), plan.clone());
         Ok(plan)
     }
 
@@ -175,28 +196,55 @@ struct Place {
 }
 
 impl Cuts {
-    /// Divides `transfers` into chunks, by size or number.
-    pub(super) fn new(
+    /// Divides a collective alone into chunks, by size or number.
+    pub(super) fn of_one(
         fabric: &TrainingFabric,
-        transfers: &[Transfer],
+        transfer: Transfer,
+    ) -> Result<Cuts, TrainingRunError> {
+        let rings = transfer.rings.of(&fabric.sizes);
+        let groups = vec![Arc::new(Groups::new(&fabric.sizes, rings))];
+        Cuts::new(fabric, &[Operation::Collective(transfer)], &groups)
+    }
+
+    /// Divides the operations of a run.
+    pub(super) fn of_run(
+        fabric: &TrainingFabric,
+        operations: &Operations,
+    ) -> Result<Cuts, TrainingRunError> {
+        Cuts::new(fabric, &operations.all, &operations.groups)
+    }
+
+    fn new(
+        fabric: &TrainingFabric,
+        operations: &[Operation],
+        groups: &[Arc<Groups>],
     ) -> Result<Cuts, TrainingRunError> {
         let TrainingFabric { endpoint, chunk, parts, message, .. } = fabric;
         if *chunk == Bytes(0) || *message == Bytes(0) || *parts == Some(0) {
             return Err(TrainingRunError::EmptyChunk);
         }
         let mut plans = Plans::default();
-        for &transfer in transfers {
-            plans.of(fabric, transfer)?;
+        for operation in operations {
+            if let &Operation::Collective(transfer) = operation {
+                plans.of(fabric, transfer)?;
+            }
         }
         // An all_reduce among all NPUs has the most phases of the usual collectives.
         let _ = plans.of(fabric, Transfer::new(Collective::AllReduce, Bytes(1)));
         let classes = class_count(endpoint, plans.phases())?;
-        let mut all = Cuts { cuts: Vec::with_capacity(transfers.len()), classes, of: Vec::new() };
-        for (index, &transfer) in (0..).zip(transfers) {
-            let equal = |parts: u32| Bytes(transfer.bytes.0.div_ceil(u64::from(parts)).max(1));
-            let plan = plans.of(fabric, transfer)?;
-            let cut = all.cut(fabric, &plan, transfer, parts.map_or(*chunk, equal))?;
-            check_partitions(endpoint, &cut)?;
+        let mut all = Cuts { cuts: Vec::with_capacity(operations.len()), classes, of: Vec::new() };
+        let hop = Arc::new(Dataflow::of(&Hop::new())?);
+        for (index, (&operation, groups)) in (0..).zip(operations.iter().zip(groups)) {
+            let bytes = operation.bytes();
+            let equal = |parts: u32| Bytes(bytes.0.div_ceil(u64::from(parts)).max(1));
+            let plan = match operation {
+                Operation::Collective(transfer) => plans.of(fabric, transfer)?,
+                _ => Plan { groups: Arc::clone(groups), flows: vec![Arc::clone(&hop)] },
+            };
+            let cut = all.cut(fabric, &plan, operation, parts.map_or(*chunk, equal))?;
+            if cut.message.is_none() {
+                check_partitions(endpoint, &cut)?;
+            }
             let end = cut.first + cut.chunks;
             all.of.extend((cut.first..end).map(|chunk| Place {
                 transfer: index,
@@ -212,28 +260,39 @@ impl Cuts {
         &self,
         fabric: &TrainingFabric,
         plan: &Plan,
-        transfer: Transfer,
+        operation: Operation,
         chunk: Bytes,
     ) -> Result<Cut, TrainingRunError> {
-        let too_many = TrainingRunError::TooManyChunks { bytes: transfer.bytes, chunk };
+        let bytes = operation.bytes();
+        let too_many = TrainingRunError::TooManyChunks { bytes, chunk };
         let count = |count| u32::try_from(count).map_err(|_| too_many.clone());
-        let chunks = count(transfer.bytes.0.div_ceil(chunk.0))?;
+        let chunks = count(bytes.0.div_ceil(chunk.0))?;
         let first = u32::try_from(self.of.len()).map_err(|_| too_many.clone())?;
-        let full = if chunks > 1 { chunk } else { transfer.bytes };
-        let rest = Bytes(transfer.bytes.0 - u64::from(chunks - 1) * chunk.0);
+        let full = if chunks > 1 { chunk } else { bytes };
+        let rest = Bytes(bytes.0 - u64::from(chunks - 1) * chunk.0);
+        let message = operation.side();
         let packet = fabric.endpoint.piece;
+        let sizes =
+            |flow: &Dataflow, bytes| Sizes::new(flow, bytes, packet).map(|sizes| sizes.at(message));
         let channel = |flow: &Arc<Dataflow>| {
             Ok(Channel {
                 classes: classes(flow, self.classes),
-                routes: routes(fabric, &plan.groups, flow)?,
-                full: Sizes::new(flow, full, packet)?,
-                rest: Sizes::new(flow, rest, packet)?,
+                routes: match message {
+                    None => routes(fabric, &plan.groups, flow)?,
+                    Some((_, ahead)) => hop_routes(fabric, &plan.groups, ahead)?,
+                },
+                full: sizes(flow, full)?,
+                rest: sizes(flow, rest)?,
                 flow: Arc::clone(flow),
             })
         };
         let channels = plan.flows.iter().map(channel).collect::<Result<_, TrainingRunError>>()?;
-        let (level, groups) = (transfer.level, Arc::clone(&plan.groups));
-        Ok(Cut { level, groups, first, chunks, channels })
+        let level = match operation {
+            Operation::Collective(transfer) => transfer.level,
+            _ => 0,
+        };
+        let groups = Arc::clone(&plan.groups);
+        Ok(Cut { level, groups, message, first, chunks, channels })
     }
 
     pub(super) fn chunks(&self) -> usize {
@@ -245,8 +304,48 @@ impl Cuts {
     }
 
     #[inline]
+    fn cut_of(&self, chunk: u32) -> &Cut {
+        &self.cuts[self.transfer_of(chunk)]
+    }
+
+    #[inline]
     pub(super) fn groups(&self, chunk: u32) -> &Groups {
-        &self.cuts[self.transfer_of(chunk)].groups
+        &self.cut_of(chunk).groups
+    }
+
+    /// Whether a chunk is part of a message; endpoints do not limit how many are in flight.
+    #[inline]
+    pub(super) fn is_message(&self, chunk: u32) -> bool {
+        self.cut_of(chunk).message.is_some()
+    }
+
+    /// The rank of an NPU in the schedule of a chunk.
+    #[inline]
+    pub(super) fn rank(&self, npu: u32, chunk: u32) -> u32 {
+        let cut = self.cut_of(chunk);
+        match cut.message {
+            None => cut.groups.rank(npu),
+            Some((side, _)) => u32::from(side == Side::Receiver),
+        }
+    }
+
+    /// The NPU that receives a send of a chunk.
+    #[inline]
+    pub(super) fn receiver(&self, npu: u32, chunk: u32, send: u32) -> u32 {
+        let cut = self.cut_of(chunk);
+        if let Some((_, ahead)) = cut.message {
+            return cut.groups.ahead(npu, ahead);
+        }
+        let (flow, rank) = (&self.channel(chunk).flow, cut.groups.rank(npu));
+        let peer = flow.messages(rank).sends[send as usize].peer;
+        cut.groups.member(npu, flow.peer(rank, peer))
+    }
+
+    /// The number of a chunk at the receiver of its packets: the sides of a message differ.
+    #[inline]
+    pub(super) fn at_receiver(&self, chunk: u32) -> u32 {
+        let cut = self.cut_of(chunk);
+        if cut.message.is_some() { chunk + cut.chunks } else { chunk }
     }
 
     /// The channel of a chunk: its channels take turns by the number of the chunk in the run.
@@ -266,7 +365,7 @@ impl Cuts {
     /// The messages of an NPU for a chunk.
     #[inline]
     pub(super) fn list(&self, npu: u32, chunk: u32) -> &Messages {
-        self.channel(chunk).flow.messages(self.groups(chunk).rank(npu))
+        self.channel(chunk).flow.messages(self.rank(npu, chunk))
     }
 
     /// The class of a phase of a chunk.
@@ -310,7 +409,9 @@ fn routes(
 ) -> Result<Option<Arc<Vec<Vec<u16>>>>, TrainingRunError> {
     let same = flow.symmetry.as_ref().filter(|digits| groups.are_along(digits));
     match (&fabric.network, fabric.population) {
-        (StepNetwork::Graph(_), Population::One) => Err(TrainingRunError::NotSymmetric),
+        (StepNetwork::Graph(_) | StepNetwork::Isolated(_), Population::One) => {
+            Err(TrainingRunError::NotSymmetric)
+        }
         (StepNetwork::Torus(_), Population::One) if same.is_none() => {
             Err(TrainingRunError::NotSymmetric)
         }
@@ -328,8 +429,35 @@ fn routes(
     }
 }
 
+/// The links of a message on a torus.
+fn hop_routes(
+    fabric: &TrainingFabric,
+    groups: &Groups,
+    ahead: u32,
+) -> Result<Option<Arc<Vec<Vec<u16>>>>, TrainingRunError> {
+    let StepNetwork::Torus(torus) = &fabric.network else {
+        for from in 0..fabric.network.npus() {
+            fabric.network.check_path(from, groups.ahead(from, ahead))?;
+        }
+        return Ok(None);
+    };
+    // A message to a rank ahead passes the same links from every NPU, but where ranks wrap around
+    // over several dimensions.
+    let routes: Vec<Vec<u16>> = (0..fabric.network.npus())
+        .map(|from| torus.route(torus.offset(from, groups.ahead(from, ahead))))
+        .collect();
+    match routes.iter().position(|route| route != &routes[0]) {
+        None => Ok(Some(Arc::new(vec![routes[0].clone()]))),
+        Some(_) if routes.iter().all(|route| route.len() == 1) => Ok(None),
+        Some(from) => {
+            let from = u32::try_from(from).unwrap_or(u32::MAX);
+            Err(TrainingRunError::NoLink { from, to: groups.ahead(from, ahead) })
+        }
+    }
+}
+
 /// Checks that every message has a path: on a torus, a link.
-fn check_paths(
+pub(super) fn check_paths(
     network: &StepNetwork,
     groups: &Groups,
     flow: &Dataflow,
@@ -338,15 +466,7 @@ fn check_paths(
         let rank = groups.rank(from);
         for send in &flow.messages(rank).sends {
             let to = groups.member(from, flow.peer(rank, send.peer));
-            match network {
-                StepNetwork::Torus(torus) if torus.route(torus.offset(from, to)).len() != 1 => {
-                    return Err(TrainingRunError::NoLink { from, to });
-                }
-                StepNetwork::Graph(graph) if from == to || !graph.reaches(from, to) => {
-                    return Err(TrainingRunError::NoPath { from, to });
-                }
-                _ => {}
-            }
+            network.check_path(from, to)?;
         }
     }
     Ok(())

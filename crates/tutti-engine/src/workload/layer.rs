@@ -16,7 +16,7 @@ pub enum Pass {
     Update,
 }
 
-/// The participating rings of a torus; NPUs along the others form further groups.
+/// The participating dimensions of the NPU numbers; NPUs along the others form further groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rings(pub u8);
 
@@ -41,37 +41,11 @@ impl Rings {
     }
 }
 
-/// The type of a transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exchange {
-    /// A collective.
-    Collective(Collective),
-    /// Each NPU sends to the next one on the ring: stages of a pipeline.
-    Shift,
-}
-
-impl Exchange {
-    /// Its name in snake case.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Exchange::Collective(collective) => collective.name(),
-            Exchange::Shift => "shift",
-        }
-    }
-}
-
-impl From<Collective> for Exchange {
-    fn from(collective: Collective) -> Exchange {
-        Exchange::Collective(collective)
-    }
-}
-
-/// A transfer issued by a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A collective issued by a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transfer {
-    /// Its type.
-    pub exchange: Exchange,
+    /// Which one.
+    pub collective: Collective,
     /// Among the NPUs of these rings.
     pub rings: Rings,
     /// Its size by the convention of [`tutti_schedule::collective`].
@@ -84,8 +58,7 @@ impl Transfer {
     /// A transfer of the default level among all NPUs.
     #[must_use]
     pub fn new(collective: Collective, bytes: Bytes) -> Transfer {
-        let exchange = Exchange::Collective(collective);
-        Transfer { exchange, rings: Rings::ALL, bytes, level: 0 }
+        Transfer { collective, rings: Rings::ALL, bytes, level: 0 }
     }
 
     /// Returns the transfer with priority over the default level.
@@ -93,6 +66,19 @@ impl Transfer {
     pub fn first(self) -> Transfer {
         Transfer { level: 1, ..self }
     }
+}
+
+/// A message between two NPUs of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Message {
+    /// The dimensions of the group.
+    pub rings: Rings,
+    /// The rank of the other NPU minus that of this one, modulo the size of the group.
+    pub ahead: u32,
+    /// Its size.
+    pub bytes: Bytes,
+    /// Messages from one NPU to another are matched in order, separately for each tag.
+    pub tag: u32,
 }
 
 /// The cost of a layer on an NPU in one iteration.

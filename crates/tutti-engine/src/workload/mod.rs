@@ -1,10 +1,11 @@
 //! Workloads: the compute times of layers, and training as a program.
 //!
 //! A [`Layer`] defines the compute time and the collectives of its three passes. A [`TrainingLoop`]
-//! turns layers into a [`Program`]: tasks with dependencies, the same for every NPU. Traces are
-//! read into programs as well. The execution of collectives is defined elsewhere.
+//! turns layers into a [`Program`]: tasks with dependencies, the same for every NPU or every NPU of a
+//! pipeline stage. Traces are read into programs as well. The execution of collectives is defined elsewhere.
 
 mod layer;
+mod pipeline;
 mod program;
 mod roofline;
 mod systolic;
@@ -12,8 +13,9 @@ mod systolic;
 mod tests;
 mod training;
 
-pub use layer::{Exchange, Layer, Pass, Rings, Transfer};
-pub use program::{Bubble, Lane, Program, ProgramError, Task, TaskId, What};
+pub use layer::{Layer, Message, Pass, Rings, Transfer};
+pub use pipeline::{Direction, Pipeline, PipelineError, PipelineOrder, Slot};
+pub use program::{Lane, Program, ProgramError, Task, TaskId, What};
 pub use roofline::{Roofline, Work};
 pub use systolic::{Dataflow, Gemm, SystolicArray, SystolicError};
-pub use training::{Embedding, Pipeline, TrainingError, TrainingLoop};
+pub use training::{Embedding, TrainingError, TrainingLoop};

@@ -1,6 +1,6 @@
 //! Programs: the tasks of an NPU and their dependencies.
 
-use super::{Pass, Transfer};
+use super::{Message, Pass, Transfer};
 use tutti_units::{Bytes, Time};
 
 /// A task of a program, counted from zero in the order in which it was added.
@@ -41,23 +41,24 @@ pub enum What {
         /// The part of the processor.
         lane: Lane,
     },
-    /// A transfer, which the network executes without the processor.
+    /// A collective, which the network executes without the processor.
     Collective(Transfer),
-    /// Idle time, while other stages of a pipeline do the same work.
-    Bubble(Bubble),
+    /// A message to another NPU; complete when it has arrived.
+    Send(Message),
+    /// A message from another NPU; complete when it has arrived.
+    Recv(Message),
 }
 
-/// Idle time as a multiple of an earlier duration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bubble {
-    /// From the start of this task ...
-    pub from: TaskId,
-    /// ... to the end of this one, both earlier,
-    pub to: TaskId,
-    /// ... times this factor,
-    pub times: u32,
-    /// ... from the end of this earlier task on.
-    pub since: TaskId,
+impl What {
+    /// The bytes of a collective or message.
+    #[must_use]
+    pub fn bytes(&self) -> Option<Bytes> {
+        match self {
+            What::Compute { .. } => None,
+            What::Collective(transfer) => Some(transfer.bytes),
+            What::Send(message) | What::Recv(message) => Some(message.bytes),
+        }
+    }
 }
 
 /// A task.
@@ -87,8 +88,8 @@ pub enum ProgramError {
     /// Tasks with a cyclic dependency.
     #[error("tasks have a cyclic dependency: {}", cycle_text(.cycle))]
     CyclicDependency { cycle: Vec<TaskId> },
-    /// A collective of no bytes.
-    #[error("{task} is a collective of 0 B: expected at least 1 B, or no collective")]
+    /// A transfer of no bytes.
+    #[error("{task} transfers 0 B: expected at least 1 B, or no transfer")]
     NoBytes { task: TaskId },
 }
 
@@ -115,7 +116,7 @@ impl Program {
     ///
     /// # Errors
     /// When there are no tasks, a dependency does not exist, dependencies are cyclic, or a
-    /// collective has no bytes.
+    /// transfer has no bytes.
     pub fn new(
         names: Vec<String>,
         tasks: Vec<(Task, Vec<TaskId>)>,
@@ -203,14 +204,10 @@ fn cycle(needs: &[u32], waits: &[Vec<TaskId>]) -> ProgramError {
 fn check_each(tasks: &[Task], waits: &[Vec<TaskId>]) -> Result<(), ProgramError> {
     for (id, (task, wait)) in (0..).zip(tasks.iter().zip(waits)) {
         let id = TaskId(id);
-        let named: &[TaskId] = match &task.what {
-            What::Bubble(bubble) => &[bubble.from, bubble.to, bubble.since],
-            _ => &[],
-        };
-        if let Some(&missing) = wait.iter().chain(named).find(|wait| wait.index() >= tasks.len()) {
+        if let Some(&missing) = wait.iter().find(|wait| wait.index() >= tasks.len()) {
             return Err(ProgramError::NoSuchTask { task: id, missing, tasks: tasks.len() });
         }
-        if matches!(task.what, What::Collective(Transfer { bytes: Bytes(0), .. })) {
+        if task.what.bytes() == Some(Bytes(0)) {
             return Err(ProgramError::NoBytes { task: id });
         }
     }

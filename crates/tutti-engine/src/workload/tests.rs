@@ -39,7 +39,8 @@ fn listed(program: &Program) -> Vec<String> {
             What::Compute { lane: Lane::Main, .. } => format!("{pass}{name}"),
             What::Compute { .. } => format!("behind {pass}{name}"),
             What::Collective(transfer) => format!("[{pass}{name} {}]", transfer.bytes.0),
-            What::Bubble(bubble) => format!("bubble x {}", bubble.times),
+            What::Send(message) => format!("{pass}{name} ->{}", message.ahead),
+            What::Recv(message) => format!("{pass}{name} <-{}", message.ahead),
         }
     };
     program.tasks().iter().map(one).collect()
@@ -188,34 +189,42 @@ fn gradients_of_each_kind_have_separate_buckets() {
     assert_eq!(listed[listed.len() - 2..], ["[wa 40]", "[wb 9]"]);
 }
 
+/// Two stages of one layer each.
+fn piped(micro_batches: u32) -> TrainingLoop {
+    let pipeline = Pipeline {
+        stages: 2,
+        micro_batches,
+        order: PipelineOrder::OneForwardOneBackward,
+        rings: Rings(1),
+        ends: vec![1, 2],
+        messages: vec![Bytes(4)],
+    };
+    let layers = vec![layer("a", 10), layer("b", 20)];
+    TrainingLoop { layers, pipeline: Some(pipeline), ..TrainingLoop::default() }
+}
+
 #[test]
-fn a_pipeline_passes_micro_batches() {
-    let message =
-        Transfer { exchange: Exchange::Shift, ..Transfer::new(Collective::Barrier, Bytes(4)) };
-    let pipeline = Some(Pipeline { stages: 3, micro_batches: 2, message });
-    let one = TrainingLoop { layers: vec![layer("a", 10)], pipeline, ..TrainingLoop::default() };
-    let program = one.program().unwrap();
-    let bubble = "bubble x 2";
-    let expected = [
-        "fa", "[fa 4]", "fa", "[fa 4]", bubble, "wa", "ia", "[ia 4]", bubble, "wa", "[wa 10]",
-        "ia", "[ia 4]",
-    ];
-    assert_eq!(listed(&program), expected);
-    assert_eq!(after(&program, &expected.map(str::to_owned), bubble), ["wa"]);
+fn stages_pass_micro_batches() {
+    let first = piped(2).stage(0).unwrap();
+    let expected =
+        ["fa", "fa ->1", "fa", "fa ->1", "ia <-1", "wa", "ia", "ia <-1", "wa", "[wa 10]", "ia"];
+    assert_eq!(listed(&first), expected);
+    assert_eq!(after(&first, &expected.map(str::to_owned), "ia <-1"), ["wa"]);
+    let last = piped(2).stage(1).unwrap();
+    let expected =
+        ["fb <-1", "fb", "wb", "ib", "ib ->1", "fb <-1", "fb", "wb", "[wb 20]", "ib", "ib ->1"];
+    assert_eq!(listed(&last), expected);
 }
 
 #[test]
 fn invalid_pipelines_are_rejected() {
-    let message = Transfer::new(Collective::AllGather, Bytes(4));
-    let piped = |stages, micro_batches| TrainingLoop {
-        pipeline: Some(Pipeline { stages, micro_batches, message }),
-        ..plan(1)
-    };
-    let error = piped(1, 3).program().unwrap_err();
-    assert_eq!(error, TrainingError::NoPipeline { stages: 1, micro_batches: 3 });
-    assert!(piped(2, 0).program().is_err());
-    let tables = TrainingLoop { embedding: Some(embedding(false)), ..piped(2, 2) };
-    assert_eq!(tables.program().unwrap_err(), TrainingError::EmbeddingInPipeline);
+    let few = piped(1).program().unwrap_err();
+    let source = PipelineError::TooFew { stages: 2, micro_batches: 1 };
+    assert_eq!(few, TrainingError::Pipeline { source });
+    let tables = TrainingLoop { embedding: Some(embedding(false)), ..piped(2) };
+    let tables =
+        TrainingLoop { layers: [plan(1).layers, tables.layers.clone()].concat(), ..tables };
+    assert!(matches!(tables.program(), Err(TrainingError::Pipeline { .. })));
 }
 
 #[test]

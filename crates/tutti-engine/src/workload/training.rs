@@ -10,19 +10,21 @@
 //! **Gathered weights** (ZeRO; Rajbhandari et al. 2020): each forward pass waits for them, and each
 //! backward pass unless they are stored; their collective is issued a number of passes ahead.
 //!
-//! **Pipeline** (`GPipe`; Huang et al. 2019): each NPU holds the layers of one stage. The simulated
-//! stage sends in both directions and is idle as long as the first stage: for `stages - 1` forward
-//! times after its last forward pass, and for `stages - 1` backward times after its first backward
-//! pass. All stages are assumed to take equal times, so an iteration takes (micro-batches +
-//! stages - 1) times the time of a micro-batch in both directions. Gradients are
-//! complete, and sent, in the last micro-batch.
+//! **Pipeline**: each NPU holds the layers of one stage, and has the program of its stage. A stage
+//! receives the activations or gradients of a micro-batch, processes them, and sends its own to the
+//! neighbouring stage, in the order of [`super::Pipeline::slots`]. Gradients are complete, and sent,
+//! in the last micro-batch.
 //!
 //! **Embedding** (DLRM): lookups send an all-to-all before the top layers. Another one returns the
 //! gradients, and then the tables are updated. Optimised, lookup and update of adjacent iterations
 //! run in the background (Rashidi et al. 2021, section VI-E): the update of iteration i - 1 and the
 //! lookup of iteration i + 1 run concurrently with iteration i.
 
-use super::{Bubble, Lane, Layer, Pass, Program, ProgramError, Task, TaskId, Transfer, What};
+use super::{
+    Direction, Lane, Layer, Message, Pass, Pipeline, PipelineError, Program, ProgramError, Slot,
+    Task, TaskId, Transfer, What,
+};
+use std::ops::Range;
 use tutti_units::{Bytes, Time};
 
 /// Embedding tables distributed among the NPUs.
@@ -42,17 +44,6 @@ pub struct Embedding {
     pub background: bool,
 }
 
-/// Pipeline stages of layers on a ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pipeline {
-    /// The number of stages.
-    pub stages: u32,
-    /// The number of micro-batches.
-    pub micro_batches: u32,
-    /// The message of a micro-batch between stages; gradients have the same size.
-    pub message: Transfer,
-}
-
 /// A training loop: layers, and iterations over them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrainingLoop {
@@ -70,7 +61,7 @@ pub struct TrainingLoop {
     /// How many passes ahead of their use weights are gathered; None: as soon as they are updated,
     /// and one pass ahead in the backward pass.
     pub prefetch: Option<u32>,
-    /// The pipeline that contains the layers as a stage; their times are per micro-batch.
+    /// The pipeline that divides the layers into stages; their times are per micro-batch.
     pub pipeline: Option<Pipeline>,
 }
 
@@ -103,17 +94,12 @@ pub enum TrainingError {
     /// No layer left for the top.
     #[error("{bottom} bottom layers of {layers} layers leave no top layer: expected fewer")]
     NoTop { bottom: usize, layers: usize },
-    /// A pipeline with too few stages or micro-batches.
-    #[error(
-        "invalid pipeline of {stages} stages and {micro_batches} micro-batches: expected at least \
-         2 and 1"
-    )]
-    NoPipeline { stages: u32, micro_batches: u32 },
-    /// Embedding tables in a pipeline.
-    #[error(
-        "embedding tables are not supported in a pipeline: they are looked up once per iteration"
-    )]
-    EmbeddingInPipeline,
+    /// An invalid pipeline.
+    #[error(transparent)]
+    Pipeline {
+        #[from]
+        source: PipelineError,
+    },
     /// Tasks that do not form a valid program.
     #[error(transparent)]
     Program {
@@ -123,12 +109,20 @@ pub enum TrainingError {
 }
 
 impl TrainingLoop {
-    /// The program of every NPU.
+    /// The program of every NPU, or of the first stage of a pipeline.
+    ///
+    /// # Errors
+    /// As [`TrainingLoop::stage`].
+    pub fn program(&self) -> Result<Program, TrainingError> {
+        self.stage(0)
+    }
+
+    /// The program of the NPUs of a stage; without a pipeline, of every NPU.
     ///
     /// # Errors
     /// When there are no layers or iterations, an embedding leaves no top layer or is in a
-    /// pipeline, or a pipeline has no second stage.
-    pub fn program(&self) -> Result<Program, TrainingError> {
+    /// pipeline, or the pipeline is invalid.
+    pub fn stage(&self, stage: u32) -> Result<Program, TrainingError> {
         if self.layers.is_empty() {
             return Err(TrainingError::NoLayers);
         }
@@ -141,24 +135,19 @@ impl TrainingLoop {
         {
             return Err(TrainingError::NoTop { bottom, layers });
         }
-        self.check_pipeline()?;
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.check(layers)?;
+            if self.embedding.is_some() {
+                return Err(PipelineError::Embedding.into());
+            }
+        }
         let mut builder = Builder::new(self);
         for iteration in 0..self.iterations {
-            builder.iterate(iteration);
+            builder.iterate(iteration, stage);
         }
         let mut names: Vec<String> = self.layers.iter().map(|layer| layer.name.clone()).collect();
         names.push("embedding".to_owned());
         Ok(Program::new(names, builder.tasks)?)
-    }
-
-    fn check_pipeline(&self) -> Result<(), TrainingError> {
-        match self.pipeline {
-            Some(Pipeline { stages, micro_batches, .. }) if stages < 2 || micro_batches == 0 => {
-                Err(TrainingError::NoPipeline { stages, micro_batches })
-            }
-            Some(_) if self.embedding.is_some() => Err(TrainingError::EmbeddingInPipeline),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -182,8 +171,9 @@ struct Builder<'a> {
     ready: Vec<Option<TaskId>>,
     /// The passes so far of this iteration, in their order.
     passes: Vec<TaskId>,
-    /// The transfers to the next stage, per micro-batch.
-    stage_transfers: Vec<TaskId>,
+    /// The last task of the main lane before the previous micro-batch: the next message is awaited
+    /// from then on.
+    expects: Option<TaskId>,
     buckets: Vec<Bucket>,
     /// The all-to-all of lookups that this iteration waits for.
     looked_up: Option<TaskId>,
@@ -207,7 +197,7 @@ impl<'a> Builder<'a> {
             pending: Vec::new(),
             ready: vec![None; plan.layers.len()],
             passes: Vec::new(),
-            stage_transfers: Vec::new(),
+            expects: None,
             buckets: Vec::new(),
             looked_up: None,
             next: None,
@@ -259,56 +249,69 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn iterate(&mut self, iteration: u32) {
+    fn iterate(&mut self, iteration: u32, stage: u32) {
         self.iteration = iteration;
         self.passes.clear();
-        let Some(pipeline) = self.plan.pipeline else {
-            self.forward(true);
-            self.backward(true);
-            return self.end_iteration();
-        };
-        let mut ahead = self.micro_batch(pipeline, true, true);
-        for _ in 1..pipeline.micro_batches {
-            ahead = self.micro_batch(pipeline, true, false);
-        }
-        self.bubble(pipeline, ahead);
-        let back = self.micro_batch(pipeline, false, pipeline.micro_batches == 1);
-        self.bubble(pipeline, back);
-        for micro_batch in 1..pipeline.micro_batches {
-            self.micro_batch(pipeline, false, micro_batch + 1 == pipeline.micro_batches);
+        let all = 0..self.plan.layers.len();
+        match &self.plan.pipeline {
+            None => {
+                self.forward(all.clone(), true);
+                self.backward(all, true);
+            }
+            Some(pipeline) => {
+                for slot in pipeline.slots(stage) {
+                    self.micro_batch(pipeline, slot);
+                }
+                for bucket in std::mem::take(&mut self.buckets) {
+                    self.flush(bucket);
+                }
+            }
         }
         self.end_iteration();
     }
 
-    /// One direction of a micro-batch with its transfer; returns its first and last task.
-    /// `boundary` states whether weights are gathered first, or gradients are complete afterwards.
-    fn micro_batch(&mut self, pipeline: Pipeline, ahead: bool, boundary: bool) -> (TaskId, TaskId) {
-        let before = self.passes.len();
-        // A transfer holds its buffer until it arrives; two may be in flight.
-        if let Some(&held) = self.stage_transfers.iter().rev().nth(1) {
-            self.pending.push(held);
-        }
-        let (layer, pass) = if ahead {
-            self.forward(boundary);
-            (self.plan.layers.len() - 1, Pass::Forward)
+    /// A pass of a micro-batch over a model chunk, between its messages. Weights are gathered before
+    /// the first micro-batch of a chunk, and gradients are complete after its last.
+    fn micro_batch(&mut self, pipeline: &Pipeline, slot: Slot) {
+        let Slot { direction, chunk, micro_batch } = slot;
+        let last_chunk = pipeline.ends.len() - 1;
+        let layers = pipeline.layers(chunk);
+        let (first, last) = (layers.start, layers.end - 1);
+        let before = self.last;
+        let (next, previous) = (1, pipeline.stages - 1);
+        let boundary = |chunk: usize| pipeline.messages[chunk];
+        let expects = std::mem::replace(&mut self.expects, before);
+        let expects = expects.into_iter().collect::<Vec<_>>();
+        let message = |ahead, bytes, tag| Message { rings: pipeline.rings, ahead, bytes, tag };
+        if direction == Direction::Forward {
+            if chunk > 0 {
+                let from = message(previous, boundary(chunk - 1), 0);
+                let came = self.add(What::Recv(from), first, Pass::Forward, expects);
+                self.pending.push(came);
+            }
+            self.forward(layers, micro_batch == 0);
+            if chunk < last_chunk {
+                self.hand_over(message(next, boundary(chunk), 0), last, Pass::Forward);
+            }
         } else {
-            self.backward(boundary);
-            (0, Pass::InputGradient)
-        };
-        let mut after: Vec<TaskId> = self.last.into_iter().collect();
-        after.append(&mut self.pending);
-        let sent = self.send(pipeline.message, layer, pass, after);
-        self.stage_transfers.push(sent);
-        (self.passes[before], sent)
+            if chunk < last_chunk {
+                let from = message(next, boundary(chunk), 1);
+                let came = self.add(What::Recv(from), last, Pass::InputGradient, expects);
+                self.pending.push(came);
+            }
+            self.backward(layers, micro_batch + 1 == pipeline.micro_batches);
+            if chunk > 0 {
+                let to = message(previous, boundary(chunk - 1), 1);
+                self.hand_over(to, first, Pass::InputGradient);
+            }
+        }
     }
 
-    /// Waits for the other stages, each of which takes as long as this one.
-    fn bubble(&mut self, pipeline: Pipeline, (from, to): (TaskId, TaskId)) {
-        let since = self.last.unwrap_or(from);
-        let bubble = Bubble { from, to, since, times: pipeline.stages - 1 };
-        let waited = self.add(What::Bubble(bubble), 0, Pass::Forward, vec![since, to]);
-        self.stage_transfers.clear();
-        self.pending.push(waited);
+    /// Sends a message after all collectives of the pass; the stage goes on meanwhile.
+    fn hand_over(&mut self, message: Message, layer: usize, pass: Pass) {
+        let mut after: Vec<TaskId> = self.last.into_iter().collect();
+        after.append(&mut self.pending);
+        self.add(What::Send(message), layer, pass, after);
     }
 
     /// A pass over a layer, which waits for its weights.
@@ -334,14 +337,15 @@ impl<'a> Builder<'a> {
         self.pending.push(gathered);
     }
 
-    /// The forward pass over all layers; `fresh` in the first micro-batch, which uses new weights.
-    fn forward(&mut self, fresh: bool) {
+    /// The forward pass over `layers`; `fresh` in the first micro-batch, which uses new weights.
+    fn forward(&mut self, layers: Range<usize>, fresh: bool) {
         let embedding = self.plan.embedding;
         if let Some(embedding) = embedding {
             self.look_up(embedding);
         }
         let plan = self.plan;
-        for (layer, costs) in plan.layers.iter().enumerate() {
+        for layer in layers {
+            let costs = &plan.layers[layer];
             if embedding.is_some_and(|embedding| embedding.bottom == layer) {
                 self.pending.extend(self.looked_up);
             }
@@ -401,12 +405,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The backward pass over all layers; `complete` in the last micro-batch, which completes
+    /// The backward pass over `layers`; `complete` in the last micro-batch, which completes
     /// gradients.
-    fn backward(&mut self, complete: bool) {
+    fn backward(&mut self, layers: Range<usize>, complete: bool) {
         let plan = self.plan;
         let embedding = plan.embedding;
-        for (layer, costs) in plan.layers.iter().enumerate().rev() {
+        for layer in layers.rev() {
+            let costs = &plan.layers[layer];
             if let Some(transfer) = costs.before_backward {
                 let ahead = Some(plan.prefetch.unwrap_or(1));
                 self.gather_weights(transfer, (layer, Pass::WeightGradient), None, ahead);
@@ -426,7 +431,7 @@ impl<'a> Builder<'a> {
                 self.gradients = Some(sent);
             }
         }
-        if complete {
+        if complete && plan.pipeline.is_none() {
             for bucket in std::mem::take(&mut self.buckets) {
                 self.flush(bucket);
             }

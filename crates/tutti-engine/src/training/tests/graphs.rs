@@ -10,18 +10,18 @@ use tutti_network::packet::Packets;
 use tutti_schedule::algorithm::build;
 use tutti_topology::{LinkParameters, Routes};
 
-fn routes(notation: &str, rate_of: &str, latency: u64) -> Arc<Routes> {
+pub(super) fn routes(notation: &str, rate_of: &str, latency: u64) -> Arc<Routes> {
     let link = LinkParameters::new(rate(rate_of), Time::from_ps(latency));
     let topology = tutti_topology::build(notation, &[link]).unwrap();
     Arc::new(Routes::shortest_path(Arc::new(topology)))
 }
 
-fn flows() -> Sharing {
+pub(super) fn flows() -> Sharing {
     Sharing::Flows(FlowLevel { injection: None, ejection: None })
 }
 
 /// `algorithm` on all NPUs of a graph.
-fn on_graph(
+pub(super) fn on_graph(
     routes: &Arc<Routes>,
     sharing: Sharing,
     (collective, algorithm): (Collective, &str),
@@ -123,7 +123,8 @@ fn invalid_groups_and_networks_are_refused() {
     let fabric = on_graph(&routes, flows(), all_reduce, ideal());
     let program = alone(Collective::AllReduce, 600);
     let error = |fabric: TrainingFabric| {
-        let run = TrainingRun { program: &program, each: &[], fabric: &fabric, window: Time::ZERO };
+        let programs = std::slice::from_ref(&program);
+        let run = TrainingRun { programs, of: &[], fabric: &fabric, window: Time::ZERO };
         run.run().unwrap_err()
     };
     let one = TrainingFabric { population: Population::One, ..fabric.clone() };

@@ -1,0 +1,158 @@
+//! Collectives as rounds: the messages of a schedule that depend on equally many earlier ones.
+//!
+//! A round is a flow per pair of ranks. Consecutive rounds among the same pairs are one round of
+//! longer flows: all steps of a ring are one flow per link. [`Rounds::of`] derives them from the
+//! data flow of the schedule.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::dataflow::{Dataflow, Incoming, Messages};
+use tutti_units::ids::RankId;
+
+/// The flows of a collective.
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    pub(super) flow: Arc<Dataflow>,
+    pub(super) rounds: Vec<Round>,
+}
+
+/// Flows that start together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Round {
+    /// By rank, or for all ranks of a symmetric schedule: the receivers as in
+    /// [`crate::dataflow::Outgoing::peer`], and the chunks that they receive.
+    sends: Vec<BTreeMap<RankId, u32>>,
+    /// How many messages follow each other.
+    pub(super) steps: u32,
+}
+
+impl Rounds {
+    /// The rounds of a schedule.
+    pub(super) fn of(flow: &Arc<Dataflow>) -> Rounds {
+        let lists = if flow.symmetry.is_some() { 1 } else { flow.ranks };
+        let mut rounds: Vec<Round> = Vec::new();
+        for phase in 0..flow.phases.len() {
+            for round in of_phase(flow, lists, phase) {
+                match rounds.last_mut() {
+                    Some(last) if last.has_pairs_of(&round) => last.extend(&round),
+                    _ => rounds.push(round),
+                }
+            }
+        }
+        Rounds { flow: Arc::clone(flow), rounds }
+    }
+
+    /// The sends of a rank in a round: receivers and chunks.
+    pub(super) fn sends(&self, round: usize, rank: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let sends = &self.rounds[round].sends;
+        let list = if sends.len() == 1 { &sends[0] } else { &sends[rank as usize] };
+        list.iter().map(move |(&peer, &chunks)| (self.flow.peer(rank, peer), chunks))
+    }
+}
+
+impl Round {
+    fn has_pairs_of(&self, other: &Round) -> bool {
+        let mut lists = self.sends.iter().zip(&other.sends);
+        lists.all(|(a, b)| a.keys().eq(b.keys()))
+    }
+
+    fn extend(&mut self, by: &Round) {
+        for (list, more) in self.sends.iter_mut().zip(&by.sends) {
+            for (peer, chunks) in more {
+                *list.entry(*peer).or_default() += chunks;
+            }
+        }
+        self.steps += by.steps;
+    }
+}
+
+/// The rounds of a phase: a message is one round after the latest message that it awaits.
+fn of_phase(flow: &Dataflow, lists: u32, phase: usize) -> Vec<Round> {
+    let list = |rank: u32| flow.messages(rank);
+    let mut awaits: Vec<Vec<u32>> =
+        (0..lists).map(|rank| list(rank).sends.iter().map(|send| send.awaits).collect()).collect();
+    let none_awaited = |&(rank, send): &(u32, u32)| awaits[rank as usize][send as usize] == 0;
+    let all = (0..lists).flat_map(|rank| list(rank).sends_of(phase).map(move |send| (rank, send)));
+    let mut ready: Vec<(u32, u32)> = all.filter(none_awaited).collect();
+    let mut rounds = Vec::new();
+    while !ready.is_empty() {
+        let mut round = Round { sends: vec![BTreeMap::new(); lists as usize], steps: 1 };
+        let mut next = Vec::new();
+        for (rank, send) in ready {
+            let sent = &list(rank).sends[send as usize];
+            let chunks = flow.chunks_of(sent.length);
+            *round.sends[rank as usize].entry(sent.peer).or_default() += chunks;
+            let to = if lists == 1 { 0 } else { flow.peer(rank, sent.peer) };
+            let recv = &list(to).recvs[sent.arrives_as as usize];
+            for follower in after(list(to), recv) {
+                let awaits = &mut awaits[to as usize][follower as usize];
+                *awaits -= 1;
+                if *awaits == 0 {
+                    next.push((to, follower));
+                }
+            }
+        }
+        ready = next;
+        rounds.push(round);
+    }
+    rounds
+}
+
+/// The sends that await a receive.
+fn after<'a>(list: &'a Messages, recv: &'a Incoming) -> impl Iterator<Item = u32> + 'a {
+    let followers = list.followers(recv).iter().map(|follower| follower.send);
+    recv.forward.into_iter().chain(followers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tutti_schedule::algorithm::build;
+    use tutti_schedule::collective::Collective;
+
+    fn rounds(notation: &str, collective: Collective, ranks: u32) -> Rounds {
+        let schedule = build(notation, collective, ranks).unwrap();
+        Rounds::of(&Arc::new(Dataflow::of(&*schedule).unwrap()))
+    }
+
+    /// (steps, chunks that rank 0 sends) of each round.
+    fn listed(rounds: &Rounds) -> Vec<(u32, u32)> {
+        let sent = |round| rounds.sends(round, 0).map(|(_, chunks)| chunks).sum();
+        (0..rounds.rounds.len()).map(|at| (rounds.rounds[at].steps, sent(at))).collect()
+    }
+
+    #[test]
+    fn a_ring_is_one_round() {
+        let ring = rounds("ring", Collective::AllReduce, 8);
+        assert_eq!(listed(&ring), [(14, 14)]);
+        assert_eq!(ring.sends(0, 7).collect::<Vec<_>>(), [(0, 14)]);
+    }
+
+    #[test]
+    fn a_direct_all_to_all_is_one_round() {
+        let direct = rounds("direct", Collective::AllToAll, 8);
+        assert_eq!(listed(&direct), [(1, 7)]);
+        assert_eq!(direct.sends(0, 3).count(), 7);
+    }
+
+    /// The middle exchanges of both halves are among the same pairs.
+    #[test]
+    fn halving_and_doubling_has_a_round_per_partner() {
+        let halving = rounds("recursive_halving_doubling", Collective::AllReduce, 8);
+        assert_eq!(listed(&halving), [(1, 4), (1, 2), (2, 2), (1, 2), (1, 4)]);
+    }
+
+    #[test]
+    fn a_tree_has_a_round_per_level() {
+        let tree = rounds("knomial", Collective::Broadcast { root: RankId(0) }, 8);
+        let steps: Vec<u32> = tree.rounds.iter().map(|round| round.steps).collect();
+        assert_eq!(steps.iter().sum::<u32>() as usize, tree.rounds.len());
+        let all: usize = (0..8)
+            .map(|rank| {
+                (0..tree.rounds.len()).map(|at| tree.sends(at, rank).count()).sum::<usize>()
+            })
+            .sum();
+        assert_eq!(all, 7);
+    }
+}

@@ -1,0 +1,492 @@
+//! Transfers without endpoints: collectives as rounds of flows, or with the time that each takes
+//! alone.
+//!
+//! A collective starts when all NPUs of its group have issued it. A group executes one collective
+//! at a time, by priority. A round of flows ends when all of them have been transmitted, after the
+//! latencies of the messages that they stand for; then the next round starts. Collectives of several
+//! rounds are divided into up to [`PIECES`] pieces: a piece starts a round when the previous piece
+//! has transmitted it. NPUs relay nothing and handle nothing: links are shared, memory and processors
+//! are not used.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use super::entry::Entry;
+use super::fabric::TrainingFabric;
+use super::network::{Graph, Isolated, Sharing, StepNetwork};
+use super::operations::{Operation, Operations};
+use super::rounds::Rounds;
+use super::transfers::Plans;
+use super::{Population, TrainingRunError};
+use crate::workload::{Rings, Transfer};
+use tutti_network::packet::LinkUse;
+use tutti_network::{Carried, Progress, Stepped, Ticket};
+use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time};
+
+/// What happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A round of a part of the collective of a communicator has ended.
+    Round { communicator: u32, part: u16 },
+    /// The collective of a communicator has ended.
+    Collective { communicator: u32 },
+    /// A message has arrived.
+    Message { sender: u32, operation: u32 },
+}
+
+/// A group of NPUs, which performs collectives.
+#[derive(Clone, Debug, Default)]
+struct Communicator {
+    /// Collectives that some of its NPUs have issued, and how many.
+    issued: BTreeMap<usize, u32>,
+    /// Collectives that have not started.
+    waiting: Entry,
+    running: Option<Collective>,
+}
+
+/// A running collective.
+#[derive(Clone, Debug)]
+struct Collective {
+    operation: usize,
+    /// The parts: the pieces of the first channel, then those of the next.
+    parts: Vec<Part>,
+    /// The number of pieces of a channel.
+    pieces: usize,
+    /// Parts that have not ended.
+    left: usize,
+}
+
+/// A piece of a channel of a collective.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    /// The current or next round.
+    round: usize,
+    /// How many rounds have started, and how many have been transmitted.
+    started: usize,
+    sent: usize,
+    /// Flows in transmission.
+    flows: u32,
+}
+
+/// The most pieces of a collective.
+const PIECES: u64 = 8;
+
+/// A flow in the network.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    is_sent: bool,
+    of: Event,
+}
+
+/// How a collective is executed.
+type Plan = Arc<Vec<Rounds>>;
+
+/// The run of the transfers.
+pub(super) struct Whole<'a> {
+    fabric: &'a TrainingFabric,
+    operations: Arc<Operations>,
+    network: Transport<'a>,
+    /// By operation: the rounds of each channel, and the communicator of the first group.
+    plans: Vec<Option<Plan>>,
+    first: Vec<u32>,
+    communicators: Vec<Communicator>,
+    /// The latency of a round by plan, communicator, channel and round.
+    latencies: BTreeMap<(usize, u32, usize, usize), Time>,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    serial: u64,
+    /// Messages of which one side is complete, by receiver and operation: whether it has arrived.
+    half_done: BTreeMap<(u32, usize), bool>,
+    done: Vec<(u32, usize)>,
+}
+
+enum Transport<'a> {
+    Flows(Flows<'a>),
+    Isolated(&'a Isolated),
+}
+
+/// The flows in a network.
+struct Flows<'a> {
+    graph: &'a Graph,
+    network: Box<dyn Stepped + 'a>,
+    all: Vec<Flow>,
+    unused: Vec<u32>,
+}
+
+impl<'a> Whole<'a> {
+    pub(super) fn new(
+        fabric: &'a TrainingFabric,
+        operations: Arc<Operations>,
+    ) -> Result<Whole<'a>, TrainingRunError> {
+        if fabric.population == Population::One {
+            return Err(TrainingRunError::NotSymmetric);
+        }
+        let network = match &fabric.network {
+            StepNetwork::Isolated(isolated) => Transport::Isolated(isolated),
+            StepNetwork::Graph(graph) if matches!(graph.sharing, Sharing::Flows(_)) => {
+                let (all, unused) = (Vec::new(), Vec::new());
+                Transport::Flows(Flows { graph, network: graph.network(), all, unused })
+            }
+            _ => return Err(TrainingRunError::NoFlows),
+        };
+        let plans = match &network {
+            Transport::Isolated(isolated) => {
+                isolated.check(&operations.all)?;
+                vec![None; operations.all.len()]
+            }
+            Transport::Flows(_) => plans(fabric, &operations)?,
+        };
+        let mut next = 0;
+        let mut bases: BTreeMap<Rings, u32> = BTreeMap::new();
+        let mut first = Vec::with_capacity(operations.all.len());
+        for (operation, groups) in operations.all.iter().zip(&operations.groups) {
+            let rings = operation.rings();
+            let base = *bases.entry(rings).or_insert(next);
+            if base == next {
+                next += fabric.network.npus() / groups.size;
+            }
+            first.push(base);
+        }
+        Ok(Whole {
+            fabric,
+            operations,
+            network,
+            plans,
+            first,
+            communicators: vec![Communicator::default(); next as usize],
+            latencies: BTreeMap::new(),
+            events: BinaryHeap::new(),
+            serial: 0,
+            half_done: BTreeMap::new(),
+            done: Vec::new(),
+        })
+    }
+
+    fn at(&mut self, time: Time, event: Event) {
+        self.events.push(Reverse((time, self.serial, event)));
+        self.serial += 1;
+    }
+
+    pub(super) fn take_done(&mut self, into: &mut Vec<(u32, usize)>) {
+        into.append(&mut self.done);
+    }
+
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.events.is_empty()
+            && self.half_done.is_empty()
+            && self.communicators.iter().all(|one| one.running.is_none() && one.issued.is_empty())
+    }
+
+    pub(super) fn used_links(&self) -> Option<Vec<LinkUse>> {
+        match &self.network {
+            Transport::Flows(flows) => Some(flows.network.used_links()),
+            Transport::Isolated(_) => None,
+        }
+    }
+
+    /// Issues an operation on an NPU.
+    pub(super) fn issue(&mut self, npu: u32, operation: usize, now: Time) {
+        match self.operations.all[operation] {
+            Operation::Collective(transfer) => self.join(npu, operation, transfer, now),
+            Operation::Send(message) => {
+                let to = self.operations.groups[operation].ahead(npu, message.ahead);
+                let id = u32::try_from(operation).expect("fewer than 2^32 operations");
+                let event = Event::Message { sender: npu, operation: id };
+                match &mut self.network {
+                    Transport::Flows(flows) => flows.send(npu, to, message.bytes, now, event),
+                    Transport::Isolated(isolated) => {
+                        let time = now + isolated.message(message.bytes);
+                        self.at(time, event);
+                    }
+                }
+            }
+            Operation::Recv(_) => {
+                if self.half_done.insert((npu, operation), false) == Some(true) {
+                    self.half_done.remove(&(npu, operation));
+                    self.done.push((npu, operation));
+                }
+            }
+        }
+    }
+
+    /// An NPU has issued a collective; it may start with the last NPU of the group.
+    fn join(&mut self, npu: u32, operation: usize, transfer: Transfer, now: Time) {
+        let groups = &self.operations.groups[operation];
+        let communicator = self.first[operation] + groups.group(npu);
+        let state = &mut self.communicators[communicator as usize];
+        let issued = state.issued.entry(operation).or_default();
+        *issued += 1;
+        if *issued < groups.size {
+            return;
+        }
+        state.issued.remove(&operation);
+        state.waiting.put(operation, transfer.level, 1, now);
+        self.start_next(communicator, now);
+    }
+
+    /// A communicator without a running collective starts the next one.
+    fn start_next(&mut self, communicator: u32, now: Time) {
+        let state = &mut self.communicators[communicator as usize];
+        if state.running.is_some() {
+            return;
+        }
+        let Some((operation, ..)) = state.waiting.first(self.fabric.order) else { return };
+        state.waiting.take(self.fabric.order);
+        let pieces = pieces(self.fabric, self.operations.all[operation], &self.plans[operation]);
+        let left = pieces * self.plans[operation].as_ref().map_or(0, |plan| plan.len());
+        let parts = vec![Part::default(); left];
+        state.running = Some(Collective { operation, parts, pieces, left });
+        if let Transport::Isolated(isolated) = self.network {
+            let time = isolated.time(self.operations.all[operation]);
+            return self.at(now + time, Event::Collective { communicator });
+        }
+        for part in (0..left).step_by(pieces) {
+            self.start_round(communicator, part, now);
+        }
+    }
+
+    /// Starts the flows of the round of a part, unless the previous piece has not transmitted it.
+    fn start_round(&mut self, communicator: u32, part: usize, now: Time) {
+        let state = &mut self.communicators[communicator as usize];
+        let Some(running) = &mut state.running else { return };
+        let (operation, pieces) = (running.operation, running.pieces);
+        let Part { round, started, .. } = running.parts[part];
+        let Some(plan) = &self.plans[operation] else { return };
+        let rounds = &plan[part / pieces];
+        let is_first = part.is_multiple_of(pieces);
+        let waits = !is_first && running.parts[part - 1].sent <= round;
+        if started > round || waits || round == rounds.rounds.len() {
+            return;
+        }
+        let groups = &self.operations.groups[operation];
+        let group = communicator - self.first[operation];
+        let bytes = share(self.operations.all[operation].bytes(), part, running.parts.len());
+        let id = u16::try_from(part).expect("fewer than 2^16 parts");
+        let event = Event::Round { communicator, part: id };
+        let Transport::Flows(flows) = &mut self.network else { return };
+        let mut count = 0;
+        for rank in 0..groups.size {
+            let from = groups.npu(group, rank);
+            for (to, chunks) in rounds.sends(round, rank) {
+                let bytes = rounds.flow.share(bytes, chunks);
+                flows.send(from, groups.npu(group, to), bytes, now, event);
+                count += 1;
+            }
+        }
+        let part = &mut running.parts[part];
+        (part.started, part.flows) = (round + 1, count);
+    }
+
+    /// A collective has ended on all NPUs of its group.
+    fn end(&mut self, communicator: u32, now: Time) {
+        let state = &mut self.communicators[communicator as usize];
+        let Some(Collective { operation, .. }) = state.running.take() else { return };
+        let groups = &self.operations.groups[operation];
+        let group = communicator - self.first[operation];
+        self.done.extend((0..groups.size).map(|rank| (groups.npu(group, rank), operation)));
+        self.start_next(communicator, now);
+    }
+
+    /// The time of the next event, if it is not after `until`.
+    pub(super) fn next(&mut self, until: Option<Time>) -> Option<Time> {
+        loop {
+            let next = self.events.peek().map(|Reverse((time, ..))| *time);
+            let until = next.into_iter().chain(until).min().unwrap_or(Time::MAX);
+            let Transport::Flows(flows) = &mut self.network else { break };
+            match flows.next(until) {
+                None => break,
+                Some((event @ Event::Message { .. }, arrives, time)) => {
+                    if arrives {
+                        self.at(time, event);
+                    }
+                }
+                Some((event, false, time)) => self.transmitted(event, time),
+                Some(_) => {}
+            }
+        }
+        let next = self.events.peek().map(|Reverse((time, ..))| *time);
+        next.filter(|&time| until.is_none_or(|until| time <= until))
+    }
+
+    /// A flow of a round has been transmitted.
+    fn transmitted(&mut self, event: Event, time: Time) {
+        let Event::Round { communicator, part } = event else { return };
+        let state = &mut self.communicators[communicator as usize];
+        let Some(running) = &mut state.running else { return };
+        let (operation, channel) = (running.operation, usize::from(part) / running.pieces);
+        let at = &mut running.parts[usize::from(part)];
+        at.flows -= 1;
+        if at.flows > 0 {
+            return;
+        }
+        at.sent += 1;
+        let (round, next) = (at.round, usize::from(part) + 1);
+        let is_last = next.is_multiple_of(running.pieces);
+        let latency = self.latency(operation, communicator, (channel, round));
+        self.at(time + latency, event);
+        if !is_last {
+            self.start_round(communicator, next, time);
+        }
+    }
+
+    /// A round of a part has ended: its next round starts.
+    fn end_round(&mut self, communicator: u32, part: usize, now: Time) {
+        let state = &mut self.communicators[communicator as usize];
+        let Some(running) = &mut state.running else { return };
+        let Some(plan) = &self.plans[running.operation] else { return };
+        running.parts[part].round += 1;
+        let round = running.parts[part].round;
+        if round == plan[part / running.pieces].rounds.len() {
+            running.left -= 1;
+            if running.left == 0 {
+                return self.end(communicator, now);
+            }
+        }
+        self.start_round(communicator, part, now);
+    }
+
+    /// The latencies of the messages that follow each other in a round: the longest path.
+    fn latency(
+        &mut self,
+        operation: usize,
+        communicator: u32,
+        (channel, round): (usize, usize),
+    ) -> Time {
+        let Some(plan) = &self.plans[operation] else { return Time::ZERO };
+        let key = (Arc::as_ptr(plan) as usize, communicator, channel, round);
+        if let Some(&known) = self.latencies.get(&key) {
+            return known;
+        }
+        let Transport::Flows(flows) = &self.network else { return Time::ZERO };
+        let groups = &self.operations.groups[operation];
+        let group = communicator - self.first[operation];
+        let rounds = &plan[channel];
+        let mut pairs = Vec::new();
+        for rank in 0..groups.size {
+            for (to, _) in rounds.sends(round, rank) {
+                let (source, target) = (groups.npu(group, rank), groups.npu(group, to));
+                pairs.push((rank as usize, to as usize, flows.graph.exit(source, target).latency));
+            }
+        }
+        let mut reached = vec![Time::ZERO; groups.size as usize];
+        for _ in 0..rounds.rounds[round].steps {
+            let before = reached.clone();
+            for &(from, to, latency) in &pairs {
+                reached[to] = reached[to].max(before[from] + latency);
+            }
+        }
+        let latency = reached.into_iter().max().unwrap_or(Time::ZERO);
+        self.latencies.insert(key, latency);
+        latency
+    }
+
+    /// Executes the next event.
+    pub(super) fn step(&mut self) {
+        let Some(Reverse((now, _, event))) = self.events.pop() else { return };
+        match event {
+            Event::Round { communicator, part } => {
+                self.end_round(communicator, usize::from(part), now);
+            }
+            Event::Collective { communicator } => self.end(communicator, now),
+            Event::Message { sender, operation } => {
+                let operation = operation as usize;
+                self.done.push((sender, operation));
+                let Some(receiver) = self.operations.receiver(sender, operation) else { return };
+                let at = (receiver, operation + 1);
+                if self.half_done.insert(at, true) == Some(false) {
+                    self.half_done.remove(&at);
+                    self.done.push(at);
+                }
+            }
+        }
+    }
+}
+
+/// The rounds of each collective; equal collectives share them.
+fn plans(
+    fabric: &TrainingFabric,
+    operations: &Operations,
+) -> Result<Vec<Option<Plan>>, TrainingRunError> {
+    let mut schedules = Plans::default();
+    let mut made: BTreeMap<(&'static str, Rings), Plan> = BTreeMap::new();
+    let mut plans = Vec::with_capacity(operations.all.len());
+    for (&operation, groups) in operations.all.iter().zip(&operations.groups) {
+        let Operation::Collective(transfer) = operation else {
+            if let Some((_, ahead)) = operation.side() {
+                for npu in 0..fabric.network.npus() {
+                    fabric.network.check_path(npu, groups.ahead(npu, ahead))?;
+                }
+            }
+            plans.push(None);
+            continue;
+        };
+        let key = (transfer.collective.name(), transfer.rings);
+        let plan = match made.get(&key) {
+            Some(plan) => Arc::clone(plan),
+            None => {
+                let channels = schedules.of(fabric, transfer)?;
+                let rounds = channels.flows.iter().map(Rounds::of).collect::<Vec<_>>();
+                for rounds in &rounds {
+                    super::transfers::check_paths(&fabric.network, groups, &rounds.flow)?;
+                }
+                Arc::clone(made.entry(key).or_insert(Arc::new(rounds)))
+            }
+        };
+        plans.push(Some(plan));
+    }
+    Ok(plans)
+}
+
+/// The number of pieces of a collective: one of a single round.
+fn pieces(fabric: &TrainingFabric, operation: Operation, plan: &Option<Plan>) -> usize {
+    let single = |rounds: &Rounds| rounds.rounds.len() < 2;
+    if plan.as_ref().is_none_or(|plan| plan.iter().all(single)) {
+        return 1;
+    }
+    let chunks = fabric.parts.map_or(operation.bytes().0.div_ceil(fabric.chunk.0), u64::from);
+    usize::try_from(chunks.clamp(1, PIECES)).unwrap_or(1)
+}
+
+/// The bytes of a part of a payload.
+fn share(bytes: Bytes, part: usize, parts: usize) -> Bytes {
+    let (part, parts) = (part as u64, parts as u64);
+    Bytes(bytes.0 / parts + u64::from(part < bytes.0 % parts))
+}
+
+impl Flows<'_> {
+    fn send(&mut self, from: u32, to: u32, bytes: Bytes, now: Time, of: Event) {
+        let flow = Flow { is_sent: false, of };
+        let ticket = match self.unused.pop() {
+            Some(ticket) => {
+                self.all[ticket as usize] = flow;
+                ticket
+            }
+            None => {
+                self.all.push(flow);
+                u32::try_from(self.all.len() - 1).expect("fewer than 2^32 flows at once")
+            }
+        };
+        let (source, destination) = (RankId(from), RankId(to));
+        self.network.send(Ticket(ticket), Carried { source, destination, bytes, arrival: now });
+    }
+
+    /// What happens to a flow until a time: the event that it is part of, and whether the flow
+    /// arrives; else it has been transmitted.
+    fn next(&mut self, until: Time) -> Option<(Event, bool, Time)> {
+        match self.network.progress(until)? {
+            Progress::Left(ticket, time) => {
+                let flow = &mut self.all[ticket.0 as usize];
+                flow.is_sent = true;
+                Some((flow.of, false, time))
+            }
+            Progress::Arrived(ticket, time) => {
+                let Flow { is_sent, of } = self.all[ticket.0 as usize];
+                self.unused.push(ticket.0);
+                // The network does not report the transmission of a message that takes no time.
+                let arrives = is_sent || matches!(of, Event::Message { .. });
+                Some((of, arrives, time))
+            }
+        }
+    }
+}
