@@ -136,7 +136,7 @@ def _train(case: Case) -> int:
     )
     found = configuration.endpoint(Npu(), fabric, chunk=CHUNK, message=MESSAGE)
     carried = carriage(CHUNK, MESSAGE, order=order)
-    return _core.simulate_training(program, fabric, found, carried).end_ps
+    return _core.simulate_training([program], fabric, found, carried).end_ps
 
 
 def _layer(compute: int, gradients: int, rings: int) -> dict[str, Any]:

@@ -784,16 +784,24 @@ class TrainingProgram:
         *,
         iterations: int,
         overlap: bool,
+        barrier: bool = False,
         bucket: int | None = None,
         embedding: dict[str, Any] | None = None,
         prefetch: int | None = None,
-        pipeline: tuple[int, int, tuple[str, int, int, int]] | None = None,
+        pipeline: dict[str, Any] | None = None,
     ) -> TrainingProgram: ...
     @staticmethod
     def alone(requested: tuple[str, int, int, int]) -> TrainingProgram: ...
     @staticmethod
     def of_tasks(
-        tasks: list[tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]],
+        tasks: list[
+            tuple[
+                str,
+                tuple[int, bool],
+                tuple[str, int, int, int] | tuple[str, int, int, int, int] | None,
+                list[int],
+            ]
+        ],
     ) -> TrainingProgram: ...
     @property
     def transfers(self) -> list[tuple[str, int, int, int]]: ...
@@ -819,6 +827,12 @@ class StepFabric:
         flow: FlowLevel | None = None,
         packets: Packets | None = None,
         seed: int = 0,
+    ) -> StepFabric: ...
+    @staticmethod
+    def isolated(
+        sizes: list[int],
+        collectives: list[tuple[tuple[str, int, int, int], int]],
+        messages: list[tuple[int, int]],
     ) -> StepFabric: ...
     def with_algorithms(self, chosen: list[tuple[str, int, list[Schedule]]]) -> StepFabric: ...
     @property
@@ -848,11 +862,11 @@ class Endpoint:
     def partition_bytes(self) -> list[int]: ...
 
 def simulate_training(
-    program: TrainingProgram,
+    programs: list[TrainingProgram],
     step_fabric: StepFabric,
     endpoint: Endpoint,
     fabric_settings: dict[str, Any],
-    each: list[TrainingProgram] = ...,
+    of: list[int] = ...,
 ) -> TrainingRecord: ...
 def collective_limit(
     requested: tuple[str, int, int, int],

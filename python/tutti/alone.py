@@ -85,7 +85,7 @@ class Alone:
         """
         fabric, endpoint, settings = self._parts(configuration)
         program = _core.TrainingProgram.alone(self._transfer())
-        record = _core.simulate_training(program, fabric, endpoint, settings)
+        record = _core.simulate_training([program], fabric, endpoint, settings)
         return AloneResult(alone=self, record=record, limit=self.limit(configuration))
 
     def limit(self, configuration: Configuration) -> Limit:
@@ -125,7 +125,7 @@ class Alone:
 
         def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
             program = _core.TrainingProgram.alone(transfer)
-            return _core.simulate_training(program, fabric, endpoint(fabric), settings).end_ps
+            return _core.simulate_training([program], fabric, endpoint(fabric), settings).end_ps
 
         fabric = network.fabric(transfers, alone)
         return fabric, endpoint(fabric), settings

@@ -78,6 +78,7 @@ def fabric_settings(chunk: Size, message: Size, **otherwise: object) -> dict[str
         "order": "lifo",
         "parts": None,
         "every_npu": False,
+        "detail": "packets",
         "window": 0,
     }
     return usual | otherwise

@@ -24,6 +24,7 @@ from pydantic import Field
 
 from tutti import _core
 from tutti.endpoint import Efficiency, Npu, fabric_settings
+from tutti.errors import WorkloadError
 from tutti.step_fabric import StepNetwork
 from tutti.units import Size, Time
 from tutti.workload.compute import Roofline, roofline
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from tutti.workload import Model, ModelLayer
     from tutti.workload.compute import ComputeModel
     from tutti.workload.model import Pass
-    from tutti.workload.parallel import Divided, Division, LayerTransfers, Transfer
+    from tutti.workload.parallel import Divided, Division, LayerTransfers, Stages, Transfer
 
 __all__ = ["Step", "TrainingResult", "alike", "frame", "watched", "write_frame"]
 
@@ -55,6 +56,13 @@ Message = Annotated[Size, Field(description="The largest message of software or 
 Order = Annotated[
     Literal["lifo", "fifo"],
     Field(description="Priority of collectives: the newest first (`lifo`) or the oldest."),
+]
+Detail = Annotated[
+    Literal["packets", "flows"],
+    Field(
+        description="How finely communication is simulated: `packets` behind endpoints, or `flows` "
+        "on a platform without endpoints, for steps of thousands of NPUs."
+    ),
 ]
 Bucket = Annotated[
     Size | None,
@@ -80,6 +88,8 @@ class Step:
         efficiency: The fraction of link bandwidth that carries data.
         parallelism: The degrees of parallelism.
         compute: The compute model of an NPU.
+        detail: How finely communication is simulated: `packets` behind endpoints, or `flows` on a
+            platform without endpoints, for steps of thousands of NPUs.
         every_npu: Whether to simulate every NPU, instead of one that represents all.
         window: The length of windows for utilisation over time; None records nothing.
         traces: The recorded iteration of each NPU, in place of the model.
@@ -100,6 +110,7 @@ class Step:
     bucket: Bucket = None
     parallelism: Division = field(default_factory=Parallelism)
     compute: ComputeModel = field(default_factory=Roofline)
+    detail: Detail = "packets"
     every_npu: bool = False
     window: Time | None = None
     traces: tuple[ChakraTrace, ...] = ()
@@ -116,8 +127,10 @@ class Step:
         """
         if self.iterations == "stable" and not self.traces:
             return self._until_stable(configuration)
+        if self.detail == "flows":
+            self._check_flows(configuration)
         found = self.programs(configuration)
-        transfers = found[0].transfers
+        transfers = sorted({one for program in found for one in program.transfers})
         network = self.network
 
         def endpoint(fabric: _core.StepFabric) -> _core.Endpoint:
@@ -129,16 +142,17 @@ class Step:
             self.message,
             order=self.order,
             every_npu=self.every_npu or len(found) > 1 or not network.acts_alike,
+            detail=self.detail,
             window=self.window.ps if self.window else 0,
         )
 
         def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
             program = _core.TrainingProgram.alone(transfer)
-            return _core.simulate_training(program, fabric, endpoint(fabric), settings).end_ps
+            return _core.simulate_training([program], fabric, endpoint(fabric), settings).end_ps
 
         fabric = network.fabric(transfers, alone)
-        each = found if len(found) > 1 else []
-        record = _core.simulate_training(found[0], fabric, endpoint(fabric), settings, each)
+        of = self.numbers(configuration) if len(found) > 1 else []
+        record = _core.simulate_training(found, fabric, endpoint(fabric), settings, of)
         return TrainingResult(step=self, configuration=configuration, record=record)
 
     @property
@@ -158,36 +172,78 @@ class Step:
                 break
         return result
 
+    @property
+    def npus(self) -> int:
+        """The number of NPUs."""
+        return math.prod(ring.nodes for ring in self.rings)
+
+    def numbers(self, configuration: Configuration) -> list[int]:
+        """Returns the number of the program of each NPU among :meth:`programs`."""
+        if self.traces:
+            return list(range(self.npus))
+        pipeline = self.divided(configuration).pipeline
+        stages = pipeline.rings if pipeline else ()
+        numbers = [0]
+        among = 1
+        for ring in self.rings:
+            step = among if ring.name in stages else 0
+            numbers = [number + at * step for at in range(ring.nodes) for number in numbers]
+            among *= ring.nodes if step else 1
+        return numbers
+
+    def _check_flows(self, configuration: Configuration) -> None:
+        """Refuses what flows do not honour.
+
+        Raises:
+            WorkloadError: The endpoint is not ideal, there is no platform, or windows are recorded.
+        """
+        problem = None
+        if self.platform is None:
+            problem = "`detail = flows` needs a platform: expected `platform`, or packets"
+        elif configuration.kind != "ideal":
+            name = configuration.name
+            problem = f"`detail = flows` does not simulate the endpoint of {name}"
+            problem += ": expected the configuration ideal, or packets"
+        elif self.window is not None:
+            problem = "`detail = flows` records no utilisation over time: expected no window"
+        if problem:
+            raise WorkloadError(problem, kind="not_in_flows")
+
     def programs(self, configuration: Configuration) -> list[_core.TrainingProgram]:
-        """Returns the program of each NPU, or one program if all are equal.
+        """Returns the program of each trace or stage, or one program if all NPUs are equal.
 
         Raises:
             TraceError: The torus does not support a trace.
             WorkloadError: The parallelism does not divide the model.
         """
         if not self.traces:
-            return [self.program(configuration)]
+            return self._stages(configuration)
         sizes = [ring.nodes for ring in self.rings]
         timing = Timing(*configuration.compute(self.npu))
         return programs(self.traces, sizes, timing=timing)
 
-    def program(self, configuration: Configuration) -> _core.TrainingProgram:
-        """Returns the program of every NPU, with the resources that are left to compute.
-
-        Raises:
-            WorkloadError: The parallelism does not divide the model.
-        """
+    def _stages(self, configuration: Configuration) -> list[_core.TrainingProgram]:
+        """Returns the program of each stage, with the resources that are left to compute."""
         part = self.divided(configuration)
         times = _Times(self, part.samples, configuration.compute(self.npu))
-        return _core.TrainingProgram(
-            [self._layer(layer, transfers, times) for layer, transfers in part.layers],
-            iterations=1 if self.iterations == "stable" else self.iterations,
-            overlap=configuration.overlap,
-            bucket=self.bucket.bytes if self.bucket else None,
-            embedding=self._embedding(configuration),
-            prefetch=part.prefetch,
-            pipeline=self._pipeline(part),
-        )
+        layers = [self._layer(layer, transfers, times) for layer, transfers in part.layers]
+        embedding = self._embedding(configuration)
+
+        def program(pipeline: dict[str, Any] | None) -> _core.TrainingProgram:
+            return _core.TrainingProgram(
+                layers,
+                iterations=1 if self.iterations == "stable" else self.iterations,
+                overlap=configuration.overlap,
+                bucket=self.bucket.bytes if self.bucket else None,
+                embedding=embedding,
+                prefetch=part.prefetch,
+                pipeline=pipeline,
+            )
+
+        if part.pipeline is None:
+            return [program(None)]
+        stages = self._pipeline(part.pipeline)
+        return [program(stages | {"stage": stage}) for stage in range(part.pipeline.stages)]
 
     def names(self, configuration: Configuration) -> list[str]:
         """Returns the layers of an NPU in order; for traces, the nodes of the first NPU."""
@@ -196,7 +252,7 @@ class Step:
         return list(dict.fromkeys(layer.name for layer, _ in self.divided(configuration).layers))
 
     def divided(self, configuration: Configuration) -> Divided:
-        """Returns the part of the model on one NPU, and its communication.
+        """Returns the parts of the model on the NPUs, and their communication.
 
         Raises:
             WorkloadError: The parallelism does not divide the model.
@@ -225,14 +281,21 @@ class Step:
         }
 
     def _transfer(self, transfer: Transfer) -> tuple[str, int, int, int]:
-        names = [ring.name for ring in self.rings]
-        mask = sum(1 << names.index(ring) for ring in transfer.rings) or (1 << len(names)) - 1
-        return (transfer.collective, mask, transfer.bytes, 0)
+        return (transfer.collective, self._mask(transfer.rings), transfer.bytes, 0)
 
-    def _pipeline(self, part: Divided) -> tuple[int, int, tuple[str, int, int, int]] | None:
-        if part.handed is None:
-            return None
-        return (part.stages, part.micro_batches, self._transfer(part.handed))
+    def _mask(self, rings: Sequence[str]) -> int:
+        names = [ring.name for ring in self.rings]
+        return sum(1 << names.index(ring) for ring in rings) or (1 << len(names)) - 1
+
+    def _pipeline(self, stages: Stages) -> dict[str, Any]:
+        return {
+            "stages": stages.stages,
+            "micro_batches": stages.micro_batches,
+            "order": stages.order,
+            "rings": self._mask(stages.rings),
+            "ends": list(stages.ends),
+            "messages": list(stages.messages),
+        }
 
     def _embedding(self, configuration: Configuration) -> dict[str, Any] | None:
         tables = self.model.tables
@@ -350,7 +413,7 @@ def watched(step: Step, configuration: Configuration, windows: int = 200) -> Ste
     A step that has windows is returned unmodified. Configurations to be compared share the windows
     of one of them.
     """
-    if step.window is not None:
+    if step.window is not None or step.detail == "flows":
         return step
     tasks = step.programs(configuration)[0].tasks
     computing = sum(amount for kind, *_, amount in tasks if kind == "compute")
@@ -377,7 +440,7 @@ def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
             {
                 "model": run.step.model.name,
                 "batch": run.step.batch,
-                "npus": math.prod(ring.nodes for ring in run.step.rings),
+                "npus": run.step.npus,
                 "iterations": run.iterations,
                 "configuration": run.configuration.name,
                 "total_ps": run.total.ps,

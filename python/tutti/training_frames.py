@@ -42,7 +42,7 @@ def layer_frame(run: TrainingResult) -> pl.DataFrame:
     for start, end, task in sorted((start, end, task) for task, (start, end) in spans.items()):
         kind, name, during, _, amount = tasks[task]
         row = rows[name if name in order else NO_LAYER]
-        if kind in ("background", "bubble"):
+        if kind == "background":
             continue
         if kind == "compute":
             row[f"{during}_ps" if during in _PASSES else "other_ps"] += end - start

@@ -140,7 +140,14 @@ def test_tick_by_tick_reference_agrees(
 @given(LAYERS)
 def test_the_training_engine_agrees(layers: list[TimedLayer]) -> None:
     """All-reduces as sequential tasks of the second lane."""
-    tasks: list[Task] = []
+    tasks: list[
+        tuple[
+            str,
+            tuple[int, bool],
+            tuple[str, int, int, int] | tuple[str, int, int, int, int] | None,
+            list[int],
+        ]
+    ] = []
     previous: list[int] = []
     carried: list[int] = []
     for one in reversed(layers):
@@ -156,7 +163,7 @@ def test_the_training_engine_agrees(layers: list[TimedLayer]) -> None:
         previous = [len(tasks) - 1]
     rate = TimePerByte.parse("1 GB/s").core
     record = _core.simulate_training(
-        _core.TrainingProgram.of_tasks(tasks),
+        [_core.TrainingProgram.of_tasks(tasks)],
         _core.StepFabric.torus([(2, rate, 1)]),
         _core.Endpoint.ideal({"packet": 1 << 30, "cycle": 0, "chunks": (64, 16)}),
         {
@@ -165,6 +172,7 @@ def test_the_training_engine_agrees(layers: list[TimedLayer]) -> None:
             "parts": None,
             "order": "fifo",
             "every_npu": False,
+            "detail": "packets",
             "window": 0,
         },
     )

@@ -21,7 +21,7 @@ from tutti.workload.parallel import Transfer, _stages
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tutti.workload.parallel import Divided
+    from tutti.workload.parallel import Divided, Kind
 
 RINGS = (("local", 4), ("vertical", 2), ("horizontal", 8))
 IDEAL = Configuration(name="ideal", kind="ideal")
@@ -135,23 +135,51 @@ def test_expert_parallelism_exchanges_tokens_twice_per_pass() -> None:
 def test_dlrm_exchanges_embedding_lookups() -> None:
     """Samples x tables x dimension per pass; the layers are all-reduced."""
     small = step(build("dlrm_small"), 16, (4, 2), Parallelism())
-    tasks = small.program(IDEAL).tasks
+    tasks = small.programs(IDEAL)[0].tasks
     sizes = [row[4] for row in tasks if row[0] == "all_to_all"]
     assert sizes == [16 * 64 * 16 * 2] * 2
     assert sum(row[0] == "all_reduce" for row in tasks) == 7
 
 
 def test_idle_time_of_a_pipeline_matches_its_closed_form() -> None:
-    """(stages - 1) / (micro-batches + stages - 1) of the time, without other waits."""
+    """The last stage waits for 3 forward passes before its first pass, and for 3 backward passes
+    after its last. The first layer of the model has no input gradient."""
     parallelism = Parallelism(pipeline=4, micro_batches=8)
     piped = step(equal(8, 1 << 16), 64, (4,), parallelism)
-    run = piped.run(IDEAL)
-    assert run.idle / (run.idle + run.compute) == pytest.approx(3 / 11, rel=0.02)
+    compute, overlap, _, idle = piped.run(IDEAL).record.breakdown(3)
+    assert idle / (compute + overlap) == pytest.approx((3 * 2 + 4 + 4 + 3) / (8 * 6), rel=0.02)
     part = piped.divided(IDEAL)
-    assert [layer.name for layer, _ in part.layers] in (["l2", "l3"], ["l4", "l5"], ["l6", "l7"])
-    assert part.handed == Transfer("shift", 64 // 8 * (1 << 16) * 2, ("r0",))
-    shifts = [row for row in piped.program(IDEAL).tasks if row[0] == "shift"]
-    assert len(shifts) == 2 * 8
+    assert part.pipeline is not None
+    assert (part.pipeline.ends, part.pipeline.rings) == ((2, 4, 6, 8), ("r0",))
+    assert part.pipeline.messages == (64 // 8 * (1 << 16) * 2,) * 3
+    first, second, *_ = piped.programs(IDEAL)
+    kinds = [[row[0] for row in one.tasks] for one in (first, second)]
+    assert (kinds[0].count("send"), kinds[0].count("recv")) == (8, 8)
+    assert (kinds[1].count("send"), kinds[1].count("recv")) == (16, 16)
+
+
+def test_model_chunks_shorten_the_bubble() -> None:
+    """(stages - 1) / chunks instead of stages - 1 (Narayanan et al. 2021, section 2.2)."""
+    model = equal(8, 1 << 10)
+    totals = []
+    for chunks, waits in ((1, 3 * 2 + 4 + 4 + 3), (2, 3 + 2 + 2 + 1)):
+        parallelism = Parallelism(pipeline=4, micro_batches=8, interleaved=chunks)
+        run = step(model, 64, (4,), parallelism).run(IDEAL)
+        compute, overlap, _, idle = run.record.breakdown(3)
+        assert idle / (compute + overlap) == pytest.approx(waits / (8 * 6), rel=0.1)
+        totals.append(run.total)
+    assert totals[1] < totals[0]
+
+
+def test_the_order_of_kinds_places_groups() -> None:
+    rings = [("a", 4), ("b", 2), ("c", 8)]
+    usual = Parallelism(tensor=4, pipeline=8).on(rings)
+    assert (usual.tensor, usual.data, usual.pipeline) == (("a",), ("b",), ("c",))
+    inner: tuple[Kind, ...] = ("pipeline", "data", "expert", "tensor")
+    placed = Parallelism(tensor=8, pipeline=4, order=inner).on(rings)
+    assert (placed.tensor, placed.data, placed.pipeline) == (("c",), ("b",), ("a",))
+    with pytest.raises(WorkloadError, match="expected each of tensor, expert, data, pipeline"):
+        Parallelism(order=("tensor", "data", "data", "expert")).on(rings)
 
 
 @given(costs=st.lists(st.integers(0, 100), min_size=2, max_size=8), stages=st.integers(2, 4))
@@ -173,14 +201,14 @@ def test_stages_are_as_even_as_they_can_be(costs: list[int], stages: int) -> Non
     [
         ("resnet50", {"tensor": 3}, ("`tensor = 3`", "4 x 2 x 8", "4 or 8 or 64")),
         ("resnet50", {"tensor": 128}, ("`tensor = 128`", "4 x 2 x 8")),
-        ("resnet50", {"pipeline": 4}, ("`pipeline = 4`", "expected 8")),
-        ("resnet50", {"tensor": 64, "pipeline": 8}, ("`pipeline = 8`", "a free ring")),
+        ("resnet50", {"pipeline": 4}, ("`pipeline = 4`", "expected 1 or 8 or 16")),
+        ("resnet50", {"tensor": 64, "pipeline": 8}, ("`pipeline = 8`", "expected 1")),
         ("resnet50", {"pipeline": 8, "micro_batches": 5}, ("`micro_batches = 5`", "32 samples")),
         ("resnet50", {"micro_batches": 4}, ("without a pipeline",)),
         ("resnet50", {"expert": 4}, ("`expert = 4`", "1 experts")),
         ("gpt:experts=6", {"expert": 4}, ("`expert = 4`", "6 experts")),
         ("dlrm", {"tensor": 4}, ("dlrm", "embedding tables")),
-        (equal(4), {"pipeline": 8}, ("at most 4", "more stages than layers")),
+        (equal(4), {"pipeline": 8}, ("at most 4 chunks", "8 stages")),
     ],
 )
 def test_indivisible_parallelism_is_refused(
@@ -192,19 +220,19 @@ def test_indivisible_parallelism_is_refused(
         assert word in str(refused.value)
 
 
-def test_one_npu_of_a_pipeline_represents_all() -> None:
-    parallelism = Parallelism(tensor=2, pipeline=4, micro_batches=2, zero=3)
+def test_npus_of_a_stage_act_alike() -> None:
+    parallelism = Parallelism(tensor=2, pipeline=4, micro_batches=4, zero=3)
     piped = step(build("gpt:layers=4,hidden=64,tokens=8,vocabulary=100"), 8, (2, 2, 4), parallelism)
-    one, every = piped.run(IDEAL), replace(piped, every_npu=True).run(IDEAL)
-    assert one.total == every.total
+    run = piped.run(IDEAL)
+    assert piped.numbers(IDEAL) == [npu // 4 for npu in range(16)]
     for npu in range(16):
-        assert every.record.breakdown(npu) == one.record.breakdown()
+        assert run.record.breakdown(npu) == run.record.breakdown(npu // 4 * 4)
 
 
 def test_layers_of_a_stage_are_those_of_the_model() -> None:
     part = divide("vgg16", 8, pipeline=8)
     names = [layer.name for layer in build("vgg16").layers]
-    found = [layer.name for layer, _ in part.layers]
-    start = names.index(found[0])
-    assert found == names[start : start + len(found)]
+    assert [layer.name for layer, _ in part.layers] == names
+    assert part.pipeline is not None
+    assert part.pipeline.ends[-1] == len(names)
     assert all(isinstance(layer, ModelLayer) for layer, _ in part.layers)

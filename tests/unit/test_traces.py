@@ -53,10 +53,11 @@ def run(found: list[TrainingProgram], sizes: tuple[int, ...]) -> TrainingRecord:
         "parts": None,
         "order": "fifo",
         "every_npu": len(found) > 1,
+        "detail": "packets",
         "window": 0,
     }
-    each = found if len(found) > 1 else []
-    return _core.simulate_training(found[0], torus, endpoint, settings, each)
+    of = list(range(len(found))) if len(found) > 1 else []
+    return _core.simulate_training(found, torus, endpoint, settings, of)
 
 
 def test_nodes_wait_for_their_dependencies() -> None:
@@ -170,7 +171,11 @@ def test_other_ranks_than_npus_are_refused() -> None:
 
 def test_ranks_that_communicate_differently_are_refused() -> None:
     traces = [trace(moved(1, 0, 8)), trace(moved(1, 0, 16))]
-    with pytest.raises(SimulationError, match="collective 0 of NPU 1 is all_reduce of 16 B"):
+    with pytest.raises(
+        SimulationError, match="collective 0 of NPU 1 in its group is all_reduce of 16 B"
+    ):
         run(programs(traces, (2,)), (2,))
-    with pytest.raises(SimulationError, match="of NPU 1 is missing: expected all_reduce of 8 B"):
+    with pytest.raises(
+        SimulationError, match="of NPU 1 in its group is missing: expected all_reduce of 8 B"
+    ):
         run(programs([trace(moved(1, 0, 8)), trace(compute(1, 5))], (2,)), (2,))

@@ -40,7 +40,7 @@ def test_parts_sum_to_the_total(name: str) -> None:
     compute, overlap, exposed, idle = run.record.breakdown()
     assert compute + overlap + exposed + idle == run.total.ps
     computed = sum(
-        row[4] for row in small().program(run.configuration).tasks if row[0] == "compute"
+        row[4] for row in small().programs(run.configuration)[0].tasks if row[0] == "compute"
     )
     assert run.compute == computed
 
@@ -132,7 +132,7 @@ def test_tables_in_the_background_leave_the_loop() -> None:
     _, _, first, second = inside.record.iterations()
     _, _, third, fourth = background.record.iterations()
     assert fourth - third < second - first
-    kinds = [row[0] for row in step.program(background.configuration).tasks]
+    kinds = [row[0] for row in step.programs(background.configuration)[0].tasks]
     assert kinds.count("background") == 6
 
 

@@ -7,18 +7,19 @@ use tutti_engine::endpoint::ace::PhaseLoad;
 use tutti_engine::endpoint::ideal::Ideal;
 use tutti_engine::endpoint::{self, Chunks};
 use tutti_engine::training::{
-    Algorithms, Chosen, Graph, Hierarchy, Order, Population, Ring, Sharing, StepNetwork, Torus,
-    TrainingFabric,
+    Algorithms, Chosen, Detail, Graph, Hierarchy, Isolated, Order, Population, Ring, Sharing,
+    StepNetwork, Torus, TrainingFabric,
 };
 use tutti_engine::workload::{Rings, Transfer};
 use tutti_units::{Bytes, Time};
 
+use crate::algorithm::collective_named;
 use crate::engine::check_flow;
 use crate::errors::{OrRaise, refuse};
 use crate::network::{FlowLevel, Packets};
 use crate::schedule::{Number, Schedule};
 use crate::topology::Routes;
-use crate::training::{exchange, run_raised};
+use crate::training::{GivenTransfer, run_raised, transfer};
 use crate::units::TimePerByte;
 
 /// A ring: nodes, time per byte of a link in one direction, latency in picoseconds.
@@ -102,11 +103,34 @@ impl StepFabric {
         })
     }
 
+    /// No network: each collective and message takes a given time in picoseconds.
+    #[staticmethod]
+    fn isolated(
+        sizes: Vec<Number>,
+        collectives: Vec<(GivenTransfer, u64)>,
+        messages: Vec<(u64, u64)>,
+    ) -> PyResult<StepFabric> {
+        let sizes: Vec<u32> = sizes.into_iter().map(|size| size.0).collect();
+        let collective = |(given, ps)| {
+            let found = transfer(given)?;
+            let rings = found.rings.of(&sizes);
+            Ok::<_, PyErr>((Transfer { rings, level: 0, ..found }, Time::from_ps(ps)))
+        };
+        let message = |(bytes, ps)| (Bytes(bytes), Time::from_ps(ps));
+        let isolated = Isolated {
+            npus: sizes.iter().fold(1, |all, &size| all.saturating_mul(size)),
+            collectives: collectives.into_iter().map(collective).collect::<PyResult<_>>()?,
+            messages: messages.into_iter().map(message).collect(),
+        };
+        let (network, algorithms) = (StepNetwork::Isolated(isolated), Algorithms::default());
+        Ok(StepFabric { network, sizes, algorithms })
+    }
+
     /// The fabric with these schedules instead of rings along each dimension.
     fn with_algorithms(&self, chosen: Vec<GivenAlgorithm<'_>>) -> PyResult<StepFabric> {
         let one = |(name, rings, channels): GivenAlgorithm<'_>| {
             Ok::<_, PyErr>(Chosen {
-                collective: exchange(&name)?.name(),
+                collective: collective_named(&name, 0)?.name(),
                 rings: Rings(rings).of(&self.sizes),
                 channels: channels.iter().map(|channel| Arc::clone(&channel.inner)).collect(),
             })
@@ -152,6 +176,7 @@ impl StepFabric {
             message,
             order,
             population,
+            detail: Detail::Packets,
         }
     }
 

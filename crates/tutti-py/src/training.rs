@@ -5,12 +5,13 @@ use std::num::NonZeroU64;
 use pyo3::prelude::*;
 use tutti_engine::endpoint::ServerUse;
 use tutti_engine::training::{
-    Breakdown, NpuRecord, Order, Population, TrainingFabric, TrainingOutcome, TrainingRun,
+    Breakdown, Detail, NpuRecord, Order, Population, TrainingFabric, TrainingOutcome, TrainingRun,
     TrainingRunError, Windows,
 };
 use tutti_engine::workload::{
-    Dataflow, Embedding, Exchange, Gemm, Lane, Layer, Pass, Pipeline, Program, Rings, Roofline,
-    SystolicArray, SystolicError, Task, TaskId, TrainingError, TrainingLoop, Transfer, What, Work,
+    Dataflow, Embedding, Gemm, Lane, Layer, Message, Pass, Pipeline, PipelineOrder, Program, Rings,
+    Roofline, SystolicArray, SystolicError, Task, TaskId, TrainingError, TrainingLoop, Transfer,
+    What, Work,
 };
 use tutti_units::{Bytes, OpRate, Time};
 
@@ -64,17 +65,9 @@ pub(crate) fn systolic_cycles(
 /// A collective of a pass: its name, rings (a bit each), bytes, and level.
 pub(crate) type GivenTransfer = (String, u8, u64, u8);
 
-/// The exchange of a name.
-pub(crate) fn exchange(name: &str) -> PyResult<Exchange> {
-    match name {
-        "shift" => Ok(Exchange::Shift),
-        name => Ok(Exchange::Collective(collective_named(name, 0)?)),
-    }
-}
-
-fn transfer((name, rings, bytes, level): GivenTransfer) -> PyResult<Transfer> {
-    let exchange = exchange(&name)?;
-    Ok(Transfer { exchange, rings: Rings(rings), bytes: Bytes(bytes), level })
+pub(crate) fn transfer((name, rings, bytes, level): GivenTransfer) -> PyResult<Transfer> {
+    let collective = collective_named(&name, 0)?;
+    Ok(Transfer { collective, rings: Rings(rings), bytes: Bytes(bytes), level })
 }
 
 pub(crate) fn transfers(given: Vec<GivenTransfer>) -> PyResult<Vec<Transfer>> {
@@ -126,28 +119,91 @@ pub(crate) struct GivenEmbedding {
     background: bool,
 }
 
-/// A pipeline: stages, micro-batches, message between stages.
-type GivenPipeline = (Number, Number, GivenTransfer);
+/// A pipeline, and the stage of the program.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenPipeline {
+    stage: Number,
+    stages: Number,
+    micro_batches: Number,
+    order: String,
+    rings: u8,
+    ends: Vec<usize>,
+    messages: Vec<u64>,
+}
+
+impl GivenPipeline {
+    fn pipeline(self) -> PyResult<(u32, Pipeline)> {
+        let order = match self.order.as_str() {
+            "gpipe" => PipelineOrder::GPipe,
+            "1f1b" => PipelineOrder::OneForwardOneBackward,
+            other => {
+                let message =
+                    format!("unknown pipeline order `{other}`: expected `1f1b` or `gpipe`");
+                return Err(refuse("WorkloadError", "unknown_order", &message));
+            }
+        };
+        let pipeline = Pipeline {
+            stages: self.stages.0,
+            micro_batches: self.micro_batches.0,
+            order,
+            rings: Rings(self.rings),
+            ends: self.ends,
+            messages: self.messages.into_iter().map(Bytes).collect(),
+        };
+        Ok((self.stage.0, pipeline))
+    }
+}
+
+/// The transfer of a task: a collective, or a message (`send` or `recv`, rings, ranks ahead, bytes,
+/// tag).
+#[derive(FromPyObject)]
+pub(crate) enum GivenExchange {
+    Collective(GivenTransfer),
+    Message((String, u8, Number, u64, u32)),
+}
+
+impl GivenExchange {
+    fn what(self) -> PyResult<What> {
+        match self {
+            GivenExchange::Collective(given) => transfer(given).map(What::Collective),
+            GivenExchange::Message((name, rings, ahead, bytes, tag)) => {
+                let (rings, bytes) = (Rings(rings), Bytes(bytes));
+                let message = Message { rings, ahead: ahead.0, bytes, tag };
+                match name.as_str() {
+                    "send" => Ok(What::Send(message)),
+                    "recv" => Ok(What::Recv(message)),
+                    other => {
+                        let message =
+                            format!("unknown message `{other}`: expected `send` or `recv`");
+                        Err(refuse("WorkloadError", "unknown_message", &message))
+                    }
+                }
+            }
+        }
+    }
+}
 
 /// A task: (kind, layer, pass, iteration, picoseconds, bytes or times).
 type TaskRow<'a> = (&'static str, &'a str, &'static str, u32, u64);
 
-/// A task: its name, picoseconds and whether in the background, or its collective, and its
+/// A task: its name, picoseconds and whether in the background, or its transfer, and its
 /// dependencies.
-type GivenTask = (String, (u64, bool), Option<GivenTransfer>, Vec<u32>);
+type GivenTask = (String, (u64, bool), Option<GivenExchange>, Vec<u32>);
 
-/// The program of every NPU.
+/// The program of every NPU, or of the NPUs of a stage.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct TrainingProgram(Program);
 
 #[pymethods]
 impl TrainingProgram {
     #[new]
-    #[pyo3(signature = (layers, *, iterations, overlap, bucket=None, embedding=None, prefetch=None, pipeline=None))]
+    #[pyo3(signature = (layers, *, iterations, overlap, barrier=false, bucket=None, embedding=None, prefetch=None, pipeline=None))]
     fn new(
         layers: Vec<GivenLayer>,
         iterations: Number,
         overlap: bool,
+        barrier: bool,
         bucket: Option<u64>,
         embedding: Option<GivenEmbedding>,
         prefetch: Option<Number>,
@@ -162,20 +218,19 @@ impl TrainingProgram {
             bytes: Bytes(given.bytes),
             background: given.background,
         });
-        let pipeline = pipeline.map(|(stages, micro_batches, message)| {
-            let (stages, micro_batches) = (stages.0, micro_batches.0);
-            Ok::<_, PyErr>(Pipeline { stages, micro_batches, message: transfer(message)? })
-        });
+        let pipeline = pipeline.map(GivenPipeline::pipeline).transpose()?;
+        let (stage, pipeline) = pipeline.map_or((0, None), |(stage, of)| (stage, Some(of)));
         let plan = TrainingLoop {
             layers,
             iterations: iterations.0,
             overlap,
+            barrier,
             bucket: bucket.map(Bytes),
             embedding,
             prefetch: prefetch.map(|passes| passes.0),
-            pipeline: pipeline.transpose()?,
+            pipeline,
         };
-        made(&plan)
+        made(&plan, stage)
     }
 
     /// A single collective.
@@ -183,15 +238,17 @@ impl TrainingProgram {
     fn alone(requested: GivenTransfer) -> PyResult<TrainingProgram> {
         let transfer = transfer(requested)?;
         let name = "alone".to_owned();
-        made(&TrainingLoop {
+        let plan = TrainingLoop {
             layers: vec![Layer { name, after_weight_gradient: Some(transfer), ..Layer::default() }],
             iterations: 1,
             overlap: true,
+            barrier: false,
             bucket: None,
             embedding: None,
             prefetch: None,
             pipeline: None,
-        })
+        };
+        made(&plan, 0)
     }
 
     /// A program from tasks with their dependencies and names.
@@ -201,7 +258,7 @@ impl TrainingProgram {
         let mut made = Vec::with_capacity(tasks.len());
         for (layer, (name, work, handed, after)) in (0..).zip(tasks) {
             let what = match handed {
-                Some(given) => What::Collective(transfer(given)?),
+                Some(given) => given.what()?,
                 None => {
                     let lane = if work.1 { Lane::Background } else { Lane::Main };
                     What::Compute { time: Time::from_ps(work.0), lane }
@@ -219,8 +276,8 @@ impl TrainingProgram {
     fn transfers(&self) -> Vec<(&'static str, u8, u64, u8)> {
         let mut found = Vec::new();
         for task in self.0.tasks() {
-            if let What::Collective(Transfer { exchange, rings, bytes, level }) = task.what {
-                found.push((exchange.name(), rings.0, bytes.0, level));
+            if let What::Collective(Transfer { collective, rings, bytes, level }) = task.what {
+                found.push((collective.name(), rings.0, bytes.0, level));
             }
         }
         found.sort_unstable();
@@ -231,11 +288,14 @@ impl TrainingProgram {
     /// Its transfers in the order of issue: task, name, dimensions (a bit each), bytes.
     #[getter]
     fn issued(&self) -> Vec<(u32, &'static str, u8, u64)> {
-        let issued = |(task, what): (u32, &Task)| match what.what {
-            What::Collective(transfer) => {
-                Some((task, transfer.exchange.name(), transfer.rings.0, transfer.bytes.0))
-            }
-            _ => None,
+        let issued = |(index, task): (u32, &Task)| {
+            let rings = match task.what {
+                What::Compute { .. } => return None,
+                What::Collective(transfer) => transfer.rings,
+                What::Send(message) | What::Recv(message) => message.rings,
+            };
+            let (kind, amount) = kind(task);
+            Some((index, kind, rings.0, amount))
         };
         (0..).zip(self.0.tasks()).filter_map(issued).collect()
     }
@@ -245,21 +305,28 @@ impl TrainingProgram {
     fn tasks(&self) -> Vec<TaskRow<'_>> {
         let row = |task: &Task| {
             let name = self.0.names().get(task.layer as usize).map_or("", String::as_str);
-            let (kind, amount) = match task.what {
-                What::Compute { time, lane: Lane::Main } => ("compute", time.ps()),
-                What::Compute { time, lane: Lane::Background } => ("background", time.ps()),
-                What::Collective(transfer) => (transfer.exchange.name(), transfer.bytes.0),
-                What::Bubble(bubble) => ("bubble", u64::from(bubble.times)),
-            };
+            let (kind, amount) = kind(task);
             (kind, name, task.pass.name(), task.iteration, amount)
         };
         self.0.tasks().iter().map(row).collect()
     }
 }
 
-fn made(plan: &TrainingLoop) -> PyResult<TrainingProgram> {
-    plan.program().map(TrainingProgram).map_err(|error| match &error {
+/// The kind of a task, and its picoseconds or bytes.
+fn kind(task: &Task) -> (&'static str, u64) {
+    match task.what {
+        What::Compute { time, lane: Lane::Main } => ("compute", time.ps()),
+        What::Compute { time, lane: Lane::Background } => ("background", time.ps()),
+        What::Collective(transfer) => (transfer.collective.name(), transfer.bytes.0),
+        What::Send(message) => ("send", message.bytes.0),
+        What::Recv(message) => ("recv", message.bytes.0),
+    }
+}
+
+fn made(plan: &TrainingLoop, stage: u32) -> PyResult<TrainingProgram> {
+    plan.stage(stage).map(TrainingProgram).map_err(|error| match &error {
         TrainingError::Program { source } => raised(source),
+        TrainingError::Pipeline { source } => raised(source),
         _ => raised(&error),
     })
 }
@@ -274,6 +341,8 @@ pub(crate) struct GivenFabric {
     parts: Option<u32>,
     order: String,
     every_npu: bool,
+    /// `packets` or `flows`.
+    detail: String,
     /// Length of a window in picoseconds; 0 without time series.
     window: u64,
 }
@@ -282,7 +351,17 @@ impl GivenFabric {
     fn fabric(&self, fabric: &StepFabric, endpoint: &Endpoint) -> PyResult<TrainingFabric> {
         let population = if self.every_npu { Population::All } else { Population::One };
         let sizes = (Bytes(self.chunk), Bytes(self.message), self.parts);
-        Ok(fabric.fabric(endpoint.0.clone(), sizes, order(&self.order)?, population))
+        let detail = match self.detail.as_str() {
+            "packets" => Detail::Packets,
+            "flows" => Detail::Flows,
+            other => {
+                let message = format!("unknown detail `{other}`: expected `packets` or `flows`");
+                return Err(refuse("WorkloadError", "unknown_detail", &message));
+            }
+        };
+        let order = order(&self.order)?;
+        let fabric = fabric.fabric(endpoint.0.clone(), sizes, order, population);
+        Ok(TrainingFabric { detail, ..fabric })
     }
 }
 
@@ -297,21 +376,21 @@ fn order(name: &str) -> PyResult<Order> {
     }
 }
 
-/// Runs a program on every NPU of a fabric; `each` overrides it with one program per NPU.
+/// Runs programs on a fabric; `of` is the number of the program of each NPU, empty if there is one.
 #[pyfunction]
-#[pyo3(signature = (program, step_fabric, endpoint, fabric_settings, each=Vec::new()))]
+#[pyo3(signature = (programs, step_fabric, endpoint, fabric_settings, of=Vec::new()))]
 pub(crate) fn simulate_training(
     py: Python<'_>,
-    program: &TrainingProgram,
+    programs: Vec<PyRef<'_, TrainingProgram>>,
     step_fabric: &StepFabric,
     endpoint: &Endpoint,
     fabric_settings: GivenFabric,
-    each: Vec<PyRef<'_, TrainingProgram>>,
+    of: Vec<u32>,
 ) -> PyResult<TrainingRecord> {
-    let each: Vec<Program> = each.iter().map(|program| program.0.clone()).collect();
+    let programs: Vec<Program> = programs.iter().map(|program| program.0.clone()).collect();
     let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
     let window = Time::from_ps(fabric_settings.window);
-    let run = TrainingRun { program: &program.0, each: &each, fabric: &fabric, window };
+    let run = TrainingRun { programs: &programs, of: &of, fabric: &fabric, window };
     let outcome = watched(py, |stop| run.run_until(stop))?;
     outcome.map(TrainingRecord).map_err(run_raised)
 }

@@ -101,6 +101,7 @@ def _step(raw: RawTraining, source: str) -> Step:
         chunk=raw.chunk,
         message=raw.message,
         order=raw.order,
+        detail=raw.detail,
         bucket=raw.bucket,
         parallelism=raw.parallelism,
         compute=_compute(raw, source),

@@ -12,7 +12,7 @@ from tutti.files.custom_errors import CHOICE
 from tutti.files.described import Positive, described_by, table_of
 from tutti.files.tables import Table, kind_of
 from tutti.step_fabric import Dimension
-from tutti.training import Bucket, Chunk, Message, Order, Step
+from tutti.training import Bucket, Chunk, Detail, Message, Order, Step
 from tutti.units import Frequency
 from tutti.workload import Chiplet, Parallelism, Systolic
 from tutti.workload.compute import Dataflow
@@ -162,4 +162,5 @@ class RawTraining(Table):
     chunk: Chunk = Step.chunk
     message: Message = Step.message
     order: Order = Step.order
+    detail: Detail = Step.detail
     bucket: Bucket = Step.bucket

@@ -136,6 +136,17 @@ class SimulationError(TuttiError):
             "The programs do not match the NPUs.",
             "give one program for each NPU",
         ),
+        "no_flows": Kind(
+            "The network has no flows for a step of whole transfers.",
+            "use a platform with a topology",
+        ),
+        "no_windows": Kind("Utilisation over time is recorded with packets only."),
+        "no_time": Kind("A transfer has no time of its own."),
+        "other_messages": Kind(
+            "A message is sent and not received, or the other way round.",
+            "messages from one NPU to another are matched in order, by tag",
+        ),
+        "self_message": Kind("An NPU sends a message to itself."),
         "other_collectives": Kind(
             "NPUs issue different collectives, or in a different order.",
             "collectives are matched by their number",

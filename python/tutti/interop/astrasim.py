@@ -196,10 +196,11 @@ def simulate(
         "parts": system.splits,
         "order": system.order,
         "every_npu": len(found) > 1,
+        "detail": "packets",
         "window": 0,
     }
-    each = list(found) if len(found) > 1 else []
-    record = _core.simulate_training(found[0], torus, system.endpoint(), settings, each)
+    of = list(range(len(found))) if len(found) > 1 else []
+    record = _core.simulate_training(list(found), torus, system.endpoint(), settings, of)
     compute, overlap, exposed, _ = record.breakdown()
     return AstraSimRun(Time(ps=record.end_ps), compute + overlap, exposed, torus.npus)
 

@@ -1,8 +1,9 @@
 """Parallelisation of a model over NPUs, and the resulting collectives.
 
-NPUs form a torus of named rings, and each kind of parallelism takes complete rings. Tensor and
-expert parallelism take the first rings, as they communicate most. The pipeline takes the last ring,
-data parallelism the remaining ones. Sizes are in elements, by the convention of each collective.
+NPUs form a torus of named rings, or their numbers have named dimensions, and each kind of
+parallelism takes complete rings. By default, tensor and expert parallelism take the first rings, as
+they communicate most. The pipeline takes the last rings, data parallelism the remaining ones. Sizes
+are in elements, by the convention of each collective.
 
 - **Data**: NPUs process different samples, and all-reduce gradients of the same weights. **ZeRO**
   (Rajbhandari et al. 2020) shards replicated state. With stages 1 (optimiser) and 2 (gradients),
@@ -14,7 +15,8 @@ data parallelism the remaining ones. Sizes are in elements, by the convention of
   the next layer needs all of them.
 - **Expert** (Lepikhin et al. 2020): experts are distributed. An all-to-all sends tokens to their
   experts, another returns them, and the same holds for gradients.
-- **Pipeline** (Huang et al. 2019): layers are divided into stages, a batch into micro-batches.
+- **Pipeline** (Huang et al. 2019; Narayanan et al. 2021): layers are divided into stages, a batch
+  into micro-batches. Stages may have several model chunks, which micro-batches pass in turn.
 """
 
 from __future__ import annotations
@@ -32,7 +34,16 @@ if TYPE_CHECKING:
 
     from tutti.workload.model import Gemm, Model, ModelLayer
 
-__all__ = ["Divided", "Division", "LayerTransfers", "Parallelism", "Placement", "Transfer"]
+__all__ = [
+    "KINDS",
+    "Divided",
+    "Division",
+    "LayerTransfers",
+    "Parallelism",
+    "Placement",
+    "Stages",
+    "Transfer",
+]
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ class Transfer:
     """A collective of a pass.
 
     Attributes:
-        collective: The collective, or `shift` to the next stage of a pipeline.
+        collective: The collective.
         bytes: The size, by the convention of the collective.
         rings: The participating rings; empty for all.
     """
@@ -72,23 +83,40 @@ class LayerTransfers:
 
 @dataclass(frozen=True, kw_only=True)
 class Divided:
-    """The part of a model on one NPU.
+    """The parts of a model on the NPUs.
 
     Attributes:
-        layers: The part of each layer, with its collectives.
+        layers: The part of each layer on an NPU, with its collectives.
         samples: The samples of a micro-batch.
-        micro_batches: Micro-batches per iteration.
-        stages: Stages of the pipeline; 1 without a pipeline.
-        handed: The transfer between stages.
+        pipeline: The stages of these layers, if any.
         prefetch: The number of passes ahead for which weights are gathered.
     """
 
     layers: tuple[tuple[ModelLayer, LayerTransfers], ...]
     samples: int
-    micro_batches: int = 1
-    stages: int = 1
-    handed: Transfer | None = None
+    pipeline: Stages | None = None
     prefetch: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stages:
+    """The stages of a pipeline.
+
+    Attributes:
+        stages: Their number.
+        micro_batches: Micro-batches per iteration.
+        order: The order of passes, as in :class:`Parallelism`.
+        rings: The rings along which the stages lie.
+        ends: The end of the layers of each model chunk; chunk c is on stage c modulo `stages`.
+        messages: Bytes from each model chunk to the next, per micro-batch.
+    """
+
+    stages: int
+    micro_batches: int
+    order: str
+    rings: tuple[str, ...]
+    ends: tuple[int, ...]
+    messages: tuple[int, ...]
 
 
 class Division(Protocol):
@@ -102,7 +130,7 @@ class Division(Protocol):
         rings: Sequence[tuple[str, int]],
         cost: Callable[[ModelLayer, int], int],
     ) -> Divided:
-        """Returns the part of one NPU; `cost` is the time of a layer for some samples."""
+        """Returns the parts of the NPUs; `cost` is the time of a layer for some samples."""
 
 
 @dataclass(frozen=True)
@@ -113,13 +141,17 @@ class Placement:
         tensor: The rings that divide the weights of a layer.
         expert: The rings that divide experts, with different samples per NPU.
         data: The rings with replicated weights.
-        pipeline: The ring of stages.
+        pipeline: The rings of stages.
     """
 
     tensor: tuple[str, ...]
     expert: tuple[str, ...]
     data: tuple[str, ...]
     pipeline: tuple[str, ...]
+
+
+Kind = Literal["tensor", "expert", "data", "pipeline"]
+KINDS: tuple[Kind, ...] = ("tensor", "expert", "data", "pipeline")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +168,26 @@ class Parallelism(InFiles):
         Positive, Field(description="Degree of expert parallelism, on the next rings.")
     ] = 1
     pipeline: Annotated[
-        Positive, Field(description="Number of pipeline stages, on the last ring.")
+        Positive, Field(description="Number of pipeline stages, on the last rings.")
     ] = 1
-    micro_batches: Annotated[Positive, Field(description="Micro-batches per batch.")] = 1
+    micro_batches: Annotated[
+        Positive, Field(description="Micro-batches per batch; at least the number of stages.")
+    ] = 1
+    schedule: Annotated[
+        Literal["1f1b", "gpipe"],
+        Field(
+            description="The order of passes in a pipeline: alternating (`1f1b`), or all forward "
+            "passes first (`gpipe`)."
+        ),
+    ] = "1f1b"
+    interleaved: Annotated[
+        Positive,
+        Field(description="Model chunks per stage, which micro-batches pass in turn (with 1F1B)."),
+    ] = 1
+    order: Annotated[
+        tuple[Kind, ...],
+        Field(description="The kinds of parallelism from the inner rings to the outer ones."),
+    ] = KINDS
     zero: Annotated[
         Literal[0, 1, 2, 3],
         Field(
@@ -154,20 +203,20 @@ class Parallelism(InFiles):
         Raises:
             WorkloadError: A degree is not a product of complete rings.
         """
+        if sorted(self.order) != sorted(KINDS):
+            given, kinds = ", ".join(self.order), ", ".join(KINDS)
+            message = f"`order` has {given}: expected each of {kinds} once"
+            raise WorkloadError(message, kind="wrong_order")
         left = [ring for ring in rings if ring[1] > 1]
-        tensor, left = _taken("tensor", self.tensor, left, rings)
-        expert, left = _taken("expert", self.expert, left, rings)
-        pipeline: tuple[str, ...] = ()
-        if self.pipeline > 1:
-            if not left or left[-1][1] != self.pipeline:
-                last = f"{left[-1][1]}, the NPUs of the last ring" if left else "a free ring"
-                message = (
-                    f"`pipeline = {self.pipeline}` does not divide the NPUs, {_text(rings)}: "
-                    f"expected {last}"
-                )
-                raise WorkloadError(message, kind="does_not_divide")
-            pipeline = (left.pop()[0],)
-        return Placement(tensor, expert, tuple(name for name, _ in left), pipeline)
+        taken: dict[str, tuple[str, ...]] = {}
+        at = self.order.index("data")
+        degrees = {"tensor": self.tensor, "expert": self.expert, "pipeline": self.pipeline}
+        for kind in self.order[:at]:
+            taken[kind], left = _taken(kind, degrees[kind], left, rings)
+        for kind in reversed(self.order[at + 1 :]):
+            outer, rest = _taken(kind, degrees[kind], left[::-1], rings)
+            taken[kind], left = outer[::-1], rest[::-1]
+        return Placement(data=tuple(name for name, _ in left), **taken)
 
     def divide(
         self,
@@ -177,7 +226,7 @@ class Parallelism(InFiles):
         rings: Sequence[tuple[str, int]],
         cost: Callable[[ModelLayer, int], int],
     ) -> Divided:
-        """Returns the part of one NPU, in the longest stage of a pipeline.
+        """Returns the parts of the NPUs.
 
         Raises:
             WorkloadError: The model or the NPUs cannot be divided accordingly.
@@ -192,15 +241,19 @@ class Parallelism(InFiles):
             prefetch = self.prefetch if self.zero == 3 else None
             return Divided(layers=tuple(layers), samples=passing, prefetch=prefetch)
         costs = [cost(part, passing) for part in parts]
-        bounds = _stages(costs, self.pipeline)
-        start, stop = max(bounds, key=lambda bound: sum(costs[bound[0] : bound[1]]))
-        widest = max(model.layers[stop - 1].outputs for _, stop in bounds[:-1])
+        ends = [stop for _, stop in _stages(costs, self.pipeline * self.interleaved)]
+        outputs = [model.layers[stop - 1].outputs for stop in ends[:-1]]
         return Divided(
-            layers=tuple(layers[start:stop]),
+            layers=tuple(layers),
             samples=passing,
-            micro_batches=self.micro_batches,
-            stages=self.pipeline,
-            handed=Transfer("shift", passing * element * widest, placement.pipeline),
+            pipeline=Stages(
+                stages=self.pipeline,
+                micro_batches=self.micro_batches,
+                order=self.schedule,
+                rings=placement.pipeline,
+                ends=tuple(ends),
+                messages=tuple(passing * element * count for count in outputs),
+            ),
             prefetch=self.prefetch if self.zero == 3 else None,
         )
 
@@ -211,10 +264,13 @@ class Parallelism(InFiles):
         if self.micro_batches > 1 and self.pipeline == 1:
             message = f"`micro_batches = {self.micro_batches}` without a pipeline: expected 1"
             raise WorkloadError(message, kind="no_pipeline")
-        if self.pipeline > len(model.layers):
+        if self.interleaved > 1 and self.pipeline == 1:
+            message = f"`interleaved = {self.interleaved}` without a pipeline: expected 1"
+            raise WorkloadError(message, kind="no_pipeline")
+        if self.pipeline * self.interleaved > len(model.layers):
             message = (
-                f"`pipeline = {self.pipeline}` has more stages than layers: expected at most "
-                f"{len(model.layers)}"
+                f"{self.pipeline} stages of {self.interleaved} model chunks: expected at most "
+                f"{len(model.layers)} chunks, the number of layers"
             )
             raise WorkloadError(message, kind="too_few_layers")
         if model.tables is not None and (self.tensor, self.expert, self.pipeline) != (1, 1, 1):

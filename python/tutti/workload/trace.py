@@ -3,8 +3,9 @@
 Compute nodes take their recorded time, or else the roofline time of their operations and bytes
 (``num_ops``, ``tensor_size``). CPU nodes run in parallel with NPU nodes. A collective spans the
 NPUs of complete rings: all rings, the ones of ``involved_dim``, or the group of ``pg_name``. Ranks
-may compute differently, but start the same collectives in the same order. The size of an all_gather
-is one rank's part, as in ASTRA-sim.
+may compute differently; those of a group start the same collectives in the same order. Messages
+between two ranks are matched in order, by ``comm_tag``. The size of an all_gather is one rank's
+part, as in ASTRA-sim.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ __all__ = ["Groups", "Timing", "programs"]
 Groups = dict[str, tuple[int, ...]]
 """The ranks of each communicator, by name."""
 
-_Task = tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]
+_Transfer = tuple[str, int, int, int]
+_Message = tuple[str, int, int, int, int]
+_Task = tuple[str, tuple[int, bool], _Transfer | _Message | None, list[int]]
 
 _PLANNED = {
     "all_reduce": "all_reduce",
@@ -103,9 +106,26 @@ class _Reader:
         if node.type == "COMM_COLL":
             return name, (0, False), self._collective(node, rank), after
         if node.type in ("COMM_SEND", "COMM_RECV"):
-            message = f"{node.place}: {node.type} nodes are not supported: expected collectives"
-            raise TraceError(message, kind="not_carried")
+            return name, (0, False), self._message(node, rank), after
         return name, (self.timing.of(node), _on_cpu(node)), None, after
+
+    def _message(self, node: Node, rank: int) -> _Message:
+        sends = node.type == "COMM_SEND"
+        key = "comm_dst" if sends else "comm_src"
+        npus = math.prod(self.rings)
+        peer, size = node.number(key), node.number("comm_size")
+        if peer is None or size is None:
+            message = f"{node.place}: {node.type} without `{key}` or `comm_size`: expected both"
+            raise TraceError(message, kind="missing_attribute")
+        if not 0 <= peer < npus or peer == rank:
+            message = f"{node.place}: `{key}` is {peer}: expected another rank, 0 to {npus - 1}"
+            raise TraceError(message, kind="other_ranks", fields={"rank": peer})
+        if not 0 < size <= MOST:
+            message = f"{node.place}: {node.type} of {size} B: expected 1 B to {MOST} B"
+            raise TraceError(message, kind="attribute_type", fields={"comm_size": size})
+        tag = (node.number("comm_tag") or 0) & 0xFFFF_FFFF
+        every = (1 << len(self.rings)) - 1
+        return "send" if sends else "recv", every, (peer - rank) % npus, size, tag
 
     def _collective(self, node: Node, rank: int) -> tuple[str, int, int, int]:
         name, size = node.collective

@@ -43,7 +43,7 @@ def test_paths_start_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "times.csv").write_text(times, encoding="utf-8")
     changes = {"model": "scalesim:net.csv", "compute": {"model": "measured", "file": "times.csv"}}
     read = resolve_training(tables(**changes), source=str(tmp_path / "step.toml"))
-    tasks = read.step.program(read.configurations[0]).tasks
+    tasks = read.step.programs(read.configurations[0])[0].tasks
     assert [row[4] for row in tasks if row[0] == "compute"][:2] == [1_000_000, 3_000_000]
 
 

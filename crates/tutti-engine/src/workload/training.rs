@@ -54,6 +54,9 @@ pub struct TrainingLoop {
     /// Whether collectives of gradients overlap with the backward pass; else one exposed collective
     /// at its end reduces all gradients.
     pub overlap: bool,
+    /// Whether every forward pass waits for all gradients of the previous iteration, not only for
+    /// those of its layer; always without overlap.
+    pub barrier: bool,
     /// The bucket size of gradients; None: one collective per layer.
     pub bucket: Option<Bytes>,
     /// Embedding tables in addition to the layers.
@@ -72,6 +75,7 @@ impl Default for TrainingLoop {
             layers: Vec::new(),
             iterations: 1,
             overlap: true,
+            barrier: false,
             bucket: None,
             embedding: None,
             prefetch: None,
@@ -441,7 +445,7 @@ impl<'a> Builder<'a> {
     /// The end of an iteration: without overlap, all gradients must be complete, and the tables are
     /// updated unless the update runs in the background.
     fn end_iteration(&mut self) {
-        if !self.plan.overlap {
+        if !self.plan.overlap || self.plan.barrier {
             self.pending.extend(self.ready.iter().flatten());
             self.pending.sort_unstable();
             self.pending.dedup();

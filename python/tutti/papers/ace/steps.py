@@ -89,7 +89,7 @@ def active_percent(run: TrainingResult) -> tuple[float, float]:
 
 def _backward(run: TrainingResult) -> list[tuple[int, int]]:
     """Returns the backward passes: first weight gradient to the next iteration's forward pass."""
-    tasks = run.step.program(run.configuration).tasks
+    tasks = run.step.programs(run.configuration)[0].tasks
     first: dict[tuple[str, int], int] = {}
     for task, start, _ in run.record.spans():
         kind, _, of, iteration, _ = tasks[task]
