@@ -4,7 +4,7 @@ use super::FlowLevel;
 use super::ends::Ends as FlowEnds;
 use super::max_min::MaxMin;
 use super::resources::Resources;
-use super::route::{Crossing, FlowRouting};
+use super::route::{Crossing, FlowRouting, RecentRoutes};
 use crate::packet::{Ends, LinkUse};
 use crate::queue::EventQueue;
 use crate::slab::Slab;
@@ -95,6 +95,7 @@ pub struct FlowNetwork<'a> {
     /// Flows started so far.
     serial: u64,
     background: Vec<BackgroundFlow>,
+    recent: RecentRoutes,
     /// Working memory.
     route: Vec<Crossing>,
 }
@@ -124,6 +125,7 @@ impl<'a> FlowNetwork<'a> {
             max_min: MaxMin::default(),
             serial: 0,
             background: Vec::new(),
+            recent: RecentRoutes::default(),
             route: Vec::new(),
         }
     }
@@ -174,7 +176,7 @@ impl<'a> FlowNetwork<'a> {
         let latency = if source == destination {
             Time::ZERO
         } else {
-            self.routing.route(source, destination, &mut route)
+            self.recent.route(&self.routing, source, destination, &mut route)
         };
         let alone = self.alone(&route, bytes);
         let charged = self.charged(bytes);

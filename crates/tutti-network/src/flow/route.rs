@@ -114,6 +114,46 @@ impl<'a> FlowRouting<'a> {
     }
 }
 
+/// The last routes of each source, as ranks mostly send to few others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecentRoutes(Vec<Recent>);
+
+/// A route; empty initially.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    destination: RankId,
+    latency: Time,
+    links: Vec<Crossing>,
+}
+
+impl RecentRoutes {
+    /// Routes of a source that are kept, one per parity of the distance.
+    const KEPT: u32 = 2;
+
+    /// As [`FlowRouting::route`], for an empty `into`.
+    pub(super) fn route(
+        &mut self,
+        routing: &FlowRouting<'_>,
+        from: RankId,
+        to: RankId,
+        into: &mut Vec<Crossing>,
+    ) -> Time {
+        let at = (from.0 * Self::KEPT + (from.0 ^ to.0) % Self::KEPT) as usize;
+        if at >= self.0.len() {
+            self.0.resize(at + 1, Recent::default());
+        }
+        let recent = &mut self.0[at];
+        if recent.links.is_empty() || recent.destination != to {
+            recent.latency = routing.route(from, to, into);
+            recent.destination = to;
+            recent.links.clone_from(into);
+        } else {
+            into.extend_from_slice(&recent.links);
+        }
+        recent.latency
+    }
+}
+
 /// The links on minimal paths, each with its share. Vertices are visited in descending distance, so that all
 /// that enters a vertex is known when it is split.
 fn spread(distances: &Distances, from: RankId, to: RankId, into: &mut Vec<Crossing>) -> Time {
