@@ -16,6 +16,7 @@ from .page import Page, Section
 from .palette import BLUE, GREY, RED, styles
 from .quantity import format_rate, format_share, format_size, format_time, time_unit
 from .tables import Column, ReportTable
+from .training_exposed import exposed_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +86,7 @@ def write_training_report(
                 {"breakdown": _breakdown(runs)},
                 _times(runs),
             ),
+            *exposed_section(runs),
             *_over_time(runs),
             *_costs(runs),
             _layers(runs),

@@ -7,16 +7,34 @@ from typing import TYPE_CHECKING
 
 from tutti.endpoint import Ring
 
+from .palette import GREEN, ORANGE
 from .quantity import format_rate, format_share, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tutti.endpoint import Configuration, Npu
     from tutti.schedule import Schedule
     from tutti.step_fabric import Channels
     from tutti.training import Step, TrainingResult
     from tutti.workload.parallel import Division
+
+_COMMUNICATION = (
+    ORANGE, GREEN, "#CC79A7", "#999933", "#AA4499", "#EE3377", "#44AA99", "#994455", "#DDAA33",
+    "#332288",
+)  # fmt: skip
+"""Colours of collectives; red is exposed communication, blue is compute."""
+
+
+def collective(name: str) -> str:
+    """Returns the name of a collective for display; a shift is a send between pipeline stages."""
+    return "send" if name == "shift" else name
+
+
+def communication_colours(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Returns a colour for each collective and process group, the same in all charts of a page."""
+    ordered = sorted(set(keys))
+    return {key: _COMMUNICATION[at % len(_COMMUNICATION)] for at, key in enumerate(ordered)}
 
 
 def summary(runs: Sequence[TrainingResult]) -> list[str]:

@@ -69,6 +69,23 @@ def test_long_times_and_idle_fit_the_terminal(file: Path, tmp_path: Path, rate: 
         )
 
 
+def test_run_prints_exposed_communication_by_collective(file: Path, tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["train", "run", str(file), "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    rows = pl.read_parquet(tmp_path / "results.parquet")
+    parts = pl.read_parquet(tmp_path / "exposed.parquet")
+    assert {"all_reduce", "all_to_all"} <= set(parts["collective"])
+    assert set(parts["group"]) == {"local x vertical"}
+    sums = parts.group_by("configuration", maintain_order=True).agg(pl.col("exposed_ps").sum())
+    assert sums["exposed_ps"].to_list() == rows["exposed_ps"].to_list()
+    lines = result.stdout.splitlines()
+    head = next(line for line in lines if line.startswith("configuration collective"))
+    assert head.split()[2:] == ["process", "group", "exposed", "share", "in", "flight"]
+    shown = [line for line in lines if "local x vertical" in line]
+    assert len(shown) == len(parts.filter(pl.col("exposed_ps") > 0))
+    assert all(len(line) <= 80 for line in shown)
+
+
 def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
     arguments = ["train", "run", str(file), "--out", str(tmp_path / "out")]
     arguments += ["--set", "batch=32", "--set", "torus.rings[0].nodes=2"]
