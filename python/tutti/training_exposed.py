@@ -46,6 +46,13 @@ class Exposed:
     end_ps: int
     parts: tuple[tuple[Span, int], ...]
 
+    def by_collective(self) -> dict[tuple[str, str], int]:
+        """Returns the picoseconds of each collective and process group."""
+        found: dict[tuple[str, str], int] = defaultdict(int)
+        for one, ps in self.parts:
+            found[one.kind, one.group] += ps
+        return dict(found)
+
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
@@ -128,9 +135,9 @@ def _divided(span: int, flying: Sequence[Span]) -> tuple[tuple[Span, int], ...]:
 def exposed_frame(run: TrainingResult, npus: Sequence[int] | None = None) -> pl.DataFrame:
     """Returns a row per simulated NPU, collective and process group, the most exposed first.
 
-    Columns: ``configuration``, ``npu``, ``collective`` (`shift` is a send between pipeline stages);
-    ``group``, the dimensions of the process group; ``count`` and ``bytes`` of the collectives;
-    ``in_flight_ps``, the time in which at least one was in flight; ``exposed_ps``, which adds up to
+    Columns: ``configuration``; ``npu``; ``collective`` (`shift` is a send between pipeline stages);
+    ``group``, the dimensions of the process group; ``count`` and ``bytes`` of the collectives.
+    ``in_flight_ps`` is the time in which at least one was in flight. The sum of ``exposed_ps`` is
     the exposed time of the NPU.
 
     Args:
@@ -159,8 +166,8 @@ def exposed_frame(run: TrainingResult, npus: Sequence[int] | None = None) -> pl.
 def _rows(tasks: Sequence[Span]) -> list[tuple[str, str, int, int, int, int]]:
     belongs: dict[tuple[str, str], int] = defaultdict(int)
     for interval in exposed(tasks):
-        for one, ps in interval.parts:
-            belongs[one.kind, one.group] += ps
+        for key, ps in interval.by_collective().items():
+            belongs[key] += ps
     issued: dict[tuple[str, str], list[Span]] = defaultdict(list)
     for one in tasks:
         if one.is_collective:

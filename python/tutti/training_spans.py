@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tutti.training import TrainingResult
 
-__all__ = ["BUBBLE", "Span", "group_name", "spans", "task_frame"]
+__all__ = ["BUBBLE", "Span", "communication", "group_name", "groups", "spans", "task_frame"]
 
 BUBBLE = "bubble"
 """The kind of a task that waits for other pipeline stages."""
@@ -69,6 +69,19 @@ def group_name(run: TrainingResult, dimensions: int) -> str:
     sizes = [(ring.name, ring.nodes) for ring in run.step.rings]
     spanned = [size for at, size in enumerate(sizes) if dimensions >> at & 1]
     return " x ".join(name for name, nodes in spanned if nodes > 1 or len(spanned) == 1)
+
+
+def communication(run: TrainingResult) -> set[tuple[str, str]]:
+    """Returns the collectives of all simulated NPUs and their process groups."""
+    programs = {id(one): one for one in map(run.program_of, range(run.record.npus))}
+    used = {(name, mask) for one in programs.values() for _, name, mask, _ in one.issued}
+    return {(name, group_name(run, mask)) for name, mask in used}
+
+
+def groups(run: TrainingResult, npu: int = 0) -> list[str]:
+    """Returns the process groups of an NPU's collectives, the innermost dimensions first."""
+    masks = {mask for _, _, mask, _ in run.program_of(npu).issued}
+    return list(dict.fromkeys(group_name(run, mask) for mask in sorted(masks)))
 
 
 def spans(run: TrainingResult, npu: int = 0) -> list[Span]:

@@ -17,8 +17,9 @@ from tutti.cli.progress import Progress
 from tutti.config import load_training
 from tutti.endpoint import configurations
 from tutti.interop import astrasim
-from tutti.report import write_training_report
+from tutti.report import write_training_report, write_training_trace
 from tutti.report.quantity import format_share, format_size, format_time
+from tutti.report.training_tracks import check_npus
 from tutti.report.training_words import collective
 from tutti.training import alike, frame, watched, write_frame
 from tutti.training_exposed import exposed_frame
@@ -83,13 +84,21 @@ def run_(
     ],
     changes: options.Changes = None,
     to: options.FolderOut = None,
+    npus: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--npu",
+            metavar="NPU",
+            help="An NPU of the timeline, by default 0; may be repeated, up to 8 times.",
+        ),
+    ] = None,
 ) -> None:
     """Simulate a training step with each endpoint configuration.
 
     Writes report.html and results.parquet to the output folder: time per NPU, bytes sent, and
     memory reads of communication. Further files: exposed.parquet (exposed communication by
     collective and process group), layers.parquet (per layer), servers.parquet (per component of the
-    endpoint) and windows.parquet (over time).
+    endpoint), windows.parquet (over time), and trace.pftrace (the timeline, for Perfetto).
 
     The file's `model` is one of `tutti train list`, or `scalesim:FILE` or `chakra:PREFIX`, which
     read files of other tools. `[compute]` can read measured times. `tutti train from-astrasim`
@@ -99,8 +108,10 @@ def run_(
     Examples:
       tutti train run examples/10_training_step/training.toml
       tutti train run examples/10_training_step/training.toml --set batch=64
+      tutti train run examples/10_training_step/training.toml --npu 0
     """
     read = load_training(file, changes or (), output=to)
+    drawn = npus or [0]
     folder(read.output)
     started = time.monotonic()
     runs: list[TrainingResult] = []
@@ -109,22 +120,23 @@ def run_(
     with Progress("configurations", work=total, total=total) as progress:
         for configuration in read.configurations:
             runs.append(step.run(configuration))
+            check_npus(drawn, runs[-1])
             progress.advance(1, len(runs))
     runs = alike(runs)
     model = step.model
-    npus = " x ".join(str(ring.nodes) for ring in step.rings)
-    what = f"{step.batch} {model.samples} on each NPU of {npus}, {runs[0].iterations} iterations"
+    shape = " x ".join(str(ring.nodes) for ring in step.rings)
+    what = f"{step.batch} {model.samples} on each NPU of {shape}, {runs[0].iterations} iterations"
     if step.traces:
-        what = f"{len(step.traces)} traces on {npus}"
+        what = f"{len(step.traces)} traces on {shape}"
     out().print(f"{model.name}, {what}", style="bold")
     out().print(results_table(runs))
     _explain(runs)
     _print_exposed(runs)
     remark(f"{total} runs in {time.monotonic() - started:.1f} s")
-    _write(runs, read.output, read.title)
+    _write(runs, read.output, read.title, drawn)
 
 
-def _write(runs: Sequence[TrainingResult], folder: Path, title: str) -> None:
+def _write(runs: Sequence[TrainingResult], folder: Path, title: str, npus: Sequence[int]) -> None:
     frames = {
         "results.parquet": frame(runs),
         "exposed.parquet": pl.concat(exposed_frame(run) for run in runs),
@@ -133,7 +145,8 @@ def _write(runs: Sequence[TrainingResult], folder: Path, title: str) -> None:
         "windows.parquet": pl.concat(window_frame(run) for run in runs),
     }
     files = [written(write_frame, folder / name, rows) for name, rows in frames.items()]
-    files.append(written(write_training_report, folder / "report.html", runs, title))
+    files.append(written(write_training_report, folder / "report.html", runs, title, npus))
+    files.append(written(write_training_trace, folder / "trace.pftrace", runs, npus))
     wrote(*files)
 
 

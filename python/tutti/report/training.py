@@ -17,6 +17,7 @@ from .palette import BLUE, GREY, RED, styles
 from .quantity import format_rate, format_share, format_size, format_time, time_unit
 from .tables import Column, ReportTable
 from .training_exposed import exposed_section
+from .training_timeline import timeline_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ _OF_LAYERS = {
 
 
 def write_training_report(
-    path: str | Path, runs: Sequence[TrainingResult], title: str = ""
+    path: str | Path, runs: Sequence[TrainingResult], title: str = "", npus: Sequence[int] = (0,)
 ) -> Path:
     """Writes the report of a training step with one or more endpoint configurations.
 
@@ -63,12 +64,13 @@ def write_training_report(
         path: The file to write; its folder must exist.
         runs: Runs of one step; their windows, if any, give utilisation over time.
         title: The title; by default derived from the step.
+        npus: Up to 8 NPUs whose timeline is drawn.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: `runs` is empty.
+        ReportError: `runs` is empty, or an NPU was not simulated.
     """
     if not runs:
         raise ReportError("no runs of a training step to report", kind="frame")
@@ -87,6 +89,7 @@ def write_training_report(
                 _times(runs),
             ),
             *exposed_section(runs),
+            timeline_section(runs, npus),
             *_over_time(runs),
             *_costs(runs),
             _layers(runs),

@@ -40,7 +40,7 @@ def exposed_section(runs: Sequence[TrainingResult]) -> list[Section]:
 
 def _rows(runs: Sequence[TrainingResult], found: pl.DataFrame) -> list[dict[str, Any]]:
     """Returns the rows of the frame, with name and colour, and the share of the total time."""
-    colours = communication_colours(found.select("collective", "group").iter_rows())
+    colours = communication_colours(runs)
     totals = {run.configuration.name: run.total.ps for run in runs}
     return [
         row

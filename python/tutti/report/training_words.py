@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from tutti.endpoint import Ring
+from tutti.training_spans import communication
 
 from .palette import GREEN, ORANGE
 from .quantity import format_rate, format_share, format_time
@@ -31,10 +32,10 @@ def collective(name: str) -> str:
     return "send" if name == "shift" else name
 
 
-def communication_colours(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Returns a colour for each collective and process group, the same in all charts of a page."""
-    ordered = sorted(set(keys))
-    return {key: _COMMUNICATION[at % len(_COMMUNICATION)] for at, key in enumerate(ordered)}
+def communication_colours(runs: Iterable[TrainingResult]) -> dict[tuple[str, str], str]:
+    """Returns a colour for each collective and process group of runs of one step."""
+    keys = {key for run in runs for key in communication(run)}
+    return {key: _COMMUNICATION[at % len(_COMMUNICATION)] for at, key in enumerate(sorted(keys))}
 
 
 def summary(runs: Sequence[TrainingResult]) -> list[str]:

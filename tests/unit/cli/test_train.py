@@ -86,6 +86,16 @@ def test_run_prints_exposed_communication_by_collective(file: Path, tmp_path: Pa
     assert all(len(line) <= 80 for line in shown)
 
 
+def test_timelines_are_of_simulated_npus(file: Path, tmp_path: Path) -> None:
+    run = ["train", "run", str(file), "--set", 'configurations=["ideal"]', "-o", str(tmp_path)]
+    result = RUNNER.invoke(app, [*run, "--npu", "0"])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "trace.pftrace").stat().st_size > 1000
+    result = RUNNER.invoke(app, [*run, "--npu", "5"])
+    assert result.exit_code == 2
+    assert "NPU 5 was not simulated: expected NPU 0" in result.output
+
+
 def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
     arguments = ["train", "run", str(file), "--out", str(tmp_path / "out")]
     arguments += ["--set", "batch=32", "--set", "torus.rings[0].nodes=2"]
