@@ -23,7 +23,8 @@ from tutti.report.training_tracks import check_npus
 from tutti.report.training_words import collective
 from tutti.training import alike, frame, watched, write_frame
 from tutti.training_exposed import exposed_frame
-from tutti.training_frames import layer_frame, server_frame, window_frame
+from tutti.training_frames import layer_frame, server_frame, stall_frame, window_frame
+from tutti.training_links import link_frame
 from tutti.workload import build, models
 
 if TYPE_CHECKING:
@@ -97,8 +98,9 @@ def run_(
 
     Writes report.html and results.parquet to the output folder: time per NPU, bytes sent, and
     memory reads of communication. Further files: exposed.parquet (exposed communication by
-    collective and process group), layers.parquet (per layer), servers.parquet (per component of the
-    endpoint), windows.parquet (over time), and trace.pftrace (the timeline, for Perfetto).
+    collective and process group), layers.parquet (per layer), links.parquet (per link),
+    servers.parquet (per component of the endpoint), stalls.parquet (waits in the endpoint),
+    windows.parquet (over time), and trace.pftrace (the timeline, for Perfetto).
 
     The file's `model` is one of `tutti train list`, or `scalesim:FILE` or `chakra:PREFIX`, which
     read files of other tools. `[compute]` can read measured times. `tutti train from-astrasim`
@@ -141,7 +143,9 @@ def _write(runs: Sequence[TrainingResult], folder: Path, title: str, npus: Seque
         "results.parquet": frame(runs),
         "exposed.parquet": pl.concat(exposed_frame(run) for run in runs),
         "layers.parquet": pl.concat(layer_frame(run) for run in runs),
+        "links.parquet": pl.concat(link_frame(run) for run in runs),
         "servers.parquet": pl.concat(server_frame(run) for run in runs),
+        "stalls.parquet": pl.concat(stall_frame(run) for run in runs),
         "windows.parquet": pl.concat(window_frame(run) for run in runs),
     }
     files = [written(write_frame, folder / name, rows) for name, rows in frames.items()]

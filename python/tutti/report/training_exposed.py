@@ -12,7 +12,7 @@ from .charts import Axis, bars, chart
 from .page import Section
 from .quantity import count, format_share, format_size, format_time, time_unit
 from .tables import Column, ReportTable
-from .training_words import collective, communication_colours
+from .training_words import collective, communication_colours, of_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,9 @@ def exposed_section(runs: Sequence[TrainingResult]) -> list[Section]:
         return []
     rows = _rows(runs, found)
     shown = {"exposed": _chart(runs, rows)} if any(row["exposed_ps"] for row in rows) else {}
-    return [Section("Exposed communication by collective", _LEAD, shown, _table(rows))]
+    return [
+        Section("Exposed communication by collective", _LEAD + of_first(runs), shown, _table(rows))
+    ]
 
 
 def _rows(runs: Sequence[TrainingResult], found: pl.DataFrame) -> list[dict[str, Any]]:

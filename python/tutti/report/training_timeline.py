@@ -13,7 +13,7 @@ from .charts import Axis, bars, chart
 from .page import Choice, Section
 from .palette import BLUE, GREY, RED
 from .quantity import format_size, format_time, plural, time_unit
-from .training_tracks import COMPUTE, check_npus, tracks, waits
+from .training_tracks import BACKGROUND, COMPUTE, check_npus, tracks, waits
 from .training_words import collective, communication_colours
 
 if TYPE_CHECKING:
@@ -206,15 +206,18 @@ def _notes(run: TrainingResult, found: tuple[_Rows, _Rows, _Rows], limit: int) -
 
 def _chart(runs: Sequence[TrainingResult], found: Sequence[_Rows]) -> go.Figure:
     """Returns the tracks of all configurations, of which a selector shows one."""
-    factor, unit = time_unit(max(run.total.ps for run in runs))
+    longest = max(run.total.ps for run in runs)
+    factor, unit = time_unit(longest)
     places, height = _places(found)
     colours = _colours(found)
     traces: list[Any] = []
     for index, rows in enumerate(found):
         traces += _bars(index, rows, places, colours, factor)
     ticks = ([middle for middle, _ in places.values()], [_label(*key) for key in places])
-    y = Axis(ticks=ticks, more={"showgrid": False, "zeroline": False, "automargin": True})
-    return chart(traces, Axis("time", unit), y, height + 120, barmode="overlay",
+    more = {"showgrid": False, "zeroline": False, "automargin": True, "range": [-height, _GAP]}
+    y = Axis(ticks=ticks, more=more)
+    x = Axis("time", unit, more={"range": [0, longest / factor]})
+    return chart(traces, x, y, height + 120, barmode="overlay",
                  margin={"b": 84}, showlegend=True)  # fmt: skip
 
 
@@ -224,11 +227,15 @@ def _places(found: Sequence[_Rows]) -> tuple[dict[tuple[int, str], tuple[float, 
     for rows in found:
         for key, of in rows.items():
             lanes[key] = max(lanes.get(key, 1), len(of))
+    # Only some configurations have tasks in the background.
+    order = {COMPUTE: 0, BACKGROUND: 1}
+    npus = list(dict.fromkeys(npu for npu, _ in lanes))
+    keys = sorted(lanes, key=lambda key: (npus.index(key[0]), order.get(key[1], 2)))
     places: dict[tuple[int, str], tuple[float, int]] = {}
     top, last = 0, None
-    for (npu, name), count in lanes.items():
+    for npu, name in keys:
         top += _BETWEEN if last not in {None, npu} else 0
-        high = max(_ROW, _LANE * count)
+        high = max(_ROW, _LANE * lanes[npu, name])
         places[npu, name] = (-(top + high / 2), high)
         top, last = top + high + _GAP, npu
     return places, top

@@ -38,6 +38,12 @@ def communication_colours(runs: Iterable[TrainingResult]) -> dict[tuple[str, str
     return {key: _COMMUNICATION[at % len(_COMMUNICATION)] for at, key in enumerate(sorted(keys))}
 
 
+def of_first(runs: Sequence[TrainingResult]) -> str:
+    """Returns a sentence on the NPU of the values, if each NPU was simulated."""
+    several = any(run.record.npus > 1 for run in runs)
+    return " The values are those of NPU 0." if several else ""
+
+
 def summary(runs: Sequence[TrainingResult]) -> list[str]:
     """Returns a sentence per endpoint configuration: ideal endpoints, then fastest first."""
     ideal = [run for run in runs if run.configuration.kind == "ideal"]
@@ -119,6 +125,19 @@ def server(name: str) -> str:
     """Returns the name of a server of the endpoint, or of the links of a ring, for display."""
     upper = {"alu": "ALU", "sms": "SMs", "sram": "SRAM"}
     return " ".join(upper.get(word, word) for word in name.replace("_", " ").split())
+
+
+_CAUSES = {
+    "entry": "first partition",
+    "fsm": "FSM",
+    "next_partition": "next partition",
+    "port": "send buffer",
+}
+
+
+def cause(name: str) -> str:
+    """Returns the resource that a stalled chunk or packet waits for, for display."""
+    return _CAUSES.get(name) or server(name)
 
 
 def taken(configuration: Configuration, npu: Npu) -> tuple[str, str]:

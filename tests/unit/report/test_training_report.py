@@ -133,7 +133,9 @@ def test_bars_add_up_to_the_run(runs: list[TrainingResult], tmp_path: Path) -> N
     page = write_training_report(tmp_path / "r.html", runs, "A <title>").read_text("utf-8")
     assert "A &lt;title&gt;" in page
     found = charts(page)
-    assert set(found) == {"breakdown", "exposed", "tasks", "over_time", "servers"}
+    assert set(found) == {
+        "breakdown", "exposed", "tasks", "over_time", "links", "servers", "stalls"
+    }  # fmt: skip
     bars = found["breakdown"]["data"]
     names = bars[0]["y"]
     assert names == [run.configuration.name for run in reversed(runs)]
@@ -181,7 +183,9 @@ def test_a_single_run_without_windows_can_be_shown(tmp_path: Path) -> None:
     background = dataclasses.replace(configurations()["ace"], name="<mine>", background=True)
     run = step(iterations=1).run(background)
     page = write_training_report(tmp_path / "r.html", [run]).read_text("utf-8")
-    assert set(charts(page)) == {"breakdown", "exposed", "tasks", "servers"}
+    assert set(charts(page)) == {
+        "breakdown", "exposed", "tasks", "links", "servers", "stalls"
+    }  # fmt: skip
     head = page.split("plotly.js v", maxsplit=1)[0]
     assert "With &lt;mine&gt;, the iteration takes " in head
     assert "128 GB/s + 80 GB/s" in head
