@@ -189,8 +189,8 @@ def _notes(run: TrainingResult, found: tuple[_Rows, _Rows, _Rows], limit: int) -
     of = f"With {run.configuration.name}, "
     if limit:
         yield (
-            f"{of}adjacent tasks shorter than {format_time(limit)} share a bar "
-            f"({_count(merged):,} bars for {plural(_count(full), 'task')})."
+            f"{of}adjacent tasks shorter than {format_time(limit)} share a bar in the colour of "
+            f"most of its time ({_count(merged):,} instead of {_count(full):,} bars)."
         )
     tasks = [
         sum(bar.tasks for lanes in rows.values() for lane in lanes for bar in lane)

@@ -156,9 +156,15 @@ def test_traces_run_behind_endpoints(file: Path, tmp_path: Path) -> None:
         write(tmp_path / f"t.{rank}.et", ChakraTrace(nodes=(work, sent)))
     text = FILE.replace('"dlrm_small"', '"chakra:t"').replace("batch = 16\n", "")
     file.write_text(text, encoding="utf-8")
-    result = RUNNER.invoke(app, ["train", "run", str(file), "--out", str(tmp_path / "out")])
+    run = ["train", "run", str(file), "--out", str(tmp_path / "out"), "--npu", "3", "--npu", "0"]
+    result = RUNNER.invoke(app, run)
     assert result.exit_code == 0, result.output
     assert "chakra:t, 8 traces on 4 x 2" in result.stdout
+    exposed = pl.read_parquet(tmp_path / "out" / "exposed.parquet").filter(configuration="ideal")
+    assert exposed["npu"].to_list() == list(range(8))
+    assert exposed["collective"].unique().to_list() == ["all_reduce"]
+    waits = exposed["exposed_ps"].to_list()
+    assert waits[0] - waits[3] == pytest.approx(10_000_000, rel=0.1)  # NPU 3 computes 10 us longer.
     rows = pl.read_parquet(tmp_path / "out" / "results.parquet")
     assert all(total > 110_000_000 for total in rows["total_ps"].to_list())
     assert rows["compute_ps"].to_list() == [100_000_000] * 3
