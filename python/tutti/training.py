@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -341,6 +342,14 @@ class TrainingResult:
     step: Step
     configuration: Configuration
     record: _core.TrainingRecord
+
+    @cached_property
+    def _programs(self) -> list[_core.TrainingProgram]:
+        return self.step.programs(self.configuration)
+
+    def program_of(self, npu: int = 0) -> _core.TrainingProgram:
+        """Returns the program of a simulated NPU."""
+        return self._programs[npu if len(self._programs) > 1 else 0]
 
     @property
     def total(self) -> Time:

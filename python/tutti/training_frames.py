@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tutti.training_links import link_name
+
 if TYPE_CHECKING:
     from tutti.training import TrainingResult
 
-__all__ = ["NO_LAYER", "layer_frame", "server_frame", "window_frame"]
+__all__ = ["NO_LAYER", "layer_frame", "server_frame", "stall_frame", "window_frame"]
 
 NO_LAYER = "(none)"
 """The name of the row without a layer."""
@@ -37,7 +39,7 @@ def layer_frame(run: TrainingResult) -> pl.DataFrame:
     rows: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
     order = run.step.names(run.configuration)
     done = 0
-    tasks = run.step.programs(run.configuration)[0].tasks
+    tasks = run.program_of().tasks
     spans = {task: (start, end) for task, start, end in run.record.spans()}
     for start, end, task in sorted((start, end, task) for task, (start, end) in spans.items()):
         kind, name, during, _, amount = tasks[task]
@@ -94,19 +96,12 @@ def server_frame(run: TrainingResult) -> pl.DataFrame:
     active = run.record.active_ps()
     found = [(row, False) for row in run.record.servers()]
     found += [(row, True) for row in run.record.links()]
-    names = [ring.name for ring in run.step.rings]
     rows = []
     for (name, busy, waited, size, pieces), is_link in found:
-        shown = name
-        if is_link and run.step.platform is not None:
-            shown = f"to {name}"
-        elif is_link:
-            _, ring, direction = name.split(" ")
-            shown = f"{names[int(ring)]} {direction}"
         rows.append(
             {
                 "configuration": run.configuration.name,
-                "server": shown,
+                "server": link_name(run, name) if is_link else name,
                 "is_link": is_link,
                 "busy_ps": busy,
                 "waited_ps": waited,
@@ -116,3 +111,26 @@ def server_frame(run: TrainingResult) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(rows)
+
+
+def stall_frame(run: TrainingResult) -> pl.DataFrame:
+    """Returns a row for each cause of stalls in the endpoint of an NPU.
+
+    Columns: ``configuration``; ``cause``, a resource of the endpoint or the name of a server;
+    ``waited_ps``, the total waiting time of chunks and packets; ``count``, the number of waits.
+    For a server, the count includes packets that do not wait. ``waiting`` is the mean number of
+    chunks and packets that wait during communication.
+    """
+    active = run.record.active_ps()
+    causes = [(cause, waited, count) for cause, waited, count in run.record.stalls()]
+    causes += [(name, waited, pieces) for name, _, waited, _, pieces in run.record.servers()]
+    schema = {
+        "configuration": pl.String,
+        "cause": pl.String,
+        "waited_ps": pl.Int64,
+        "count": pl.Int64,
+        "waiting": pl.Float64,
+    }
+    name = run.configuration.name
+    rows = [(name, *one, one[1] / active if active else 0.0) for one in causes]
+    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -37,8 +37,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_report_opens_from_disk_without_errors(inspect_report: Any, report: Path) -> None:
-    # The charts are breakdown, utilisation over time and utilisation of endpoints.
-    page = inspect_report(report, "training", charts=3)
+    # The charts are breakdown, exposed communication, timeline, utilisation over time, links,
+    # servers and stalls.
+    page = inspect_report(report, "training", charts=7)
     # Every row has the grid of the theme.
     colours = """(lines) => [...new Set(lines.map((line) => getComputedStyle(line).stroke))]"""
     grid = page.locator("#over_time .xgrid, #over_time .ygrid").evaluate_all(colours)
@@ -53,6 +54,8 @@ def test_report_opens_from_disk_without_errors(inspect_report: Any, report: Path
             "#servers .trace:first-child .point:first-child path",
             ["no_overlap", "memory: ", " utilisation"],
         ),
+        ("#exposed .trace:first-child .point:last-child path", ["no_overlap", "in flight for"]),
+        ("#tasks .trace:first-child .point path", ["forward", "iteration "]),
     ],
 )
 def test_a_bar_has_a_tooltip(page: Page, point_at: Any, selector: str, expected: list[str]) -> None:
@@ -78,3 +81,20 @@ def test_a_heading_sorts_the_layers(page: Page) -> None:
     assert sorted((once == sorted(once), twice == sorted(twice))) == [False, True]
     assert sorted(once) == sorted(twice)
     assert max(once) > 0
+
+
+def test_timeline_follows_the_selected_configuration(opened: Any, report: Path) -> None:
+    page = opened(report).page
+    waits = """() => {
+      const shown = document.getElementById("tasks").data.filter((one) => one.visible !== false);
+      const sum = (values) => values.reduce((all, one) => all + one, 0);
+      return shown.filter((one) => one.name === "exposed communication").map((one) => sum(one.x));
+    }"""
+    ranges = """() => document.getElementById("tasks").layout.xaxis.range"""
+    first, start = page.evaluate(waits), page.evaluate(ranges)
+    page.select_option("#tasks-choice", label="ideal")
+    second = page.evaluate(waits)
+    assert len(first) == len(second) == 1
+    assert second[0] < first[0]
+    # All configurations share the time axis.
+    assert page.evaluate(ranges) == start

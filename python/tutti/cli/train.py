@@ -17,10 +17,14 @@ from tutti.cli.progress import Progress
 from tutti.config import load_training
 from tutti.endpoint import configurations
 from tutti.interop import astrasim
-from tutti.report import write_training_report
-from tutti.report.quantity import format_size, format_time
+from tutti.report import write_training_report, write_training_trace
+from tutti.report.quantity import format_share, format_size, format_time
+from tutti.report.training_tracks import check_npus
+from tutti.report.training_words import collective
 from tutti.training import alike, frame, watched, write_frame
-from tutti.training_frames import layer_frame, server_frame, window_frame
+from tutti.training_exposed import exposed_frame
+from tutti.training_frames import layer_frame, server_frame, stall_frame, window_frame
+from tutti.training_links import link_frame
 from tutti.workload import build, models
 
 if TYPE_CHECKING:
@@ -81,12 +85,22 @@ def run_(
     ],
     changes: options.Changes = None,
     to: options.FolderOut = None,
+    npus: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--npu",
+            metavar="NPU",
+            help="An NPU of the timeline, by default 0; may be repeated, up to 8 times.",
+        ),
+    ] = None,
 ) -> None:
     """Simulate a training step with each endpoint configuration.
 
     Writes report.html and results.parquet to the output folder: time per NPU, bytes sent, and
-    memory reads of communication. Further files: layers.parquet (per layer), servers.parquet (per
-    component of the endpoint) and windows.parquet (over time).
+    memory reads of communication. Further files: exposed.parquet (exposed communication by
+    collective and process group), layers.parquet (per layer), links.parquet (per link),
+    servers.parquet (per component of the endpoint), stalls.parquet (waits in the endpoint),
+    windows.parquet (over time), and trace.pftrace (the timeline, for Perfetto).
 
     The file's `model` is one of `tutti train list`, or `scalesim:FILE` or `chakra:PREFIX`, which
     read files of other tools. `[compute]` can read measured times. `tutti train from-astrasim`
@@ -96,8 +110,10 @@ def run_(
     Examples:
       tutti train run examples/10_training_step/training.toml
       tutti train run examples/10_training_step/training.toml --set batch=64
+      tutti train run examples/10_training_step/training.toml --npu 0
     """
     read = load_training(file, changes or (), output=to)
+    drawn = npus or [0]
     folder(read.output)
     started = time.monotonic()
     runs: list[TrainingResult] = []
@@ -106,29 +122,35 @@ def run_(
     with Progress("configurations", work=total, total=total) as progress:
         for configuration in read.configurations:
             runs.append(step.run(configuration))
+            check_npus(drawn, runs[-1])
             progress.advance(1, len(runs))
     runs = alike(runs)
     model = step.model
-    npus = " x ".join(str(ring.nodes) for ring in step.rings)
-    what = f"{step.batch} {model.samples} on each NPU of {npus}, {runs[0].iterations} iterations"
+    shape = " x ".join(str(ring.nodes) for ring in step.rings)
+    what = f"{step.batch} {model.samples} on each NPU of {shape}, {runs[0].iterations} iterations"
     if step.traces:
-        what = f"{len(step.traces)} traces on {npus}"
+        what = f"{len(step.traces)} traces on {shape}"
     out().print(f"{model.name}, {what}", style="bold")
     out().print(results_table(runs))
     _explain(runs)
+    _print_exposed(runs)
     remark(f"{total} runs in {time.monotonic() - started:.1f} s")
-    _write(runs, read.output, read.title)
+    _write(runs, read.output, read.title, drawn)
 
 
-def _write(runs: Sequence[TrainingResult], folder: Path, title: str) -> None:
+def _write(runs: Sequence[TrainingResult], folder: Path, title: str, npus: Sequence[int]) -> None:
     frames = {
         "results.parquet": frame(runs),
+        "exposed.parquet": pl.concat(exposed_frame(run) for run in runs),
         "layers.parquet": pl.concat(layer_frame(run) for run in runs),
+        "links.parquet": pl.concat(link_frame(run) for run in runs),
         "servers.parquet": pl.concat(server_frame(run) for run in runs),
+        "stalls.parquet": pl.concat(stall_frame(run) for run in runs),
         "windows.parquet": pl.concat(window_frame(run) for run in runs),
     }
     files = [written(write_frame, folder / name, rows) for name, rows in frames.items()]
-    files.append(written(write_training_report, folder / "report.html", runs, title))
+    files.append(written(write_training_report, folder / "report.html", runs, title, npus))
+    files.append(written(write_training_trace, folder / "trace.pftrace", runs, npus))
     wrote(*files)
 
 
@@ -220,3 +242,32 @@ def _explain(runs: Sequence[TrainingResult]) -> None:
         remark(f"endpoints replace the cost model of {platform.name} ({platform.model.kind})")
     each = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
     remark(f"last iteration: {each}")
+
+
+def exposed_table(runs: Sequence[TrainingResult]) -> Table:
+    """Returns a table of exposed communication by collective and process group in 80 columns."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("configuration", overflow="fold", max_width=18)
+    table.add_column("collective", no_wrap=True)
+    table.add_column("process group", overflow="fold", max_width=18)
+    for name in ("exposed", "share", "in flight"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for run in runs:
+        for row in exposed_frame(run, [0]).filter(pl.col("exposed_ps") > 0).iter_rows(named=True):
+            table.add_row(
+                run.configuration.name,
+                collective(row["collective"]),
+                row["group"],
+                format_time(row["exposed_ps"]),
+                format_share(row["exposed_ps"] / run.total.ps),
+                format_time(row["in_flight_ps"]),
+            )
+    return table
+
+
+def _print_exposed(runs: Sequence[TrainingResult]) -> None:
+    table = exposed_table(runs)
+    if table.row_count:
+        out().print()
+        out().print(table)
+        remark("exposed: by the collective that the next pass waits for; share: of the time")

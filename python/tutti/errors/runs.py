@@ -253,5 +253,9 @@ class ReportError(TuttiError, ValueError):
             "The drawing or graph is too large.",
             "use fewer ranks, or export as .dot",
         ),
+        "npus": Kind(
+            "An NPU of a timeline was not simulated, is repeated, or there are too many.",
+            "select up to 8 simulated NPUs; on a torus, one NPU may represent all",
+        ),
         "unmatched": Kind("A receive has no matching send.", "verify() names the schedule's error"),
     }

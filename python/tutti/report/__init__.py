@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .smart import plot_smart, write_smart_load_report, write_smart_report
     from .swept import plot_swept
     from .training import write_training_report
+    from .training_trace import write_training_trace
     from .watch import write_watch
 
 _MODULES = {
@@ -35,6 +36,7 @@ _MODULES = {
     "smart": ("plot_smart", "write_smart_load_report", "write_smart_report"),
     "swept": ("plot_swept",),
     "training": ("write_training_report",),
+    "training_trace": ("write_training_trace",),
     "watch": ("write_watch",),
 }
 
@@ -42,7 +44,7 @@ __all__ = [
     "draw_against", "draw_fits", "draw_program_graph", "draw_timeline", "plot_comparison",
     "plot_latency", "plot_smart", "plot_swept", "write_coherence_report", "write_load_report",
     "write_noc_report", "write_report", "write_smart_load_report", "write_smart_report",
-    "write_trace", "write_training_report", "write_watch",
+    "write_trace", "write_training_report", "write_training_trace", "write_watch",
 ]  # fmt: skip
 
 

@@ -2,141 +2,47 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 import polars as pl
 from plotly.colors import sample_colorscale
 
-from .charts import HIDDEN, NAMES, TEXT, Axis, bars, chart, errors, line
+from .charts import NAMES, Axis, bars, chart, errors, line
+from .heat_map import SCALE, LinkUse
+from .heat_map import heat_map as topology_heat_map
 from .noc_words import channel, spoken, stalls
 from .palette import BLUE, ORANGE, RED
 from .quantity import format_share, number
-from .topology_graph import MOST_DRAWN
-from .topology_layout import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tutti.energy import EnergyReport
     from tutti.noc import NocRun
 
-    from .topology_layout import Position
 
-_SCALE = "YlOrRd"
-_STEPS = 12
-"""Colours of the heat map, one trace each: a line of plotly has one colour."""
-_ASIDE = 0.07
-"""Distance of the two directions of a cable from its centre line, as a share of a unit."""
-_BEND = 0.11
-_MOST_BEND = 0.45
-"""Offset of a bent link that would cover others: a share of its length, and the maximum."""
-_BEND_POINTS = 9
 _MOST_ROWS = 24
 """VCs in the chart of the fullest VCs."""
 _MOST_TIMES = 400
 """Samples in that chart; longer series are decimated."""
 _CYCLE = Axis("cycle", more={"tickformat": ","})
 _FLITS = Axis("occupancy", "flits", zero=True)
-_Mark = tuple[float, float, float, str]
 
 
 def heat_map(run: NocRun) -> go.Figure | None:
     """Returns the topology with links coloured by utilisation; None if it is too large."""
-    topology = run.network.topology
-    if len(topology.vertices) > MOST_DRAWN:
-        return None
-    placed = layout(topology)
-    # The router of an NPU has the NPU's position and is not drawn separately.
-    found = run.channels.filter(pl.col("source") != pl.col("target"))
-    busiest = max([*found["utilisation"], 1e-12])
-    colours = sample_colorscale(_SCALE, [0.15 + 0.85 * i / (_STEPS - 1) for i in range(_STEPS)])
-    lines: list[tuple[list[float | None], list[float | None]]] = [([], []) for _ in range(_STEPS)]
-    marks: list[_Mark] = []
-    columns = found.select("source", "target", "flits", "utilisation")
-    for source, target, flits, busy in columns.iter_rows():
-        bent = (source, target) in placed.bent
-        points = _route(placed.at[source], placed.at[target], bent=bent)
-        xs, ys = lines[min(int(busy / busiest * _STEPS), _STEPS - 1)]
-        xs += [*(x for x, _ in points), None]
-        ys += [*(y for _, y in points), None]
-        text = f"<b>{source} to {target}</b><br>utilisation {format_share(busy)}, {flits:,} flits"
-        marks.append((*points[len(points) * 2 // 3], busy, text))
-    traces = [
-        line(xs, ys, colour, line={"width": 3}, showlegend=False)
-        for colour, (xs, ys) in zip(colours, lines, strict=True)
-        if xs
+    columns = run.channels.select("source", "target", "flits", "utilisation")
+    links = [
+        LinkUse(source, target, busy, f"{flits:,} flits")
+        for source, target, flits, busy in columns.iter_rows()
     ]
-    traces += [_marks(marks, busiest, colours), _vertices(run, placed.at)]
-    across, down = ([place[axis] for place in placed.at.values()] for axis in (0, 1))
-    wide, high = max(across) - min(across) or 1.0, max(down) - min(down)
-    height = int(min(max(320, 120 + 900 * high / wide), 900))
-    square = Axis(more={"visible": False, "scaleanchor": "x"})
-    return chart(traces, HIDDEN, square, height, showlegend=False,
-                 margin={"l": 8, "r": 8, "b": 84})  # fmt: skip
-
-
-def _route(a: Position, b: Position, *, bent: bool) -> list[Position]:
-    """Returns the line between two vertices, right of the centre line or bent around others."""
-    length = math.dist(a, b) or 1.0
-    side = ((b[1] - a[1]) / length, (a[0] - b[0]) / length)
-    if bent:
-        most = min(_BEND * length, _MOST_BEND)
-        along = [index / (_BEND_POINTS - 1) for index in range(_BEND_POINTS)]
-        shifts = [most * 4 * t * (1 - t) for t in along]
-    else:
-        along = [0, 1 / 3, 2 / 3, 1]
-        shifts = [min(_ASIDE, length / 6)] * 4
-    return [
-        (a[0] + (b[0] - a[0]) * t + side[0] * by, a[1] + (b[1] - a[1]) * t + side[1] * by)
-        for t, by in zip(along, shifts, strict=True)
-    ]
-
-
-def _marks(marks: Sequence[_Mark], busiest: float, colours: Sequence[str]) -> go.Scatter:
-    """Returns a dot per link, which carries its tooltip and the colour scale."""
-    steps = [[i / (len(colours) - 1), colour] for i, colour in enumerate(colours)]
-    xs, ys, busy, texts = zip(*marks, strict=True) if marks else ((), (), (), ())
-    marker = {
-        "size": 6,
-        "color": busy,
-        "cmin": 0,
-        "cmax": busiest,
-        "colorscale": steps,
-        "colorbar": {
-            "title": {"text": "utilisation"},
-            "tickformat": ".0%",
-            "thickness": 14,
-            "orientation": "h",
-            "yref": "container",
-            "y": 0,
-            "yanchor": "bottom",
-        },
-    }
-    return go.Scatter(x=xs, y=ys, mode="markers", marker=marker, customdata=texts,
-                      hovertemplate=TEXT)  # fmt: skip
-
-
-def _vertices(run: NocRun, at: dict[str, Position]) -> go.Scatter:
-    vertices = run.network.topology.vertices
-    held: dict[str, float] = {}
+    held: dict[str, str] = {}
     if not run.occupancy.is_empty():
-        held = dict(run.occupancy.group_by("router").agg(pl.col("flits").sum()).iter_rows())
-    texts = []
-    for vertex in vertices:
-        mean = held.get(vertex.name)
-        extra = "" if mean is None else f"<br>{number(mean, 3)} flits in its buffers on average"
-        texts.append(f"<b>{vertex.name}</b>{extra}")
-    xs, ys = zip(*(at[vertex.name] for vertex in vertices), strict=True)
-    marker = {
-        "size": 11 if len(vertices) <= 100 else 7,
-        "color": "#DDE2E8",
-        "line": {"color": "#3A424D", "width": 1},
-        "symbol": ["circle" if vertex.kind == "npu" else "square" for vertex in vertices],
-    }
-    return go.Scatter(x=xs, y=ys, mode="markers", marker=marker, customdata=texts,
-                      hovertemplate=TEXT)  # fmt: skip
+        means = run.occupancy.group_by("router").agg(pl.col("flits").sum())
+        held = {
+            router: f"<br>{number(mean, 3)} flits in its buffers on average"
+            for router, mean in means.iter_rows()
+        }
+    return topology_heat_map(run.network.topology, [links], held)
 
 
 def buffered(run: NocRun) -> go.Figure | None:
@@ -210,7 +116,7 @@ def fullest(run: NocRun) -> go.Figure | None:
         z=rows,
         zmin=0,
         zmax=run.network.router.buffer,
-        colorscale=_SCALE,
+        colorscale=SCALE,
         colorbar={"title": {"text": "flits"}, "thickness": 14},
         hovertemplate="%{y}<br>cycle %{x:,}: %{z} flits<extra></extra>",
     )

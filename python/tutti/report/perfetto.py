@@ -10,36 +10,19 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict, deque
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import groupby
-from pathlib import Path
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from .timeline import Arrow, Bar, arrows, bars, steps
+from .track_events import Event, Track, lanes, write_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     import polars as pl
-    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
-    from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
-
-SEQUENCE = 1
-"""All packets belong to one writer sequence."""
-
-
-@dataclass(frozen=True)
-class _Event:
-    """One event on a track: the start or end of a slice, or an instant."""
-
-    at_ps: int
-    track: int
-    type: str
-    name: str = ""
-    category: str = ""
-    flows: tuple[int, ...] = ()
-    ends_flow: bool = False
-    arguments: tuple[tuple[str, int | str], ...] = ()
 
 
 def write_trace(
@@ -58,26 +41,10 @@ def write_trace(
     Raises:
         ReportError: A frame lacks columns.
     """
-    from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
-
-    target = Path(path)
-    tracks, events = _layout(bars(timeline), arrows(messages))
-    with target.open("wb") as file:
-        builder = StreamingTraceProtoBuilder(file)
-        for packet in _packets(builder, tracks, events):
-            builder.write_packet(packet)
-    return target
+    return write_events(path, *_layout(bars(timeline), arrows(messages)))
 
 
-@dataclass(frozen=True)
-class _Track:
-    uuid: int
-    name: str
-    parent: int | None
-    order: int
-
-
-def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[_Track], Iterator[_Event]]:
+def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[Track], Iterator[Event]]:
     """Returns the tracks, and all events in order of time."""
     flows = {arrow: number for number, arrow in enumerate(sent, start=1)}
     starts, ends, loose = _ends_of_flows(ops, sent)
@@ -85,22 +52,23 @@ def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[_Track], It
     outgoing = defaultdict(list)
     for arrow in sent:
         outgoing[arrow.source].append(arrow)
-    tracks: list[_Track] = []
-    streams: list[list[_Event]] = []
+    tracks: list[Track] = []
+    streams: list[list[Event]] = []
     ranks = sorted({*by_rank, *outgoing, *(a.destination for a in sent)})
     for rank in ranks:
-        home = _Track(len(tracks) + 1, f"rank {rank}", None, rank)
+        home = Track(len(tracks) + 1, f"rank {rank}", None, rank)
         tracks.append(home)
         program = _Program(home.uuid, flows, starts[rank], ends[rank], loose[rank])
         streams.append(program.events(by_rank.get(rank, [])))
-        for number, lane in enumerate(lanes(outgoing.get(rank, []))):
-            track = _Track(len(tracks) + 1, f"messages {number}", home.uuid, number)
+        for number, lane in enumerate(lanes(outgoing.get(rank, []), *_FLIGHT)):
+            track = Track(len(tracks) + 1, f"messages {number}", home.uuid, number)
             tracks.append(track)
             streams.append([e for a in lane for e in _in_flight(track.uuid, a, flows[a])])
     # Each stream is sorted, and the merge is stable.
     return tracks, heapq.merge(*streams, key=lambda event: event.at_ps)
 
 
+_FLIGHT = (attrgetter("sent_ps"), attrgetter("arrival_ps"))
 _Sides = dict[int, dict[Bar, list[Arrow]]]
 
 
@@ -126,19 +94,6 @@ def _ends_of_flows(
     return starts, ends, loose
 
 
-def lanes(sent: Sequence[Arrow]) -> list[list[Arrow]]:
-    """Assigns messages, in order of sending, to the fewest tracks without overlap."""
-    found: list[list[Arrow]] = []
-    for arrow in sent:
-        for lane in found:
-            if lane[-1].arrival_ps <= arrow.sent_ps:
-                lane.append(arrow)
-                break
-        else:
-            found.append([arrow])
-    return found
-
-
 class _Program:
     """The events of one rank's track, in order of time."""
 
@@ -155,9 +110,9 @@ class _Program:
         self._starts = starts
         self._ends = ends
         self._loose = deque(sorted(loose, key=lambda arrow: (arrow.received_ps, flows[arrow])))
-        self._made: list[_Event] = []
+        self._made: list[Event] = []
 
-    def events(self, ops: list[Bar]) -> list[_Event]:
+    def events(self, ops: list[Bar]) -> list[Event]:
         """Returns the steps of the rank with their ops, and an instant per instant receive."""
         for step, group in steps(ops):
             self._marks_before(step.start_ps)
@@ -170,9 +125,9 @@ class _Program:
                 flows = tuple(self._flows[arrow] for arrow in moved)
                 self._made.append(_slice_start(self._track, bar, flows, bar in self._ends))
                 self._marks_before(bar.end_ps)
-                self._made.append(_Event(bar.end_ps, self._track, "end"))
+                self._made.append(Event(bar.end_ps, self._track, "end"))
             self._marks_before(step.end_ps + 1)
-            self._made.append(_Event(step.end_ps, self._track, "end"))
+            self._made.append(Event(step.end_ps, self._track, "end"))
         while self._loose:
             self._mark(self._loose.popleft())
         return self._made
@@ -185,11 +140,11 @@ class _Program:
         arguments = (("peer", arrow.source), ("bytes", arrow.bytes), ("at_ps", arrow.received_ps))
         name, flows = f"recv from {arrow.source}", (self._flows[arrow],)
         self._made.append(
-            _Event(arrow.received_ps, self._track, "instant", name, "recv", flows, True, arguments)
+            Event(arrow.received_ps, self._track, "instant", name, "recv", flows, True, arguments)
         )
 
 
-def _slice_start(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool = False) -> _Event:
+def _slice_start(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool = False) -> Event:
     arguments: list[tuple[str, int | str]] = [("step", bar.step), ("step_name", bar.name)]
     if bar.peer is not None:
         arguments.append(("peer", bar.peer))
@@ -197,56 +152,11 @@ def _slice_start(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool =
         arguments.append(("bytes", bar.bytes))
     arguments += [("start_ps", bar.start_ps), ("end_ps", bar.end_ps)]
     name = bar.name if bar.kind == "step" else bar.label
-    return _Event(bar.start_ps, track, "begin", name, bar.kind, flows, ends, tuple(arguments))
+    return Event(bar.start_ps, track, "begin", name, bar.kind, flows, ends, tuple(arguments))
 
 
-def _in_flight(track: int, arrow: Arrow, flow: int) -> Iterator[_Event]:
+def _in_flight(track: int, arrow: Arrow, flow: int) -> Iterator[Event]:
     arguments = tuple(asdict(arrow).items())
     name = f"to {arrow.destination}"
-    yield _Event(arrow.sent_ps, track, "begin", name, "message", (flow,), False, arguments)
-    yield _Event(arrow.arrival_ps, track, "end")
-
-
-def _packets(
-    builder: StreamingTraceProtoBuilder, tracks: list[_Track], events: Iterator[_Event]
-) -> Iterator[TracePacket]:
-    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor
-
-    for number, track in enumerate(tracks):
-        packet = builder.create_packet()
-        packet.trusted_packet_sequence_id = SEQUENCE
-        if number == 0:
-            packet.sequence_flags = packet.SEQ_INCREMENTAL_STATE_CLEARED
-        packet.track_descriptor.uuid = track.uuid
-        packet.track_descriptor.name = track.name
-        packet.track_descriptor.sibling_order_rank = track.order
-        packet.track_descriptor.child_ordering = TrackDescriptor.EXPLICIT
-        if track.parent is not None:
-            packet.track_descriptor.parent_uuid = track.parent
-        yield packet
-    for event in events:
-        yield _packet(builder.create_packet(), event)
-
-
-def _packet(packet: TracePacket, event: _Event) -> TracePacket:
-    packet.trusted_packet_sequence_id = SEQUENCE
-    packet.timestamp = event.at_ps // 1000
-    slot = packet.track_event
-    slot.track_uuid = event.track
-    slot.type = getattr(slot, _TYPES[event.type])
-    if event.name:
-        slot.name = event.name
-    if event.category:
-        slot.categories.append(event.category)
-    (slot.terminating_flow_ids if event.ends_flow else slot.flow_ids).extend(event.flows)
-    for key, value in event.arguments:
-        annotation = slot.debug_annotations.add()
-        annotation.name = key
-        if isinstance(value, int):
-            annotation.int_value = value
-        else:
-            annotation.string_value = value
-    return packet
-
-
-_TYPES = {"begin": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT"}
+    yield Event(arrow.sent_ps, track, "begin", name, "message", (flow,), False, arguments)
+    yield Event(arrow.arrival_ps, track, "end")

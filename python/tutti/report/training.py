@@ -7,15 +7,19 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tutti.errors import ReportError
-from tutti.training_frames import layer_frame, server_frame, window_frame
+from tutti.training_frames import layer_frame, window_frame
 
 from . import training_words as words
 from .charts import Axis, bars, chart, line
 from .noc import SORTING
 from .page import Page, Section
-from .palette import BLUE, GREY, RED, styles
-from .quantity import format_rate, format_share, format_size, format_time, time_unit
+from .palette import BLUE, GREY, RED
+from .quantity import format_share, format_size, format_time, time_unit
 from .tables import Column, ReportTable
+from .training_endpoint import endpoint_sections
+from .training_exposed import exposed_section
+from .training_links import links_section
+from .training_timeline import timeline_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +58,7 @@ _OF_LAYERS = {
 
 
 def write_training_report(
-    path: str | Path, runs: Sequence[TrainingResult], title: str = ""
+    path: str | Path, runs: Sequence[TrainingResult], title: str = "", npus: Sequence[int] = (0,)
 ) -> Path:
     """Writes the report of a training step with one or more endpoint configurations.
 
@@ -62,12 +66,13 @@ def write_training_report(
         path: The file to write; its folder must exist.
         runs: Runs of one step; their windows, if any, give utilisation over time.
         title: The title; by default derived from the step.
+        npus: Up to 8 NPUs whose timeline is drawn.
 
     Returns:
         The path written.
 
     Raises:
-        ReportError: `runs` is empty.
+        ReportError: `runs` is empty, or an NPU was not simulated.
     """
     if not runs:
         raise ReportError("no runs of a training step to report", kind="frame")
@@ -85,8 +90,11 @@ def write_training_report(
                 {"breakdown": _breakdown(runs)},
                 _times(runs),
             ),
+            *exposed_section(runs),
+            timeline_section(runs, npus),
             *_over_time(runs),
-            *_costs(runs),
+            links_section(runs),
+            *endpoint_sections(runs),
             _layers(runs),
         ],
         conventions=CONVENTIONS,
@@ -170,82 +178,6 @@ def _utilisation(windows: pl.DataFrame) -> go.Figure:
         axes |= {f"yaxis{number}": y.plotly, f"xaxis{number}": Axis(more=x).plotly}
     axes[f"xaxis{count if count > 1 else ''}"] |= {"title": f"time ({unit})"}
     return chart(traces, Axis(), Axis(), 110 + 110 * count, margin={"b": 84}, **axes)
-
-
-def _costs(runs: Sequence[TrainingResult]) -> list[Section]:
-    import polars as pl
-
-    servers = pl.concat(_by_ring(server_frame(run)) for run in runs)
-    lead = (
-        "SMs and memory bandwidth reserved for communication are not available to computation. "
-        "Memory reads are those of communication, over all iterations. The send rate is the "
-        "average over the time with communication in flight."
-    )
-    busy = (
-        "Utilisation of the servers of the endpoint and of the links of each ring, while "
-        "communication is in flight. A server at 100 % is the bottleneck."
-    )
-    return [
-        Section("Endpoint cost", lead, table=_cost(runs)),
-        Section("Endpoint utilisation", busy, {"servers": _busy_servers(servers)}),
-    ]
-
-
-def _cost(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
-    def taken(run: TrainingResult) -> tuple[str, str]:
-        return words.taken(run.configuration, run.step.npu)
-
-    def left(run: TrainingResult) -> tuple[tuple[float, str], tuple[float, str]]:
-        return words.left(run.configuration, run.step.npu)
-
-    def text(value: tuple[float, str]) -> str:
-        return value[1]
-
-    columns: list[Column[TrainingResult]] = [
-        Column("configuration", lambda run: run.configuration.name),
-        Column("endpoint", lambda run: run.configuration.kind),
-        Column("reserved SMs", lambda run: taken(run)[0]),
-        Column("reserved memory bandwidth", lambda run: taken(run)[1]),
-        Column("remaining arithmetic", lambda run: left(run)[0], text),
-        Column("remaining memory bandwidth", lambda run: left(run)[1], text),
-        Column("memory reads", lambda run: run.read, format_size),
-        Column(
-            "bytes read per byte sent",
-            lambda run: run.read / run.sent if run.sent else 0.0,
-            "{:.2f}".format,
-        ),
-        Column("send rate", lambda run: run.network_rate, format_rate),
-    ]
-    return ReportTable(columns, runs)
-
-
-def _by_ring(servers: pl.DataFrame) -> pl.DataFrame:
-    """Averages the two directions of each ring."""
-    import polars as pl
-
-    ring = pl.when("is_link").then("links " + pl.col("server").str.head(-2))
-    named = servers.with_columns(server=ring.otherwise("server"))
-    return named.group_by("configuration", "server", maintain_order=True).agg(
-        pl.col("utilisation").mean()
-    )
-
-
-def _busy_servers(servers: pl.DataFrame) -> go.Figure:
-    """Returns the utilisation of each server and ring during communication."""
-    names = servers["server"].unique(maintain_order=True).to_list()
-    chosen = styles(servers["configuration"])
-    traces = []
-    for part in servers.partition_by("configuration", maintain_order=True):
-        found = dict(zip(part["server"], part["utilisation"], strict=True))
-        name = part["configuration"][0]
-        shown = [server for server in names if server in found]
-        texts = [format_share(found[server]) for server in shown]
-        hover = f"<b>{name}</b>, %{{x}}: %{{customdata}} utilisation<extra></extra>"
-        traces.append(bars([words.server(server) for server in shown],
-                           [found[server] for server in shown], chosen[name].colour, hover,
-                           name=name, customdata=texts))  # fmt: skip
-    y = Axis("utilisation", share=True, more={"range": [0, 1.02]})
-    return chart(traces, Axis(category=True), y, 380, barmode="group")
 
 
 def _layers(runs: Sequence[TrainingResult]) -> Section:

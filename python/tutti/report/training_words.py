@@ -6,17 +6,42 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from tutti.endpoint import Ring
+from tutti.training_spans import communication
 
+from .palette import GREEN, ORANGE
 from .quantity import format_rate, format_share, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tutti.endpoint import Configuration, Npu
     from tutti.schedule import Schedule
     from tutti.step_fabric import Channels
     from tutti.training import Step, TrainingResult
     from tutti.workload.parallel import Division
+
+_COMMUNICATION = (
+    ORANGE, GREEN, "#CC79A7", "#999933", "#AA4499", "#EE3377", "#44AA99", "#994455", "#DDAA33",
+    "#332288",
+)  # fmt: skip
+"""Colours of collectives; red is exposed communication, blue is compute."""
+
+
+def collective(name: str) -> str:
+    """Returns the name of a collective for display; a shift is a send between pipeline stages."""
+    return "send" if name == "shift" else name
+
+
+def communication_colours(runs: Iterable[TrainingResult]) -> dict[tuple[str, str], str]:
+    """Returns a colour for each collective and process group of runs of one step."""
+    keys = {key for run in runs for key in communication(run)}
+    return {key: _COMMUNICATION[at % len(_COMMUNICATION)] for at, key in enumerate(sorted(keys))}
+
+
+def of_first(runs: Sequence[TrainingResult]) -> str:
+    """Returns a sentence on the NPU of the values, if each NPU was simulated."""
+    several = any(run.record.npus > 1 for run in runs)
+    return " The values are those of NPU 0." if several else ""
 
 
 def summary(runs: Sequence[TrainingResult]) -> list[str]:
@@ -100,6 +125,19 @@ def server(name: str) -> str:
     """Returns the name of a server of the endpoint, or of the links of a ring, for display."""
     upper = {"alu": "ALU", "sms": "SMs", "sram": "SRAM"}
     return " ".join(upper.get(word, word) for word in name.replace("_", " ").split())
+
+
+_CAUSES = {
+    "entry": "first partition",
+    "fsm": "FSM",
+    "next_partition": "next partition",
+    "port": "send buffer",
+}
+
+
+def cause(name: str) -> str:
+    """Returns the resource that a stalled chunk or packet waits for, for display."""
+    return _CAUSES.get(name) or server(name)
 
 
 def taken(configuration: Configuration, npu: Npu) -> tuple[str, str]:

@@ -69,6 +69,33 @@ def test_long_times_and_idle_fit_the_terminal(file: Path, tmp_path: Path, rate: 
         )
 
 
+def test_run_prints_exposed_communication_by_collective(file: Path, tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["train", "run", str(file), "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    rows = pl.read_parquet(tmp_path / "results.parquet")
+    parts = pl.read_parquet(tmp_path / "exposed.parquet")
+    assert {"all_reduce", "all_to_all"} <= set(parts["collective"])
+    assert set(parts["group"]) == {"local x vertical"}
+    sums = parts.group_by("configuration", maintain_order=True).agg(pl.col("exposed_ps").sum())
+    assert sums["exposed_ps"].to_list() == rows["exposed_ps"].to_list()
+    lines = result.stdout.splitlines()
+    head = next(line for line in lines if line.startswith("configuration collective"))
+    assert head.split()[2:] == ["process", "group", "exposed", "share", "in", "flight"]
+    shown = [line for line in lines if "local x vertical" in line]
+    assert len(shown) == len(parts.filter(pl.col("exposed_ps") > 0))
+    assert all(len(line) <= 80 for line in shown)
+
+
+def test_timelines_are_of_simulated_npus(file: Path, tmp_path: Path) -> None:
+    run = ["train", "run", str(file), "--set", 'configurations=["ideal"]', "-o", str(tmp_path)]
+    result = RUNNER.invoke(app, [*run, "--npu", "0"])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "trace.pftrace").stat().st_size > 1000
+    result = RUNNER.invoke(app, [*run, "--npu", "5"])
+    assert result.exit_code == 2
+    assert "NPU 5 was not simulated: expected NPU 0" in result.output
+
+
 def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
     arguments = ["train", "run", str(file), "--out", str(tmp_path / "out")]
     arguments += ["--set", "batch=32", "--set", "torus.rings[0].nodes=2"]
@@ -129,9 +156,15 @@ def test_traces_run_behind_endpoints(file: Path, tmp_path: Path) -> None:
         write(tmp_path / f"t.{rank}.et", ChakraTrace(nodes=(work, sent)))
     text = FILE.replace('"dlrm_small"', '"chakra:t"').replace("batch = 16\n", "")
     file.write_text(text, encoding="utf-8")
-    result = RUNNER.invoke(app, ["train", "run", str(file), "--out", str(tmp_path / "out")])
+    run = ["train", "run", str(file), "--out", str(tmp_path / "out"), "--npu", "3", "--npu", "0"]
+    result = RUNNER.invoke(app, run)
     assert result.exit_code == 0, result.output
     assert "chakra:t, 8 traces on 4 x 2" in result.stdout
+    exposed = pl.read_parquet(tmp_path / "out" / "exposed.parquet").filter(configuration="ideal")
+    assert exposed["npu"].to_list() == list(range(8))
+    assert exposed["collective"].unique().to_list() == ["all_reduce"]
+    waits = exposed["exposed_ps"].to_list()
+    assert waits[0] - waits[3] == pytest.approx(10_000_000, rel=0.1)  # NPU 3 computes 10 us longer.
     rows = pl.read_parquet(tmp_path / "out" / "results.parquet")
     assert all(total > 110_000_000 for total in rows["total_ps"].to_list())
     assert rows["compute_ps"].to_list() == [100_000_000] * 3

@@ -163,7 +163,8 @@ def _labels(page: str) -> list[str]:
     for chart, figure in _figures(page).items():
         axes = [axis for name, axis in figure["layout"].items() if re.match("[xy]axis", name)]
         found += [axis["title"]["text"] for axis in axes if axis.get("title", {}).get("text")]
-        if chart != "timeline":  # Its legend lists kinds of ops, such as reduce.
+        # These legends list kinds of ops, such as reduce, and names of collectives.
+        if chart not in {"timeline", "exposed", "tasks"}:
             found += [str(trace["name"]) for trace in figure["data"] if trace.get("name")]
     return [_plain(label) for label in found]
 

@@ -133,7 +133,9 @@ def test_bars_add_up_to_the_run(runs: list[TrainingResult], tmp_path: Path) -> N
     page = write_training_report(tmp_path / "r.html", runs, "A <title>").read_text("utf-8")
     assert "A &lt;title&gt;" in page
     found = charts(page)
-    assert set(found) == {"breakdown", "over_time", "servers"}
+    assert set(found) == {
+        "breakdown", "exposed", "tasks", "over_time", "links", "servers", "stalls"
+    }  # fmt: skip
     bars = found["breakdown"]["data"]
     names = bars[0]["y"]
     assert names == [run.configuration.name for run in reversed(runs)]
@@ -142,6 +144,17 @@ def test_bars_add_up_to_the_run(runs: list[TrainingResult], tmp_path: Path) -> N
     for ms, run in zip(totals, reversed(runs), strict=True):
         assert ms / max(totals) == pytest.approx(run.total.ps / longest)
     assert len(found["over_time"]["data"]) == 2 * len(runs)
+
+
+def test_parts_of_exposed_communication_add_up(runs: list[TrainingResult], tmp_path: Path) -> None:
+    page = write_training_report(tmp_path / "r.html", runs).read_text("utf-8")
+    bars = charts(page)["exposed"]["data"]
+    names = ("all_reduce on local x vertical", "all_to_all on local x vertical")
+    assert sorted(bar["name"] for bar in bars) == list(names)
+    sums = [sum(bar["x"][index] for bar in bars) for index in range(len(runs))]
+    most = max(run.exposed for run in runs)
+    for value, run in zip(sums, reversed(runs), strict=True):
+        assert value / max(sums) == pytest.approx(run.exposed / most)
 
 
 def test_endpoint_resources_are_listed(runs: list[TrainingResult], tmp_path: Path) -> None:
@@ -170,7 +183,9 @@ def test_a_single_run_without_windows_can_be_shown(tmp_path: Path) -> None:
     background = dataclasses.replace(configurations()["ace"], name="<mine>", background=True)
     run = step(iterations=1).run(background)
     page = write_training_report(tmp_path / "r.html", [run]).read_text("utf-8")
-    assert set(charts(page)) == {"breakdown", "servers"}
+    assert set(charts(page)) == {
+        "breakdown", "exposed", "tasks", "links", "servers", "stalls"
+    }  # fmt: skip
     head = page.split("plotly.js v", maxsplit=1)[0]
     assert "With &lt;mine&gt;, the iteration takes " in head
     assert "128 GB/s + 80 GB/s" in head

@@ -95,9 +95,11 @@
       for (const trace of figures[id].data) {
         trace.visible = String(trace.meta) === select.value;
       }
-      // Each choice has a separate range.
+      // Each choice has a separate range, unless the chart fixes it.
       const layout = layoutOf(id);
-      Plotly.react(id, figures[id].data, merged(layout, { xaxis: { autorange: true }, yaxis: { autorange: true } }), config);
+      const free = Object.fromEntries(["xaxis", "yaxis"].filter((name) => !layout[name].range)
+        .map((name) => [name, { autorange: true }]));
+      Plotly.react(id, figures[id].data, merged(layout, free), config);
     }
   }
 
