@@ -58,7 +58,6 @@ __all__ = [
 
 Block = Literal["Ring", "FullyConnected", "Switch"]
 
-_ALL_TO_ALL = "ring:blockwise"
 _MOST_ON_RING = 2048
 _GIB = 1 << 30
 _MOST_NPUS = 1 << 20
@@ -92,7 +91,7 @@ class AstraSimNetwork:
         """NPUs of each dimension."""
         return tuple(dimension.npus for dimension in self.dimensions)
 
-    def torus(self, *, aware: bool, nested: bool) -> _core.StepFabric:
+    def torus(self, *, aware: bool) -> _core.StepFabric:
         """Returns the rings, congestion-aware or not.
 
         Raises:
@@ -110,7 +109,7 @@ class AstraSimNetwork:
                 # No contention: messages do not queue for links.
                 rings.append((one.npus, _core.TimePerByte("0 ns/B"), latency))
                 relays.append(rate)
-        return _core.StepFabric.torus(rings, relays=relays, nested=nested)
+        return _core.StepFabric.torus(rings, relays=relays)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +150,7 @@ class System:
             {
                 "delay": self.delay * 1000,
                 "memory": rate or _core.TimePerByte("0 ns/B"),
-                "chunks": (1 << 30, self.active),
+                "chunks": self.active,
             }
         )
 
@@ -199,8 +198,8 @@ def simulate(
     if not system.nested and sum(size > 1 for size in network.sizes) > 1:
         message = "`collective-optimization`: `baseline` over several dimensions is not supported"
         raise TraceError(f"{message}: expected `localBWAware`", kind="not_carried")
-    torus = network.torus(aware=aware, nested=system.nested)
-    torus = torus.with_algorithms(_all_to_alls(network, found[0].transfers))
+    torus = network.torus(aware=aware)
+    torus = torus.with_algorithms(_algorithms(network, found[0].transfers))
     settings = {
         "chunk": 1,
         "message": 1 << 40,
@@ -244,30 +243,44 @@ def load_programs(
     return found
 
 
-def _all_to_alls(
+def _algorithms(
     network: AstraSimNetwork, transfers: Sequence[tuple[str, int, int, int]]
 ) -> list[tuple[str, int, list[_core.Schedule]]]:
-    """Returns the schedules of all-to-alls on the dimensions of each.
+    """Returns the schedule of each collective on its dimensions: all chunks use the same.
 
     Raises:
-        TraceError: A ring has too many NPUs.
+        TraceError: An all_to_all has too many NPUs on a ring.
     """
     found = []
-    for mask in sorted({mask for kind, mask, *_ in transfers if kind == "all_to_all"}):
+    for collective, mask in dict.fromkeys(transfer[:2] for transfer in transfers):
         given = enumerate(network.sizes)
         sizes = [size for at, size in given if size > 1 and mask >> at & 1]
-        if max(sizes) > _MOST_ON_RING:
+        if collective == "all_to_all" and max(sizes) > _MOST_ON_RING:
             message = (
                 f"an all_to_all on a ring of {max(sizes):,} NPUs is too large: each sends "
                 f"{max(sizes) * (max(sizes) - 1) // 2:,} messages: expected at most "
                 f"{_MOST_ON_RING:,} NPUs in a dimension"
             )
             raise TraceError(message, kind="not_carried", fields={"npus": max(sizes)})
-        levels = "x".join(map(str, sizes))
-        notation = _ALL_TO_ALL if len(sizes) == 1 else f"hierarchical:{levels}:{_ALL_TO_ALL}"
-        one = schedule(notation, collective="all_to_all", ranks=math.prod(sizes))
-        found.append(("all_to_all", mask, [one.core]))
+        notation = _notation(collective, sizes)
+        one = schedule(notation, collective=collective, ranks=math.prod(sizes))
+        found.append((collective, mask, [one.core]))
     return found
+
+
+def _notation(collective: str, sizes: Sequence[int]) -> str:
+    """Returns the algorithm of a collective on dimensions of these sizes, innermost first.
+
+    The all_gathers of an all_reduce go in the opposite direction, as in ASTRA-sim.
+    """
+    levels, ring = "x".join(map(str, sizes)), "ring"
+    if collective == "all_to_all":
+        ring = "ring:blockwise"
+    if len(sizes) == 1:
+        return ring
+    if collective == "all_reduce":
+        ring = "/".join([ring] * len(sizes) + ["ring:backward"] * (len(sizes) - 1))
+    return f"hierarchical:{levels}:{ring}"
 
 
 def _check_implementations(

@@ -23,7 +23,7 @@ mod torus;
 mod transfers;
 mod windows;
 
-pub use algorithms::{Algorithms, Chosen, Hierarchy};
+pub use algorithms::{Algorithms, Chosen};
 pub use entry::Order;
 pub use fabric::{Population, TrainingFabric};
 pub use limit::Limit;
