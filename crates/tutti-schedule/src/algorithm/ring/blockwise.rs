@@ -34,7 +34,7 @@ pub(super) fn messages(ranks: u32) -> u32 {
 
 /// Returns the distance that the part of a step travels, and its hops so far.
 fn hop(step: u32) -> (u32, u32) {
-    // The part that travels d hops starts in step d (d - 1) / 2.
+    // Step d (d - 1) / 2 is the first hop of the part that travels d hops.
     let root = (1 + 8 * u64::from(step)).isqrt();
     let distance = u32::try_from(root.div_ceil(2)).unwrap_or(u32::MAX);
     (distance, step - messages(distance))
