@@ -27,13 +27,15 @@ class Row:
     """A run of ASTRA-sim.
 
     Attributes:
-        network: what joins the NPUs.
-        size: of the all_reduce, in bytes.
+        collective: The collective.
+        network: what joins the NPUs, per dimension.
+        size: of the collective, in bytes.
         system: the name of its file.
         backend: `aware` of congestion, or `unaware`.
         ns: the completion time.
     """
 
+    collective: str
     network: str
     npus: int
     size: int
@@ -43,7 +45,7 @@ class Row:
 
     @property
     def predicted_ps(self) -> int:
-        return predicted(self.network, self.npus, self.size, self.system, self.backend)
+        return predicted(self)
 
     @property
     def off(self) -> float:
@@ -51,9 +53,19 @@ class Row:
         return (self.predicted_ps / 1000 / self.ns - 1) * 100
 
     @property
-    def to_the_nanosecond(self) -> int:
-        """Returns the time by the rule of ASTRA-sim: every part truncated to nanoseconds."""
-        chunks = 4 if self.system == "Ring_4chunks" else 1
+    def chunks(self) -> tuple[int, int]:
+        """The chunks of the collective, and how many are in flight."""
+        return 1 if "1chunk" in self.system else 4, 2 if "2active" in self.system else 1
+
+    @property
+    def to_the_nanosecond(self) -> int | None:
+        """Returns the time by the rule of ASTRA-sim: every part truncated to nanoseconds.
+
+        None: chunks share links, or there are several dimensions.
+        """
+        chunks, active = self.chunks
+        if "-" in self.network or (active > 1 and self.backend == "aware"):
+            return None
         part = self.size // chunks // self.npus
         transfer = part * 10**9 // (50 << 30)
         message = {
@@ -62,12 +74,14 @@ class Row:
             ("Switch", "aware"): 2 * (transfer + 500),
             ("Switch", "unaware"): transfer + 1000,
         }[self.network, self.backend]
-        steps = 2 * (self.npus - 1)
-        folds = 3 * (self.npus - 1) * (part // 1600)
-        return chunks * (steps * message + (steps + 1) * 10 + folds)
+        steps, folds = 2 * (self.npus - 1), 3 * (self.npus - 1) * (part // 1600)
+        if self.collective == "all_to_all":
+            steps, folds = self.npus * (self.npus - 1) // 2, 0
+        return chunks // active * (steps * message + (steps + 1) * 10 + folds)
 
     def __str__(self) -> str:
-        return f"{self.network}-{self.npus}-{self.size}-{self.system}-{self.backend}"
+        network = f"{self.collective}-{self.network}-{self.npus}"
+        return f"{network}-{self.size}-{self.system}-{self.backend}"
 
 
 @functools.cache
@@ -80,6 +94,7 @@ def rows() -> list[Row]:
     with (FOLDER / "times.csv").open(encoding="utf-8", newline="") as file:
         return [
             Row(
+                line["collective"],
                 line["network"],
                 int(line["npus"]),
                 int(line["mebibytes"]) << 20,
@@ -91,25 +106,34 @@ def rows() -> list[Row]:
         ]
 
 
-def trace(size: int) -> ChakraTrace:
-    """Returns the trace of its generator for each NPU: one all_reduce."""
+_NUMBERS = {"all_reduce": 0, "all_to_all": 6}
+
+
+def trace(collective: str, size: int) -> ChakraTrace:
+    """Returns the trace of its generators for each NPU: one collective."""
     attributes = {
         "is_cpu_op": Attribute("bool", value=False),
-        "comm_type": Attribute("int64", 0),
+        "comm_type": Attribute("int64", _NUMBERS[collective]),
         "comm_size": Attribute("int64", size),
     }
     return ChakraTrace(
-        nodes=(Node(id=0, name="all_reduce", type="COMM_COLL", attributes=attributes),)
+        nodes=(Node(id=0, name=collective, type="COMM_COLL", attributes=attributes),)
     )
 
 
+def row(name: str) -> Row:
+    """Returns the row of that name."""
+    return next(row for row in rows() if str(row) == name)
+
+
 @functools.cache
-def predicted(network: str, npus: int, size: int, system: str, backend: str) -> int:
+def predicted(row: Row) -> int:
     """Returns the completion time of all NPUs in picoseconds."""
-    net = astrasim.load_network(FOLDER / f"{network}_{npus}.yml")
-    sys = astrasim.load_system(FOLDER / f"{system}.json")
-    found = programs([trace(size)] * npus, net.sizes, timing=sys.timing)
-    return astrasim.simulate(net, sys, found, aware=backend == "aware").total.ps
+    net = astrasim.load_network(FOLDER / f"{row.network}_{row.npus}.yml")
+    sys = astrasim.load_system(FOLDER / f"{row.system}.json")
+    traces = [trace(row.collective, row.size)] * row.npus
+    found = programs(traces, net.sizes, timing=sys.timing)
+    return astrasim.simulate(net, sys, found, aware=row.backend == "aware").total.ps
 
 
 def section() -> str:
@@ -127,13 +151,17 @@ def section() -> str:
 
 
 def _table() -> str:
+    what = "collective | network | NPUs | size | chunks | congestion"
     lines = [
-        "| network | NPUs | size | chunks | congestion | measured | predicted | difference |",
-        "|---|--:|--:|--:|---|--:|--:|--:|",
+        f"| {what} | measured | predicted | difference |",
+        "|---|---|--:|--:|--:|---|--:|--:|--:|",
     ]
     for row in rows():
-        chunks = row.system.removeprefix("Ring_").rstrip("chunks")
-        what = f"{row.network} | {row.npus:,} | {row.size >> 20:,} MiB | {chunks} | {row.backend}"
+        count, active = row.chunks
+        chunks = f"{count}, {active} active" if active > 1 else str(count)
+        network = row.network.replace("-", " x ")
+        size = f"{row.size >> 20:,} MiB"
+        what = f"{row.collective} | {network} | {row.npus:,} | {size} | {chunks} | {row.backend}"
         times = f"{row.ns / 1e3:,.3f} us | {row.predicted_ps / 1e6:,.3f} us"
         lines.append(f"| {what} | {times} | {row.off:+.3f} % |")
     return "\n".join(lines)

@@ -817,7 +817,6 @@ class StepFabric:
         rings: list[tuple[int, TimePerByte, int]],
         *,
         relays: list[TimePerByte | None] = ...,
-        nested: bool = False,
     ) -> StepFabric: ...
     @staticmethod
     def graph(

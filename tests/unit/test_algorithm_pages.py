@@ -133,6 +133,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
         n * (n - 1),
         n * (n // 2 * (n // 2 + 1) + (n - 1) // 2 * ((n - 1) // 2 + 1)) // 2,
     ),
+    ("ring:blockwise", "all_to_all"): lambda n: (n * n * (n - 1) // 2, n * n * (n - 1) // 2),
     ("multi_ring", "all_reduce"): two_rings,
     ("multi_ring", "all_to_all"): lambda n: (two_rings(n)[0] // 2, n * two_rings(n)[0] // 4),
     ("hierarchical", "all_to_all"): lambda n: (two_rings(n)[0] // 2, n * two_rings(n)[0] // 4),

@@ -29,7 +29,7 @@ pub(crate) struct GivenIdeal {
 pub(crate) struct GivenAgent {
     delay: u64,
     memory: TimePerByte,
-    chunks: (Number, Number),
+    chunks: Number,
 }
 
 /// The settings of a baseline endpoint, by name.
@@ -70,7 +70,7 @@ pub(crate) struct GivenAce {
 }
 
 fn chunks((all, phase): (Number, Number)) -> Chunks {
-    Chunks { all: all.0, phase: phase.0 }
+    Chunks { all: all.0, phase: phase.0, by_dimension: false }
 }
 
 fn fsms((division, counts): (String, Vec<u32>)) -> PyResult<Fsms> {
@@ -104,9 +104,9 @@ impl Endpoint {
     /// The messaging agent of ASTRA-sim.
     #[staticmethod]
     fn agent(settings: GivenAgent) -> PyResult<Endpoint> {
-        let GivenAgent { delay, memory, chunks: bound } = settings;
+        let GivenAgent { delay, memory, chunks } = settings;
         let delay = Time::from_ps(delay);
-        let agent = Agent { delay, memory: memory.0, chunks: chunks(bound) };
+        let agent = Agent { delay, memory: memory.0, chunks: chunks.0 };
         agent.endpoint().or_raise().map(Endpoint)
     }
 

@@ -7,8 +7,8 @@ use tutti_engine::endpoint::ace::PhaseLoad;
 use tutti_engine::endpoint::ideal::Ideal;
 use tutti_engine::endpoint::{self, Chunks};
 use tutti_engine::training::{
-    Algorithms, Chosen, Detail, Graph, Hierarchy, Isolated, Order, Population, Ring, Sharing,
-    StepNetwork, Torus, TrainingFabric,
+    Algorithms, Chosen, Detail, Graph, Isolated, Order, Population, Ring, Sharing, StepNetwork,
+    Torus, TrainingFabric,
 };
 use tutti_engine::workload::{Rings, Transfer};
 use tutti_units::{Bytes, Time};
@@ -42,14 +42,10 @@ pub(crate) struct StepFabric {
 #[pymethods]
 impl StepFabric {
     /// A torus of FIFO links, the ring inside a package first. `relays`: time per byte after the
-    /// links of a ring; `nested`: whether all-reduces nest the rings.
+    /// links of a ring.
     #[staticmethod]
-    #[pyo3(signature = (rings, *, relays=Vec::new(), nested=false))]
-    fn torus(
-        rings: Vec<GivenRing>,
-        relays: Vec<Option<TimePerByte>>,
-        nested: bool,
-    ) -> PyResult<StepFabric> {
+    #[pyo3(signature = (rings, *, relays=Vec::new()))]
+    fn torus(rings: Vec<GivenRing>, relays: Vec<Option<TimePerByte>>) -> PyResult<StepFabric> {
         let ring = |(nodes, per_byte, latency): GivenRing| {
             let latency = Time::from_ps(latency);
             Ring { nodes: nodes.0, per_byte: per_byte.0, latency }
@@ -58,11 +54,10 @@ impl StepFabric {
         for (index, relay) in relays.into_iter().enumerate() {
             torus = relay.map_or(torus.clone(), |relay| torus.relayed(index, relay.0));
         }
-        let hierarchy = if nested { Hierarchy::Nested } else { Hierarchy::Local };
         Ok(StepFabric {
             sizes: torus.rings().iter().map(|ring| ring.nodes).collect(),
             network: StepNetwork::Torus(torus),
-            algorithms: Algorithms { chosen: Vec::new(), hierarchy },
+            algorithms: Algorithms::default(),
         })
     }
 
@@ -136,8 +131,7 @@ impl StepFabric {
             })
         };
         let chosen = chosen.into_iter().map(one).collect::<PyResult<_>>()?;
-        let hierarchy = self.algorithms.hierarchy;
-        let algorithms = Algorithms { chosen, hierarchy };
+        let algorithms = Algorithms { chosen };
         Ok(StepFabric { network: self.network.clone(), sizes: self.sizes.clone(), algorithms })
     }
 

@@ -142,6 +142,11 @@ impl Schedule for Sequence {
         before + self.phases[at].schedule.phase(rank, step)
     }
 
+    fn is_ordered(&self, rank: RankId, step: u32) -> bool {
+        let (at, step) = self.locate(rank, step);
+        self.phases[at].schedule.is_ordered(rank, step)
+    }
+
     /// The digits of all phases, if they do not overlap.
     fn symmetry(&self) -> Option<Vec<Digit>> {
         let mut all = Vec::new();
@@ -323,6 +328,10 @@ impl Schedule for Embedded {
 
     fn phase(&self, rank: RankId, step: u32) -> u32 {
         self.member(rank).map_or(0, |member| self.inner.phase(member, step))
+    }
+
+    fn is_ordered(&self, rank: RankId, step: u32) -> bool {
+        self.member(rank).is_some_and(|member| self.inner.is_ordered(member, step))
     }
 
     /// Groups act alike if all take part.

@@ -112,6 +112,12 @@ pub trait Schedule: Send + Sync {
         0
     }
 
+    /// Returns whether the sends of a step await the receives of the previous one even where an
+    /// endpoint sends each chunk as soon as it has arrived.
+    fn is_ordered(&self, _rank: RankId, _step: u32) -> bool {
+        false
+    }
+
     /// Returns whether it performs only a part of its collective and cannot be verified alone.
     fn is_part(&self) -> bool {
         false

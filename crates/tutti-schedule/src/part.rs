@@ -63,6 +63,10 @@ impl Schedule for OnlyPhase {
         self.inner.moves_chunks()
     }
 
+    fn is_ordered(&self, rank: RankId, step: u32) -> bool {
+        self.inner.is_ordered(rank, self.first(rank, self.phase) + step)
+    }
+
     fn is_part(&self) -> bool {
         self.inner.phases() > 1 || self.inner.is_part()
     }

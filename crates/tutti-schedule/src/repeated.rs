@@ -48,6 +48,11 @@ impl Schedule for Repeated {
         }
     }
 
+    fn is_ordered(&self, rank: RankId, step: u32) -> bool {
+        let within = step.checked_rem(self.inner.steps(rank));
+        within.is_some_and(|within| self.inner.is_ordered(rank, within))
+    }
+
     fn step_name(&self, rank: RankId, step: u32) -> String {
         let within = step.checked_rem(self.inner.steps(rank));
         within.map_or_else(String::new, |within| self.inner.step_name(rank, within))

@@ -38,6 +38,7 @@ const ARGUMENTS: &[&str] = &[
     "latency_optimal",
     "4x2:latency_optimal",
     "bidirectional",
+    "blockwise",
     "2x2x2:bidirectional",
     "4x4:all_dimensions",
     "4x8:bidirectional:all_dimensions",

@@ -33,6 +33,7 @@ const NOTATIONS: &[&str] = &[
     "double_binary_tree:2",
     "double_binary_tree:nccl,phased,3",
     "ring:bidirectional",
+    "ring:blockwise",
     "ring:4x4",
     "ring:3x4,bidirectional",
     "mirrored_ring:bidirectional",

@@ -185,8 +185,8 @@ def from_astrasim(
     """Run an ASTRA-sim workload from its workload, network and system files.
 
     Writes results.parquet to the output folder: total, compute and exposed communication time. Keys
-    that do not affect time are listed. Unsupported features, such as an all-to-all or an algorithm
-    other than `ring`, are errors.
+    that do not affect time are listed. Unsupported features, such as algorithms other than `ring`,
+    are errors.
 
     \b
     Examples:

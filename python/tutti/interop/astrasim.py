@@ -3,20 +3,21 @@
 - **Network** (YAML): building block, NPUs, bandwidth in GB/s of 2^30 bytes and latency per hop in
   ns, per dimension.
 - **System** (JSON): scheduling, chunking and processing of collectives. Keys without effect on time
-  are reported. Algorithms other than `ring` are refused. So are all-to-alls, whose parts ASTRA-sim
-  forwards from NPU to NPU along the ring.
+  are reported. Algorithms other than `ring` are refused.
 - **Workload**: Chakra traces ``<prefix>.<npu>.et``, or a text file of layers of version 1.
 
 Each dimension is a ring of NPUs. Switches take two hops. The congestion-aware network stores and
 forwards messages, which share links; the congestion-unaware network has no contention. A message
 then waits for the endpoint delay, and a reduction accesses memory three times (10^9 bytes in a GB).
-Times are not rounded down to nanoseconds, unlike in ASTRA-sim.
+An all-to-all is `ring:blockwise` along each dimension in sequence. Times are not rounded down to
+nanoseconds, unlike in ASTRA-sim.
 
-Source: Sys.cc, Ring.cc, PacketBundle.cc of astra-sim/astra-sim 518bd51.
+Source: Sys.cc, Ring.cc, CollectiveImplLookup.cc, PacketBundle.cc of astra-sim/astra-sim 518bd51.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
@@ -32,11 +33,12 @@ from tutti.files.tables import Table
 from tutti.files.validate import validated
 from tutti.interop import chakra
 from tutti.interop.astrasim_text import load_text
+from tutti.schedule import schedule
 from tutti.units import Time, TimePerByte
 from tutti.workload.trace import Timing, programs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -56,6 +58,7 @@ __all__ = [
 
 Block = Literal["Ring", "FullyConnected", "Switch"]
 
+_MOST_ON_RING = 2048
 _GIB = 1 << 30
 _MOST_NPUS = 1 << 20
 
@@ -88,7 +91,7 @@ class AstraSimNetwork:
         """NPUs of each dimension."""
         return tuple(dimension.npus for dimension in self.dimensions)
 
-    def torus(self, *, aware: bool, nested: bool) -> _core.StepFabric:
+    def torus(self, *, aware: bool) -> _core.StepFabric:
         """Returns the rings, congestion-aware or not.
 
         Raises:
@@ -106,7 +109,7 @@ class AstraSimNetwork:
                 # No contention: messages do not queue for links.
                 rings.append((one.npus, _core.TimePerByte("0 ns/B"), latency))
                 relays.append(rate)
-        return _core.StepFabric.torus(rings, relays=relays, nested=nested)
+        return _core.StepFabric.torus(rings, relays=relays)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +126,9 @@ class System:
         splits: Chunks per collective.
         active: Concurrent chunks per dimension.
         peak: TFLOP/s, or 0 to use recorded times.
+        implementations: The number of dimensions with an algorithm, by collective; None: those of
+            the network.
+        source: The file, for errors.
         unused: Keys of the file without effect on time.
     """
 
@@ -133,6 +139,8 @@ class System:
     splits: int = 1
     active: int = 1
     peak: float = 0
+    implementations: Mapping[str, int] | None = None
+    source: str = "system"
     unused: tuple[str, ...] = ()
 
     def endpoint(self) -> _core.Endpoint:
@@ -142,7 +150,7 @@ class System:
             {
                 "delay": self.delay * 1000,
                 "memory": rate or _core.TimePerByte("0 ns/B"),
-                "chunks": (1 << 30, self.active),
+                "chunks": self.active,
             }
         )
 
@@ -182,14 +190,16 @@ def simulate(
     """Runs one program per NPU, or one program on all NPUs.
 
     Raises:
-        TraceError: The system has `baseline` all_reduce over several dimensions.
+        TraceError: The system has `baseline` all_reduce over several dimensions, or an all_to_all
+            has too many NPUs on a ring.
         TopologyError: The network is invalid.
         SimulationError: NPUs start different collectives.
     """
     if not system.nested and sum(size > 1 for size in network.sizes) > 1:
         message = "`collective-optimization`: `baseline` over several dimensions is not supported"
         raise TraceError(f"{message}: expected `localBWAware`", kind="not_carried")
-    torus = network.torus(aware=aware, nested=system.nested)
+    torus = network.torus(aware=aware)
+    torus = torus.with_algorithms(_algorithms(network, found[0].transfers))
     settings = {
         "chunk": 1,
         "message": 1 << 40,
@@ -220,8 +230,9 @@ def load_programs(
     """Loads the programs of ``<workload>.<npu>.et``, or of a text file of layers.
 
     Raises:
-        TraceError: A trace is invalid, or has an all_to_all. The message has file, rank and node.
-        ConfigError: A file cannot be read, or a text file is invalid.
+        TraceError: A trace is invalid. The message has file, rank and node.
+        ConfigError: A file cannot be read, a text file is invalid, or the system has no algorithm
+            for a collective and a dimension.
     """
     if workload.suffix == ".txt":
         found = [load_text(workload, network.sizes)]
@@ -229,24 +240,71 @@ def load_programs(
         given = load_groups(groups) if groups else {}
         traces = chakra.read_all(workload)
         found = programs(traces, network.sizes, groups=given, timing=system.timing)
-    _refuse_exchanges(workload, found)
+    _check_implementations(network, system, found[0])
     return found
 
 
-def _refuse_exchanges(workload: Path, found: Sequence[_core.TrainingProgram]) -> None:
-    """Refuses all-to-alls: the `ring` of ASTRA-sim takes longer than tutti's direct sends.
+def _algorithms(
+    network: AstraSimNetwork, transfers: Sequence[tuple[str, int, int, int]]
+) -> list[tuple[str, int, list[_core.Schedule]]]:
+    """Returns the schedule of each collective on its dimensions: all chunks use the same.
 
     Raises:
-        TraceError: A program has an all_to_all.
+        TraceError: An all_to_all has too many NPUs on a ring.
     """
-    for program in found:
-        for kind, name, *_ in program.tasks:
-            if kind == "all_to_all":
-                message = (
-                    f"{workload}: `{name}` is an all_to_all: ASTRA-sim's `ring` is not modelled"
-                )
-                hint = "remove it, or use `tutti train run`, which sends parts directly"
-                raise TraceError(message, kind="not_carried", hint=hint)
+    found = []
+    for collective, mask in dict.fromkeys(transfer[:2] for transfer in transfers):
+        given = enumerate(network.sizes)
+        sizes = [size for at, size in given if size > 1 and mask >> at & 1]
+        if collective == "all_to_all" and max(sizes) > _MOST_ON_RING:
+            message = (
+                f"an all_to_all on a ring of {max(sizes):,} NPUs is too large: each sends "
+                f"{max(sizes) * (max(sizes) - 1) // 2:,} messages: expected at most "
+                f"{_MOST_ON_RING:,} NPUs in a dimension"
+            )
+            raise TraceError(message, kind="not_carried", fields={"npus": max(sizes)})
+        notation = _notation(collective, sizes)
+        one = schedule(notation, collective=collective, ranks=math.prod(sizes))
+        found.append((collective, mask, [one.core]))
+    return found
+
+
+def _notation(collective: str, sizes: Sequence[int]) -> str:
+    """Returns the algorithm of a collective on dimensions of these sizes, innermost first.
+
+    The all_gathers of an all_reduce go in the opposite direction, as in ASTRA-sim.
+    """
+    levels, ring = "x".join(map(str, sizes)), "ring"
+    if collective == "all_to_all":
+        ring = "ring:blockwise"
+    if len(sizes) == 1:
+        return ring
+    if collective == "all_reduce":
+        ring = "/".join([ring] * len(sizes) + ["ring:backward"] * (len(sizes) - 1))
+    return f"hierarchical:{levels}:{ring}"
+
+
+def _check_implementations(
+    network: AstraSimNetwork, system: System, program: _core.TrainingProgram
+) -> None:
+    """Checks that each collective of a program has an algorithm for each dimension.
+
+    Raises:
+        ConfigError: A collective has no algorithms, or those of another number of dimensions.
+    """
+    if system.implementations is None:
+        return
+    for collective in dict.fromkeys(kind for kind, *_ in program.transfers):
+        key = f"{collective.replace('_', '-')}-implementation"
+        count, expected = system.implementations.get(collective), len(network.dimensions)
+        if count == expected:
+            continue
+        problem = "does not list one algorithm for each dimension of the network"
+        if count is None:
+            problem = f"is missing, and the workload has an {collective}"
+        listed = json.dumps(["ring"] * expected)
+        value = json.dumps(["ring"] * count) if count else ""
+        raise mistake(problem, source=system.source, key=key, value=value, expected=listed)
 
 
 # --- networks ------------------------------------------------------------------------------------
@@ -312,6 +370,7 @@ def _one_of(*known: str) -> AfterValidator:
     return AfterValidator(lambda word: _known(word, known))
 
 
+_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 _Rings = Annotated[
     list[Annotated[str, _one_of("ring")]],
     Field(default=["ring"], min_length=1, max_length=_MOST_DIMENSIONS),
@@ -376,6 +435,12 @@ def load_system(path: Path) -> System:
         splits=given.preferred_dataset_splits,
         active=given.active_chunks_per_dimension,
         peak=given.peak_perf if given.roofline_enabled else 0,
+        source=str(path),
+        implementations={
+            collective: len(getattr(given, f"{collective}_implementation"))
+            for collective in _COLLECTIVES
+            if f"{collective}_implementation" in given.model_fields_set
+        },
         unused=tuple(unused),
     )
 

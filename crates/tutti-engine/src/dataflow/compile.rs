@@ -48,11 +48,11 @@ impl Dataflow {
         };
         let mut followers: Vec<Vec<Follower>> = vec![Vec::new(); list.recvs.len()];
         for (index, send) in (0..).zip(&mut list.sends) {
-            let after = read(trace, index, send);
+            let (after, is_data) = awaited(trace, index, read(trace, index, send));
             send.awaits = u32::try_from(after.len()).unwrap_or(u32::MAX);
             let chunks = trace.sends[index as usize].chunks;
             let only = match after[..] {
-                [recv] if trace.recvs[recv as usize].chunks == chunks => Some(recv),
+                [recv] if is_data && trace.recvs[recv as usize].chunks == chunks => Some(recv),
                 _ => None,
             };
             if let Some(recv) = only.filter(|_| send.fused == chunks) {
@@ -140,7 +140,7 @@ impl Dataflow {
     }
 }
 
-fn index_of(index: usize) -> u32 {
+pub(super) fn index_of(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
@@ -231,6 +231,18 @@ fn read(trace: &Values, index: u32, send: &mut Outgoing) -> Vec<u32> {
     after.sort_unstable();
     after.dedup();
     after
+}
+
+/// Adds the receives that a send awaits by the order of its steps to those of its data; returns
+/// whether it awaits none but its data.
+fn awaited(trace: &Values, index: u32, mut data: Vec<u32>) -> (Vec<u32>, bool) {
+    let (first, end) = trace.sends[index as usize].follows;
+    let count = data.len();
+    data.extend(first..end);
+    data.sort_unstable();
+    data.dedup();
+    let is_data = data.len() == count;
+    (data, is_data)
 }
 
 /// Whether a value is received in the phase of the send that is its first use.

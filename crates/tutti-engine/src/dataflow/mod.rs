@@ -9,6 +9,8 @@
 //!   sends it. It is also stored if the rank uses its value after that send.
 //! - A message that is fused into one send, and is all that this send awaits, is **forwarded**
 //!   packet by packet. Other sends wait for complete messages.
+//! - The sends of an ordered step ([`Schedule::is_ordered`](tutti_schedule::Schedule::is_ordered))
+//!   also await the messages of the previous step.
 //! - A phase reads the chunks that **enter** it: those that it uses and has not received. Nothing is
 //!   fused across phases.
 //!

@@ -113,6 +113,34 @@ fn a_ring_all_to_all_passes_parts_on() {
     assert_eq!((first.fused, first.kept), ((Handling::PassOn, 2), Handling::Keep));
 }
 
+/// Every message awaits the previous one: a forwarded part its data, a new part the order.
+#[test]
+fn ordered_steps_await_each_other() {
+    let flow = flow("ring:blockwise", Collective::AllToAll, 4);
+    let list = flow.messages(0);
+    let awaits: Vec<_> = list.sends.iter().map(|send| (send.awaits, send.forwarded)).collect();
+    let (new, onward) = ((1, false), (1, true));
+    assert_eq!(awaits, [(0, false), new, onward, new, onward, onward]);
+    let next = |recv: &Incoming| recv.forward.or(list.followers(recv).first().map(|it| it.send));
+    let order: Vec<_> = list.recvs.iter().map(next).collect();
+    assert_eq!(order, [Some(1), Some(2), Some(3), Some(4), Some(5), None]);
+    assert_eq!(list.followers(&list.recvs[0]), [Follower { send: 1, by_packet: false }]);
+    assert_eq!(handlings(&flow, 0)[..2], [Handling::Keep, Handling::PassOn]);
+}
+
+/// Ordered exchanges along several dimensions are phases; the others are one.
+#[test]
+fn an_ordered_exchange_has_a_phase_per_dimension() {
+    let flow_of = |notation| flow(notation, Collective::AllToAll, 12);
+    let ordered = flow_of("hierarchical:4x3:ring:blockwise");
+    let counts = |of: &Dataflow| -> Vec<_> {
+        (0..of.phases.len()).map(|phase| of.messages(0).sends_of(phase).len()).collect()
+    };
+    assert_eq!(counts(&ordered), [6, 3]);
+    assert_eq!(counts(&flow_of("hierarchical:4x3:ring")), [5]);
+    assert_eq!(ordered.messages(0).sends[6].awaits, 0);
+}
+
 #[test]
 fn every_message_is_matched() {
     for (notation, ranks) in

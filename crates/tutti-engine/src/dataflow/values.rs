@@ -1,6 +1,7 @@
 //! The values of one rank's chunks: where each was produced, and what uses it.
 
 use super::DataflowError;
+use super::compile::index_of;
 use tutti_schedule::{ChunkRange, Local, Message, Schedule, Slot, Step};
 use tutti_units::ids::RankId;
 
@@ -43,6 +44,8 @@ pub(super) struct Side {
     pub(super) chunks: u32,
     pub(super) phase: u32,
     pub(super) channel: u32,
+    /// In an ordered step, the receives of the previous step and phase, which a send awaits.
+    pub(super) follows: (u32, u32),
 }
 
 /// The values of a rank.
@@ -54,6 +57,8 @@ pub(super) struct Values<'a> {
     places: Vec<u32>,
     pub(super) sends: Vec<Side>,
     pub(super) recvs: Vec<Side>,
+    /// The receives of the last step that has any.
+    last: (u32, u32),
     /// The values that each send reads, each with whether the phase has not sent it before; the
     /// values that each receive produces.
     reads: Vec<Vec<(u32, bool)>>,
@@ -80,6 +85,7 @@ impl<'a> Values<'a> {
             places: vec![NONE; (shape.slots as usize) * shape.chunks as usize],
             sends: Vec::new(),
             recvs: Vec::new(),
+            last: (0, 0),
             reads: Vec::new(),
             received: Vec::new(),
             entries: vec![0; schedule.phases() as usize],
@@ -143,13 +149,20 @@ impl<'a> Values<'a> {
 
     fn trace(&mut self, step: u32, content: &Step) -> Result<(), DataflowError> {
         let phase = self.schedule.phase(self.rank, step);
+        let follows = self.follows(step, phase);
         for (index, send) in (0..).zip(&content.sends) {
             let channel = self.schedule.channel(self.rank, step, index);
-            self.send(send, phase, channel)?;
+            self.send(
+                send,
+                Side { peer: send.peer, chunks: send.chunks.len(), phase, channel, follows },
+            )?;
         }
-        let before = self.values.len();
+        let (before, first) = (self.values.len(), self.recvs.len());
         for recv in &content.recvs {
             self.receive(recv, phase);
+        }
+        if !content.recvs.is_empty() {
+            self.last = (index_of(first), index_of(self.recvs.len()));
         }
         for &local in &content.locals {
             match local {
@@ -169,8 +182,16 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    fn send(&mut self, send: &Message, phase: u32, channel: u32) -> Result<(), DataflowError> {
-        let index = u32::try_from(self.sends.len()).unwrap_or(u32::MAX);
+    /// The receives that the sends of a step await by order.
+    fn follows(&self, step: u32, phase: u32) -> (u32, u32) {
+        let (first, end) = self.last;
+        let same_phase = first < end && self.recvs[first as usize].phase == phase;
+        let ordered = same_phase && self.schedule.is_ordered(self.rank, step);
+        if ordered { (first, end) } else { (0, 0) }
+    }
+
+    fn send(&mut self, send: &Message, side: Side) -> Result<(), DataflowError> {
+        let (index, phase) = (index_of(self.sends.len()), side.phase);
         let mut read = Vec::with_capacity(send.chunks.len() as usize);
         for chunk in send.chunks.iter() {
             let value = self.at(send.slot, chunk)?;
@@ -178,13 +199,13 @@ impl<'a> Values<'a> {
             let before = self.values[value as usize].sent.replace(phase);
             read.push((value, before != Some(phase)));
         }
-        self.sends.push(Side { peer: send.peer, chunks: send.chunks.len(), phase, channel });
+        self.sends.push(side);
         self.reads.push(read);
         Ok(())
     }
 
     fn receive(&mut self, recv: &Message, phase: u32) {
-        let index = u32::try_from(self.recvs.len()).unwrap_or(u32::MAX);
+        let index = index_of(self.recvs.len());
         let mut produced = Vec::with_capacity(recv.chunks.len() as usize);
         for chunk in recv.chunks.iter() {
             let value = Value { phase: Some(phase), after: vec![index], ..Value::default() };
@@ -193,7 +214,8 @@ impl<'a> Values<'a> {
             self.places[place] = value;
             produced.push(value);
         }
-        self.recvs.push(Side { peer: recv.peer, chunks: recv.chunks.len(), phase, channel: 0 });
+        let (chunks, follows) = (recv.chunks.len(), (0, 0));
+        self.recvs.push(Side { peer: recv.peer, chunks, phase, channel: 0, follows });
         self.received.push(produced);
     }
 

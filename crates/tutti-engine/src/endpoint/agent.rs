@@ -12,8 +12,8 @@ pub struct Agent {
     pub delay: Time,
     /// Time per byte of memory: "local-mem-bw".
     pub memory: TimePerByte,
-    /// The limit of chunks in flight; "active-chunks-per-dimension" per phase.
-    pub chunks: Chunks,
+    /// The limit of chunks in flight along a dimension: "active-chunks-per-dimension".
+    pub chunks: u32,
 }
 
 /// Memory accesses per byte of a reduction.
@@ -31,12 +31,13 @@ impl Agent {
             }
             _ => Vec::new(),
         };
+        let chunks = Chunks { all: u32::MAX, phase: self.chunks, by_dimension: true };
         Ok(Endpoint {
             name: "agent",
             piece: Bytes(u64::MAX),
             delay: self.delay,
             servers: vec![ServerKind { name: "memory", per_byte: self.memory }],
-            admission: self.chunks.check()?,
+            admission: chunks.check()?,
             port: None,
             recipes: Handling::ALL.iter().map(recipe).collect(),
         })

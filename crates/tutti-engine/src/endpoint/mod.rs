@@ -97,11 +97,13 @@ pub struct Chunks {
     pub all: u32,
     /// Per phase.
     pub phase: u32,
+    /// Whether the phases along a dimension of the NPUs share the limit, in all collectives.
+    pub by_dimension: bool,
 }
 
 impl Default for Chunks {
     fn default() -> Chunks {
-        Chunks { all: 64, phase: 16 }
+        Chunks { all: 64, phase: 16, by_dimension: false }
     }
 }
 

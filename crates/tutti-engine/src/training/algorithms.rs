@@ -10,19 +10,6 @@ use tutti_schedule::collective::Collective;
 use tutti_schedule::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-/// The default all_reduce over several dimensions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hierarchy {
-    /// A reduce_scatter along the innermost dimension, an all_reduce of the shard along each other,
-    /// an all_gather along the innermost (Rashidi et al. 2021, section V; ASTRA-sim's
-    /// "localBWAware" of 2020).
-    #[default]
-    Local,
-    /// Reduce_scatters along each dimension but the last with decreasing shards, an all_reduce along
-    /// the last, and all_gathers in reverse order, as in ASTRA-sim 2.
-    Nested,
-}
-
 /// The schedules of a collective on the groups along some dimensions.
 #[derive(Clone)]
 pub struct Chosen {
@@ -46,8 +33,6 @@ impl fmt::Debug for Chosen {
 pub struct Algorithms {
     /// The chosen schedules; other collectives use rings.
     pub chosen: Vec<Chosen>,
-    /// The default all_reduce.
-    pub hierarchy: Hierarchy,
 }
 
 impl Algorithms {
@@ -72,37 +57,37 @@ impl Algorithms {
             return Ok(chosen.channels.clone());
         }
         let none = TrainingRunError::NoPlan { collective };
-        let notations = self.rings(kind, sizes).ok_or_else(|| none.clone())?;
+        let notations = default_rings(kind, sizes).ok_or_else(|| none.clone())?;
         let schedules = notations.iter().map(|notation| build(notation, kind, group));
         schedules.collect::<Result<_, _>>().map_err(|_| none)
     }
+}
 
-    /// The notations of rings along each dimension: chunks alternate between the directions, except
-    /// on the innermost dimension of a [`Hierarchy::Local`].
-    fn rings(&self, collective: Collective, sizes: &[u32]) -> Option<Vec<String>> {
-        let texts: Vec<String> = sizes.iter().map(u32::to_string).collect();
-        let (grid, across) = (texts.join("x"), sizes.len().checked_sub(1)?);
-        let local = |ring: &str| {
-            let across = format!("/{ring}").repeat(across);
-            format!("hierarchical_local:{grid}:ring{across}/ring:backward")
-        };
-        let both = ["ring", "ring:backward"];
-        match collective {
-            Collective::AllToAll if across == 0 => Some(vec!["direct".to_owned()]),
-            Collective::AllToAll => Some(vec![format!("direct:{grid}")]),
-            Collective::AllReduce | Collective::ReduceScatter | Collective::AllGather
-                if across == 0 =>
-            {
-                Some(both.map(str::to_owned).to_vec())
-            }
-            Collective::AllReduce if self.hierarchy == Hierarchy::Local => {
-                Some(both.map(local).to_vec())
-            }
-            Collective::AllReduce | Collective::ReduceScatter | Collective::AllGather => {
-                Some(both.map(|ring| format!("hierarchical:{grid}:{ring}")).to_vec())
-            }
-            _ => None,
+/// The notations of rings along each dimension: chunks alternate between the directions. An
+/// all_reduce over several dimensions is a reduce_scatter along the innermost, an all_reduce of the
+/// shard along each other, and an all_gather along the innermost, where directions do not alternate
+/// (Rashidi et al. 2021, section V; ASTRA-sim's "localBWAware" of 2020).
+fn default_rings(collective: Collective, sizes: &[u32]) -> Option<Vec<String>> {
+    let texts: Vec<String> = sizes.iter().map(u32::to_string).collect();
+    let (grid, across) = (texts.join("x"), sizes.len().checked_sub(1)?);
+    let local = |ring: &str| {
+        let across = format!("/{ring}").repeat(across);
+        format!("hierarchical_local:{grid}:ring{across}/ring:backward")
+    };
+    let both = ["ring", "ring:backward"];
+    match collective {
+        Collective::AllToAll if across == 0 => Some(vec!["direct".to_owned()]),
+        Collective::AllToAll => Some(vec![format!("direct:{grid}")]),
+        Collective::AllReduce | Collective::ReduceScatter | Collective::AllGather
+            if across == 0 =>
+        {
+            Some(both.map(str::to_owned).to_vec())
         }
+        Collective::AllReduce => Some(both.map(local).to_vec()),
+        Collective::ReduceScatter | Collective::AllGather => {
+            Some(both.map(|ring| format!("hierarchical:{grid}:{ring}")).to_vec())
+        }
+        _ => None,
     }
 }
 

@@ -16,15 +16,18 @@ pub(super) struct Groups {
     members: Vec<u32>,
     /// The digits of a rank, and the distance of neighbouring NPUs along each.
     digits: Vec<(Digit, u32)>,
+    /// The number of the dimension of each digit.
+    dimensions: Vec<usize>,
 }
 
 impl Groups {
     /// Groups along the dimensions of `within`, of NPUs on a grid of these sizes.
     pub(super) fn new(sizes: &[u32], within: Rings) -> Groups {
-        let (mut digits, mut stride, mut size) = (Vec::new(), 1, 1);
+        let (mut digits, mut dimensions, mut stride, mut size) = (Vec::new(), Vec::new(), 1, 1);
         for (dimension, &nodes) in sizes.iter().enumerate() {
             if nodes > 1 && within.contains(dimension) {
                 digits.push((Digit { stride: size, size: nodes }, stride));
+                dimensions.push(dimension);
                 size *= nodes;
             }
             stride *= nodes;
@@ -38,6 +41,7 @@ impl Groups {
             places: vec![(0, 0); npus as usize],
             members: vec![0; npus as usize],
             digits: digits.clone(),
+            dimensions,
         };
         for (group, npu) in (0..).zip((0..npus).filter(|&npu| rank_of(npu) == 0)) {
             for rank in 0..size {
@@ -83,6 +87,12 @@ impl Groups {
     /// The distance of NPUs whose ranks differ by `offset`, digit by digit.
     pub(super) fn npu_offset(&self, offset: u32) -> u32 {
         self.digits.iter().map(|(digit, npus)| digit.of(RankId(offset)) * npus).sum()
+    }
+
+    /// The first dimension along which ranks differ by `offset`.
+    pub(super) fn dimension(&self, offset: u32) -> Option<usize> {
+        let mut digits = self.digits.iter().zip(&self.dimensions);
+        digits.find(|((digit, _), _)| digit.of(RankId(offset)) > 0).map(|(_, &found)| found)
     }
 
     /// Whether a rotation of each of these digits rotates a dimension of the NPUs.

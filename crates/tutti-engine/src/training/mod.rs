@@ -28,7 +28,7 @@ mod transfers;
 mod whole;
 mod windows;
 
-pub use algorithms::{Algorithms, Chosen, Hierarchy};
+pub use algorithms::{Algorithms, Chosen};
 pub use entry::Order;
 pub use fabric::{Detail, Population, TrainingFabric};
 pub use limit::Limit;

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::endpoint::ace::{Ace, Division, Fsms, Handover};
+use crate::endpoint::agent::Agent;
 use crate::endpoint::baseline::Baseline;
 use crate::endpoint::ideal::Ideal;
 use crate::endpoint::{Chunks, Endpoint, ServerUse};
@@ -229,15 +230,51 @@ fn small_loop(iterations: u32) -> TrainingLoop {
 }
 
 /// Reduce-scatter on all rings but the last, all-reduce on the last, all-gather in reverse order.
+fn nested(sizes: [u32; 3], rings: Rings) -> Algorithms {
+    let rings = rings.of(&sizes);
+    let live = (0..3).filter(|&ring| rings.contains(ring)).map(|ring| sizes[ring]);
+    let live: Vec<u32> = live.collect();
+    let levels: Vec<String> = live.iter().map(u32::to_string).collect();
+    let notation = match levels.len() {
+        1 => "ring".to_owned(),
+        _ => format!("hierarchical:{}:ring", levels.join("x")),
+    };
+    let (collective, ranks) = (Collective::AllReduce, live.iter().product());
+    let channels = vec![tutti_schedule::algorithm::build(&notation, collective, ranks).unwrap()];
+    Algorithms { chosen: vec![Chosen { collective: collective.name(), rings, channels }] }
+}
+
 #[test]
 fn a_nested_all_reduce_sends_decreasing_shards() {
-    let algorithms = Algorithms { hierarchy: Hierarchy::Nested, ..Algorithms::default() };
-    let nested = fabric(torus([4, 2, 8]), ideal(), Population::One);
-    let nested = TrainingFabric { algorithms, ..nested };
+    let fabric = fabric(torus([4, 2, 8]), ideal(), Population::One);
+    let algorithms = nested([4, 2, 8], Rings(7));
+    let nested = TrainingFabric { algorithms, ..fabric };
     assert_eq!(nested.phase_loads(&[], Bytes(256)).unwrap().len(), 5);
     let outcome = run(&nested, &alone(Collective::AllReduce, 1 << 16));
     // 2 (3/4 + 1/8 + 7/64) of the payload.
     assert_eq!(sent(&outcome.npus[0]), 2 * (48 + 8 + 7) * (1 << 10));
+}
+
+/// With one chunk per dimension, the all-gather of a chunk waits for the reduce-scatters of all.
+#[test]
+fn phases_along_a_dimension_share_a_limit() {
+    let (sizes, delay) = ([1, 4, 4], Time::from_ps(1000));
+    let time = |chunks: u32| {
+        let endpoint = Agent { delay, memory: TimePerByte::ZERO, chunks }.endpoint().unwrap();
+        let given = fabric(torus(sizes), endpoint, Population::One);
+        let algorithms = nested(sizes, Rings(7));
+        let given = TrainingFabric { algorithms, parts: Some(4), ..given };
+        run(&given, &alone(Collective::AllReduce, 4 << 20)).end - Time::from_ps(1)
+    };
+    let step = |bytes: u64| {
+        let Ring { per_byte, latency, .. } = torus(sizes).rings()[1];
+        per_byte.of(Bytes(bytes)) + latency + delay
+    };
+    let (inner, outer) = (step(1 << 18).times(3), step(1 << 16).times(6));
+    assert!(outer < inner);
+    assert_eq!(time(1), inner.times(8));
+    // Four chunks at a time: the second dimension works while the first does.
+    assert!(time(4) < inner.times(8));
 }
 
 #[test]
@@ -343,7 +380,7 @@ proptest! {
         ]),
         bytes in 1_u64..400_000,
         rings in 1_u8..8,
-        nested in any::<bool>(),
+        is_nested in any::<bool>(),
         relayed in any::<bool>(),
     ) {
         let live = (0..3).any(|ring| Rings(rings).contains(ring) && nodes[ring] > 1);
@@ -351,10 +388,10 @@ proptest! {
         let torus = torus(nodes);
         let torus = if relayed { torus.relayed(1, rate("25 GB/s")) } else { torus };
         let endpoint = any_endpoint(&torus, which);
-        let hierarchy = if nested { Hierarchy::Nested } else { Hierarchy::Local };
-        let algorithms = Algorithms { hierarchy, ..Algorithms::default() };
-        // ACE has partitions for the phases of one hierarchy.
-        prop_assume!(!nested || which < 2);
+        let algorithms =
+            if is_nested { nested(nodes, Rings(rings)) } else { Algorithms::default() };
+        // ACE has partitions for the phases of the default.
+        prop_assume!(!is_nested || which < 2);
         let one = fabric(torus, endpoint, Population::One);
         let one = TrainingFabric { algorithms, ..one };
         let all = TrainingFabric { population: Population::All, ..one.clone() };

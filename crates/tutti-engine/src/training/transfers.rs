@@ -178,6 +178,14 @@ pub(super) fn classes(flow: &Dataflow, classes: usize) -> Vec<usize> {
         .collect()
 }
 
+/// The classes of the phases where those along a dimension share a class: their dimensions.
+fn dimensions(flow: &Dataflow, groups: &Groups) -> Vec<usize> {
+    let list = flow.messages(0);
+    let first = |phase| list.sends_of(phase).next().map(|send| list.sends[send as usize].peer.0);
+    let dimension = |phase| first(phase).and_then(|offset| groups.dimension(offset)).unwrap_or(0);
+    (0..flow.phases.len()).map(dimension).collect()
+}
+
 /// All collectives of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Cuts {
@@ -231,7 +239,7 @@ impl Cuts {
         }
         // An all_reduce among all NPUs has the most phases of the usual collectives.
         let _ = plans.of(fabric, Transfer::new(Collective::AllReduce, Bytes(1)));
-        let classes = class_count(endpoint, plans.phases())?;
+        let classes = class_count(fabric, plans.phases())?;
         let mut all = Cuts { cuts: Vec::with_capacity(operations.len()), classes, of: Vec::new() };
         let hop = Arc::new(Dataflow::of(&Hop::new())?);
         for (index, (&operation, groups)) in (0..).zip(operations.iter().zip(groups)) {
@@ -276,7 +284,12 @@ impl Cuts {
             |flow: &Dataflow, bytes| Sizes::new(flow, bytes, packet).map(|sizes| sizes.at(message));
         let channel = |flow: &Arc<Dataflow>| {
             Ok(Channel {
-                classes: classes(flow, self.classes),
+                classes: match &fabric.endpoint.admission {
+                    Admission::Chunks(chunks) if chunks.by_dimension && message.is_none() => {
+                        dimensions(flow, &plan.groups)
+                    }
+                    _ => classes(flow, self.classes),
+                },
                 routes: match message {
                     None => routes(fabric, &plan.groups, flow)?,
                     Some((_, ahead)) => hop_routes(fabric, &plan.groups, ahead)?,
@@ -391,9 +404,13 @@ impl Cuts {
     }
 }
 
-/// The classes of an endpoint; without partitions, as many as the most phases.
-fn class_count(endpoint: &Endpoint, phases: usize) -> Result<usize, TrainingRunError> {
-    let Admission::Partitions(partitions) = &endpoint.admission else { return Ok(phases) };
+/// The classes of an endpoint; without partitions, as many as the most phases or as the dimensions.
+fn class_count(fabric: &TrainingFabric, phases: usize) -> Result<usize, TrainingRunError> {
+    let partitions = match &fabric.endpoint.admission {
+        Admission::Chunks(chunks) if chunks.by_dimension => return Ok(fabric.sizes.len()),
+        Admission::Chunks(_) => return Ok(phases),
+        Admission::Partitions(partitions) => partitions,
+    };
     let given = partitions.fsms.len();
     if given < phases {
         return Err(EndpointError::WrongFsms { given, phases }.into());

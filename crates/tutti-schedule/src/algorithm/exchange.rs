@@ -5,6 +5,9 @@
 //! the same digit together: N / size parts to each peer. Afterwards that digit of a part's position
 //! denotes its source instead of its destination; after all digits, the complete position does.
 //! Before each all_to_all the parts are reordered so that its digit is the most significant.
+//!
+//! If the steps of all inner all_to_alls are ordered, each is a phase: a rank sends nothing along a
+//! digit before it has received everything along the previous one.
 
 use std::sync::Arc;
 
@@ -33,6 +36,8 @@ pub(super) struct Exchange {
     levels: Vec<Level>,
     /// The data slot of the inner schedules.
     data: Slot,
+    /// Whether the steps of all inner schedules are ordered.
+    is_ordered: bool,
 }
 
 impl Exchange {
@@ -47,6 +52,7 @@ impl Exchange {
         let common = |chunks: u128, inner| chunks / gcd(chunks, inner) * inner;
         let chunks = u32::try_from(divided.fold(u128::from(ranks), common)).unwrap_or(u32::MAX);
         let data = Slot(inners.iter().map(|(_, inner)| inner.shape().slots).max().unwrap_or(2));
+        let is_ordered = inners.iter().all(|(_, inner)| inner.is_ordered(RankId(0), 0));
         let (mut levels, mut stride) = (Vec::new(), 1);
         for (digit, (name, inner)) in inners.into_iter().enumerate() {
             let place = Placement {
@@ -66,7 +72,7 @@ impl Exchange {
         }
         let collective = Collective::AllToAll;
         let shape = Shape { name, collective, ranks, chunks, slots: data.0 + 1, result: RESULT };
-        Ok(Exchange { shape, sizes: sizes.to_vec(), levels, data })
+        Ok(Exchange { shape, sizes: sizes.to_vec(), levels, data, is_ordered })
     }
 
     /// Returns the position, with `first` as the leading digit, of a position in rank order.
@@ -133,6 +139,25 @@ impl Schedule for Exchange {
             Some((level, step)) => level.inner.step(rank, step - 1, out),
             None => {}
         }
+    }
+
+    fn phases(&self) -> u32 {
+        if self.is_ordered { u32::try_from(self.levels.len()).unwrap_or(u32::MAX) } else { 1 }
+    }
+
+    fn phase(&self, rank: RankId, step: u32) -> u32 {
+        let level = self.locate(rank, step).filter(|_| self.is_ordered);
+        level.map_or(0, |(level, _)| u32::try_from(level.digit).unwrap_or(u32::MAX))
+    }
+
+    fn is_ordered(&self, rank: RankId, step: u32) -> bool {
+        let at = self.locate(rank, step);
+        at.is_some_and(|(level, step)| step > 0 && level.inner.is_ordered(rank, step - 1))
+    }
+
+    fn symmetry(&self) -> Option<Vec<Digit>> {
+        let digits = self.levels.iter().map(|level| level.inner.symmetry());
+        Some(digits.collect::<Option<Vec<_>>>()?.concat())
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {

@@ -6,15 +6,18 @@
 //! directions: the same number of steps, with two messages of half the size each. This is faster
 //! where a link and a port carry both directions at once. With a grid the ring follows a
 //! Hamiltonian cycle of neighbours, see [`around`]. An all_to_all forwards every part to its
-//! destination, see [`exchange`]. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce
+//! destination, see [`exchange`], or with `blockwise` one part per message, see [`blockwise`].
+//! Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce
 //! algorithms for clusters of workstations", J. Parallel Distrib. Comput. 69 (2009).
 
 mod around;
+mod blockwise;
 mod exchange;
 
 use std::sync::Arc;
 
 use around::Around;
+use blockwise::{Blockwise, MOST_RANKS};
 use exchange::Exchange;
 
 use super::grid::{self, Cycle, Grid};
@@ -31,7 +34,7 @@ pub(super) const ENTRY: Entry = Entry {
     source: "Patarasuk and Yuan 2009",
     argument: "a grid, columns first, such as `4x4`, for a Hamiltonian cycle through it; `bidirectional` for half of \
                the payload in each direction; or both, such as `4x4,bidirectional`; `backward` for the opposite \
-               direction",
+               direction; for all_to_all: `blockwise` for one part per message",
     collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && read(request).is_ok(),
@@ -41,6 +44,7 @@ pub(super) const ENTRY: Entry = Entry {
 
 const BOTH: &str = "ring:bidirectional";
 const BACKWARD: &str = "ring:backward";
+const BLOCKWISE: &str = "ring:blockwise";
 
 struct Ring {
     shape: Shape,
@@ -55,14 +59,27 @@ struct Ring {
 struct Form {
     directions: Directions,
     around: Option<(Grid, Cycle)>,
+    /// Whether a message of an all_to_all has one part.
+    blockwise: bool,
+}
+
+impl Form {
+    fn of(directions: Directions) -> Form {
+        Form { directions, around: None, blockwise: false }
+    }
 }
 
 fn read(request: &Request) -> Result<Form, AlgorithmError> {
     let Some(argument) = request.argument else {
-        return Ok(Form { directions: Directions::Forward, around: None });
+        return Ok(Form::of(Directions::Forward));
     };
-    if argument.trim() == "backward" {
-        return backward(request).map_err(|misfit| request.misfit(ENTRY.name, misfit));
+    let other = match argument.trim() {
+        "backward" => Some(backward(request)),
+        "blockwise" => Some(blockwise(request)),
+        _ => None,
+    };
+    if let Some(form) = other {
+        return form.map_err(|misfit| request.misfit(ENTRY.name, misfit));
     }
     let (grid, both) = grid::bidirectional(argument);
     let around = match grid {
@@ -70,20 +87,32 @@ fn read(request: &Request) -> Result<Form, AlgorithmError> {
         grid if grid.contains('x') => around_grid(request, grid).map(Some),
         _ => misfit(
             0,
-            "expected `bidirectional`, `backward`, a grid such as `4x4`, or `4x4,bidirectional`"
+            "expected `bidirectional`, `backward`, `blockwise`, a grid such as `4x4`, or \
+             `4x4,bidirectional`"
                 .to_owned(),
         ),
     };
     let around = around.map_err(|misfit| request.misfit(ENTRY.name, misfit))?;
     let directions = if both { Directions::Both } else { Directions::Forward };
-    Ok(Form { directions, around })
+    Ok(Form { around, ..Form::of(directions) })
 }
 
 fn backward(request: &Request) -> Result<Form, Misfit> {
     if request.collective == Collective::AllToAll {
         return misfit(0, "all_to_all does not support `backward`".to_owned());
     }
-    Ok(Form { directions: Directions::Backward, around: None })
+    Ok(Form::of(Directions::Backward))
+}
+
+fn blockwise(request: &Request) -> Result<Form, Misfit> {
+    if request.collective != Collective::AllToAll {
+        return misfit(0, format!("{} does not support `blockwise`", request.collective));
+    }
+    if request.ranks > MOST_RANKS {
+        let ranks = request.ranks;
+        return misfit(0, format!("{ranks} ranks are too many: expected at most {MOST_RANKS}"));
+    }
+    Ok(Form { blockwise: true, ..Form::of(Directions::Forward) })
 }
 
 fn around_grid(request: &Request, text: &str) -> Result<(Grid, Cycle), Misfit> {
@@ -111,7 +140,10 @@ fn exchange(request: &Request, both: bool) -> Exchange {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let Form { directions, around } = read(request)?;
+    let Form { directions, around, blockwise } = read(request)?;
+    if blockwise {
+        return Ok(Arc::new(Blockwise::new(BLOCKWISE.to_owned(), request.ranks)));
+    }
     if request.collective == Collective::AllToAll {
         return Ok(Arc::new(exchange(request, directions == Directions::Both)));
     }
@@ -138,15 +170,18 @@ fn forward(request: &Request) -> Ring {
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let Form { directions, .. } = read(request).ok()?;
+    let Form { directions, blockwise, .. } = read(request).ok()?;
     let (n, both) = (request.ranks, directions == Directions::Both);
+    let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
+    if blockwise {
+        return Some(vec![stage(0); blockwise::messages(n) as usize]);
+    }
     if request.collective == Collective::AllToAll {
         return forwarding_stages(&exchange(request, both), n);
     }
     if both {
         return rings(request, directions).stages();
     }
-    let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
     let reduce = std::iter::repeat_n(stage(1), (n - 1) as usize);
     let gather = std::iter::repeat_n(stage(0), (n - 1) as usize);
     Some(match request.collective {
@@ -220,6 +255,7 @@ mod tests {
         for ranks in 2..=128 {
             check::claims(&ENTRY, ENTRY.name, ranks);
             check::claims(&ENTRY, BOTH, ranks);
+            check::performs(BLOCKWISE, Collective::AllToAll, ranks.min(48));
             for collective in KINDS {
                 check::performs(BACKWARD, collective, ranks);
             }
@@ -244,6 +280,7 @@ mod tests {
                 assert!(check::is_symmetric(notation, collective, 5));
             }
         }
+        assert!(check::is_symmetric(BLOCKWISE, Collective::AllToAll, 5));
     }
 
     /// A unidirectional walk along one dimension is the ring itself: the same ops.
@@ -283,6 +320,7 @@ mod tests {
             assert!(check::critical_path_is_exact(ENTRY.name, Collective::AllToAll, ranks));
             let both = check::critical_path_is_exact(BOTH, Collective::AllToAll, ranks);
             assert_eq!(both, ranks % 2 == 1 || ranks == 2, "{ranks} ranks");
+            assert!(check::critical_path_is_exact(BLOCKWISE, Collective::AllToAll, ranks));
         }
         let schedule = crate::algorithm::build(BOTH, Collective::AllToAll, 6).unwrap();
         let lengths = |step| {
@@ -297,9 +335,15 @@ mod tests {
 
     #[test]
     fn other_arguments_are_refused() {
-        let error = crate::algorithm::build("ring:both", Collective::AllReduce, 4).err().unwrap();
-        let expected = "`both` does not fit ring: expected `bidirectional`, `backward`, a grid such as `4x4`, or \
-                        `4x4,bidirectional`";
-        assert_eq!(error.to_string(), expected);
+        let refused = |notation: &str, collective, ranks| {
+            crate::algorithm::build(notation, collective, ranks).err().unwrap().to_string()
+        };
+        let expected = "`both` does not fit ring: expected `bidirectional`, `backward`, `blockwise`, a grid such as \
+                        `4x4`, or `4x4,bidirectional`";
+        assert_eq!(refused("ring:both", Collective::AllReduce, 4), expected);
+        let expected = "`blockwise` does not fit ring: all_reduce does not support `blockwise`";
+        assert_eq!(refused(BLOCKWISE, Collective::AllReduce, 4), expected);
+        let many = refused(BLOCKWISE, Collective::AllToAll, MOST_RANKS + 1);
+        assert!(many.ends_with("2049 ranks are too many: expected at most 2048"), "{many}");
     }
 }

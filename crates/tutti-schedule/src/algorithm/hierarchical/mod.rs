@@ -162,6 +162,7 @@ mod tests {
         ("hierarchical:4x8:ring/recursive_halving_doubling/direct", 32, ONE),
         ("hierarchical:3x2:direct", 6, FOUR),
         ("hierarchical:4x2:pairwise/ring", 8, &["all_to_all"]),
+        ("hierarchical:4x3:ring:blockwise", 12, &["all_to_all"]),
         ("hierarchical:2x3x4:direct/(ring:bidirectional)/pairwise", 24, &["all_to_all"]),
         ("hierarchical:6x2:(hierarchical:2x3:ring/direct)/pairwise", 12, &["all_to_all"]),
         ("hierarchical:2x4x3:ring/direct/recursive_halving_doubling/ring/direct", 24, ONE),
@@ -183,6 +184,9 @@ mod tests {
         assert!(check::is_symmetric(three, Collective::AllReduce, 24));
         for collective in [Collective::ReduceScatter, Collective::AllGather] {
             assert!(check::is_symmetric("hierarchical:2x5:ring:backward", collective, 10));
+        }
+        for notation in ["hierarchical:3x4:ring:blockwise", "hierarchical:2x2x3:direct"] {
+            assert!(check::is_symmetric(notation, Collective::AllToAll, 12));
         }
         assert!(!check::is_symmetric("hierarchical:4x4:swing", Collective::AllReduce, 16));
     }
