@@ -316,6 +316,10 @@ class Step:
         }
 
 
+_RECORDED = 1024
+"""Runs of more NPUs record the tasks of the first NPU of each program."""
+
+
 @dataclass(frozen=True)
 class _Times:
     """Times of passes over `samples` samples, in ps, with the resources left to compute."""
@@ -349,7 +353,17 @@ class TrainingResult:
 
     def program_of(self, npu: int = 0) -> _core.TrainingProgram:
         """Returns the program of a simulated NPU."""
-        return self._programs[npu if len(self._programs) > 1 else 0]
+        return self._programs[self._numbers[npu] if len(self._programs) > 1 else 0]
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        return self.step.numbers(self.configuration)
+
+    @property
+    def recorded(self) -> list[int]:
+        """The NPUs whose tasks are recorded: all, or the first of each program."""
+        npus = range(self.record.npus)
+        return list(npus) if len(npus) <= _RECORDED else [n for n in npus if self.record.spans(n)]
 
     @property
     def total(self) -> Time:

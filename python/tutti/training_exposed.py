@@ -158,7 +158,7 @@ def exposed_frame(run: TrainingResult, npus: Sequence[int] | None = None) -> pl.
         "exposed_ps": pl.Int64,
     }
     rows = []
-    for npu in range(run.record.npus) if npus is None else npus:
+    for npu in run.recorded if npus is None else npus:
         rows += [(run.configuration.name, npu, *row) for row in _rows(spans(run, npu))]
     return pl.DataFrame(rows, schema=schema, orient="row")
 

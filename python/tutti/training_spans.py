@@ -73,7 +73,7 @@ def group_name(run: TrainingResult, dimensions: int) -> str:
 
 def communication(run: TrainingResult) -> set[tuple[str, str]]:
     """Returns the collectives of all simulated NPUs and their process groups."""
-    programs = {id(one): one for one in map(run.program_of, range(run.record.npus))}
+    programs = {id(one): one for one in map(run.program_of, run.recorded)}
     used = {(name, mask) for one in programs.values() for _, name, mask, _ in one.issued}
     return {(name, group_name(run, mask)) for name, mask in used}
 

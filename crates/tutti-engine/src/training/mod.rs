@@ -331,7 +331,8 @@ impl<'a> State<'a> {
         };
         if self.half_issued.insert((receiver, at), sends) == Some(!sends) {
             self.half_issued.remove(&(receiver, at));
-            self.processors[receiver as usize].communicate(self.now);
+            let task = self.operations.task(self.run.number_of(receiver as usize), at);
+            self.processors[receiver as usize].receive(task, self.now);
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) enum Request {
 pub struct TaskSpan {
     /// The task.
     pub task: TaskId,
-    /// When it started; for a collective, when it was issued.
+    /// When it started; for a collective, when it was issued, for a receive, when both sides were.
     pub start: Time,
     /// When it completed.
     pub end: Time,
@@ -155,10 +155,7 @@ impl Processor {
                 self.note_start(task, now);
                 requests.push(Request::Issue(task));
             }
-            What::Recv(_) => {
-                self.note_start(task, now);
-                requests.push(Request::Issue(task));
-            }
+            What::Recv(_) => requests.push(Request::Issue(task)),
         }
     }
 
@@ -168,8 +165,13 @@ impl Processor {
         }
     }
 
-    /// Communication starts. A receive starts when the message is sent.
-    pub(super) fn communicate(&mut self, now: Time) {
+    /// A message is sent that this processor awaits.
+    pub(super) fn receive(&mut self, task: TaskId, now: Time) {
+        self.communicate(now);
+        self.note_start(task, now);
+    }
+
+    fn communicate(&mut self, now: Time) {
         self.account(now);
         self.communicating += 1;
     }
