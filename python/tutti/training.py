@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,12 +25,13 @@ from pydantic import Field
 
 from tutti import _core
 from tutti.endpoint import Efficiency, Npu, fabric_settings
+from tutti.step_bound import Costs, bound_of_loop, bound_of_tasks
 from tutti.step_fabric import StepNetwork
 from tutti.units import Size, Time
 from tutti.workload.compute import Roofline, roofline
 from tutti.workload.model import PASSES
 from tutti.workload.parallel import Parallelism
-from tutti.workload.trace import Timing, programs
+from tutti.workload.trace import Timing, programs, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from tutti.interop.chakra import ChakraTrace
     from tutti.platform import Platform
     from tutti.schedule import Schedule
+    from tutti.step_bound import StepBound
     from tutti.step_fabric import Channels, Dimension
     from tutti.units import TimePerByte
     from tutti.workload import Model, ModelLayer
@@ -177,17 +180,37 @@ class Step:
         Raises:
             WorkloadError: The parallelism does not divide the model.
         """
+        return _core.TrainingProgram(**self._loop(configuration))
+
+    def _loop(self, configuration: Configuration) -> dict[str, Any]:
+        """Returns the arguments of the core's program."""
         part = self.divided(configuration)
         times = _Times(self, part.samples, configuration.compute(self.npu))
-        return _core.TrainingProgram(
-            [self._layer(layer, transfers, times) for layer, transfers in part.layers],
-            iterations=1 if self.iterations == "stable" else self.iterations,
-            overlap=configuration.overlap,
-            bucket=self.bucket.bytes if self.bucket else None,
-            embedding=self._embedding(configuration),
-            prefetch=part.prefetch,
-            pipeline=self._pipeline(part),
-        )
+        return {
+            "layers": [self._layer(layer, transfers, times) for layer, transfers in part.layers],
+            "iterations": 1 if self.iterations == "stable" else self.iterations,
+            "overlap": configuration.overlap,
+            "bucket": self.bucket.bytes if self.bucket else None,
+            "embedding": self._embedding(configuration),
+            "prefetch": part.prefetch,
+            "pipeline": self._pipeline(part),
+        }
+
+    def bound(self, configuration: Configuration) -> StepBound:
+        """Returns a lower bound of the time of all iterations, for any algorithms.
+
+        If `iterations` is `stable`, the bound is that of one iteration.
+
+        Raises:
+            TraceError: The network does not support a trace.
+            WorkloadError: The workload is invalid, or does not fit the network.
+        """
+        costs = Costs(network=self.network, configuration=configuration, npu=self.npu)
+        if not self.traces:
+            return bound_of_loop(self._loop(configuration), costs)
+        sizes = [ring.nodes for ring in self.rings]
+        timing = Timing(*configuration.compute(self.npu))
+        return bound_of_tasks(tasks(self.traces, sizes, timing=timing), costs)
 
     def names(self, configuration: Configuration) -> list[str]:
         """Returns the layers of an NPU in order; for traces, the nodes of the first NPU."""
@@ -283,6 +306,16 @@ class TrainingResult:
     def total(self) -> Time:
         """The time of all iterations."""
         return Time(ps=self.record.end_ps)
+
+    @cached_property
+    def bound(self) -> StepBound:
+        """The lower bound of the time of all iterations, for any algorithms."""
+        return self.step.bound(self.configuration)
+
+    @property
+    def of_bound(self) -> float:
+        """The lower bound divided by the time; at 1, no algorithm is faster."""
+        return self.bound.time.ps / self.total.ps
 
     @property
     def iterations(self) -> int:
@@ -388,6 +421,9 @@ def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
                 "idle_ps": idle,
                 "sent_bytes": run.sent,
                 "read_bytes": run.read,
+                "bound_ps": run.bound.time.ps,
+                "of_bound": run.of_bound,
+                "bounded_by": run.bound.by,
             }
         )
     return pl.DataFrame(rows)

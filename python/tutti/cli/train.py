@@ -18,7 +18,7 @@ from tutti.config import load_training
 from tutti.endpoint import configurations
 from tutti.interop import astrasim
 from tutti.report import write_training_report
-from tutti.report.quantity import format_size, format_time
+from tutti.report.quantity import format_share, format_size, format_time
 from tutti.training import alike, frame, watched, write_frame
 from tutti.training_frames import layer_frame, server_frame, window_frame
 from tutti.workload import build, models
@@ -210,7 +210,7 @@ def results_table(runs: Sequence[TrainingResult]) -> Table:
 
 
 def _explain(runs: Sequence[TrainingResult]) -> None:
-    """Prints a legend and the time per iteration."""
+    """Prints a legend, the time per iteration and the lower bounds."""
     remark(
         "time: all iterations = compute + exposed + idle; exposed, hidden: communication without, "
         "with concurrent compute; sent: injection rate; read: memory reads of communication"
@@ -220,3 +220,8 @@ def _explain(runs: Sequence[TrainingResult]) -> None:
         remark(f"endpoints replace the cost model of {platform.name} ({platform.model.kind})")
     each = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
     remark(f"last iteration: {each}")
+    bounds = (
+        f"{run.configuration.name} {format_time(run.bound.time.ps)} ({format_share(run.of_bound)})"
+        for run in runs
+    )
+    remark(f"lower bound of any algorithms, and its share of the time: {', '.join(bounds)}")

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from tutti.interop.chakra import ChakraTrace, Node
     from tutti.units import TimePerByte
 
-__all__ = ["Groups", "Timing", "programs"]
+__all__ = ["Groups", "Task", "Timing", "programs", "tasks"]
 
 Groups = dict[str, tuple[int, ...]]
 """The ranks of each communicator, by name."""
 
-_Task = tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]
+Task = tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]
+"""A task: name, picoseconds and whether on the CPU, or its collective, and the tasks it awaits."""
 
 _PLANNED = {
     "all_reduce": "all_reduce",
@@ -79,10 +80,10 @@ class _Reader:
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     timing: Timing = field(default_factory=Timing)
 
-    def tasks(self, trace: ChakraTrace, rank: int) -> list[_Task]:
+    def tasks(self, trace: ChakraTrace, rank: int) -> list[Task]:
         numbers: dict[int, int] = {}
         waits: dict[int, list[int]] = {}
-        found: list[_Task] = []
+        found: list[Task] = []
         for node in trace.ordered():
             after: list[int] = []
             for before in (*node.data_deps, *node.ctrl_deps):
@@ -98,7 +99,7 @@ class _Reader:
             raise TraceError(message, kind="empty_trace", fields={"rank": rank})
         return found
 
-    def _task(self, node: Node, rank: int, after: list[int]) -> _Task:
+    def _task(self, node: Node, rank: int, after: list[int]) -> Task:
         name = node.name or f"node {node.id}"
         if node.type == "COMM_COLL":
             return name, (0, False), self._collective(node, rank), after
@@ -193,6 +194,21 @@ def programs(
             supported. The message has file, rank and node.
         WorkloadError: The tasks of a rank are not a valid program.
     """
+    found = tasks(traces, rings, groups=groups, timing=timing)
+    return [_core.TrainingProgram.of_tasks(of_rank) for of_rank in found]
+
+
+def tasks(
+    traces: Sequence[ChakraTrace],
+    rings: Sequence[int],
+    *,
+    groups: Mapping[str, tuple[int, ...]] | None = None,
+    timing: Timing | None = None,
+) -> list[list[Task]]:
+    """Returns the tasks of each rank, or of one rank if all ranks have the same.
+
+    Arguments and errors are those of :func:`programs`.
+    """
     npus = math.prod(rings)
     if len(traces) != npus:
         shape = " x ".join(map(str, rings))
@@ -202,5 +218,4 @@ def programs(
         raise TraceError(message, kind="other_ranks", fields={"ranks": len(traces), "npus": npus})
     reader = _Reader(tuple(rings), groups or {}, timing or Timing())
     found = [reader.tasks(trace, rank) for rank, trace in enumerate(traces)]
-    alike = all(tasks == found[0] for tasks in found)
-    return [_core.TrainingProgram.of_tasks(tasks) for tasks in (found[:1] if alike else found)]
+    return found[:1] if all(one == found[0] for one in found) else found
