@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tutti.platform import Platform
+    from tutti.topology import Routes
 
 __all__ = ["AUTO", "Dimension", "StepNetwork"]
 
@@ -161,6 +162,11 @@ class StepNetwork:
         """Returns the dimensions of a mask that have more than one NPU."""
         return sum(1 << at for at, size in enumerate(self.sizes) if size > 1 and mask >> at & 1)
 
+    def routes_of(self, ranks: int) -> Routes | None:
+        """Returns the routes of the platform if groups of `ranks` NPUs contain all NPUs."""
+        is_all = ranks == math.prod(self.sizes)
+        return self.platform.routes if self.platform and is_all else None
+
     def group_size(self, mask: int) -> int:
         """Returns the number of NPUs of a group along `mask`."""
         return math.prod(size for at, size in enumerate(self.sizes) if mask >> at & 1)
@@ -170,8 +176,7 @@ class StepNetwork:
     ) -> list[Schedule]:
         """Returns the verified schedules of an algorithm on the groups along `mask`."""
         ranks = self.group_size(mask)
-        every = self.platform is not None and ranks == math.prod(self.sizes)
-        routes = self.platform.routes if self.platform and every else None
+        routes = self.routes_of(ranks)
         channels = given if isinstance(given, tuple) else (given,)
         found = [
             lay_out(one, collective=collective, ranks=ranks, root=0, routes=routes)
@@ -191,8 +196,8 @@ class StepNetwork:
         """Returns the algorithm with which the collective alone is fastest."""
         collective = transfer[0]
         best: tuple[int, list[Schedule]] | None = None
-        routes = self.platform.routes if self.platform else None
-        for notation in candidates(collective, self.group_size(mask), root=0, routes=routes):
+        ranks = self.group_size(mask)
+        for notation in candidates(collective, ranks, root=0, routes=self.routes_of(ranks)):
             try:
                 channels = self._channels(notation, collective, mask)
                 cores = [channel.core for channel in channels]
@@ -202,7 +207,6 @@ class StepNetwork:
             if best is None or took < best[0]:
                 best = took, channels
         if best is None:
-            ranks = self.group_size(mask)
             message = f"no algorithm performs {collective} on groups of {ranks} NPUs"
             raise AlgorithmError(message)
         return best[1]

@@ -6,21 +6,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 from rich.table import Table
 
-from tutti.cli import options, overlap
+from tutti.cli import options, overlap, train_search
 from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
+from tutti.cli.train_results import write_results
 from tutti.config import load_training
 from tutti.endpoint import configurations
 from tutti.interop import astrasim
-from tutti.report import write_training_report
 from tutti.report.quantity import format_share, format_size, format_time
-from tutti.training import alike, frame, watched, write_frame
-from tutti.training_frames import layer_frame, server_frame, window_frame
+from tutti.training import alike, watched, write_frame
 from tutti.workload import build, models
 
 if TYPE_CHECKING:
@@ -117,19 +115,7 @@ def run_(
     out().print(results_table(runs))
     _explain(runs)
     remark(f"{total} runs in {time.monotonic() - started:.1f} s")
-    _write(runs, read.output, read.title)
-
-
-def _write(runs: Sequence[TrainingResult], folder: Path, title: str) -> None:
-    frames = {
-        "results.parquet": frame(runs),
-        "layers.parquet": pl.concat(layer_frame(run) for run in runs),
-        "servers.parquet": pl.concat(server_frame(run) for run in runs),
-        "windows.parquet": pl.concat(window_frame(run) for run in runs),
-    }
-    files = [written(write_frame, folder / name, rows) for name, rows in frames.items()]
-    files.append(written(write_training_report, folder / "report.html", runs, title))
-    wrote(*files)
+    write_results(runs, read.output, read.title)
 
 
 @app.command("from-astrasim")
@@ -190,6 +176,7 @@ def from_astrasim(
 
 
 app.command("overlap")(overlap.overlap)
+app.command("search")(train_search.search)
 
 
 def results_table(runs: Sequence[TrainingResult]) -> Table:
