@@ -832,6 +832,8 @@ class StepFabric:
         sizes: list[int],
         collectives: list[tuple[tuple[str, int, int, int], int]],
         messages: list[tuple[int, int]],
+        *,
+        concurrent: bool = False,
     ) -> StepFabric: ...
     def with_algorithms(self, chosen: list[tuple[str, int, list[Schedule]]]) -> StepFabric: ...
     @property

@@ -62,7 +62,7 @@ def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.StepFabr
         TopologyError: There are fewer than two NPUs, or a link has no latency.
     """
     return _core.StepFabric.torus(
-        [(ring.nodes, _scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
+        [(ring.nodes, scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
     )
 
 
@@ -329,7 +329,7 @@ def configurations() -> dict[str, Configuration]:
     return {configuration.name: configuration for configuration in found}
 
 
-def _scaled(rate: TimePerByte, factor: float) -> TimePerByte:
+def scaled(rate: TimePerByte, factor: float) -> TimePerByte:
     return TimePerByte.parse(f"{round(rate.core.bytes_per_second * factor)} B/s")
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tutti.platform import Platform
+    from tutti.topology import Routes
 
 __all__ = ["AUTO", "Dimension", "StepNetwork"]
 
@@ -58,8 +59,10 @@ class StepNetwork:
         efficiency: The fraction of link bandwidth of a torus that carries data.
         platform: A platform with a topology, instead of a torus.
         algorithms: The algorithm of each collective, by name: a notation, a file, a schedule, one
-            of them per channel (chunks use the channels in turn), or `auto` for the fastest. Other
-            collectives use rings along each dimension.
+            of them per channel (chunks use the channels in turn), or `auto` for the fastest. A name
+            such as `all_reduce:data` or `all_reduce:local+vertical` selects the groups along these
+            dimensions, in preference to the name alone. Other collectives use rings along each
+            dimension.
     """
 
     rings: tuple[Ring, ...] | tuple[Dimension, ...]
@@ -98,14 +101,10 @@ class StepNetwork:
         if not self.algorithms:
             return fabric
         self._check_collectives(transfers)
-        largest: dict[tuple[str, int], Transfer] = {}
-        for one in transfers:
-            key = (one[0], self._dimensions(one[1]))
-            largest[key] = max(largest.get(key, one), one, key=lambda other: other[2])
         chosen = []
-        for (collective, mask), transfer in largest.items():
-            given = self.algorithms.get(collective)
-            if given is None or not mask:
+        for (collective, mask), transfer in self.largest(transfers).items():
+            given = self.algorithms.get(self.key(collective, mask), self.algorithms.get(collective))
+            if given is None:
                 continue
             if given == AUTO and time is not None:
                 channels = self._fastest(fabric, transfer, mask, time)
@@ -113,6 +112,25 @@ class StepNetwork:
                 channels = self._channels(given, collective, mask)
             chosen.append((collective, mask, [channel.core for channel in channels]))
         return fabric.with_algorithms(chosen)
+
+    def largest(self, transfers: Sequence[Transfer]) -> dict[tuple[str, int], Transfer]:
+        """Returns the largest transfer of each collective and its dimensions of several NPUs."""
+        found: dict[tuple[str, int], Transfer] = {}
+        for one in transfers:
+            key = (one[0], self._dimensions(one[1]))
+            if key[1]:
+                found[key] = max(found.get(key, one), one, key=lambda other: other[2])
+        return found
+
+    def key(self, collective: str, mask: int) -> str:
+        """Returns the name of a collective on the groups along `mask`, as in `algorithms`."""
+        return f"{collective}:{self.group_name(mask)}"
+
+    def group_name(self, mask: int) -> str:
+        """Returns the names of the dimensions of several NPUs of `mask`, such as `tensor+data`."""
+        within = self._dimensions(mask)
+        names = [one.name for one in self.rings]
+        return "+".join(name for at, name in enumerate(names) if within >> at & 1)
 
     def _network(self) -> _core.StepFabric:
         if self.platform is None:
@@ -144,16 +162,21 @@ class StepNetwork:
         """Returns the dimensions of a mask that have more than one NPU."""
         return sum(1 << at for at, size in enumerate(self.sizes) if size > 1 and mask >> at & 1)
 
-    def _group(self, mask: int) -> int:
+    def routes_of(self, ranks: int) -> Routes | None:
+        """Returns the routes of the platform if groups of `ranks` NPUs contain all NPUs."""
+        is_all = ranks == math.prod(self.sizes)
+        return self.platform.routes if self.platform and is_all else None
+
+    def group_size(self, mask: int) -> int:
+        """Returns the number of NPUs of a group along `mask`."""
         return math.prod(size for at, size in enumerate(self.sizes) if mask >> at & 1)
 
     def _channels(
         self, given: str | Schedule | Channels, collective: str, mask: int
     ) -> list[Schedule]:
         """Returns the verified schedules of an algorithm on the groups along `mask`."""
-        ranks = self._group(mask)
-        every = self.platform is not None and ranks == math.prod(self.sizes)
-        routes = self.platform.routes if self.platform and every else None
+        ranks = self.group_size(mask)
+        routes = self.routes_of(ranks)
         channels = given if isinstance(given, tuple) else (given,)
         found = [
             lay_out(one, collective=collective, ranks=ranks, root=0, routes=routes)
@@ -173,8 +196,8 @@ class StepNetwork:
         """Returns the algorithm with which the collective alone is fastest."""
         collective = transfer[0]
         best: tuple[int, list[Schedule]] | None = None
-        routes = self.platform.routes if self.platform else None
-        for notation in candidates(collective, self._group(mask), root=0, routes=routes):
+        ranks = self.group_size(mask)
+        for notation in candidates(collective, ranks, root=0, routes=self.routes_of(ranks)):
             try:
                 channels = self._channels(notation, collective, mask)
                 cores = [channel.core for channel in channels]
@@ -184,14 +207,18 @@ class StepNetwork:
             if best is None or took < best[0]:
                 best = took, channels
         if best is None:
-            message = f"no algorithm performs {collective} on groups of {self._group(mask)} NPUs"
+            message = f"no algorithm performs {collective} on groups of {ranks} NPUs"
             raise AlgorithmError(message)
         return best[1]
 
     def _check_collectives(self, transfers: Sequence[Transfer]) -> None:
-        known = {collective for collective, *_ in transfers}
+        found = self.largest(transfers)
+        names = sorted({collective for collective, _ in found})
+        known = {*names, *(self.key(*key) for key in found)}
         for collective in self.algorithms:
             if collective not in known:
-                has = ", ".join(sorted(known)) or "none"
+                has = ", ".join(names) or "none"
+                if collective.partition(":")[0] in names:
+                    has = ", ".join(sorted(known - set(names)))
                 message = f"the step has no {collective}: expected one of its collectives, {has}"
                 raise WorkloadError(message, kind="no_such_collective")

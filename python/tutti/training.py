@@ -26,6 +26,7 @@ from pydantic import Field
 from tutti import _core
 from tutti.endpoint import Efficiency, Npu, fabric_settings
 from tutti.errors import WorkloadError
+from tutti.step_bound import Costs, Programs, step_bound
 from tutti.step_fabric import StepNetwork
 from tutti.units import Size, Time
 from tutti.workload.compute import Roofline, roofline
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tutti.interop.chakra import ChakraTrace
     from tutti.platform import Platform
     from tutti.schedule import Schedule
+    from tutti.step_bound import StepBound
     from tutti.step_fabric import Channels, Dimension
     from tutti.units import TimePerByte
     from tutti.workload import Model, ModelLayer
@@ -180,17 +182,27 @@ class Step:
 
     def numbers(self, configuration: Configuration) -> list[int]:
         """Returns the number of the program of each NPU among :meth:`programs`."""
+        return self._numbers([ring.nodes for ring in self.rings], configuration)
+
+    def _numbers(self, sizes: Sequence[int], configuration: Configuration) -> list[int]:
+        """Returns the number of the program of each NPU, for other sizes of the dimensions."""
         if self.traces:
-            return list(range(self.npus))
-        pipeline = self.divided(configuration).pipeline
-        stages = pipeline.rings if pipeline else ()
+            return list(range(math.prod(sizes)))
+        stages = self._stage_rings(configuration)
         numbers = [0]
         among = 1
-        for ring in self.rings:
+        for ring, nodes in zip(self.rings, sizes, strict=True):
             step = among if ring.name in stages else 0
-            numbers = [number + at * step for at in range(ring.nodes) for number in numbers]
-            among *= ring.nodes if step else 1
+            numbers = [number + at * step for at in range(nodes) for number in numbers]
+            among *= nodes if step else 1
         return numbers
+
+    def _stage_rings(self, configuration: Configuration) -> tuple[str, ...]:
+        """Returns the rings along which the stages of a pipeline lie."""
+        if self.traces:
+            return ()
+        pipeline = self.divided(configuration).pipeline
+        return pipeline.rings if pipeline else ()
 
     def _check_flows(self, configuration: Configuration) -> None:
         """Refuses what flows do not honour.
@@ -245,6 +257,27 @@ class Step:
             return [program(None)]
         stages = self._pipeline(part.pipeline)
         return [program(stages | {"stage": stage}) for stage in range(part.pipeline.stages)]
+
+    def bound(self, configuration: Configuration) -> StepBound:
+        """Returns a lower bound of the time of all iterations, for any algorithms.
+
+        If `iterations` is `stable`, the bound is that of one iteration.
+
+        Raises:
+            TraceError: The network does not support a trace.
+            WorkloadError: The workload is invalid, or does not fit the network.
+        """
+        costs = Costs(network=self.network, configuration=configuration, npu=self.npu)
+        return step_bound(self._bounded(configuration), costs)
+
+    def _bounded(self, configuration: Configuration) -> Programs:
+        """Returns the programs on as few NPUs of each group as suffice without contention."""
+        found = self.programs(configuration)
+        stages = set(self._stage_rings(configuration))
+        rings = [(ring.name, ring.nodes) for ring in self.rings]
+        few = [n if self.traces or name in stages else min(2, n) for name, n in rings]
+        numbers = self._numbers(few, configuration) if len(found) > 1 else []
+        return Programs(found, few, numbers, are_alike=not self.traces or len(found) == 1)
 
     def names(self, configuration: Configuration) -> list[str]:
         """Returns the layers of an NPU in order; for traces, the nodes of the first NPU."""
@@ -370,6 +403,16 @@ class TrainingResult:
         """The time of all iterations."""
         return Time(ps=self.record.end_ps)
 
+    @cached_property
+    def bound(self) -> StepBound:
+        """The lower bound of the time of all iterations, for any algorithms."""
+        return self.step.bound(self.configuration)
+
+    @property
+    def of_bound(self) -> float:
+        """The lower bound divided by the time; at 1, no algorithm is faster."""
+        return self.bound.time.ps / self.total.ps
+
     @property
     def iterations(self) -> int:
         """The number of simulated iterations."""
@@ -474,6 +517,9 @@ def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
                 "idle_ps": idle,
                 "sent_bytes": run.sent,
                 "read_bytes": run.read,
+                "bound_ps": run.bound.time.ps,
+                "of_bound": run.of_bound,
+                "bounded_by": run.bound.by,
             }
         )
     return pl.DataFrame(rows)

@@ -98,12 +98,15 @@ impl StepFabric {
         })
     }
 
-    /// No network: each collective and message takes a given time in picoseconds.
+    /// No network: each collective and message takes a given time in picoseconds; `concurrent`:
+    /// whether a group performs its collectives concurrently.
     #[staticmethod]
+    #[pyo3(signature = (sizes, collectives, messages, *, concurrent=false))]
     fn isolated(
         sizes: Vec<Number>,
         collectives: Vec<(GivenTransfer, u64)>,
         messages: Vec<(u64, u64)>,
+        concurrent: bool,
     ) -> PyResult<StepFabric> {
         let sizes: Vec<u32> = sizes.into_iter().map(|size| size.0).collect();
         let collective = |(given, ps)| {
@@ -116,6 +119,7 @@ impl StepFabric {
             npus: sizes.iter().fold(1, |all, &size| all.saturating_mul(size)),
             collectives: collectives.into_iter().map(collective).collect::<PyResult<_>>()?,
             messages: messages.into_iter().map(message).collect(),
+            concurrent,
         };
         let (network, algorithms) = (StepNetwork::Isolated(isolated), Algorithms::default());
         Ok(StepFabric { network, sizes, algorithms })

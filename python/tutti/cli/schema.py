@@ -70,14 +70,15 @@ def schema_text(file: File) -> str:
     }
     written = models[file].model_json_schema(schema_generator=Schema)
     if file == File.SWEEP:
-        _with_experiment(written, RawExperiment.model_json_schema(schema_generator=Schema))
+        for key, model in (("experiment", RawExperiment), ("training", RawTraining)):
+            _with_keys(written, key, model.model_json_schema(schema_generator=Schema))
     written = {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}
     return json.dumps(written, indent=2, ensure_ascii=False) + "\n"
 
 
-def _with_experiment(sweep: dict[str, Any], experiment: dict[str, Any]) -> None:
-    """Adds the keys of an experiment to a sweep; none is required, as it may be swept."""
-    sweep["$defs"] |= experiment.pop("$defs")
-    del experiment["required"]
-    forms = sweep["properties"]["experiment"]["oneOf"]
-    forms[:] = [experiment if form.get("type") == "object" else form for form in forms]
+def _with_keys(sweep: dict[str, Any], key: str, swept: dict[str, Any]) -> None:
+    """Adds the keys of a file to a sweep; none is required, as it may be swept."""
+    sweep["$defs"] |= swept.pop("$defs")
+    del swept["required"]
+    forms = sweep["properties"][key]["anyOf"][0]["oneOf"]
+    forms[:] = [swept if form.get("type") == "object" else form for form in forms]

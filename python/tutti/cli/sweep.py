@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tutti.sweep.executors import Crew
     from tutti.sweep.plan import SweepPlan
     from tutti.sweep.session import Session
+    from tutti.sweep.steps import StepPlan
 
 _MOST_REMARKS = 12
 _MOST_ROWS = 20
@@ -68,7 +69,7 @@ def sweep(
     verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
-    """Run a sweep: an experiment with several values for some of its keys.
+    """Run a sweep: an experiment or a training step with several values for some of its keys.
 
     Writes results.parquet and results.csv to the output folder: a row per measurement, and a
     column `sweep.KEY` for each swept key. Each finished measurement is cached at once. Run an
@@ -184,11 +185,12 @@ def _write(frame: pl.DataFrame, read: Sweep) -> None:
         out().print(f"wrote {path}", markup=False)
 
 
-def _show(frame: pl.DataFrame, plan: SweepPlan) -> None:
-    from tutti.cli.swept import swept_table
+def _show(frame: pl.DataFrame, plan: SweepPlan | StepPlan) -> None:
+    from tutti.cli.swept import steps_table, swept_table
 
     if frame.height:
-        out().print(swept_table(frame, plan.sweep.keys, _MOST_ROWS))
+        table = steps_table if plan.sweep.template.is_training else swept_table
+        out().print(table(frame, plan.sweep.keys, _MOST_ROWS))
 
 
 def _report(session: Session) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 from rich.table import Table
 
 from tutti.report.breakable import Breakable
-from tutti.report.quantity import format_time
+from tutti.report.quantity import format_share, format_time
 from tutti.results import SWEPT
 from tutti.units import Size
 
@@ -48,6 +48,24 @@ def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
         table.add_row(*map(Breakable, values), f"{row['ranks']:,}", size, schedule, time)
     if rows.height > top:
         table.caption = f"{rows.height - top:,} more rows in results.parquet"
+    return table
+
+
+def steps_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
+    """Returns the time of each training step and configuration, in sweep order."""
+    table = Table(box=None, pad_edge=False, caption_justify="left")
+    for key in keys:
+        table.add_column(_short(key, keys), overflow="fold")
+    table.add_column("configuration", overflow="fold")
+    for name in ("time", "exposed", "of bound"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in frame.head(top).iter_rows(named=True):
+        values = ["" if (v := row[f"{SWEPT}{key}"]) is None else str(v) for key in keys]
+        times = (format_time(row[name]) for name in ("total_ps", "exposed_ps"))
+        share = format_share(row["of_bound"])
+        table.add_row(*map(Breakable, values), row["configuration"], *times, share)
+    if frame.height > top:
+        table.caption = f"{frame.height - top:,} more rows in results.parquet"
     return table
 
 

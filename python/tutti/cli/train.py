@@ -10,21 +10,19 @@ import polars as pl
 import typer
 from rich.table import Table
 
-from tutti.cli import options, overlap
+from tutti.cli import options, overlap, train_search
 from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
+from tutti.cli.train_results import write_results
 from tutti.config import load_training
 from tutti.endpoint import configurations
 from tutti.interop import astrasim
-from tutti.report import write_training_report, write_training_trace
 from tutti.report.quantity import format_share, format_size, format_time
 from tutti.report.training_tracks import check_npus
 from tutti.report.training_words import collective
-from tutti.training import alike, frame, watched, write_frame
+from tutti.training import alike, watched, write_frame
 from tutti.training_exposed import exposed_frame
-from tutti.training_frames import layer_frame, server_frame, stall_frame, window_frame
-from tutti.training_links import link_frame
 from tutti.workload import build, models
 
 if TYPE_CHECKING:
@@ -135,23 +133,7 @@ def run_(
     _explain(runs)
     _print_exposed(runs)
     remark(f"{total} runs in {time.monotonic() - started:.1f} s")
-    _write(runs, read.output, read.title, drawn)
-
-
-def _write(runs: Sequence[TrainingResult], folder: Path, title: str, npus: Sequence[int]) -> None:
-    frames = {
-        "results.parquet": frame(runs),
-        "exposed.parquet": pl.concat(exposed_frame(run) for run in runs),
-        "layers.parquet": pl.concat(layer_frame(run) for run in runs),
-        "links.parquet": pl.concat(link_frame(run) for run in runs),
-        "servers.parquet": pl.concat(server_frame(run) for run in runs),
-        "stalls.parquet": pl.concat(stall_frame(run) for run in runs),
-        "windows.parquet": pl.concat(window_frame(run) for run in runs),
-    }
-    files = [written(write_frame, folder / name, rows) for name, rows in frames.items()]
-    files.append(written(write_training_report, folder / "report.html", runs, title, npus))
-    files.append(written(write_training_trace, folder / "trace.pftrace", runs, npus))
-    wrote(*files)
+    write_results(runs, read.output, read.title, drawn)
 
 
 @app.command("from-astrasim")
@@ -212,6 +194,7 @@ def from_astrasim(
 
 
 app.command("overlap")(overlap.overlap)
+app.command("search")(train_search.search)
 
 
 def results_table(runs: Sequence[TrainingResult]) -> Table:
@@ -232,7 +215,7 @@ def results_table(runs: Sequence[TrainingResult]) -> Table:
 
 
 def _explain(runs: Sequence[TrainingResult]) -> None:
-    """Prints a legend and the time per iteration."""
+    """Prints a legend, the time per iteration and the lower bounds."""
     remark(
         "time: all iterations = compute + exposed + idle; exposed, hidden: communication without, "
         "with concurrent compute; sent: injection rate; read: memory reads of communication"
@@ -242,6 +225,11 @@ def _explain(runs: Sequence[TrainingResult]) -> None:
         remark(f"endpoints replace the cost model of {platform.name} ({platform.model.kind})")
     each = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
     remark(f"last iteration: {each}")
+    bounds = (
+        f"{run.configuration.name} {format_time(run.bound.time.ps)} ({format_share(run.of_bound)})"
+        for run in runs
+    )
+    remark(f"lower bound of any algorithms, and its share of the time: {', '.join(bounds)}")
 
 
 def exposed_table(runs: Sequence[TrainingResult]) -> Table:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_PART = re.compile(r"([A-Za-z0-9_-]+)((?:\[[0-9]{1,6}\])*)")
+_PART = re.compile(r"([A-Za-z0-9_:+-]+)((?:\[[0-9]{1,6}\])*)")
 
 Path = tuple[str | int, ...]
 

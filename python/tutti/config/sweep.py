@@ -1,6 +1,6 @@
-"""Sweep files: an experiment, and the keys that take several values.
+"""Sweep files: an experiment or a training step, and the keys that take several values.
 
-Every point of a sweep is an experiment, validated by the same code; errors name the point.
+Every point of a sweep is one of these files, validated by the same code; errors name the point.
 `[sweep.grid]` combines all values of all keys, `[sweep.zip]` combines the values at equal positions
 of lists of equal length, and `[[sweep.cases]]` lists cases. Several of the three are combined as in
 a grid.
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tutti.config.resolve import Experiment
+    from tutti.config.training import Training
 
 _MOST_POINTS = 100_000
 """All points are validated before the first one runs."""
@@ -65,17 +66,30 @@ class SweptKeys(Table):
     ]
 
 
+_Base = Annotated[
+    Annotated[str, Tag("value")] | Annotated[dict[str, Any], Tag("table")], Discriminator(kind_of)
+]
+
+
 class RawSweep(Table):
-    """An experiment that is run for several values of its keys."""
+    """An experiment or a training step that is run for several values of its keys."""
 
     title: Annotated[str, Field(default="", description="Title of reports.")]
     experiment: Annotated[
-        Annotated[str, Tag("value")] | Annotated[dict[str, Any], Tag("table")],
-        Discriminator(kind_of),
+        _Base | None,
         Field(
+            default=None,
             description="The path of an experiment file, or a table of its keys. Swept keys may be "
             "absent. Relative paths in the experiment, and among the swept values, start from the "
-            "folder of its file."
+            "folder of its file.",
+        ),
+    ]
+    training: Annotated[
+        _Base | None,
+        Field(
+            default=None,
+            description="A training step instead of an experiment: the path of its file, or a "
+            "table of its keys.",
         ),
     ]
     sweep: Annotated[SweptKeys, Field(description="The swept keys.")]
@@ -91,19 +105,21 @@ class RawSweep(Table):
 
 @dataclass(frozen=True)
 class Template:
-    """Builds the experiment of a point from its values; workers receive a copy.
+    """Builds the experiment or training step of a point; workers receive a copy.
 
     Attributes:
         base: The keys that all points share.
         source: The file, for messages.
         folder: The base of relative paths.
         total: The number of points.
+        is_training: Whether the points are training steps.
     """
 
     base: Mapping[str, Any]
     source: str
     folder: str
     total: int
+    is_training: bool = False
 
     def experiment(self, number: int, values: Mapping[str, Any]) -> Experiment:
         """Returns the experiment of a point.
@@ -115,12 +131,28 @@ class Template:
         Raises:
             ConfigError: The experiment is invalid; the message names the point.
         """
+        tables, source = self._tables(number, values)
+        return self._resolver.resolve(tables, source=source)
+
+    def training(self, number: int, values: Mapping[str, Any]) -> Training:
+        """Returns the training step of a point; see :meth:`experiment`.
+
+        Raises:
+            ConfigError: The training step is invalid; the message names the point.
+        """
+        from tutti.config.training import resolve_training
+
+        tables, source = self._tables(number, values)
+        return resolve_training(tables, source=source, folder=Path(self.folder))
+
+    def _tables(self, number: int, values: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Returns the tables of a point, and their name in messages."""
         source = f"{self.source}, {point_label(number, self.total, values)}"
         tables: dict[str, Any] = dict(self.base)
         # Set the platform before its keys.
         for key in sorted(values, key=len):
             tables = self._put(tables, key, values[key], source)
-        return self._resolver.resolve(tables, source=source)
+        return tables, source
 
     def _put(self, tables: dict[str, Any], key: str, value: object, source: str) -> dict[str, Any]:
         path = paths.parse(key) or ()
@@ -136,9 +168,14 @@ class Template:
                 f"does not exist: {paths.written(error.at)} {error.problem}",
                 source=source,
                 key=key,
-                expected="the path of a key of the experiment",
+                expected=f"the path of a key of the {self.what}",
             ) from None
         return changed
+
+    @property
+    def what(self) -> str:
+        """What the points are, for messages."""
+        return "training step" if self.is_training else "experiment"
 
     def _platform(self, name: str, source: str) -> dict[str, Any]:
         if name not in self._platforms:
@@ -154,7 +191,7 @@ class Template:
         return Resolver(Path(self.folder))
 
     def __getstate__(self) -> dict[str, Any]:
-        names = {"base", "source", "folder", "total"}
+        names = {"base", "source", "folder", "total", "is_training"}
         return {name: value for name, value in self.__dict__.items() if name in names}
 
 
@@ -187,6 +224,15 @@ class Sweep:
         for number, values in enumerate(self.points, 1):
             yield self.template.experiment(number, values)
 
+    def trainings(self) -> Iterator[Training]:
+        """Yields the training step of each point, in order.
+
+        Raises:
+            ConfigError: A training step is invalid; the message names the point.
+        """
+        for number, values in enumerate(self.points, 1):
+            yield self.template.training(number, values)
+
     def label(self, point: int) -> str:
         """Returns the name of a point in errors; `point` is an index of `points`."""
         return point_label(point + 1, len(self.points), self.points[point])
@@ -212,16 +258,23 @@ def resolve_sweep(tables: Mapping[str, Any], *, source: str, folder: Path) -> Sw
     Raises:
         ConfigError: The tables are not a valid sweep.
     """
-    if "collective" in tables and "experiment" not in tables:
-        problem = "is an experiment, not a sweep: it does not list the swept keys"
-        hint = f'create a sweep file: experiment = "{Path(source).name}", and a table [sweep.grid]'
-        raise mistake(problem, source=source, hint=hint)
+    for key, kind in (("collective", "experiment"), ("configurations", "training")):
+        if key in tables and kind not in tables:
+            what = "an experiment" if kind == "experiment" else "a training step"
+            problem = f"is {what}, not a sweep: it does not list the swept keys"
+            hint = f'create a sweep file: {kind} = "{Path(source).name}", and a table [sweep.grid]'
+            raise mistake(problem, source=source, hint=hint)
     raw = validated_file(RawSweep, tables, source=source)
-    base, where = raw.experiment, source
+    if (raw.experiment is None) == (raw.training is None):
+        both = "has both an experiment and a training step"
+        problem = both if raw.experiment else "has no experiment"
+        expected = "one of `experiment` and `training`"
+        raise mistake(problem, source=source, key="experiment", expected=expected)
+    base, where = raw.experiment or raw.training or {}, source
     if isinstance(base, str):
         named = folder / base
         base, folder, where = read_toml(named), named.parent, f"{source} ({base})"
-    keys = _keys(raw.sweep, source)
+    keys = _keys(raw.sweep, source, is_training=raw.training is not None)
     points = tuple(_points(raw.sweep, source))
     _refuse_twice(points, source)
     return Sweep(
@@ -229,7 +282,9 @@ def resolve_sweep(tables: Mapping[str, Any], *, source: str, folder: Path) -> Sw
         title=raw.title,
         keys=keys,
         points=points,
-        template=Template(base, where, str(folder.absolute()), len(points)),
+        template=Template(
+            base, where, str(folder.absolute()), len(points), raw.training is not None
+        ),
         output=Path(raw.output),
     )
 
@@ -241,13 +296,13 @@ def point_label(number: int, total: int, values: Mapping[str, Any]) -> str:
     return f"point {number:,} of {total:,} ({text})"
 
 
-def _keys(swept: SweptKeys, source: str) -> tuple[str, ...]:
+def _keys(swept: SweptKeys, source: str, *, is_training: bool) -> tuple[str, ...]:
     """Returns the swept keys, after checking that each appears in one table only."""
     in_cases = dict.fromkeys(key for case in swept.cases for key in case)
     known: dict[str, str] = {}
     for place, keys in (("cases", in_cases), ("zip", swept.zip), ("grid", swept.grid)):
         for key in keys:
-            _check_key(key, f"sweep.{place}", source)
+            _check_key(key, f"sweep.{place}", source, is_training=is_training)
             if key in known:
                 problem = f"`{key}` is also swept in sweep.{known[key]}"
                 expected = "each key in one of grid, zip and cases"
@@ -264,7 +319,7 @@ def _keys(swept: SweptKeys, source: str) -> tuple[str, ...]:
     return tuple(known)
 
 
-def _check_key(key: str, place: str, source: str) -> None:
+def _check_key(key: str, place: str, source: str, *, is_training: bool) -> None:
     path = paths.parse(key)
     if path is None:
         raise mistake(
@@ -274,20 +329,28 @@ def _check_key(key: str, place: str, source: str) -> None:
             value=shown(key),
             expected='names separated by dots, such as "platform.compute.gamma"',
         )
-    known = [info.alias or name for name, info in RawExperiment.model_fields.items()]
+    known = _known_keys(is_training=is_training)
     first = str(path[0])
     if first in _NOT_SWEPT:
         raise mistake(f"`{key}` cannot be swept: {_NOT_SWEPT[first]}", source=source, key=place)
     if first not in known:
         inside = {"models", "compute", "topology"} & {first}
+        what = "a training step" if is_training else "an experiment"
         hint = f'"platform.{key}"' if inside else did_you_mean(first, known)
         raise mistake(
-            f"an experiment has no key `{first}`",
+            f"{what} has no key `{first}`",
             source=source,
             key=f"{place}.{key}",
             expected=f"a path that starts with one of {', '.join(known)}",
             hint=hint,
         )
+
+
+def _known_keys(*, is_training: bool) -> list[str]:
+    from tutti.config.training_tables import RawTraining
+
+    fields = (RawTraining if is_training else RawExperiment).model_fields
+    return [info.alias or name for name, info in fields.items()]
 
 
 def _points(swept: SweptKeys, source: str) -> Iterator[Mapping[str, Any]]:

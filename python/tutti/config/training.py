@@ -64,36 +64,44 @@ def load_training(
     """
     example = "batch=64 or torus.rings[0].nodes=8"
     tables, source = read_changed(path, changes, RawTraining, example=example, output=output)
-    return resolve_training(tables, source=source)
+    return resolve_training(tables, source=source, folder=path.parent)
 
 
-def resolve_training(tables: dict[str, Any], *, source: str) -> Training:
+def resolve_training(
+    tables: dict[str, Any], *, source: str, folder: Path | None = None
+) -> Training:
     """Validates the tables of a training step.
+
+    Args:
+        tables: The tables.
+        source: The file, for messages.
+        folder: The base of relative paths; the folder of `source` if absent.
 
     Raises:
         ConfigError: The tables are not a valid training step.
     """
+    folder = Path(source).parent if folder is None else folder
     raw = validated_file(RawTraining, tables, source=source)
     return Training(
         source=source,
         title=raw.title,
-        step=_step(raw, source),
+        step=_step(raw, source, folder),
         configurations=_configurations(raw, source),
         output=Path(raw.output),
     )
 
 
-def _step(raw: RawTraining, source: str) -> Step:
+def _step(raw: RawTraining, source: str, folder: Path) -> Step:
     from tutti.training import Step
 
-    rings, platform = _network(raw, source)
-    traces = _traces(raw, source)
+    rings, platform = _network(raw, source, folder)
+    traces = _traces(raw, source, folder)
     step = Step(
-        model=_traced(raw, traces) if traces else _model(raw, source),
+        model=_traced(raw, traces) if traces else _model(raw, source, folder),
         batch=raw.batch,
         rings=rings,
         platform=platform,
-        algorithms=_algorithms(raw, source),
+        algorithms=_algorithms(raw, folder),
         npu=raw.npu,
         element=_BYTES[raw.precision],
         iterations=raw.iterations,
@@ -104,7 +112,7 @@ def _step(raw: RawTraining, source: str) -> Step:
         detail=raw.detail,
         bucket=raw.bucket,
         parallelism=raw.parallelism,
-        compute=_compute(raw, source),
+        compute=_compute(raw, source, folder),
         traces=traces,
     )
     _check_division(step, source)
@@ -112,7 +120,7 @@ def _step(raw: RawTraining, source: str) -> Step:
 
 
 def _network(
-    raw: RawTraining, source: str
+    raw: RawTraining, source: str, folder: Path
 ) -> tuple[tuple[Ring, ...] | tuple[Dimension, ...], Platform | None]:
     """Returns the rings of the torus, or the dimensions of the platform and the platform."""
     if (raw.torus is None) == (raw.platform is None):
@@ -134,25 +142,25 @@ def _network(
     if not dimensions:
         example = 'dimensions = [{ name = "data", nodes = 16 }]'
         raise mistake("is missing", source=source, key=key, expected=example)
-    return dimensions, _platform(raw.platform, source)
+    return dimensions, _platform(raw.platform, source, folder)
 
 
-def _platform(given: str | RawPlatform, source: str) -> Platform:
+def _platform(given: str | RawPlatform, source: str, folder: Path) -> Platform:
     from tutti.config.machine import machine
     from tutti.config.presets import platform_of
     from tutti.config.resolve import chosen_model
 
-    found = platform_of(given, folder=Path(source).parent, source=source)
+    found = platform_of(given, folder=folder, source=source)
     return machine(found, chosen_model(found, None, source=source), source=source)
 
 
-def _algorithms(raw: RawTraining, source: str) -> dict[str, str | Schedule | Channels]:
+def _algorithms(raw: RawTraining, folder: Path) -> dict[str, str | Schedule | Channels]:
     """Returns the algorithms with the paths of files relative to the file of the step."""
     from tutti.schedule_file import SCHEDULE_SUFFIX
 
     def located(notation: str) -> str:
         is_file = notation.endswith(SCHEDULE_SUFFIX)
-        return str(Path(source).parent / notation) if is_file else notation
+        return str(folder / notation) if is_file else notation
 
     return {
         collective: located(given) if isinstance(given, str) else tuple(map(located, given))
@@ -169,14 +177,14 @@ def _hint(error: TuttiError) -> str:
     return error.hint
 
 
-def _traces(raw: RawTraining, source: str) -> tuple[ChakraTrace, ...]:
+def _traces(raw: RawTraining, source: str, folder: Path) -> tuple[ChakraTrace, ...]:
     from tutti.interop.chakra import read_all
 
     kind, _, prefix = raw.model.partition(":")
     if kind != "chakra":
         return ()
     try:
-        return tuple(read_all(Path(source).parent / prefix))
+        return tuple(read_all(folder / prefix))
     except TuttiError as error:
         hint = _hint(error)
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
@@ -189,7 +197,7 @@ def _traced(raw: RawTraining, traces: tuple[ChakraTrace, ...]) -> Model:
     return Model(name=raw.model, source=traces[0].source, layers=(), samples="traces")
 
 
-def _model(raw: RawTraining, source: str) -> Model:
+def _model(raw: RawTraining, source: str, folder: Path) -> Model:
     from tutti.interop.scalesim import read_topology
     from tutti.workload import build
     from tutti.workload.files import read_model
@@ -197,16 +205,16 @@ def _model(raw: RawTraining, source: str) -> Model:
     kind, _, file = raw.model.partition(":")
     try:
         if kind == "scalesim":
-            return read_topology(Path(source).parent / file)
+            return read_topology(folder / file)
         if kind == "file":
-            return read_model(Path(source).parent / file)
+            return read_model(folder / file)
         return build(raw.model)
     except TuttiError as error:
         hint = _hint(error) if kind == "scalesim" else error.hint
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
-def _compute(raw: RawTraining, source: str) -> ComputeModel:
+def _compute(raw: RawTraining, source: str, folder: Path) -> ComputeModel:
     from tutti.workload import Chiplet, Roofline, Systolic, read_measured
 
     given = raw.compute
@@ -220,7 +228,7 @@ def _compute(raw: RawTraining, source: str) -> ComputeModel:
         return Chiplet(array=array, elements=given.elements, share=keys["share"])
     if isinstance(given, MeasuredTable):
         try:
-            return read_measured(Path(source).parent / given.file)
+            return read_measured(folder / given.file)
         except TuttiError as error:
             key, hint = "compute.file", _hint(error)
             raise mistake(error.problem, source=source, key=key, hint=hint) from None

@@ -135,8 +135,9 @@ class RawTraining(Table):
         Field(
             default_factory=dict,
             description="The algorithm of each collective: a notation, a file, `auto` for the "
-            "fastest alone, or a list with one per channel (chunks use the channels in turn). "
-            "Other collectives use rings along each dimension.",
+            "fastest alone, or a list with one per channel (chunks use the channels in turn). A "
+            'key such as "all_reduce:data" selects the groups along these dimensions. Other '
+            "collectives use rings along each dimension.",
         ),
     ]
     npu: Annotated[Npu, Field(default_factory=Npu, description="The parameters of all NPUs.")]

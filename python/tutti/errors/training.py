@@ -77,6 +77,10 @@ class WorkloadError(TuttiError, ValueError):
             "The platform of the step has neither flows nor packets.",
             "use a platform with a topology",
         ),
+        "unfixed_iterations": Kind(
+            "A search compares steps with different numbers of iterations.",
+            "set `iterations` to a number, for example with `--set iterations=2`",
+        ),
         "no_such_collective": Kind(
             "An algorithm is chosen for a collective that the step does not have."
         ),

@@ -34,7 +34,8 @@ CONVENTIONS = (
     "Times are predictions for one NPU; all NPUs execute the same program. The total is the sum of "
     "compute only, overlap (computation and communication), exposed communication and idle time. "
     "A link or server is busy while it transfers bytes. Link utilisation is the average over both "
-    "directions of all rings. GB is 10^9 bytes, GiB 2^30 bytes."
+    "directions of all rings. No algorithm of the collectives takes less than the lower bound; its "
+    "share is the bound divided by the total. GB is 10^9 bytes, GiB 2^30 bytes."
 )
 PARTS = (
     ("compute only", BLUE),
@@ -107,6 +108,9 @@ def _times(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
         Column("configuration", lambda run: run.configuration.name),
         Column("total", lambda run: run.total.ps, format_time),
         *(Column(name, partial(_part, part), format_time) for part, (name, _) in enumerate(PARTS)),
+        Column("lower bound", lambda run: run.bound.time.ps, format_time),
+        Column("bound / total", lambda run: run.of_bound, format_share),
+        Column("bounded by", lambda run: run.bound.by),
     ]
     return ReportTable(columns, runs)
 

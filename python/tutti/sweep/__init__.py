@@ -1,8 +1,10 @@
-"""Parameter sweeps of an experiment on all cores or a cluster, with a cache to resume from.
+"""Parameter sweeps of an experiment or a training step, with a cache to resume from.
+
+A sweep uses all cores or a cluster.
 
 `tutti.config.sweep` reads the file. `plan` lists all measurements, `keys` derives their cache keys,
 and `cache` stores results. `execution` submits batches to the workers of `executors`, `worker` runs
-them, and `frame` builds the result table.
+them, and `frame` builds the result table. `steps` has the parts for training steps.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ def sweep(
     verify: bool = True,
     remark: Callable[[str], object] | None = None,
 ) -> pl.DataFrame:
-    """Runs a sweep: an experiment with several values of some keys.
+    """Runs a sweep: an experiment or a training step with several values of some keys.
 
     Args:
         source: A sweep file, or its content. Relative paths in a mapping start from the working
@@ -54,7 +56,8 @@ def sweep(
 
     Returns:
         A row per measurement, in the order of the points: the columns of
-        :data:`tutti.results.MEASUREMENTS`, and ``sweep.KEY`` for each swept key.
+        :data:`tutti.results.MEASUREMENTS`, or for training steps of :func:`tutti.training.frame`;
+        and ``sweep.KEY`` for each swept key.
 
     Raises:
         ConfigError: The sweep or a point of it is invalid. The message names the point.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti.errors import TuttiError, WorkerError
+from tutti.sweep.steps import run_steps
 from tutti.sweep.version import simulator
 from tutti.sweep.worker import Batch, run_batch
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tutti.sweep.cache import Journal
     from tutti.sweep.executors import Crew
     from tutti.sweep.plan import SweepPlan
+    from tutti.sweep.steps import StepPlan
     from tutti.sweep.worker import Done, Item
 
 _SECONDS_PER_BATCH = 0.25
@@ -54,7 +56,7 @@ class Execution:
 
     def __init__(
         self,
-        plan: SweepPlan,
+        plan: SweepPlan | StepPlan,
         crew: Crew,
         journal: Journal | None,
         finished: Callable[[Item], object],
@@ -113,7 +115,8 @@ class Execution:
     def _submit(self, items: Sequence[Item]) -> Future[Done]:
         values = {item.point: self._plan.values(item) for item in items}
         batch = Batch(self._plan.sweep.template, values, items, simulator())
-        return self._crew.executor.submit(run_batch, batch)
+        run = run_steps if batch.template.is_training else run_batch
+        return self._crew.executor.submit(run, batch)
 
     def _take_back(self, futures: Iterable[Future[Done]]) -> None:
         for future in futures:

@@ -27,7 +27,7 @@ class Questions:
         """Hashes the shared inputs."""
         texts = experiment.inputs_as_json.items()
         shared = sorted(f"{key}:{text}" for key, text in texts if key not in _NOT_SHARED)
-        self._shared = _digest(FORMAT, simulator(), *shared)
+        self._shared = digest(FORMAT, simulator(), *shared)
         self._what = [experiment.collective, experiment.root]
         self._seed = experiment.seed
         self._contents: dict[str, str] = {}
@@ -36,12 +36,12 @@ class Questions:
         """Returns the key of a measurement."""
         schedule = self._content(notation)
         seed = self._seed + repetition
-        return _digest("measured", self._shared, schedule, ranks, size_bytes, repetition, seed)
+        return digest("measured", self._shared, schedule, ranks, size_bytes, repetition, seed)
 
     def proof(self, notation: str, ranks: int) -> str:
         """Returns the key of the proof of a schedule."""
         schedule = self._content(notation)
-        return _digest("proved", FORMAT, simulator(), *self._what, schedule, ranks)
+        return digest("proved", FORMAT, simulator(), *self._what, schedule, ranks)
 
     def _content(self, notation: str) -> str:
         if notation not in self._contents:
@@ -49,5 +49,6 @@ class Questions:
         return self._contents[notation]
 
 
-def _digest(*parts: object) -> str:
+def digest(*parts: object) -> str:
+    """Returns a hash of values that JSON can represent."""
     return hashlib.sha256(_JSON.encode(parts).encode()).hexdigest()[:32]

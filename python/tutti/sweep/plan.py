@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.experiment import try_plan
 from tutti.sweep.keys import Questions
+from tutti.sweep.steps import StepPlan, plan_steps
 from tutti.sweep.worker import Item
 from tutti.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import polars as pl
 
     from tutti.config import Experiment, Sweep
     from tutti.errors import ConfigError, LayoutError
@@ -57,6 +60,12 @@ class SweepPlan:
             for one, count in points.items()
         ]
 
+    def frame(self, rows: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
+        """Returns the finished rows, see :func:`tutti.sweep.frame.sweep_frame`."""
+        from tutti.sweep.frame import sweep_frame
+
+        return sweep_frame(self, rows)
+
     def label(self, item: Item) -> str:
         """Returns the name of an item in errors."""
         what = f"{item.notation} on {item.ranks} ranks"
@@ -65,7 +74,7 @@ class SweepPlan:
         return f"{self.sweep.source}, {self.sweep.label(item.point)}: {what}"
 
 
-def plan_sweep(sweep: Sweep, *, verify: bool = True) -> SweepPlan:
+def plan_sweep(sweep: Sweep, *, verify: bool = True) -> SweepPlan | StepPlan:
     """Validates all points, and plans their measurements.
 
     Args:
@@ -77,6 +86,12 @@ def plan_sweep(sweep: Sweep, *, verify: bool = True) -> SweepPlan:
             apply to any of its points.
         LayoutError: No algorithm supports the parts of every size, at any point.
     """
+    if sweep.template.is_training:
+        return plan_steps(sweep, verify=verify)
+    return _plan_experiments(sweep, verify=verify)
+
+
+def _plan_experiments(sweep: Sweep, *, verify: bool) -> SweepPlan:
     laid_out = SweepPlan(sweep)
     fitting: set[str] = set()
     misfits: dict[str, ConfigError] = {}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tutti.errors import TuttiError
     from tutti.sweep.executors import Crew
     from tutti.sweep.plan import SweepPlan
+    from tutti.sweep.steps import StepPlan
     from tutti.sweep.worker import Item
 
 
@@ -41,7 +42,9 @@ class Session:
         outcome: The results of this session, complete or partial.
     """
 
-    def __init__(self, plan: SweepPlan, cache: Path | None, *, is_fresh: bool = False) -> None:
+    def __init__(
+        self, plan: SweepPlan | StepPlan, cache: Path | None, *, is_fresh: bool = False
+    ) -> None:
         """Reads the cache.
 
         Args:
@@ -128,13 +131,11 @@ class Session:
         return first + capped(self.plan.omissions(), "left out")
 
     def frame(self) -> pl.DataFrame:
-        """Returns the finished rows, see :func:`tutti.sweep.frame.sweep_frame`."""
-        from tutti.sweep.frame import sweep_frame
-
-        return sweep_frame(self.plan, self.found.rows | self.outcome.rows)
+        """Returns the finished rows, in the order of the plan."""
+        return self.plan.frame(self.found.rows | self.outcome.rows)
 
 
-def _named(plan: SweepPlan, item: Item, error: TuttiError) -> TuttiError:
+def _named(plan: SweepPlan | StepPlan, item: Item, error: TuttiError) -> TuttiError:
     if plan.sweep.source in error.problem:
         return error
     problem = f"{plan.label(item)}: {error.problem}"

@@ -88,10 +88,15 @@ def run_batch(batch: Batch) -> Done:
     Raises:
         WorkerError: The worker has another version of tutti than the sweep.
     """
+    check_version(batch)
+    return _Work(batch).done()
+
+
+def check_version(batch: Batch) -> None:
+    """Raises a `WorkerError` if the worker has another version of tutti than the sweep."""
     if batch.simulator != simulator():
         problem = f"a worker runs tutti {simulator()}: expected {batch.simulator}"
         raise WorkerError(problem, kind="other_version")
-    return _Work(batch).done()
 
 
 class _Point(NamedTuple):

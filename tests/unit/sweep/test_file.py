@@ -17,7 +17,7 @@ from tutti.config import Sweep, load_sweep, resolve_sweep
 from tutti.config.paths import parse, with_value, written
 from tutti.config.platform import TopologyTable
 from tutti.errors import ConfigError
-from tutti.sweep.plan import plan_sweep
+from tutti.sweep.plan import SweepPlan, plan_sweep
 
 BASE = {
     "platform": "cray_xc30",
@@ -199,6 +199,7 @@ def test_error_of_a_bad_sweep_states_the_problem(name: str) -> None:
 
 def test_unsupported_points_omit_the_algorithm() -> None:
     plan = plan_sweep(read({"grid": {"ranks": [4, 5]}}, algorithms=["recursive_multiplying:a5"]))
+    assert isinstance(plan, SweepPlan)
     assert [item.ranks for item in plan.measurements] == [5]
     assert [(point, one.ranks) for point, one in plan.left_out] == [(0, 4)]
 

@@ -35,6 +35,8 @@ pub struct Isolated {
     pub collectives: BTreeMap<Transfer, Time>,
     /// The time of a message of each size.
     pub messages: BTreeMap<Bytes, Time>,
+    /// Whether a group performs its collectives concurrently, not one at a time.
+    pub concurrent: bool,
 }
 
 impl Isolated {

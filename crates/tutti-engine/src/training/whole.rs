@@ -31,7 +31,7 @@ enum Event {
     /// A round of a part of the collective of a communicator has ended.
     Round { communicator: u32, part: u16 },
     /// The collective of a communicator has ended.
-    Collective { communicator: u32 },
+    Collective { communicator: u32, operation: u32 },
     /// A message has arrived.
     Message { sender: u32, operation: u32 },
 }
@@ -221,6 +221,11 @@ impl<'a> Whole<'a> {
             return;
         }
         state.issued.remove(&operation);
+        if let Transport::Isolated(isolated) = self.network
+            && isolated.concurrent
+        {
+            return self.take_time(isolated, (communicator, operation), now);
+        }
         state.waiting.put(operation, transfer.level, 1, now);
         self.start_next(communicator, now);
     }
@@ -238,12 +243,23 @@ impl<'a> Whole<'a> {
         let parts = vec![Part::default(); left];
         state.running = Some(Collective { operation, parts, pieces, left });
         if let Transport::Isolated(isolated) = self.network {
-            let time = isolated.time(self.operations.all[operation]);
-            return self.at(now + time, Event::Collective { communicator });
+            return self.take_time(isolated, (communicator, operation), now);
         }
         for part in (0..left).step_by(pieces) {
             self.start_round(communicator, part, now);
         }
+    }
+
+    /// A collective ends after its time alone.
+    fn take_time(
+        &mut self,
+        isolated: &Isolated,
+        (communicator, operation): (u32, usize),
+        now: Time,
+    ) {
+        let time = isolated.time(self.operations.all[operation]);
+        let operation = u32::try_from(operation).expect("fewer than 2^32 operations");
+        self.at(now + time, Event::Collective { communicator, operation });
     }
 
     /// Starts the flows of the round of a part, unless the previous piece has not transmitted it.
@@ -279,9 +295,8 @@ impl<'a> Whole<'a> {
     }
 
     /// A collective has ended on all NPUs of its group.
-    fn end(&mut self, communicator: u32, now: Time) {
-        let state = &mut self.communicators[communicator as usize];
-        let Some(Collective { operation, .. }) = state.running.take() else { return };
+    fn end(&mut self, communicator: u32, operation: usize, now: Time) {
+        self.communicators[communicator as usize].running = None;
         let groups = &self.operations.groups[operation];
         let group = communicator - self.first[operation];
         self.done.extend((0..groups.size).map(|rank| (groups.npu(group, rank), operation)));
@@ -340,7 +355,8 @@ impl<'a> Whole<'a> {
         if round == plan[part / running.pieces].rounds.len() {
             running.left -= 1;
             if running.left == 0 {
-                return self.end(communicator, now);
+                let operation = running.operation;
+                return self.end(communicator, operation, now);
             }
         }
         self.start_round(communicator, part, now);
@@ -388,7 +404,9 @@ impl<'a> Whole<'a> {
             Event::Round { communicator, part } => {
                 self.end_round(communicator, usize::from(part), now);
             }
-            Event::Collective { communicator } => self.end(communicator, now),
+            Event::Collective { communicator, operation } => {
+                self.end(communicator, operation as usize, now);
+            }
             Event::Message { sender, operation } => {
                 let operation = operation as usize;
                 self.done.push((sender, operation));

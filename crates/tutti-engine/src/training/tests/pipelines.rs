@@ -39,7 +39,7 @@ fn run_stages(fabric: &TrainingFabric, plan: &TrainingLoop) -> TrainingOutcome {
 /// Messages of no time.
 fn isolated(npus: u32) -> TrainingFabric {
     let messages = BTreeMap::from([(MESSAGE, Time::ZERO)]);
-    let network = Isolated { npus, collectives: BTreeMap::new(), messages };
+    let network = Isolated { npus, messages, ..Isolated::default() };
     TrainingFabric {
         network: StepNetwork::Isolated(network),
         sizes: vec![npus],
