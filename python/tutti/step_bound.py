@@ -55,7 +55,7 @@ class StepBound:
 
 
 class _Started(NamedTuple):
-    """A collective, the earliest time in ps at which an NPU starts it, and the share of such NPUs."""
+    """A collective, its earliest start on an NPU in ps, and the share of such NPUs."""
 
     start: int
     transfer: Transfer

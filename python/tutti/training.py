@@ -36,9 +36,6 @@ from tutti.workload.trace import Timing, programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    import polars as pl
 
     from tutti.endpoint import Configuration, Ring
     from tutti.interop.chakra import ChakraTrace
@@ -52,7 +49,7 @@ if TYPE_CHECKING:
     from tutti.workload.model import Pass
     from tutti.workload.parallel import Divided, Division, LayerTransfers, Stages, Transfer
 
-__all__ = ["Step", "TrainingResult", "alike", "frame", "watched", "write_frame"]
+__all__ = ["Step", "TrainingResult", "alike", "watched"]
 
 Chunk = Annotated[Size, Field(description="The largest chunk of a collective.")]
 Message = Annotated[Size, Field(description="The largest message of software or DMA.")]
@@ -191,8 +188,9 @@ class Step:
         stages = self._stage_rings(configuration)
         numbers = [0]
         among = 1
-        for ring, nodes in zip(self.rings, sizes, strict=True):
-            step = among if ring.name in stages else 0
+        names = [ring.name for ring in self.rings]
+        for name, nodes in zip(names, sizes, strict=True):
+            step = among if name in stages else 0
             numbers = [number + at * step for at in range(nodes) for number in numbers]
             among *= nodes if step else 1
         return numbers
@@ -493,43 +491,3 @@ def alike(runs: Sequence[TrainingResult]) -> list[TrainingResult]:
         run if run.iterations == most else replace(run.step, iterations=most).run(run.configuration)
         for run in runs
     ]
-
-
-def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
-    """Returns a row per run: the inputs, the breakdown of time (ps), and bytes of an NPU."""
-    import polars as pl
-
-    rows = []
-    for run in runs:
-        compute, overlap, exposed, idle = run.record.breakdown()
-        rows.append(
-            {
-                "model": run.step.model.name,
-                "batch": run.step.batch,
-                "npus": run.step.npus,
-                "iterations": run.iterations,
-                "configuration": run.configuration.name,
-                "total_ps": run.total.ps,
-                "period_ps": run.period.ps,
-                "compute_ps": compute,
-                "overlap_ps": overlap,
-                "exposed_ps": exposed,
-                "idle_ps": idle,
-                "sent_bytes": run.sent,
-                "read_bytes": run.read,
-                "bound_ps": run.bound.time.ps,
-                "of_bound": run.of_bound,
-                "bounded_by": run.bound.by,
-            }
-        )
-    return pl.DataFrame(rows)
-
-
-def write_frame(path: Path, rows: pl.DataFrame) -> Path:
-    """Writes a frame as Parquet.
-
-    Returns:
-        The path written.
-    """
-    rows.write_parquet(path)
-    return path

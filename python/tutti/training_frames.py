@@ -13,9 +13,20 @@ import polars as pl
 from tutti.training_links import link_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from tutti.training import TrainingResult
 
-__all__ = ["NO_LAYER", "layer_frame", "server_frame", "stall_frame", "window_frame"]
+__all__ = [
+    "NO_LAYER",
+    "frame",
+    "layer_frame",
+    "server_frame",
+    "stall_frame",
+    "window_frame",
+    "write_frame",
+]
 
 NO_LAYER = "(none)"
 """The name of the row without a layer."""
@@ -134,3 +145,41 @@ def stall_frame(run: TrainingResult) -> pl.DataFrame:
     name = run.configuration.name
     rows = [(name, *one, one[1] / active if active else 0.0) for one in causes]
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
+    """Returns a row per run: the inputs, the breakdown of time (ps), and bytes of an NPU."""
+    rows = []
+    for run in runs:
+        compute, overlap, exposed, idle = run.record.breakdown()
+        rows.append(
+            {
+                "model": run.step.model.name,
+                "batch": run.step.batch,
+                "npus": run.step.npus,
+                "iterations": run.iterations,
+                "configuration": run.configuration.name,
+                "total_ps": run.total.ps,
+                "period_ps": run.period.ps,
+                "compute_ps": compute,
+                "overlap_ps": overlap,
+                "exposed_ps": exposed,
+                "idle_ps": idle,
+                "sent_bytes": run.sent,
+                "read_bytes": run.read,
+                "bound_ps": run.bound.time.ps,
+                "of_bound": run.of_bound,
+                "bounded_by": run.bound.by,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def write_frame(path: Path, rows: pl.DataFrame) -> Path:
+    """Writes a frame as Parquet.
+
+    Returns:
+        The path written.
+    """
+    rows.write_parquet(path)
+    return path

@@ -198,6 +198,7 @@ pub(crate) struct TrainingProgram(Program);
 #[pymethods]
 impl TrainingProgram {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     #[pyo3(signature = (layers, *, iterations, overlap, barrier=false, bucket=None, embedding=None, prefetch=None, pipeline=None))]
     fn new(
         layers: Vec<GivenLayer>,

@@ -18,7 +18,7 @@ from tutti.files.mistakes import mistake
 from tutti.interop.scalesim import read_topology
 from tutti.overlap import Overlap
 from tutti.report.quantity import format_share, format_time, plural
-from tutti.training import write_frame
+from tutti.training_frames import write_frame
 from tutti.units import Time
 from tutti.workload import Chiplet, build, recorded, timed
 from tutti.workload.files import read_model

@@ -21,8 +21,9 @@ from tutti.interop import astrasim
 from tutti.report.quantity import format_share, format_size, format_time
 from tutti.report.training_tracks import check_npus
 from tutti.report.training_words import collective
-from tutti.training import alike, watched, write_frame
+from tutti.training import alike, watched
 from tutti.training_exposed import exposed_frame
+from tutti.training_frames import write_frame
 from tutti.workload import build, models
 
 if TYPE_CHECKING:

@@ -9,9 +9,15 @@ import polars as pl
 from tutti.cli.console import wrote
 from tutti.cli.files import written
 from tutti.report import write_training_report, write_training_trace
-from tutti.training import frame, write_frame
 from tutti.training_exposed import exposed_frame
-from tutti.training_frames import layer_frame, server_frame, stall_frame, window_frame
+from tutti.training_frames import (
+    frame,
+    layer_frame,
+    server_frame,
+    stall_frame,
+    window_frame,
+    write_frame,
+)
 from tutti.training_links import link_frame
 
 if TYPE_CHECKING:

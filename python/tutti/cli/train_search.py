@@ -20,7 +20,8 @@ from tutti.errors import ExitCode
 from tutti.report.breakable import Breakable
 from tutti.report.quantity import format_share, format_time, plural
 from tutti.step_search import DEFAULT, AlgorithmSearch
-from tutti.training import watched, write_frame
+from tutti.training import watched
+from tutti.training_frames import write_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

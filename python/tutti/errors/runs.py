@@ -137,13 +137,13 @@ class SimulationError(TuttiError):
             "give one program for each NPU",
         ),
         "no_flows": Kind(
-            "The network has no flows for a step of whole transfers.",
+            "The network has no flows for a step in flows.",
             "use a platform with a topology",
         ),
         "no_windows": Kind("Utilisation over time is recorded with packets only."),
-        "no_time": Kind("A transfer has no time of its own."),
+        "no_time": Kind("The time of a transfer is missing."),
         "other_messages": Kind(
-            "A message is sent and not received, or the other way round.",
+            "A message is sent and not received, or received and not sent.",
             "messages from one NPU to another are matched in order, by tag",
         ),
         "self_message": Kind("An NPU sends a message to itself."),

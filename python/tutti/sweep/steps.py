@@ -126,7 +126,7 @@ def run_steps(batch: Batch) -> Done:
 
 
 def _measured(training: Training, item: Item) -> Row:
-    from tutti.training import frame
+    from tutti.training_frames import frame
 
     named = {one.name: one for one in training.configurations}
     configuration = named.get(item.notation)

@@ -14,7 +14,7 @@ from tutti.cli.app import app
 from tutti.config import ConfigError, load_training, resolve_sweep
 from tutti.errors import ExitCode
 from tutti.sweep.plan import plan_sweep
-from tutti.training import frame
+from tutti.training_frames import frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

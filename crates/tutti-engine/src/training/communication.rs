@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use super::bulk::Bulk;
 use super::fabric::{Detail, Running, TrainingFabric};
 use super::network::StepNetwork;
 use super::npu::Cause;
 use super::operations::Operations;
 use super::record::Used;
-use super::whole::Whole;
 use super::windows::Windows;
 use super::{Population, TrainingRunError};
 use crate::endpoint::{Server, ServerUse};
@@ -18,8 +18,8 @@ use tutti_units::Time;
 pub(super) enum Communication<'a> {
     /// Packets behind endpoints.
     Endpoints(Box<Running<'a>>),
-    /// Whole transfers.
-    Whole(Box<Whole<'a>>),
+    /// Bulk transfers.
+    Bulk(Box<Bulk<'a>>),
 }
 
 impl<'a> Communication<'a> {
@@ -36,15 +36,15 @@ impl<'a> Communication<'a> {
         if window > Time::ZERO {
             return Err(TrainingRunError::NoWindows);
         }
-        let whole = Whole::new(fabric, Arc::clone(operations))?;
-        Ok(Communication::Whole(Box::new(whole)))
+        let bulk = Bulk::new(fabric, Arc::clone(operations))?;
+        Ok(Communication::Bulk(Box::new(bulk)))
     }
 
     /// The time of the next event, if it is not after `until`.
     pub(super) fn next(&mut self, until: Option<Time>) -> Option<Time> {
         match self {
             Communication::Endpoints(running) => running.next(until),
-            Communication::Whole(whole) => whole.next(until),
+            Communication::Bulk(bulk) => bulk.next(until),
         }
     }
 
@@ -52,7 +52,7 @@ impl<'a> Communication<'a> {
     pub(super) fn step(&mut self) {
         match self {
             Communication::Endpoints(running) => running.step(),
-            Communication::Whole(whole) => whole.step(),
+            Communication::Bulk(bulk) => bulk.step(),
         }
     }
 
@@ -60,7 +60,7 @@ impl<'a> Communication<'a> {
     pub(super) fn issue(&mut self, npu: u32, operation: usize, now: Time) {
         match self {
             Communication::Endpoints(running) => running.issue(npu, operation, now),
-            Communication::Whole(whole) => whole.issue(npu, operation, now),
+            Communication::Bulk(bulk) => bulk.issue(npu, operation, now),
         }
     }
 
@@ -68,7 +68,7 @@ impl<'a> Communication<'a> {
     pub(super) fn take_done(&mut self, into: &mut Vec<(u32, usize)>) {
         match self {
             Communication::Endpoints(running) => running.take_done(into),
-            Communication::Whole(whole) => whole.take_done(into),
+            Communication::Bulk(bulk) => bulk.take_done(into),
         }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Communication<'a> {
     pub(super) fn is_at_rest(&self) -> bool {
         match self {
             Communication::Endpoints(running) => running.is_at_rest(),
-            Communication::Whole(whole) => whole.is_at_rest(),
+            Communication::Bulk(bulk) => bulk.is_at_rest(),
         }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Communication<'a> {
             Communication::Endpoints(running) => {
                 running.messages.as_ref().map(super::network::Messages::used_links)
             }
-            Communication::Whole(whole) => whole.used_links(),
+            Communication::Bulk(bulk) => bulk.used_links(),
         }
         .unwrap_or_default()
     }
@@ -95,7 +95,7 @@ impl<'a> Communication<'a> {
     pub(super) fn windows(self) -> (Windows, Windows) {
         match self {
             Communication::Endpoints(running) => (running.links, running.active),
-            Communication::Whole(_) => (Windows::new(Time::ZERO), Windows::new(Time::ZERO)),
+            Communication::Bulk(_) => (Windows::new(Time::ZERO), Windows::new(Time::ZERO)),
         }
     }
 

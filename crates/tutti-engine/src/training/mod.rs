@@ -6,11 +6,13 @@
 //! time of the run.
 
 mod algorithms;
+mod bulk;
 mod communication;
 mod conserved;
 mod entry;
 mod event;
 mod fabric;
+mod flows;
 mod group;
 mod limit;
 mod loads;
@@ -25,7 +27,6 @@ mod rounds;
 mod tests;
 mod torus;
 mod transfers;
-mod whole;
 mod windows;
 
 pub use algorithms::{Algorithms, Chosen};
@@ -79,7 +80,7 @@ pub enum TrainingRunError {
     #[error("NPU {from} sends to NPU {to}, but the topology has no path between them")]
     NoPath { from: u32, to: u32 },
     /// Transfers as flows on a network that has none.
-    #[error("steps of whole transfers need flows: expected a platform with the flow model")]
+    #[error("steps in flows need a flow model: expected a platform with the flow model")]
     NoFlows,
     /// Windows without packets.
     #[error("utilisation over time is not recorded without packets: expected no windows")]

@@ -115,8 +115,8 @@ impl Pipeline {
         }
         let (chunks, ends) = (self.ends.len(), self.ends.clone());
         let ascend = self.ends.first() > Some(&0) && self.ends.is_sorted_by(|a, b| a < b);
-        let whole = chunks.is_multiple_of(stages as usize) && self.ends.last() == Some(&layers);
-        if !(ascend && whole && self.messages.len() + 1 == chunks) {
+        let complete = chunks.is_multiple_of(stages as usize) && self.ends.last() == Some(&layers);
+        if !(ascend && complete && self.messages.len() + 1 == chunks) {
             let messages = self.messages.len();
             return Err(PipelineError::WrongChunks { chunks, ends, layers, messages, stages });
         }
@@ -225,17 +225,17 @@ mod tests {
     }
 
     #[test]
-    fn each_chunk_passes_each_micro_batch_once_each_way() {
+    fn each_chunk_passes_each_micro_batch_once_per_direction() {
         for (stages, chunks, micro_batches) in [(2, 1, 5), (4, 2, 8), (3, 3, 3), (4, 1, 4)] {
             let order = PipelineOrder::OneForwardOneBackward;
             let pipeline = pipeline(stages, chunks, micro_batches, order);
             pipeline.check(pipeline.ends.len()).unwrap();
             for stage in 0..stages {
                 let slots = pipeline.slots(stage);
-                assert_eq!(slots.len() as u32, 2 * chunks * micro_batches);
+                assert_eq!(slots.len(), (2 * chunks * micro_batches) as usize);
                 for (at, slot) in slots.iter().enumerate() {
                     assert!(!slots[..at].contains(slot), "{slot:?} twice");
-                    assert_eq!(slot.chunk as u32 % stages, stage);
+                    assert_eq!(slot.chunk % stages as usize, stage as usize);
                 }
             }
         }

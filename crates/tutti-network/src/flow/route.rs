@@ -127,8 +127,8 @@ struct Recent {
 }
 
 impl RecentRoutes {
-    /// Routes of a source that are kept, one per parity of the distance.
-    const KEPT: u32 = 2;
+    /// Routes stored per source, one per parity of the distance.
+    const STORED: u32 = 2;
 
     /// As [`FlowRouting::route`], for an empty `into`.
     pub(super) fn route(
@@ -138,7 +138,7 @@ impl RecentRoutes {
         to: RankId,
         into: &mut Vec<Crossing>,
     ) -> Time {
-        let at = (from.0 * Self::KEPT + (from.0 ^ to.0) % Self::KEPT) as usize;
+        let at = (from.0 * Self::STORED + (from.0 ^ to.0) % Self::STORED) as usize;
         if at >= self.0.len() {
             self.0.resize(at + 1, Recent::default());
         }

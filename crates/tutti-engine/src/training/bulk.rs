@@ -14,15 +14,14 @@ use std::sync::Arc;
 
 use super::entry::Entry;
 use super::fabric::TrainingFabric;
-use super::network::{Graph, Isolated, Sharing, StepNetwork};
+use super::flows::{Flows, News};
+use super::network::{Isolated, Sharing, StepNetwork};
 use super::operations::{Operation, Operations};
 use super::rounds::Rounds;
 use super::transfers::Plans;
 use super::{Population, TrainingRunError};
 use crate::workload::{Rings, Transfer};
 use tutti_network::packet::LinkUse;
-use tutti_network::{Carried, Progress, Stepped, Ticket};
-use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
 /// What happens at a time.
@@ -73,18 +72,11 @@ struct Part {
 /// The most pieces of a collective.
 const PIECES: u64 = 8;
 
-/// A flow in the network.
-#[derive(Clone, Copy, Debug)]
-struct Flow {
-    is_sent: bool,
-    of: Event,
-}
-
 /// How a collective is executed.
 type Plan = Arc<Vec<Rounds>>;
 
 /// The run of the transfers.
-pub(super) struct Whole<'a> {
+pub(super) struct Bulk<'a> {
     fabric: &'a TrainingFabric,
     operations: Arc<Operations>,
     network: Transport<'a>,
@@ -102,31 +94,22 @@ pub(super) struct Whole<'a> {
 }
 
 enum Transport<'a> {
-    Flows(Flows<'a>),
+    Flows(Flows<'a, Event>),
     Isolated(&'a Isolated),
 }
 
-/// The flows in a network.
-struct Flows<'a> {
-    graph: &'a Graph,
-    network: Box<dyn Stepped + 'a>,
-    all: Vec<Flow>,
-    unused: Vec<u32>,
-}
-
-impl<'a> Whole<'a> {
+impl<'a> Bulk<'a> {
     pub(super) fn new(
         fabric: &'a TrainingFabric,
         operations: Arc<Operations>,
-    ) -> Result<Whole<'a>, TrainingRunError> {
+    ) -> Result<Bulk<'a>, TrainingRunError> {
         if fabric.population == Population::One {
             return Err(TrainingRunError::NotSymmetric);
         }
         let network = match &fabric.network {
             StepNetwork::Isolated(isolated) => Transport::Isolated(isolated),
             StepNetwork::Graph(graph) if matches!(graph.sharing, Sharing::Flows(_)) => {
-                let (all, unused) = (Vec::new(), Vec::new());
-                Transport::Flows(Flows { graph, network: graph.network(), all, unused })
+                Transport::Flows(Flows::new(graph))
             }
             _ => return Err(TrainingRunError::NoFlows),
         };
@@ -148,7 +131,7 @@ impl<'a> Whole<'a> {
             }
             first.push(base);
         }
-        Ok(Whole {
+        Ok(Bulk {
             fabric,
             operations,
             network,
@@ -180,7 +163,7 @@ impl<'a> Whole<'a> {
 
     pub(super) fn used_links(&self) -> Option<Vec<LinkUse>> {
         match &self.network {
-            Transport::Flows(flows) => Some(flows.network.used_links()),
+            Transport::Flows(flows) => Some(flows.used_links()),
             Transport::Isolated(_) => None,
         }
     }
@@ -309,15 +292,13 @@ impl<'a> Whole<'a> {
             let next = self.events.peek().map(|Reverse((time, ..))| *time);
             let until = next.into_iter().chain(until).min().unwrap_or(Time::MAX);
             let Transport::Flows(flows) = &mut self.network else { break };
-            match flows.next(until) {
-                None => break,
-                Some((event @ Event::Message { .. }, arrives, time)) => {
-                    if arrives {
-                        self.at(time, event);
-                    }
+            let Some(News { of, transmitted, arrived, time }) = flows.next(until) else { break };
+            match of {
+                Event::Message { .. } if arrived => self.at(time, of),
+                Event::Round { communicator, part } if transmitted => {
+                    self.transmitted((communicator, part), time);
                 }
-                Some((event, false, time)) => self.transmitted(event, time),
-                Some(_) => {}
+                _ => {}
             }
         }
         let next = self.events.peek().map(|Reverse((time, ..))| *time);
@@ -325,8 +306,7 @@ impl<'a> Whole<'a> {
     }
 
     /// A flow of a round has been transmitted.
-    fn transmitted(&mut self, event: Event, time: Time) {
-        let Event::Round { communicator, part } = event else { return };
+    fn transmitted(&mut self, (communicator, part): (u32, u16), time: Time) {
         let state = &mut self.communicators[communicator as usize];
         let Some(running) = &mut state.running else { return };
         let (operation, channel) = (running.operation, usize::from(part) / running.pieces);
@@ -339,7 +319,7 @@ impl<'a> Whole<'a> {
         let (round, next) = (at.round, usize::from(part) + 1);
         let is_last = next.is_multiple_of(running.pieces);
         let latency = self.latency(operation, communicator, (channel, round));
-        self.at(time + latency, event);
+        self.at(time + latency, Event::Round { communicator, part });
         if !is_last {
             self.start_round(communicator, next, time);
         }
@@ -382,7 +362,7 @@ impl<'a> Whole<'a> {
         for rank in 0..groups.size {
             for (to, _) in rounds.sends(round, rank) {
                 let (source, target) = (groups.npu(group, rank), groups.npu(group, to));
-                pairs.push((rank as usize, to as usize, flows.graph.exit(source, target).latency));
+                pairs.push((rank as usize, to as usize, flows.latency(source, target)));
             }
         }
         let mut reached = vec![Time::ZERO; groups.size as usize];
@@ -470,41 +450,4 @@ fn pieces(fabric: &TrainingFabric, operation: Operation, plan: &Option<Plan>) ->
 fn share(bytes: Bytes, part: usize, parts: usize) -> Bytes {
     let (part, parts) = (part as u64, parts as u64);
     Bytes(bytes.0 / parts + u64::from(part < bytes.0 % parts))
-}
-
-impl Flows<'_> {
-    fn send(&mut self, from: u32, to: u32, bytes: Bytes, now: Time, of: Event) {
-        let flow = Flow { is_sent: false, of };
-        let ticket = match self.unused.pop() {
-            Some(ticket) => {
-                self.all[ticket as usize] = flow;
-                ticket
-            }
-            None => {
-                self.all.push(flow);
-                u32::try_from(self.all.len() - 1).expect("fewer than 2^32 flows at once")
-            }
-        };
-        let (source, destination) = (RankId(from), RankId(to));
-        self.network.send(Ticket(ticket), Carried { source, destination, bytes, arrival: now });
-    }
-
-    /// What happens to a flow until a time: the event that it is part of, and whether the flow
-    /// arrives; else it has been transmitted.
-    fn next(&mut self, until: Time) -> Option<(Event, bool, Time)> {
-        match self.network.progress(until)? {
-            Progress::Left(ticket, time) => {
-                let flow = &mut self.all[ticket.0 as usize];
-                flow.is_sent = true;
-                Some((flow.of, false, time))
-            }
-            Progress::Arrived(ticket, time) => {
-                let Flow { is_sent, of } = self.all[ticket.0 as usize];
-                self.unused.push(ticket.0);
-                // The network does not report the transmission of a message that takes no time.
-                let arrives = is_sent || matches!(of, Event::Message { .. });
-                Some((of, arrives, time))
-            }
-        }
-    }
 }
