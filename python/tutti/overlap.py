@@ -1,10 +1,8 @@
 """Overlap of gradient all-reduces with computation, for known times of the all-reduces.
 
-The backward pass visits layers from the last: it computes the weight gradient, queues its
-all-reduce, and computes the input gradient. All-reduces run sequentially during computation, the
-oldest first. The next forward pass waits for the gradients of all layers, or of each layer. The
-times of all-reduces come from separate simulations; :mod:`tutti.training` simulates communication
-and computation together on tori.
+The training engine runs the passes of :mod:`tutti.training` without a network. The times of
+all-reduces come from separate simulations, and a queue of all-reduces replaces contention. The next
+forward pass waits for the gradients of all layers, or of each layer.
 
 Examples:
     >>> from tutti.units import TimePerByte
@@ -18,12 +16,15 @@ Examples:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from tutti import _core
+from tutti.endpoint import fabric_settings
 from tutti.errors import WorkloadError
 from tutti.units import Size, Time
+from tutti.workload.model import PASSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,17 @@ __all__ = ["Overlap", "OverlapLayer", "Overlapped"]
 
 Waits = Literal["all", "own"]
 Order = Literal["fifo", "lifo"]
+
+_NOTHING: dict[str, Any] = {
+    **dict.fromkeys((*PASSES, "update"), 0),
+    **dict.fromkeys(("before_forward", "before_backward", "after_weight_gradient")),
+    **dict.fromkeys(("after_forward", "after_input_gradient"), ()),
+    "name": "",
+}
+"""A layer without work."""
+_QUEUE = ("barrier", 1, 1, 0)
+"""A collective of 0 ps before each all-reduce. The network performs it while simultaneous
+all-reduces are queued, so that `lifo` starts with the newest of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +104,7 @@ class Overlapped:
                 {
                     "layer": row.layer.name,
                     "gradient_bytes": row.layer.gradients.bytes,
-                    "forward_ps": row.layer.forward.ps,
-                    "input_gradient_ps": row.layer.input_gradient.ps,
-                    "weight_gradient_ps": row.layer.weight_gradient.ps,
+                    **{f"{which}_ps": getattr(row.layer, which).ps for which in PASSES},
                     "ready_ps": row.ready.ps,
                     "start_ps": row.start.ps,
                     "end_ps": row.end.ps,
@@ -134,20 +144,17 @@ class Overlap:
         Raises:
             WorkloadError: There are no layers, or the time of an all-reduce is negative.
         """
-        if not self.layers:
-            raise WorkloadError("the iteration has no layers", kind="no_layers")
         takes = self._times(all_reduce)
-        ready = [0] * len(self.layers)
-        now = 0
-        for index in reversed(range(len(self.layers))):
-            now += self.layers[index].weight_gradient.ps
-            ready[index] = now
-            now += self.layers[index].input_gradient.ps
-        start = self._queue(ready, takes)
-        end = [
-            at + takes.get(layer.gradients, 0) for at, layer in zip(start, self.layers, strict=True)
-        ]
-        return self._forward(list(zip(ready, start, end, strict=True)), now)
+        barrier = self.waits == "all"
+        program = _core.TrainingProgram(self._rows(), iterations=2, overlap=True, barrier=barrier)
+        times = [(_all_reduce(size), ps) for size, ps in takes.items()]
+        fabric = _core.StepFabric.isolated([2], [(_QUEUE, 0), *times], [])
+        endpoint = _core.Endpoint.ideal({"packet": 1, "cycle": 0, "chunks": (1, 1)})
+        byte = Size(bytes=1)
+        settings = fabric_settings(byte, byte, order=self.order, every_npu=True)
+        record = _core.simulate_training([program], fabric, endpoint, settings)
+        tasks = program.tasks
+        return self._overlapped({tasks[task][:4]: end for task, _, end in record.spans()}, takes)
 
     def _times(self, all_reduce: Callable[[Size], Time]) -> dict[Size, int]:
         """Returns the time of an all-reduce of each size, in picoseconds."""
@@ -159,32 +166,35 @@ class Overlap:
                 raise WorkloadError(message, kind="negative_time", fields={"size": str(size)})
         return takes
 
-    def _queue(self, ready: Sequence[int], takes: Mapping[Size, int]) -> list[int]:
-        """Returns the start of each layer's all-reduce; `ready` for a layer without gradients."""
-        start = list(ready)
-        coming = [i for i, layer in enumerate(self.layers) if layer.gradients.bytes]
-        waiting: list[int] = []
-        free = 0
-        while coming or waiting:
-            if not waiting:
-                free = max(free, ready[coming[-1]])
-            while coming and ready[coming[-1]] <= free:
-                waiting.append(coming.pop())
-            index = waiting.pop(0 if self.order == "fifo" else -1)
-            start[index] = free
-            free += takes[self.layers[index].gradients]
-        return start
-
-    def _forward(self, spans: Sequence[tuple[int, int, int]], now: int) -> Overlapped:
-        """Returns the iteration, whose backward pass ended at `now`."""
-        ends = [end for *_, end in spans]
-        if self.waits == "all":
-            ends = [max(ends)] * len(ends)
+    def _rows(self) -> list[dict[str, Any]]:
+        """Returns two rows per layer; backward passes start with the second, which has `_QUEUE`."""
         rows = []
-        for layer, span, needed in zip(self.layers, spans, ends, strict=True):
-            waited = max(0, needed - now)
-            now += waited
-            times = (*span, now, waited)
+        for index, layer in enumerate(self.layers):
+            has = bool(layer.gradients.bytes)
+            work = {"forward": layer.forward.ps, "input_gradient": layer.input_gradient.ps}
+            sent = {"after_weight_gradient": _all_reduce(layer.gradients) if has else None}
+            rows.append(_NOTHING | {"name": str(index)} | work | sent)
+            work = {"weight_gradient": layer.weight_gradient.ps}
+            rows.append(_NOTHING | work | {"after_weight_gradient": _QUEUE if has else None})
+        return rows
+
+    def _overlapped(
+        self, ends: Mapping[tuple[str, str, str, int], int], takes: Mapping[Size, int]
+    ) -> Overlapped:
+        """Returns the iteration between the first and the second backward pass of a program."""
+        offset = sum(layer.forward.ps for layer in self.layers)
+        now = sum(layer.compute.ps for layer in self.layers)
+        rows = []
+        for index, layer in enumerate(self.layers):
+            ready = ends["compute", str(index), "weight_gradient", 0]
+            end = ends.get(("all_reduce", str(index), "weight_gradient", 0), ready)
+            passed = ends["compute", str(index), "forward", 1]
+            events = (ready, end - takes.get(layer.gradients, 0), end, passed - layer.forward.ps)
+            times = [ps - offset for ps in events] + [events[-1] - now]
             rows.append(OverlapLayer(layer, *(Time(ps=ps) for ps in times)))
-            now += layer.forward.ps
-        return Overlapped(tuple(rows), Time(ps=now))
+            now = passed
+        return Overlapped(tuple(rows), Time(ps=now - offset))
+
+
+def _all_reduce(size: Size) -> tuple[str, int, int, int]:
+    return ("all_reduce", 1, size.bytes, 0)

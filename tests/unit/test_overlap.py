@@ -1,22 +1,17 @@
-"""All-reduces during the backward pass: by hand, tick by tick, and by the training engine."""
+"""All-reduces during the backward pass: by hand, and by a queue."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutti import _core
 from tutti.errors import WorkloadError
 from tutti.overlap import Order, Overlap, Overlapped, Waits
 from tutti.units import Size, Time, TimePerByte
 from tutti.workload import Chiplet, TimedLayer, build, recorded, timed
-
-if TYPE_CHECKING:
-    Task = tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]
 
 
 def layer(name: str, forward: int, back: int, weights: int, size: int) -> TimedLayer:
@@ -85,98 +80,40 @@ WAITS = st.sampled_from(["all", "own"])
 ORDERS = st.sampled_from(["fifo", "lifo"])
 
 
-def tick_by_tick(layers: list[TimedLayer], waits: Waits, order: Order) -> int:
-    """The reference model: a processor and a network, one picosecond at a time."""
-    passes = [(kind, i) for i in reversed(range(len(layers))) for kind in ("weight", "input")]
-    passes += [("forward", i) for i in range(len(layers))]
-    takes = {"weight": "weight_gradient", "input": "input_gradient", "forward": "forward"}
-    missing = {i for i, one in enumerate(layers) if one.gradients.bytes}
-    queue: list[int] = []
-    computing = carried = now = 0
-    at = -1
-    while passes or missing:
-        moved = True
-        while moved:  # everything that takes no more time
-            moved = False
-            if at >= 0 and carried == 0:
-                missing.discard(at)
-                at, moved = -1, True
-            if passes and computing == 0:
-                kind, i = passes[0]
-                if kind != "started":
-                    needs = (
-                        (missing if waits == "all" else missing & {i}) if kind == "forward" else ()
-                    )
-                    if not needs:
-                        computing = getattr(layers[i], takes[kind]).ps
-                        passes[0] = ("started", i)
-                        passes.insert(1, ("done_" + kind, i))
-                        moved = True
-                else:
-                    passes.pop(0)
-                    done, i = passes.pop(0)
-                    if done == "done_weight" and layers[i].gradients.bytes:
-                        queue.append(i)
-                    moved = True
-            if not moved and at < 0 and queue:
-                at = queue.pop(0 if order == "fifo" else -1)
-                carried, moved = layers[at].gradients.bytes, True
-        if not passes and not missing:
-            break
-        now += 1
-        computing, carried = max(0, computing - 1), max(0, carried - 1)
-    return now
+def queued(layers: list[TimedLayer], waits: Waits, order: Order) -> list[tuple[int, ...]]:
+    """The oracle, by a queue: ready, start, end, forward and waited of each layer."""
+    ready, now, free = [0] * len(layers), 0, 0
+    for i in reversed(range(len(layers))):
+        ready[i] = now + layers[i].weight_gradient.ps
+        now = ready[i] + layers[i].input_gradient.ps
+    start, end = list(ready), list(ready)
+    left = [i for i in reversed(range(len(layers))) if layers[i].gradients.bytes]
+    while left:
+        free = max(free, ready[left[0]])
+        i = [i for i in left if ready[i] <= free][0 if order == "fifo" else -1]
+        left.remove(i)
+        start[i], end[i] = free, free + a_ps_for_a_byte(layers[i].gradients).ps
+        free = end[i]
+    rows: list[tuple[int, ...]] = []
+    for i, one in enumerate(layers):
+        forward = max(now, max(end) if waits == "all" else end[i])
+        rows.append((ready[i], start[i], end[i], forward, forward - now))
+        now = forward + one.forward.ps
+    return rows
 
 
 @given(LAYERS, WAITS, ORDERS)
-def test_tick_by_tick_reference_agrees(
-    layers: list[TimedLayer], waits: Waits, order: Order
-) -> None:
+def test_a_queue_agrees(layers: list[TimedLayer], waits: Waits, order: Order) -> None:
     run = Overlap(layers, waits=waits, order=order).run(a_ps_for_a_byte)
-    ended = max([run.iteration.ps, *(row.end.ps for row in run.layers)])
-    assert ended == tick_by_tick(layers, waits, order)
+    rows = [(row.ready, row.start, row.end, row.forward, row.waited) for row in run.layers]
+    assert [tuple(time.ps for time in row) for row in rows] == queued(layers, waits, order)
+    assert run.iteration == Time(ps=rows[-1][3].ps + layers[-1].forward.ps)
 
 
-@given(LAYERS)
-def test_the_training_engine_agrees(layers: list[TimedLayer]) -> None:
-    """All-reduces as sequential tasks of the second lane."""
-    tasks: list[
-        tuple[
-            str,
-            tuple[int, bool],
-            tuple[str, int, int, int] | tuple[str, int, int, int, int] | None,
-            list[int],
-        ]
-    ] = []
-    previous: list[int] = []
-    carried: list[int] = []
-    for one in reversed(layers):
-        tasks.append(("weight", (one.weight_gradient.ps, False), None, previous))
-        ready = len(tasks) - 1
-        if one.gradients.bytes:
-            tasks.append(("all_reduce", (one.gradients.bytes, True), None, [ready, *carried[-1:]]))
-            carried.append(len(tasks) - 1)
-        tasks.append(("input", (one.input_gradient.ps, False), None, [ready]))
-        previous = [len(tasks) - 1]
-    for one in layers:
-        tasks.append(("forward", (one.forward.ps, False), None, [*previous, *carried[-1:]]))
-        previous = [len(tasks) - 1]
-    rate = TimePerByte.parse("1 GB/s").core
-    record = _core.simulate_training(
-        [_core.TrainingProgram.of_tasks(tasks)],
-        _core.StepFabric.torus([(2, rate, 1)]),
-        _core.Endpoint.ideal({"packet": 1 << 30, "cycle": 0, "chunks": (64, 16)}),
-        {
-            "chunk": 1 << 30,
-            "message": 1 << 30,
-            "parts": None,
-            "order": "fifo",
-            "every_npu": False,
-            "detail": "packets",
-            "window": 0,
-        },
-    )
-    assert record.end_ps == Overlap(layers).run(a_ps_for_a_byte).iteration.ps
+def test_the_newest_of_simultaneous_gradients_is_first() -> None:
+    layers = (layer("one", 1, 0, 0, 3), layer("two", 1, 0, 0, 5), layer("three", 1, 0, 2, 7))
+    run = Overlap(layers, order="lifo").run(a_ps_for_a_byte)
+    assert spans(run) == [(2, 2, 5), (2, 5, 10), (2, 10, 17)]
 
 
 @given(LAYERS, WAITS, ORDERS, st.integers(0, 5))

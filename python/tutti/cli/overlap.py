@@ -13,15 +13,14 @@ from tutti.cli import options
 from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
+from tutti.config.training import find_model
 from tutti.experiment import lay_out, run_once
 from tutti.files.mistakes import mistake
-from tutti.interop.scalesim import read_topology
 from tutti.overlap import Overlap
 from tutti.report.quantity import format_share, format_time, plural
 from tutti.training_frames import write_frame
 from tutti.units import Time
-from tutti.workload import Chiplet, build, recorded, timed
-from tutti.workload.files import read_model
+from tutti.workload import Chiplet, recorded, timed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from tutti.overlap import Overlapped
     from tutti.schedule import Schedule
     from tutti.units import Size
-    from tutti.workload import Model, TimedLayer
+    from tutti.workload import TimedLayer
 
 RECORDED = "astrasim"
 """Prefix of workloads with recorded cycles."""
@@ -116,16 +115,7 @@ def _layers(
     kind, _, name = notation.partition(":")
     if kind == RECORDED:
         return recorded(name)
-    return timed(_model(notation), Chiplet(share=share), batch)
-
-
-def _model(notation: str) -> Model:
-    kind, _, file = notation.partition(":")
-    if kind == "scalesim":
-        return read_topology(Path(file))
-    if kind == "file":
-        return read_model(Path(file))
-    return build(notation)
+    return timed(find_model(notation, Path()), Chiplet(share=share), batch)
 
 
 def _runs(experiment: Experiment, step: Overlap, *, verify: bool) -> dict[str, Overlapped]:
@@ -170,5 +160,4 @@ def _write(folder: Path, runs: Mapping[str, Overlapped]) -> None:
     frame = pl.concat(
         run.frame.select(pl.lit(name).alias("algorithm"), pl.all()) for name, run in runs.items()
     )
-    path = written(write_frame, folder / "layers.parquet", frame)
-    wrote(path)
+    wrote(written(write_frame, folder / "layers.parquet", frame))

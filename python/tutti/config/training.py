@@ -197,20 +197,25 @@ def _traced(raw: RawTraining, traces: tuple[ChakraTrace, ...]) -> Model:
     return Model(name=raw.model, source=traces[0].source, layers=(), samples="traces")
 
 
-def _model(raw: RawTraining, source: str, folder: Path) -> Model:
-    from tutti.interop.scalesim import read_topology
-    from tutti.workload import build
-    from tutti.workload.files import read_model
+def find_model(notation: str, folder: Path) -> Model:
+    """Returns a model by name, or from a `scalesim:FILE` or `file:FILE` relative to `folder`.
 
-    kind, _, file = raw.model.partition(":")
+    Raises:
+        TuttiError: There is no such model or file, or the file is invalid.
+    """
+    from tutti.interop.scalesim import read_topology
+    from tutti.workload import build, files
+
+    kind, _, file = notation.partition(":")
+    readers = {"scalesim": read_topology, "file": files.read_model}
+    return readers[kind](folder / file) if kind in readers else build(notation)
+
+
+def _model(raw: RawTraining, source: str, folder: Path) -> Model:
     try:
-        if kind == "scalesim":
-            return read_topology(folder / file)
-        if kind == "file":
-            return read_model(folder / file)
-        return build(raw.model)
+        return find_model(raw.model, folder)
     except TuttiError as error:
-        hint = _hint(error) if kind == "scalesim" else error.hint
+        hint = _hint(error) if raw.model.startswith("scalesim:") else error.hint
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 

@@ -38,6 +38,7 @@ impl Agent {
             delay: self.delay,
             servers: vec![ServerKind { name: "memory", per_byte: self.memory }],
             admission: chunks.check()?,
+            loads: None,
             port: None,
             recipes: Handling::ALL.iter().map(recipe).collect(),
         })

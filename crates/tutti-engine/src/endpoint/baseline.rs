@@ -59,6 +59,7 @@ impl Baseline {
             delay: self.overhead,
             servers: self.servers(),
             admission: self.chunks.check()?,
+            loads: None,
             port: None,
             recipes: Handling::ALL.iter().map(|&handling| self.recipe(handling)).collect(),
         })

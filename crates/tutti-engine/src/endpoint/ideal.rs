@@ -31,6 +31,7 @@ impl Ideal {
             delay: self.cycle,
             servers: Vec::new(),
             admission: self.chunks.check()?,
+            loads: None,
             port: Some(1),
             recipes: vec![Vec::new(); Handling::ALL.len()],
         })

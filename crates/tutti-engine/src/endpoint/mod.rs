@@ -138,6 +138,8 @@ pub struct Endpoint {
     pub servers: Vec<ServerKind>,
     /// What limits the chunks in flight.
     pub admission: Admission,
+    /// Messages of loads in flight; None: unlimited.
+    pub loads: Option<u32>,
     /// Capacity of the buffer of a link, in packets; when it is full, packets of the oldest chunk
     /// enter first. None: unlimited, FIFO.
     pub port: Option<u32>,

@@ -180,6 +180,9 @@ impl<'a> Running<'a> {
             Kind::Came if stop == 0 => self.arrive(job, time),
             _ => self.go(job, stop, time),
         }
+        if kind == Kind::Load {
+            self.load(npu, time);
+        }
         // With many chunks only after the first packet of each message: the check visits all chunks.
         if cfg!(debug_assertions) && (piece == 0 || self.cuts.chunks() <= 64) {
             self.npus[npu as usize].check(&self.fresh, &self.cuts);
@@ -218,8 +221,27 @@ impl<'a> Running<'a> {
         if count == 0 {
             return self.moved((npu, chunk), kind, now);
         }
+        if kind == Kind::Load {
+            let messages = (0..count).map(|piece| (chunk, piece));
+            self.npus[npu as usize].loading.extend(messages);
+            return self.load(npu, now);
+        }
         for piece in 0..count {
             self.go(Job { npu, kind, at: Piece { chunk, step: 0, piece, hop: 0 } }, 0, now);
+        }
+    }
+
+    /// Loads messages while there are free DMA slots.
+    pub(super) fn load(&mut self, npu: u32, now: Time) {
+        loop {
+            let state = &mut self.npus[npu as usize];
+            if state.loads == Some(0) {
+                return;
+            }
+            let Some((chunk, piece)) = state.loading.pop_front() else { return };
+            state.loads = state.loads.map(|loads| loads - 1);
+            let at = Piece { chunk, step: 0, piece, hop: 0 };
+            self.go(Job { npu, kind: Kind::Load, at }, 0, now);
         }
     }
 

@@ -129,6 +129,10 @@ pub(super) struct Npu {
     pub(super) handover: Handover,
     pub(super) fsms: Vec<FsmPool>,
     pub(super) stalls: [Stall; 4],
+    /// Messages that may still be loaded; None: unlimited.
+    pub(super) loads: Option<u32>,
+    /// Messages of chunks that wait to be loaded.
+    pub(super) loading: VecDeque<(u32, u32)>,
     /// Incomplete chunks of each transfer.
     pub(super) unfinished: Vec<u32>,
     /// Of running chunks whose sends await messages.
@@ -175,6 +179,8 @@ impl Npu {
             handover,
             fsms,
             stalls: [Stall::default(); 4],
+            loads: endpoint.loads,
+            loading: VecDeque::new(),
             unfinished: Vec::new(),
             awaited: BTreeMap::new(),
             started: 0,
@@ -200,6 +206,8 @@ impl Npu {
     pub(super) fn has_released_all(&self, fresh: &Npu) -> bool {
         let fsms = self.fsms.iter().zip(&fresh.fsms);
         self.space == fresh.space
+            && self.loads == fresh.loads
+            && self.loading.is_empty()
             && self.open == fresh.open
             && self.active == 0
             && self.awaited.is_empty()

@@ -174,9 +174,14 @@ impl Running<'_> {
             let Some(&recv) = self.received(job) else { return };
             self.follow(job, &recv, now);
         }
-        let chunk = &mut self.npus[npu as usize].chunks[at.chunk as usize];
+        let state = &mut self.npus[npu as usize];
+        let chunk = &mut state.chunks[at.chunk as usize];
         chunk.left -= 1;
-        if chunk.left == 0 {
+        let is_last = chunk.left == 0;
+        if kind == Kind::Load {
+            state.loads = state.loads.map(|loads| loads + 1);
+        }
+        if is_last {
             match kind {
                 Kind::Load | Kind::Store => self.moved((npu, at.chunk), kind, now),
                 _ => self.end_phase(npu, at.chunk, now),

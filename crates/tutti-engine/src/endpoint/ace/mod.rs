@@ -81,6 +81,7 @@ impl Ace {
             delay: self.cycle,
             servers: self.servers(),
             admission: Admission::Partitions(partitions),
+            loads: std::env::var("W").ok().and_then(|w| w.parse().ok()),
             port: Some(self.port),
             recipes: Handling::ALL.iter().map(|&handling| self.recipe(handling)).collect(),
         })
