@@ -166,6 +166,12 @@ class AceSettings(InFiles):
     packet: Annotated[Size, Field(description="Unit of reads, reductions and sends.")] = Size.parse(
         "256 B"
     )
+    loads: Annotated[
+        Positive,
+        Field(
+            description="Messages that the DMA engine loads concurrently; 2 is double buffering."
+        ),
+    ] = 2
     port: Annotated[Positive, Field(description="Most packets that wait for a link.")] = 16
     charge_writes: bool = False
 
@@ -300,6 +306,7 @@ class Configuration(InFiles):
                 "fsms": ace.machines,
                 "alu": TimePerByte.parse(f"{ace.alus * per_second} B/s").core,
                 "packet": ace.packet.bytes,
+                "loads": ace.loads,
                 "port": ace.port,
                 "cycle": npu.clock.cycles(1).ps,
                 "charge_writes": ace.charge_writes,

@@ -155,6 +155,8 @@ class Cuts:
 
     def _of_rings(self, dimensions: Sequence[int]) -> float:
         """Returns the bytes per ps of the links of a torus that leave one NPU."""
+        if self.network.platform is not None:
+            return math.inf
         rings = [ring for ring in self.network.rings if isinstance(ring, Ring)]
         efficiency = self.network.efficiency
         return sum(2 * _rate(scaled(rings[at].rate, efficiency).core) for at in dimensions)

@@ -100,10 +100,10 @@ class StepNetwork:
         fabric = self._network()
         if not self.algorithms:
             return fabric
-        self._check_collectives(transfers)
+        self.check_collectives(transfers)
         chosen = []
         for (collective, mask), transfer in self.largest(transfers).items():
-            given = self.algorithms.get(self.key(collective, mask), self.algorithms.get(collective))
+            given = self.algorithm(collective, mask)
             if given is None:
                 continue
             if given == AUTO and time is not None:
@@ -125,6 +125,10 @@ class StepNetwork:
     def key(self, collective: str, mask: int) -> str:
         """Returns the name of a collective on the groups along `mask`, as in `algorithms`."""
         return f"{collective}:{self.group_name(mask)}"
+
+    def algorithm(self, collective: str, mask: int) -> str | Schedule | Channels | None:
+        """Returns the given algorithm of a collective on the groups along `mask`."""
+        return self.algorithms.get(self.key(collective, mask), self.algorithms.get(collective))
 
     def group_name(self, mask: int) -> str:
         """Returns the names of the dimensions of several NPUs of `mask`, such as `tensor+data`."""
@@ -211,7 +215,12 @@ class StepNetwork:
             raise AlgorithmError(message)
         return best[1]
 
-    def _check_collectives(self, transfers: Sequence[Transfer]) -> None:
+    def check_collectives(self, transfers: Sequence[Transfer]) -> None:
+        """Checks that the step has each collective of `algorithms`.
+
+        Raises:
+            WorkloadError: It has not.
+        """
         found = self.largest(transfers)
         names = sorted({collective for collective, _ in found})
         known = {*names, *(self.key(*key) for key in found)}

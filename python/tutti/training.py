@@ -28,6 +28,7 @@ from tutti.endpoint import Efficiency, Npu, fabric_settings
 from tutti.errors import WorkloadError
 from tutti.step_bound import Costs, Programs, step_bound
 from tutti.step_fabric import StepNetwork
+from tutti.step_isolated import isolated
 from tutti.units import Size, Time
 from tutti.workload.compute import Roofline, roofline
 from tutti.workload.model import PASSES
@@ -58,10 +59,11 @@ Order = Annotated[
     Field(description="Priority of collectives: the newest first (`lifo`) or the oldest."),
 ]
 Detail = Annotated[
-    Literal["packets", "flows"],
+    Literal["packets", "flows", "isolated"],
     Field(
-        description="How finely communication is simulated: `packets` behind endpoints, or `flows` "
-        "on a platform without endpoints, for steps of thousands of NPUs."
+        description="How finely communication is simulated: `packets` behind endpoints; `flows` on "
+        "a platform without endpoints, for steps of thousands of NPUs; `isolated`, each collective "
+        "with the time of its simulation alone."
     ),
 ]
 Bucket = Annotated[
@@ -88,8 +90,9 @@ class Step:
         efficiency: The fraction of link bandwidth that carries data.
         parallelism: The degrees of parallelism.
         compute: The compute model of an NPU.
-        detail: How finely communication is simulated: `packets` behind endpoints, or `flows` on a
-            platform without endpoints, for steps of thousands of NPUs.
+        detail: How finely communication is simulated: `packets` behind endpoints; `flows` on a
+            platform without endpoints, for steps of thousands of NPUs; `isolated`, each collective
+            with the time of its simulation alone.
         every_npu: Whether to simulate every NPU, instead of one that represents all.
         window: The length of windows for utilisation over time; None records nothing.
         traces: The recorded iteration of each NPU, in place of the model.
@@ -127,8 +130,8 @@ class Step:
         """
         if self.iterations == "stable" and not self.traces:
             return self._until_stable(configuration)
-        if self.detail == "flows":
-            self._check_flows(configuration)
+        if self.detail != "packets":
+            self._check_detail(configuration)
         found = self.programs(configuration)
         transfers = sorted({one for program in found for one in program.transfers})
         network = self.network
@@ -142,7 +145,7 @@ class Step:
             self.message,
             order=self.order,
             every_npu=self.every_npu or len(found) > 1 or not network.acts_alike,
-            detail=self.detail,
+            detail="packets" if self.detail == "packets" else "flows",
             window=self.window.ps if self.window else 0,
         )
 
@@ -150,7 +153,10 @@ class Step:
             program = _core.TrainingProgram.alone(transfer)
             return _core.simulate_training([program], fabric, endpoint(fabric), settings).end_ps
 
-        fabric = network.fabric(transfers, alone)
+        if self.detail == "isolated":
+            fabric = isolated(network, found)
+        else:
+            fabric = network.fabric(transfers, alone)
         of = self.numbers(configuration) if len(found) > 1 else []
         record = _core.simulate_training(found, fabric, endpoint(fabric), settings, of)
         return TrainingResult(step=self, configuration=configuration, record=record)
@@ -202,21 +208,22 @@ class Step:
         pipeline = self.divided(configuration).pipeline
         return pipeline.rings if pipeline else ()
 
-    def _check_flows(self, configuration: Configuration) -> None:
-        """Refuses what flows do not honour.
+    def _check_detail(self, configuration: Configuration) -> None:
+        """Refuses what is not honoured without packets.
 
         Raises:
             WorkloadError: The endpoint is not ideal, there is no platform, or windows are recorded.
         """
         problem = None
         if self.platform is None:
-            problem = "`detail = flows` needs a platform: expected `platform`, or packets"
+            problem = f"`detail = {self.detail}` needs a platform: expected one, or packets"
         elif configuration.kind != "ideal":
             name = configuration.name
-            problem = f"`detail = flows` does not simulate the endpoint of {name}"
+            problem = f"`detail = {self.detail}` does not simulate the endpoint of {name}"
             problem += ": expected the configuration ideal, or packets"
         elif self.window is not None:
-            problem = "`detail = flows` records no utilisation over time: expected no window"
+            problem = f"`detail = {self.detail}` records no utilisation over time"
+            problem += ": expected no window"
         if problem:
             raise WorkloadError(problem, kind="not_in_flows")
 
@@ -477,7 +484,7 @@ def watched(step: Step, configuration: Configuration, windows: int = 200) -> Ste
     A step that has windows is returned unmodified. Configurations to be compared share the windows
     of one of them.
     """
-    if step.window is not None or step.detail == "flows":
+    if step.window is not None or step.detail != "packets":
         return step
     tasks = step.programs(configuration)[0].tasks
     computing = sum(amount for kind, *_, amount in tasks if kind == "compute")

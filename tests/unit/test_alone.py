@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import pytest
 
 import tutti
@@ -45,3 +48,27 @@ def test_stalls_are_reported_by_cause() -> None:
     assert run.stalls["entry"] > Time.parse("0 ps")
     assert run.limit.time <= run.time
     assert run.read == run.alone.size.bytes
+
+
+MORE: dict[str, list[Size] | list[int]] = {
+    "sram": [Size.parse(text) for text in ("2 MiB", "4 MiB", "8 MiB", "64 MiB")],
+    "fsms": [8, 12, 16, 32],
+    "alus": [1, 2, 4, 8],
+    "banks": [2, 4, 8],
+}
+
+
+@pytest.mark.parametrize("resource", MORE)
+def test_more_of_a_resource_of_ace_is_not_slower(resource: str) -> None:
+    """Up to 1 %: the order of packets at a server changes with every resource."""
+    ace = configurations()["ace"]
+    inside = Ring("inside", 4, TimePerByte.parse("200 GB/s"), Time.parse("72 ns"))
+    step = alone((4, 4, 4), "8 MiB")
+    step = replace(step, rings=(inside, *step.rings[1:]))
+    times = []
+    for value in MORE[resource]:
+        settings = replace(ace.ace, **{resource: value})  # type: ignore[arg-type]
+        times.append(step.run(replace(ace, ace=settings)).time.ps)
+    for less, more in pairwise(times):
+        assert more <= 1.01 * less
+    assert times[-1] < times[0]

@@ -75,6 +75,7 @@ fn ace_that(torus: &Torus, memory: &str, handover: Handover) -> Endpoint {
         fsms: Fsms::ByTime(16),
         alu: rate("318.72 GB/s"),
         packet,
+        loads: 2,
         port: 16,
         cycle: Time::from_ps(803),
         charge_writes: false,

@@ -49,6 +49,9 @@ pub struct Ace {
     pub alu: TimePerByte,
     /// Maximum bytes of a packet, the unit of reducing and sending.
     pub packet: Bytes,
+    /// Messages that the DMA engine loads concurrently. Loads of many chunks at once would occupy
+    /// the SRAM before the packets of the oldest.
+    pub loads: u32,
     /// Capacity of the buffer of a link, in packets; when it is full, the oldest chunk enters
     /// first.
     pub port: u32,
@@ -71,6 +74,9 @@ impl Ace {
         if self.port == 0 {
             return Err(EndpointError::Empty { what: "port buffers" });
         }
+        if self.loads == 0 {
+            return Err(EndpointError::Empty { what: "DMA slots" });
+        }
         let partitions = Partitions {
             handover: self.handover,
             ..Partitions::new(self.sram, &self.division, &self.fsms, phases, done)?
@@ -81,7 +87,7 @@ impl Ace {
             delay: self.cycle,
             servers: self.servers(),
             admission: Admission::Partitions(partitions),
-            loads: std::env::var("W").ok().and_then(|w| w.parse().ok()),
+            loads: Some(self.loads),
             port: Some(self.port),
             recipes: Handling::ALL.iter().map(|&handling| self.recipe(handling)).collect(),
         })
