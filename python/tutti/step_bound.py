@@ -112,7 +112,8 @@ class Costs:
         if not self._cuts.within(mask):
             return 0
         links = self._cuts.nearest(mask) + size / self._cuts.exit(mask)
-        return int(max(links, *self._out(size, size).values(), *self._into(size).values()))
+        served = [*self._out(size, size).values(), *self._into(size).values()]
+        return int(max(links, *served)) if served else int(links)
 
     def loads(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yields the busy time in ps of resources; of an NPU's, that of the average NPU."""
