@@ -57,7 +57,7 @@ def search(
     \b
     Examples:
       tutti train search examples/20_choose_algorithms/training.toml
-      tutti train search examples/20_choose_algorithms/training.toml --algorithm ring --algorithm swing
+      tutti train search examples/20_choose_algorithms/training.toml --algorithm ring
       tutti train search examples/20_choose_algorithms/training.toml --limit 50 --set iterations=1
     """
     read = load_training(file, changes or (), output=to)
