@@ -354,8 +354,8 @@ class Step:
         }
 
 
-_RECORDED = 1024
-"""Runs of more NPUs record the tasks of the first NPU of each program."""
+_RECORDED = 64
+"""Runs of more NPUs have detailed results for the first NPU of each program."""
 
 
 @dataclass(frozen=True)
@@ -399,9 +399,13 @@ class TrainingResult:
 
     @property
     def recorded(self) -> list[int]:
-        """The NPUs whose tasks are recorded: all, or the first of each program."""
-        npus = range(self.record.npus)
-        return list(npus) if len(npus) <= _RECORDED else [n for n in npus if self.record.spans(n)]
+        """The NPUs with detailed results: all of a few, or the first of each program."""
+        npus = self.record.npus
+        if npus <= _RECORDED:
+            return list(range(npus))
+        if len(self._programs) == 1:
+            return [0]
+        return [self._numbers.index(number) for number in range(len(self._programs))]
 
     @property
     def total(self) -> Time:

@@ -32,7 +32,8 @@ def link_frame(run: TrainingResult) -> pl.DataFrame:
 
     Columns: ``configuration``; ``npu``, the source on a torus, else null; ``source`` and
     ``target``, vertices of the topology, null on a torus; ``link``, the name; ``busy_ps``;
-    ``bytes``; ``utilisation``, as a fraction of the time of the run.
+    ``bytes``; ``utilisation``, as a fraction of the time of the run. On a platform, ``busy_ps`` is
+    the time of the bytes at the rate of the link.
     """
     schema = {
         "configuration": pl.String,
@@ -62,6 +63,7 @@ def _of_torus(run: TrainingResult) -> Iterator[_Row]:
 def _of_platform(run: TrainingResult) -> Iterator[_Row]:
     routes = run.step.platform.routes if run.step.platform else None
     links = routes.topology.links if routes else ()
-    for link, (busy, size) in zip(links, run.record.graph_links(), strict=True):
+    for link, (_, size) in zip(links, run.record.graph_links(), strict=False):
         ends = (link.source, link.target)
+        busy = round(size * link.rate.core.ps_per_byte)
         yield None, *ends, " to ".join(ends), busy, size

@@ -20,7 +20,7 @@ from tutti.endpoint import configurations
 from tutti.interop import astrasim
 from tutti.report.quantity import format_share, format_size, format_time
 from tutti.report.training_tracks import check_npus
-from tutti.report.training_words import collective
+from tutti.report.training_words import collective, replica
 from tutti.training import alike, watched
 from tutti.training_exposed import exposed_frame
 from tutti.training_frames import write_frame
@@ -126,7 +126,9 @@ def run_(
     runs = alike(runs)
     model = step.model
     shape = " x ".join(str(ring.nodes) for ring in step.rings)
-    what = f"{step.batch} {model.samples} on each NPU of {shape}, {runs[0].iterations} iterations"
+    count = runs[0].iterations
+    what = f"{step.batch} {model.samples} on each {replica(step)} of {shape}"
+    what += f", {count} iteration{'s' if count > 1 else ''}"
     if step.traces:
         what = f"{len(step.traces)} traces on {shape}"
     out().print(f"{model.name}, {what}", style="bold")
@@ -223,9 +225,22 @@ def _explain(runs: Sequence[TrainingResult]) -> None:
     )
     platform = runs[0].step.platform
     if platform is not None:
-        remark(f"endpoints replace the cost model of {platform.name} ({platform.model.kind})")
-    each = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
-    remark(f"last iteration: {each}")
+        replaces = {
+            "packets": f"endpoints replace the cost model of {platform.name}",
+            "flows": f"flows replace the cost model of {platform.name}; endpoints cost nothing",
+            "isolated": f"collectives take the time of their simulation alone on {platform.name}",
+        }
+        remark(f"{replaces[runs[0].step.detail]} ({platform.model.kind})")
+    if runs[0].iterations > 1:
+        each = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
+        remark(f"last iteration: {each}")
+    unstable = [
+        run.configuration.name
+        for run in runs
+        if run.step.iterations == "stable" and not run.is_stable
+    ]
+    if unstable:
+        remark(f"not stable after {runs[0].iterations} iterations: {', '.join(unstable)}")
     bounds = (
         f"{run.configuration.name} {format_time(run.bound.time.ps)} ({format_share(run.of_bound)})"
         for run in runs
@@ -259,4 +274,6 @@ def _print_exposed(runs: Sequence[TrainingResult]) -> None:
     if table.row_count:
         out().print()
         out().print(table)
-        remark("exposed: by the collective that the next pass waits for; share: of the time")
+        remark(
+            "exposed, of NPU 0: by the collective that the next pass waits for; share: of the time"
+        )

@@ -28,8 +28,8 @@ class WorkloadError(TuttiError, ValueError):
         "embedding_in_pipeline": Kind("A pipeline stage contains embedding tables."),
         "does_not_divide": Kind(
             "The degrees of parallelism do not divide the NPUs or the model.",
-            "each form of parallelism spans complete rings: tensor, expert, data, then the "
-            "pipeline",
+            "each kind spans complete dimensions in the order of `order`; micro-batches divide the "
+            "batch",
         ),
         "too_few_layers": Kind(
             "The pipeline has more stages than the model has layers.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tutti.endpoint import Ring
 from tutti.training_spans import communication
+from tutti.workload.parallel import Parallelism
 
 from .palette import GREEN, ORANGE
 from .quantity import format_rate, format_share, format_time
@@ -77,7 +78,7 @@ def facts(runs: Sequence[TrainingResult]) -> list[tuple[str, str]]:
     model, npu = step.model, step.npu
     return [
         ("model", f"{model.name}, {model.parameters / 1e6:,.1f} M weights"),
-        ("batch", f"{step.batch} {model.samples} per NPU"),
+        ("batch", f"{step.batch} {model.samples} per {replica(step)}"),
         *([("parallelism", divided)] if (divided := _divided(step.parallelism)) else []),
         *_network(step),
         ("NPU", f"{_tflops(npu.arithmetic.per_second)}, {npu.sms} SMs, memory {_rate(npu.memory)}"),
@@ -109,6 +110,13 @@ def _notation(given: str | Schedule | Channels) -> str:
     if isinstance(given, tuple):
         return ", ".join(map(_notation, given))
     return given if isinstance(given, str) else given.name
+
+
+def replica(step: Step) -> str:
+    """Returns the NPUs that share a model and process a batch, such as ``replica of 32 NPUs``."""
+    parallelism = step.parallelism
+    count = parallelism.replica if isinstance(parallelism, Parallelism) else 1
+    return f"replica of {count} NPUs" if count > 1 else "NPU"
 
 
 def _divided(parallelism: Division) -> str:

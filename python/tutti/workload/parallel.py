@@ -22,9 +22,10 @@ are in elements, by the convention of each collective.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from tutti.errors import WorkloadError
 from tutti.files.described import Count, InFiles, Positive
@@ -156,19 +157,20 @@ KINDS: tuple[Kind, ...] = ("tensor", "expert", "data", "pipeline")
 
 @dataclass(frozen=True, kw_only=True)
 class Parallelism(InFiles):
-    """The degrees of parallelism; each kind takes complete rings of the torus.
+    """The degrees of parallelism; each kind takes complete dimensions of the NPU numbers.
 
-    The remaining rings are data parallel.
+    Dimensions are the rings of a torus, or those of the platform. The remaining ones are data
+    parallel.
     """
 
     tensor: Annotated[
-        Positive, Field(description="Degree of tensor parallelism, on the first rings.")
+        Positive, Field(description="Degree of tensor parallelism, on the first dimensions.")
     ] = 1
     expert: Annotated[
-        Positive, Field(description="Degree of expert parallelism, on the next rings.")
+        Positive, Field(description="Degree of expert parallelism, on the next dimensions.")
     ] = 1
     pipeline: Annotated[
-        Positive, Field(description="Number of pipeline stages, on the last rings.")
+        Positive, Field(description="Number of pipeline stages, on the last dimensions.")
     ] = 1
     micro_batches: Annotated[
         Positive, Field(description="Micro-batches per batch; at least the number of stages.")
@@ -186,7 +188,8 @@ class Parallelism(InFiles):
     ] = 1
     order: Annotated[
         tuple[Kind, ...],
-        Field(description="The kinds of parallelism from the inner rings to the outer ones."),
+        Strict(strict=False),
+        Field(description="The kinds of parallelism from the inner dimensions to the outer ones."),
     ] = KINDS
     zero: Annotated[
         Literal[0, 1, 2, 3],
@@ -196,6 +199,11 @@ class Parallelism(InFiles):
         ),
     ] = 0
     prefetch: Annotated[Count, Field(description="Passes by which FSDP prefetches weights.")] = 1
+
+    @property
+    def replica(self) -> int:
+        """The number of NPUs that share a replica of the model."""
+        return self.tensor * self.pipeline
 
     def on(self, rings: Sequence[tuple[str, int]]) -> Placement:
         """Assigns rings of (name, NPUs) to kinds of parallelism.
@@ -241,7 +249,7 @@ class Parallelism(InFiles):
             prefetch = self.prefetch if self.zero == 3 else None
             return Divided(layers=tuple(layers), samples=passing, prefetch=prefetch)
         costs = [cost(part, passing) for part in parts]
-        ends = [stop for _, stop in _stages(costs, self.pipeline * self.interleaved)]
+        ends = [stop for _, stop in _stages(tuple(costs), self.pipeline * self.interleaved)]
         outputs = [model.layers[stop - 1].outputs for stop in ends[:-1]]
         return Divided(
             layers=tuple(layers),
@@ -417,7 +425,8 @@ class _Transfers:
         return (self._exchange("all_to_all", inputs, self.placement.expert),)
 
 
-def _stages(costs: Sequence[int], stages: int) -> list[tuple[int, int]]:
+@lru_cache(maxsize=16)
+def _stages(costs: tuple[int, ...], stages: int) -> list[tuple[int, int]]:
     """Divides layers into `stages` pieces with the minimal longest piece."""
     total = [0]
     for cost in costs:

@@ -28,6 +28,34 @@ def test_example_is_read() -> None:
     assert read.step.element == 2
 
 
+def test_a_pipeline_in_flows_is_read() -> None:
+    parallelism = {
+        "tensor": 2,
+        "pipeline": 4,
+        "micro_batches": 8,
+        "interleaved": 2,
+        "order": ["pipeline", "data", "expert", "tensor"],
+    }
+    dimensions = [{"name": "a", "nodes": 4}, {"name": "b", "nodes": 2}]
+    platform = {
+        "name": "p",
+        "models": {"m": {"kind": "postal", "alpha": "0 ns", "beta": "1 ps/B"}},
+        "topology": {"build": "switch:8", "links": [{"rate": "25 GB/s", "latency": "1 us"}]},
+    }
+    changes = {
+        "platform": platform,
+        "dimensions": dimensions,
+        "parallelism": parallelism,
+        "detail": "flows",
+        "configurations": ["ideal"],
+    }
+    read = resolve_training({"model": "vgg16", "batch": 8} | changes, source="x")
+    assert read.step.numbers(read.configurations[0]) == [0, 1, 2, 3] * 2
+    run = read.step.run(read.configurations[0])
+    assert run.record.npus == 8
+    assert run.bound.time <= run.total
+
+
 def test_a_configuration_can_be_a_table() -> None:
     own = {"name": "mine", "kind": "ace", "memory": "200 GB/s", "ace": {"sram": "8 MiB"}}
     read = resolve_training(tables(configurations=["ace", own]), source="x")

@@ -45,13 +45,13 @@ pub enum PipelineError {
     /// Too few stages or micro-batches.
     #[error(
         "a pipeline of {stages} stages and {micro_batches} micro-batches: expected at least 2 stages, \
-         and at least as many micro-batches"
+         and at least {stages} micro-batches"
     )]
     TooFew { stages: u32, micro_batches: u32 },
     /// Interleaving without a multiple of the stages.
     #[error(
         "an interleaved pipeline of {stages} stages has {micro_batches} micro-batches: expected a \
-         multiple of the stages"
+         multiple of {stages}"
     )]
     NotMultiple { stages: u32, micro_batches: u32 },
     /// Interleaving in an order that does not alternate.
