@@ -171,6 +171,22 @@ def test_model_chunks_shorten_the_bubble() -> None:
     assert totals[1] < totals[0]
 
 
+def test_sequence_parallelism_divides_all_reduces() -> None:
+    gpt = "gpt:layers=4,hidden=64,tokens=8,vocabulary=100"
+    full = divide(gpt, 8, tensor=4, pipeline=8, micro_batches=8)
+    parts = divide(gpt, 8, tensor=4, pipeline=8, micro_batches=8, sequence=1)
+    names = [moved.collective for _, moved in transfers(parts)]
+    reduced = [moved for _, moved in transfers(full) if moved.collective == "all_reduce"]
+    gradients = [one for one in reduced if one.rings != ("local",)]
+    assert names.count("all_reduce") == len(gradients)
+    assert names.count("reduce_scatter") == len(reduced) - len(gradients)
+    assert full.pipeline is not None
+    assert parts.pipeline is not None
+    assert [4 * size for size in parts.pipeline.messages] == list(full.pipeline.messages)
+    with pytest.raises(WorkloadError, match="without tensor"):
+        divide(gpt, 8, sequence=1)
+
+
 def test_the_order_of_kinds_places_groups() -> None:
     rings = [("a", 4), ("b", 2), ("c", 8)]
     usual = Parallelism(tensor=4, pipeline=8).on(rings)

@@ -51,6 +51,7 @@ class WorkloadError(TuttiError, ValueError):
             "A pipeline has fewer micro-batches than stages, or one stage.",
             "raise `micro_batches`",
         ),
+        "no_tensor": Kind("Sequence parallelism needs tensor parallelism.", "raise `tensor`"),
         "not_multiple": Kind("The micro-batches are not a multiple of the interleaved stages."),
         "interleaved_gpipe": Kind("GPipe has one model chunk per stage.", "use `1f1b`"),
         "wrong_chunks": Kind("The model chunks of a pipeline do not divide the layers."),

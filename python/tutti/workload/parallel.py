@@ -12,7 +12,9 @@ are in elements, by the convention of each collective.
 - **Tensor** (Shoeybi et al. 2019): the weights of a layer are divided by columns, or by rows if the
   outputs of the previous layer are divided. Row-parallel layers all-reduce their outputs,
   column-parallel layers the gradients of their inputs. Column-parallel outputs are all-gathered if
-  the next layer needs all of them.
+  the next layer needs all of them. With **sequence** parallelism (Korthikanti et al. 2022), NPUs
+  of a tensor group hold different tokens between these layers: each all-reduce becomes a
+  reduce-scatter and an all-gather.
 - **Expert** (Lepikhin et al. 2020): experts are distributed. An all-to-all sends tokens to their
   experts, another returns them, and the same holds for gradients.
 - **Pipeline** (Huang et al. 2019; Narayanan et al. 2021): layers are divided into stages, a batch
@@ -169,6 +171,13 @@ class Parallelism(InFiles):
     expert: Annotated[
         Positive, Field(description="Degree of expert parallelism, on the next dimensions.")
     ] = 1
+    sequence: Annotated[
+        bool,
+        Field(
+            description="Sequence parallelism with tensor parallelism: all-reduces of activations "
+            "become a reduce-scatter and an all-gather, and messages between stages are divided."
+        ),
+    ] = False
     pipeline: Annotated[
         Positive, Field(description="Number of pipeline stages, on the last dimensions.")
     ] = 1
@@ -251,6 +260,7 @@ class Parallelism(InFiles):
         costs = [cost(part, passing) for part in parts]
         ends = [stop for _, stop in _stages(tuple(costs), self.pipeline * self.interleaved)]
         outputs = [model.layers[stop - 1].outputs for stop in ends[:-1]]
+        parts = self.tensor if self.sequence else 1
         return Divided(
             layers=tuple(layers),
             samples=passing,
@@ -260,7 +270,7 @@ class Parallelism(InFiles):
                 order=self.schedule,
                 rings=placement.pipeline,
                 ends=tuple(ends),
-                messages=tuple(passing * element * count for count in outputs),
+                messages=tuple(-(-passing * element * count // parts) for count in outputs),
             ),
             prefetch=self.prefetch if self.zero == 3 else None,
         )
@@ -272,6 +282,9 @@ class Parallelism(InFiles):
         if self.micro_batches > 1 and self.pipeline == 1:
             message = f"`micro_batches = {self.micro_batches}` without a pipeline: expected 1"
             raise WorkloadError(message, kind="no_pipeline")
+        if self.sequence and self.tensor == 1:
+            message = "`sequence` without tensor parallelism: expected `tensor` above 1"
+            raise WorkloadError(message, kind="no_tensor")
         if self.interleaved > 1 and self.pipeline == 1:
             message = f"`interleaved = {self.interleaved}` without a pipeline: expected 1"
             raise WorkloadError(message, kind="no_pipeline")
@@ -387,12 +400,17 @@ class _Transfers:
     def _exchange(self, collective: str, elements: int, rings: tuple[str, ...]) -> Transfer:
         return Transfer(collective, elements * self.passing, rings)
 
+    def _reduced(self, elements: int, rings: tuple[str, ...]) -> tuple[Transfer, ...]:
+        """Returns the collectives that reduce activations over a tensor group."""
+        parts = ("reduce_scatter", "all_gather") if self.parallelism.sequence else ("all_reduce",)
+        return tuple(self._exchange(collective, elements, rings) for collective in parts)
+
     def _tensor_forward(self, index: int) -> tuple[Transfer, ...]:
         layer, rings = self.layers[index], self.placement.tensor
         if not rings:
             return ()
         if layer.by_rows:
-            return (self._exchange("all_reduce", layer.outputs, rings),)
+            return self._reduced(layer.outputs, rings)
         if index + 1 == len(self.layers) or self.layers[index + 1].by_rows:
             return ()
         return (self._exchange("all_gather", layer.outputs, rings),)
@@ -402,7 +420,7 @@ class _Transfers:
         if not rings or layer.first:
             return ()
         if not layer.by_rows:
-            return (self._exchange("all_reduce", layer.inputs, rings),)
+            return self._reduced(layer.inputs, rings)
         if self.layers[index - 1].by_rows:
             return (self._exchange("all_gather", layer.inputs, rings),)
         return ()
