@@ -260,7 +260,7 @@ class Parallelism(InFiles):
         costs = [cost(part, passing) for part in parts]
         ends = [stop for _, stop in _stages(tuple(costs), self.pipeline * self.interleaved)]
         outputs = [model.layers[stop - 1].outputs for stop in ends[:-1]]
-        parts = self.tensor if self.sequence else 1
+        shares = self.tensor if self.sequence else 1
         return Divided(
             layers=tuple(layers),
             samples=passing,
@@ -270,7 +270,7 @@ class Parallelism(InFiles):
                 order=self.schedule,
                 rings=placement.pipeline,
                 ends=tuple(ends),
-                messages=tuple(-(-passing * element * count // parts) for count in outputs),
+                messages=tuple(-(-passing * element * count // shares) for count in outputs),
             ),
             prefetch=self.prefetch if self.zero == 3 else None,
         )
