@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from tutti.training import TrainingResult
 
 CONVENTIONS = (
-    "Times are predictions for one NPU; all NPUs execute the same program. The total is the sum of "
-    "compute only, overlap (computation and communication), exposed communication and idle time. "
+    "Times are predictions for NPU 0; all NPUs of a stage execute the same program. The total is "
+    "the sum of compute only, overlap (computation and communication), exposed communication and "
+    "idle time. "
     "A link or server is busy while it transfers bytes. Link utilisation is the average over both "
     "directions of all rings. No algorithm of the collectives takes less than the lower bound; its "
     "share is the bound divided by the total. GB is 10^9 bytes, GiB 2^30 bytes."

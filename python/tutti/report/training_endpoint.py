@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 
 def endpoint_sections(runs: Sequence[TrainingResult]) -> list[Section]:
-    """Returns the sections on the cost, the utilisation and the stalls of the endpoint."""
+    """Returns the sections on the endpoint: its cost, utilisation and stalls, if simulated."""
     import polars as pl
 
+    if any(run.step.detail != "packets" for run in runs):
+        return []
     every = pl.concat(server_frame(run) for run in runs)
     servers = pl.concat(_by_ring(server_frame(run)) for run in runs)
     stalls = pl.concat(stall_frame(run) for run in runs)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+import tutti
 from tutti.endpoint import Ring, configurations
 from tutti.errors import ReportError
 from tutti.report import write_training_report
+from tutti.step_fabric import Dimension
 from tutti.training import Step, TrainingResult, watched
 from tutti.training_frames import NO_LAYER, layer_frame, server_frame, window_frame
 from tutti.units import Size, Time, TimePerByte
@@ -195,3 +197,19 @@ def test_a_single_run_without_windows_can_be_shown(tmp_path: Path) -> None:
 def test_empty_list_of_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="no run"):
         write_training_report(tmp_path / "r.html", [])
+
+
+def test_steps_in_flows_have_no_endpoint(tmp_path: Path) -> None:
+    topology = tutti.Topology.build("switch:8", rate="25 GB/s", latency="500 ns")
+    model = tutti.PipeliningPostal(alpha_p="0 ns", alpha_r="1 ns")
+    flows = Step(
+        model=build("dlrm_small"),
+        batch=16,
+        platform=tutti.Platform(name="pod", model=model, routes=topology.routes()),
+        rings=(Dimension("data", 8),),
+        detail="flows",
+    )
+    run = flows.run(configurations()["ideal"])
+    page = write_training_report(tmp_path / "r.html", [run]).read_text("utf-8")
+    assert "Endpoint utilisation" not in page
+    assert "Link utilisation" in page
