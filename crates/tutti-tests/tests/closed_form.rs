@@ -19,6 +19,11 @@ const WITHOUT: &[&str] = &["concentrated_multi_tree"];
 
 /// Notations in addition to each default; those invalid for a rank count are skipped.
 const NOTATIONS: &[&str] = &[
+    "bine:latency_optimal",
+    "bine:block_by_block",
+    "bine:send",
+    "bine:scatter_all_gather",
+    "bine:reduce_scatter_gather",
     "bruck:2",
     "bruck:3",
     "scatter_destination:3",

@@ -21,6 +21,8 @@ use tutti_units::{Bytes, Time, TimePerByte};
 const RANKS: &[u32] = &[2, 3, 4, 5, 7, 8, 12, 16, 27, 32];
 /// Arguments in addition to the default.
 const NOTATIONS: &[&str] = &[
+    "bine:two_blocks",
+    "bine:segments=3",
     "knomial:4",
     "double_binary_tree:8",
     "in_network:0+1,segments=2",

@@ -4,6 +4,7 @@
 //! The notation of an algorithm is `name` or `name:argument`, for example `ring`, `knomial:4` or
 //! `recursive_multiplying:a8,a4`.
 
+mod bine;
 mod binomial;
 pub mod bound;
 mod bruck;
@@ -36,6 +37,7 @@ mod rings;
 mod scatter_all_gather;
 mod scatter_destination;
 pub mod search;
+mod segmented;
 mod sizes;
 mod swing;
 
@@ -202,6 +204,7 @@ pub struct Entry {
 
 /// All algorithms.
 pub const REGISTRY: &[Entry] = &[
+    bine::ENTRY,
     binomial::ENTRY,
     hierarchical::DECOMPOSED,
     bruck::ENTRY,

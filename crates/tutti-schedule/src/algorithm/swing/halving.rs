@@ -15,7 +15,7 @@ use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-pub(super) struct Halving {
+pub(in crate::algorithm) struct Halving {
     shape: Shape,
     sizes: Vec<u32>,
     turns: Turns,
@@ -24,7 +24,11 @@ pub(super) struct Halving {
 }
 
 impl Halving {
-    pub(super) fn new(name: String, collective: Collective, sizes: &[u32]) -> Halving {
+    pub(in crate::algorithm) fn new(
+        name: String,
+        collective: Collective,
+        sizes: &[u32],
+    ) -> Halving {
         let ranks = sizes.iter().product();
         let reduces = collective != Collective::AllGather;
         let copies = collective != Collective::AllReduce;

@@ -5,14 +5,14 @@ use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-pub(super) struct Latency {
+pub(in crate::algorithm) struct Latency {
     shape: Shape,
     turns: Turns,
 }
 
 impl Latency {
     /// Among a power of two of ranks.
-    pub(super) fn new(name: String, sizes: &[u32]) -> Latency {
+    pub(in crate::algorithm) fn new(name: String, sizes: &[u32]) -> Latency {
         let shape = Shape::in_place(name, Collective::AllReduce, sizes.iter().product(), 1, 2);
         Latency { shape, turns: Turns::new(sizes) }
     }

@@ -15,10 +15,10 @@
 //! short-cutting rings for higher bandwidth allreduce", NSDI 2024. The blocks of a step for even
 //! rank counts other than powers of two follow libswing, the authors' library.
 
-mod halving;
-mod latency;
-mod packed;
-mod path;
+pub(super) mod halving;
+pub(super) mod latency;
+pub(super) mod packed;
+pub(super) mod path;
 #[cfg(test)]
 mod tests;
 

@@ -30,18 +30,18 @@ const ODD_DIGITS: i64 = 0xAAAA_AAAA;
 
 /// The steps of a block as bits, the first step the most significant.
 #[derive(Clone, Copy)]
-pub(super) struct Paths {
+pub(in crate::algorithm) struct Paths {
     ranks: u32,
     steps: u32,
 }
 
 impl Paths {
-    pub(super) fn new(ranks: u32) -> Paths {
+    pub(in crate::algorithm) fn new(ranks: u32) -> Paths {
         Paths { ranks, steps: ranks.next_power_of_two().ilog2() }
     }
 
     /// Returns the distance of a path from an even rank.
-    pub(super) fn offset(self, path: u32) -> u32 {
+    pub(in crate::algorithm) fn offset(self, path: u32) -> u32 {
         let mut digits = path.reverse_bits() >> (u32::BITS - self.steps);
         for shift in [1, 2, 4, 8, 16] {
             digits ^= digits >> shift;
@@ -52,7 +52,7 @@ impl Paths {
     }
 
     /// Returns the smallest path to that distance.
-    pub(super) fn smallest(self, offset: u32) -> u32 {
+    pub(in crate::algorithm) fn smallest(self, offset: u32) -> u32 {
         let path = |turns: i64| {
             let signed = i64::from(offset) + turns * i64::from(self.ranks);
             let value = if offset.is_multiple_of(2) { -signed } else { signed };
@@ -65,7 +65,7 @@ impl Paths {
 
     /// Returns the distances of the blocks that an even rank sends in a step, in the order of their
     /// paths.
-    pub(super) fn sent(self, step: u32) -> impl Iterator<Item = u32> {
+    pub(in crate::algorithm) fn sent(self, step: u32) -> impl Iterator<Item = u32> {
         let first = 1 << (self.steps - 1 - step);
         (first..2 * first).filter_map(move |path| {
             let offset = self.offset(path);
@@ -75,7 +75,7 @@ impl Paths {
 }
 
 /// Returns the number of blocks that a rank sends in each step of a reduce_scatter.
-pub(super) fn blocks_per_step(ranks: u32) -> Vec<u32> {
+pub(in crate::algorithm) fn blocks_per_step(ranks: u32) -> Vec<u32> {
     let paths = Paths::new(ranks);
     let count = |step| u32::try_from(paths.sent(step).count()).unwrap_or(u32::MAX);
     if ranks.is_power_of_two() {

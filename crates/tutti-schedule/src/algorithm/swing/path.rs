@@ -4,14 +4,14 @@ use super::super::divide::Divisor;
 use tutti_units::ids::RankId;
 
 /// 1 - 2 + 4 - ... with step + 1 terms.
-pub(super) fn rho(step: u32) -> i64 {
+pub(in crate::algorithm) fn rho(step: u32) -> i64 {
     (1 - (-2_i64).pow(step + 1)) / 3
 }
 
 /// Returns the number `distance` to the right of `place` on a ring of that size; to the left for
 /// odd `place`.
 #[inline]
-pub(super) fn swung(place: u32, distance: i64, size: u32) -> u32 {
+pub(in crate::algorithm) fn swung(place: u32, distance: i64, size: u32) -> u32 {
     let distance = if place.is_multiple_of(2) { distance } else { -distance };
     let sum = (i64::from(place) + distance).rem_euclid(i64::from(size));
     u32::try_from(sum).unwrap_or_default()
@@ -25,11 +25,11 @@ struct Turn {
 }
 
 /// The steps of a torus whose sides are powers of two.
-pub(super) struct Turns(Vec<Turn>);
+pub(in crate::algorithm) struct Turns(Vec<Turn>);
 
 impl Turns {
     /// Dimensions take turns; a dimension without steps left is skipped.
-    pub(super) fn new(sizes: &[u32]) -> Turns {
+    pub(in crate::algorithm) fn new(sizes: &[u32]) -> Turns {
         let mut turns = Vec::new();
         let most = sizes.iter().map(|size| size.ilog2()).max().unwrap_or(0);
         for step in 0..most {
@@ -45,13 +45,13 @@ impl Turns {
         Turns(turns)
     }
 
-    pub(super) fn count(&self) -> u32 {
+    pub(in crate::algorithm) fn count(&self) -> u32 {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
     /// Returns the partner of `rank`.
     #[inline]
-    pub(super) fn partner(&self, rank: u32, turn: u32) -> RankId {
+    pub(in crate::algorithm) fn partner(&self, rank: u32, turn: u32) -> RankId {
         let Turn { stride, size, distance } = &self.0[turn as usize];
         let place = size.divide(stride.divide(rank).0).1;
         let other = swung(place, *distance, size.value());
