@@ -62,6 +62,15 @@ const ARGUMENTS: &[&str] = &[
     "2x2",
     "8x4:2x2,4x2",
     "4x4:2x2,2x2,bidirectional",
+    "block_by_block",
+    "two_blocks",
+    "send",
+    "scatter_all_gather",
+    "reduce_scatter_gather",
+    "segments=2",
+    "segments=3",
+    "latency_optimal,segments=2",
+    "2-1,segments=3",
 ];
 
 fn collectives(ranks: u32) -> impl Iterator<Item = Collective> {

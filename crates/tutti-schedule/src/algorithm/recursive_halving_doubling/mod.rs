@@ -15,7 +15,8 @@
 //!   halves.
 //! - **`binary_blocks`**: see [`binary_blocks`]: one block of ranks for each bit of N.
 //!
-//! Separate reduce_scatter and all_gather fold as in MPICH: see [`shards`]. Sources: Rabenseifner,
+//! Separate reduce_scatter and all_gather fold as in MPICH: see [`shards`]. `segments=K` divides the
+//! exchanges of the halving rounds: see [`segmented`](super::segmented). Sources: Rabenseifner,
 //! "Optimization of collective reduction operations", ICCS 2004 (`2-1`, `binary_blocks`).
 //! Rabenseifner and Traeff, "More efficient reduction algorithms for non-power-of-two number of
 //! processors in message-passing parallel systems", EuroPVM/MPI 2004 (`3-2`). Thakur, Rabenseifner
@@ -26,8 +27,11 @@ mod binary_blocks;
 mod long_elimination;
 mod shards;
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::segmented::{self, SEGMENTS, Segmented};
+use super::sizes::misfit;
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
@@ -40,11 +44,12 @@ pub(super) const ENTRY: Entry = Entry {
     name: "recursive_halving_doubling",
     summary: "recursive halving, then recursive doubling; few steps, fewest bytes",
     source: "Rabenseifner 2004; Thakur, Rabenseifner and Gropp 2005; Rabenseifner and Traeff 2004",
-    argument: "for all_reduce, how to handle a rank count other than a power of two: `fold` (default), \
-               `2-1`, `3-2` or `binary_blocks`",
+    argument: "[METHOD] [,segments=K]: for all_reduce, how to handle a rank count other than a power of two: `fold` \
+               (default), `2-1`, `3-2` or `binary_blocks`; for `fold` and `2-1`, the number of pieces of each \
+               exchange that reduces (default 1)",
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
     ranks: "any",
-    claims: |request| request.ranks >= 2 && surplus(request).is_ok(),
+    claims: |request| request.ranks >= 2 && form(request).is_ok(),
     build,
     critical_path,
 };
@@ -81,6 +86,41 @@ enum Surplus {
     BinaryBlocks,
 }
 
+/// The parsed and checked argument.
+struct Form {
+    surplus: Surplus,
+    segments: u32,
+}
+
+fn form(request: &Request) -> Result<Form, AlgorithmError> {
+    let (method, option) = match request.argument {
+        Some(argument) if argument.starts_with(SEGMENTS) => (None, Some(argument)),
+        Some(argument) => match argument.split_once(',') {
+            Some((method, option)) => (Some(method), Some(option.trim())),
+            None => (Some(argument), None),
+        },
+        None => (None, None),
+    };
+    let surplus = surplus(&Request { argument: method, ..*request })?;
+    let at = request.argument.unwrap_or_default().len() - option.unwrap_or_default().len();
+    let segments = match option.map(|option| (option, option.strip_prefix(SEGMENTS))) {
+        Some((_, Some(number))) => segmented::pieces(number, at),
+        Some((option, None)) => {
+            misfit(at, format!("unknown option `{option}`: expected `segments=K`"))
+        }
+        None => Ok(1),
+    };
+    let segments = segments.map_err(|misfit| request.misfit(ENTRY.name, misfit))?;
+    let gathers = request.collective == Collective::AllGather;
+    if segments > 1 && (gathers || matches!(surplus, Surplus::ThreeToTwo | Surplus::BinaryBlocks)) {
+        let problem = "segments need exchanges that reduce: expected `fold` or `2-1` of all_reduce, or \
+                       reduce_scatter";
+        return Err(request.refuse(ENTRY.name, at, problem));
+    }
+    Ok(Form { surplus, segments })
+}
+
+/// Reads the method for ranks beyond a power of two.
 fn surplus(request: &Request) -> Result<Surplus, AlgorithmError> {
     let words = [
         ("fold", Surplus::Fold),
@@ -97,22 +137,24 @@ fn surplus(request: &Request) -> Result<Surplus, AlgorithmError> {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let (ranks, surplus) = (request.ranks, surplus(request)?);
+    let (ranks, Form { surplus, segments }) = (request.ranks, form(request)?);
     let name = request.notation(ENTRY.name);
-    if request.collective != Collective::AllReduce {
-        return Ok(Arc::new(Shards::new(name, request.collective, ranks)));
-    }
-    Ok(match surplus {
-        Surplus::ThreeToTwo => Arc::new(LongElimination::new(name, ranks)),
-        Surplus::BinaryBlocks => Arc::new(BinaryBlocks::new(name, ranks)),
-        Surplus::Fold | Surplus::TwoToOne => {
-            let rounds = ranks.ilog2();
-            let power = 1 << rounds;
-            let shape = request.shape(ENTRY.name, power, 2);
-            let halves = surplus == Surplus::TwoToOne;
-            Arc::new(Halving { shape, power, rounds, extra: ranks - power, halves })
+    let divided = if request.collective != Collective::AllReduce {
+        let shards = Arc::new(Shards::new(name, request.collective, ranks));
+        let inner = shards.clone();
+        Segmented::divide(inner, segments, move |rank| shards.rounds(rank))
+    } else {
+        match surplus {
+            Surplus::ThreeToTwo => return Ok(Arc::new(LongElimination::new(name, ranks))),
+            Surplus::BinaryBlocks => return Ok(Arc::new(BinaryBlocks::new(name, ranks))),
+            Surplus::Fold | Surplus::TwoToOne => {
+                let halving = Arc::new(Halving::new(request, surplus == Surplus::TwoToOne));
+                let inner = halving.clone();
+                Segmented::divide(inner, segments, move |rank| halving.halvings(rank))
+            }
         }
-    })
+    };
+    divided.map_err(|misfit| request.misfit(ENTRY.name, misfit))
 }
 
 /// The closed form for every rank count with folded surplus ranks. Ranks that take part for two
@@ -126,7 +168,9 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
         |chunks, reductions| Stage { messages: 1, receives: 1, chunks, reductions, of: power };
     let extra = request.ranks > power;
     let mut stages = Vec::new();
-    match surplus(request).ok()? {
+    // The overlap of segments depends on the network.
+    let form = form(request).ok().filter(|form| form.segments == 1)?;
+    match form.surplus {
         _ if !extra => {}
         Surplus::Fold if request.collective == Collective::AllReduce => {
             stages.push(stage(power, 1));
@@ -147,6 +191,22 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
 }
 
 impl Halving {
+    fn new(request: &Request, halves: bool) -> Halving {
+        let rounds = request.ranks.ilog2();
+        let power = 1 << rounds;
+        let shape = request.shape(ENTRY.name, power, 2);
+        Halving { shape, power, rounds, extra: request.ranks - power, halves }
+    }
+
+    /// Returns the steps of a rank that are halving rounds.
+    fn halvings(&self, rank: RankId) -> Range<u32> {
+        match self.part(rank) {
+            Part::Replaced => 0..0,
+            Part::Pair(_) => self.joining()..self.joining() + self.rounds,
+            Part::Single(_) => 0..self.rounds,
+        }
+    }
+
     fn part(&self, rank: RankId) -> Part {
         if rank.0 >= 2 * self.extra {
             Part::Single(rank.0 - self.extra)

@@ -28,6 +28,15 @@ impl Shards {
         Shards { shape, power: 1 << rounds, rounds, extra: ranks - (1 << rounds), gathers }
     }
 
+    /// Returns the steps of a rank that are rounds among the power of two.
+    pub(super) fn rounds(&self, rank: RankId) -> std::ops::Range<u32> {
+        match (self.is_replaced(rank), self.is_pair(rank)) {
+            (true, _) => 0..0,
+            (_, true) => 1..self.rounds + 1,
+            _ => 0..self.rounds,
+        }
+    }
+
     fn is_replaced(&self, rank: RankId) -> bool {
         rank.0 < 2 * self.extra && rank.0.is_multiple_of(2)
     }

@@ -54,6 +54,22 @@ fn every_fold_is_necessary() {
     }
 }
 
+#[test]
+fn segments_are_verified_and_need_one_buffer() {
+    let cases = [("", Collective::AllReduce), ("2-1,", Collective::AllReduce)];
+    for (method, collective) in cases.into_iter().chain([("", Collective::ReduceScatter)]) {
+        for (ranks, segments) in [2, 3, 6, 8, 13, 16, 32].into_iter().flat_map(|n| [(n, 2), (n, 5)])
+        {
+            let notation = format!("{}:{method}segments={segments}", ENTRY.name);
+            let proof = check::performs(&notation, collective, ranks);
+            assert_eq!(proof.buffering, 1, "{notation}, {ranks} ranks");
+            assert!(!check::critical_path_is_exact(&notation, collective, ranks));
+        }
+        let one = format!("{}:{method}segments=1", ENTRY.name);
+        assert!(check::performs(&one, collective, 8).rendezvous_safe());
+    }
+}
+
 /// On a power of two there are no surplus ranks: all variants are the same program.
 #[test]
 fn powers_of_two_have_one_form() {
@@ -85,6 +101,13 @@ fn other_arguments_are_refused() {
         problem("3-1", Collective::AllReduce),
         "`3-1` does not fit recursive_halving_doubling: expected `fold`, `2-1`, `3-2` or `binary_blocks`"
     );
+    for (argument, part) in [
+        ("3-2,segments=2", "segments need exchanges that reduce"),
+        ("fold,pieces=2", "unknown option `pieces=2`: expected `segments=K`"),
+        ("segments=x", "invalid number of segments `x`: expected 1 to 1048576"),
+    ] {
+        assert!(problem(argument, Collective::AllReduce).contains(part), "{argument}");
+    }
     assert_eq!(
         problem("3-2", Collective::ReduceScatter),
         "`3-2` does not fit recursive_halving_doubling: reduce_scatter supports only `fold`"
