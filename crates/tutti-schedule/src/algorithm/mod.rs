@@ -25,6 +25,7 @@ mod knomial;
 mod mirrored_ring;
 mod multi_ring;
 mod multi_tree;
+mod neighbor_exchange;
 mod on_graph;
 mod pairwise;
 mod recursive_doubling;
@@ -37,6 +38,7 @@ mod scatter_all_gather;
 mod scatter_destination;
 pub mod search;
 mod sizes;
+mod sparbit;
 mod swing;
 
 use std::sync::Arc;
@@ -219,6 +221,7 @@ pub const REGISTRY: &[Entry] = &[
     mirrored_ring::ENTRY,
     multi_ring::ENTRY,
     multi_tree::ENTRY,
+    neighbor_exchange::ENTRY,
     pairwise::ENTRY,
     recursive_doubling::ENTRY,
     recursive_halving_doubling::ENTRY,
@@ -227,6 +230,7 @@ pub const REGISTRY: &[Entry] = &[
     ring::ENTRY,
     scatter_all_gather::ENTRY,
     scatter_destination::ENTRY,
+    sparbit::ENTRY,
     swing::ENTRY,
 ];
 
