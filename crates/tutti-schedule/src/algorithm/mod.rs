@@ -4,9 +4,11 @@
 //! The notation of an algorithm is `name` or `name:argument`, for example `ring`, `knomial:4` or
 //! `recursive_multiplying:a8,a4`.
 
+mod binary_tree;
 mod binomial;
 pub mod bound;
 mod bruck;
+mod chain;
 #[cfg(test)]
 mod check;
 mod choice;
@@ -28,6 +30,7 @@ mod multi_tree;
 mod neighbor_exchange;
 mod on_graph;
 mod pairwise;
+mod pipeline;
 mod recursive_doubling;
 mod recursive_halving_doubling;
 mod recursive_multiplying;
@@ -39,6 +42,7 @@ mod scatter_destination;
 pub mod search;
 mod sizes;
 mod sparbit;
+mod split_binary_tree;
 mod swing;
 
 use std::sync::Arc;
@@ -204,9 +208,11 @@ pub struct Entry {
 
 /// All algorithms.
 pub const REGISTRY: &[Entry] = &[
+    binary_tree::ENTRY,
     binomial::ENTRY,
     hierarchical::DECOMPOSED,
     bruck::ENTRY,
+    chain::ENTRY,
     concentrated_multi_tree::ENTRY,
     direct::ENTRY,
     dissemination::ENTRY,
@@ -231,6 +237,7 @@ pub const REGISTRY: &[Entry] = &[
     scatter_all_gather::ENTRY,
     scatter_destination::ENTRY,
     sparbit::ENTRY,
+    split_binary_tree::ENTRY,
     swing::ENTRY,
 ];
 
