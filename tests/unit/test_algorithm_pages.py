@@ -194,6 +194,8 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("knomial", "reduce"): lambda n: full_payload(n - 1, n),
     ("knomial:3", "gather"): lambda n: crossings(n, 3),
     ("pairwise", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("neighbor_exchange", "all_gather"): lambda n: (n * (n // 2), n * (n - 1)),
+    ("sparbit", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
     ("scatter_all_gather", "broadcast"): lambda n: (
         n * n - 1,
         crossings(n, 2)[1] + n * (n - 1),

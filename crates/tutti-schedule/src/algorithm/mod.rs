@@ -4,10 +4,12 @@
 //! The notation of an algorithm is `name` or `name:argument`, for example `ring`, `knomial:4` or
 //! `recursive_multiplying:a8,a4`.
 
+mod binary_tree;
 mod bine;
 mod binomial;
 pub mod bound;
 mod bruck;
+mod chain;
 #[cfg(test)]
 mod check;
 mod choice;
@@ -26,8 +28,10 @@ mod knomial;
 mod mirrored_ring;
 mod multi_ring;
 mod multi_tree;
+mod neighbor_exchange;
 mod on_graph;
 mod pairwise;
+mod pipeline;
 mod recursive_doubling;
 mod recursive_halving_doubling;
 mod recursive_multiplying;
@@ -39,6 +43,8 @@ mod scatter_destination;
 pub mod search;
 mod segmented;
 mod sizes;
+mod sparbit;
+mod split_binary_tree;
 mod swing;
 
 use std::sync::Arc;
@@ -204,10 +210,12 @@ pub struct Entry {
 
 /// All algorithms.
 pub const REGISTRY: &[Entry] = &[
+    binary_tree::ENTRY,
     bine::ENTRY,
     binomial::ENTRY,
     hierarchical::DECOMPOSED,
     bruck::ENTRY,
+    chain::ENTRY,
     concentrated_multi_tree::ENTRY,
     direct::ENTRY,
     dissemination::ENTRY,
@@ -222,6 +230,7 @@ pub const REGISTRY: &[Entry] = &[
     mirrored_ring::ENTRY,
     multi_ring::ENTRY,
     multi_tree::ENTRY,
+    neighbor_exchange::ENTRY,
     pairwise::ENTRY,
     recursive_doubling::ENTRY,
     recursive_halving_doubling::ENTRY,
@@ -230,6 +239,8 @@ pub const REGISTRY: &[Entry] = &[
     ring::ENTRY,
     scatter_all_gather::ENTRY,
     scatter_destination::ENTRY,
+    sparbit::ENTRY,
+    split_binary_tree::ENTRY,
     swing::ENTRY,
 ];
 
