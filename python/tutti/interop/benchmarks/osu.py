@@ -34,6 +34,7 @@ _POINT_TO_POINT = frozenset({"ping_pong", "window", "bidirectional"})
 _WORDS = (
     # Longer names before names that they contain.
     (r"neighborhood|allgatherv|gatherv|scatterv|all-?to-?all[vw]|multi|put|get|accumulate", None),
+    (r"mbw|latency_m[pt]|persistent", None),
     (r"all-?reduce", "all_reduce"),
     (r"reduce_scatter", "reduce_scatter"),
     (r"all-?gather", "all_gather"),
@@ -43,8 +44,8 @@ _WORDS = (
     (r"gather", "gather"),
     (r"scatter", "scatter"),
     (r"barrier", "barrier"),
-    (r"bi-directional bandwidth", "bidirectional"),
-    (r"bandwidth", "window"),
+    (r"bi-directional bandwidth|bibw", "bidirectional"),
+    (r"bandwidth|_bw", "window"),
     (r"latency", "ping_pong"),
 )
 
@@ -111,9 +112,15 @@ def _is_number(word: str) -> bool:
     return True
 
 
+def operation_of(title: str) -> str | None:
+    """Returns the operation that a title or a program such as `osu_allreduce` measures."""
+    plain = title.lower()
+    return next((name for words, name in _WORDS if re.search(words, plain)), None)
+
+
 def _block(title: str, given: BenchmarkInput) -> _Block:
     plain = title.lower()
-    operation = next((name for words, name in _WORDS if re.search(words, plain)), None)
+    operation = operation_of(title)
     ranks = 2 if operation in _POINT_TO_POINT else given.ranks
     return _Block(title, operation, ranks, blocking="non-blocking" not in plain)
 

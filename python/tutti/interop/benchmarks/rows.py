@@ -47,7 +47,7 @@ BENCHMARKS: dict[str, type[pl.DataType]] = {
 - ``bytes_per_s``: the bandwidth, algbw of nccl-tests.
 - ``wrong``: the number of wrong elements, or 0 and 1 for pass and fail."""
 
-_OF_ALL_SHARDS = DEALT_OUT - {"reduce_scatter"}
+OF_ALL_SHARDS = DEALT_OUT - {"reduce_scatter"}
 """Collectives for which OSU and IMB report the shard of one rank."""
 
 _MOST = (1 << 53) - 1
@@ -122,7 +122,7 @@ class BenchmarkInput:
 
     def size(self, written: int, line: int, operation: str | None, ranks: int | None) -> int:
         """Converts the size of one rank's shard to the convention of nccl-tests."""
-        if operation not in _OF_ALL_SHARDS:
+        if operation not in OF_ALL_SHARDS:
             return written
         if ranks is None:
             self.refuse(
