@@ -13,7 +13,7 @@ from tutti.files.reader import parse_count
 from tutti.mpi.sizes import DEALT_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tutti.errors import ConfigError
 
@@ -62,11 +62,28 @@ class BenchmarkInput:
         source: The name of the file in errors.
         ranks: The number of ranks, if known.
         operation: The collective, if known.
+        first: The number of the first line of the text in the file.
     """
 
     source: str
     ranks: int | None = None
     operation: str | None = None
+    first: int = 1
+
+    def lines(self, text: str) -> Iterator[tuple[int, str]]:
+        """Yields the lines of the text with their numbers in the file."""
+        return enumerate(text.splitlines(), start=self.first)
+
+    def attempt(
+        self, line: int, make: Callable[[], Iterable[dict[str, Any]]]
+    ) -> Iterator[dict[str, Any]]:
+        """Yields the rows that `make` returns for a line; readers of logs leave out invalid lines.
+
+        Raises:
+            ConfigError: The line is invalid.
+        """
+        del line
+        yield from make()
 
     def refuse(
         self, line: int, problem: str, *, value: str = "", expected: str = "", hint: str = ""

@@ -65,9 +65,8 @@ def read_table(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
         omitted.append((*body.pop(), "the last row has no line ending: it may be truncated"))
     most = len(names) - 1
     # Polars counts the separators; quotes may contain some.
-    for row in body:
-        if row[1].count(cells) > most and '"' not in row[1]:
-            omitted.append((*row, "has more cells than the heading"))
+    longer = [row for row in body if row[1].count(cells) > most and '"' not in row[1]]
+    omitted += [(*row, "has more cells than the heading") for row in longer]
     bad = {number for number, _, _ in omitted}
     body = [row for row in body if row[0] not in bad]
     frame = _parsed([line for _, line in body], names, cells, source)
