@@ -7,6 +7,7 @@ Read are `mpirun` and `mpiexec` of Open MPI, MPICH and Intel MPI, `srun`, `flux 
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tutti.files.reader import parse_count
@@ -70,8 +71,8 @@ def launch_of(line: str) -> Launch | None:
         Launch(program='osu_allreduce', ranks=8, nodes=2)
         >>> launch_of("$ mpirun -np $RANKS osu_bcast")
         Launch(program='osu_bcast', ranks=None, nodes=None)
-        >>> launch_of("mpirun was called on 4 nodes") is None
-        True
+        >>> print(launch_of("mpirun was called on 4 nodes"))
+        None
     """
     words = [word.strip("\"'`();") for word in line.split()]
     names = [word.rpartition("/")[2] for word in words]
@@ -94,8 +95,7 @@ def launch_of(line: str) -> Launch | None:
 def _numbers(words: list[str], options: _Options) -> tuple[int | None, int | None, int | None]:
     """Returns ranks, nodes and ranks per node; None if absent, not a number or contradictory."""
     found: dict[int, set[int | None]] = {0: set(), 1: set(), 2: set()}
-    pairs = [*_pairs(words)]
-    for name, value in pairs:
+    for name, value in _pairs(words):
         for kind, names in enumerate(options):
             if name in names:
                 found[kind].add(parse_count(value))
@@ -111,7 +111,7 @@ def _numbers(words: list[str], options: _Options) -> tuple[int | None, int | Non
 
 def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
     """Yields options with their values, whether separate, after `=` or glued (`-N2`)."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
         name, equals, value = word.partition("=")
         if glued := _GLUED.fullmatch(word):
             yield glued[1], glued[2]

@@ -108,6 +108,7 @@ def parse_log(
             hint="keep the headings, which state the operation and the units",
         )
     omitted: dict[int, str] = {}
+    written = [*lines]
     if lines[-1].strip() and table_rows.is_numeric(lines[-1].split()):
         omitted[len(lines)] = "the last line has no line ending: it may be truncated"
         lines[-1] = ""
@@ -115,7 +116,7 @@ def parse_log(
         if table_rows.is_numeric(line.split(), least=2):
             omitted[number] = "has no heading above it"
     rows = [row for run in runs for row in _rows(lines, run, given, omitted)]
-    return _finished(rows, omitted, lines, given)
+    return _finished(rows, omitted, written, given)
 
 
 def _of_json(text: str, given: BenchmarkInput) -> Measurements:
@@ -133,7 +134,7 @@ def _finished(
     def written(line: int) -> str:
         return as_text(lines[line - 1][: limits.LOG_LINE]) if lines else ""
 
-    schema = {**MEASUREMENTS, "text": pl.String}
+    schema = MEASUREMENTS | {"text": pl.String}
     full = [{**dict.fromkeys(schema), **row, "text": written(row["line"])} for row in rows]
     found = finished(pl.DataFrame(full, schema=schema, orient="row"), ranks=given.ranks)
     left = [(given.source, line, reason, written(line)) for line, reason in omitted.items()]
@@ -146,9 +147,10 @@ def _finished(
 
 def _runs(lines: list[str]) -> Iterator[_Run]:
     """Yields the runs of a log."""
-    starts = [(place, tool) for place, tool in _starts(lines)]
+    starts = [*_starts(lines)]
+    ends = [place for place, _ in starts[1:]] + [len(lines)]
     since = 0
-    for (start, tool), (end, _) in zip(starts, [*starts[1:], (len(lines), osu)], strict=True):
+    for (start, tool), end in zip(starts, ends, strict=False):
         yield _Run(tool, since, start, end)
         since = start
 
@@ -260,6 +262,10 @@ def _operation(
     return (nccl_tests.operation_of(named[1]) if named else None) or given.operation
 
 
+def _library(heading: list[str]) -> str:
+    return "RCCL" if any("rccl" in line.lower() for line in heading) else "NCCL"
+
+
 def _measurement(
     row: dict[str, Any], tool: ModuleType, size: Size, heading: list[str]
 ) -> dict[str, Any]:
@@ -277,7 +283,7 @@ def _measurement(
         "file": row["file"],
         "line": row["line"],
         "tool": row["tool"],
-        "library": "NCCL" if tool is nccl_tests else None,
+        "library": _library(heading) if tool is nccl_tests else None,
         "collective": row["operation"],
         "nodes": nodes,
         "ranks": ranks,
@@ -288,7 +294,6 @@ def _measurement(
         "gpu": gpu,
         "time_us": row["time_us"],
         "statistic": "mean",
-        "min_us": None,
         "repetitions": row["iterations"],
         "bytes_per_s": row["bytes_per_s"],
     }

@@ -3,7 +3,7 @@
 A table has a row per series. Columns: `collective`, `nodes` (a number, or a shape such as 4x4x4) or
 `ranks`, `vector_bytes`, and a time with its unit, such as `median_us`; all others are optional. The
 summary that PICO writes (`aggregated_results_summary.csv`) has times in ns under names without a
-unit. `vector_bytes` is the whole vector, so it needs no conversion.
+unit. `vector_bytes` is the full vector, so it needs no conversion.
 
 A run is a file `COUNT_ALGORITHM_DATATYPE.csv` with a row per repetition: `highest`, the time of the
 slowest rank in ns, and at the output level `all` a column per rank (`rank0`, ...). Its collective

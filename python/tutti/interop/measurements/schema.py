@@ -107,7 +107,7 @@ class Measurements:
         ]
 
     def of_algorithms(self, known: Collection[str]) -> Measurements:
-        """Leaves out rows whose library algorithm is not among `known`; null is kept."""
+        """Leaves out rows whose library algorithm is not among `known`, except null."""
         unknown = ~pl.col("library_algorithm").is_in(list(known)).fill_null(value=True)
         rows, omitted = partition(
             self.rows.with_columns(text=pl.col("library_algorithm")),
@@ -161,7 +161,7 @@ def partition(
     valid = checked.filter(pl.col("_reason").is_null()).drop("_reason")
     invalid = checked.filter(pl.col("_reason").is_not_null())
     omitted = invalid.select("file", "line", pl.col("_reason").alias("reason"), "text")
-    return valid, omitted.cast(dict(OMITTED))
+    return valid, omitted.cast(pl.Schema(OMITTED))
 
 
 def finished(frame: pl.DataFrame, *, ranks: int | None = None) -> Measurements:
@@ -247,7 +247,7 @@ def _merged(rows: pl.DataFrame) -> pl.DataFrame:
             pl.when(pl.col("repetitions").is_not_null().all()).then(pl.col("repetitions").sum()),
             pl.col("series").sum(),
         )
-    return rows.select(list(MEASUREMENTS)).cast(dict(MEASUREMENTS))
+    return rows.select(list(MEASUREMENTS)).cast(pl.Schema(MEASUREMENTS))
 
 
 # --- cells of text --------------------------------------------------------------------------------

@@ -81,10 +81,11 @@ class _Rows:
         """Scans the lines of the run."""
         for place, line in enumerate(lines):
             cells = line.split()
-            if cells and cells[0].startswith("#"):
+            if cells and (cells[0].startswith("#") or self._columns(line)):
                 self._heading(place, line)
             elif cells:
                 self._line(place, line, cells)
+        self._last_row(lines)
         if not self._increasing():
             reason = "the sizes of the run do not increase: several runs wrote at the same time"
             for place in self.kept:
@@ -92,10 +93,20 @@ class _Rows:
         elif self.kept:
             self.table.first_row = self.start + self.kept[0]
 
+    def _last_row(self, lines: list[str]) -> None:
+        """Leaves out a last row with fewer decimals than the one before, if its run was killed."""
+        if self.tool is not osu or len(self.kept) < 2:
+            return
+        before, last = (lines[place].split()[-1].partition(".")[2] for place in self.kept[-2:])
+        if len(last) < len(before) and is_numeric(lines[self.kept[-1]].split()):
+            self._omit(self.kept.pop(), "has fewer decimals than the row before: truncated")
+            self.sizes.pop()
+
     def _heading(self, place: int, line: str) -> None:
         names = self._columns(line)
         if names and not self.width and not self.kept:
             self.width, self.reason = len(names), ""
+            self.table.lines[place] = line
             self.sized = names[0] in {"Size", "Transmit Size", "#bytes"}
         elif names or _UNIT.search(line):
             self.table.lines[place] = ""
@@ -108,7 +119,7 @@ class _Rows:
 
     def _columns(self, line: str) -> tuple[str, ...]:
         if self.tool is osu:
-            return osu.columns_of(line)
+            return osu.columns_of(line) if line.startswith("#") else ()
         return tuple(line.split()) if "#repetitions" in line else ()
 
     def _line(self, place: int, line: str, cells: list[str]) -> None:
@@ -149,7 +160,7 @@ class _Rows:
         before = self.sizes[-2] if len(self.sizes) > 1 else None
         if size == 2 * last or (last == 0 and size == 1):
             return True
-        return bool(before) and size > last and size * before == last * last
+        return before is not None and size > last and size * before == last * last
 
     def _increasing(self) -> bool:
         if self.groups:

@@ -41,10 +41,11 @@ def read_table(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
         path: The file: comma, semicolon or tab separated, with a heading.
 
     Returns:
-        The rows as text with the columns of the heading in lower case, and `file`, `_line` (from 1)
-        and `text` (the row as written); and the rows that were left out, with the columns of
-        :data:`~tutti.interop.measurements.OMITTED`: a last row without a line ending may be
-        truncated, and a row with more cells than the heading is damaged.
+        The rows and those that were left out. Columns of the rows are those of the heading, in
+        lower case and as text, and `file`, `_line` (from 1) and `text` (the row as written). The
+        others have the columns of :data:`~tutti.interop.measurements.OMITTED`. A last row without a
+        line ending is left out, since it may be truncated, and so is a row with more cells than the
+        heading.
 
     Raises:
         ConfigError: The file cannot be read, or has quotes that do not end.
