@@ -171,6 +171,11 @@ def test_damaged_lines() -> None:
     assert reasons(parse(tail, ranks=4)) == [(1, "has no heading above it")]
 
 
+def test_sizes_that_are_too_large_are_left_out() -> None:
+    text = ALL_GATHER.replace("16      ", f"{2**53 - 1} ")
+    assert [line for line, _ in reasons(parse(text, ranks=4096))] == [6]
+
+
 def test_other_units_are_left_out() -> None:
     found = parse(ALL_REDUCE.replace("(us)", "(ms)"), ranks=4)
     assert found.rows.is_empty()

@@ -149,6 +149,9 @@ class BenchmarkInput:
                 expected="the number of ranks",
                 hint="set it: --ranks N",
             )
+        if written * ranks > _MOST:
+            problem = f"the size of {operation} on {ranks} ranks is too large"
+            self.refuse(line, problem, value=str(written), expected=f"0 to {_MOST} in total")
         return written * ranks
 
 

@@ -99,14 +99,7 @@ def parse_log(
     lines = [_LABEL.sub("", line.translate(_BREAKS)) for line in text.split("\n")]
     runs = list(_runs(lines))
     if not runs:
-        first = next((line for line in lines if line.strip()), "")
-        raise mistake(
-            "unknown benchmark output",
-            source=source,
-            value=shown(first.strip()),
-            expected=_EXPECTED,
-            hint="keep the headings, which state the operation and the units",
-        )
+        raise _unknown(source, next((line for line in lines if line.strip()), ""))
     omitted: dict[int, str] = {}
     written = [*lines]
     if lines[-1].strip() and table_rows.is_numeric(lines[-1].split()):
@@ -119,9 +112,19 @@ def parse_log(
     return _finished(rows, omitted, written, given)
 
 
+def _unknown(source: str, first: str) -> ConfigError:
+    return mistake(
+        "unknown benchmark output",
+        source=source,
+        value=shown(first.strip()),
+        expected=_EXPECTED,
+        hint="keep the headings, which state the operation and the units",
+    )
+
+
 def _of_json(text: str, given: BenchmarkInput) -> Measurements:
     if not nccl_tests.recognises(text):
-        raise mistake("unknown benchmark output", source=given.source, expected=_EXPECTED)
+        raise _unknown(given.source, text.lstrip()[: limits.LOG_LINE])
     rows = [_measurement(row, nccl_tests, Size(), []) for row in nccl_tests.rows(text, given)]
     return _finished(rows, {}, [], given)
 

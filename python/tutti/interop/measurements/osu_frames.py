@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _TIMES: Final = ("avg_latency_us", "latency_us")
 _BANDWIDTH: Final = "bandwidth_mb_s"
+_MOST_BYTES: Final = 1 << 53
 
 
 def is_frame(columns: list[str]) -> bool:
@@ -50,17 +51,35 @@ def read_frame_of_osu(path: Path, *, ranks: int | None = None) -> Measurements:
         ConfigError: The file cannot be read.
     """
     raw, damaged = read_table(path)
+    shards = pl.col("collective").is_in(list(OF_ALL_SHARDS))
+    parts = pl.when(shards).then(pl.col("ranks")).otherwise(1)
+    total = pl.col("size_bytes").cast(pl.Float64) * parts
+    valid, omitted = partition(
+        _rows(raw, ranks),
+        [
+            (pl.col("collective").is_null(), "not an OSU program of a known collective"),
+            (pl.col("size_bytes").is_null(), "size is not an integer"),
+            (parts.is_null(), "size is one rank's shard, and the number of ranks is unknown"),
+            (total > _MOST_BYTES, "the size is too large"),
+        ],
+    )
+    found = finished(valid.with_columns(pl.col("size_bytes") * parts))
+    return Measurements(found.rows, pl.concat([damaged, omitted, found.omitted]).sort("line"))
+
+
+def _rows(raw: pl.DataFrame, ranks: int | None) -> pl.DataFrame:
+    """Returns the columns of measurements; sizes are those that OSU prints."""
     experiment = raw["experiment"].str.strip_chars().str.strip_chars_end("/")
     program = experiment.str.split("/").list.last()
     collective = translated(program, _operation, pl.String)
     pairs = pl.col("collective").is_in(POINT_TO_POINT)
-    frame = raw.with_columns(
+    source = pl.lit("argument" if ranks is not None else None, pl.String)
+    kind = text("env_type") if "env_type" in raw.columns else pl.lit(None, pl.String)
+    return raw.with_columns(
         collective.alias("collective"),
         experiment.str.strip_suffix("/" + program).alias("_system"),
         count("nodes").alias("_nodes"),
-        pl.Series("_kind", raw["env_type"] if "env_type" in raw.columns else [None] * raw.height)
-        .cast(pl.String)
-        .str.strip_chars(),
+        kind.alias("_kind"),
     ).select(
         "file",
         pl.col("_line").alias("line"),
@@ -72,27 +91,11 @@ def read_frame_of_osu(path: Path, *, ranks: int | None = None) -> Measurements:
         count("size").alias("size_bytes"),
         pl.when(pairs).then(2).otherwise("_nodes").alias("nodes"),
         pl.when(pairs).then(2).otherwise(ranks).cast(pl.Int64).alias("ranks"),
-        pl.when(pairs).then(pl.lit("file")).alias("ranks_source"),
+        pl.when(pairs).then(pl.lit("file")).otherwise(source).alias("ranks_source"),
         pl.format("cluster of {} nodes", "_nodes").alias("notes"),
         pl.when(pl.col("_kind").is_in(["cpu", "gpu"])).then(pl.col("_kind") == "gpu").alias("gpu"),
         *_values(raw.columns),
     )
-    if ranks is not None:
-        source = pl.coalesce("ranks_source", pl.lit("argument"))
-        frame = frame.with_columns(source.alias("ranks_source"))
-    shards = pl.col("collective").is_in(list(OF_ALL_SHARDS))
-    unknown = shards & pl.col("ranks").is_null()
-    valid, omitted = partition(
-        frame,
-        [
-            (pl.col("collective").is_null(), "not an OSU program of a known collective"),
-            (pl.col("size_bytes").is_null(), "size is not an integer"),
-            (unknown, "the size is one rank's shard, and the number of ranks is unknown: --ranks"),
-        ],
-    )
-    shards_of = pl.when(shards).then(pl.col("ranks")).otherwise(1)
-    found = finished(valid.with_columns(pl.col("size_bytes") * shards_of))
-    return Measurements(found.rows, pl.concat([damaged, omitted, found.omitted]).sort("line"))
 
 
 def _operation(program: str) -> str | None:

@@ -169,7 +169,6 @@ def _cells(columns: list[str]) -> list[pl.Expr]:
         else:
             found.append(text(column).alias(name))
     if "library" not in columns and {"mpi_lib", "mpi_lib_version"} <= set(columns):
-        found[-1:] = [found[-1]]
         both = pl.concat_str(text("mpi_lib"), text("mpi_lib_version"), separator=" ")
         found = [one for one in found if one.meta.output_name() != "library"]
         found.append(both.alias("library"))
@@ -251,17 +250,44 @@ def read_run(
         ConfigError: The file cannot be read, its name is not one of PICO, or the collective is
             unknown.
     """
-    named = _FILE.fullmatch(path.name)
-    width = _WIDTHS.get(named["datatype"]) if named else None
-    if named is None or width is None:
+    named = _named(path)
+    test = _metadata(path)
+    raw, damaged = read_table(path)
+    times = raw.select("file", pl.col("_line").alias("line"), "text", time=number("highest"))
+    bad = ~(pl.col("time").is_finite() & (pl.col("time") > 0)).fill_null(value=False)
+    valid, omitted = partition(times, [(bad, "the time is not a number above 0")])
+    kept = valid.slice(int(valid.height * _WARM_UP))
+    of = {"collective": _collective(path, test, collective)}
+    row = _summary(kept, raw, test) | named | of
+    frame = pl.DataFrame([row], schema_overrides=MEASUREMENTS | {"text": pl.String})
+    found = finished(frame if kept.height else frame.clear(), ranks=ranks)
+    return Measurements(found.rows, pl.concat([damaged, omitted, found.omitted]).sort("line"))
+
+
+def _named(path: Path) -> dict[str, Any]:
+    """Returns what the name of the file states: algorithm, size and datatype.
+
+    Raises:
+        ConfigError: The name has another form.
+    """
+    found = _FILE.fullmatch(path.name)
+    width = _WIDTHS.get(found["datatype"]) if found else None
+    if found is None or width is None:
         raise mistake(
             "the name of the file does not state count, algorithm and datatype",
             source=str(path),
             expected="a name such as 1024_ring_ompi_int32.csv",
         )
-    test = _metadata(path)
-    known = collective_of(test.collective or collective or "")
-    if known is None:
+    return {
+        "library_algorithm": found["algorithm"],
+        "size_bytes": int(found["count"]) * width,
+        "datatype": NCCL_NAMES.get(found["datatype"], found["datatype"]),
+    }
+
+
+def _collective(path: Path, test: _Test, given: str | None) -> str:
+    found = collective_of(test.collective or given or "")
+    if found is None:
         raise mistake(
             "the collective of the run is unknown",
             source=str(path),
@@ -269,20 +295,7 @@ def read_run(
             expected="metadata in SYSTEM_metadata.csv, three folders up",
             hint="set it: --collective all_reduce",
         )
-    raw, damaged = read_table(path)
-    times = raw.select("file", pl.col("_line").alias("line"), "text", time=number("highest"))
-    bad = ~(pl.col("time").is_finite() & (pl.col("time") > 0)).fill_null(value=False)
-    valid, omitted = partition(times, [(bad, "the time is not a number above 0")])
-    kept = valid.slice(int(valid.height * _WARM_UP))
-    row = _summary(kept, raw, test) | {
-        "library_algorithm": named["algorithm"],
-        "collective": known,
-        "size_bytes": int(named["count"]) * width,
-        "datatype": NCCL_NAMES.get(named["datatype"], named["datatype"]),
-    }
-    frame = pl.DataFrame([row], schema_overrides=MEASUREMENTS | {"text": pl.String})
-    found = finished(frame if kept.height else frame.clear(), ranks=ranks)
-    return Measurements(found.rows, pl.concat([damaged, omitted, found.omitted]).sort("line"))
+    return found
 
 
 def _summary(kept: pl.DataFrame, raw: pl.DataFrame, test: _Test) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def read_table(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     if body and not content.endswith("\n"):
         omitted.append((*body.pop(), "the last row has no line ending: it may be truncated"))
     most = len(names) - 1
-    # Polars counts the separators; quotes may contain some.
+    # Polars drops surplus cells without an error.
     longer = [row for row in body if row[1].count(cells) > most and '"' not in row[1]]
     omitted += [(*row, "has more cells than the heading") for row in longer]
     bad = {number for number, _, _ in omitted}
@@ -74,13 +74,16 @@ def read_table(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     if frame.height != len(body):
         problem = "a quoted field contains a line break, or its quote does not end"
         raise mistake(problem, source=source, expected=_EXPECTED)
-    found = frame.with_columns(
+    rows = [(source, number, reason, as_text(line)) for number, line, reason in omitted]
+    return _located(frame, body, source), pl.DataFrame(rows, schema=OMITTED, orient="row")
+
+
+def _located(frame: pl.DataFrame, body: list[tuple[int, str]], source: str) -> pl.DataFrame:
+    return frame.with_columns(
         pl.lit(source).alias("file"),
         pl.Series("_line", [number for number, _ in body], dtype=pl.Int64),
         pl.Series("text", [line for _, line in body], dtype=pl.String),
     )
-    rows = [(source, number, reason, as_text(line)) for number, line, reason in omitted]
-    return found, pl.DataFrame(rows, schema=OMITTED, orient="row")
 
 
 def _unique(names: list[str]) -> list[str]:
