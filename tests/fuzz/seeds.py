@@ -38,6 +38,7 @@ def targets(made: Path) -> list[Target]:
         *_networks(),
         *_training(made),
         *_benchmarks(),
+        *_measurements(),
         *_written(made),
     ]
 
@@ -386,6 +387,34 @@ def _benchmarks() -> list[Target]:
                 "--out",
                 "o",
             ),
+        ),
+    ]
+
+
+def _measurements() -> list[Target]:
+    """A job log of several tools, and CSV files of PICO and of OSU results."""
+    log = OUTPUTS.with_name("logs") / "job.log"
+    tables = {
+        "series": (
+            "collective,algorithm,nodes,ranks_per_node,vector_bytes,gpu_buffers,median_us,p10_us\n"
+            "all_reduce,ring_ompi,4,2,1024,no,9.5,9\nall_gather,ring_over,4x4x4,1,64,no,8.5,8\n"
+        ),
+        "osu": (
+            ",size,avg_latency_us,experiment,nodes,env_type\n"
+            "0,8.0,30.5,a/cpu/osu_allreduce,16,cpu\n1,16.0,31.5,a/cpu/osu_allreduce,16,cpu\n"
+        ),
+        "run": "highest,rank0,rank1\n9000,8000,9000\n8000,7000,8000\n",
+    }
+    calibrate = ("calibrate", "f.txt", "--ranks", "4", "--out", "o")
+    return [
+        Target("log of a job", {"f.txt": log.read_bytes()}, calibrate),
+        *(
+            Target(
+                f"measurements {name}",
+                {"16_ring_over_int32.csv": text.encode()},
+                ("calibrate", "16_ring_over_int32.csv", "--collective", "all_reduce", "--out", "o"),
+            )
+            for name, text in tables.items()
         ),
     ]
 

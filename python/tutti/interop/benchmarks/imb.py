@@ -11,6 +11,7 @@ Source: ``src_c/IMB_output.c`` of IMB 2021.11.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.files.limits import RANKS
@@ -19,11 +20,11 @@ from tutti.interop.benchmarks.rows import BenchmarkInput, row
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BENCHMARK = re.compile(r"^# Benchmarking (\S+)")
+BENCHMARK = re.compile(r"^# Benchmarking (\S+)")
 _PROCESSES = re.compile(r"^# #processes = (\d+)")
-_GROUPS = re.compile(r"^# \(\s*(\d+) groups of (\d+) processes")
+GROUPS = re.compile(r"^# \(\s*(\d+) groups of (\d+) processes")
 _DATATYPE = re.compile(r"^# MPI_Datatype(?: for reductions)?\s*:\s*(\S+)")
-_FAILED = ("out-of-mem.", "int-overflow;", "time-out.;")
+FAILED = ("out-of-mem.", "int-overflow;", "time-out.;")
 _REDUCTIONS = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 _TIMES = {"t[usec]": "time_us", "t_avg[usec]": "time_us", "t_pure[usec]": "time_us"}
 _EXTREMES = {"t_min[usec]": "min_us", "t_max[usec]": "max_us"}
@@ -82,23 +83,24 @@ def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
     """
     section: _Section | None = None
     datatypes: list[str] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in given.lines(text):
         if found := _DATATYPE.match(line):
             datatypes.append(found[1])
-        elif found := _BENCHMARK.match(line):
+        elif found := BENCHMARK.match(line):
             section = _Section(found[1])
         elif section is None or not line.strip():
             continue
         elif found := _PROCESSES.match(line):
             section = section._replace(ranks=given.integer(found[1], number, "#processes", RANKS))
-        elif found := _GROUPS.match(line):
+        elif found := GROUPS.match(line):
             section = section._replace(ranks=given.integer(found[2], number, "processes", RANKS))
         elif "#repetitions" in line:
             section = section._replace(columns=_columns(line, number, given))
         elif line.lstrip().startswith("#"):
             continue
-        elif section.columns and not any(word in line for word in _FAILED):
-            yield _row(line.split(), number, section, datatypes, given)
+        elif section.columns and not any(word in line for word in FAILED):
+            make = partial(_rows, line.split(), number, section, datatypes, given)
+            yield from given.attempt(number, make)
 
 
 def _columns(heading: str, line: int, given: BenchmarkInput) -> tuple[str, ...]:
@@ -109,9 +111,9 @@ def _columns(heading: str, line: int, given: BenchmarkInput) -> tuple[str, ...]:
     return found
 
 
-def _row(
+def _rows(
     cells: list[str], line: int, section: _Section, datatypes: list[str], given: BenchmarkInput
-) -> dict[str, Any]:
+) -> Iterator[dict[str, Any]]:
     by_name = given.by_column(cells, section.columns, line)
     found: dict[str, Any] = {}
     for name, cell in by_name.items():
@@ -126,7 +128,7 @@ def _row(
     operation, ranks = section.operation, section.ranks
     size = given.integer(by_name.get("#bytes", "0"), line, "#bytes")
     datatype = datatypes[-1 if operation in _REDUCTIONS else 0] if datatypes else None
-    return row(
+    yield row(
         given,
         line,
         "imb",

@@ -12,6 +12,7 @@ Source: ``src/util.cu`` of nccl-tests 2.18 and its older versions.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field
@@ -26,9 +27,9 @@ from tutti.interop.benchmarks.rows import BenchmarkInput, row
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PROGRAM = re.compile(r"(all_reduce|all_gather|reduce_scatter|broadcast|reduce|gather|scatter"
+PROGRAM = re.compile(r"(all_reduce|all_gather|reduce_scatter|broadcast|reduce|gather|scatter"
                       r"|alltoallv|alltoall|sendrecv|hypercube)_perf")  # fmt: skip
-_NAMED = re.compile(r"^# Collective test (?:starting|concluded): (\S+)", re.MULTILINE)
+NAMED = re.compile(r"^# Collective test (?:starting|concluded): (\S+)", re.MULTILINE)
 _RANK = re.compile(r"^#\s+Rank\s+(\d+)\b", re.MULTILINE)
 _OPERATIONS = {"alltoall": "all_to_all", "sendrecv": "send_recv", "alltoallv": "", "hypercube": ""}
 _HALF = ("time", "algbw", "busbw")
@@ -45,7 +46,7 @@ def recognises(text: str) -> bool:
     """Returns whether a text is output of this tool."""
     if text.lstrip().startswith("{"):
         return '"results"' in text or '"nccl_version"' in text
-    return any(_is_heading(line) for line in text.splitlines())
+    return any(is_heading(line) for line in text.splitlines())
 
 
 def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
@@ -57,18 +58,21 @@ def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
     if text.lstrip().startswith("{"):
         yield from _json_rows(text, given)
         return
-    named = _NAMED.search(text)
+    named = NAMED.search(text)
     program = named[1] if named else given.source
     ranks = len(set(_RANK.findall(text))) or given.ranks
     columns: _Columns | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if _is_heading(line):
+    for number, line in given.lines(text):
+        if is_heading(line):
             columns = _columns(line, number, given)
         elif columns is not None and line.strip() and line.strip()[0].isdigit():
-            yield from _rows(line.split(), number, columns, given, program=program, ranks=ranks)
+            cells = line.split()
+            make = partial(_rows, cells, number, columns, given, program=program, ranks=ranks)
+            yield from given.attempt(number, make)
 
 
-def _is_heading(line: str) -> bool:
+def is_heading(line: str) -> bool:
+    """Returns whether a line names the columns."""
     return line.startswith("#") and {"size", "count", "type", "busbw"} <= set(line.split())
 
 
@@ -94,13 +98,18 @@ def _columns(line: str, number: int, given: BenchmarkInput) -> _Columns:
     return _Columns(names, halves)
 
 
+def operation_of(program: str) -> str | None:
+    """Returns the collective of a program's name without `_perf`; None if tutti has none."""
+    return _OPERATIONS.get(program, program) or None
+
+
 def _operation(program: str, given: BenchmarkInput) -> tuple[str, str | None]:
     """Returns the name of the benchmark and the collective.
 
     Raises:
         ConfigError: The collective is unknown.
     """
-    found = _PROGRAM.findall(program)
+    found = PROGRAM.findall(program)
     if given.operation is not None:
         return found[-1] + "_perf" if found else given.operation, given.operation
     if not found:
@@ -111,7 +120,7 @@ def _operation(program: str, given: BenchmarkInput) -> tuple[str, str | None]:
             "as all_reduce_perf.txt",
             hint="set it: --collective all_reduce",
         )
-    return found[-1] + "_perf", _OPERATIONS.get(found[-1], found[-1]) or None
+    return found[-1] + "_perf", operation_of(found[-1])
 
 
 def _rows(

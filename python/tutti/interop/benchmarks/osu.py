@@ -13,6 +13,7 @@ Source: ``c/util/osu_util.c`` and ``osu_util_mpi.c`` of versions 5.3 and 7.4.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.interop.benchmarks.rows import BenchmarkInput, row
@@ -20,7 +21,7 @@ from tutti.interop.benchmarks.rows import BenchmarkInput, row
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_TITLE = re.compile(r"^# (OSU .*?)(?: v(\S+))?$")
+TITLE = re.compile(r"^# (OSU .*?)(?: v(\S+))?$")
 _DATATYPE = re.compile(r"^# Datatype: (\S+?)\.?\s*$")
 _COLUMN = re.compile(
     r"(?:[A-Z][\w.]* )*[A-Z][\w.]* ?\((?:us|MB/s|%)\)|Transmit Size|Size|Iterations|Validation"
@@ -34,6 +35,7 @@ _POINT_TO_POINT = frozenset({"ping_pong", "window", "bidirectional"})
 _WORDS = (
     # Longer names before names that they contain.
     (r"neighborhood|allgatherv|gatherv|scatterv|all-?to-?all[vw]|multi|put|get|accumulate", None),
+    (r"mbw|latency_m[pt]|persistent", None),
     (r"all-?reduce", "all_reduce"),
     (r"reduce_scatter", "reduce_scatter"),
     (r"all-?gather", "all_gather"),
@@ -43,8 +45,8 @@ _WORDS = (
     (r"gather", "gather"),
     (r"scatter", "scatter"),
     (r"barrier", "barrier"),
-    (r"bi-directional bandwidth", "bidirectional"),
-    (r"bandwidth", "window"),
+    (r"bi-directional bandwidth|bibw", "bidirectional"),
+    (r"bandwidth|_bw", "window"),
     (r"latency", "ping_pong"),
 )
 
@@ -71,15 +73,15 @@ def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
         ConfigError: A line is invalid; the message names it.
     """
     block: _Block | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if title := _TITLE.match(line.rstrip()):
+    for number, line in given.lines(text):
+        if title := TITLE.match(line.rstrip()):
             block = _block(title[1], given)
         elif block is None or not line.strip():
             continue
         elif datatype := _DATATYPE.match(line):
             block = block._replace(datatype=datatype[1])
         elif line.startswith("#"):
-            columns = _columns(line)
+            columns = columns_of(line)
             block = block._replace(columns=columns) if columns else block
         elif block.columns:
             cells = line.split()
@@ -94,7 +96,7 @@ def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
                     hint="remove lines that are not output of the benchmark",
                 )
             else:
-                yield _row(cells, number, block, given)
+                yield from given.attempt(number, partial(_rows, cells, number, block, given))
 
 
 def _is_of_the_job(cells: list[str], block: _Block) -> bool:
@@ -111,22 +113,30 @@ def _is_number(word: str) -> bool:
     return True
 
 
+def operation_of(title: str) -> str | None:
+    """Returns the operation that a title or a program such as `osu_allreduce` measures."""
+    plain = title.lower()
+    return next((name for words, name in _WORDS if re.search(words, plain)), None)
+
+
 def _block(title: str, given: BenchmarkInput) -> _Block:
     plain = title.lower()
-    operation = next((name for words, name in _WORDS if re.search(words, plain)), None)
+    operation = operation_of(title)
     ranks = 2 if operation in _POINT_TO_POINT else given.ranks
     return _Block(title, operation, ranks, blocking="non-blocking" not in plain)
 
 
-def _columns(line: str) -> tuple[str, ...]:
-    """Returns the names of the columns; none for comments."""
+def columns_of(line: str) -> tuple[str, ...]:
+    """Returns the names of the columns of a line of column names; none for other comments."""
     if len(line) > _LONGEST_HEADING:  # The pattern is slow on long lines.
         return ()
     found = tuple(re.sub(r" ?\(", "(", name) for name in _COLUMN.findall(line))
     return found if any("(us)" in name or "(MB/s)" in name for name in found) else ()
 
 
-def _row(cells: list[str], line: int, block: _Block, given: BenchmarkInput) -> dict[str, Any]:
+def _rows(
+    cells: list[str], line: int, block: _Block, given: BenchmarkInput
+) -> Iterator[dict[str, Any]]:
     by_name = given.by_column(cells, block.columns, line)
     found: dict[str, Any] = {}
     for name, cell in by_name.items():
@@ -142,7 +152,7 @@ def _row(cells: list[str], line: int, block: _Block, given: BenchmarkInput) -> d
         elif name == "Validation":
             found["wrong"] = 0 if cell == "Pass" else 1
     size = given.integer(by_name.get("Size", "0"), line, "Size")
-    return row(
+    yield row(
         given,
         line,
         "osu",

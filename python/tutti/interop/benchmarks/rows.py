@@ -13,7 +13,7 @@ from tutti.files.reader import parse_count
 from tutti.mpi.sizes import DEALT_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tutti.errors import ConfigError
 
@@ -47,7 +47,7 @@ BENCHMARKS: dict[str, type[pl.DataType]] = {
 - ``bytes_per_s``: the bandwidth, algbw of nccl-tests.
 - ``wrong``: the number of wrong elements, or 0 and 1 for pass and fail."""
 
-_OF_ALL_SHARDS = DEALT_OUT - {"reduce_scatter"}
+OF_ALL_SHARDS = DEALT_OUT - {"reduce_scatter"}
 """Collectives for which OSU and IMB report the shard of one rank."""
 
 _MOST = (1 << 53) - 1
@@ -62,11 +62,28 @@ class BenchmarkInput:
         source: The name of the file in errors.
         ranks: The number of ranks, if known.
         operation: The collective, if known.
+        first: The number of the first line of the text in the file.
     """
 
     source: str
     ranks: int | None = None
     operation: str | None = None
+    first: int = 1
+
+    def lines(self, text: str) -> Iterator[tuple[int, str]]:
+        """Yields the lines of the text with their numbers in the file."""
+        return enumerate(text.splitlines(), start=self.first)
+
+    def attempt(
+        self, line: int, make: Callable[[], Iterable[dict[str, Any]]]
+    ) -> Iterator[dict[str, Any]]:
+        """Yields the rows that `make` returns for a line; readers of logs leave out invalid lines.
+
+        Raises:
+            ConfigError: The line is invalid.
+        """
+        del line
+        yield from make()
 
     def refuse(
         self, line: int, problem: str, *, value: str = "", expected: str = "", hint: str = ""
@@ -122,7 +139,7 @@ class BenchmarkInput:
 
     def size(self, written: int, line: int, operation: str | None, ranks: int | None) -> int:
         """Converts the size of one rank's shard to the convention of nccl-tests."""
-        if operation not in _OF_ALL_SHARDS:
+        if operation not in OF_ALL_SHARDS:
             return written
         if ranks is None:
             self.refuse(
@@ -132,6 +149,9 @@ class BenchmarkInput:
                 expected="the number of ranks",
                 hint="set it: --ranks N",
             )
+        if written * ranks > _MOST:
+            problem = f"the size of {operation} on {ranks} ranks is too large"
+            self.refuse(line, problem, value=str(written), expected=f"0 to {_MOST} in total")
         return written * ranks
 
 
