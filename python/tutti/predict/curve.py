@@ -1,0 +1,197 @@
+"""The structural model: the time of an algorithm from the time of a message and of a reduction.
+
+The time of a run is the sum over its stages. A stage with messages of n bytes takes t(n), and each
+further message of the same rank in the stage adds rho(n) t(n). A reduced or copied byte takes
+gamma(S) in a vector of S bytes. All three are piecewise linear on logarithmic axes, so that the
+protocols of a library (eager, rendezvous, segments) and caches need no thresholds. Latency grows by
+the factor 2^(growth) per doubling of the ranks.
+
+Parameters are logarithms, except `growth`. Each has a prior: from the machine's platform, from a
+measured machine with the same library, or from common hardware.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tutti.predict.features import Features
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["NAMES", "SPREAD", "Curve", "CurveFit", "fit_curve", "prior"]
+
+_SIZES = np.array([4, 256, 2048, 16384, 65536, 1 << 19, 4 << 20, 32 << 20, 256 << 20], dtype=float)
+_ISSUES = np.array([256, 16384, 1 << 20], dtype=float)
+_VECTORS = np.array([1 << 16, 1 << 20, 16 << 20, 256 << 20], dtype=float)
+_SMALL = 32768.0
+"""Bytes above which a message is no longer dominated by its latency."""
+_REFERENCE = 4.0
+"""Binary logarithm of the ranks at which latency is the parameter."""
+
+_TIME = slice(0, len(_SIZES))
+_RHO = slice(_TIME.stop, _TIME.stop + len(_ISSUES))
+_GAMMA = slice(_RHO.stop, _RHO.stop + len(_VECTORS))
+_PORT, _CALL, _GROWTH = _GAMMA.stop, _GAMMA.stop + 1, _GAMMA.stop + 2
+
+_RHO_PRIOR = (0.35, 0.6, 0.9)
+_GAMMA_PRIOR = (0.08e-3, 0.1e-3, 0.2e-3, 0.35e-3)
+"""Reduction in us per byte: a core reads two operands and writes one at 12 to 30 GB/s."""
+_GROWTH_PRIOR = 0.08
+
+
+def _bytes(size: float) -> str:
+    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            return f"{size / scale:g} {unit}"
+    return f"{size:g} B"
+
+
+NAMES: tuple[str, ...] = (
+    *(f"time of a message of {_bytes(size)}" for size in _SIZES),
+    *(f"further message of {_bytes(size)}, relative" for size in _ISSUES),
+    *(f"reduction per byte, {_bytes(size)}" for size in _VECTORS),
+    "further network interface",
+    "call",
+    "growth of latency per doubling",
+)
+"""The parameters in order. Times are in us, reductions in us per byte."""
+
+SPREAD: Floats = np.array(
+    [0.7] * len(_SIZES) + [0.7, 0.5, 0.3] + [0.7] * len(_VECTORS) + [1.0, 1.0, 0.1]
+)
+"""Standard deviation of each prior."""
+
+
+def prior(latency_us: float, bytes_per_us: float) -> Floats:
+    """Returns the prior mean for a network of this latency and bandwidth.
+
+    Args:
+        latency_us: time of a small message between two nodes, in us.
+        bytes_per_us: bandwidth of one direction of a node, in bytes per us.
+    """
+    times = np.log(latency_us + _SIZES / bytes_per_us)
+    others = [np.log(_RHO_PRIOR), np.log(_GAMMA_PRIOR), [math.log(2.0), 0.0, _GROWTH_PRIOR]]
+    return np.concatenate([times, *others])
+
+
+def _weights(values: Floats, knots: Floats) -> Floats:
+    """Weights of knots for linear interpolation: flat below the first, extended above the last."""
+    at, values = np.log(knots), np.log(np.maximum(values, knots[0]))
+    left = np.clip(np.searchsorted(at, values) - 1, 0, len(knots) - 2)
+    right = (values - at[left]) / (at[left + 1] - at[left])
+    weights = np.zeros((len(values), len(knots)))
+    rows = np.arange(len(values))
+    weights[rows, left] = 1 - right
+    weights[rows, left + 1] = right
+    return weights
+
+
+class Curve:
+    """Predicts the times of rows from the parameters.
+
+    Args:
+        rows: what to predict.
+    """
+
+    def __init__(self, rows: Features) -> None:
+        self._rows = rows
+        self._time = _weights(rows.size, _SIZES)
+        self._rho = _weights(np.minimum(rows.size, _ISSUES[-1]), _ISSUES)
+        self._gamma = _weights(np.exp(rows.log_size), _VECTORS)
+        small = 1 / (1 + rows.size / _SMALL)
+        self._growth = small * (rows.log_ranks[rows.row] - _REFERENCE)
+
+    def __call__(self, theta: Floats) -> Floats:
+        """Returns the time of each row, in us."""
+        return self._parts(theta)[0]
+
+    def latency_share(self, theta: Floats) -> Floats:
+        """Returns the share of latency in the time of each row, from 0 to 1."""
+        total, messages, _ = self._parts(theta)
+        rows = self._rows
+        least = np.minimum(np.exp(theta[0]), np.exp(self._time @ theta[_TIME]))
+        latency = np.bincount(rows.row, rows.count * least, minlength=len(rows))
+        return np.clip(latency / np.maximum(total, latency), 0.0, 1.0)
+
+    def _parts(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
+        rows = self._rows
+        times = np.exp(self._time @ theta[_TIME] + theta[_GROWTH] * self._growth)
+        further = (rows.messages - 1) * np.exp(self._rho @ theta[_RHO])
+        messages = np.bincount(rows.row, rows.count * times * (1 + further), minlength=len(rows))
+        local = rows.folded * np.exp(np.clip(self._gamma @ theta[_GAMMA], -30, 5))
+        rest = rows.ports * math.exp(theta[_PORT]) + math.exp(theta[_CALL])
+        return messages + local + rest, messages, local
+
+
+@dataclass(frozen=True)
+class CurveFit:
+    """Fitted parameters.
+
+    Attributes:
+        theta: the values.
+        deviation: the standard deviation of each after the fit.
+        prior: the prior means.
+    """
+
+    theta: Floats
+    deviation: Floats
+    prior: Floats
+
+    @property
+    def determined(self) -> NDArray[np.bool_]:
+        """Whether the data, not the prior, determine each parameter."""
+        return self.deviation < 0.5 * SPREAD
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns a row per parameter: its name, value, 90 % interval, and whether it is determined."""
+        rows = []
+        for index, name in enumerate(NAMES):
+            value, half = float(self.theta[index]), 1.645 * float(self.deviation[index])
+            ends = (value - half, value, value + half)
+            low, middle, high = ends if index == _GROWTH else tuple(map(math.exp, ends))
+            determined = bool(self.determined[index])
+            rows.append(
+                {
+                    "parameter": name,
+                    "value": middle,
+                    "low": low,
+                    "high": high,
+                    "determined": determined,
+                }
+            )
+        return rows
+
+
+_NOISE = 0.15
+"""Scale of logarithmic errors of the structural model, beyond which a row loses weight."""
+_EVALUATIONS = 60
+
+
+def fit_curve(rows: Features, times_us: Floats, start: Floats) -> CurveFit:
+    """Fits the parameters to measured times.
+
+    Errors are logarithmic and robust (pseudo-Huber), and each parameter is drawn to its prior.
+
+    Args:
+        rows: the measurements.
+        times_us: their times, in us.
+        start: the prior means.
+    """
+    curve, log_times = Curve(rows), np.log(times_us)
+
+    def residuals(theta: Floats) -> Floats:
+        errors = (np.log(curve(theta)) - log_times) / _NOISE
+        robust = np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
+        return np.concatenate([robust, (theta - start) / SPREAD])
+
+    found = least_squares(residuals, start, max_nfev=_EVALUATIONS)
+    covariance = np.linalg.inv(found.jac.T @ found.jac)
+    return CurveFit(found.x, np.sqrt(np.diag(covariance)), start)

@@ -1,0 +1,162 @@
+"""What the structural model misses, as a Gaussian process over the measurements.
+
+The residual of a row is the sum of components, each shared by rows that have something in common: the
+job, the machine at similar rank counts, the algorithm at similar sizes, the family of the algorithm on
+other machines. A prediction takes over a residual as far as the rows resemble each other, and its
+variance states what remains unknown. Rows whose residual the others contradict lose weight.
+
+Source: Kennedy and O'Hagan, "Bayesian calibration of computer models", J. R. Statist. Soc. B 63 (2001).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tutti.predict.features import Features
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Discrepancy", "Scales"]
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Standard deviation of each component, as logarithms of times; 0.1 is 10 %.
+
+    Attributes:
+        job: a job, by its placement and the load of other jobs.
+        latency: latency of a machine at a rank count.
+        bandwidth: bandwidth of a machine at a rank count.
+        algorithm: an algorithm on a machine, at any size.
+        algorithm_size: an algorithm on a machine, at a size.
+        family: an algorithm with any parameters, at a size.
+        shared: an algorithm on all machines.
+        collective: a collective on a machine, at a size.
+        message: messages of a size on a machine.
+        placement: ranks per node, and memory of host or GPU.
+        noise: a measurement.
+    """
+
+    job: float = 0.12
+    latency: float = 0.45
+    bandwidth: float = 0.25
+    algorithm: float = 0.3
+    algorithm_size: float = 0.35
+    family: float = 0.25
+    shared: float = 0.2
+    collective: float = 0.15
+    message: float = 0.15
+    placement: float = 0.4
+    noise: float = 0.05
+
+
+_SIZE, _WIDE_SIZE, _MESSAGE = 2.5, 6.0, 2.0
+"""Length scales in natural logarithms of bytes."""
+_RANKS, _SLOW_RANKS, _SLOWEST_RANKS = 4.0, 8.0, 12.0
+"""Length scales in binary logarithms of ranks."""
+_OTHER_MACHINE, _SAME_MACHINE, _SAME_LIBRARY = 0.3, 0.3, 0.4
+"""Parts of the correlation of an algorithm between machines."""
+_OUTLIER = 2.5
+_REWEIGHTINGS = 3
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class _Rows:
+    rows: Features
+    latency_share: Floats
+
+
+def _smooth(a: Floats, b: Floats, length: float) -> Floats:
+    return np.exp(-0.5 * ((a[:, None] - b[None, :]) / length) ** 2)
+
+
+def _rough(a: Floats, b: Floats, length: float) -> Floats:
+    return np.exp(-np.abs(a[:, None] - b[None, :]) / length)
+
+
+def _covariance(a: _Rows, b: _Rows, scales: Scales) -> Floats:
+    """Covariance of the residuals of two sets of rows."""
+    x, y = a.rows, b.rows
+
+    def same(label: str) -> Floats:
+        return (x.labels[label][:, None] == y.labels[label][None, :]).astype(np.float64)
+
+    system, machine = same("system"), same("environment")
+    on_machine = same("collective") * system
+    near_size = _smooth(x.log_size, y.log_size, _SIZE)
+    any_size = _smooth(x.log_size, y.log_size, _WIDE_SIZE)
+    ranks = _rough(x.log_ranks, y.log_ranks, _RANKS)
+    slow_ranks = _rough(x.log_ranks, y.log_ranks, _SLOW_RANKS)
+    algorithm, family = same("algorithm") * on_machine * slow_ranks, same("family")
+    message = _smooth(x.log_message, y.log_message, _MESSAGE)
+    total = scales.job**2 * system * same("job") * any_size
+    total += scales.latency**2 * machine * ranks * np.outer(a.latency_share, b.latency_share)
+    shares = np.outer(1 - a.latency_share, 1 - b.latency_share)
+    total += scales.bandwidth**2 * machine * ranks * shares
+    total += algorithm * (scales.algorithm**2 + scales.algorithm_size**2 * near_size)
+    total += scales.family**2 * family * on_machine * near_size * slow_ranks
+    total += scales.shared**2 * same("collective") * family * any_size * _across(x, y, system, same)
+    total += scales.collective**2 * machine * same("collective") * near_size * slow_ranks
+    total += scales.message**2 * machine * message * ranks
+    total += scales.placement**2 * system * same("placement") * any_size
+    return total
+
+
+def _across(x: Features, y: Features, system: Floats, same: object) -> Floats:
+    """How far an algorithm's residual carries over to another machine."""
+    assert callable(same)
+    weight = _OTHER_MACHINE + _SAME_MACHINE * system + _SAME_LIBRARY * same("library")
+    return weight * _rough(x.log_ranks, y.log_ranks, _SLOWEST_RANKS)
+
+
+class Discrepancy:
+    """The residuals of measurements, and what they mean for other rows.
+
+    Args:
+        rows: the measurements.
+        latency_share: share of latency in the time of each.
+        residuals: logarithm of measured over predicted time of each.
+        scales: standard deviations of the components.
+    """
+
+    def __init__(
+        self, rows: Features, latency_share: Floats, residuals: Floats, scales: Scales
+    ) -> None:
+        self._known = _Rows(rows, latency_share)
+        self._scales = scales
+        covariance = _covariance(self._known, self._known, scales)
+        noise = np.full(len(rows), scales.noise**2)
+        for _ in range(_REWEIGHTINGS):
+            factor = cho_factor(covariance + np.diag(noise), lower=True)
+            weights = cho_solve(factor, residuals)
+            precision = np.diag(cho_solve(factor, np.eye(len(rows))))
+            deviation = np.abs(weights) / np.sqrt(precision)
+            noise = scales.noise**2 * np.maximum(1.0, (deviation / _OUTLIER) ** 2)
+        self._factor, self._weights = factor, weights
+
+    def __call__(self, rows: Features, latency_share: Floats) -> tuple[Floats, Floats]:
+        """Returns the expected residual of other rows, and its standard deviation.
+
+        Args:
+            rows: what to predict.
+            latency_share: share of latency in the time of each.
+        """
+        means, deviations = [], []
+        for start in range(0, len(rows), _BLOCK):
+            block = np.arange(start, min(start + _BLOCK, len(rows)))
+            asked = _Rows(rows.take(block), latency_share[block])
+            cross = _covariance(asked, self._known, self._scales)
+            means.append(cross @ self._weights)
+            alone = np.diag(_covariance(asked, asked, self._scales))
+            explained = np.einsum("ij,ji->i", cross, cho_solve(self._factor, cross.T))
+            variance = alone - explained + self._scales.noise**2
+            deviations.append(np.sqrt(np.maximum(variance, self._scales.noise**2)))
+        return np.concatenate(means or [np.zeros(0)]), np.concatenate(deviations or [np.zeros(0)])

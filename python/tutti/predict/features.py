@@ -1,0 +1,218 @@
+"""Measurements as arrays: the stages of each row, and what rows have in common."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from tutti.predict.catalogue import Execution, execution, is_default
+from tutti.predict.sharing import link_load, node_load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from tutti.predict.stages import Stage
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+    Strings = NDArray[np.str_]
+
+__all__ = ["LABELS", "Features", "features", "sides_of"]
+
+_SHARED_MEMORY = 0.4
+"""Time of a message between ranks of a node, relative to one between nodes: assumed."""
+
+LABELS = (
+    "system",
+    "environment",
+    "collective",
+    "algorithm",
+    "family",
+    "job",
+    "library",
+    "placement",
+)
+"""What rows can have in common."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows that the structural model predicts, as arrays.
+
+    Attributes:
+        row: by stage, its row.
+        count: by stage, how many follow each other.
+        messages: by stage, concurrent messages of a rank.
+        size: by stage, bytes of a message, times the messages that share its most loaded link.
+        folded: by row, bytes reduced or copied.
+        ports: by row, additional network interfaces over all stages.
+        log_ranks: by row, binary logarithm of the number of ranks.
+        log_size: by row, natural logarithm of the vector in bytes.
+        log_message: by row, mean natural logarithm of the messages' bytes.
+        labels: by name, what rows have in common.
+        index: by row, its index in the frame.
+    """
+
+    row: Integers
+    count: Floats
+    messages: Floats
+    size: Floats
+    folded: Floats
+    ports: Floats
+    log_ranks: Floats
+    log_size: Floats
+    log_message: Floats
+    labels: dict[str, Strings] = field(repr=False)
+    index: Integers = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.log_size)
+
+    def take(self, rows: Integers) -> Features:
+        """Returns some rows, in the given order."""
+        position = np.full(len(self), -1)
+        position[rows] = np.arange(len(rows))
+        kept = position[self.row] >= 0
+        by_row = ("folded", "ports", "log_ranks", "log_size", "log_message", "index")
+        return Features(
+            row=position[self.row][kept],
+            count=self.count[kept],
+            messages=self.messages[kept],
+            size=self.size[kept],
+            labels={name: values[rows] for name, values in self.labels.items()},
+            **{name: getattr(self, name)[rows] for name in by_row},
+        )
+
+    def where(self, label: str, value: str) -> Integers:
+        """Returns the rows with a label."""
+        return np.flatnonzero(self.labels[label] == value)
+
+
+def sides_of(shape: str | None, nodes: int) -> tuple[int, ...]:
+    """Returns the sides of a torus from text such as `4x4x4`; one side if there is none."""
+    if shape and "x" in shape:
+        return tuple(int(side) for side in shape.split("x"))
+    return (nodes,)
+
+
+def features(frame: pl.DataFrame) -> Features:
+    """Returns the features of measurements, or of questions.
+
+    Rows of unknown algorithms, of a library's own choice, and of algorithms that tutti cannot
+    describe on that network are left out.
+
+    Args:
+        frame: rows with the columns of :data:`tutti.interop.measurements.MEASUREMENTS`; times may
+            be absent.
+    """
+    parts = _Parts()
+    for index, row in enumerate(frame.iter_rows(named=True)):
+        known = _execution(row)
+        if known is not None:
+            parts.add(index, row, known)
+    return parts.features()
+
+
+def _execution(row: dict[str, Any]) -> Execution | None:
+    name = row["library_algorithm"]
+    if is_default(name) or not row["ranks"] or row["ranks"] < 2 or not row["size_bytes"]:
+        return None
+    return execution(row["collective"], name)
+
+
+@dataclass
+class _Parts:
+    stages: list[tuple[int, float, float, float]] = field(default_factory=list)
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+    labels: list[tuple[str, ...]] = field(default_factory=list)
+
+    def add(self, index: int, row: dict[str, Any], known: Execution) -> None:
+        """Adds a row, unless its algorithm has no stages there."""
+        nodes = row["nodes"] or row["ranks"]
+        sides = sides_of(row["shape"], nodes)
+        size = float(row["size_bytes"])
+        stages = known.stages(row["ranks"], sides, size)
+        if stages is None:
+            return
+        per_node = max(1, row["ranks"] // nodes)
+        position = len(self.rows)
+        shared = [one for stage in stages for one in _shared(stage, sides, per_node, size)]
+        self.stages += [(position, *one) for one in shared]
+        folded = size * sum(one.count * one.folded for one in stages)
+        ports = sum(one.count * (one.ports - 1) for one in stages)
+        message = _mean_log(shared)
+        self.rows.append(
+            (folded, ports, math.log2(row["ranks"]), math.log(size), message, float(index))
+        )
+        self.labels.append(_labels(row, known, per_node))
+
+    def features(self) -> Features:
+        """Returns the arrays."""
+        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 4)
+        rows = np.array(self.rows, dtype=np.float64).reshape(-1, 6)
+        labels = np.array(self.labels, dtype=np.str_).reshape(-1, len(LABELS))
+        names = ("folded", "ports", "log_ranks", "log_size", "log_message")
+        return Features(
+            row=stages[:, 0].astype(np.int64),
+            count=stages[:, 1],
+            messages=stages[:, 2],
+            size=stages[:, 3],
+            labels={name: labels[:, column] for column, name in enumerate(LABELS)},
+            index=rows[:, 5].astype(np.int64),
+            **{name: rows[:, column] for column, name in enumerate(names)},
+        )
+
+
+def _shared(
+    stage: Stage, sides: Sequence[int], per_node: int, size: float
+) -> Iterator[tuple[float, float, float]]:
+    """Count, messages and bytes of a stage, with the link and the interface that it shares."""
+    if stage.messages == 0:
+        return
+    load = node_load(stage, per_node)
+    count = stage.count * (_SHARED_MEMORY if load is None else 1.0)
+    load = (load or 1.0) * link_load(stage, sides)
+    yield count, stage.messages, max(1.0, stage.fraction * size) * load
+
+
+def _mean_log(stages: list[tuple[float, float, float]]) -> float:
+    weights = [count * messages for count, messages, _ in stages]
+    logs = [math.log(size + 8) for *_, size in stages]
+    total = sum(weights)
+    return sum(w * x for w, x in zip(weights, logs, strict=True)) / total if total else 0.0
+
+
+def _labels(row: dict[str, Any], known: Execution, per_node: int) -> tuple[str, ...]:
+    system = row["system"] or "machine"
+    gpu = "gpu" if row["gpu"] else "host"
+    several = "several" if per_node > 1 else "one"
+    return (
+        system,
+        f"{system}/{_library(row['library'])}/{known.interface}/{several}/{gpu}",
+        row["collective"],
+        row["library_algorithm"],
+        known.name,
+        (row["job"] or "").split("/")[0],
+        _library(row["library"]),
+        f"{per_node}/{gpu}",
+    )
+
+
+def _library(name: str | None) -> str:
+    """The MPI library without its version."""
+    text = (name or "").lower().replace("_", "").replace(" ", "")
+    for part, library in (
+        ("ompi", "open_mpi"),
+        ("openmpi", "open_mpi"),
+        ("mpich", "mpich"),
+        ("fj", "fujitsu"),
+    ):
+        if part in text:
+            return library
+    return text

@@ -1,0 +1,210 @@
+"""A machine's model, calibrated on measurements of collectives, and its predictions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from tutti.errors import CalibrationError
+from tutti.predict.curve import Curve, CurveFit, fit_curve, prior
+from tutti.predict.discrepancy import Discrepancy, Scales
+from tutti.predict.features import Features, features
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["CalibratedModel", "Hardware", "calibrate", "usable"]
+
+_FEWEST = 10
+"""Rows of an environment that suffice for a fit of its own."""
+_LEAST_US = 0.1
+"""Shorter times are the resolution of a clock, not a collective."""
+_90_PERCENT = 1.645
+_OTHER_SYSTEM = 8
+_WEIGHTS = (_OTHER_SYSTEM, 4, 2, 1, 1)
+"""How different two environments are if they differ in machine, library, interface, ranks per node,
+memory."""
+_SORTED_BY = ("system", "collective", "library_algorithm", "ranks", "size_bytes", "job", "time_us")
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What is known of a machine's network before any measurement.
+
+    Attributes:
+        latency_us: time of a small message between two nodes through the MPI library, in us.
+        bytes_per_us: bandwidth of a node's interfaces in one direction, in bytes per us.
+    """
+
+    latency_us: float = 2.0
+    bytes_per_us: float = 12.5e3
+
+
+@dataclass(frozen=True)
+class CalibratedModel:
+    """A model of one or several machines.
+
+    Attributes:
+        curves: the structural model of each environment (machine, interface, ranks per node, memory).
+        discrepancy: what the structural model misses; None for a structural model alone.
+        interval_scale: factor on standard deviations, from cross-validation.
+        used: the number of measurements that were used.
+        hardware: what was known of each machine beforehand.
+    """
+
+    curves: Mapping[str, CurveFit]
+    discrepancy: Discrepancy | None = field(repr=False)
+    used: int
+    interval_scale: float = 1.0
+    hardware: Mapping[str, Hardware] = field(default_factory=dict)
+
+    def predict(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Predicts the times of rows.
+
+        Args:
+            frame: rows with the columns of :data:`tutti.interop.measurements.MEASUREMENTS`; times
+                may be absent.
+
+        Returns:
+            A row per row that can be predicted: its `index` in the frame, `predicted_us`, the 90 %
+            interval `low_us` to `high_us`, the standard deviation `spread` of the logarithm, and
+            `structural_us`, the prediction of the structural model alone.
+        """
+        rows = features(frame)
+        structural, share = self._structural(rows)
+        mean, deviation = structural, np.full(len(rows), 0.3)
+        if self.discrepancy is not None:
+            residual, deviation = self.discrepancy(rows, share)
+            mean = structural + residual
+        half = _90_PERCENT * self.interval_scale * deviation
+        return pl.DataFrame(
+            {
+                "index": rows.index,
+                "predicted_us": np.exp(mean),
+                "low_us": np.exp(mean - half),
+                "high_us": np.exp(mean + half),
+                "spread": deviation,
+                "structural_us": np.exp(structural),
+            }
+        ).with_columns(pl.col("index").cast(pl.UInt32))
+
+    def _structural(self, rows: Features) -> tuple[Floats, Floats]:
+        return _apply(rows, {one: fit.theta for one, fit in self._all(rows).items()})
+
+    def _all(self, rows: Features) -> dict[str, CurveFit]:
+        """The curves of the rows' environments: fitted, or of the most similar environment."""
+        found = dict(self.curves)
+        libraries = dict(zip(rows.labels["environment"], rows.labels["library"], strict=True))
+        for environment in sorted(libraries):
+            if environment not in found:
+                start = self._start(environment)
+                found[environment] = CurveFit(start, np.zeros_like(start), start)
+        return found
+
+    def _start(self, environment: str) -> Floats:
+        return _start(environment, self.curves, self.hardware)
+
+
+def usable(frame: pl.DataFrame) -> pl.DataFrame:
+    """Returns the measured collectives that can be fitted, in a canonical order."""
+    timed = pl.col("time_us").is_finite() & (pl.col("time_us") > _LEAST_US)
+    kept = frame.filter(timed, pl.col("ranks") > 1, pl.col("library_algorithm").is_not_null())
+    return kept.sort(*_SORTED_BY, nulls_last=True, maintain_order=True)
+
+
+def calibrate(
+    frame: pl.DataFrame,
+    *,
+    hardware: Mapping[str, Hardware] | None = None,
+    scales: Scales | None = None,
+    with_discrepancy: bool = True,
+    interval_scale: float = 1.0,
+) -> CalibratedModel:
+    """Fits a model to measured collectives.
+
+    Args:
+        frame: rows with the columns of :data:`tutti.interop.measurements.MEASUREMENTS`. Their order
+            does not matter.
+        hardware: what is known of each system beforehand.
+        scales: standard deviations of the discrepancy.
+        with_discrepancy: whether to model what the structural model misses.
+        interval_scale: factor on standard deviations.
+
+    Raises:
+        CalibrationError: No row can be used.
+    """
+    frame = usable(frame)
+    rows = features(frame)
+    if len(rows) == 0:
+        raise CalibrationError(
+            "no measured collective can be used: expected rows with a known algorithm, at least 2 "
+            "ranks and a time"
+        )
+    times = frame["time_us"].to_numpy()[rows.index]
+    hardware = dict(hardware or {})
+    curves = _curves(rows, times, hardware)
+    discrepancy = None
+    if with_discrepancy:
+        structural, share = _apply(rows, {one: fit.theta for one, fit in curves.items()})
+        residuals = np.log(times) - structural
+        discrepancy = Discrepancy(rows, share, residuals, scales or Scales())
+    return CalibratedModel(curves, discrepancy, len(rows), interval_scale, hardware)
+
+
+def _curves(rows: Features, times: Floats, hardware: Mapping[str, Hardware]) -> dict[str, CurveFit]:
+    """Fits each environment; those with more measurements first, as priors of similar ones."""
+    names, counts = np.unique(rows.labels["environment"], return_counts=True)
+    order = sorted(
+        zip(names.tolist(), counts.tolist(), strict=True), key=lambda one: (-one[1], one[0])
+    )
+    curves: dict[str, CurveFit] = {}
+    for name, count in order:
+        start = _start(name, curves, hardware)
+        chosen = rows.where("environment", name)
+        if count >= _FEWEST:
+            curves[name] = fit_curve(rows.take(chosen), times[chosen], start)
+        else:
+            curves[name] = CurveFit(start, np.zeros_like(start), start)
+    return curves
+
+
+def _start(
+    environment: str, curves: Mapping[str, CurveFit], hardware: Mapping[str, Hardware]
+) -> Floats:
+    """The prior of an environment: the most similar fit, unless its hardware is known better."""
+    system = environment.split("/")[0]
+    ranked = sorted((_difference(environment, other), other) for other in curves)
+    if ranked and (ranked[0][0] < _OTHER_SYSTEM or system not in hardware):
+        return np.array(curves[ranked[0][1]].theta)
+    known = hardware.get(system, Hardware())
+    return prior(known.latency_us, known.bytes_per_us)
+
+
+def _difference(one: str, other: str) -> int:
+    """How different two environments are: the system counts more than its interface."""
+    pairs = zip(one.split("/"), other.split("/"), _WEIGHTS, strict=True)
+    return sum(weight for a, b, weight in pairs if a != b)
+
+
+def _apply(rows: Features, thetas: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+    """Logarithms of the structural model's times, and the shares of latency."""
+    means, shares = np.zeros(len(rows)), np.zeros(len(rows))
+    for name in sorted(set(rows.labels["environment"].tolist())):
+        chosen = rows.where("environment", name)
+        curve = Curve(rows.take(chosen))
+        means[chosen] = np.log(curve(thetas[name]))
+        shares[chosen] = curve.latency_share(thetas[name])
+    return means, shares
+
+
+def geometric_error(predicted: Floats, measured: Floats, quantile: float = 0.5) -> float:
+    """Returns a quantile of max(predicted / measured, measured / predicted)."""
+    return math.exp(float(np.quantile(np.abs(np.log(predicted / measured)), quantile)))

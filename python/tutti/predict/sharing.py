@@ -1,0 +1,84 @@
+"""How many messages of a stage share a link: on a torus, and at the network interface of a node.
+
+A message of n bytes whose most loaded link carries c of them takes as long as one of c n bytes. These
+are the loads of the flow model for the exchanges of one stage, in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.predict.stages import Stage
+
+__all__ = ["link_load", "node_load"]
+
+_UNIFORM = 8
+"""Links of a ring of L nodes carry L / 8 of what a node sends to uniformly chosen nodes."""
+_MEAN_SHIFT = 0.42
+"""Mean load of a shift, over all distances, by the longest side."""
+
+
+def negabinary_distance(step: int) -> int:
+    """Returns the distance of partners in a step of a Bine butterfly: 1, 1, 3, 5, 11, ..."""
+    return max(1, abs((1 - (-2) ** (step + 1)) // 3))
+
+
+def link_load(stage: Stage, sides: Sequence[int]) -> float:
+    """Returns the messages of a stage on the most loaded link of a torus.
+
+    Ranks are numbered along the first side first. Partners of Bine trees use the dimensions in turn.
+
+    Args:
+        stage: the stage.
+        sides: the sides of the torus; one side is no torus, but an uncongested network.
+    """
+    if len(sides) == 1:
+        return 1.0
+    if stage.partners == "all":
+        return max(1.0, max(sides) / _UNIFORM)
+    if stage.partners == "shift":
+        return max(1.0, _MEAN_SHIFT * max(sides))
+    if stage.partners in {"neighbour", "root"}:
+        return 1.0
+    bits = [int(math.log2(side)) for side in sides]
+    if stage.alternating:
+        return max(1.0, negabinary_distance(_step_in_turn(stage.step, bits)) / 2)
+    return _load_of_doubling(stage.step, bits)
+
+
+def _step_in_turn(step: int, bits: Sequence[int]) -> int:
+    """The step within its dimension, where dimensions take turns."""
+    turns = sorted((within, side) for side, count in enumerate(bits) for within in range(count))
+    return turns[min(step, len(turns) - 1)][0] if turns else 0
+
+
+def _load_of_doubling(step: int, bits: Sequence[int]) -> float:
+    """The load at distance 2^step: partners half a side apart use both directions."""
+    for count in bits:
+        if step < count:
+            return max(1.0, 2.0**step if step < count - 1 else 2.0**step / 2)
+        step -= count
+    return 1.0
+
+
+def node_load(stage: Stage, ranks_per_node: int) -> float | None:
+    """Returns the messages of a stage that share the interface of a node.
+
+    Args:
+        stage: the stage.
+        ranks_per_node: consecutive ranks on a node.
+
+    Returns:
+        The load; None if partners are on the same node.
+    """
+    if ranks_per_node == 1 or stage.partners in {"neighbour", "root"}:
+        return 1.0
+    if stage.partners in {"all", "shift"}:
+        return float(ranks_per_node)
+    if stage.alternating:
+        return float(max(1, min(negabinary_distance(stage.step), ranks_per_node)))
+    return float(ranks_per_node) if 2**stage.step >= ranks_per_node else None

@@ -1,0 +1,160 @@
+"""Algorithms of Fujitsu MPI for the Tofu interconnect, by how their times scale.
+
+The library's manual names them without defining their messages. Their forms here follow from their
+names and from the scaling of the measured times on 2x2x2 and 4x4x4 nodes, and are marked as inferred
+in the catalogue. `D` is the diameter of the torus in hops.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tutti.predict.stages import Stage, closed_form
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["FORMS", "stages_on_torus"]
+
+_EMPTY = 1e-9
+"""Fraction of a message that has a latency but no size."""
+_TREES = 5.0
+"""Edge-disjoint spanning trees that `trinaryx6` fills: six interfaces, of which a node that forwards
+uses five."""
+_THIRD = 2.0
+
+Stages = list[Stage]
+
+
+def _latency(steps: int, messages: float = 1) -> Stages:
+    return [Stage(steps, messages, _EMPTY)]
+
+
+def _steps(ranks: int) -> int:
+    return math.ceil(math.log2(ranks))
+
+
+def _linear(ranks: int) -> Stages:
+    return [Stage(1, ranks - 1, 1.0, partners="root")]
+
+
+def _trees(sides: Sequence[int], trees: float, *, folds: bool = False) -> Stages:
+    hops = sum(side // 2 for side in sides)
+    return [*_latency(hops), Stage(1, 1, 1 / trees, 1 / trees if folds else 0.0)]
+
+
+def _pipelined_reduce(ranks: int) -> Stages:
+    return [*_latency(_steps(ranks), 2), Stage(1, 1, 1.0, 2.0)]
+
+
+def _flat(sides: Sequence[int]) -> bool:
+    """Whether a side is too short for six trees: the library then uses another algorithm."""
+    return min(sides) <= 2
+
+
+def _default_broadcast(ranks: int, sides: Sequence[int]) -> Stages:
+    return _linear(ranks) if _flat(sides) else _trees(sides, _TREES)
+
+
+def _tree_broadcast(_collective: str, ranks: int, sides: Sequence[int], wide: bool) -> Stages:
+    return _default_broadcast(ranks, sides) if wide else _trees(sides, _THIRD)
+
+
+def _tree_reduce(_collective: str, ranks: int, sides: Sequence[int], wide: bool) -> Stages:
+    if wide and _flat(sides):
+        return _pipelined_reduce(ranks)
+    return _trees(sides, 1.3 * (_TREES if wide else _THIRD), folds=True)
+
+
+def _tree_all_reduce(_collective: str, ranks: int, sides: Sequence[int], wide: bool) -> Stages:
+    if wide and _flat(sides):
+        return list(closed_form("ring", "all_reduce", ranks, "neighbour") or ())
+    trees = _TREES if wide else _THIRD
+    return _trees(sides, trees, folds=True) + _trees(sides, trees)
+
+
+def _reduce_broadcast(_collective: str, ranks: int, sides: Sequence[int], _wide: bool) -> Stages:
+    return _pipelined_reduce(ranks) + _default_broadcast(ranks, sides)
+
+
+def _gather_broadcast(_collective: str, ranks: int, sides: Sequence[int], _wide: bool) -> Stages:
+    gather = [*_latency(1, _steps(ranks)), Stage(1, 1, 1.0)]
+    return gather + _default_broadcast(ranks, sides)
+
+
+def _scatter_by_broadcast(
+    _collective: str, ranks: int, sides: Sequence[int], _wide: bool
+) -> Stages:
+    return _default_broadcast(ranks, sides)
+
+
+def _simple_gather(_collective: str, ranks: int, _sides: Sequence[int], _wide: bool) -> Stages:
+    return [*_latency(2 * _steps(ranks)), Stage(1, 1, 0.5)]
+
+
+def _binary_reduce(_collective: str, ranks: int, _sides: Sequence[int], _wide: bool) -> Stages:
+    return _pipelined_reduce(ranks)
+
+
+def _reduce_then_scatter(
+    _collective: str, ranks: int, _sides: Sequence[int], _wide: bool
+) -> Stages:
+    scatter = closed_form("binomial", "scatter", ranks, "large_far") or ()
+    return [*_pipelined_reduce(ranks), *scatter]
+
+
+def _binary_trees(_collective: str, ranks: int, sides: Sequence[int], wide: bool) -> Stages:
+    if _flat(sides):
+        return _linear(ranks)
+    hops = sum(side // 2 for side in sides)
+    return [*_latency(hops), Stage(1, 1, 3.0 / (2.5 if wide else 1.0))]
+
+
+def _blacc(_collective: str, ranks: int, _sides: Sequence[int], wide: bool) -> Stages:
+    if wide:
+        return [Stage(1, max(1.0, (ranks - 1) / 3), 3 / ranks, partners="all")]
+    return [*_latency(ranks), Stage(1, 1, 1.0, partners="all")]
+
+
+def _bucket(_collective: str, ranks: int, sides: Sequence[int], _wide: bool) -> Stages:
+    return [Stage(sum(side - 1 for side in sides), 1, 0.5 / ranks)]
+
+
+def _linear_broadcast(_collective: str, ranks: int, sides: Sequence[int], _wide: bool) -> Stages:
+    """The messages of the root share its links: two per dimension, at short sides."""
+    return [Stage(1, ranks - 1, 1.0 if _flat(sides) else 3.0, partners="root")]
+
+
+FORMS: dict[str, Callable[[str, int, Sequence[int], bool], Stages]] = {
+    "tree_broadcast": _tree_broadcast,
+    "tree_reduce": _tree_reduce,
+    "tree_all_reduce": _tree_all_reduce,
+    "reduce_broadcast": _reduce_broadcast,
+    "gather_broadcast": _gather_broadcast,
+    "scatter_by_broadcast": _scatter_by_broadcast,
+    "simple_gather": _simple_gather,
+    "binary_reduce": _binary_reduce,
+    "reduce_then_scatter": _reduce_then_scatter,
+    "binary_trees": _binary_trees,
+    "blacc": _blacc,
+    "bucket": _bucket,
+    "linear_broadcast": _linear_broadcast,
+}
+"""The forms that the catalogue names, by the collective, ranks, sides and whether six interfaces are
+used instead of three."""
+
+
+def stages_on_torus(
+    form: str, collective: str, ranks: int, sides: Sequence[int], *, wide: bool
+) -> list[Stage]:
+    """Returns the stages of a form.
+
+    Args:
+        form: a name of :data:`FORMS`.
+        collective: the collective.
+        ranks: the number of ranks.
+        sides: the sides of the torus.
+        wide: whether it uses six network interfaces instead of three.
+    """
+    return FORMS[form](collective, ranks, sides, wide)
