@@ -14,8 +14,9 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from tutti.predict.forms import stages_of_form
 from tutti.predict.stages import Partners, Stage, closed_form, divided, segmented, striped
-from tutti.predict.torus import stages_on_torus
+
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +41,13 @@ class KnownAlgorithm:
         names: its names, normalised.
         libraries: the libraries that have an algorithm of that name.
         notation: the schedule in tutti's notation; None if tutti has none.
-        form: its scaling on a torus, of :data:`tutti.predict.torus.FORMS`.
+        form: its stages where the core has no closed form, of :data:`tutti.predict.forms.FORMS`.
+        torus_form: the same, on a torus only.
         partners: which ranks communicate.
         alternating: whether partners alternate between both sides.
         pieces: messages into which each message is divided.
         copied: fraction of the vector that is copied.
+        folds: whether ranks beyond a power of two hand over their vector first.
         stages_of: the collective whose stages it has, if another.
         synchronous: whether each message waits for a request of the receiver.
     """
@@ -54,10 +57,12 @@ class KnownAlgorithm:
     libraries: tuple[str, ...]
     notation: str | None = None
     form: str | None = None
+    torus_form: str | None = None
     partners: Partners = "doubling"
     alternating: bool = False
     pieces: int = 1
     copied: float = 0.0
+    folds: bool = False
     stages_of: str | None = None
     synchronous: bool = False
 
@@ -107,10 +112,9 @@ class Execution:
 
     def _base(self, ranks: int, sides: Sequence[int]) -> Sequence[Stage] | None:
         known = self.algorithm
-        if known.form is not None and (len(sides) > 1 or known.notation is None):
-            if len(sides) == 1:
-                return None
-            return stages_on_torus(known.form, known.collective, ranks, sides, wide=self.wide)
+        form = known.form if len(sides) == 1 else (known.torus_form or known.form)
+        if form is not None:
+            return stages_of_form(form, known.collective, ranks, sides, wide=self.wide)
         if known.notation is None:
             return None
         if known.synchronous:
@@ -121,6 +125,7 @@ class Execution:
             ranks,
             known.partners,
             alternating=known.alternating,
+            folds=known.folds,
         )
 
 

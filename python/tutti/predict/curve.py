@@ -45,6 +45,8 @@ _RHO_PRIOR = (0.35, 0.6, 0.9)
 _GAMMA_PRIOR = (0.08e-3, 0.1e-3, 0.2e-3, 0.35e-3)
 """Reduction in us per byte: a core reads two operands and writes one at 12 to 30 GB/s."""
 _GROWTH_PRIOR = 0.08
+_EFFICIENCY = 0.5
+"""Share of the bandwidth that one rank reaches in an exchange: protocols and memory take the rest."""
 
 
 def _bytes(size: float) -> str:
@@ -77,7 +79,7 @@ def prior(latency_us: float, bytes_per_us: float) -> Floats:
         latency_us: time of a small message between two nodes, in us.
         bytes_per_us: bandwidth of one direction of a node, in bytes per us.
     """
-    times = np.log(latency_us + _SIZES / bytes_per_us)
+    times = np.log(latency_us + _SIZES / (_EFFICIENCY * bytes_per_us))
     others = [np.log(_RHO_PRIOR), np.log(_GAMMA_PRIOR), [math.log(2.0), 0.0, _GROWTH_PRIOR]]
     return np.concatenate([times, *others])
 

@@ -63,6 +63,10 @@ _RANKS, _SLOW_RANKS, _SLOWEST_RANKS = 4.0, 8.0, 12.0
 """Length scales in binary logarithms of ranks."""
 _OTHER_MACHINE, _SAME_MACHINE, _SAME_LIBRARY = 0.3, 0.3, 0.4
 """Parts of the correlation of an algorithm between machines."""
+_OTHER_PARITY = 0.6
+"""Correlation of an algorithm on a power of two of ranks, and on other numbers."""
+_OTHER_STACK = 0.4
+"""Correlation of latency and bandwidth between machines with the same library."""
 _OUTLIER = 2.5
 _REWEIGHTINGS = 3
 _BLOCK = 512
@@ -95,12 +99,14 @@ def _covariance(a: _Rows, b: _Rows, scales: Scales) -> Floats:
     any_size = _smooth(x.log_size, y.log_size, _WIDE_SIZE)
     ranks = _rough(x.log_ranks, y.log_ranks, _RANKS)
     slow_ranks = _rough(x.log_ranks, y.log_ranks, _SLOW_RANKS)
+    on_machine *= _OTHER_PARITY + (1 - _OTHER_PARITY) * same("parity")
     algorithm, family = same("algorithm") * on_machine * slow_ranks, same("family")
     message = _smooth(x.log_message, y.log_message, _MESSAGE)
     total = scales.job**2 * system * same("job") * any_size
-    total += scales.latency**2 * machine * ranks * np.outer(a.latency_share, b.latency_share)
+    like = _OTHER_STACK * same("stack") + (1 - _OTHER_STACK) * machine
+    total += scales.latency**2 * like * ranks * np.outer(a.latency_share, b.latency_share)
     shares = np.outer(1 - a.latency_share, 1 - b.latency_share)
-    total += scales.bandwidth**2 * machine * ranks * shares
+    total += scales.bandwidth**2 * like * ranks * shares
     total += algorithm * (scales.algorithm**2 + scales.algorithm_size**2 * near_size)
     total += scales.family**2 * family * on_machine * near_size * slow_ranks
     total += scales.shared**2 * same("collective") * family * any_size * _across(x, y, system, same)

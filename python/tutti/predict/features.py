@@ -31,12 +31,14 @@ _SHARED_MEMORY = 0.4
 LABELS = (
     "system",
     "environment",
+    "stack",
     "collective",
     "algorithm",
     "family",
     "job",
     "library",
     "placement",
+    "parity",
 )
 """What rows can have in common."""
 
@@ -95,10 +97,30 @@ class Features:
 
 
 def sides_of(shape: str | None, nodes: int) -> tuple[int, ...]:
-    """Returns the sides of a torus from text such as `4x4x4`; one side if there is none."""
-    if shape and "x" in shape:
-        return tuple(int(side) for side in shape.split("x"))
-    return (nodes,)
+    """Returns the sides of the torus that carries a job; one side if the network is none.
+
+    A job with two sides is placed in a torus of more dimensions, whose routes are shorter than its
+    sides suggest. It counts as the box of three sides that is closest to a cube.
+
+    Args:
+        shape: the sides as text, such as `4x4x4`; None for other networks.
+        nodes: the number of nodes.
+    """
+    if not shape or "x" not in shape:
+        return (nodes,)
+    sides = tuple(int(side) for side in shape.split("x"))
+    return sides if len(sides) > 2 else _closest_to_cube(nodes)  # noqa: PLR2004
+
+
+def _closest_to_cube(nodes: int) -> tuple[int, ...]:
+    boxes = [
+        (nodes // (a * b), b, a)
+        for a in range(1, round(nodes ** (1 / 3)) + 1)
+        if nodes % a == 0
+        for b in range(a, math.isqrt(nodes // a) + 1)
+        if nodes % (a * b) == 0
+    ]
+    return min(boxes, key=max)
 
 
 def features(frame: pl.DataFrame) -> Features:
@@ -192,15 +214,18 @@ def _labels(row: dict[str, Any], known: Execution, per_node: int) -> tuple[str, 
     system = row["system"] or "machine"
     gpu = "gpu" if row["gpu"] else "host"
     several = "several" if per_node > 1 else "one"
+    stack = f"{_library(row['library'])}/{known.interface}/{several}/{gpu}"
     return (
         system,
-        f"{system}/{_library(row['library'])}/{known.interface}/{several}/{gpu}",
+        f"{system}/{stack}",
+        stack,
         row["collective"],
         row["library_algorithm"],
         known.name,
         (row["job"] or "").split("/")[0],
         _library(row["library"]),
         f"{per_node}/{gpu}",
+        "power of two" if row["ranks"] & (row["ranks"] - 1) == 0 else "other",
     )
 
 
