@@ -51,7 +51,8 @@ class Features:
         row: by stage, its row.
         count: by stage, how many follow each other.
         messages: by stage, concurrent messages of a rank.
-        size: by stage, bytes of a message, times the messages that share its most loaded link.
+        size: by stage, bytes of a message.
+        load: by stage, messages on its most loaded link.
         folded: by row, bytes reduced or copied.
         ports: by row, additional network interfaces over all stages.
         log_ranks: by row, binary logarithm of the number of ranks.
@@ -65,6 +66,7 @@ class Features:
     count: Floats
     messages: Floats
     size: Floats
+    load: Floats
     folded: Floats
     ports: Floats
     log_ranks: Floats
@@ -87,6 +89,7 @@ class Features:
             count=self.count[kept],
             messages=self.messages[kept],
             size=self.size[kept],
+            load=self.load[kept],
             labels={name: values[rows] for name, values in self.labels.items()},
             **{name: getattr(self, name)[rows] for name in by_row},
         )
@@ -150,7 +153,7 @@ def _execution(row: dict[str, Any]) -> Execution | None:
 
 @dataclass
 class _Parts:
-    stages: list[tuple[int, float, float, float]] = field(default_factory=list)
+    stages: list[tuple[float, ...]] = field(default_factory=list)
     rows: list[tuple[float, ...]] = field(default_factory=list)
     labels: list[tuple[str, ...]] = field(default_factory=list)
 
@@ -176,7 +179,7 @@ class _Parts:
 
     def features(self) -> Features:
         """Returns the arrays."""
-        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 4)
+        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 5)
         rows = np.array(self.rows, dtype=np.float64).reshape(-1, 6)
         labels = np.array(self.labels, dtype=np.str_).reshape(-1, len(LABELS))
         names = ("folded", "ports", "log_ranks", "log_size", "log_message")
@@ -185,6 +188,7 @@ class _Parts:
             count=stages[:, 1],
             messages=stages[:, 2],
             size=stages[:, 3],
+            load=stages[:, 4],
             labels={name: labels[:, column] for column, name in enumerate(LABELS)},
             index=rows[:, 5].astype(np.int64),
             **{name: rows[:, column] for column, name in enumerate(names)},
@@ -193,19 +197,19 @@ class _Parts:
 
 def _shared(
     stage: Stage, sides: Sequence[int], per_node: int, size: float
-) -> Iterator[tuple[float, float, float]]:
-    """Count, messages and bytes of a stage, with the link and the interface that it shares."""
+) -> Iterator[tuple[float, float, float, float]]:
+    """Count, messages and bytes of a stage, and the messages on its most loaded link."""
     if stage.messages == 0:
         return
     load = node_load(stage, per_node)
     count = stage.count * (_SHARED_MEMORY if load is None else 1.0)
     load = (load or 1.0) * link_load(stage, sides)
-    yield count, stage.messages, max(1.0, stage.fraction * size) * load
+    yield count, stage.messages, max(1.0, stage.fraction * size), load
 
 
-def _mean_log(stages: list[tuple[float, float, float]]) -> float:
-    weights = [count * messages for count, messages, _ in stages]
-    logs = [math.log(size + 8) for *_, size in stages]
+def _mean_log(stages: list[tuple[float, float, float, float]]) -> float:
+    weights = [count * messages for count, messages, *_ in stages]
+    logs = [math.log(size + 8) for _, _, size, _ in stages]
     total = sum(weights)
     return sum(w * x for w, x in zip(weights, logs, strict=True)) / total if total else 0.0
 

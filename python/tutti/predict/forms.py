@@ -128,9 +128,7 @@ def _binary_tree(collective: str, ranks: int, _sides: Sequence[int], _wide: bool
     return [Stage(1, 2, 1.0, folds, "doubling", step) for step in range(_depth(ranks))]
 
 
-def _split_binary_tree(
-    _collective: str, ranks: int, _sides: Sequence[int], _wide: bool
-) -> Stages:
+def _split_binary_tree(_collective: str, ranks: int, _sides: Sequence[int], _wide: bool) -> Stages:
     halves = [Stage(1, 2, 0.5, 0.0, "doubling", step) for step in range(_depth(ranks))]
     return [*halves, Stage(1, 1, 0.5)]
 

@@ -45,15 +45,19 @@ class Hardware:
         latency_us: time of a small message between two nodes through the MPI library, in us.
         bytes_per_us: bandwidth of one interface in one direction, in bytes per us.
         interfaces: interfaces of a node. No prediction moves more than they carry together.
+        link_bytes_per_us: bandwidth of a link that messages of several nodes share; None if that of
+            the node's interfaces is the limit.
     """
 
     latency_us: float = 2.0
     bytes_per_us: float = 12.5e3
     interfaces: int = 1
+    link_bytes_per_us: float | None = None
 
     def prior(self) -> Floats:
         """Returns the prior means of the structural model."""
-        return prior(self.latency_us, self.bytes_per_us)
+        shared = self.link_bytes_per_us or self.node_bytes_per_us
+        return prior(self.latency_us, self.bytes_per_us, shared)
 
     @property
     def node_bytes_per_us(self) -> float:

@@ -1,7 +1,6 @@
-"""How many messages of a stage share a link: on a torus, and at the network interface of a node.
+"""How many messages of a stage share a link: on a torus, and at the network interfaces of a node.
 
-A message of n bytes whose most loaded link carries c of them takes as long as one of c n bytes. These
-are the loads of the flow model for the exchanges of one stage, in closed form.
+These are the loads of the flow model for the exchanges of one stage, in closed form.
 """
 
 from __future__ import annotations
