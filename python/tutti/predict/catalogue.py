@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from tutti.predict.forms import stages_of_form
 from tutti.predict.stages import Partners, Stage, closed_form, divided, segmented, striped
 
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -77,7 +76,7 @@ class Execution:
         segment_bytes: size of segments; 0 without segments.
         ports: network interfaces over which messages are striped.
         interface: `mpi`, or `utofu` for Fujitsu's low-level interface.
-        wide: whether the name asks for six network interfaces.
+        wide: whether the name requests six network interfaces.
     """
 
     algorithm: KnownAlgorithm
@@ -134,11 +133,11 @@ def known_algorithms() -> dict[tuple[str, str], KnownAlgorithm]:
     """Returns all algorithms, by collective and normalised name."""
     text = resources.files("tutti.predict").joinpath("libraries.toml").read_text("utf-8")
     entries: list[dict[str, Any]] = tomllib.loads(text)["algorithm"]
-    found = {}
+    found: dict[tuple[str, str], KnownAlgorithm] = {}
     for entry in entries:
-        lists = {key: tuple(entry.pop(key)) for key in ("names", "libraries")}
-        known = KnownAlgorithm(**lists, **entry)
-        found |= {(known.collective, name): known for name in known.names}
+        names, libraries = tuple(entry.pop("names")), tuple(entry.pop("libraries"))
+        known = KnownAlgorithm(names=names, libraries=libraries, **entry)
+        found |= {(known.collective, name): known for name in names}
     return found
 
 

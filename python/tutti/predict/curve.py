@@ -2,10 +2,10 @@
 
 The time of a run is the sum over its stages. A stage with messages of n bytes takes t(n), and each
 further message of the same rank in the stage adds rho(n) t(n). Messages that share a link add their
-bytes at the rate of the link. A reduced or copied byte takes
-gamma(S) in a vector of S bytes. All three are piecewise linear on logarithmic axes, so that the
-protocols of a library (eager, rendezvous, segments) and caches need no thresholds. Latency grows by the factor
-e^growth per doubling of the ranks, up to 256 ranks.
+bytes at the rate of the link. A reduced or copied byte takes gamma(S) in a vector of S bytes. All
+three are piecewise linear on logarithmic axes, so that the protocols of a library (eager,
+rendezvous, segments) and caches need no thresholds. Latency grows by the factor e^growth per
+doubling of the ranks, up to 256 ranks.
 
 Parameters are logarithms, except `growth`. Each has a prior: from the machine's platform, from a
 measured machine with the same library, or from common hardware.
@@ -51,7 +51,7 @@ _GAMMA_PRIOR = (0.08e-3, 0.1e-3, 0.2e-3, 0.35e-3)
 _GROWTH_PRIOR = 0.08
 _SHARED_EFFICIENCY = 0.8
 _EFFICIENCY = 0.5
-"""Share of the bandwidth that one rank reaches in an exchange: protocols and memory take the rest."""
+"""Share of the bandwidth that a rank reaches in an exchange, as protocols and memory take time."""
 
 
 def _bytes(size: float) -> str:
@@ -128,13 +128,13 @@ class Curve:
 
     def latency_share(self, theta: Floats) -> Floats:
         """Returns the share of latency in the time of each row, from 0 to 1."""
-        total, messages, _ = self._parts(theta)
+        total, _ = self._parts(theta)
         rows = self._rows
         least = np.minimum(np.exp(theta[0]), np.exp(self._time @ theta[_TIME]))
         latency = np.bincount(rows.row, rows.count * least, minlength=len(rows))
         return np.clip(latency / np.maximum(total, latency), 0.0, 1.0)
 
-    def _parts(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
+    def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
         rows = self._rows
         times = np.exp(self._time @ theta[_TIME] + theta[_GROWTH] * self._growth)
         further = (rows.messages - 1) * np.exp(self._rho @ theta[_RHO])
@@ -142,7 +142,7 @@ class Curve:
         messages = np.bincount(rows.row, stages, minlength=len(rows))
         local = rows.folded * np.exp(np.clip(self._gamma @ theta[_GAMMA], -30, 5))
         rest = rows.ports * math.exp(theta[_PORT]) + math.exp(theta[_CALL])
-        return messages + local + rest, messages, local
+        return np.asarray(messages + local + rest), local
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class CurveFit:
         return self.deviation < 0.5 * SPREAD
 
     def table(self) -> list[dict[str, Any]]:
-        """Returns a row per parameter: its name, value, 90 % interval, and whether it is determined."""
+        """Returns a row per parameter: name, value, 90 % interval, and if data determine it."""
         rows = []
         for index, name in enumerate(NAMES):
             value, half = float(self.theta[index]), 1.645 * float(self.deviation[index])

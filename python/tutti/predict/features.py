@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from tutti.predict.catalogue import Execution, execution, is_default
 from tutti.predict.sharing import link_load, node_load
@@ -15,6 +14,7 @@ from tutti.predict.sharing import link_load, node_load
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import polars as pl
     from numpy.typing import NDArray
 
     from tutti.predict.stages import Stage
@@ -100,7 +100,7 @@ class Features:
 
 
 def sides_of(shape: str | None, nodes: int) -> tuple[int, ...]:
-    """Returns the sides of the torus that carries a job; one side if the network is none.
+    """Returns the sides of the torus that carries a job; one side if the network is another.
 
     A job with two sides is placed in a torus of more dimensions, whose routes are shorter than its
     sides suggest. It counts as the box of three sides that is closest to a cube.
@@ -112,7 +112,7 @@ def sides_of(shape: str | None, nodes: int) -> tuple[int, ...]:
     if not shape or "x" not in shape:
         return (nodes,)
     sides = tuple(int(side) for side in shape.split("x"))
-    return sides if len(sides) > 2 else _closest_to_cube(nodes)  # noqa: PLR2004
+    return sides if len(sides) > 2 else _closest_to_cube(nodes)
 
 
 def _closest_to_cube(nodes: int) -> tuple[int, ...]:

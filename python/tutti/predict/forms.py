@@ -1,9 +1,11 @@
 """Stages of algorithms for which the core has no closed form.
 
 Trees whose ranks forward to several others end at a time that depends on the network; their stages
-here are those of the longest path. The manual of Fujitsu MPI names its algorithms for the Tofu
-interconnect without defining their messages: their forms follow from their names and from the
-scaling of measured times on 2x2x2 and 4x4x4 nodes, and are marked as inferred in the catalogue.
+here are those of the longest path.
+
+The manual of Fujitsu MPI names its algorithms for the Tofu interconnect without defining their
+messages. Their forms are inferred from their names, and from the scaling of measured times between
+2x2x2 and 4x4x4 nodes.
 """
 
 from __future__ import annotations
@@ -167,8 +169,8 @@ FORMS: dict[str, Callable[[str, int, Sequence[int], bool], Stages]] = {
     "bucket": _bucket,
     "linear_broadcast": _linear_broadcast,
 }
-"""The forms that the catalogue names: functions of the collective, the ranks, the sides of the torus,
-and whether six interfaces are used instead of three."""
+"""The forms that the catalogue names: functions of the collective, the ranks, the sides of the
+torus, and whether six interfaces are used instead of three."""
 
 
 def stages_of_form(

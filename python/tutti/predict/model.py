@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CalibratedModel", "Hardware", "calibrate", "usable"]
 
 _FEWEST = 10
-"""Rows of an environment that suffice for a fit of its own."""
+"""Rows of an environment that suffice for a separate fit."""
 _LEAST_US = 0.1
 """Shorter times are the resolution of a clock, not a collective."""
 _90_PERCENT = 1.645
@@ -34,6 +34,8 @@ _OTHER_INTERFACE = 3
 _WEIGHTS = (_OTHER_SYSTEM, _OTHER_LIBRARY, _OTHER_INTERFACE, 1, 1)
 """How different two environments are if they differ in machine, library, interface, ranks per node,
 memory."""
+_UNKNOWN = 0.3
+"""Standard deviation of the logarithm of a time, if the discrepancy is not modelled."""
 _SORTED_BY = ("system", "collective", "library_algorithm", "ranks", "size_bytes", "job", "time_us")
 
 
@@ -70,7 +72,8 @@ class CalibratedModel:
     """A model of one or several machines.
 
     Attributes:
-        curves: the structural model of each environment (machine, interface, ranks per node, memory).
+        curves: the structural model of each environment (machine, library, interface, ranks per
+            node, memory).
         discrepancy: what the structural model misses; None for a structural model alone.
         interval_scale: factor on standard deviations, from cross-validation.
         used: the number of measurements that were used.
@@ -97,7 +100,7 @@ class CalibratedModel:
         """
         rows = features(frame)
         structural, share = self._structural(rows)
-        mean, deviation = structural, np.full(len(rows), 0.3)
+        mean, deviation = structural, np.full(len(rows), _UNKNOWN)
         if self.discrepancy is not None:
             residual, deviation = self.discrepancy(rows, share)
             mean = structural + residual
@@ -113,13 +116,28 @@ class CalibratedModel:
         columns = {"index": rows.index, **times, "spread": deviation}
         return pl.DataFrame(columns).with_columns(pl.col("index").cast(pl.UInt32))
 
+    def covariance(self, frame: pl.DataFrame) -> Floats:
+        """Returns the joint covariance of the logarithms of the predicted times.
+
+        Args:
+            frame: rows as for :meth:`predict`.
+
+        Returns:
+            A matrix with a row and a column per row that can be predicted, in their order.
+        """
+        rows = features(frame)
+        if self.discrepancy is None:
+            return _UNKNOWN**2 * np.eye(len(rows))
+        share = self._structural(rows)[1]
+        return self.interval_scale**2 * self.discrepancy.covariance(rows, share)
+
     def _least(self, rows: Features) -> Floats:
         """The time in which the interfaces of a node carry what a rank must at least receive."""
         known = [self.hardware.get(name) for name in rows.labels["system"]]
         rates = np.array([one.node_bytes_per_us if one else np.inf for one in known])
         rounds = np.where(rows.labels["collective"] == "all_reduce", 2.0, 1.0)
         share = 1 - np.exp2(-rows.log_ranks)
-        return rounds * share * np.exp(rows.log_size) / rates
+        return np.asarray(rounds * share * np.exp(rows.log_size) / rates)
 
     def _structural(self, rows: Features) -> tuple[Floats, Floats]:
         return _apply(rows, {one: fit.theta for one, fit in self._all(rows).items()})
@@ -209,7 +227,7 @@ def _start(
     That is the fit of another environment of the system; or that of a system with the same library,
     scaled by what is known of both; or what is known of the system alone.
     """
-    system = environment.split("/")[0]
+    system = environment.split("/", maxsplit=1)[0]
     ranked = sorted((_difference(environment, other), other) for other in curves)
     difference, nearest = ranked[0] if ranked else (math.inf, "")
     known = hardware.get(system)
@@ -236,8 +254,3 @@ def _apply(rows: Features, thetas: Mapping[str, Floats]) -> tuple[Floats, Floats
         means[chosen] = np.log(curve(thetas[name]))
         shares[chosen] = curve.latency_share(thetas[name])
     return means, shares
-
-
-def geometric_error(predicted: Floats, measured: Floats, quantile: float = 0.5) -> float:
-    """Returns a quantile of max(predicted / measured, measured / predicted)."""
-    return math.exp(float(np.quantile(np.abs(np.log(predicted / measured)), quantile)))

@@ -23,17 +23,18 @@ _MEAN_SHIFT = 0.42
 
 def negabinary_distance(step: int) -> int:
     """Returns the distance of partners in a step of a Bine butterfly: 1, 1, 3, 5, 11, ..."""
-    return max(1, abs((1 - (-2) ** (step + 1)) // 3))
+    return max(1, abs(1 - int((-2) ** (step + 1))) // 3)
 
 
 def link_load(stage: Stage, sides: Sequence[int]) -> float:
     """Returns the messages of a stage on the most loaded link of a torus.
 
-    Ranks are numbered along the first side first. Partners of Bine trees use the dimensions in turn.
+    Ranks are numbered along the first side first. Partners of Bine trees use the dimensions in
+    turn.
 
     Args:
         stage: the stage.
-        sides: the sides of the torus; one side is no torus, but an uncongested network.
+        sides: the sides of the torus; one side means an uncongested network.
     """
     if len(sides) == 1:
         return 1.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from tutti import _core
@@ -71,7 +71,7 @@ def next_power_of_two(ranks: int) -> int:
     return 1 << (ranks - 1).bit_length()
 
 
-@lru_cache(maxsize=None)
+@cache
 def closed_form(
     notation: str,
     collective: str,
