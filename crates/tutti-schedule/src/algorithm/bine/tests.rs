@@ -46,8 +46,8 @@ fn segments_are_verified_and_need_one_buffer() {
             let divided = format!("{notation}{joint}segments={segments}");
             let proof = check::performs(&divided, collective, ranks);
             assert_eq!(proof.buffering, u32::from(segments > 1), "{divided} on {ranks} ranks");
-            let whole = check::performs(notation, collective, ranks);
-            assert_eq!(proof.reproducibility, whole.reproducibility, "{divided}");
+            let complete = check::performs(notation, collective, ranks);
+            assert_eq!(proof.reproducibility, complete.reproducibility, "{divided}");
         }
     }
 }
