@@ -45,7 +45,7 @@ _KNOWN = (
     "pairwise", "dissemination", "scatter_all_gather", "double_binary_tree", "bruck",
     "scatter_destination", "blue_connect", "multi_ring", "swing", "reduce_scatter_gather",
     "multi_tree", "forest", "hierarchical_local", "mirrored_ring", "concentrated_multi_tree",
-    "in_network",
+    "in_network", "bine",
 )  # fmt: skip
 
 KIND_COLOURS: dict[str, str] = {
