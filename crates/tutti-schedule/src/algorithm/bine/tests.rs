@@ -31,6 +31,18 @@ fn it_does_what_it_claims_at_every_rank_count() {
 }
 
 #[test]
+fn no_form_needs_buffers() {
+    for (notation, ranks) in NOTATIONS.iter().flat_map(|name| [2, 8, 32].map(|ranks| (name, ranks)))
+    {
+        for collective in collectives(ranks).filter(|&kind| lay_out(notation, kind, ranks).is_ok())
+        {
+            let proof = check::performs(notation, collective, ranks);
+            assert!(proof.rendezvous_safe(), "{notation}, {collective}, {ranks} ranks");
+        }
+    }
+}
+
+#[test]
 fn segments_are_verified_and_need_one_buffer() {
     for (notation, collective) in [
         ("bine", Collective::AllReduce),
