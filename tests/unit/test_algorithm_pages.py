@@ -121,8 +121,51 @@ def swings(n: int) -> int:
     return (n - 1).bit_length()
 
 
+def misplaced(n: int) -> int:
+    """Returns the ranks whose label, their path from rank 0 in a butterfly, is another number."""
+    found = 0
+    for label in range(n):
+        rank = 0
+        for step in range(swings(n)):
+            distance = (1 - (-2) ** (step + 1)) // 3 * (-1) ** rank
+            rank = (rank + distance * (label >> (swings(n) - 1 - step) & 1)) % n
+        found += rank != label
+    return found
+
+
+def segmented_halving(n: int) -> tuple[int, int]:
+    """Four messages in each step of the reduce_scatter."""
+    f, p, r = powers(n)
+    return 5 * f * p + 2 * r, 2 * n * (n - 1)
+
+
 # Messages of all ranks, and their bytes in n-ths of the size, on n ranks.
 COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
+    ("bine", "all_reduce"): lambda n: (2 * n * swings(n), 2 * n * (n - 1)),
+    ("bine", "reduce_scatter"): lambda n: (n * swings(n), n * (n - 1)),
+    ("bine", "all_gather"): lambda n: (n * swings(n), n * (n - 1)),
+    ("bine", "broadcast"): lambda n: full_payload(n - 1, n),
+    ("bine", "reduce"): lambda n: full_payload(n - 1, n),
+    ("bine", "gather"): lambda n: (n - 1, n * swings(n) // 2),
+    ("bine", "scatter"): lambda n: (n - 1, n * swings(n) // 2),
+    ("bine", "all_to_all"): lambda n: (n * swings(n), n * n * swings(n) // 2),
+    ("bine:latency_optimal", "all_reduce"): lambda n: full_payload(n * swings(n), n),
+    ("bine:block_by_block", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
+    ("bine:block_by_block", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("bine:two_blocks", "reduce_scatter"): lambda n: (
+        n * (swings(n) + 1) - 2 * swings(n),
+        n * (n - 1),
+    ),
+    ("bine:send", "reduce_scatter"): lambda n: (
+        n * swings(n) + misplaced(n),
+        n * (n - 1) + misplaced(n),
+    ),
+    ("bine:scatter_all_gather", "broadcast"): lambda n: (n * swings(n), n * (n - 1)),
+    ("bine:reduce_scatter_gather", "reduce"): lambda n: (
+        n * swings(n) + n - 1,
+        n * (n - 1) + n * swings(n) // 2,
+    ),
+    ("bine:segments=4", "all_reduce"): lambda n: (5 * n * swings(n), 2 * n * (n - 1)),
     ("ring", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
     ("ring", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
     ("ring", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
@@ -148,6 +191,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("recursive_doubling", "all_reduce"): doubling,
     ("recursive_doubling", "all_gather"): lambda n: (powers(n)[0] * n, n * (n - 1)),
     ("recursive_halving_doubling", "all_reduce"): halving_doubling,
+    ("recursive_halving_doubling:segments=4", "all_reduce"): segmented_halving,
     ("recursive_halving_doubling:3-2", "all_reduce"): long_elimination,
     ("recursive_halving_doubling:binary_blocks", "all_reduce"): binary_blocks,
     ("recursive_halving_doubling", "all_gather"): halving,
@@ -236,6 +280,15 @@ NONE = (False, False, False)
 
 # Same on all ranks, in rank order, as the sequential sum.
 CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
+    ("bine", "all_reduce"): lambda n: (True, n <= 4, n == 2),
+    ("bine", "reduce_scatter"): lambda n: (True, n <= 4, n == 2),
+    ("bine", "reduce"): lambda n: (True, n == 2, n == 2),
+    ("bine:latency_optimal", "all_reduce"): lambda n: (n <= 4, n <= 4, n == 2),
+    ("bine:block_by_block", "all_reduce"): lambda n: (True, n <= 4, n == 2),
+    ("bine:two_blocks", "all_reduce"): lambda n: (True, n == 2, n == 2),
+    ("bine:send", "reduce_scatter"): lambda n: (True, n <= 4, n == 2),
+    ("bine:reduce_scatter_gather", "reduce"): lambda n: (True, n == 2, n == 2),
+    ("bine:segments=4", "all_reduce"): lambda n: (True, n <= 4, n == 2),
     ("ring", "all_reduce"): lambda n: (True, False, n == 2),
     ("ring", "reduce_scatter"): lambda n: (True, False, n == 2),
     ("recursive_doubling", "all_reduce"): lambda n: (True, True, n <= 3),

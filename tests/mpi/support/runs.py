@@ -34,6 +34,15 @@ LONGEST_SECONDS = 250
 SHARDED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}
 
 ARGUMENTS = {
+    "bine": [
+        "latency_optimal",
+        "block_by_block",
+        "two_blocks",
+        "send",
+        "scatter_all_gather",
+        "reduce_scatter_gather",
+        "segments=2",
+    ],
     "blue_connect": [],
     "bruck": ["2", "3"],
     "direct": ["two_step"],
@@ -43,7 +52,7 @@ ARGUMENTS = {
     "forest": ["pieces=2"],
     "in_network": ["all", "segments=3", "all,segments=2"],
     "knomial": ["2", "3"],
-    "recursive_halving_doubling": ["2-1", "3-2", "binary_blocks"],
+    "recursive_halving_doubling": ["2-1", "3-2", "binary_blocks", "segments=3"],
     "recursive_multiplying": ["ratio=1", "ratio=16"],
     "reduce_scatter_gather": ["ring"],
     "ring": ["bidirectional"],
