@@ -62,6 +62,10 @@ const ARGUMENTS: &[&str] = &[
     "2x2",
     "8x4:2x2,4x2",
     "4x4:2x2,2x2,bidirectional",
+    "segments=3",
+    "in_order",
+    "in_order,segments=2",
+    "segments=2,fanout=3",
 ];
 
 fn collectives(ranks: u32) -> impl Iterator<Item = Collective> {

@@ -1,10 +1,10 @@
 //! Trees along which a payload travels in segments: broadcasts and reductions.
 //!
-//! A rank has a step per segment. In step j an inner rank forwards segment j - 1 while it receives
-//! segment j: a broadcast receives from the parent and sends to the children, a reduction the other
-//! way around. The root of a broadcast only sends, and a leaf only receives. A rank thus waits for
-//! one segment at a time, as in Open MPI's `ompi_coll_base_bcast_intra_generic` and
-//! `ompi_coll_base_reduce_generic`, whose segments have a size in bytes instead of a count.
+//! A rank has a step per segment. An inner rank forwards segment j - 1 while it receives segment j.
+//! A broadcast receives from the parent and sends to the children, a reduction the reverse. The
+//! root of a broadcast only sends, and a leaf only receives. A rank thus waits for one segment at a
+//! time, as in Open MPI's `ompi_coll_base_bcast_intra_generic` and `ompi_coll_base_reduce_generic`,
+//! whose segments have a size in bytes instead of a count.
 
 use super::sizes::{Misfit, misfit};
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};

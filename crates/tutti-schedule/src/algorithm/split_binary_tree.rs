@@ -6,7 +6,7 @@
 //! ones the second. Then number v, if odd, exchanges its half with v + 1, in one message in each
 //! direction. If the number of ranks is even, the last number has no partner: the root sends it the
 //! second half. The root sends the payload once, where it sends it twice in a binary tree. Source:
-//! Open MPI's `split_binary` broadcast; Pjesivac-Grbovic et al., "Performance analysis of MPI
+//! Open MPI's `split_binary_tree` broadcast; Pjesivac-Grbovic et al., "Performance analysis of MPI
 //! collective operations", Cluster Computing 10 (2007).
 
 use std::sync::Arc;
