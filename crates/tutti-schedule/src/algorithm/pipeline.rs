@@ -186,9 +186,14 @@ impl<'a> Options<'a> {
 
     /// Takes `key=number`, with a number from 1 to `most`; 1 without it.
     pub(super) fn number(&mut self, key: &str, most: u32) -> Result<u32, Misfit> {
+        self.number_or(key, most, 1)
+    }
+
+    /// As [`Options::number`], with another default.
+    pub(super) fn number_or(&mut self, key: &str, most: u32, default: u32) -> Result<u32, Misfit> {
         let value = |text: &'a str| text.strip_prefix(key)?.strip_prefix('=');
         let Some(index) = self.words.iter().position(|&(_, word)| value(word).is_some()) else {
-            return Ok(1);
+            return Ok(default);
         };
         let (at, word) = self.words.remove(index);
         let text = value(word).unwrap_or_default();
