@@ -52,6 +52,7 @@ _CELL: Final = ("system", "collective", "nodes", "size_bytes")
 """What rows with dependent errors have in common."""
 _90_PERCENT: Final = 1.645
 _INSIDE: Final = 0.9
+_COVERED: Final = 0.9
 _ERRORS: Final = 2.0
 """Standard errors by which a more complex model must improve."""
 
@@ -154,13 +155,14 @@ def cross_validate(
         `carried_us`, null where the algorithm has no time to carry over.
 
     Raises:
-        CalibrationError: There is no fold: expected two node counts, collectives or machines.
+        CalibrationError: There is no fold, or its rows to fit are unusable.
     """
     every = folds(rows, kinds=kinds)
     if not every:
         raise CalibrationError(
-            "cannot cross-validate: expected several node counts of a machine, several collectives "
-            "or several machines"
+            "the measurements have one node count, one collective and one machine",
+            kind="undetermined",
+            hint="cross-validation needs a second one",
         )
     arguments = [(fold, dict(hardware or {}), scales) for fold in every]
     if workers <= 1:
@@ -254,7 +256,7 @@ def compared(rows: pl.DataFrame, predictions: pl.DataFrame) -> pl.DataFrame:
 
     A more complex model is warranted if it lowers the mean absolute logarithmic error of the rows
     that both predict by more than two standard errors. Rows of the same machine, collective, node
-    count and size count as one observation. Rows that the simpler model cannot predict do not count.
+    count and size are one observation. A model that predicts less than 90 % is not selected.
 
     Args:
         rows: The measurements that were cross-validated.
@@ -300,8 +302,9 @@ def _of_fold(
 
 
 def _warranted(predictions: pl.DataFrame) -> str:
-    """Returns the simplest model that no more complex one improves significantly."""
-    names = [name for name, column in MODELS.items() if predictions[column].count()]
+    """Returns the simplest model that no more complex one improves on significantly."""
+    most = _COVERED * predictions.height
+    names = [name for name, column in MODELS.items() if predictions[column].count() >= most]
     chosen = names[0]
     for name in names[1:]:
         gain = (_log_error(chosen).abs() - _log_error(name).abs()).alias("gain")
