@@ -245,7 +245,7 @@ def _carrying(board: Scoreboard) -> str:
     both = board.validated.filter(pl.col("carried_us").is_not_null())
     if both.is_empty():
         return head + "No algorithm has times at two node counts."
-    test = board.rows.filter(pl.col("index").is_in(both["index"]))
+    test = board.rows.filter(pl.col("index").is_in(both["index"].to_list()))
     tables = {
         model: score(test, folds.model_predictions(both, model).drop("kind", "fold"))
         for model in ("carry-over", "full")
@@ -314,8 +314,8 @@ def _questions(board: Scoreboard) -> str:
     ]
     text = paragraph(
         f"`validation/machines/predictions.csv` has {found:,} of the {asked.height:,} questions "
-        f"about named algorithms ({share * 100:.1f} %). The folds that resemble a question scale its "
-        "interval. The table has the median half-width as a factor."
+        f"about named algorithms ({share * 100:.1f} %). The folds that resemble a question scale "
+        "its interval. The table has the median half-width as a factor."
     )
     head = ("machine", "predicted", "questions", "covered", "interval")
     none = "Questions without a prediction:\n\n" + bullets(lines) if lines else ""

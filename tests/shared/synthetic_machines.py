@@ -1,4 +1,4 @@
-"""Measurements of machines whose parameters are known, since the structural model generates them."""
+"""Measurements of machines with known parameters: the structural model generates them."""
 
 from __future__ import annotations
 

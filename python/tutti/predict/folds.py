@@ -287,7 +287,9 @@ def _of_fold(
     chosen = _warranted(here.join(test.select("index", *_CELL), on="index"))
     tables = []
     for model in MODELS:
-        guesses = model_predictions(of_kind, model).filter(pl.col("index").is_in(here["index"]))
+        guesses = model_predictions(of_kind, model).filter(
+            pl.col("index").is_in(here["index"].to_list())
+        )
         figures = score(test, guesses.drop("kind", "fold")).tail(1).drop("system")
         tables.append(
             figures.select(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 import pytest
-from synthetic_machines import cases, timed
 
+from synthetic_machines import cases, timed
 from tutti.interop.measurements import read_measurements
 from tutti.predict.curve import SPREAD, fit_curve, prior
 from tutti.predict.features import features
@@ -87,9 +87,7 @@ def test_unusable_times_are_left_out(bad: float | None) -> None:
 @pytest.mark.parametrize("bad", ["0", "-3", "nan", ""])
 def test_unusable_times_of_a_file_are_reported(tmp_path: Path, bad: str) -> None:
     heading = "collective,algorithm,nodes,vector_bytes,median_us\n"
-    (tmp_path / "t.csv").write_text(
-        f"{heading}all_reduce,ring,4,8,{bad}\nall_reduce,ring,4,8,5\n"
-    )
+    (tmp_path / "t.csv").write_text(f"{heading}all_reduce,ring,4,8,{bad}\nall_reduce,ring,4,8,5\n")
     found = read_measurements(tmp_path / "t.csv", ranks=4)
     assert found.rows["time_us"].to_list() == [5.0]
     assert found.omitted["reason"].to_list() == ["the time is not a number above 0"]

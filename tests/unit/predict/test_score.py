@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from synthetic_machines import cases
 
+from synthetic_machines import cases
 from tutti.interop.measurements import read_measurements
 from tutti.predict.score import SCORES, score
 
