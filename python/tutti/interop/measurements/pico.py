@@ -111,6 +111,28 @@ def read_series(
     return Measurements(found.rows, pl.concat([damaged, omitted, found.omitted]).sort("line"))
 
 
+def series_without_times(raw: pl.DataFrame, *, source: str) -> Measurements:
+    """Returns the series of a table whose times are not read.
+
+    Args:
+        raw: The columns as text, as :func:`read_table` returns them.
+        source: The file, for errors.
+
+    Returns:
+        The rows, with some columns of :data:`MEASUREMENTS` and `text`, and those left out.
+
+    Raises:
+        ConfigError: The table lacks a column.
+    """
+    columns = raw.columns
+    _require(columns, source, ranks=None, collective=None)
+    frame = raw.select("file", pl.col("_line").alias("line"), "text", *_cells(columns))
+    frame = _translated(frame, None)
+    valid, omitted = partition(frame, _checks(frame.columns))
+    kept = valid.select(name for name in valid.columns if name in MEASUREMENTS or name == "text")
+    return Measurements(kept, omitted)
+
+
 def _require(columns: list[str], source: str, *, ranks: int | None, collective: str | None) -> None:
     """Checks that a table has the columns without which no row can be used."""
     lacking = []
