@@ -123,7 +123,7 @@ def _closest_to_cube(nodes: int) -> tuple[int, ...]:
         for b in range(a, math.isqrt(nodes // a) + 1)
         if nodes % (a * b) == 0
     ]
-    return min(boxes, key=max)
+    return min(boxes, key=lambda box: (max(box), sum(box)))
 
 
 def features(frame: pl.DataFrame) -> Features:
