@@ -75,7 +75,8 @@ message times per machine. `full` adds a Gaussian process for what that curve mi
 
 The model that the measurements warrant is marked (*). A more complex model is warranted if it
 lowers the mean absolute logarithmic error by more than two standard errors on the rows that both
-predict. A model that predicts fewer than 90 % of the rows is never marked."""
+predict. A model that predicts fewer than 90 % of the rows is never marked. Shares and regrets are
+in per cent."""
 
 SOURCES = """## Sources
 
@@ -139,7 +140,10 @@ def _reach(board: Scoreboard) -> str:
         columns.append(of_kind.tail(1).to_dicts()[0] if of_kind.height else None)
     lines = [
         f"| {NAMES[name]} | {_range(name)} | "
-        + " | ".join(_met(name, None if one is None else one[name]) for one in columns)
+        + " | ".join(
+            "-" if one is None else _marked(name, one[name], _text(name, one[name]))
+            for one in columns
+        )
         + " |"
         for name in AIMS
     ]
@@ -162,20 +166,27 @@ def _reached(name: str, value: float | None) -> bool:
     return value is not None and low <= value <= high
 
 
-def _met(name: str, value: float | None) -> str:
-    text = _text(name, value)
-    return text if value is None or _reached(name, value) else f"**{text}**"
+def _marked(name: str, value: float | None, text: str) -> str:
+    """The text, bold if the figure misses its aim."""
+    met = value is None or name not in AIMS or _reached(name, value)
+    return text if met else f"**{text}**"
 
 
 def _text(name: str, value: float | None) -> str:
-    """A figure; huge ones are as good as any other."""
+    """A figure with its unit."""
+    unit = "" if value is None or name.startswith("factor") else " %"
+    return _number(name, value) + unit
+
+
+def _number(name: str, value: float | None) -> str:
+    """A figure; shares are in per cent."""
     if value is None:
         return "-"
     if name.startswith("factor"):
         return f"{value:.2f}" if value < 100 else f"{value:,.0f}"
     if "regret" in name:
-        return f"{value * 100:.1f} %" if value < 10 else f"{value * 100:,.0f} %"
-    return f"{value * 100:.0f} %"
+        return f"{value * 100:.1f}" if value < 1 else f"{value * 100:,.0f}"
+    return f"{value * 100:.0f}"
 
 
 def _table(head: Iterable[str], numbers: int, rows: Iterable[Iterable[str]]) -> str:
@@ -224,7 +235,7 @@ def _by_machine(board: Scoreboard) -> str:
     head = ("machine", "collective", "rows", *HEADINGS)
     text = paragraph(
         "Folds of more nodes: each node count of a machine but its smallest is predicted from the "
-        "smaller ones and from the other machines."
+        "smaller ones and from the other machines. Shares and regrets are in per cent."
     )
     return f"## Machines and collectives\n\n{text}\n\n" + _table(head, 9, rows)
 
@@ -233,9 +244,9 @@ def _figures(system: str, collective: str, row: dict[str, float | None]) -> list
     name = MACHINES.get(system, system)
     return [
         name,
-        f"`{collective}`" if collective != "all" else "all",
+        collective,
         f"{row['asked']:,}",
-        *(_met(one, row[one]) if one in AIMS else _text(one, row[one]) for one in SHOWN),
+        *(_marked(one, row[one], _number(one, row[one])) for one in SHOWN),
     ]
 
 
@@ -254,11 +265,11 @@ def _carrying(board: Scoreboard) -> str:
     for system in tables["full"]["system"]:
         for model, table in tables.items():
             one = table.row(by_predicate=pl.col("system") == system, named=True)
-            figures = (_text(name, one[name]) for name in SHOWN[1:6])
+            figures = (_number(name, one[name]) for name in SHOWN[1:6])
             rows.append([MACHINES.get(system, system), model, f"{one['asked']:,}", *figures])
     text = paragraph(
         "The rows whose algorithm was measured at the same size on fewer nodes. Both models "
-        "predict all of them, so the figures are comparable."
+        "predict all of them, so the figures are comparable. Winner and regret are in per cent."
     )
     names = ("machine", "model", "rows", *HEADINGS[1:6])
     return head + text + "\n\n" + _table(names, 6, rows)
@@ -271,7 +282,7 @@ def _models(board: Scoreboard) -> str:
             continue
         shown = ("covered", "factor", "factor_p90", "winner", "regret", "regret_p90", "inside")
         name = f"{one['model']} (*)" if one["warranted"] else one["model"]
-        figures = (_text(column, one[column]) for column in shown)
+        figures = (_number(column, one[column]) for column in shown)
         rows.append([_fold(one["kind"], one["fold"]), name, f"{one['asked']:,}", *figures])
     head = ("predicted", "model", "rows", "covered", "factor", "p90", "winner", "regret", "p90")
     return _table((*head, "inside"), 8, rows)
@@ -283,7 +294,7 @@ def _fold(kind: str, fold: str) -> str:
             kind, "all machines"
         )
     system, *rest = fold.split(", ")
-    return ", ".join([MACHINES.get(system, f"`{system}`"), *rest])
+    return ", ".join([MACHINES.get(system, system), *rest])
 
 
 def _questions(board: Scoreboard) -> str:
@@ -312,10 +323,12 @@ def _questions(board: Scoreboard) -> str:
         .sort("system", "kind", descending=[False, True])
         .rows()
     ]
+    scales = ", ".join(f"{value:.2f} ({KINDS[kind]})" for kind, value in board.scales.items())
     text = paragraph(
         f"`validation/machines/predictions.csv` has {found:,} of the {asked.height:,} questions "
         f"about named algorithms ({share * 100:.1f} %). The folds that resemble a question scale "
-        "its interval. The table has the median half-width as a factor."
+        f"its standard deviation, by {scales}. The table has the median half-width of the 90 % "
+        "interval as a factor."
     )
     head = ("machine", "predicted", "questions", "covered", "interval")
     none = "Questions without a prediction:\n\n" + bullets(lines) if lines else ""
