@@ -165,7 +165,7 @@ class _Parts:
         stages = known.stages(row["ranks"], sides, size)
         if stages is None:
             return
-        per_node = max(1, row["ranks"] // nodes)
+        per_node = row["ranks_per_node"] or math.ceil(row["ranks"] / nodes)
         position = len(self.rows)
         shared = [one for stage in stages for one in _shared(stage, sides, per_node, size)]
         self.stages += [(position, *one) for one in shared]
