@@ -46,26 +46,26 @@ class Scales:
         noise: a measurement.
     """
 
-    job: float = 0.12
-    latency: float = 0.45
-    bandwidth: float = 0.25
-    algorithm: float = 0.3
-    algorithm_size: float = 0.35
-    family: float = 0.25
-    shared: float = 0.2
-    collective: float = 0.15
+    job: float = 0.08
+    latency: float = 0.7
+    bandwidth: float = 0.13
+    algorithm: float = 0.2
+    algorithm_size: float = 0.22
+    family: float = 0.16
+    shared: float = 0.13
+    collective: float = 0.2
     message: float = 0.15
     placement: float = 0.4
-    noise: float = 0.05
+    noise: float = 0.04
 
 
-_SIZE, _WIDE_SIZE, _MESSAGE = 2.5, 6.0, 2.0
+_SIZE, _WIDE_SIZE, _MESSAGE = 2.5, 9.0, 2.0
 """Length scales in natural logarithms of bytes."""
-_RANKS, _SLOW_RANKS, _SLOWEST_RANKS = 4.0, 8.0, 12.0
+_RANKS, _SLOW_RANKS, _SLOWEST_RANKS = 5.0, 18.0, 12.0
 """Length scales in binary logarithms of ranks."""
 _OTHER_MACHINE, _SAME_MACHINE, _SAME_LIBRARY = 0.3, 0.3, 0.4
 """Parts of the correlation of an algorithm between machines."""
-_OTHER_PARITY = 0.6
+_OTHER_PARITY = 0.9
 """Correlation of an algorithm on a power of two of ranks, and on other numbers."""
 _OTHER_STACK = 0.4
 """Correlation of latency and bandwidth between machines with the same library."""
