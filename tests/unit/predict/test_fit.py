@@ -51,11 +51,11 @@ def test_row_order_does_not_matter() -> None:
         timed(cases(name, sizes=(8, 65536, 8 << 20)), START + shift, noise=0.1, seed=seed)
         for seed, (name, shift) in enumerate((("one", 0.0), ("two", 0.3)))
     )
-    asked = cases("one", nodes=(64,))
-    expected = calibrate(frame).predict(asked)
+    targets = cases("one", nodes=(64,))
+    expected = calibrate(frame).predict(targets)
     for seed in range(2):
         shuffled = frame.sample(fraction=1.0, shuffle=True, seed=seed)
-        assert calibrate(shuffled).predict(asked).equals(expected)
+        assert calibrate(shuffled).predict(targets).equals(expected)
 
 
 def test_row_order_of_a_file_does_not_matter(tmp_path: Path) -> None:
@@ -66,11 +66,11 @@ def test_row_order_of_a_file_does_not_matter(tmp_path: Path) -> None:
         f"OMPI,1,{row['time_us']}\n"
         for row in frame.to_dicts()
     ]
-    asked = cases("one", nodes=(64,), sizes=(1024,))
+    targets = cases("one", nodes=(64,), sizes=(1024,))
     found = []
     for name, order in (("a.csv", lines), ("b.csv", lines[::-1])):
         (tmp_path / name).write_text(heading + "".join(order))
-        found.append(calibrate(read_measurements(tmp_path / name).rows).predict(asked))
+        found.append(calibrate(read_measurements(tmp_path / name).rows).predict(targets))
     assert found[0].equals(found[1])
 
 
@@ -78,10 +78,10 @@ def test_row_order_of_a_file_does_not_matter(tmp_path: Path) -> None:
 def test_unusable_times_are_left_out(bad: float | None) -> None:
     frame = timed(cases("one", sizes=(8, 65536)), START, noise=0.1, seed=0)
     spoilt = frame.head(5).with_columns(pl.lit(bad, pl.Float64).alias("time_us"))
-    asked = cases("one", nodes=(64,), sizes=(1024,))
+    targets = cases("one", nodes=(64,), sizes=(1024,))
     clean, mixed = calibrate(frame), calibrate(pl.concat([spoilt, frame]))
     assert mixed.used == clean.used == frame.height
-    assert mixed.predict(asked).equals(clean.predict(asked))
+    assert mixed.predict(targets).equals(clean.predict(targets))
 
 
 @pytest.mark.parametrize("bad", ["0", "-3", "nan", ""])

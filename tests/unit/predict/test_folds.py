@@ -120,7 +120,7 @@ def test_the_simplest_model_is_selected_unless_another_is_better(
     found = compared(measured(), made(errors))
     assert found["model"].to_list() == list(MODELS)
     assert found.filter("warranted")["model"].to_list() == [warranted]
-    assert found["asked"].unique().to_list() == [18]
+    assert found["rows"].unique().to_list() == [18]
 
 
 def test_interval_scale_makes_nine_of_ten_inside() -> None:
