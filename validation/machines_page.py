@@ -124,9 +124,9 @@ def _origin(board: Scoreboard, command: str) -> str:
     return paragraph(
         f"`{command}` writes this page. It calibrates on {board.model.used:,} of "
         f"{board.rows.height:,} measured series and predicts {found:,} of {questions:,} series on "
-        "more nodes, of other collectives or of another machine. Their measured times are not used. "
-        "The figures below are of cross-validation: each fold predicts measured series that its model "
-        "has not seen."
+        "more nodes, of other collectives or of another machine. Their measured times are not "
+        "used. The figures below are of cross-validation: each fold predicts measured series that "
+        "its model has not seen."
     )
 
 
@@ -326,9 +326,9 @@ def _questions(board: Scoreboard) -> str:
     scales = ", ".join(f"{value:.2f} ({KINDS[kind]})" for kind, value in board.scales.items())
     text = paragraph(
         f"`validation/machines/predictions.csv` has {found:,} of the {questions.height:,} "
-        f"questions about named algorithms ({share * 100:.1f} %). The folds that resemble a question "
-        f"scale its standard deviation, by {scales}. The table has the median half-width of the 90 % "
-        "interval as a factor."
+        f"questions about named algorithms ({share * 100:.1f} %). The folds that resemble a "
+        f"question scale its standard deviation, by {scales}. The table has the median half-width "
+        "of the 90 % interval as a factor."
     )
     head = ("machine", "predicted", "questions", "covered", "interval")
     none = "Questions without a prediction:\n\n" + bullets(lines) if lines else ""

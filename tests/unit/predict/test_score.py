@@ -30,7 +30,8 @@ def guesses(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 # Printed, below a heading, by the scoring program that comes with the measurements (score.py), run
-# once on 2026-11-24 as `score.py sample.csv sample.csv guesses.csv`; guesses.csv had `guesses(rows)`.
+# once on 2026-11-24: `score.py sample.csv sample.csv guesses.csv`, where guesses.csv is
+# `guesses(rows)` with `index` renamed to `question`.
 PRINTED = """
 fugaku             93      89%    1.30    2.50      16     50%    6.2%   75.6%    11.4%     57%
 leonardo           93      89%    1.30    2.50      19     68%    0.2%   31.0%    28.0%     55%
