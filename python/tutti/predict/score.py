@@ -99,15 +99,9 @@ def score(
     """
     named = joined(rows, predictions)
     choices = _choices(named, rows)
-    found = named.drop_nulls("predicted_us")
-    tables = [
-        _figures(named, choices, key)
-        for key in [*found.select(by).unique().sort(by).iter_rows(named=True), {}]
-    ]
-    labels = [
-        *found.select(pl.col(by).cast(pl.String)).unique().sort(by).iter_rows(),
-        ("all",) * len(by),
-    ]
+    keys = named.drop_nulls("predicted_us").select(by).unique().sort(by)
+    tables = [_figures(named, choices, key) for key in [*keys.iter_rows(named=True), {}]]
+    labels = [*keys.cast(pl.String).iter_rows(), ("all",) * len(by)]
     heads = pl.DataFrame(labels, schema=dict.fromkeys(by, pl.String), orient="row")
     return pl.concat([heads, pl.concat(tables)], how="horizontal")
 
