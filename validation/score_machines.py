@@ -195,8 +195,7 @@ def hardware_of(path: Path) -> dict[str, Hardware]:
     if not path.exists():
         return {}
     table = tomllib.loads(path.read_text("utf-8"))
-    keys = ("latency_us", "bytes_per_us")
-    return {name: Hardware(**{key: entry[key] for key in keys}) for name, entry in table.items()}
+    return {name: Hardware(**entry) for name, entry in table.items()}
 
 
 def sampled() -> tuple[pl.DataFrame, pl.DataFrame]:
