@@ -9,7 +9,6 @@ import pytest
 
 from synthetic_machines import cases, timed
 from tutti.errors import CalibrationError
-from tutti.predict.curve import prior
 from tutti.predict.folds import (
     KINDS,
     MODELS,
@@ -20,8 +19,9 @@ from tutti.predict.folds import (
     interval_scale,
     model_predictions,
 )
+from tutti.predict.model import Hardware
 
-START = prior(2.0, 12.5e3)
+START = Hardware().prior()
 
 
 def measured(**options: object) -> pl.DataFrame:
