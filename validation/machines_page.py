@@ -59,7 +59,7 @@ DEFINITIONS = """## Definitions
 - **Factor**: the larger of predicted / measured and measured / predicted. 1.20 is 20 % off.
 - **Group**: the algorithms of one job, collective, node count, size, library and memory.
 - **Winner**: share of groups in which the algorithm predicted fastest is the fastest measured, or
-  is no slower than the 90 % quantile of the fastest one's repetitions.
+  within the 90 % quantile of the fastest one's repetitions.
 - **Regret**: measured time of the algorithm predicted fastest over the fastest measured, less one.
 - **Default**: the regret of the library's own choice, where it was measured.
 - **Inside**: share of measured times within the 90 % interval. The interval of a fold is scaled by
@@ -119,14 +119,14 @@ def summary(board: Scoreboard) -> str:
 
 
 def _origin(board: Scoreboard, command: str) -> str:
-    asked = board.questions.height
+    questions = board.questions.height
     found = board.questions["predicted_us"].count()
     return paragraph(
         f"`{command}` writes this page. It calibrates on {board.model.used:,} of "
-        f"{board.rows.height:,} measured series and predicts {found:,} of {asked:,} series on more "
-        "nodes, of other collectives or of another machine. Their measured times are not used. The "
-        "figures below are of cross-validation: each fold predicts measured series that its model "
-        "has not seen."
+        f"{board.rows.height:,} measured series and predicts {found:,} of {questions:,} series on "
+        "more nodes, of other collectives or of another machine. Their measured times are not "
+        "used. The figures below are of cross-validation: each fold predicts measured series that "
+        "its model has not seen."
     )
 
 
@@ -150,7 +150,7 @@ def _reach(board: Scoreboard) -> str:
     head = ["| figure | aim | " + " | ".join(KINDS.values()) + " |", "|---|--:|--:|--:|--:|"]
     every = [(name, one[name]) for name in AIMS for one in columns if one is not None]
     missed = sum(not _reached(name, value) for name, value in every)
-    text = f"Missed aims are bold: {missed} of {len(every)}, here and in the following table."
+    text = f"Missed aims are in italics: {missed} of {len(every)}, here and in the following table."
     return "## Aims and results\n\n" + "\n".join([*head, *lines]) + "\n\n" + text
 
 
@@ -167,9 +167,9 @@ def _reached(name: str, value: float | None) -> bool:
 
 
 def _marked(name: str, value: float | None, text: str) -> str:
-    """The text, bold if the figure misses its aim."""
+    """The text, in italics if the figure misses its aim."""
     met = value is None or name not in AIMS or _reached(name, value)
-    return text if met else f"**{text}**"
+    return text if met else f"*{text}*"
 
 
 def _text(name: str, value: float | None) -> str:
@@ -245,7 +245,7 @@ def _figures(system: str, collective: str, row: dict[str, float | None]) -> list
     return [
         name,
         collective,
-        f"{row['asked']:,}",
+        f"{row['rows']:,}",
         *(_marked(one, row[one], _number(one, row[one])) for one in SHOWN),
     ]
 
@@ -266,7 +266,7 @@ def _carrying(board: Scoreboard) -> str:
         for model, table in tables.items():
             one = table.row(by_predicate=pl.col("system") == system, named=True)
             figures = (_number(name, one[name]) for name in SHOWN[1:6])
-            rows.append([MACHINES.get(system, system), model, f"{one['asked']:,}", *figures])
+            rows.append([MACHINES.get(system, system), model, f"{one['rows']:,}", *figures])
     text = paragraph(
         "The rows whose algorithm was measured at the same size on fewer nodes. Both models "
         "predict all of them, so the figures are comparable. Winner and regret are in per cent."
@@ -283,7 +283,7 @@ def _models(board: Scoreboard) -> str:
         shown = ("covered", "factor", "factor_p90", "winner", "regret", "regret_p90", "inside")
         name = f"{one['model']} (*)" if one["warranted"] else one["model"]
         figures = (_number(column, one[column]) for column in shown)
-        rows.append([_fold(one["kind"], one["fold"]), name, f"{one['asked']:,}", *figures])
+        rows.append([_fold(one["kind"], one["fold"]), name, f"{one['rows']:,}", *figures])
     head = ("predicted", "model", "rows", "covered", "factor", "p90", "winner", "regret", "p90")
     return _table((*head, "inside"), 8, rows)
 
@@ -300,9 +300,9 @@ def _fold(kind: str, fold: str) -> str:
 def _questions(board: Scoreboard) -> str:
     """How many questions have a prediction, and why others have none."""
     reasons = board.questions.drop_nulls("reason").group_by("reason").len()
-    asked = board.questions.filter(~pl.col("reason").fill_null("").str.contains("own choice"))
-    found = asked["predicted_us"].count()
-    share = found / asked.height if asked.height else 0.0
+    questions = board.questions.filter("named")
+    found = questions["predicted_us"].count()
+    share = found / questions.height if questions.height else 0.0
     lines = [
         f"{count:,}: {reason}" for reason, count in reasons.sort("len", "reason").reverse().rows()
     ]
@@ -314,7 +314,7 @@ def _questions(board: Scoreboard) -> str:
             f"{have / rows * 100:.0f} %",
             f"{width:.2f}",
         ]
-        for system, kind, rows, have, width in asked.group_by("system", "kind")
+        for system, kind, rows, have, width in questions.group_by("system", "kind")
         .agg(
             pl.len(),
             pl.col("predicted_us").count().alias("have"),
@@ -325,10 +325,10 @@ def _questions(board: Scoreboard) -> str:
     ]
     scales = ", ".join(f"{value:.2f} ({KINDS[kind]})" for kind, value in board.scales.items())
     text = paragraph(
-        f"`validation/machines/predictions.csv` has {found:,} of the {asked.height:,} questions "
-        f"about named algorithms ({share * 100:.1f} %). The folds that resemble a question scale "
-        f"its standard deviation, by {scales}. The table has the median half-width of the 90 % "
-        "interval as a factor."
+        f"`validation/machines/predictions.csv` has {found:,} of the {questions.height:,} "
+        f"questions about named algorithms ({share * 100:.1f} %). The folds that resemble a "
+        f"question scale its standard deviation, by {scales}. The table has the median half-width "
+        "of the 90 % interval as a factor."
     )
     head = ("machine", "predicted", "questions", "covered", "interval")
     none = "Questions without a prediction:\n\n" + bullets(lines) if lines else ""

@@ -1,7 +1,7 @@
 """Calibrates tutti on measured machines, cross-validates it, and predicts the larger runs.
 
 `make machines DATA=path/to/measured` runs it. The folder has `train.csv`, series of collectives
-with their times, and `questions.csv`, series whose times are asked for. With `--sample`,
+with their times, and `questions.csv`, series to predict. With `--sample`,
 `validation/machines/sample.csv` takes the place of both.
 """
 
@@ -37,7 +37,7 @@ DIGITS = 6
 """Significant digits of predictions, so that the last bits of linear algebra do not matter."""
 _90_PERCENT = 1.645
 
-CHOICE = "the library's own choice, which is not asked for"
+CHOICE = "the choice of the library, which is not predicted"
 UNKNOWN = "an algorithm that tutti does not know"
 NO_FORM = "an algorithm without a closed form of its stages there"
 
@@ -52,8 +52,9 @@ class Scoreboard:
         comparison: The candidate models, of :func:`tutti.predict.folds.compared`.
         model: The model, calibrated on all rows.
         scales: By kind of fold, the factor on standard deviations.
-        questions: `question`, `system`, `collective`, `kind`, `predicted_us`, `low_us`, `high_us`
-            and, where there is no prediction, its `reason`.
+        questions: `question`, `system`, `collective`, `kind`, whether it is `named` (not the choice
+            of the library), `predicted_us`, `low_us`, `high_us` and, where there is no prediction,
+            its `reason`.
     """
 
     rows: pl.DataFrame
@@ -125,6 +126,7 @@ def _predicted(
         "system",
         "collective",
         "kind",
+        (pl.col("reason") != CHOICE).alias("named"),
         pl.col("predicted_us").round_sig_figs(DIGITS),
         (pl.col("predicted_us") / half).round_sig_figs(DIGITS).alias("low_us"),
         (pl.col("predicted_us") * half).round_sig_figs(DIGITS).alias("high_us"),

@@ -73,8 +73,8 @@ def test_predictions_have_an_interval_per_question(
     assert found["question"].is_unique().all()
     assert (found["low_us"] < found["predicted_us"]).all()
     assert (found["predicted_us"] < found["high_us"]).all()
-    asked = set(board.questions["question"]) - set(found["question"])
-    lacking = board.questions.filter(pl.col("question").is_in(list(asked)))
+    targets = set(board.questions["question"]) - set(found["question"])
+    lacking = board.questions.filter(pl.col("question").is_in(list(targets)))
     assert lacking["reason"].null_count() == 0
 
 
@@ -82,12 +82,12 @@ def test_reasons_name_what_cannot_be_predicted() -> None:
     rows, questions = small()
     odd = questions.head(1)
     names = ["default_ompi", "sorcery_ompi", "binary_ompi"]
-    asked = pl.concat([odd] * 3).with_columns(
+    targets = pl.concat([odd] * 3).with_columns(
         pl.Series("library_algorithm", names),
         pl.Series("collective", ["all_reduce", "all_reduce", "broadcast"]),
         pl.Series("question", [0, 1, 2]),
     )
-    board = score_machines.scoreboard(rows, asked)
+    board = score_machines.scoreboard(rows, targets)
     reasons = board.questions["reason"].to_list()
     assert reasons[:2] == [score_machines.CHOICE, score_machines.UNKNOWN]
     assert reasons[2] in {None, score_machines.NO_FORM}
@@ -147,7 +147,7 @@ def test_committed_predictions_and_page_belong_together() -> None:
 
 
 def test_missing_folder_is_an_error(tmp_path: Path) -> None:
-    program = [sys.executable, ROOT / "validation" / "score_machines.py", tmp_path / "none"]
+    program = [sys.executable, str(ROOT / "validation" / "score_machines.py"), str(tmp_path / "no")]
     found = subprocess.run(program, check=False, capture_output=True, text=True)
     assert found.returncode == 1
     assert "train.csv" in found.stderr

@@ -1,8 +1,9 @@
 """Cross-validation: predictions of measurements that the model has not seen.
 
-Folds ask what a user asks. `nodes` folds predict a machine at one node count from its smaller ones
-and from other machines, `collective` folds a collective that no machine has measured, and `machine`
-folds a machine without any measurement. In each kind, a row is predicted at most once.
+Folds resemble the questions of users. `nodes` folds predict a machine at one node count from its
+smaller ones and from other machines. `collective` folds predict a collective that no machine has
+measured, `machine` folds a machine without any measurement. In each kind, a row is predicted at
+most once.
 """
 
 from __future__ import annotations

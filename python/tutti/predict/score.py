@@ -33,7 +33,7 @@ GROUP = (
 """The columns that rows of a group have in common."""
 
 SCORES = (
-    "asked",
+    "rows",
     "covered",
     "factor",
     "factor_p90",
@@ -84,7 +84,7 @@ def score(
         A row per value of `by` with a prediction, then one for all with `all` in each column of
         `by`. Nulls mark figures without any row. Columns:
 
-        - `asked`: rows of named algorithms.
+        - `rows`: rows of named algorithms.
         - `covered`: the share of them with a prediction.
         - `factor`, `factor_p90`: median and 90 % quantile of the larger of predicted / measured
           and measured / predicted.
@@ -99,15 +99,9 @@ def score(
     """
     named = joined(rows, predictions)
     choices = _choices(named, rows)
-    found = named.drop_nulls("predicted_us")
-    tables = [
-        _figures(named, choices, key)
-        for key in [*found.select(by).unique().sort(by).iter_rows(named=True), {}]
-    ]
-    labels = [
-        *found.select(pl.col(by).cast(pl.String)).unique().sort(by).iter_rows(),
-        ("all",) * len(by),
-    ]
+    keys = named.drop_nulls("predicted_us").select(by).unique().sort(by)
+    tables = [_figures(named, choices, key) for key in [*keys.iter_rows(named=True), {}]]
+    labels = [*keys.cast(pl.String).iter_rows(), ("all",) * len(by)]
     heads = pl.DataFrame(labels, schema=dict.fromkeys(by, pl.String), orient="row")
     return pl.concat([heads, pl.concat(tables)], how="horizontal")
 
@@ -150,8 +144,8 @@ def _figures(named: pl.DataFrame, choices: pl.DataFrame, key: dict[str, object])
     here = pl.all_horizontal(
         pl.lit(value=True), *(pl.col(name).eq_missing(value) for name, value in key.items())
     )
-    asked, groups = named.filter(here), choices.filter(here)
-    found = asked.drop_nulls("predicted_us")
+    selected, groups = named.filter(here), choices.filter(here)
+    found = selected.drop_nulls("predicted_us")
     ratio = found["predicted_us"] / found["time_us"]
     factor = ratio.log().abs().exp()
     inside = None
@@ -159,8 +153,8 @@ def _figures(named: pl.DataFrame, choices: pl.DataFrame, key: dict[str, object])
         within = found["time_us"].is_between(found["low_us"], found["high_us"])
         inside = within.mean()
     figures = {
-        "asked": asked.height,
-        "covered": found.height / asked.height if asked.height else None,
+        "rows": selected.height,
+        "covered": found.height / selected.height if selected.height else None,
         "factor": factor.median(),
         "factor_p90": factor.quantile(0.9, "nearest"),
         "groups": groups.height,
@@ -170,7 +164,7 @@ def _figures(named: pl.DataFrame, choices: pl.DataFrame, key: dict[str, object])
         "default_regret": groups["default_regret"].quantile(0.5, "linear"),
         "inside": inside,
     }
-    counts = {"asked", "groups"}
+    counts = {"rows", "groups"}
     return pl.DataFrame(
         figures, schema={name: pl.Int64 if name in counts else pl.Float64 for name in SCORES}
     )

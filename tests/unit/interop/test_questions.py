@@ -1,4 +1,4 @@
-"""Tables of series whose times are asked for."""
+"""Tables of series that are to be predicted."""
 
 from __future__ import annotations
 

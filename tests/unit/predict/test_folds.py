@@ -9,7 +9,6 @@ import pytest
 
 from synthetic_machines import cases, timed
 from tutti.errors import CalibrationError
-from tutti.predict.curve import prior
 from tutti.predict.folds import (
     KINDS,
     MODELS,
@@ -20,8 +19,9 @@ from tutti.predict.folds import (
     interval_scale,
     model_predictions,
 )
+from tutti.predict.model import Hardware
 
-START = prior(2.0, 12.5e3)
+START = Hardware().prior()
 
 
 def measured(**options: object) -> pl.DataFrame:
@@ -120,7 +120,7 @@ def test_the_simplest_model_is_selected_unless_another_is_better(
     found = compared(measured(), made(errors))
     assert found["model"].to_list() == list(MODELS)
     assert found.filter("warranted")["model"].to_list() == [warranted]
-    assert found["asked"].unique().to_list() == [18]
+    assert found["rows"].unique().to_list() == [18]
 
 
 def test_interval_scale_makes_nine_of_ten_inside() -> None:

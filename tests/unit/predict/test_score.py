@@ -29,10 +29,10 @@ def guesses(rows: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.col("index") % 10 != 9)
 
 
-# Printed by the scoring program that comes with the measurements (score.py), run once on
-# 2026-11-24 as `score.py sample.csv sample.csv guesses.csv` with `guesses(rows)` as guesses.csv.
+# Printed, below a heading, by the scoring program that comes with the measurements (score.py), run
+# once on 2026-11-24: `score.py sample.csv sample.csv guesses.csv`, where guesses.csv is
+# `guesses(rows)` with `index` renamed to `question`.
 PRINTED = """
-system          asked  covered  factor     p90  groups  winner  regret     p90  default  inside
 fugaku             93      89%    1.30    2.50      16     50%    6.2%   75.6%    11.4%     57%
 leonardo           93      89%    1.30    2.50      19     68%    0.2%   31.0%    28.0%     55%
 lumi               45      89%    1.30    2.50      10     60%    5.3%   38.2%    -0.1%     57%
@@ -47,7 +47,7 @@ def formatted(row: dict[str, float]) -> str:
         return "-" if row[name] is None else format(row[name], form)
 
     return (
-        f"{row['system']:14} {row['asked']:6d} {row['covered']:8.0%} {row['factor']:7.2f} "
+        f"{row['system']:14} {row['rows']:6d} {row['covered']:8.0%} {row['factor']:7.2f} "
         f"{row['factor_p90']:7.2f} {row['groups']:7d} {text('winner', '7.0%'):>7} "
         f"{text('regret', '7.1%'):>7} {text('regret_p90', '7.1%'):>7} "
         f"{text('default_regret', '7.1%'):>8} {text('inside', '7.0%'):>7}"
@@ -57,7 +57,7 @@ def formatted(row: dict[str, float]) -> str:
 def test_figures_are_those_of_the_scoring_program() -> None:
     rows = read_measurements(SAMPLE).rows
     found = score(rows, guesses(rows))
-    assert [formatted(row) for row in found.to_dicts()] == PRINTED.strip("\n").split("\n")[1:]
+    assert [formatted(row) for row in found.to_dicts()] == PRINTED.strip("\n").split("\n")
 
 
 def two_groups() -> pl.DataFrame:
@@ -80,7 +80,7 @@ def test_figures_by_hand() -> None:
     )
     every = score(two_groups(), predictions).row(-1, named=True)
     assert every["system"] == "all"
-    assert (every["asked"], every["groups"]) == (6, 2)
+    assert (every["rows"], every["groups"]) == (6, 2)
     assert every["covered"] == pytest.approx(5 / 6)
     assert every["factor"] == pytest.approx(1.5)  # 2, 2, 1, 1.2, 1.5
     # The second group's choice is within the spread of its fastest.
@@ -103,5 +103,5 @@ def test_columns_and_labels() -> None:
 def test_no_prediction_gives_no_figure() -> None:
     none = pl.DataFrame(schema={"index": pl.UInt32, "predicted_us": pl.Float64})
     every = score(two_groups(), none).row(-1, named=True)
-    assert (every["asked"], every["covered"], every["groups"]) == (6, 0.0, 0)
+    assert (every["rows"], every["covered"], every["groups"]) == (6, 0.0, 0)
     assert every["factor"] is every["winner"] is every["regret"] is None

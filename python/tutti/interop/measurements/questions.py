@@ -1,4 +1,4 @@
-"""Tables of collectives whose times are asked for: series without times."""
+"""Tables of series without times, which are to be predicted."""
 
 from __future__ import annotations
 
