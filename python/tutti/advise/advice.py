@@ -142,20 +142,20 @@ def advise(
     rows: pl.DataFrame,
     request: Request | None = None,
     *,
-    fit: Callable[[pl.DataFrame], Predictor] = calibrate,
+    fit: Callable[[pl.DataFrame], Predictor] | None = None,
 ) -> Advice:
     """Decides which algorithms larger jobs should use.
 
     Args:
         rows: measurements, with the columns of :data:`tutti.interop.measurements.MEASUREMENTS`.
         request: what to decide.
-        fit: calibrates a model.
+        fit: calibrates a model; None for :func:`tutti.predict.model.calibrate`.
 
     Raises:
         ConfigError: No row can be used, or the request does not fit the measurements.
     """
     request = request or Request()
-    known = classified(rows, ranks_per_node=request.ranks_per_node)
+    known = classified(rows, ranks_per_node=request.ranks_per_node, library=request.library or "")
     usable = _usable(known)
     scope = choose_scope(known, system=request.system, library=request.library,
                          memory=request.memory, ranks_per_node=request.ranks_per_node)  # fmt: skip
@@ -168,7 +168,7 @@ def advise(
     )
     if not described.any():
         raise _nothing_to_predict()
-    model = fit(usable)
+    model = fit(usable) if fit is not None else calibrate(usable)
     ratios = default_ratios(scope)
     predicted = predictions(model, requests.filter(described), ratios)
     if predicted.is_empty():
@@ -191,7 +191,10 @@ def _usable(known: pl.DataFrame) -> pl.DataFrame:
     usable = known.filter(pl.col("role") == CANDIDATE)
     if usable.is_empty():
         reasons = Counter(known["role"].to_list()).most_common(3)
-        listed = "; ".join(f"{rows:,} rows: {_REASONS.get(why, why)}" for why, rows in reasons)
+        listed = "; ".join(
+            f"{rows:,} row{'s' if rows > 1 else ''}: {_REASONS.get(why, why)}"
+            for why, rows in reasons
+        )
         raise mistake(
             "no row can be used",
             source="tutti advise",
@@ -217,11 +220,13 @@ _REASONS: Final = {DEFAULT: "the library's default, or no algorithm stated"}
 
 
 def _hint(reasons: Sequence[str]) -> str:
+    if not reasons:
+        return "the remarks state why the readers left rows out"
     if DEFAULT in reasons:
         return ("--algorithm states the algorithm of rows without one; to measure an algorithm, "
                 "force it with the parameters of the MPI library")  # fmt: skip
     if any(one.startswith("unknown algorithm") for one in reasons):
-        return ("known are the names of Open MPI, MPICH, Fujitsu MPI and PICO, such as ring_ompi, and "
+        return ("known are names of Open MPI, MPICH, Fujitsu MPI and PICO, such as ring_ompi, and "
                 "tutti's notation")  # fmt: skip
     return "`tutti mpi bench` measures collectives with known algorithms"
 

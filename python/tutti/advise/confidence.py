@@ -24,7 +24,9 @@ _90_PERCENT: Final = 1.6448536269514722
 class Predictor(Protocol):
     """A calibrated model, such as :class:`tutti.predict.model.CalibratedModel`."""
 
-    used: int
+    @property
+    def used(self) -> int:
+        """The number of measurements that were used."""
 
     def predict(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Predicts the times of rows."""

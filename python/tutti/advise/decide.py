@@ -16,6 +16,8 @@ from tutti.advise.scope import CANDIDATE, DEFAULT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from tutti.advise.confidence import Predictor
     from tutti.advise.scope import Scope
 
@@ -169,7 +171,9 @@ def predictions(
     return pl.concat(parts)
 
 
-def _cell(cell: pl.DataFrame, near: object, ratio: DefaultRatio | None) -> pl.DataFrame:
+def _cell(
+    cell: pl.DataFrame, near: NDArray[np.float64], ratio: DefaultRatio | None
+) -> pl.DataFrame:
     default = None
     if ratio is not None:
         same = cell.filter(pl.col("library_algorithm") == ratio.algorithm)["predicted_us"]

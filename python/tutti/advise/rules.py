@@ -125,18 +125,16 @@ def library_counterpart(
     if target != "mpich" and (number := _OPEN_MPI.get(collective, {}).get(name)):
         fan = _BRUCK_FAN if (collective, number) == ("all_gather", 2) else {}
         return Counterpart(collective, algorithm, name, number, fan, proved=False)
-    named = algorithm.endswith(_SUFFIXES[target])
-    if not named and algorithm != known.algorithm.notation:
-        return None  # an algorithm of another library or of a benchmark
     notation = known.algorithm.notation
-    for schedule in _ALSO.get((target, collective, notation), (notation,)):
-        if schedule and (found := counterpart(target, collective, ranks, schedule)):
-            return found
-    return None
+    named = algorithm.endswith(_SUFFIXES[target])
+    if notation is None or (not named and algorithm != notation):
+        return None  # an algorithm of another library or of a benchmark
+    schedule = _SCHEDULES.get((target, collective, notation), notation)
+    return counterpart(target, collective, ranks, schedule)
 
 
-_ALSO: Final = {
-    ("mpich", "all_gather", "recursive_halving_doubling"): ("recursive_doubling",),
+_SCHEDULES: Final = {
+    ("mpich", "all_gather", "recursive_halving_doubling"): "recursive_doubling",
 }
 """Schedules of :mod:`tutti.tune.targets` with another notation than the catalogue's."""
 

@@ -81,7 +81,7 @@ class Scope:
         rows: the candidates and defaults of that system, library and memory.
         torus: whether the measurements state the sides of a torus.
         label: the library with its version, as the files name it.
-        remarks: what the measurements contain besides, for the user.
+        remarks: other machines in the measurements, for the user.
     """
 
     system: str
@@ -102,12 +102,15 @@ class Scope:
         return ", ".join([*named, per_node, memory])
 
 
-def classified(rows: pl.DataFrame, *, ranks_per_node: int | None = None) -> pl.DataFrame:
+def classified(
+    rows: pl.DataFrame, *, ranks_per_node: int | None = None, library: str = ""
+) -> pl.DataFrame:
     """Adds what each row can be used for.
 
     Args:
         rows: with the columns of :data:`tutti.interop.measurements.MEASUREMENTS`.
         ranks_per_node: for rows that state ranks but no nodes; by default 1.
+        library: the library of rows that state none, as in :func:`library_family`.
 
     Returns:
         The rows with columns `role` (:data:`CANDIDATE`, :data:`DEFAULT`, or the reason why the row
@@ -127,7 +130,7 @@ def classified(rows: pl.DataFrame, *, ranks_per_node: int | None = None) -> pl.D
         pl.col("system").fill_null(""),
         assumed.alias("assumed"),
     )  # fmt: skip
-    families = [library_family(one) for one in rows["library"]]
+    families = [library_family(one) or library for one in rows["library"]]
     roles = [_role(one) for one in rows.iter_rows(named=True)]
     return rows.with_columns(
         pl.Series("family", families, pl.String), pl.Series("role", roles, pl.String)

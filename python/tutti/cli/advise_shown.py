@@ -36,21 +36,23 @@ def remarks_of_files(found: Measurements) -> None:
 
 def show_usage(found: Measurements, advice: Advice) -> None:
     """Prints how many rows were used, and reports those of no use with the reasons."""
-    usage, read = advice.usage, len(found.rows)
-    left = len(found.omitted)
+    usage = advice.usage
     of_default = f", {usage.defaults:,} of the library's default" if usage.defaults else ""
     unused = sum(usage.unused.values())
     parts = f"{usage.used:,} used{of_default}, {unused:,} not used"
-    out().print(f"{plural(read, 'row')} read: {parts}; {left:,} left out", markup=False)
+    out().print(
+        f"{plural(len(found.rows), 'row')} read: {parts}; {len(found.omitted):,} left out",
+        markup=False,
+    )
     reasons = sorted(usage.unused.items(), key=lambda one: (-one[1], one[0]))
     for why, rows in reasons[:_MOST_REASONS]:
         remark(f"not used: {plural(rows, 'row')}: {why}")
-    more = sum(rows for _, rows in reasons[_MOST_REASONS:])
-    if more:
-        remark(f"not used: {plural(more, 'row')} for other reasons")
+    others = sum(rows for _, rows in reasons[_MOST_REASONS:])
+    if others:
+        remark(f"not used: {plural(others, 'row')} for other reasons")
     if usage.assumed:
-        rows = plural(usage.assumed, "row")
-        remark(f"{rows} without a number of nodes: --ranks-per-node, or else 1, is assumed")
+        assumed = plural(usage.assumed, "row")
+        remark(f"{assumed} without a number of nodes: --ranks-per-node, or else 1, is assumed")
     if found.rows["emulated"].any():
         remark("distance was emulated: no network was measured")
 
@@ -78,6 +80,8 @@ def _show_collective(collective: str, found: list[Range], farther: list[Extrapol
     factors = ", ".join(f"{one.ranks:,} ({one.factor:.3g}x)" for one in farther)
     out().print(f"\n[bold]{collective}[/]: measured on {measured} ranks; predicted on {factors}")
     out().print(_table(found))
+    if all(one.runner_up is None for each in found for one in each.decisions):
+        remark(f"warning: {collective}: only one algorithm was measured: nothing to choose among")
     for text in _warnings(collective, farther):
         remark(text)
 
@@ -158,8 +162,7 @@ def _show_gain(advice: Advice) -> None:
     known = [one for one in advice.decisions if one.gain is not None]
     if not known:
         return
-    ranks = sorted({one.ranks for one in advice.ratios.values()})
-    listed = ", ".join(count(one) for one in ranks)
+    listed = ", ".join(count(one) for one in sorted({one.ranks for one in advice.ratios.values()}))
     out().print(
         "\ngain: how much longer the library's default takes. Its ratio to the fastest algorithm "
         f"measured, on {listed} ranks, is carried over.",
@@ -179,10 +182,12 @@ def _remark_missing(advice: Advice) -> None:
     same: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for (collective, ranks), names in found.items():
         same.setdefault((collective, tuple(names)), []).append(ranks)
-    for (collective, names), counts in same.items():
-        ranks = ", ".join(count(one) for one in counts)
-        remark(f"{collective} on {ranks} ranks: without candidates that may not exist there, since "
-               f"they were not measured on such a rank count: {', '.join(names)}")  # fmt: skip
+    for (collective, left), counts in same.items():
+        listed = ", ".join(count(one) for one in counts)
+        remark(
+            f"{collective} on {listed} ranks: without candidates that may not exist there, as they "
+            f"were not measured on such a rank count: {', '.join(left)}"
+        )
 
 
 def _show_next(found: Sequence[NextMeasurement], decisions: Sequence[Decision]) -> None:
