@@ -112,8 +112,8 @@ def library_counterpart(
     Examples:
         >>> library_counterpart("openmpi", "all_reduce", 64, "ring_ompi").number
         4
-        >>> library_counterpart("openmpi", "all_reduce", 64, "ring_over") is None
-        True
+        >>> bool(library_counterpart("openmpi", "all_reduce", 64, "ring_over"))
+        False
     """
     foreign = any(
         algorithm.endswith(suffix) and suffix != _SUFFIXES[target] for suffix in _SUFFIXES.values()
