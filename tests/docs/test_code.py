@@ -120,8 +120,11 @@ SMALLER = {
 }
 """Options appended to slow commands with this prefix; the last value of an option counts."""
 
-MEASURED = ("tutti mpi bench", "tutti mpi exec", "tutti mpi info", "tutti calibrate", "tutti tune")
-"""Commands whose output depends on the machine."""
+MEASURED = (
+    *("tutti mpi bench", "tutti mpi exec", "tutti mpi info", "tutti calibrate", "tutti tune"),
+    "tutti advise",
+)
+"""Commands whose output depends on the machine, or on a calibrated model."""
 
 _VARIES = re.compile(r"\.\.\.|\d s$|\d s,|\d s by| in \d")
 """Lines that are shortened, or show how long something took."""

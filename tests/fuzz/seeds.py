@@ -405,14 +405,20 @@ def _measurements() -> list[Target]:
         ),
         "run": "highest,rank0,rank1\n9000,8000,9000\n8000,7000,8000\n",
     }
-    calibrate = ("calibrate", "f.txt", "--ranks", "4", "--out", "o")
+    series = (EXAMPLES / "22_advise/cluster.csv").read_text("utf-8").splitlines(keepends=True)
+    advise = ("--measured-ranks", "4", "--ranks", "64", "-a", "ring", "--out", "o")
     return [
-        Target("log of a job", {"f.txt": log.read_bytes()}, calibrate),
+        Target("log of a job", {"f.txt": log.read_bytes()}, ("advise", "f.txt", *advise)),
+        Target(
+            "measurements of a cluster",
+            {"f.csv": "".join(series[:40]).encode()},
+            ("advise", "f.csv", "--ranks", "64", "--out", "o"),
+        ),
         *(
             Target(
                 f"measurements {name}",
                 {"16_ring_over_int32.csv": text.encode()},
-                ("calibrate", "16_ring_over_int32.csv", "--collective", "all_reduce", "--out", "o"),
+                ("advise", "16_ring_over_int32.csv", "--collective", "all_reduce", *advise),
             )
             for name, text in tables.items()
         ),

@@ -34,6 +34,7 @@ _VERBS = {
     "sweep": "Run an experiment over a grid of parameters; resumable.",
     "calibrate": "Fit the parameters of network models to measurements.",
     "tune": "Write the fastest schedules as rules for an MPI library.",
+    "advise": "Choose algorithms for larger jobs from measurements of a few nodes.",
     "plot": "Plot the results of a comparison.",
     "paper": "Reproduce a paper's figures and tables.",
     "platforms": "List the built-in platforms and their sources.",

@@ -130,7 +130,7 @@ def decision_map(case: Comparison) -> go.Figure:
         z=[[winners.index(d.winner.algorithm) if d else None for d in row] for row in cells],
         zmin=-0.5,
         zmax=len(winners) - 0.5,
-        colorscale=_steps([chosen[name].colour for name in winners]),
+        colorscale=stepped([chosen[name].colour for name in winners]),
         showscale=False,
         xgap=2,
         ygap=2,
@@ -176,7 +176,7 @@ def _short_margin(margin: float | None) -> str:
     return f"{margin * 100:.0f}" if margin < 9.995 else f"{margin + 1:.0f}x"
 
 
-def _steps(colours: list[str]) -> list[list[float | str]]:
+def stepped(colours: list[str]) -> list[list[float | str]]:
     """Returns a stepped colour scale: plotly has only continuous ones."""
     return [
         [place / len(colours), colour]

@@ -1,0 +1,153 @@
+"""`tutti advise`: table, warnings, files, and input that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from called import call
+
+CLUSTER = Path(__file__).parents[3] / "examples" / "22_advise" / "cluster.csv"
+HEADING = "collective,algorithm,nodes,ranks_per_node,vector_bytes,median_us\n"
+LOG = """# OSU MPI Allreduce Latency Test v7.4
+# Size       Avg Latency(us)
+8                       {a}
+1024                    {b}
+"""
+
+
+def few(path: Path, *rows: str) -> Path:
+    path.write_text(HEADING + "".join(f"{row}\n" for row in rows))
+    return path
+
+
+TWO = ("all_reduce,ring_ompi,4,1,64,9", "all_reduce,recursive_doubling_ompi,4,1,64,7")
+
+
+def run(cwd: Path, *arguments: str | Path, code: int = 0) -> str:
+    done = call("advise", *arguments, cwd=cwd)
+    text = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == code, text
+    return text
+
+
+@pytest.fixture(scope="module")
+def advised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    folder = tmp_path_factory.mktemp("advise")
+    done = call("advise", CLUSTER, "--ranks", "1024,4096", "--out", "o", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "o", done.stdout, done.stderr
+
+
+def test_the_table_fits_80_columns_and_states_its_basis(advised: tuple[Path, str, str]) -> None:
+    _, output, remarks = advised
+    assert all(len(line) <= 80 for line in [*output.splitlines(), *remarks.splitlines()])
+    assert "131 rows read: 113 used, 18 of the library's default, 0 not used" in output
+    plain = " ".join(output.split())
+    assert "all_reduce: measured on 4, 8, 16, 128, 200 ranks; predicted on 1,024 (5.12x)" in plain
+    assert "measure next:\n  1. all_reduce, " in output
+    assert "400 ranks" in output
+    warnings = " ".join(remarks.split())
+    assert "warning: all_reduce on 4,096 ranks: 20.5 times the largest measured" in warnings
+    assert "1,024 ranks: 5" not in warnings
+
+
+def test_files_have_all_predictions_and_decisions(advised: tuple[Path, str, str]) -> None:
+    folder, output, _ = advised
+    frame = pl.read_parquet(folder / "advice.parquet")
+    assert len(frame) == len(pl.read_csv(folder / "advice.csv"))
+    assert frame["ranks"].unique().sort().to_list() == [1024, 4096]
+    assert (frame["low_us"] < frame["predicted_us"]).all()
+    assert frame.filter(place=1).select("ranks", "size_bytes").is_duplicated().sum() == 0
+    decisions = pl.read_csv(folder / "decisions.csv")
+    assert decisions["algorithm"][0] == "recursive_doubling_ompi"
+    for name in ("openmpi.rules", "openmpi.env", "openmpi6.json", "report.html"):
+        assert (folder / name).stat().st_size > 0
+        assert name in output
+    assert "1024  # ranks and more" in (folder / "openmpi.rules").read_text()
+
+
+def test_the_report_has_a_map_and_defines_its_terms(advised: tuple[Path, str, str]) -> None:
+    page = (advised[0] / "report.html").read_text()
+    assert "all_reduce-map" in page
+    assert "Algorithms for larger jobs on leonardo" in page
+    assert "The probability that a chosen algorithm" in page
+
+
+def test_only_algorithms_of_the_library(tmp_path: Path) -> None:
+    text = run(tmp_path, CLUSTER, "--ranks", "1024", "--algorithms", "library", "-e", "1K")
+    assert "ring_over" not in text
+    assert "recursive_doubling_ompi" in text
+    assert "wrote" not in text
+
+
+def test_sizes_can_be_generated(tmp_path: Path) -> None:
+    run(tmp_path, CLUSTER, "--ranks", "512", "-b", "1K", "-e", "64K", "-f", "8", "--out", "o")
+    sizes = pl.read_parquet(tmp_path / "o" / "advice.parquet")["size_bytes"]
+    assert sizes.unique().sort().to_list() == [1024, 8192, 65536]
+
+
+def test_one_rank_count_and_smaller_jobs_have_a_warning(tmp_path: Path) -> None:
+    text = run(tmp_path, few(tmp_path / "f.csv", *TWO), "--ranks", "2,64")
+    assert "warning: all_reduce: only 1 rank count measured" in text
+    assert "all_reduce on 2 ranks: not larger than the measured 4 ranks" in text
+    assert "advice for one system, unknown library" in text
+    assert "gain" not in text
+
+
+def test_logs_have_the_algorithms_that_the_user_states(tmp_path: Path) -> None:
+    (tmp_path / "ring.log").write_text(LOG.format(a=9, b=10))
+    (tmp_path / "other.log").write_text(LOG.format(a=4, b=20))
+    options = ("--ranks", "16", "--measured-ranks", "8", "--library", "openmpi", "--out", "o")
+    text = run(tmp_path, "ring.log", "other.log", "-a", "recursive_doubling", "-a",
+               "ring.log=ring", *options)  # fmt: skip
+    assert "4 rows read: 4 used" in text
+    assert "4 rows without a number of nodes" in text
+    frame = pl.read_parquet(tmp_path / "o" / "advice.parquet")
+    assert set(frame["algorithm"]) == {"ring", "recursive_doubling"}
+    assert (tmp_path / "o" / "openmpi.rules").is_file()
+
+
+def test_without_a_known_library_no_rules_are_written(tmp_path: Path) -> None:
+    text = run(tmp_path, few(tmp_path / "f.csv", *TWO), "--ranks", "8", "--out", "o")
+    assert "no rules written: tutti knows no rules of an unknown library" in text
+
+
+def test_a_single_algorithm_is_nothing_to_choose_among(tmp_path: Path) -> None:
+    text = run(tmp_path, few(tmp_path / "f.csv", TWO[0]), "--ranks", "8")
+    assert "only one algorithm was measured: nothing to choose among" in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "problem"),
+    [
+        (("all_reduce,magic,4,1,64,9",), (), "unknown algorithm magic of all_reduce"),
+        (TWO, ("--ranks", "many"), "is not a list of rank counts"),
+        (TWO, ("--ranks", "6", "--ranks-per-node", "4"), "not a multiple of 4 ranks per node"),
+        (TWO, ("-f", "4"), "needs the smallest and the largest size"),
+        (TWO, ("-b", "8K", "-e", "1K"), "invalid range of sizes"),
+        (TWO, ("--memory", "disk"), "expected: one of host, gpu"),
+        (TWO, ("--algorithms", "all"), "expected: one of measured, library, known"),
+        (TWO, ("--algorithms", "known"), "the algorithms of this library are unknown"),
+        (TWO, ("--collective", "barrier"), "no algorithm of this collective was measured"),
+        (TWO, ("--shape", "8x8x8"), "no measurement states the sides of a torus"),
+        (TWO, ("--system", "x"), "no measurement has this system"),
+    ],
+)
+def test_mistakes(
+    tmp_path: Path, rows: tuple[str, ...], options: tuple[str, ...], problem: str
+) -> None:
+    text = run(tmp_path, few(tmp_path / "f.csv", *rows), *options, code=2)
+    assert "error: " in text
+    assert problem in text
+
+
+def test_point_to_point_times_and_rows_without_ranks_are_explained(tmp_path: Path) -> None:
+    (tmp_path / "f.log").write_text("# OSU MPI Latency Test\n# Size       Latency (us)\n8     1.5\n")
+    assert "1 row: point-to-point times" in run(tmp_path, "f.log", code=2)
+    (tmp_path / "g.log").write_text(LOG.format(a=9, b=10))
+    text = run(tmp_path, "g.log", "-a", "ring", code=2)
+    assert "use --measured-ranks N" in text
+    assert "the remarks state why" in text
