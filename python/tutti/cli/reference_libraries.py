@@ -16,7 +16,8 @@ What the algorithms that libraries and benchmarks name are in tutti's notation, 
   Fujitsu's `default-`, and with `_` for `-`.
 - `segmented_over_16384` has segments of 16,384 bytes. `BINE-L-UTOFU-4096-6` has segments of 4,096
   bytes over six network interfaces, past MPI.
-- Upper-case names are PICO's on Fugaku.
+- Libraries: O is Open MPI, M MPICH, C Cray MPICH, F Fujitsu MPI, P PICO. Upper-case names are
+  PICO's on Fugaku.
 - *inferred*: stages inferred from names and measured times, since the library does not document
   the algorithm. tutti has no schedule for it.
 - *on a torus*: Fujitsu MPI runs another algorithm of that name, whose stages are inferred.
@@ -30,14 +31,15 @@ def libraries_page() -> str:
     known = list({id(one): one for one in known_algorithms().values()}.values())
     parts = [_HEAD]
     for collective in dict.fromkeys(one.collective for one in known):
-        rows = [_row(one) for one in known if one.collective == collective]
-        table = ["| names | libraries | tutti | remarks |", "|---|---|---|---|", *rows]
+        same = [one for one in known if one.collective == collective]
+        rows = [_row(name, one) for one in same for name in one.names]
+        table = ["| name | in | tutti | remarks |", "|---|---|---|---|", *rows]
         parts.append(f"## {collective}\n\n" + "\n".join(table) + "\n")
     return "\n".join(parts)
 
 
-def _row(known: KnownAlgorithm) -> str:
-    names = ", ".join(f"`{name}`" for name in known.names)
+def _row(name: str, known: KnownAlgorithm) -> str:
+    libraries = " ".join(library[0] for library in known.libraries)
     notation = f"`{known.notation}`" if known.notation else "none"
     remarks = [
         "inferred" if known.notation is None else "",
@@ -49,4 +51,4 @@ def _row(known: KnownAlgorithm) -> str:
         f"stages of {known.stages_of}" if known.stages_of else "",
     ]
     remark = "; ".join(filter(None, remarks))
-    return f"| {names} | {', '.join(known.libraries)} | {notation} | {remark} |"
+    return f"| `{name}` | {libraries} | {notation} | {remark} |"
