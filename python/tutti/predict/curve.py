@@ -5,7 +5,7 @@ further message of the same rank in the stage adds rho(n) t(n). Messages that sh
 bytes at the rate of the link. A reduced or copied byte takes gamma(S) in a vector of S bytes. All
 three are piecewise linear on logarithmic axes, so that the protocols of a library (eager,
 rendezvous, segments) and caches need no thresholds. Latency grows by the factor e^growth per
-doubling of the ranks, up to 256 ranks.
+doubling of the nodes, up to 256 nodes.
 
 Parameters are logarithms, except `growth`. Each has a prior: from the machine's platform, from a
 measured machine with the same library, or from common hardware.
@@ -35,9 +35,9 @@ _VECTORS = np.array([1 << 16, 1 << 20, 16 << 20, 256 << 20], dtype=float)
 _SMALL = 32768.0
 """Bytes above which a message is no longer dominated by its latency."""
 _REFERENCE = 4.0
-"""Binary logarithm of the ranks at which latency is the parameter."""
+"""Binary logarithm of the nodes at which latency is the parameter."""
 _SPANNED = 8.0
-"""Binary logarithm of the ranks that span a network's diameter: latency no longer grows beyond."""
+"""Binary logarithm of the nodes that span a network's diameter: latency no longer grows beyond."""
 
 _TIME = slice(0, len(_SIZES))
 _RHO = slice(_TIME.stop, _TIME.stop + len(_ISSUES))
@@ -118,7 +118,7 @@ class Curve:
         self._rho = _weights(np.minimum(rows.size, _ISSUES[-1]), _ISSUES)
         self._gamma = _weights(np.exp(rows.log_size), _VECTORS)
         small = 1 / (1 + rows.size / _SMALL)
-        spanned = np.minimum(rows.log_ranks, _SPANNED) - _REFERENCE
+        spanned = np.minimum(rows.log_nodes, _SPANNED) - _REFERENCE
         self._growth = small * spanned[rows.row]
         self._further = rows.count * rows.messages * rows.size * (rows.load - 1)
 

@@ -1,7 +1,7 @@
 """What the structural model misses, as a Gaussian process over the measurements.
 
 The residual of a row is the sum of components, each shared by rows that have something in common:
-the job, the machine at similar rank counts, the algorithm at similar sizes, the family of the
+the job, the machine at similar node counts, the algorithm at similar sizes, the family of the
 algorithm on other machines. A prediction takes over a residual as far as the rows resemble each
 other, and its variance states what remains unknown. Rows whose residual the others contradict lose
 weight.
@@ -34,8 +34,8 @@ class Scales:
 
     Attributes:
         job: a job, by its placement and the load of other jobs.
-        latency: latency of a machine at a rank count.
-        bandwidth: bandwidth of a machine at a rank count.
+        latency: latency of a machine at a node count.
+        bandwidth: bandwidth of a machine at a node count.
         algorithm: an algorithm on a machine, at any size.
         algorithm_size: an algorithm on a machine, at a size.
         family: an algorithm with any parameters, at a size.
@@ -102,18 +102,18 @@ def _of_machines(a: _Rows, b: _Rows, scales: Scales) -> Floats:
     x, y = a.rows, b.rows
     machine, system = _same(x, y, "environment"), _same(x, y, "system")
     like = _OTHER_STACK * _same(x, y, "stack") + (1 - _OTHER_STACK) * machine
-    ranks = _rough(x.log_ranks, y.log_ranks, _RANKS)
+    nodes = _rough(x.log_nodes, y.log_nodes, _RANKS)
     any_size = _smooth(x.log_size, y.log_size, _WIDE_SIZE)
     near_size = _smooth(x.log_size, y.log_size, _SIZE)
     latency = np.outer(a.latency_share, b.latency_share)
     bandwidth = np.outer(1 - a.latency_share, 1 - b.latency_share)
-    total = like * ranks * (scales.latency**2 * latency + scales.bandwidth**2 * bandwidth)
+    total = like * nodes * (scales.latency**2 * latency + scales.bandwidth**2 * bandwidth)
     shared = scales.job**2 * _same(x, y, "job") + scales.placement**2 * _same(x, y, "placement")
     total += system * any_size * shared
     slow_ranks = _rough(x.log_ranks, y.log_ranks, _SLOW_RANKS)
     total += scales.collective**2 * machine * _same(x, y, "collective") * near_size * slow_ranks
     message = _smooth(x.log_message, y.log_message, _MESSAGE)
-    total += scales.message**2 * machine * message * ranks
+    total += scales.message**2 * machine * message * nodes
     return total
 
 
