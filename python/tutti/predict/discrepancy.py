@@ -126,6 +126,7 @@ def _of_algorithms(x: Features, y: Features, scales: Scales) -> Floats:
     slow_ranks = _rough(x.log_ranks, y.log_ranks, _SLOW_RANKS)
     on_machine = collective * system * slow_ranks
     on_machine *= _OTHER_PARITY + (1 - _OTHER_PARITY) * _same(x, y, "parity")
+    on_machine *= _OTHER_STACK + (1 - _OTHER_STACK) * _same(x, y, "stack")
     at_any_size = scales.algorithm**2 + scales.algorithm_size**2 * near_size
     total = on_machine * _same(x, y, "algorithm") * at_any_size
     total += scales.family**2 * on_machine * family * near_size

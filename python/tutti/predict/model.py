@@ -31,7 +31,8 @@ _90_PERCENT = 1.645
 _OTHER_SYSTEM = 8
 _OTHER_LIBRARY = 4
 _OTHER_INTERFACE = 3
-_WEIGHTS = (_OTHER_SYSTEM, _OTHER_LIBRARY, _OTHER_INTERFACE, 1, 1)
+_WEIGHTS = (_OTHER_SYSTEM, _OTHER_LIBRARY, _OTHER_INTERFACE, 1, 1.1)
+_DENSITY = {"one": 0, "several": 0.9, "many": 2}
 """How different two environments are if they differ in machine, library, interface, ranks per node,
 memory."""
 _UNKNOWN = 0.3
@@ -239,10 +240,13 @@ def _start(
     return (known or Hardware()).prior()
 
 
-def _difference(one: str, other: str) -> int:
-    """How different two environments are: the system counts more than its interface."""
-    pairs = zip(one.split("/"), other.split("/"), _WEIGHTS, strict=True)
-    return sum(weight for a, b, weight in pairs if a != b)
+def _difference(one: str, other: str) -> float:
+    """How different two environments are: the system counts most, the memory least."""
+    total = 0.0
+    for a, b, weight in zip(one.split("/"), other.split("/"), _WEIGHTS, strict=True):
+        steps = abs(_DENSITY[a] - _DENSITY[b]) if a in _DENSITY and b in _DENSITY else a != b
+        total += weight * steps
+    return total
 
 
 def _apply(rows: Features, thetas: Mapping[str, Floats]) -> tuple[Floats, Floats]:
