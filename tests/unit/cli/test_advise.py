@@ -145,7 +145,9 @@ def test_mistakes(
 
 
 def test_point_to_point_times_and_rows_without_ranks_are_explained(tmp_path: Path) -> None:
-    (tmp_path / "f.log").write_text("# OSU MPI Latency Test\n# Size       Latency (us)\n8     1.5\n")
+    (tmp_path / "f.log").write_text(
+        "# OSU MPI Latency Test\n# Size       Latency (us)\n8     1.5\n"
+    )
     assert "1 row: point-to-point times" in run(tmp_path, "f.log", code=2)
     (tmp_path / "g.log").write_text(LOG.format(a=9, b=10))
     text = run(tmp_path, "g.log", "-a", "ring", code=2)
