@@ -20,7 +20,7 @@ BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
 .PHONY: demo build dev mpi test fuzz test-mpi test-torch test-rust test-python browser bench papers \
-  validate check check-fast docs hooks reference format lock clean help
+  validate machines check check-fast docs hooks reference format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -35,6 +35,7 @@ help:
 	@echo "make bench      benchmarks, as a table"
 	@echo "make papers     every reproduced table and figure, beside the published values"
 	@echo "make validate   predictions against trusted sources"
+	@echo "make machines   predictions of measured machines, from DATA=FOLDER; SAMPLE=1 without data"
 	@echo "make check      formatting, lints and types only"
 	@echo "make docs       build the documentation site in build/site/html; examples run, so minutes"
 	@echo "make hooks      check before each commit and push (pre-commit)"
@@ -108,6 +109,14 @@ bench: build
 
 validate: build
 	$(BIN)/python -m pytest validation
+
+# The scoreboard of measured machines. DATA is a folder with train.csv and questions.csv. SAMPLE=1
+# scores the committed sample instead, and writes to OUT. Folds run in processes of one thread each.
+machines: build
+	@test -n "$(DATA)$(SAMPLE)" \
+	  || { echo "usage: make machines DATA=FOLDER, or make machines SAMPLE=1" >&2; exit 2; }
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python validation/score_machines.py \
+	  $(if $(DATA),"$(DATA)",--sample --out $(OUT)/machines)
 
 # --- checks --------------------------------------------------------------------------------------
 

@@ -121,8 +121,51 @@ def swings(n: int) -> int:
     return (n - 1).bit_length()
 
 
+def misplaced(n: int) -> int:
+    """Returns the ranks whose label, their path from rank 0 in a butterfly, is another number."""
+    found = 0
+    for label in range(n):
+        rank = 0
+        for step in range(swings(n)):
+            distance = (1 - (-2) ** (step + 1)) // 3 * (-1) ** rank
+            rank = (rank + distance * (label >> (swings(n) - 1 - step) & 1)) % n
+        found += rank != label
+    return found
+
+
+def segmented_halving(n: int) -> tuple[int, int]:
+    """Four messages in each step of the reduce_scatter."""
+    f, p, r = powers(n)
+    return 5 * f * p + 2 * r, 2 * n * (n - 1)
+
+
 # Messages of all ranks, and their bytes in n-ths of the size, on n ranks.
 COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
+    ("bine", "all_reduce"): lambda n: (2 * n * swings(n), 2 * n * (n - 1)),
+    ("bine", "reduce_scatter"): lambda n: (n * swings(n), n * (n - 1)),
+    ("bine", "all_gather"): lambda n: (n * swings(n), n * (n - 1)),
+    ("bine", "broadcast"): lambda n: full_payload(n - 1, n),
+    ("bine", "reduce"): lambda n: full_payload(n - 1, n),
+    ("bine", "gather"): lambda n: (n - 1, n * swings(n) // 2),
+    ("bine", "scatter"): lambda n: (n - 1, n * swings(n) // 2),
+    ("bine", "all_to_all"): lambda n: (n * swings(n), n * n * swings(n) // 2),
+    ("bine:latency_optimal", "all_reduce"): lambda n: full_payload(n * swings(n), n),
+    ("bine:block_by_block", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
+    ("bine:block_by_block", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("bine:two_blocks", "reduce_scatter"): lambda n: (
+        n * (swings(n) + 1) - 2 * swings(n),
+        n * (n - 1),
+    ),
+    ("bine:send", "reduce_scatter"): lambda n: (
+        n * swings(n) + misplaced(n),
+        n * (n - 1) + misplaced(n),
+    ),
+    ("bine:scatter_all_gather", "broadcast"): lambda n: (n * swings(n), n * (n - 1)),
+    ("bine:reduce_scatter_gather", "reduce"): lambda n: (
+        n * swings(n) + n - 1,
+        n * (n - 1) + n * swings(n) // 2,
+    ),
+    ("bine:segments=4", "all_reduce"): lambda n: (5 * n * swings(n), 2 * n * (n - 1)),
     ("ring", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
     ("ring", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
     ("ring", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
@@ -134,6 +177,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
         n * (n // 2 * (n // 2 + 1) + (n - 1) // 2 * ((n - 1) // 2 + 1)) // 2,
     ),
     ("ring:blockwise", "all_to_all"): lambda n: (n * n * (n - 1) // 2, n * n * (n - 1) // 2),
+    ("ring:segments=3", "all_reduce"): lambda n: (4 * n * (n - 1), 2 * n * (n - 1)),
     ("multi_ring", "all_reduce"): two_rings,
     ("multi_ring", "all_to_all"): lambda n: (two_rings(n)[0] // 2, n * two_rings(n)[0] // 4),
     ("hierarchical", "all_to_all"): lambda n: (two_rings(n)[0] // 2, n * two_rings(n)[0] // 4),
@@ -148,6 +192,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("recursive_doubling", "all_reduce"): doubling,
     ("recursive_doubling", "all_gather"): lambda n: (powers(n)[0] * n, n * (n - 1)),
     ("recursive_halving_doubling", "all_reduce"): halving_doubling,
+    ("recursive_halving_doubling:segments=4", "all_reduce"): segmented_halving,
     ("recursive_halving_doubling:3-2", "all_reduce"): long_elimination,
     ("recursive_halving_doubling:binary_blocks", "all_reduce"): binary_blocks,
     ("recursive_halving_doubling", "all_gather"): halving,
@@ -188,9 +233,21 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("double_binary_tree:3", "all_reduce"): lambda n: (12 * (n - 1), 2 * n * (n - 1)),
     ("double_binary_tree:nccl", "all_reduce"): lambda n: (4 * (n - 1), 2 * n * (n - 1)),
     ("double_binary_tree:nccl,phased,2", "all_reduce"): lambda n: (8 * (n - 1), 2 * n * (n - 1)),
+    ("binary_tree", "broadcast"): lambda n: full_payload(n - 1, n),
+    ("binary_tree:segments=3", "reduce"): lambda n: (3 * (n - 1), n * (n - 1)),
+    ("binary_tree:in_order", "reduce"): lambda n: full_payload(n, n),
+    ("binary_tree:in_order,segments=4", "reduce"): lambda n: (4 * (n - 1) + 1, n * n),
+    ("chain:segments=6", "broadcast"): lambda n: (6 * (n - 1), n * (n - 1)),
+    ("chain:segments=3,fanout=4", "reduce"): lambda n: (3 * (n - 1), n * (n - 1)),
+    ("split_binary_tree", "broadcast"): lambda n: (2 * (n - 1), n * (n - 1)),
+    ("split_binary_tree:segments=3", "broadcast"): lambda n: (4 * (n - 1), n * (n - 1)),
     ("binomial", "broadcast"): lambda n: full_payload(n - 1, n),
     ("binomial", "all_reduce"): lambda n: full_payload(2 * (n - 1), n),
     ("binomial", "scatter"): lambda n: crossings(n, 2),
+    ("linear_sync", "gather"): lambda n: (3 * (n - 1), n - 1),
+    ("linear_sync:segments=1", "gather"): lambda n: (3 * (n - 1), n - 1),
+    ("kary_tree", "broadcast"): lambda n: full_payload(n - 1, n),
+    ("kary_tree:fanout=3,segments=4", "reduce"): lambda n: (4 * (n - 1), n * (n - 1)),
     ("knomial", "reduce"): lambda n: full_payload(n - 1, n),
     ("knomial:3", "gather"): lambda n: crossings(n, 3),
     ("pairwise", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
@@ -236,6 +293,15 @@ NONE = (False, False, False)
 
 # Same on all ranks, in rank order, as the sequential sum.
 CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
+    ("bine", "all_reduce"): lambda n: (True, n <= 4, n == 2),
+    ("bine", "reduce_scatter"): lambda n: (True, n <= 4, n == 2),
+    ("bine", "reduce"): lambda n: (True, n == 2, n == 2),
+    ("bine:latency_optimal", "all_reduce"): lambda n: (n <= 4, n <= 4, n == 2),
+    ("bine:block_by_block", "all_reduce"): lambda n: (True, n <= 4, n == 2),
+    ("bine:two_blocks", "all_reduce"): lambda n: (True, n == 2, n == 2),
+    ("bine:send", "reduce_scatter"): lambda n: (True, n <= 4, n == 2),
+    ("bine:reduce_scatter_gather", "reduce"): lambda n: (True, n == 2, n == 2),
+    ("bine:segments=4", "all_reduce"): lambda n: (True, n <= 4, n == 2),
     ("ring", "all_reduce"): lambda n: (True, False, n == 2),
     ("ring", "reduce_scatter"): lambda n: (True, False, n == 2),
     ("recursive_doubling", "all_reduce"): lambda n: (True, True, n <= 3),
@@ -264,6 +330,12 @@ CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
     ("knomial:3", "reduce"): lambda n: (True, True, n <= 4),
     ("double_binary_tree:3", "all_reduce"): lambda n: (True, n % 2 == 0, n == 2),
     ("ring:bidirectional", "all_reduce"): lambda n: (True, False, n == 2),
+    ("ring:segments=3", "all_reduce"): lambda n: (True, False, n == 2),
+    ("binary_tree", "reduce"): lambda n: (True, n <= 3, n <= 3),
+    ("binary_tree:in_order,segments=2", "reduce"): lambda n: (True, True, n <= 4),
+    ("chain", "reduce"): lambda n: (True, True, n == 2),
+    ("chain:segments=2,fanout=4", "reduce"): lambda n: (True, True, n <= 5),
+    ("kary_tree:fanout=3,segments=2", "reduce"): lambda n: (True, n <= 4, n <= 4),
     ("multi_ring", "all_reduce"): lambda _: SAME,
     ("multi_tree", "all_reduce"): lambda _: EVERY,
     ("forest", "all_reduce"): lambda _: EVERY,

@@ -71,6 +71,9 @@ const ARGUMENTS: &[&str] = &[
     "segments=3",
     "latency_optimal,segments=2",
     "2-1,segments=3",
+    "in_order",
+    "in_order,segments=2",
+    "segments=2,fanout=3",
 ];
 
 fn collectives(ranks: u32) -> impl Iterator<Item = Collective> {

@@ -23,6 +23,7 @@ from tutti.calibrate.files import Provenance
 from tutti.calibrate.live import probe
 from tutti.calibrate.points import read_results
 from tutti.cli import options
+from tutti.cli.calibrate_joint import calibrate_jointly
 from tutti.cli.calibrate_shown import show_fits, validate, write_files
 from tutti.cli.console import remark
 from tutti.cli.files import folder
@@ -106,6 +107,12 @@ class Fitting:
             help="Results of `tutti mpi bench` to validate the fitted model against.",
         ),
     ] = None
+    joint: Annotated[
+        bool,
+        typer.Option(
+            "--joint", help="Fit one model to all collectives and algorithms of the files."
+        ),
+    ] = False
     name: Annotated[str, typer.Option("--name", help="The platform's name.")] = "calibrated"
     to: Annotated[Path, typer.Option("--out", "-o", help="Folder for results.")] = Path(
         "out/calibrate"
@@ -121,6 +128,9 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     of its parameters; the output states what to measure for it. Lines with wrong results are
     discarded and reported.
 
+    With --joint, one model is fitted to all algorithms, sizes and node counts of the files, as
+    `tutti advise` does. It is cross-validated over node counts, and its parameters are printed.
+
     Writes NAME.toml for --platform, calibration.parquet and .csv with every point and the
     predictions, and fit.svg. The platform states whether distance was emulated.
 
@@ -131,10 +141,16 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
         examples/19_calibrate_and_tune/osu_bw.txt --name cluster
       tutti calibrate examples/19_calibrate_and_tune/osu_allreduce.txt \\
         --ranks 64 -a recursive_doubling --model postal
+      tutti calibrate validation/machines/sample.csv --joint
     """
     chosen = [model_named(one) for one in fitting.model or MODELS]
     _check(measured)
     folder(fitting.to)
+    if fitting.joint:
+        _refuse_with_joint(measured, fitting)
+        files = measured.files or []
+        calibrate_jointly(files, fitting.to, ranks=measured.ranks, collective=measured.collective)
+        return
     found = _from_files(measured)
     if measured.live:
         _measure(found, measured, fitting.to)
@@ -167,6 +183,29 @@ def _check(measured: CalibrationInput) -> None:
             expected="files of benchmarks, or --live",
             hint="`tutti calibrate --live` measures between two ranks of this machine",
         )
+
+
+def _refuse_with_joint(measured: CalibrationInput, fitting: Fitting) -> None:
+    """Refuses options that a joint fit does not honour.
+
+    Raises:
+        ConfigError: There is one.
+    """
+    given = {
+        "--live": measured.live,
+        "--algorithm": measured.algorithm,
+        "--model": fitting.model,
+        "--against": fitting.against,
+        "-b": measured.begin,
+        "-e": measured.end,
+    }
+    for name, value in given.items():
+        if value:
+            raise mistake(
+                f"{name} does not apply to --joint",
+                source="tutti calibrate",
+                expected="files whose rows name the algorithm of the library",
+            )
 
 
 def _provenance(found: _Found, measured: CalibrationInput, name: str) -> Provenance:

@@ -14,8 +14,8 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from tutti.predict.forms import stages_of_form
 from tutti.predict.stages import Partners, Stage, closed_form, divided, segmented, striped
-from tutti.predict.torus import stages_on_torus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +40,13 @@ class KnownAlgorithm:
         names: its names, normalised.
         libraries: the libraries that have an algorithm of that name.
         notation: the schedule in tutti's notation; None if tutti has none.
-        form: its scaling on a torus, of :data:`tutti.predict.torus.FORMS`.
+        form: its stages where the core has no closed form, of :data:`tutti.predict.forms.FORMS`.
+        torus_form: the same, on a torus only.
         partners: which ranks communicate.
         alternating: whether partners alternate between both sides.
         pieces: messages into which each message is divided.
         copied: fraction of the vector that is copied.
+        folds: whether ranks beyond a power of two hand over their vector first.
         stages_of: the collective whose stages it has, if another.
         synchronous: whether each message waits for a request of the receiver.
     """
@@ -54,10 +56,12 @@ class KnownAlgorithm:
     libraries: tuple[str, ...]
     notation: str | None = None
     form: str | None = None
+    torus_form: str | None = None
     partners: Partners = "doubling"
     alternating: bool = False
     pieces: int = 1
     copied: float = 0.0
+    folds: bool = False
     stages_of: str | None = None
     synchronous: bool = False
 
@@ -72,7 +76,7 @@ class Execution:
         segment_bytes: size of segments; 0 without segments.
         ports: network interfaces over which messages are striped.
         interface: `mpi`, or `utofu` for Fujitsu's low-level interface.
-        wide: whether the name asks for six network interfaces.
+        wide: whether the name requests six network interfaces.
     """
 
     algorithm: KnownAlgorithm
@@ -107,10 +111,9 @@ class Execution:
 
     def _base(self, ranks: int, sides: Sequence[int]) -> Sequence[Stage] | None:
         known = self.algorithm
-        if known.form is not None and (len(sides) > 1 or known.notation is None):
-            if len(sides) == 1:
-                return None
-            return stages_on_torus(known.form, known.collective, ranks, sides, wide=self.wide)
+        form = known.form if len(sides) == 1 else (known.torus_form or known.form)
+        if form is not None:
+            return stages_of_form(form, known.collective, ranks, sides, wide=self.wide)
         if known.notation is None:
             return None
         if known.synchronous:
@@ -121,6 +124,7 @@ class Execution:
             ranks,
             known.partners,
             alternating=known.alternating,
+            folds=known.folds,
         )
 
 
@@ -129,11 +133,11 @@ def known_algorithms() -> dict[tuple[str, str], KnownAlgorithm]:
     """Returns all algorithms, by collective and normalised name."""
     text = resources.files("tutti.predict").joinpath("libraries.toml").read_text("utf-8")
     entries: list[dict[str, Any]] = tomllib.loads(text)["algorithm"]
-    found = {}
+    found: dict[tuple[str, str], KnownAlgorithm] = {}
     for entry in entries:
-        lists = {key: tuple(entry.pop(key)) for key in ("names", "libraries")}
-        known = KnownAlgorithm(**lists, **entry)
-        found |= {(known.collective, name): known for name in known.names}
+        names, libraries = tuple(entry.pop("names")), tuple(entry.pop("libraries"))
+        known = KnownAlgorithm(names=names, libraries=libraries, **entry)
+        found |= {(known.collective, name): known for name in names}
     return found
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from tutti.predict.catalogue import Execution, execution, is_default
 from tutti.predict.sharing import link_load, node_load
@@ -15,6 +14,7 @@ from tutti.predict.sharing import link_load, node_load
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import polars as pl
     from numpy.typing import NDArray
 
     from tutti.predict.stages import Stage
@@ -31,12 +31,14 @@ _SHARED_MEMORY = 0.4
 LABELS = (
     "system",
     "environment",
+    "stack",
     "collective",
     "algorithm",
     "family",
     "job",
     "library",
     "placement",
+    "parity",
 )
 """What rows can have in common."""
 
@@ -49,7 +51,8 @@ class Features:
         row: by stage, its row.
         count: by stage, how many follow each other.
         messages: by stage, concurrent messages of a rank.
-        size: by stage, bytes of a message, times the messages that share its most loaded link.
+        size: by stage, bytes of a message.
+        load: by stage, messages on its most loaded link.
         folded: by row, bytes reduced or copied.
         ports: by row, additional network interfaces over all stages.
         log_ranks: by row, binary logarithm of the number of ranks.
@@ -63,6 +66,7 @@ class Features:
     count: Floats
     messages: Floats
     size: Floats
+    load: Floats
     folded: Floats
     ports: Floats
     log_ranks: Floats
@@ -85,6 +89,7 @@ class Features:
             count=self.count[kept],
             messages=self.messages[kept],
             size=self.size[kept],
+            load=self.load[kept],
             labels={name: values[rows] for name, values in self.labels.items()},
             **{name: getattr(self, name)[rows] for name in by_row},
         )
@@ -95,10 +100,30 @@ class Features:
 
 
 def sides_of(shape: str | None, nodes: int) -> tuple[int, ...]:
-    """Returns the sides of a torus from text such as `4x4x4`; one side if there is none."""
-    if shape and "x" in shape:
-        return tuple(int(side) for side in shape.split("x"))
-    return (nodes,)
+    """Returns the sides of the torus that carries a job; one side if the network is another.
+
+    A job with two sides is placed in a torus of more dimensions, whose routes are shorter than its
+    sides suggest. It counts as the box of three sides that is closest to a cube.
+
+    Args:
+        shape: the sides as text, such as `4x4x4`; None for other networks.
+        nodes: the number of nodes.
+    """
+    if not shape or "x" not in shape:
+        return (nodes,)
+    sides = tuple(int(side) for side in shape.split("x"))
+    return sides if len(sides) > 2 else _closest_to_cube(nodes)
+
+
+def _closest_to_cube(nodes: int) -> tuple[int, ...]:
+    boxes = [
+        (nodes // (a * b), b, a)
+        for a in range(1, round(nodes ** (1 / 3)) + 1)
+        if nodes % a == 0
+        for b in range(a, math.isqrt(nodes // a) + 1)
+        if nodes % (a * b) == 0
+    ]
+    return min(boxes, key=lambda box: (max(box), sum(box)))
 
 
 def features(frame: pl.DataFrame) -> Features:
@@ -128,7 +153,7 @@ def _execution(row: dict[str, Any]) -> Execution | None:
 
 @dataclass
 class _Parts:
-    stages: list[tuple[int, float, float, float]] = field(default_factory=list)
+    stages: list[tuple[float, ...]] = field(default_factory=list)
     rows: list[tuple[float, ...]] = field(default_factory=list)
     labels: list[tuple[str, ...]] = field(default_factory=list)
 
@@ -140,7 +165,7 @@ class _Parts:
         stages = known.stages(row["ranks"], sides, size)
         if stages is None:
             return
-        per_node = max(1, row["ranks"] // nodes)
+        per_node = row["ranks_per_node"] or math.ceil(row["ranks"] / nodes)
         position = len(self.rows)
         shared = [one for stage in stages for one in _shared(stage, sides, per_node, size)]
         self.stages += [(position, *one) for one in shared]
@@ -154,7 +179,7 @@ class _Parts:
 
     def features(self) -> Features:
         """Returns the arrays."""
-        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 4)
+        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 5)
         rows = np.array(self.rows, dtype=np.float64).reshape(-1, 6)
         labels = np.array(self.labels, dtype=np.str_).reshape(-1, len(LABELS))
         names = ("folded", "ports", "log_ranks", "log_size", "log_message")
@@ -163,6 +188,7 @@ class _Parts:
             count=stages[:, 1],
             messages=stages[:, 2],
             size=stages[:, 3],
+            load=stages[:, 4],
             labels={name: labels[:, column] for column, name in enumerate(LABELS)},
             index=rows[:, 5].astype(np.int64),
             **{name: rows[:, column] for column, name in enumerate(names)},
@@ -171,19 +197,19 @@ class _Parts:
 
 def _shared(
     stage: Stage, sides: Sequence[int], per_node: int, size: float
-) -> Iterator[tuple[float, float, float]]:
-    """Count, messages and bytes of a stage, with the link and the interface that it shares."""
+) -> Iterator[tuple[float, float, float, float]]:
+    """Count, messages and bytes of a stage, and the messages on its most loaded link."""
     if stage.messages == 0:
         return
     load = node_load(stage, per_node)
     count = stage.count * (_SHARED_MEMORY if load is None else 1.0)
     load = (load or 1.0) * link_load(stage, sides)
-    yield count, stage.messages, max(1.0, stage.fraction * size) * load
+    yield count, stage.messages, max(1.0, stage.fraction * size), load
 
 
-def _mean_log(stages: list[tuple[float, float, float]]) -> float:
-    weights = [count * messages for count, messages, _ in stages]
-    logs = [math.log(size + 8) for *_, size in stages]
+def _mean_log(stages: list[tuple[float, float, float, float]]) -> float:
+    weights = [count * messages for count, messages, *_ in stages]
+    logs = [math.log(size + 8) for _, _, size, _ in stages]
     total = sum(weights)
     return sum(w * x for w, x in zip(weights, logs, strict=True)) / total if total else 0.0
 
@@ -192,15 +218,18 @@ def _labels(row: dict[str, Any], known: Execution, per_node: int) -> tuple[str, 
     system = row["system"] or "machine"
     gpu = "gpu" if row["gpu"] else "host"
     several = "several" if per_node > 1 else "one"
+    stack = f"{_library(row['library'])}/{known.interface}/{several}/{gpu}"
     return (
         system,
-        f"{system}/{_library(row['library'])}/{known.interface}/{several}/{gpu}",
+        f"{system}/{stack}",
+        stack,
         row["collective"],
         row["library_algorithm"],
         known.name,
         (row["job"] or "").split("/")[0],
         _library(row["library"]),
         f"{per_node}/{gpu}",
+        "power of two" if row["ranks"] & (row["ranks"] - 1) == 0 else "other",
     )
 
 

@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["CalibratedModel", "Hardware", "calibrate", "usable"]
 
 _FEWEST = 10
-"""Rows of an environment that suffice for a fit of its own."""
+"""Rows of an environment that suffice for a separate fit."""
 _LEAST_US = 0.1
 """Shorter times are the resolution of a clock, not a collective."""
 _90_PERCENT = 1.645
 _OTHER_SYSTEM = 8
-_WEIGHTS = (_OTHER_SYSTEM, 4, 2, 1, 1)
+_OTHER_LIBRARY = 4
+_OTHER_INTERFACE = 3
+_WEIGHTS = (_OTHER_SYSTEM, _OTHER_LIBRARY, _OTHER_INTERFACE, 1, 1)
 """How different two environments are if they differ in machine, library, interface, ranks per node,
 memory."""
+_UNKNOWN = 0.3
+"""Standard deviation of the logarithm of a time, if the discrepancy is not modelled."""
 _SORTED_BY = ("system", "collective", "library_algorithm", "ranks", "size_bytes", "job", "time_us")
 
 
@@ -41,11 +45,26 @@ class Hardware:
 
     Attributes:
         latency_us: time of a small message between two nodes through the MPI library, in us.
-        bytes_per_us: bandwidth of a node's interfaces in one direction, in bytes per us.
+        bytes_per_us: bandwidth of one interface in one direction, in bytes per us.
+        interfaces: interfaces of a node. No prediction moves more than they carry together.
+        link_bytes_per_us: bandwidth of a link that messages of several nodes share; None if that of
+            the node's interfaces is the limit.
     """
 
     latency_us: float = 2.0
     bytes_per_us: float = 12.5e3
+    interfaces: int = 1
+    link_bytes_per_us: float | None = None
+
+    def prior(self) -> Floats:
+        """Returns the prior means of the structural model."""
+        shared = self.link_bytes_per_us or self.node_bytes_per_us
+        return prior(self.latency_us, self.bytes_per_us, shared)
+
+    @property
+    def node_bytes_per_us(self) -> float:
+        """Bandwidth of a node in one direction, in bytes per us."""
+        return self.bytes_per_us * self.interfaces
 
 
 @dataclass(frozen=True)
@@ -53,7 +72,8 @@ class CalibratedModel:
     """A model of one or several machines.
 
     Attributes:
-        curves: the structural model of each environment (machine, interface, ranks per node, memory).
+        curves: the structural model of each environment (machine, library, interface, ranks per
+            node, memory).
         discrepancy: what the structural model misses; None for a structural model alone.
         interval_scale: factor on standard deviations, from cross-validation.
         used: the number of measurements that were used.
@@ -80,21 +100,44 @@ class CalibratedModel:
         """
         rows = features(frame)
         structural, share = self._structural(rows)
-        mean, deviation = structural, np.full(len(rows), 0.3)
+        mean, deviation = structural, np.full(len(rows), _UNKNOWN)
         if self.discrepancy is not None:
             residual, deviation = self.discrepancy(rows, share)
             mean = structural + residual
         half = _90_PERCENT * self.interval_scale * deviation
-        return pl.DataFrame(
-            {
-                "index": rows.index,
-                "predicted_us": np.exp(mean),
-                "low_us": np.exp(mean - half),
-                "high_us": np.exp(mean + half),
-                "spread": deviation,
-                "structural_us": np.exp(structural),
-            }
-        ).with_columns(pl.col("index").cast(pl.UInt32))
+        least = self._least(rows)
+        logs = {
+            "predicted_us": mean,
+            "low_us": mean - half,
+            "high_us": mean + half,
+            "structural_us": structural,
+        }
+        times = {name: np.maximum(np.exp(value), least) for name, value in logs.items()}
+        columns = {"index": rows.index, **times, "spread": deviation}
+        return pl.DataFrame(columns).with_columns(pl.col("index").cast(pl.UInt32))
+
+    def covariance(self, frame: pl.DataFrame) -> Floats:
+        """Returns the joint covariance of the logarithms of the predicted times.
+
+        Args:
+            frame: rows as for :meth:`predict`.
+
+        Returns:
+            A matrix with a row and a column per row that can be predicted, in their order.
+        """
+        rows = features(frame)
+        if self.discrepancy is None:
+            return _UNKNOWN**2 * np.eye(len(rows))
+        share = self._structural(rows)[1]
+        return self.interval_scale**2 * self.discrepancy.covariance(rows, share)
+
+    def _least(self, rows: Features) -> Floats:
+        """The time in which the interfaces of a node carry what a rank must at least receive."""
+        known = [self.hardware.get(name) for name in rows.labels["system"]]
+        rates = np.array([one.node_bytes_per_us if one else np.inf for one in known])
+        rounds = np.where(rows.labels["collective"] == "all_reduce", 2.0, 1.0)
+        share = 1 - np.exp2(-rows.log_ranks)
+        return np.asarray(rounds * share * np.exp(rows.log_size) / rates)
 
     def _structural(self, rows: Features) -> tuple[Floats, Floats]:
         return _apply(rows, {one: fit.theta for one, fit in self._all(rows).items()})
@@ -179,13 +222,21 @@ def _curves(rows: Features, times: Floats, hardware: Mapping[str, Hardware]) -> 
 def _start(
     environment: str, curves: Mapping[str, CurveFit], hardware: Mapping[str, Hardware]
 ) -> Floats:
-    """The prior of an environment: the most similar fit, unless its hardware is known better."""
-    system = environment.split("/")[0]
+    """The prior of an environment.
+
+    That is the fit of another environment of the system; or that of a system with the same library,
+    scaled by what is known of both; or what is known of the system alone.
+    """
+    system = environment.split("/", maxsplit=1)[0]
     ranked = sorted((_difference(environment, other), other) for other in curves)
-    if ranked and (ranked[0][0] < _OTHER_SYSTEM or system not in hardware):
-        return np.array(curves[ranked[0][1]].theta)
-    known = hardware.get(system, Hardware())
-    return prior(known.latency_us, known.bytes_per_us)
+    difference, nearest = ranked[0] if ranked else (math.inf, "")
+    known = hardware.get(system)
+    if difference < _OTHER_INTERFACE or (known is None and nearest):
+        return np.array(curves[nearest].theta)
+    if difference < _OTHER_SYSTEM + _OTHER_LIBRARY and known is not None:
+        other = hardware.get(nearest.split("/")[0], known)
+        return np.array(curves[nearest].theta) + known.prior() - other.prior()
+    return (known or Hardware()).prior()
 
 
 def _difference(one: str, other: str) -> int:
@@ -203,8 +254,3 @@ def _apply(rows: Features, thetas: Mapping[str, Floats]) -> tuple[Floats, Floats
         means[chosen] = np.log(curve(thetas[name]))
         shares[chosen] = curve.latency_share(thetas[name])
     return means, shares
-
-
-def geometric_error(predicted: Floats, measured: Floats, quantile: float = 0.5) -> float:
-    """Returns a quantile of max(predicted / measured, measured / predicted)."""
-    return math.exp(float(np.quantile(np.abs(np.log(predicted / measured)), quantile)))

@@ -1,7 +1,6 @@
-"""How many messages of a stage share a link: on a torus, and at the network interface of a node.
+"""How many messages of a stage share a link: on a torus, and at the network interfaces of a node.
 
-A message of n bytes whose most loaded link carries c of them takes as long as one of c n bytes. These
-are the loads of the flow model for the exchanges of one stage, in closed form.
+These are the loads of the flow model for the exchanges of one stage, in closed form.
 """
 
 from __future__ import annotations
@@ -24,17 +23,18 @@ _MEAN_SHIFT = 0.42
 
 def negabinary_distance(step: int) -> int:
     """Returns the distance of partners in a step of a Bine butterfly: 1, 1, 3, 5, 11, ..."""
-    return max(1, abs((1 - (-2) ** (step + 1)) // 3))
+    return max(1, abs(1 - int((-2) ** (step + 1))) // 3)
 
 
 def link_load(stage: Stage, sides: Sequence[int]) -> float:
     """Returns the messages of a stage on the most loaded link of a torus.
 
-    Ranks are numbered along the first side first. Partners of Bine trees use the dimensions in turn.
+    Ranks are numbered along the first side first. Partners of Bine trees use the dimensions in
+    turn.
 
     Args:
         stage: the stage.
-        sides: the sides of the torus; one side is no torus, but an uncongested network.
+        sides: the sides of the torus; one side means an uncongested network.
     """
     if len(sides) == 1:
         return 1.0

@@ -1,8 +1,8 @@
 """The stages of an algorithm's critical path, as few numbers as predict its time on a machine.
 
 Stages come from the closed form of the algorithm in the core. Where the core has none for a rank
-count, those of the next power of two are used. A few algorithms of Fujitsu MPI are not documented
-well enough to be schedules; :mod:`tutti.predict.torus` has their scaling.
+count, those of the next power of two are used. :mod:`tutti.predict.forms` has the stages of
+algorithms without a closed form.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from tutti import _core
@@ -71,7 +71,7 @@ def next_power_of_two(ranks: int) -> int:
     return 1 << (ranks - 1).bit_length()
 
 
-@lru_cache(maxsize=None)
+@cache
 def closed_form(
     notation: str,
     collective: str,
@@ -79,6 +79,7 @@ def closed_form(
     partners: Partners = "doubling",
     *,
     alternating: bool = False,
+    folds: bool = False,
 ) -> tuple[Stage, ...] | None:
     """Returns the stages of an algorithm.
 
@@ -88,6 +89,8 @@ def closed_form(
         ranks: the number of ranks.
         partners: which ranks communicate.
         alternating: whether partners alternate between both sides.
+        folds: whether ranks beyond a power of two hand over their vector before the algorithm, and
+            receive their result after it.
 
     Returns:
         The stages; None if the core has no closed form for this rank count or the next power of
@@ -97,6 +100,12 @@ def closed_form(
         AlgorithmError: The notation is invalid.
     """
     path = _path(notation, collective, ranks)
+    if path is None and folds:
+        result = 1 / ranks if collective == "reduce_scatter" else 1.0
+        inner = closed_form(
+            notation, collective, next_power_of_two(ranks) // 2, partners, alternating=alternating
+        )
+        return inner and (Stage(1, 1, 1.0, 1.0), *inner, Stage(1, 1, result))
     if path is None:
         ranks = next_power_of_two(ranks)
         path = _path(notation, collective, ranks)

@@ -29,7 +29,8 @@ _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#999933", "#AA4499",
     "#7F7F7F", "#44AA99", "#EE3377", "#997700", "#994455", "#6699CC", "#117733", "#CC6677",
     "#4477AA", "#228833", "#EE8866", "#AAAA00", "#882255", "#DDAA33", "#332288", "#CC3311",
-    "#AA4466", "#5566AA",
+    "#AA4466", "#5566AA", "#0077BB", "#009988", "#EE7733", "#EE6677", "#AA3377", "#225555",
+    "#666633", "#884400",
 )  # fmt: skip
 _MARKERS_PLOTLY = (
     "circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "pentagon",
@@ -45,7 +46,8 @@ _KNOWN = (
     "pairwise", "dissemination", "scatter_all_gather", "double_binary_tree", "bruck",
     "scatter_destination", "blue_connect", "multi_ring", "swing", "reduce_scatter_gather",
     "multi_tree", "forest", "hierarchical_local", "mirrored_ring", "concentrated_multi_tree",
-    "in_network", "neighbor_exchange", "sparbit",
+    "in_network", "neighbor_exchange", "sparbit", "binary_tree", "chain", "split_binary_tree",
+    "kary_tree", "linear_sync", "bine",
 )  # fmt: skip
 
 KIND_COLOURS: dict[str, str] = {

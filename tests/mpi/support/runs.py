@@ -34,21 +34,35 @@ LONGEST_SECONDS = 250
 SHARDED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}
 
 ARGUMENTS = {
+    "binary_tree": ["segments=3", "in_order,segments=2"],
+    "bine": [
+        "latency_optimal",
+        "block_by_block",
+        "two_blocks",
+        "send",
+        "scatter_all_gather",
+        "reduce_scatter_gather",
+        "segments=2",
+    ],
     "blue_connect": [],
     "bruck": ["2", "3"],
+    "chain": ["segments=3", "segments=2,fanout=3"],
     "direct": ["two_step"],
     "dissemination": ["2", "3"],
     "double_binary_tree": ["nccl", "2", "nccl,3"],
     "elimination": ["3-2_overlapping", "2-1"],
     "forest": ["pieces=2"],
     "in_network": ["all", "segments=3", "all,segments=2"],
+    "kary_tree": ["fanout=3,segments=2"],
     "knomial": ["2", "3"],
-    "recursive_halving_doubling": ["2-1", "3-2", "binary_blocks"],
+    "linear_sync": ["segments=1", "segments=3"],
+    "recursive_halving_doubling": ["2-1", "3-2", "binary_blocks", "segments=3"],
     "recursive_multiplying": ["ratio=1", "ratio=16"],
     "reduce_scatter_gather": ["ring"],
-    "ring": ["bidirectional"],
+    "ring": ["bidirectional", "segments=2"],
     "scatter_all_gather": ["dissemination", "recursive_doubling"],
     "scatter_destination": ["1", "2"],
+    "split_binary_tree": ["segments=2"],
     "swing": ["latency_optimal"],
 }
 """In addition to each algorithm without argument, if it declares the collective and the ranks."""

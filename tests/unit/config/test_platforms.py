@@ -69,8 +69,15 @@ TOPOLOGIES = {
     "cray_xc30_dragonfly": (13 * 96 * 4, 13 * 96, 2 + 2 + 1 + 1),
     "dgx_h100": (8, 1, 2),
     "dgx_h100_cluster": (1024, 128 + 32 + 16, 4),
+    "fugaku": (6144, 0, 1 + 1 + 1 + 4 + 4 + 4),
     "infiniband_hdr_fat_tree": (800, 40 + 20, 4),
     "infiniband_qdr_hyperx": (672, 96, 4),
+    "leonardo": (20 * 180, 20 * 18 + 20, 5),
+    "lumi": (24 * 32 * 16, 24 * 32, 2 + 1 + 2),
+    # 16 cables between two groups of 16 switches: each switch has one to every group.
+    "lumi_c": (8 * 16 * 16, 8 * 16, 2 + 1 + 1),
+    "mare_nostrum_5": (7 * 160, 7 * 10 + 7 + 1, 6),
+    "mare_nostrum_5_gpp": (3 * 2160, 3 * 30 + 3 + 1, 6),
     # 36 cables between two groups of 32 switches: each switch has one to every group.
     "slingshot_dragonfly": (8192, 512, 2 + 1 + 1),
     "tpu_v4": (4096, 0, 24),

@@ -8,9 +8,9 @@
 //! With `in_order` a reduction folds in rank order, for every root. A subtree is a range of ranks
 //! whose last rank is its root. Of the other ranks, the first half of the range, rounded down, is
 //! the subtree of one child and the rest that of the other. The root of the tree is therefore rank
-//! n - 1, which sends the result to any other root in one message. Sources: Open MPI's `binary`
-//! broadcast and reduce, and `in-order_binary` reduce; Pjesivac-Grbovic et al., "Performance
-//! analysis of MPI collective operations", Cluster Computing 10 (2007).
+//! n - 1, which sends the result to any other root in one message. Sources: Open MPI's
+//! `binary_tree` broadcast, `binary` and `in-order_binary` reduce; Pjesivac-Grbovic et al.,
+//! "Performance analysis of MPI collective operations", Cluster Computing 10 (2007).
 
 use std::sync::Arc;
 

@@ -24,7 +24,9 @@ mod forest;
 mod grid;
 mod hierarchical;
 mod in_network;
+mod kary_tree;
 mod knomial;
+mod linear_sync;
 mod mirrored_ring;
 mod multi_ring;
 mod multi_tree;
@@ -226,7 +228,9 @@ pub const REGISTRY: &[Entry] = &[
     hierarchical::LEADER,
     hierarchical::LOCAL,
     in_network::ENTRY,
+    kary_tree::ENTRY,
     knomial::ENTRY,
+    linear_sync::ENTRY,
     mirrored_ring::ENTRY,
     multi_ring::ENTRY,
     multi_tree::ENTRY,

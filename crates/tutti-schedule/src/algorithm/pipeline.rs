@@ -1,10 +1,10 @@
 //! Trees along which a payload travels in segments: broadcasts and reductions.
 //!
-//! A rank has a step per segment. In step j an inner rank forwards segment j - 1 while it receives
-//! segment j: a broadcast receives from the parent and sends to the children, a reduction the other
-//! way around. The root of a broadcast only sends, and a leaf only receives. A rank thus waits for
-//! one segment at a time, as in Open MPI's `ompi_coll_base_bcast_intra_generic` and
-//! `ompi_coll_base_reduce_generic`, whose segments have a size in bytes instead of a count.
+//! A rank has a step per segment. An inner rank forwards segment j - 1 while it receives segment j.
+//! A broadcast receives from the parent and sends to the children, a reduction the reverse. The
+//! root of a broadcast only sends, and a leaf only receives. A rank thus waits for one segment at a
+//! time, as in Open MPI's `ompi_coll_base_bcast_intra_generic` and `ompi_coll_base_reduce_generic`,
+//! whose segments have a size in bytes instead of a count.
 
 use super::sizes::{Misfit, misfit};
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
@@ -186,9 +186,14 @@ impl<'a> Options<'a> {
 
     /// Takes `key=number`, with a number from 1 to `most`; 1 without it.
     pub(super) fn number(&mut self, key: &str, most: u32) -> Result<u32, Misfit> {
+        self.number_or(key, most, 1)
+    }
+
+    /// As [`Options::number`], with another default.
+    pub(super) fn number_or(&mut self, key: &str, most: u32, default: u32) -> Result<u32, Misfit> {
         let value = |text: &'a str| text.strip_prefix(key)?.strip_prefix('=');
         let Some(index) = self.words.iter().position(|&(_, word)| value(word).is_some()) else {
-            return Ok(1);
+            return Ok(default);
         };
         let (at, word) = self.words.remove(index);
         let text = value(word).unwrap_or_default();

@@ -6,21 +6,25 @@
 //! directions: the same number of steps, with two messages of half the size each. This is faster
 //! where a link and a port carry both directions at once. With a grid the ring follows a
 //! Hamiltonian cycle of neighbours, see [`around`]. An all_to_all forwards every part to its
-//! destination, see [`exchange`], or with `blockwise` one part per message, see [`blockwise`].
-//! Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce
-//! algorithms for clusters of workstations", J. Parallel Distrib. Comput. 69 (2009).
+//! destination, see [`exchange`], or with `blockwise` one part per message, see [`blockwise`]. With
+//! `segments=K` an all_reduce reduces each shard in K segments, see [`segmented`]. Source: Patarasuk
+//! and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel
+//! Distrib. Comput. 69 (2009).
 
 mod around;
 mod blockwise;
 mod exchange;
+mod segmented;
 
 use std::sync::Arc;
 
 use around::Around;
 use blockwise::{Blockwise, MOST_RANKS};
 use exchange::Exchange;
+use segmented::{Segmented, most_segments};
 
 use super::grid::{self, Cycle, Grid};
+use super::pipeline::Options;
 use super::rings::{Directions, Rings, Walk};
 use super::sizes::{Misfit, misfit};
 use super::{AlgorithmError, Entry, Request, Stage};
@@ -34,7 +38,8 @@ pub(super) const ENTRY: Entry = Entry {
     source: "Patarasuk and Yuan 2009",
     argument: "a grid, columns first, such as `4x4`, for a Hamiltonian cycle through it; `bidirectional` for half of \
                the payload in each direction; or both, such as `4x4,bidirectional`; `backward` for the opposite \
-               direction; for all_to_all: `blockwise` for one part per message",
+               direction; for all_to_all: `blockwise` for one part per message; for all_reduce: `segments=K` to reduce \
+               each shard in K segments",
     collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && read(request).is_ok(),
@@ -61,11 +66,13 @@ struct Form {
     around: Option<(Grid, Cycle)>,
     /// Whether a message of an all_to_all has one part.
     blockwise: bool,
+    /// The segments of each shard of an all_reduce, if there are any.
+    segments: Option<u32>,
 }
 
 impl Form {
     fn of(directions: Directions) -> Form {
-        Form { directions, around: None, blockwise: false }
+        Form { directions, around: None, blockwise: false, segments: None }
     }
 }
 
@@ -76,6 +83,7 @@ fn read(request: &Request) -> Result<Form, AlgorithmError> {
     let other = match argument.trim() {
         "backward" => Some(backward(request)),
         "blockwise" => Some(blockwise(request)),
+        text if text.starts_with("segments=") => Some(segmented(request)),
         _ => None,
     };
     if let Some(form) = other {
@@ -87,8 +95,8 @@ fn read(request: &Request) -> Result<Form, AlgorithmError> {
         grid if grid.contains('x') => around_grid(request, grid).map(Some),
         _ => misfit(
             0,
-            "expected `bidirectional`, `backward`, `blockwise`, a grid such as `4x4`, or \
-             `4x4,bidirectional`"
+            "expected `bidirectional`, `backward`, `blockwise`, `segments=K`, a grid such as `4x4`, \
+             or `4x4,bidirectional`"
                 .to_owned(),
         ),
     };
@@ -113,6 +121,16 @@ fn blockwise(request: &Request) -> Result<Form, Misfit> {
         return misfit(0, format!("{ranks} ranks are too many: expected at most {MOST_RANKS}"));
     }
     Ok(Form { blockwise: true, ..Form::of(Directions::Forward) })
+}
+
+fn segmented(request: &Request) -> Result<Form, Misfit> {
+    if request.collective != Collective::AllReduce {
+        return misfit(0, format!("{} does not support `segments`", request.collective));
+    }
+    let mut options = Options::of(request.argument);
+    let segments = options.number("segments", most_segments(request.ranks))?;
+    options.end("only `segments=K`")?;
+    Ok(Form { segments: Some(segments), ..Form::of(Directions::Forward) })
 }
 
 fn around_grid(request: &Request, text: &str) -> Result<(Grid, Cycle), Misfit> {
@@ -140,7 +158,11 @@ fn exchange(request: &Request, both: bool) -> Exchange {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let Form { directions, around, blockwise } = read(request)?;
+    let Form { directions, around, blockwise, segments } = read(request)?;
+    if let Some(segments) = segments {
+        let name = request.notation(ENTRY.name);
+        return Ok(Arc::new(Segmented::new(name, request.ranks, segments)));
+    }
     if blockwise {
         return Ok(Arc::new(Blockwise::new(BLOCKWISE.to_owned(), request.ranks)));
     }
@@ -170,9 +192,14 @@ fn forward(request: &Request) -> Ring {
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let Form { directions, blockwise, .. } = read(request).ok()?;
+    let Form { directions, blockwise, segments, .. } = read(request).ok()?;
     let (n, both) = (request.ranks, directions == Directions::Both);
     let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
+    if let Some(segments) = segments {
+        let reduce = Stage { of: n * segments, ..stage(1) };
+        let reduce = std::iter::repeat_n(reduce, (segments * (n - 1)) as usize);
+        return Some(reduce.chain(std::iter::repeat_n(stage(0), (n - 1) as usize)).collect());
+    }
     if blockwise {
         return Some(vec![stage(0); blockwise::messages(n) as usize]);
     }
@@ -338,8 +365,8 @@ mod tests {
         let refused = |notation: &str, collective, ranks| {
             crate::algorithm::build(notation, collective, ranks).err().unwrap().to_string()
         };
-        let expected = "`both` does not fit ring: expected `bidirectional`, `backward`, `blockwise`, a grid such as \
-                        `4x4`, or `4x4,bidirectional`";
+        let expected = "`both` does not fit ring: expected `bidirectional`, `backward`, `blockwise`, `segments=K`, a grid \
+                        such as `4x4`, or `4x4,bidirectional`";
         assert_eq!(refused("ring:both", Collective::AllReduce, 4), expected);
         let expected = "`blockwise` does not fit ring: all_reduce does not support `blockwise`";
         assert_eq!(refused(BLOCKWISE, Collective::AllReduce, 4), expected);

@@ -92,10 +92,10 @@ impl Schedule for Segmented {
             let start = run.start * count + piece * run.len();
             ChunkRange::new(start, start + run.len())
         };
-        if let Some(whole) = out.sends.pop() {
+        if let Some(complete) = out.sends.pop() {
             let first = piece + u32::from(piece > 0);
             for piece in first..count.min(piece + 2) {
-                out.send(whole.peer, whole.slot, part(whole.chunks, piece));
+                out.send(complete.peer, complete.slot, part(complete.chunks, piece));
             }
         }
         for message in &mut out.recvs {

@@ -6,7 +6,7 @@
 //! ones the second. Then number v, if odd, exchanges its half with v + 1, in one message in each
 //! direction. If the number of ranks is even, the last number has no partner: the root sends it the
 //! second half. The root sends the payload once, where it sends it twice in a binary tree. Source:
-//! Open MPI's `split_binary` broadcast; Pjesivac-Grbovic et al., "Performance analysis of MPI
+//! Open MPI's `split_binary_tree` broadcast; Pjesivac-Grbovic et al., "Performance analysis of MPI
 //! collective operations", Cluster Computing 10 (2007).
 
 use std::sync::Arc;
@@ -49,16 +49,16 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     }))
 }
 
-/// With one segment and full levels: the second child is the last on each level, and its partner
-/// waits for its half. The second of two ranks receives both halves from the root.
+/// With one segment and full levels of at least three ranks: the second child is the last on each
+/// level, and its partner waits for its half.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let (levels, children) = full_levels(request.ranks)?;
-    if segments(request).ok()? > 1 {
+    if segments(request).ok()? > 1 || children < 2 {
         return None;
     }
     let stage = |messages| Stage { messages, receives: 1, chunks: 1, reductions: 0, of: 2 };
     let down = std::iter::repeat_n(stage(2), levels as usize);
-    Some(down.chain((children == 2).then(|| stage(1))).collect())
+    Some(down.chain([stage(1)]).collect())
 }
 
 struct SplitTree {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_critical_path_is_exact_for_full_levels() {
-        for ranks in [2, 3, 7, 15, 31] {
+        for ranks in [3, 7, 15, 31] {
             let broadcast = Collective::Broadcast { root: RankId(1) };
             assert!(check::critical_path_is_exact(NOTATIONS[0], broadcast, ranks));
             assert!(!check::critical_path_is_exact(NOTATIONS[1], broadcast, ranks));

@@ -30,6 +30,7 @@ from tutti.files.mistakes import mistake, shown
 from tutti.files.reader import read_bytes
 from tutti.interop.measurements import bench, osu_frames, pico
 from tutti.interop.measurements.logs import parse_log
+from tutti.interop.measurements.questions import read_questions
 from tutti.interop.measurements.schema import (
     MEASUREMENTS,
     OMITTED,
@@ -47,6 +48,7 @@ __all__ = [
     "Measurements",
     "parse_log",
     "read_measurements",
+    "read_questions",
 ]
 
 _EXPECTED = (

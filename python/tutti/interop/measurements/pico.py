@@ -65,6 +65,8 @@ _TIMES: Final = {
 _NANOSECONDS: Final = dict.fromkeys(
     ("median", "mean", "min", "percentile_10", "percentile_90"), "ns"
 )
+_PER_NODE: Final = r"(?i)\b(\d{1,4}) tasks per node\b"
+_TOTAL: Final = r"(?i)\b(\d{1,7}) tasks\b(?: on\b|$)"
 _EXPECTED: Final = (
     "columns such as collective, algorithm, nodes, ranks_per_node, vector_bytes and median_us"
 )
@@ -109,6 +111,28 @@ def read_series(
         ranks=ranks,
     )
     return Measurements(found.rows, pl.concat([damaged, omitted, found.omitted]).sort("line"))
+
+
+def series_without_times(raw: pl.DataFrame, *, source: str) -> Measurements:
+    """Returns the series of a table whose times are not read.
+
+    Args:
+        raw: The columns as text, as :func:`read_table` returns them.
+        source: The file, for errors.
+
+    Returns:
+        The rows, with some columns of :data:`MEASUREMENTS` and `text`, and those left out.
+
+    Raises:
+        ConfigError: The table lacks a column.
+    """
+    columns = raw.columns
+    _require(columns, source, ranks=None, collective=None)
+    frame = raw.select("file", pl.col("_line").alias("line"), "text", *_cells(columns))
+    frame = _translated(frame, None)
+    valid, omitted = partition(frame, _checks(frame.columns))
+    kept = valid.select(name for name in valid.columns if name in MEASUREMENTS or name == "text")
+    return Measurements(kept, omitted)
 
 
 def _require(columns: list[str], source: str, *, ranks: int | None, collective: str | None) -> None:
@@ -197,7 +221,7 @@ def _translated(frame: pl.DataFrame, collective: str | None) -> pl.DataFrame:
         if name == "nodes":
             shape = pl.when(written.str.contains("x", literal=True)).then(written)
             frame = frame.with_columns(shape.alias("shape"))
-    return frame
+    return _with_noted_ranks(frame)
 
 
 _MEANINGS: Final = {
@@ -354,3 +378,19 @@ def _metadata(path: Path) -> _Test:
         gpu=row.get("cuda"),
         notes=row.get("notes"),
     )
+
+
+def _with_noted_ranks(frame: pl.DataFrame) -> pl.DataFrame:
+    """Takes rank counts from notes such as `4 tasks per node` or `Test 2048 tasks`.
+
+    PICO's tables state one rank per node for such jobs; their allocations agree with the notes.
+    """
+    if "notes" not in frame.columns:
+        return frame
+    per_node = pl.col("notes").str.extract(_PER_NODE).cast(pl.Int64)
+    total = pl.col("notes").str.extract(_TOTAL).cast(pl.Int64)
+    found = {"ranks_per_node": per_node, "ranks": total}
+    for name, noted in found.items():
+        stated = pl.col(name) if name in frame.columns else pl.lit(None, pl.Int64)
+        frame = frame.with_columns(pl.coalesce(noted, stated).alias(name))
+    return frame

@@ -217,7 +217,12 @@ def _checks() -> list[tuple[pl.Expr, str]]:
             pl.col("nodes").is_null() & pl.col("ranks").is_null(),
             "neither the number of nodes nor that of ranks is known: use --ranks N",
         ),
-        (pl.col("ranks") != pl.col("_product"), "ranks is not nodes times ranks per node"),
+        # The last node of a job may have fewer ranks than the others.
+        (
+            (pl.col("ranks") > pl.col("_product"))
+            | (pl.col("ranks") <= pl.col("_product") - pl.col("ranks_per_node")),
+            "ranks is not nodes times ranks per node",
+        ),
         (~pairs & (pl.col("ranks") < pl.col("nodes")), "there are fewer ranks than nodes"),
         (bandwidth & ~_positive("bytes_per_s"), "the bandwidth is not a number above 0"),
         (~bandwidth & ~_positive("time_us"), "the time is not a number above 0"),

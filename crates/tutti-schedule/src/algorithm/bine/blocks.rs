@@ -4,9 +4,9 @@
 //!   nearest first; a message carries one block. For an even rank count other than a power of two
 //!   some blocks have two paths, and each takes the one that departs latest.
 //! - **`two_blocks`**: the reduce_scatter uses the partners in the reverse order, the farthest first.
-//!   The blocks that a rank shares with its partners of steps 0 to s - 1 are then 2^s neighbours: an
-//!   even rank r has those from r - ...1010 to r + ...0101, an odd rank those from r - ...0101 to r +
-//!   ...1010, in s binary digits. A message carries such a range, which takes two messages if it
+//!   A rank and its partners of steps 0 to s - 1, direct and indirect, are then 2^s neighbours. In s
+//!   binary digits, those of an even rank r are r - ...1010 to r + ...0101. Those of an odd rank are
+//!   r - ...0101 to r + ...1010. A message carries such a range, which takes two messages if it
 //!   wraps around rank N - 1.
 //!
 //! The all_gather reverses the reduce_scatter.
@@ -109,17 +109,20 @@ impl Schedule for Blocks {
     }
 }
 
-/// Returns the stages with a message per block: partners start every step together.
+/// Returns the stages with a message and a reduction per block: partners start every step together.
 pub(super) fn stages(collective: Collective, ranks: u32) -> Vec<Stage> {
     let counts = blocks_per_step(ranks);
-    let stage = |blocks, reductions| Stage {
-        messages: blocks,
-        receives: blocks,
+    let stage = |messages, reductions| Stage {
+        messages,
+        receives: messages,
         chunks: 1,
         reductions,
         of: ranks,
     };
-    let there = counts.iter().map(|&blocks| stage(blocks, blocks));
+    let there = counts.iter().flat_map(|&blocks| {
+        let rest = std::iter::repeat_n(stage(0, 1), blocks as usize - 1);
+        std::iter::once(stage(blocks, 1)).chain(rest)
+    });
     let back = counts.iter().rev().map(|&blocks| stage(blocks, 0));
     match collective {
         Collective::ReduceScatter => there.collect(),

@@ -168,7 +168,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let Plan { form, segments } = plan(request)?;
     let &Request { collective, ranks, .. } = request;
     let name = request.notation(ENTRY.name);
-    let whole: Arc<dyn Schedule> = match (form, collective) {
+    let complete: Arc<dyn Schedule> = match (form, collective) {
         (Form::LatencyOptimal, _) => Arc::new(Latency::new(name, &[ranks])),
         (Form::BlockByBlock, _) => Arc::new(Blocks::new(name, collective, ranks, false)),
         (Form::TwoBlocks, _) => Arc::new(Blocks::new(name, collective, ranks, true)),
@@ -182,8 +182,8 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
         }
         (Form::Default, _) => Arc::new(Halving::new(name, collective, &[ranks])),
     };
-    let Some(steps) = exchanges(form, collective, ranks) else { return Ok(whole) };
-    Segmented::divide(whole, segments, move |_| steps.clone())
+    let Some(steps) = exchanges(form, collective, ranks) else { return Ok(complete) };
+    Segmented::divide(complete, segments, move |_| steps.clone())
         .map_err(|misfit| request.misfit(ENTRY.name, misfit))
 }
 

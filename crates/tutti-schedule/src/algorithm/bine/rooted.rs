@@ -64,25 +64,33 @@ impl Rooted {
         self.labels.halves(node.label, self.labels.steps - 1 - bit)
     }
 
+    /// The last message of the scatter and the first of the all_gather have the same ranks and
+    /// share a step.
     fn broadcast(&self, node: Node, step: u32, out: &mut Step) {
         let below_root = u32::from(node.number != 0);
         if step < below_root {
-            let [own, _] = self.halves(node, node.children);
-            return out.recv(self.peer(node, node.children), Slot::DATA, own);
+            let (parent, [own, known]) =
+                (self.peer(node, node.children), self.halves(node, node.children));
+            out.recv(parent, Slot::DATA, own);
+            if node.children == 0 {
+                out.recv(parent, Slot::DATA, known);
+            }
+            return;
         }
         let step = step - below_root;
         let (bit, scatters) = match step.checked_sub(node.children) {
             None => (node.children - 1 - step, true),
-            Some(bit) => (bit, false),
+            Some(step) => (step + 1, false),
         };
         let (peer, [own, other]) = (self.peer(node, bit), self.halves(node, bit));
         if scatters {
-            return out.send(peer, Slot::DATA, other);
+            out.send(peer, Slot::DATA, other);
         }
-        if bit != node.children {
+        let sends = if scatters { bit == 0 } else { bit != node.children };
+        if sends {
             out.send(peer, Slot::DATA, own);
         }
-        if bit >= node.children {
+        if !scatters && bit >= node.children {
             out.recv(peer, Slot::DATA, other);
         }
     }
@@ -111,7 +119,8 @@ impl Schedule for Rooted {
 
     fn steps(&self, rank: RankId) -> u32 {
         let node = self.node(rank);
-        self.labels.steps + node.children + u32::from(node.number != 0)
+        let moving = self.labels.steps + node.children + u32::from(node.number != 0);
+        if self.reduces { moving } else { moving - 1 }
     }
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
@@ -134,7 +143,7 @@ impl Schedule for Rooted {
             (true, None) => format!("reduce_scatter {step}"),
             (true, Some(step)) => format!("gather {step}"),
             (false, None) => format!("scatter {step}"),
-            (false, Some(step)) => format!("all_gather {step}"),
+            (false, Some(step)) => format!("all_gather {}", step + 1),
         }
     }
 }

@@ -31,6 +31,18 @@ fn it_does_what_it_claims_at_every_rank_count() {
 }
 
 #[test]
+fn no_form_needs_buffers() {
+    for (notation, ranks) in NOTATIONS.iter().flat_map(|name| [2, 8, 32].map(|ranks| (name, ranks)))
+    {
+        for collective in collectives(ranks).filter(|&kind| lay_out(notation, kind, ranks).is_ok())
+        {
+            let proof = check::performs(notation, collective, ranks);
+            assert!(proof.rendezvous_safe(), "{notation}, {collective}, {ranks} ranks");
+        }
+    }
+}
+
+#[test]
 fn segments_are_verified_and_need_one_buffer() {
     for (notation, collective) in [
         ("bine", Collective::AllReduce),
@@ -46,8 +58,8 @@ fn segments_are_verified_and_need_one_buffer() {
             let divided = format!("{notation}{joint}segments={segments}");
             let proof = check::performs(&divided, collective, ranks);
             assert_eq!(proof.buffering, u32::from(segments > 1), "{divided} on {ranks} ranks");
-            let whole = check::performs(notation, collective, ranks);
-            assert_eq!(proof.reproducibility, whole.reproducibility, "{divided}");
+            let complete = check::performs(notation, collective, ranks);
+            assert_eq!(proof.reproducibility, complete.reproducibility, "{divided}");
         }
     }
 }

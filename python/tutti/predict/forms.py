@@ -1,8 +1,11 @@
-"""Algorithms of Fujitsu MPI for the Tofu interconnect, by how their times scale.
+"""Stages of algorithms for which the core has no closed form.
 
-The library's manual names them without defining their messages. Their forms here follow from their
-names and from the scaling of the measured times on 2x2x2 and 4x4x4 nodes, and are marked as inferred
-in the catalogue. `D` is the diameter of the torus in hops.
+Trees whose ranks forward to several others end at a time that depends on the network; their stages
+here are those of the longest path.
+
+The manual of Fujitsu MPI names its algorithms for the Tofu interconnect without defining their
+messages. Their forms are inferred from their names, and from the scaling of measured times between
+2x2x2 and 4x4x4 nodes.
 """
 
 from __future__ import annotations
@@ -15,14 +18,15 @@ from tutti.predict.stages import Stage, closed_form
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["FORMS", "stages_on_torus"]
+__all__ = ["FORMS", "stages_of_form"]
 
 _EMPTY = 1e-9
 """Fraction of a message that has a latency but no size."""
 _TREES = 5.0
-"""Edge-disjoint spanning trees that `trinaryx6` fills: six interfaces, of which a node that forwards
-uses five."""
+"""Edge-disjoint spanning trees that `trinaryx6` fills: a node that forwards uses five of its six
+interfaces to send."""
 _THIRD = 2.0
+_CHAINS = 4
 
 Stages = list[Stage]
 
@@ -118,7 +122,28 @@ def _blacc(_collective: str, ranks: int, _sides: Sequence[int], wide: bool) -> S
 
 
 def _bucket(_collective: str, ranks: int, sides: Sequence[int], _wide: bool) -> Stages:
-    return [Stage(sum(side - 1 for side in sides), 1, 0.5 / ranks)]
+    return [*_latency(sum(side - 1 for side in sides)), Stage(1, 1, (1 - 1 / ranks) / _TREES)]
+
+
+def _binary_tree(collective: str, ranks: int, _sides: Sequence[int], _wide: bool) -> Stages:
+    folds = 2.0 if collective == "reduce" else 0.0
+    return [Stage(1, 2, 1.0, folds, "doubling", step) for step in range(_depth(ranks))]
+
+
+def _split_binary_tree(_collective: str, ranks: int, _sides: Sequence[int], _wide: bool) -> Stages:
+    halves = [Stage(1, 2, 0.5, 0.0, "doubling", step) for step in range(_depth(ranks))]
+    return [*halves, Stage(1, 1, 0.5)]
+
+
+def _depth(ranks: int) -> int:
+    return max(1, int(math.log2(ranks + 1)))
+
+
+def _chains(collective: str, ranks: int, _sides: Sequence[int], _wide: bool) -> Stages:
+    """Four chains from one root, as in Open MPI."""
+    folds = 1.0 if collective == "reduce" else 0.0
+    hops = max(1, math.ceil((ranks - 1) / _CHAINS) - 1)
+    return [Stage(1, _CHAINS, 1.0, _CHAINS * folds), Stage(hops, 1, 1.0, folds)]
 
 
 def _linear_broadcast(_collective: str, ranks: int, sides: Sequence[int], _wide: bool) -> Stages:
@@ -127,6 +152,9 @@ def _linear_broadcast(_collective: str, ranks: int, sides: Sequence[int], _wide:
 
 
 FORMS: dict[str, Callable[[str, int, Sequence[int], bool], Stages]] = {
+    "binary_tree": _binary_tree,
+    "split_binary_tree": _split_binary_tree,
+    "chains": _chains,
     "tree_broadcast": _tree_broadcast,
     "tree_reduce": _tree_reduce,
     "tree_all_reduce": _tree_all_reduce,
@@ -141,11 +169,11 @@ FORMS: dict[str, Callable[[str, int, Sequence[int], bool], Stages]] = {
     "bucket": _bucket,
     "linear_broadcast": _linear_broadcast,
 }
-"""The forms that the catalogue names, by the collective, ranks, sides and whether six interfaces are
-used instead of three."""
+"""The forms that the catalogue names: functions of the collective, the ranks, the sides of the
+torus, and whether six interfaces are used instead of three."""
 
 
-def stages_on_torus(
+def stages_of_form(
     form: str, collective: str, ranks: int, sides: Sequence[int], *, wide: bool
 ) -> list[Stage]:
     """Returns the stages of a form.

@@ -1,0 +1,241 @@
+"""Calibrates tutti on measured machines, cross-validates it, and predicts the larger runs.
+
+`make machines DATA=path/to/measured` runs it. The folder has `train.csv`, series of collectives
+with their times, and `questions.csv`, series to predict. With `--sample`,
+`validation/machines/sample.csv` takes the place of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import machines_page
+import polars as pl
+
+from tutti.errors import TuttiError
+from tutti.interop.measurements import read_measurements, read_questions
+from tutti.predict import folds
+from tutti.predict.catalogue import execution, is_default
+from tutti.predict.features import sides_of
+from tutti.predict.model import CalibratedModel, Hardware, calibrate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "validation" / "machines"
+SAMPLE = FOLDER / "sample.csv"
+PAGE = ROOT / "docs" / "machines" / "README.md"
+DIGITS = 6
+"""Significant digits of predictions, so that the last bits of linear algebra do not matter."""
+_90_PERCENT = 1.645
+
+CHOICE = "the choice of the library, which is not predicted"
+UNKNOWN = "an algorithm that tutti does not know"
+NO_FORM = "an algorithm without a closed form of its stages there"
+
+
+@dataclass(frozen=True)
+class Scoreboard:
+    """What the page and the files are written from.
+
+    Attributes:
+        rows: The measurements that were given, numbered by `index`.
+        validated: Their cross-validation, of :func:`tutti.predict.folds.cross_validate`.
+        comparison: The candidate models, of :func:`tutti.predict.folds.compared`.
+        model: The model, calibrated on all rows.
+        scales: By kind of fold, the factor on standard deviations.
+        questions: `question`, `system`, `collective`, `kind`, whether it is `named` (not the choice
+            of the library), `predicted_us`, `low_us`, `high_us` and, where there is no prediction,
+            its `reason`.
+    """
+
+    rows: pl.DataFrame
+    validated: pl.DataFrame
+    comparison: pl.DataFrame
+    model: CalibratedModel
+    scales: dict[str, float]
+    questions: pl.DataFrame
+
+
+def scoreboard(
+    rows: pl.DataFrame,
+    questions: pl.DataFrame,
+    *,
+    hardware: Mapping[str, Hardware] | None = None,
+    workers: int = 1,
+) -> Scoreboard:
+    """Calibrates, cross-validates and predicts.
+
+    Args:
+        rows: Measurements, with the columns of :data:`tutti.interop.measurements.MEASUREMENTS`.
+        questions: The same columns without times, and `question`.
+        hardware: What is known of each system beforehand.
+        workers: Processes. The result does not depend on it.
+    """
+    rows = rows.with_row_index("index")
+    validated = folds.cross_validate(rows, hardware=hardware, workers=workers)
+    scales = {
+        kind: folds.interval_scale(group)
+        for (kind,), group in validated.group_by("kind", maintain_order=True)
+        if isinstance(kind, str)
+    }
+    model = calibrate(rows, hardware=hardware, interval_scale=folds.interval_scale(validated))
+    return Scoreboard(
+        rows=rows,
+        validated=validated,
+        comparison=folds.compared(rows, validated),
+        model=model,
+        scales=scales,
+        questions=_predicted(model, rows, questions, scales),
+    )
+
+
+def _predicted(
+    model: CalibratedModel, rows: pl.DataFrame, questions: pl.DataFrame, scales: dict[str, float]
+) -> pl.DataFrame:
+    """Predicts questions; the interval is that of the kind of fold that resembles the question."""
+    questions = questions.with_row_index("index")
+    systems = rows["system"].unique().to_list()
+    pairs = rows.select("system", "collective").unique()
+    known = questions.join(pairs, on=["system", "collective"], how="semi")["index"].to_list()
+    kind = (
+        pl.when(~pl.col("system").is_in(systems))
+        .then(pl.lit("machine"))
+        .when(~pl.col("index").is_in(known))
+        .then(pl.lit("collective"))
+        .otherwise(pl.lit("nodes"))
+    )
+    found = model.predict(questions).select("index", "predicted_us", "spread")
+    reasons = pl.Series("reason", [_reason(row) for row in questions.iter_rows(named=True)])
+    joined = questions.with_columns(kind.alias("kind"), reasons).join(found, on="index", how="left")
+    scale = pl.col("kind").replace_strict(
+        scales, default=model.interval_scale, return_dtype=pl.Float64
+    )
+    half = (_90_PERCENT * scale * pl.col("spread")).exp()
+    lacking = pl.when(pl.col("predicted_us").is_null()).then("reason")
+    return joined.sort("question").select(
+        "question",
+        "system",
+        "collective",
+        "kind",
+        (pl.col("reason") != CHOICE).alias("named"),
+        pl.col("predicted_us").round_sig_figs(DIGITS),
+        (pl.col("predicted_us") / half).round_sig_figs(DIGITS).alias("low_us"),
+        (pl.col("predicted_us") * half).round_sig_figs(DIGITS).alias("high_us"),
+        lacking.alias("reason"),
+    )
+
+
+def _reason(row: dict[str, object]) -> str:
+    """Why a question may have no prediction."""
+    name, nodes, ranks = row["library_algorithm"], row["nodes"], row["ranks"]
+    if not isinstance(name, str) or is_default(name):
+        return CHOICE
+    known = execution(str(row["collective"]), name)
+    if known is None:
+        return UNKNOWN
+    shape = row["shape"] if isinstance(row["shape"], str) else None
+    assert isinstance(ranks, int)
+    sides = sides_of(shape, nodes if isinstance(nodes, int) else ranks)
+    assert isinstance(row["size_bytes"], int)
+    stages = known.stages(ranks, sides, float(row["size_bytes"])) if row["size_bytes"] else None
+    return NO_FORM if stages is None else "a single rank or an empty vector"
+
+
+def write(board: Scoreboard, *, page: Path, folder: Path, command: str) -> None:
+    """Writes the page, the predictions and the calibrated parameters.
+
+    Args:
+        board: What was computed.
+        page: The Markdown page.
+        folder: The folder of `predictions.csv` and `calibration/`.
+        command: The command that writes the page, for its text.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    columns = ("question", "predicted_us", "low_us", "high_us")
+    board.questions.drop_nulls("predicted_us").select(columns).write_csv(folder / "predictions.csv")
+    for machine, table in parameters(board.model).items():
+        path = folder / "calibration" / f"{machine}.csv"
+        path.parent.mkdir(exist_ok=True)
+        table.write_csv(path)
+    page.write_text(machines_page.page(board, command=command), "utf-8")
+
+
+def parameters(model: CalibratedModel) -> dict[str, pl.DataFrame]:
+    """Returns the calibrated parameters of each machine.
+
+    Returns:
+        By machine, a row per environment and parameter: `library`, `interface`, `ranks_per_node`
+        (one or several), `memory`, `parameter`, `value`, the ends `low` and `high` of its 90 %
+        interval, and `determined`, whether the measurements determine it.
+    """
+    names = ("library", "interface", "ranks_per_node", "memory")
+    tables: dict[str, list[pl.DataFrame]] = {}
+    for environment in sorted(model.curves):
+        machine, *labels = environment.split("/")
+        table = pl.DataFrame(model.curves[environment].table()).with_columns(
+            pl.col("value", "low", "high").round_sig_figs(4)
+        )
+        heads = [pl.lit(one).alias(name) for name, one in zip(names, labels, strict=True)]
+        tables.setdefault(machine, []).append(table.select(*heads, pl.all()))
+    return {machine: pl.concat(parts) for machine, parts in tables.items()}
+
+
+def hardware_of(path: Path) -> dict[str, Hardware]:
+    """Returns what a file states of each system; nothing if there is no file."""
+    if not path.exists():
+        return {}
+    table = tomllib.loads(path.read_text("utf-8"))
+    return {name: Hardware(**entry) for name, entry in table.items()}
+
+
+def sampled() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns the rows of the sample, and the same rows as questions without times."""
+    rows = read_measurements(SAMPLE).rows
+    questions = rows.with_columns(
+        pl.lit(None, pl.Float64).alias("time_us"), pl.col("line").sub(2).alias("question")
+    )
+    return rows, questions
+
+
+def main() -> None:
+    """Reads the folder and writes the page and the files."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("data", nargs="?", type=Path, help="folder with train.csv, questions.csv")
+    source.add_argument("--sample", action="store_true", help="use the committed sample")
+    parser.add_argument("--out", type=Path, help="write the page and the files to this folder")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    start = time.perf_counter()
+    try:
+        if options.sample:
+            rows, questions = sampled()
+        else:
+            rows = read_measurements(options.data / "train.csv").rows
+            questions = read_questions(options.data / "questions.csv").rows
+        hardware = hardware_of(FOLDER / "hardware.toml")
+        board = scoreboard(rows, questions, hardware=hardware, workers=options.workers)
+    except TuttiError as error:
+        sys.exit(str(error))
+    folder = options.out or FOLDER
+    page = options.out / "README.md" if options.out else PAGE
+    command = "python validation/score_machines.py --sample --out FOLDER"
+    if not options.sample:
+        command = "make machines DATA=path/to/measured"
+    write(board, page=page, folder=folder, command=command)
+    print(machines_page.summary(board))
+    print(f"wrote {page} and {folder / 'predictions.csv'} in {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
