@@ -9,6 +9,7 @@ from rich.table import Table
 
 from tutti.advise import FARTHEST, FEWEST_RANK_COUNTS, UNDECIDED
 from tutti.cli.console import out, remark
+from tutti.errors.base import capped
 from tutti.report.breakable import Breakable, unbroken
 from tutti.report.quantity import count, format_share, format_time, plural
 from tutti.units import Size
@@ -31,7 +32,7 @@ _NOTHING = 0.01
 def remarks_of_files(found: Measurements) -> None:
     """Reports rows that the readers left out, by file and reason."""
     for line in found.remarks():
-        remark(line.replace("use --ranks N", "use --measured-ranks N"))
+        remark(capped(line.replace("use --ranks N", "use --measured-ranks N")))
 
 
 def show_usage(found: Measurements, advice: Advice) -> None:
@@ -46,7 +47,7 @@ def show_usage(found: Measurements, advice: Advice) -> None:
     )
     reasons = sorted(usage.unused.items(), key=lambda one: (-one[1], one[0]))
     for why, rows in reasons[:_MOST_REASONS]:
-        remark(f"not used: {plural(rows, 'row')}: {why}")
+        remark(capped(f"not used: {plural(rows, 'row')}: {why}"))
     others = sum(rows for _, rows in reasons[_MOST_REASONS:])
     if others:
         remark(f"not used: {plural(others, 'row')} for other reasons")
@@ -60,9 +61,9 @@ def show_usage(found: Measurements, advice: Advice) -> None:
 def show(advice: Advice) -> None:
     """Prints the decisions of each collective, warnings, and what to measure next."""
     scope = advice.scope
-    out().print(f"advice for {scope.description}", markup=False)
+    out().print(capped(f"advice for {scope.description}"), markup=False)
     for text in scope.remarks:
-        remark(text)
+        remark(capped(text))
     out().print(
         "figures are for the size with the lowest confidence; times with 90 % intervals",
         style="dim",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -261,7 +261,7 @@ def test_by_default_jobs_are_4_and_16_times_as_large() -> None:
         ({"memory": "gpu"}, "no measurement has this memory"),
     ],
 )
-def test_requests_that_do_not_fit(request_: dict[str, object], problem: str) -> None:
+def test_requests_that_do_not_fit(request_: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         decided(measured(), **request_)
 

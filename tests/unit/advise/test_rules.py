@@ -126,7 +126,9 @@ def test_nothing_is_written_without_counterparts_or_trees(tmp_path: Path) -> Non
 def test_files_of_mpich(tmp_path: Path) -> None:
     names = ("allreduce", "bcast", "reduce", "allgather", "alltoall", "reduce_scatter_block",
              "barrier")  # fmt: skip
-    tree = {f"collective={one}": {"comm_type=intra": {"comm_size=any": {}}} for one in names}
+    tree: dict[str, Any] = {
+        f"collective={one}": {"comm_type=intra": {"comm_size=any": {}}} for one in names
+    }
     frame = predicted({8: {"recursive_doubling_mpich": 1.0}})
     written = write_rules(frame, "mpich", tmp_path, stock=mpich.Stock(tree))
     assert written.path is not None
