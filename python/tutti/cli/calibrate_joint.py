@@ -127,6 +127,7 @@ def _write(model: CalibratedModel, rows: pl.DataFrame, to: Path) -> None:
     write(pl.concat(tables), to / "parameters.csv")
     predicted = model.predict(rows)
     write(
-        rows.with_row_index("index").join(predicted, on="index").drop("index"), to / "collectives"
+        rows.with_row_index("index").join(predicted, on="index").drop("index"),
+        to / "collectives.csv",
     )
     remark(f"wrote {to / 'parameters.csv'} and {to / 'collectives.csv'}")

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from tutti.errors import CalibrationError
-from tutti.predict.curve import Curve, CurveFit, fit_curve, prior
+from tutti.predict.curve import SPREAD, Curve, CurveFit, fit_curve, prior
 from tutti.predict.discrepancy import Discrepancy, Scales
 from tutti.predict.features import Features, features
 
@@ -150,7 +150,7 @@ class CalibratedModel:
         for environment in sorted(libraries):
             if environment not in found:
                 start = self._start(environment)
-                found[environment] = CurveFit(start, np.zeros_like(start), start)
+                found[environment] = CurveFit(start, SPREAD, start)
         return found
 
     def _start(self, environment: str) -> Floats:
@@ -216,7 +216,7 @@ def _curves(rows: Features, times: Floats, hardware: Mapping[str, Hardware]) -> 
         if count >= _FEWEST:
             curves[name] = fit_curve(rows.take(chosen), times[chosen], start)
         else:
-            curves[name] = CurveFit(start, np.zeros_like(start), start)
+            curves[name] = CurveFit(start, SPREAD, start)
     return curves
 
 
