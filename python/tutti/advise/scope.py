@@ -203,17 +203,16 @@ def choose_scope(
     for column, value in (("system", system), ("family", library), ("memory", memory)):
         chosen[column] = _chosen(known, column, value, remarks)
         known = known.filter(pl.col(column) == chosen[column])
-    per_node = _ranks_per_node(known, ranks_per_node, remarks)
     candidates = known.filter(pl.col("role") == CANDIDATE)
-    labels = candidates["library"].drop_nulls()
+    labels = candidates["library"].drop_nulls().mode().sort()
     return Scope(
         system=chosen["system"],
         library=chosen["family"],
         gpu=chosen["memory"] == "gpu",
-        ranks_per_node=per_node,
+        ranks_per_node=_ranks_per_node(known, ranks_per_node, remarks),
         rows=known.drop("memory"),
         torus=bool(candidates["shape"].str.contains("x").any()),
-        label=labels.mode().sort()[0] if len(labels) else None,
+        label=labels[0] if len(labels) else None,
         remarks=tuple(remarks),
     )
 
