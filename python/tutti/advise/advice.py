@@ -157,20 +157,14 @@ def advise(
     request = request or Request()
     known = classified(rows, ranks_per_node=request.ranks_per_node, library=request.library or "")
     usable = _usable(known)
-    scope = choose_scope(known, system=request.system, library=request.library,
-                         memory=request.memory, ranks_per_node=request.ranks_per_node)  # fmt: skip
+    scope = _scope(known, request)
     jobs = targets(scope, request.ranks, request.shapes)
-    named = {one: candidates(scope, one, request.algorithms)
-             for one in _collectives(scope, request.collectives)}  # fmt: skip
-    requests = questions(scope, named, jobs, {one: _sizes(scope, one, request) for one in named})
-    described = pl.Series(
-        [describable(one) for one in requests.iter_rows(named=True)], dtype=pl.Boolean
-    )
-    if not described.any():
-        raise _nothing_to_predict()
+    collectives = _collectives(scope, request.collectives)
+    named = {one: candidates(scope, one, request.algorithms) for one in collectives}
+    frame = _questions(scope, named, jobs, request)
     model = fit(usable) if fit is not None else calibrate(usable)
     ratios = default_ratios(scope)
-    predicted = predictions(model, requests.filter(described), ratios)
+    predicted = predictions(model, frame, ratios)
     if predicted.is_empty():
         raise _nothing_to_predict()
     found = decisions(predicted)
@@ -184,6 +178,29 @@ def advise(
         missing=_missing(named, jobs, predicted),
         next=next_measurements(scope, found),
     )
+
+
+def _scope(known: pl.DataFrame, request: Request) -> Scope:
+    return choose_scope(
+        known,
+        system=request.system,
+        library=request.library,
+        memory=request.memory,
+        ranks_per_node=request.ranks_per_node,
+    )
+
+
+def _questions(
+    scope: Scope, named: dict[str, list[str]], jobs: Sequence[Target], request: Request
+) -> pl.DataFrame:
+    """Returns the questions whose algorithms the model can describe."""
+    sizes = {one: _sizes(scope, one, request) for one in named}
+    found = questions(scope, named, jobs, sizes)
+    described = [describable(one) for one in found.iter_rows(named=True)]
+    found = found.filter(pl.Series(described, dtype=pl.Boolean))
+    if found.is_empty():
+        raise _nothing_to_predict()
+    return found
 
 
 def _usable(known: pl.DataFrame) -> pl.DataFrame:

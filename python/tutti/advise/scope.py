@@ -198,31 +198,34 @@ def choose_scope(
         ConfigError: No measurement has the requested property.
     """
     remarks: list[str] = []
-    known = rows.with_columns(
-        pl.when("gpu").then(pl.lit("gpu")).otherwise(pl.lit("host")).alias("memory")
-    )
-    chosen: dict[str, Any] = {}
-    requested = (("system", system), ("family", library), ("memory", memory))
-    for column, value in requested:
+    memories = pl.when("gpu").then(pl.lit("gpu")).otherwise(pl.lit("host"))
+    known, chosen = rows.with_columns(memories.alias("memory")), dict[str, Any]()
+    for column, value in (("system", system), ("family", library), ("memory", memory)):
         chosen[column] = _chosen(known, column, value, remarks)
         known = known.filter(pl.col(column) == chosen[column])
     candidates = known.filter(pl.col("role") == CANDIDATE)
-    if ranks_per_node is None:
-        ranks_per_node = int(_chosen(known, "ranks_per_node", None, remarks))
-    elif ranks_per_node not in candidates["ranks_per_node"]:
-        remarks.append(f"no measurement has {ranks_per_node} ranks per node: predictions carry "
-                       "those of other numbers over")  # fmt: skip
-    labels = candidates["library"].drop_nulls()
+    labels = candidates["library"].drop_nulls().mode().sort()
     return Scope(
         system=chosen["system"],
         library=chosen["family"],
         gpu=chosen["memory"] == "gpu",
-        ranks_per_node=ranks_per_node,
+        ranks_per_node=_ranks_per_node(known, ranks_per_node, remarks),
         rows=known.drop("memory"),
         torus=bool(candidates["shape"].str.contains("x").any()),
-        label=labels.mode().sort()[0] if len(labels) else None,
+        label=labels[0] if len(labels) else None,
         remarks=tuple(remarks),
     )
+
+
+def _ranks_per_node(known: pl.DataFrame, requested: int | None, remarks: list[str]) -> int:
+    if requested is None:
+        return int(_chosen(known, "ranks_per_node", None, remarks))
+    if requested not in known.filter(pl.col("role") == CANDIDATE)["ranks_per_node"]:
+        remarks.append(
+            f"no measurement has {requested} ranks per node: predictions carry those of other "
+            "numbers over"
+        )
+    return requested
 
 
 _WORDS: Final = {
