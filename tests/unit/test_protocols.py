@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import tutti
@@ -17,7 +19,12 @@ NETWORKS = {
 
 
 def completion_ps(
-    model: tutti.platform.Model, collective: str, size: str, *, ranks: int = 4, **given: object
+    model: tutti.platform.Model,
+    collective: str,
+    size: str,
+    *,
+    ranks: int = 4,
+    **given: Any,
 ) -> int:
     machine = tutti.Platform(name="t", model=model, **given)
     schedule = tutti.schedule("direct", collective=collective, ranks=ranks)
@@ -33,7 +40,7 @@ def test_the_size_selects_the_protocol(size: str, per_message: int) -> None:
 
 @pytest.mark.parametrize("network", [{}, *NETWORKS.values()], ids=["none", *NETWORKS])
 @pytest.mark.parametrize("collective", ["broadcast", "gather", "all_to_all"])
-def test_equal_protocols_are_pipelining_postal(collective: str, network: dict[str, object]) -> None:
+def test_equal_protocols_are_pipelining_postal(collective: str, network: dict[str, Any]) -> None:
     where = {"routes": ROUTES, **network} if network else {}
     for size in ("400 B", "4 KB", "400 KB"):
         one = tutti.Protocols(eager_limit="1 KB", long_from="9 KB", beta_long="0.5 ns/B", **EAGER)
@@ -44,7 +51,7 @@ def test_equal_protocols_are_pipelining_postal(collective: str, network: dict[st
 
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
 @pytest.mark.parametrize("size", ["4 KB", "40 KB"])
-def test_a_network_without_contention_adds_nothing(size: str, network: dict[str, object]) -> None:
+def test_a_network_without_contention_adds_nothing(size: str, network: dict[str, Any]) -> None:
     """A link of 20 GB/s is faster than the port in both protocols, 2 and 1 GB/s."""
     model = tutti.Protocols(eager_limit="5 KB", **EAGER, **LARGER)
     free = completion_ps(model, "broadcast", size)

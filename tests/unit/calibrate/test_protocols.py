@@ -39,6 +39,8 @@ def test_noise_of_measurements_leaves_the_limit() -> None:
 def test_the_model_has_the_chosen_overheads() -> None:
     model = fit_protocols(measured(8192)).model(alpha_r="0.3 us", alpha_r_rendezvous="0.5 us")
     assert model.eager_limit.bytes == 8192
+    assert model.alpha_r_rendezvous is not None
+    assert model.alpha_p_rendezvous is not None
     assert (model.alpha_r.ps, model.alpha_r_rendezvous.ps) == (300_000, 500_000)
     assert model.alpha_p.ps == pytest.approx(1_200_000, rel=1e-3)
     assert model.alpha_p_rendezvous.ps == pytest.approx(5_500_000, rel=1e-3)
