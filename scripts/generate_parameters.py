@@ -105,7 +105,7 @@ def files() -> dict[Path, str]:
     of_models = [HEAD.format("Network models of the core."), imports]
     of_models += [
         "from tutti.declared.base import NetworkModel",
-        "from tutti.units import Time, TimePerByte",
+        "from tutti.units import Size, Time, TimePerByte",
     ]
     of_models += [declaration(group, "NetworkModel", kind=True) for group in models]
     of_models.append(f"MODELS: tuple[type[NetworkModel], ...] = ({', '.join(names)})")

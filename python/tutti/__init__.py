@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         PipeliningPostal,
         Platform,
         Postal,
+        Protocols,
     )
     from tutti.results import summary
     from tutti.topology import Topology
@@ -83,6 +84,7 @@ __all__ = [
     "Platform",
     "Poisson",
     "Postal",
+    "Protocols",
     "Recorded",
     "Run",
     "Schedule",
@@ -132,6 +134,7 @@ _LAZY = {
     "PipeliningPostal": "platform",
     "Platform": "platform",
     "Postal": "platform",
+    "Protocols": "platform",
     "Recorded": "conditions",
     "Size": "units",
     "Time": "units",

@@ -32,6 +32,7 @@ from tutti.declared.models import (
     Model,
     PipeliningPostal,
     Postal,
+    Protocols,
 )
 from tutti.energy import Technology
 from tutti.errors import ConfigError
@@ -60,6 +61,7 @@ __all__ = [
     "PipeliningPostal",
     "Platform",
     "Postal",
+    "Protocols",
 ]
 
 _EXCLUSIVE = ("flow", "packets", "flits", "contention_free")

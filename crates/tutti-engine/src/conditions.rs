@@ -14,6 +14,10 @@ tutti_units::parameters! {
     pub struct LocalCosts("compute" as "LocalCosts", "", ParameterError) {
         /// Time per byte of reducing one operand into another.
         gamma: TimePerByte = "0 ns/B",
+        /// As gamma, for operands above cache; at least gamma.
+        gamma_memory: Option<TimePerByte>,
+        /// The largest operand that is reduced in the cache. Required with gamma_memory.
+        cache: Option<Bytes>,
         /// Fixed time of each reduction.
         reduce_overhead: Time = "0 ns",
         /// Time per byte of copying.
@@ -25,16 +29,49 @@ impl LocalCosts {
     /// Local work takes no time.
     pub const FREE: LocalCosts = LocalCosts {
         gamma: TimePerByte::ZERO,
+        gamma_memory: None,
+        cache: None,
         reduce_overhead: Time::ZERO,
         copy: TimePerByte::ZERO,
     };
+
+    /// Checks the costs of reductions.
+    ///
+    /// # Errors
+    /// Only one of `gamma_memory` and `cache` is given, or `gamma_memory` is less than `gamma`.
+    pub fn checked(self) -> Result<LocalCosts, ParameterError> {
+        let missing = |name: &str| {
+            let mut parameters = LocalCosts::GROUP.parameters.iter();
+            let missing = parameters.find(|parameter| parameter.name == name);
+            missing.map_or(Ok(self), |missing| Err(LocalCosts::GROUP.missing(missing)))
+        };
+        match (self.gamma_memory, self.cache) {
+            (Some(memory), Some(_)) if memory < self.gamma => Err(ParameterError::BelowAnother {
+                parameter: "gamma_memory",
+                value: memory.to_string(),
+                other: "gamma",
+                least: self.gamma.to_string(),
+            }),
+            (Some(_), None) => missing("cache"),
+            (None, Some(_)) => missing("gamma_memory"),
+            _ => Ok(self),
+        }
+    }
+
+    /// Time per byte of reducing an operand of `bytes` into another.
+    #[inline]
+    #[must_use]
+    pub fn gamma_of(&self, bytes: Bytes) -> TimePerByte {
+        let above = self.cache.is_some_and(|cache| bytes > cache);
+        self.gamma_memory.filter(|_| above).unwrap_or(self.gamma)
+    }
 
     /// Time of reducing `operands` operands of `bytes` into one.
     #[inline]
     #[must_use]
     pub fn reduce(&self, operands: u32, bytes: Bytes) -> Time {
         let folds = u64::from(operands.saturating_sub(1));
-        self.reduce_overhead + self.gamma.of(bytes).times(folds)
+        self.reduce_overhead + self.gamma_of(bytes).of(bytes).times(folds)
     }
 }
 

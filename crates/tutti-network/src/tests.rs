@@ -1,6 +1,7 @@
 //! The models against the arithmetic of their papers, and the registry against the models.
 
 use proptest::prelude::*;
+use tutti_units::TimePerByte;
 
 use super::*;
 
@@ -31,8 +32,22 @@ fn one_of_each() -> Vec<Model> {
         model("lop", &lop),
         model("logfp", &with(("f", "3"))),
         model("loggp", &with(("G", "6 ns/B"))),
+        model("protocols", PROTOCOLS),
     ]
 }
+
+/// Eager up to 100 B, and long from 1000 B.
+const PROTOCOLS: &[(&str, &str)] = &[
+    ("eager_limit", "100 B"),
+    ("alpha_p", "500 ns"),
+    ("alpha_r", "100 ns"),
+    ("beta", "0.4 ns/B"),
+    ("alpha_p_rendezvous", "1500 ns"),
+    ("alpha_r_rendezvous", "50 ns"),
+    ("beta_rendezvous", "0.2 ns/B"),
+    ("beta_long", "0.3 ns/B"),
+    ("long_from", "1 KB"),
+];
 
 /// When `count` messages sent from time zero are issued, and when each arrives.
 fn burst(model: &impl MessageModel, count: u32, bytes: u64) -> (Time, Vec<Time>) {
@@ -63,6 +78,59 @@ fn pipelining_postal_overlaps_alpha_p_alone() {
         assert_eq!(arrival.ps(), 500_000 + i * 103_200);
     }
     assert_eq!(free.ps(), 7 * 103_200);
+}
+
+#[test]
+fn protocols_depend_on_the_size() {
+    let protocols = model("protocols", PROTOCOLS);
+    // From the last eager message to the first rendezvous one, and from there to the first long one.
+    for (bytes, alpha_p, issue) in [
+        (0, 500_000, 100_000),
+        (100, 500_000, 100_000 + 40_000),
+        (101, 1_500_000, 50_000 + 20_200),
+        (999, 1_500_000, 50_000 + 199_800),
+        (1000, 1_500_000, 50_000 + 300_000),
+    ] {
+        let (free, arrivals) = burst(&protocols, 3, bytes);
+        let expected = [1, 2, 3].map(|i| Time::from_ps(alpha_p + i * issue));
+        assert_eq!((free.ps(), arrivals), (3 * issue, expected.to_vec()), "{bytes} B");
+    }
+    // Absent parameters are the eager ones.
+    let plain = [&PROTOCOLS[..4], &[("alpha_p_rendezvous", "600 ns")]].concat();
+    let (free, arrivals) = burst(&model("protocols", &plain), 1, 101);
+    assert_eq!((free.ps(), arrivals[0].ps()), (140_400, 740_400));
+}
+
+#[test]
+fn the_serialization_of_protocols_depends_on_the_message() {
+    let all = model("protocols", PROTOCOLS).serialization();
+    let times = [100, 101, 999, 1000].map(|bytes| all.of(Bytes(bytes)).ps());
+    assert_eq!(times, [40_000, 20_200, 199_800, 300_000]);
+    // The first 100 B of a long message leave at its rate, and a port is as fast as its fastest messages.
+    assert_eq!(all.first(Bytes(100), Bytes(1000)).ps(), 30_000);
+    assert_eq!(all.per_byte(), TimePerByte::parse("0.2 ns/B").unwrap());
+}
+
+#[test]
+fn invalid_protocols_are_rejected_with_a_reason() {
+    let error = |name: &str, text: Option<&'static str>| {
+        let others = PROTOCOLS.iter().copied().filter(|(other, _)| *other != name);
+        let given: Vec<_> = others.chain(text.map(|text| (name, text))).collect();
+        build("protocols", &given).unwrap_err().to_string()
+    };
+    assert!(
+        error("eager_limit", Some("0 B")).contains("`eager_limit` is 0: expected at least 1 B")
+    );
+    let order = "`long_from` is 100: expected more than `eager_limit` (100 B)";
+    assert_eq!(error("long_from", Some("100 B")), order);
+    assert!(error("long_from", None).contains("needs `long_from`, a size"));
+    assert!(error("beta_long", None).contains("needs `beta_long`, a time per byte"));
+    let shorter = "a message of 101 B would take 590.2 ns in protocols, and a shorter one of 100 B would \
+                   take 640 ns: expected times that do not decrease with the size";
+    assert_eq!(error("alpha_p_rendezvous", Some("520 ns")), shorter);
+    assert!(
+        error("beta_long", Some("0.1 ns/B")).contains("a message of 1000 B would take 1.65 us")
+    );
 }
 
 #[test]
@@ -151,7 +219,7 @@ fn invalid_models_are_rejected_with_a_reason() {
     assert_eq!(
         error("logpp", &[]),
         "unknown network model `logpp`: expected one of \
-         postal, pipelining_postal, logp, lop, logfp, loggp"
+         postal, pipelining_postal, logp, lop, logfp, loggp, protocols"
     );
     assert_eq!(
         error("postal", &[("alfa", "1 us")]),
@@ -205,5 +273,64 @@ proptest! {
                 (now, last) = (sent.free, sent.arrival);
             }
         }
+    }
+
+    /// With one set of parameters, protocols are the pipelining postal model.
+    #[test]
+    fn protocols_with_equal_parameters_are_pipelining_postal(
+        (p, r) in (0_u64..5_000_000, 1_u64..5_000_000),
+        (ps, of) in (0_u64..1000, 1_u64..8),
+        limit in 1_u64..200_000,
+        beyond in prop::option::of(1_u64..200_000),
+        sizes in prop::collection::vec(0_u64..400_000, 1..20),
+    ) {
+        let (alpha_p, alpha_r) = (Time::from_ps(p), Time::from_ps(r));
+        let beta = TimePerByte::new(ps, of).unwrap();
+        let eager_limit = Bytes(limit);
+        let equal = Protocols { eager_limit, alpha_p, alpha_r, beta, ..Protocols::default() };
+        let explicit = Protocols {
+            alpha_p_rendezvous: Some(alpha_p),
+            alpha_r_rendezvous: Some(alpha_r),
+            beta_rendezvous: Some(beta),
+            beta_long: beyond.map(|_| beta),
+            long_from: beyond.map(|beyond| Bytes(limit + beyond)),
+            ..equal
+        };
+        let postal = PipeliningPostal { alpha_p, alpha_r, beta }.checked().unwrap();
+        for protocols in [equal, explicit] {
+            let protocols = protocols.checked().unwrap();
+            let (mut a, mut b, mut now) = (Port::default(), Port::default(), Time::ZERO);
+            for &bytes in &sizes {
+                let sent = protocols.send(&mut a, now, Bytes(bytes));
+                prop_assert_eq!(sent, postal.send(&mut b, now, Bytes(bytes)));
+                let received = protocols.receive(&mut a, now, sent.arrival, Bytes(bytes));
+                prop_assert_eq!(received, sent.arrival);
+                let (one, other) = (protocols.serialization(), postal.serialization());
+                prop_assert_eq!(one.of(Bytes(bytes)), other.of(Bytes(bytes)));
+                now = sent.free;
+            }
+        }
+    }
+
+    /// A message never takes less time than a shorter one, or the parameters are rejected.
+    #[test]
+    fn longer_messages_of_protocols_take_at_least_as_long(
+        (p, r, later_p, later_r) in (0_u64..900, 1_u64..900, 0_u64..900, 0_u64..900),
+        (beta, later_beta, long_beta) in (0_u64..9, 0_u64..9, 0_u64..9),
+        (limit, beyond) in (1_u64..100, 1_u64..100),
+    ) {
+        let protocols = Protocols {
+            eager_limit: Bytes(limit),
+            alpha_p: Time::from_ps(p),
+            alpha_r: Time::from_ps(r),
+            beta: TimePerByte::new(beta, 3).unwrap(),
+            alpha_p_rendezvous: Some(Time::from_ps(later_p)),
+            alpha_r_rendezvous: Some(Time::from_ps(later_r)),
+            beta_rendezvous: TimePerByte::new(later_beta, 3),
+            beta_long: TimePerByte::new(long_beta, 3),
+            long_from: Some(Bytes(limit + beyond)),
+        };
+        let times: Vec<_> = (0..250).map(|bytes| protocols.time(Bytes(bytes))).collect();
+        prop_assert_eq!(protocols.checked().is_ok(), times.is_sorted());
     }
 }

@@ -316,7 +316,7 @@ impl Messages<'_> {
         } else {
             let cut = self.endpoints.flits(message.bytes) - message.remaining;
             let cut = self.endpoints.carried(message.bytes, cut);
-            let next = message.head + self.endpoints.handed_over(cut);
+            let next = message.head + self.endpoints.handed_over(cut, message.bytes);
             message.start = message.start.max(self.endpoints.cycle_of(next));
         }
         self.all.insert(number, message);
@@ -333,7 +333,8 @@ impl Messages<'_> {
         let flits = u64::from(delivery.flits - self.packing.header);
         let bytes = endpoints.carried(message.bytes, flits);
         // The last byte enters this long after the first, and takes at least as long as the head.
-        let handed_over = endpoints.time_of(delivery.created) + endpoints.handed_over(bytes);
+        let port_time = endpoints.handed_over(bytes, message.bytes);
+        let handed_over = endpoints.time_of(delivery.created) + port_time;
         let transit = endpoints.time_of(delivery.head_arrived - delivery.injected);
         let tail = endpoints.time_of(delivery.arrived).max(handed_over + transit);
         let head = endpoints.time_of(delivery.head_arrived);

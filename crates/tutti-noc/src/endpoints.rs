@@ -59,12 +59,13 @@ impl Endpoints<'_> {
     /// When the first byte of a message leaves: the model's arrival counts the time at the sender's
     /// port.
     pub(crate) fn departure(&self, message: &Carried) -> Time {
-        message.arrival - self.handed_over(message.bytes).min(message.arrival)
+        let handed_over = self.handed_over(message.bytes, message.bytes);
+        message.arrival - handed_over.min(message.arrival)
     }
 
-    /// The serialization time of the sender's port.
-    pub(crate) fn handed_over(&self, bytes: Bytes) -> Time {
-        self.ends.hands_over.of(bytes)
+    /// The serialization time of the first `bytes` of a message at the sender's port.
+    pub(crate) fn handed_over(&self, bytes: Bytes, message: Bytes) -> Time {
+        self.ends.hands_over.first(bytes, message)
     }
 
     /// When the receiver's port has received a packet whose first and last flit arrive at these

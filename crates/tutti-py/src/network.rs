@@ -32,7 +32,9 @@ impl Model {
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
     fn new(kind: &str, parameters: Texts, costs: Option<Texts>) -> PyResult<Model> {
         let given: Vec<_> = pairs(&parameters).collect();
-        let costs = LocalCosts::from_texts(pairs(&costs.unwrap_or_default())).or_raise()?;
+        let costs = LocalCosts::from_texts(pairs(&costs.unwrap_or_default()))
+            .and_then(LocalCosts::checked)
+            .or_raise()?;
         let model = match tutti_network::build(kind, &given) {
             Err(ModelError::Parameter { source }) => Err(source).or_raise()?,
             built => built.or_raise()?,

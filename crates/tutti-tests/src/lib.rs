@@ -29,6 +29,20 @@ pub const MODELS: &[Parameters] = &[
     ),
     ("logfp", &[("L", "2.5 us"), ("o", "0.3 us"), ("g", "1.7 us"), ("f", "3")]),
     ("loggp", &[("L", "2.5 us"), ("o", "0.7 us"), ("g", "1.1 us"), ("G", "6 ns/B")]),
+    (
+        "protocols",
+        &[
+            ("eager_limit", "1000 B"),
+            ("alpha_p", "1.34 us"),
+            ("alpha_r", "0.34 us"),
+            ("beta", "0.17 ns/B"),
+            ("alpha_p_rendezvous", "2.9 us"),
+            ("alpha_r_rendezvous", "0.51 us"),
+            ("beta_rendezvous", "0.07 ns/B"),
+            ("beta_long", "0.13 ns/B"),
+            ("long_from", "20 KB"),
+        ],
+    ),
 ];
 
 /// The model that `parameters` describe.

@@ -77,8 +77,14 @@ const NOTATIONS: &[&str] = &[
 ];
 
 fn costs() -> LocalCosts {
-    let gamma = TimePerByte::parse("0.2 ns/B").unwrap();
-    LocalCosts { gamma, reduce_overhead: Time::parse("13 ns").unwrap(), copy: TimePerByte::ZERO }
+    let per_byte = |text| TimePerByte::parse(text).unwrap();
+    LocalCosts {
+        gamma: per_byte("0.2 ns/B"),
+        gamma_memory: Some(per_byte("0.5 ns/B")),
+        cache: Some(Bytes(1024)),
+        reduce_overhead: Time::parse("13 ns").unwrap(),
+        copy: TimePerByte::ZERO,
+    }
 }
 
 /// The closed form and the engine's result; `None` without a closed form.

@@ -36,6 +36,8 @@ fn costs() -> LocalCosts {
     let per_byte = |text| TimePerByte::parse(text).unwrap();
     LocalCosts {
         gamma: per_byte("0.031 ns/B"),
+        gamma_memory: Some(per_byte("0.083 ns/B")),
+        cache: Some(Bytes(3000)),
         reduce_overhead: Time::parse("17 ns").unwrap(),
         copy: TimePerByte::ZERO,
     }

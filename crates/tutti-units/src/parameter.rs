@@ -114,6 +114,10 @@ pub enum ParameterError {
     #[error("`{parameter}` is {value}: expected {expected}")]
     #[refusal(kind = "value")]
     OutOfRange { parameter: &'static str, value: u64, expected: String },
+    /// A value below that of another parameter.
+    #[error("`{parameter}` is {value}: expected at least `{other}`, which is {least}")]
+    #[refusal(kind = "value")]
+    BelowAnother { parameter: &'static str, value: String, other: &'static str, least: String },
     /// A quantity that cannot be parsed.
     #[error(transparent)]
     #[refusal(kind = "value")]
@@ -140,10 +144,15 @@ impl Group {
             let required = parameter.default.is_none() && !parameter.optional;
             required && given.iter().all(|(name, _)| *name != parameter.name)
         });
-        missing.map_or(Ok(()), |missing| {
-            let (parameter, kind, meaning) = (missing.name, missing.kind.name(), missing.phrase());
-            Err(ParameterError::Missing { group, parameter, kind, meaning })
-        })
+        missing.map_or(Ok(()), |missing| Err(self.missing(missing)))
+    }
+
+    /// The error for a parameter that was not given.
+    #[must_use]
+    pub fn missing(&self, missing: &Parameter) -> ParameterError {
+        let (group, parameter) = (self.name, missing.name);
+        let (kind, meaning) = (missing.kind.name(), missing.phrase());
+        ParameterError::Missing { group, parameter, kind, meaning }
     }
 }
 

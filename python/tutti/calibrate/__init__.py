@@ -28,6 +28,7 @@ from tutti.calibrate.points import (
     of_probes,
     of_results,
 )
+from tutti.calibrate.protocols import ProtocolsFit, fit_protocols
 
 __all__ = [
     "FOLDS",
@@ -37,8 +38,10 @@ __all__ = [
     "Observation",
     "Observations",
     "Parameter",
+    "ProtocolsFit",
     "emulated",
     "fit",
+    "fit_protocols",
     "model_named",
     "of_benchmarks",
     "of_probes",

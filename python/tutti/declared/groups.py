@@ -15,6 +15,8 @@ class LocalCosts(Parameters):
 
     Attributes:
         gamma: Time per byte of reducing one operand into another.
+        gamma_memory: As gamma, for operands above cache; at least gamma.
+        cache: The largest operand that is reduced in the cache. Required with gamma_memory.
         reduce_overhead: Fixed time of each reduction.
         copy_: Time per byte of copying.
     """
@@ -22,6 +24,15 @@ class LocalCosts(Parameters):
     gamma: Annotated[
         TimePerByte, Field(description="Time per byte of reducing one operand into another.")
     ] = TimePerByte.parse("0 ns/B")
+    gamma_memory: Annotated[
+        TimePerByte | None, Field(description="As gamma, for operands above cache; at least gamma.")
+    ] = None
+    cache: Annotated[
+        Size | None,
+        Field(
+            description="The largest operand that is reduced in the cache. Required with gamma_memory."
+        ),
+    ] = None
     reduce_overhead: Annotated[Time, Field(description="Fixed time of each reduction.")] = (
         Time.parse("0 ns")
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict
 
 from tutti.declared.base import NetworkModel
-from tutti.units import Time, TimePerByte
+from tutti.units import Size, Time, TimePerByte
 
 
 class Postal(NetworkModel):
@@ -160,10 +160,73 @@ class LogGP(NetworkModel):
     G: Annotated[TimePerByte, Field(description="Gap per byte: the inverse of a port's rate.")]
 
 
-MODELS: tuple[type[NetworkModel], ...] = (Postal, PipeliningPostal, LogP, LoP, LogfP, LogGP)
+class Protocols(NetworkModel):
+    """Pipelining postal model whose parameters differ between eager and rendezvous messages.
+
+    Source: after Ruefenacht et al. 2017, eq. (3), and Ino et al. 2001.
+
+    Attributes:
+        eager_limit: The largest eager message, at least 1 B.
+        alpha_p: The part of an eager message's latency that overlaps with further messages.
+        alpha_r: The part of an eager message's latency that does not overlap.
+        beta: Time per byte of eager messages; does not overlap.
+        alpha_p_rendezvous: As alpha_p, for messages above eager_limit. If absent, alpha_p.
+        alpha_r_rendezvous: As alpha_r, for messages above eager_limit. If absent, alpha_r.
+        beta_rendezvous: As beta, for messages above eager_limit. If absent, beta.
+        beta_long: As beta, for messages of at least long_from, which leave the cache.
+        long_from: The smallest message that takes beta_long per byte; more than eager_limit.
+    """
+
+    kind: Literal["protocols"] = "protocols"
+    eager_limit: Annotated[Size, Field(description="The largest eager message, at least 1 B.")]
+    alpha_p: Annotated[
+        Time,
+        Field(
+            description="The part of an eager message's latency that overlaps with further messages."
+        ),
+    ]
+    alpha_r: Annotated[
+        Time, Field(description="The part of an eager message's latency that does not overlap.")
+    ]
+    beta: Annotated[
+        TimePerByte, Field(description="Time per byte of eager messages; does not overlap.")
+    ] = TimePerByte.parse("0 ns/B")
+    alpha_p_rendezvous: Annotated[
+        Time | None,
+        Field(description="As alpha_p, for messages above eager_limit. If absent, alpha_p."),
+    ] = None
+    alpha_r_rendezvous: Annotated[
+        Time | None,
+        Field(description="As alpha_r, for messages above eager_limit. If absent, alpha_r."),
+    ] = None
+    beta_rendezvous: Annotated[
+        TimePerByte | None,
+        Field(description="As beta, for messages above eager_limit. If absent, beta."),
+    ] = None
+    beta_long: Annotated[
+        TimePerByte | None,
+        Field(description="As beta, for messages of at least long_from, which leave the cache."),
+    ] = None
+    long_from: Annotated[
+        Size | None,
+        Field(
+            description="The smallest message that takes beta_long per byte; more than eager_limit."
+        ),
+    ] = None
+
+
+MODELS: tuple[type[NetworkModel], ...] = (
+    Postal,
+    PipeliningPostal,
+    LogP,
+    LoP,
+    LogfP,
+    LogGP,
+    Protocols,
+)
 
 """Every network model, in the order of the registry."""
 
 Model = Annotated[
-    Postal | PipeliningPostal | LogP | LoP | LogfP | LogGP, Field(discriminator="kind")
+    Postal | PipeliningPostal | LogP | LoP | LogfP | LogGP | Protocols, Field(discriminator="kind")
 ]

@@ -176,6 +176,10 @@ class ModelError(TuttiError, ValueError):
             "Later messages of a burst would cost more than the first.",
             "were the two swapped?",
         ),
+        "longer_takes_less": Kind(
+            "A message would take less time than a shorter one.",
+            "raise the parameters of the longer message or move the limit between the two",
+        ),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tutti.declared.groups import LocalCosts
 from tutti.errors import ConfigError, LaunchError
 from tutti.platform import LogGP, PipeliningPostal, Platform
 from tutti.units import Size
@@ -42,8 +43,8 @@ class Distance:
     """A model that the library emulates.
 
     Attributes:
-        model: Its parameters. Those of local work (gamma, reduce_overhead, copy_) must be zero,
-            because the ranks perform that work.
+        model: Its parameters. Those of local work (`LocalCosts`) must have their defaults, because
+            the ranks perform that work.
     """
 
     model: PipeliningPostal | LogGP
@@ -56,7 +57,7 @@ class Distance:
         """
         charged = [
             name
-            for name in ("gamma", "reduce_overhead", "copy_")
+            for name in LocalCosts.model_fields
             if getattr(self.model, name) != type(self.model).model_fields[name].default
         ]
         if charged:

@@ -46,6 +46,7 @@ use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 mod distance;
+mod protocols;
 #[cfg(test)]
 mod tests;
 
@@ -373,6 +374,8 @@ impl Endpoint<'_> {
             Model::LogGP(m) => m.L + m.o.times(2) + m.length(bytes),
             Model::LogfP(m) => m.L + m.o.times(2),
             Model::LoP(m) => m.o_first + m.processing + m.L + m.o_next,
+            // A longer message takes at least as long.
+            Model::Protocols(m) => m.time(bytes),
         }
     }
 
@@ -386,13 +389,14 @@ impl Endpoint<'_> {
             // A new step is exempt from the gap.
             Model::LogfP(m) => m.o,
             Model::LoP(m) => m.o_next.max(m.processing),
+            Model::Protocols(m) => protocols::issue(m, bytes),
         }
     }
 
     /// Minimum time between the endpoint of consecutive receives of a rank.
     fn receive_interval(&self, bytes: Bytes) -> Time {
         match self.model {
-            Model::Postal(_) | Model::PipeliningPostal(_) => Time::ZERO,
+            Model::Postal(_) | Model::PipeliningPostal(_) | Model::Protocols(_) => Time::ZERO,
             Model::LogP(_) | Model::LogGP(_) => self.send_interval(bytes),
             Model::LogfP(m) => m.o,
             Model::LoP(m) => m.o_next,
@@ -404,6 +408,7 @@ impl Endpoint<'_> {
         match self.model {
             Model::Postal(_) | Model::PipeliningPostal(_) => self.delivery(bytes),
             Model::LogGP(m) => self.port_time(m, bytes),
+            Model::Protocols(m) => protocols::sent(m, bytes),
             // Independent of the size.
             Model::LogP(_) | Model::LogfP(_) | Model::LoP(_) => self.delivery(Bytes(0)),
         }
@@ -446,6 +451,7 @@ impl Endpoint<'_> {
         let (fixed, per_byte) = match self.model {
             Model::Postal(m) => (m.alpha, m.beta),
             Model::PipeliningPostal(m) => (m.alpha_r, m.beta),
+            Model::Protocols(m) => protocols::fastest(m),
             _ => return Time::ZERO,
         };
         fixed.times(share(messages, ranks)) + per_byte.of(Bytes(share(bytes, ranks)))

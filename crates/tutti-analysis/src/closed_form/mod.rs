@@ -13,6 +13,8 @@
 //! **Pipelining postal.** The i-th message leaves after i (alpha_r + n beta) and travels alpha_p:
 //! alpha_p + m (alpha_r + n beta), eq. (3) of Ruefenacht et al. 2017.
 //!
+//! **Protocols.** As pipelining postal, with the parameters of messages of n bytes: eager, rendezvous or long.
+//!
 //! **LogP, LogGP, LogfP.** Let l = (n - 1) G (zero but in LogGP). Sends start at u_1 = 0, then o apart
 //! while exempt from the gap (i <= f; f = 1 except in LogfP) and s = max(o, g + l) apart beyond: u_i. The last
 //! send ends at F = u_m + o; the i-th message arrives at D + u_i, where D = o + l + L. Messages are received
@@ -37,7 +39,7 @@ mod real;
 
 pub use real::{b_opt, lambert_w0, time_of_uniform_stages};
 
-use tutti_network::{LoP, LogGP, LogfP, Model};
+use tutti_network::{LoP, LogGP, LogfP, Model, Protocols};
 use tutti_schedule::algorithm::Stage;
 use tutti_units::{Bytes, Time};
 
@@ -85,7 +87,11 @@ fn outlasts_a_stage(model: &Model) -> bool {
     match model {
         Model::LogP(m) => outlasts(&m.as_loggp()),
         Model::LogGP(m) => outlasts(m),
-        Model::Postal(_) | Model::PipeliningPostal(_) | Model::LoP(_) | Model::LogfP(_) => false,
+        Model::Postal(_)
+        | Model::PipeliningPostal(_)
+        | Model::LoP(_)
+        | Model::LogfP(_)
+        | Model::Protocols(_) => false,
     }
 }
 
@@ -102,6 +108,7 @@ pub fn stage_time(model: &Model, m: u32, k: u32, n: Bytes) -> Time {
         Model::LogGP(p) => Rhythm::of_loggp(p, n).stage(m, k),
         Model::LogfP(p) => Rhythm::of_logfp(p).stage(m, k),
         Model::LoP(p) => lop_stage(p, m, k),
+        Model::Protocols(p) => protocols_stage(p, m, n),
     }
 }
 
@@ -156,6 +163,22 @@ fn lop_stage(p: &LoP, m: u32, k: u32) -> Time {
     let behind = u64::from(k.saturating_sub(m) + 1);
     let all_there = processed + p.L + p.o_next.times(behind);
     all_there.max(handed_over(m) + p.o_next.times(u64::from(k)))
+}
+
+fn protocols_stage(p: &Protocols, m: u32, n: Bytes) -> Time {
+    let eager = n <= p.eager_limit;
+    let (alpha_p, alpha_r) = if eager {
+        (p.alpha_p, p.alpha_r)
+    } else {
+        (p.alpha_p_rendezvous.unwrap_or(p.alpha_p), p.alpha_r_rendezvous.unwrap_or(p.alpha_r))
+    };
+    let is_long = p.long_from.is_some_and(|from| n >= from);
+    let beta = match (eager, is_long) {
+        (true, _) => None,
+        (false, true) => p.beta_long,
+        (false, false) => p.beta_rendezvous,
+    };
+    alpha_p + (alpha_r + beta.unwrap_or(p.beta).of(n)).times(u64::from(m))
 }
 
 #[cfg(test)]

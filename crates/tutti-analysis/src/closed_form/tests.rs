@@ -89,10 +89,26 @@ fn in_lockstep(model: &Model, m: u32, k: u32, n: Bytes) -> Time {
     now
 }
 
+/// Protocols that switch at a few bytes; without segments above `eager_limit` at some values.
+fn protocols([a, b, c, d]: [Time; 4], rate: TimePerByte, count: u32) -> Protocols {
+    let more = TimePerByte::new(u64::from(count), 3);
+    Protocols {
+        eager_limit: Bytes(u64::from(count) * 9),
+        alpha_p: a,
+        alpha_r: b,
+        beta: rate,
+        alpha_p_rendezvous: (count > 2).then_some(c),
+        alpha_r_rendezvous: (count > 3).then_some(d),
+        beta_rendezvous: more.filter(|_| count % 2 == 0),
+        beta_long: more.filter(|_| count % 3 == 0),
+        long_from: (count % 3 == 0).then_some(Bytes(u64::from(count) * 13)),
+    }
+}
+
 fn a_model() -> impl Strategy<Value = Model> {
     let time = || (0_u64..5000).prop_map(Time::from_ps);
     let rate = (0_u64..50, 1_u64..8).prop_map(|(ps, bytes)| TimePerByte::new(ps, bytes).unwrap());
-    (0..6, [time(), time(), time(), time(), time()], rate, 1_u32..12).prop_filter_map(
+    (0..7, [time(), time(), time(), time(), time()], rate, 1_u32..12).prop_filter_map(
         "takes no time, or a later message costs more",
         |(which, [a, b, c, d, e], rate, count)| {
             use tutti_network::{LogP, PipeliningPostal, Postal};
@@ -104,6 +120,7 @@ fn a_model() -> impl Strategy<Value = Model> {
                 2 => LogP { L: a, o: b, g: c }.checked().map(Model::LogP),
                 3 => LogGP { L: a, o: b, g: c, G: rate }.checked().map(Model::LogGP),
                 4 => LogfP { L: a, o: b, g: c, f: count }.checked().map(Model::LogfP),
+                5 => protocols([a, b, c, d], rate, count).checked().map(Model::Protocols),
                 _ => LoP {
                     L: a,
                     o_first: b.max(c),

@@ -33,7 +33,7 @@ fn machines() -> Vec<Flat> {
     let work = LocalCosts {
         gamma: TimePerByte::parse("0.1 ns/B").unwrap(),
         reduce_overhead: Time::parse("20 ns").unwrap(),
-        copy: TimePerByte::ZERO,
+        ..LocalCosts::FREE
     };
     let postal = [("alpha", "1 us"), ("beta", "0.4 ns/B")];
     let pipelining = [("alpha_p", "1.34 us"), ("alpha_r", "0.34 us"), ("beta", "0.4 ns/B")];

@@ -3,7 +3,7 @@
 use super::FlowLevel;
 use super::ends::Ends as FlowEnds;
 use super::max_min::MaxMin;
-use super::resources::Resources;
+use super::resources::{Resources, rate_of};
 use super::route::{Crossing, FlowRouting, RecentRoutes};
 use crate::packet::{Ends, LinkUse};
 use crate::queue::EventQueue;
@@ -217,7 +217,9 @@ impl<'a> FlowNetwork<'a> {
             route.extend(self.resources.ports(source, destination).into_iter().flatten());
         }
         let shares = self.resources.join(id, route, (bytes, charged), self.events.now());
-        let rate_alone = self.resources.rate_alone(id);
+        // The port has the rate of the fastest messages.
+        let sender = rate_of(self.hands_over.per_byte_of(bytes));
+        let rate_alone = self.resources.rate_alone(id).min(sender);
         let flow = &mut self.flows[id];
         flow.rate_alone = rate_alone;
         if !shares {

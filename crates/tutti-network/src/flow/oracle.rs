@@ -112,7 +112,8 @@ impl<'a> ReferenceFlows<'a> {
         let charged = self.hands_over.charged(bytes).min(self.takes.charged(bytes));
         let charged = if charged == Bytes(0) { bytes } else { charged };
         let mut uses = Vec::new();
-        let mut rate_alone = f64::INFINITY;
+        let (ps, of) = self.hands_over.per_byte_of(bytes).fraction();
+        let mut rate_alone = real(of) / real(ps);
         for (resource, share, is_port) in self.resources_of(&route, source, destination) {
             let taken = surcharged(share, bytes, charged);
             let counted = if is_port { share } else { taken };

@@ -39,12 +39,17 @@ pub(super) struct Resource {
     usage: LinkUse,
 }
 
+/// Bytes per picosecond; infinite if bytes take no time.
+#[expect(clippy::cast_precision_loss, reason = "a rate; times are rounded at the end")]
+pub(super) fn rate_of(per_byte: TimePerByte) -> f64 {
+    let (ps, bytes) = per_byte.fraction();
+    bytes as f64 / ps as f64
+}
+
 impl Resource {
-    #[expect(clippy::cast_precision_loss, reason = "a rate; times are rounded at the end")]
     fn new(per_byte: TimePerByte) -> Resource {
-        let (ps, bytes) = per_byte.fraction();
         Resource {
-            capacity: bytes as f64 / ps as f64,
+            capacity: rate_of(per_byte),
             per_byte,
             members: Vec::new(),
             limits: false,

@@ -11,6 +11,7 @@ mod logp;
 mod lop;
 mod pipelining_postal;
 mod postal;
+mod protocols;
 
 pub use logfp::LogfP;
 pub use loggp::LogGP;
@@ -18,6 +19,7 @@ pub use logp::LogP;
 pub use lop::LoP;
 pub use pipelining_postal::PipeliningPostal;
 pub use postal::Postal;
+pub use protocols::{Protocols, Segment};
 
 use crate::{MessageModel, Port, Sent, Serialization};
 use tutti_units::parameter::{Group, ParameterError};
@@ -48,6 +50,13 @@ pub enum ModelError {
         later.0, later.1, first.0, first.1
     )]
     LaterCostsMore { model: &'static str, later: (&'static str, Time), first: (&'static str, Time) },
+    /// A message that takes less time than a shorter one.
+    #[error(
+        "a message of {} would take {} in {model}, and a shorter one of {} would take {}: expected times \
+         that do not decrease with the size",
+        longer.0, longer.1, shorter.0, shorter.1
+    )]
+    LongerTakesLess { model: &'static str, longer: (Bytes, Time), shorter: (Bytes, Time) },
 }
 
 /// Returns an error unless `some` of these parameters make messages take time.
@@ -90,7 +99,7 @@ macro_rules! models {
     };
 }
 
-models! { Postal, PipeliningPostal, LogP, LoP, LogfP, LogGP }
+models! { Postal, PipeliningPostal, LogP, LoP, LogfP, LogGP, Protocols }
 
 impl Model {
     /// The sender's serialization; none in models without message sizes.
@@ -100,6 +109,7 @@ impl Model {
             Model::Postal(m) => m.serialization(),
             Model::PipeliningPostal(m) => m.serialization(),
             Model::LogGP(m) => m.serialization(),
+            Model::Protocols(m) => m.serialization(),
             Model::LogP(_) | Model::LoP(_) | Model::LogfP(_) => Serialization::NONE,
         }
     }
@@ -125,6 +135,10 @@ impl Model {
             Model::LoP(m) => m.L += more,
             Model::LogfP(m) => m.L += more,
             Model::LogGP(m) => m.L += more,
+            Model::Protocols(m) => {
+                m.alpha_p += more;
+                m.alpha_p_rendezvous = m.alpha_p_rendezvous.map(|alpha_p| alpha_p + more);
+            }
         }
         changed
     }
@@ -133,14 +147,25 @@ impl Model {
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         match self {
-            Model::PipeliningPostal(m) if m.alpha_p < m.alpha_r => Some(format!(
-                "alpha_p ({}) is less than alpha_r ({}): the overhead of a message exceeds its latency, \
-                 so overlapping messages gains little; were the two swapped?",
-                m.alpha_p, m.alpha_r
-            )),
+            Model::PipeliningPostal(m) => swapped("", m.alpha_p, m.alpha_r),
+            Model::Protocols(m) => {
+                let rendezvous = m.rendezvous();
+                swapped("", m.alpha_p, m.alpha_r)
+                    .or_else(|| swapped("_rendezvous", rendezvous.alpha_p, rendezvous.alpha_r))
+            }
             _ => None,
         }
     }
+}
+
+/// A hint if the overhead of a message exceeds its latency; `suffix` ends the names of the parameters.
+fn swapped(suffix: &str, alpha_p: Time, alpha_r: Time) -> Option<String> {
+    (alpha_p < alpha_r).then(|| {
+        format!(
+            "alpha_p{suffix} ({alpha_p}) is less than alpha_r{suffix} ({alpha_r}): the overhead of a \
+             message exceeds its latency, so overlapping messages gains little; were the two swapped?"
+        )
+    })
 }
 
 /// Evaluates an expression on any model, compiled separately for each.
@@ -154,6 +179,7 @@ macro_rules! dispatch {
             $crate::Model::LoP($inner) => $call,
             $crate::Model::LogfP($inner) => $call,
             $crate::Model::LogGP($inner) => $call,
+            $crate::Model::Protocols($inner) => $call,
         }
     };
 }

@@ -141,8 +141,9 @@ impl<'a> ReferencePackets<'a> {
 
     fn cut(&mut self, message: Message, before: u64) -> Packet {
         let payload = (message.bytes - before).min(self.packets.size.0);
-        let head = message.head + self.included.of(Bytes(before));
-        let tail = message.head + self.included.of(Bytes(before + payload));
+        let at_port =
+            |first| message.head + self.included.first(Bytes(first), Bytes(message.bytes));
+        let (head, tail) = (at_port(before), at_port(before + payload));
         let (ahead, behind) = (self.path(&message), Vec::new());
         self.wake_at(head);
         Packet { message, before, payload, head, tail, ahead, behind }

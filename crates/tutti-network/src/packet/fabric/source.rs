@@ -255,8 +255,8 @@ impl PacketNetwork<'_> {
             destination: traveller.destination,
             bytes: u32::try_from(on_wire).expect("no packet is longer"),
             next: NONE,
-            tail: head + self.included.of(Bytes(cut + size)),
-            stage: Stage::source(head + self.included.of(Bytes(cut))),
+            tail: head + self.included.first(Bytes(cut + size), Bytes(bytes)),
+            stage: Stage::source(head + self.included.first(Bytes(cut), Bytes(bytes))),
         });
         if let PacketRouting::PerPacket { .. } = self.routing {
             let places = self.chosen.len().max(packet as usize + 1);

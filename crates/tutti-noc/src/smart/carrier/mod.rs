@@ -245,7 +245,7 @@ impl<'a> FabricCarrier<'a> {
         self.fabric.send(message).expect("receivers and lengths were checked");
         job.cut += flits;
         let sent = self.endpoints.carried(job.bytes, job.cut);
-        let next = job.head + self.endpoints.handed_over(sent);
+        let next = job.head + self.endpoints.handed_over(sent, job.bytes);
         job.start = job.start.max(self.endpoints.cycle_of(next));
         true
     }
