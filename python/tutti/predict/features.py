@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tutti.predict.catalogue import Execution, execution, is_default
+from tutti.predict.forms import replaced
 from tutti.predict.sharing import link_load, node_load
 
 if TYPE_CHECKING:
@@ -181,7 +182,8 @@ class _Parts:
         message = _mean_log(shared)
         counts = (math.log2(row["ranks"]), math.log2(nodes))
         self.rows.append((folded, ports, *counts, math.log(size), message, float(index)))
-        self.labels.append(_labels(row, known, per_node))
+        short = replaced(known.algorithm.torus_form, sides)
+        self.labels.append(_labels(row, known, per_node, " on short sides" if short else ""))
 
     def features(self) -> Features:
         """Returns the arrays."""
@@ -232,7 +234,7 @@ def _mean_log(stages: list[tuple[float, float, float, float]]) -> float:
     return sum(w * x for w, x in zip(weights, logs, strict=True)) / total if total else 0.0
 
 
-def _labels(row: dict[str, Any], known: Execution, per_node: int) -> tuple[str, ...]:
+def _labels(row: dict[str, Any], known: Execution, per_node: int, variant: str) -> tuple[str, ...]:
     system = row["system"] or "machine"
     gpu = "gpu" if row["gpu"] else "host"
     several = "one" if per_node == 1 else "several" if per_node <= _SEVERAL else "many"
@@ -242,8 +244,8 @@ def _labels(row: dict[str, Any], known: Execution, per_node: int) -> tuple[str, 
         f"{system}/{stack}",
         stack,
         row["collective"],
-        row["library_algorithm"],
-        known.name,
+        row["library_algorithm"] + variant,
+        known.name + variant,
         (row["job"] or "").split("/")[0],
         _library(row["library"]),
         f"{per_node}/{gpu}",

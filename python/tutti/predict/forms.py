@@ -18,7 +18,7 @@ from tutti.predict.stages import Stage, closed_form
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["FORMS", "stages_of_form"]
+__all__ = ["FORMS", "replaced", "stages_of_form"]
 
 _EMPTY = 1e-9
 """Fraction of a message that has a latency but no size."""
@@ -171,6 +171,30 @@ FORMS: dict[str, Callable[[str, int, Sequence[int], bool], Stages]] = {
 }
 """The forms that the catalogue names: functions of the collective, the ranks, the sides of the
 torus, and whether six interfaces are used instead of three."""
+
+
+_REPLACED = frozenset(
+    {
+        "binary_trees",
+        "gather_broadcast",
+        "linear_broadcast",
+        "reduce_broadcast",
+        "scatter_by_broadcast",
+        "tree_all_reduce",
+        "tree_broadcast",
+        "tree_reduce",
+    }
+)
+
+
+def replaced(form: str | None, sides: Sequence[int]) -> bool:
+    """Returns whether the library runs another algorithm on a torus with sides this short.
+
+    Args:
+        form: a name of :data:`FORMS`, if any.
+        sides: the sides of the torus; one number on any other network.
+    """
+    return len(sides) > 1 and form in _REPLACED and _flat(sides)
 
 
 def stages_of_form(

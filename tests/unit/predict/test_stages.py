@@ -9,6 +9,7 @@ import pytest
 import tutti
 from tutti.predict.catalogue import execution, is_default, known_algorithms
 from tutti.predict.features import sides_of
+from tutti.predict.forms import replaced
 from tutti.predict.sharing import link_load, negabinary_distance, node_load
 from tutti.predict.stages import Stage, closed_form
 
@@ -87,6 +88,13 @@ def test_every_known_algorithm_has_stages_somewhere() -> None:
             stages = run.stages(64, sides, 1 << 20)
             assert stages, (collective, name, sides)
             assert all(one.count > 0 and one.fraction >= 0 for one in stages)
+
+
+def test_short_sides_replace_algorithms_of_the_torus() -> None:
+    assert replaced("tree_all_reduce", (2, 2, 2))
+    assert not replaced("tree_all_reduce", (4, 4, 4))
+    assert not replaced("tree_all_reduce", (8,))
+    assert not replaced("bucket", (2, 2, 2))
 
 
 def test_sides_of_a_job() -> None:
