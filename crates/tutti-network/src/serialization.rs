@@ -53,8 +53,8 @@ impl Serialization {
     #[must_use]
     pub fn per_byte_of(self, message: Bytes) -> TimePerByte {
         let reached = |larger: &(Bytes, TimePerByte)| message >= larger.0;
-        let larger = self.larger.into_iter().flatten().filter(reached);
-        larger.last().map_or(self.per_byte, |(_, per_byte)| per_byte)
+        let mut larger = self.larger.into_iter().flatten().filter(reached);
+        larger.next_back().map_or(self.per_byte, |(_, per_byte)| per_byte)
     }
 
     /// The bytes of a message that take time.

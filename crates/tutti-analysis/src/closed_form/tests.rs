@@ -99,9 +99,9 @@ fn protocols([a, b, c, d]: [Time; 4], rate: TimePerByte, count: u32) -> Protocol
         beta: rate,
         alpha_p_rendezvous: (count > 2).then_some(c),
         alpha_r_rendezvous: (count > 3).then_some(d),
-        beta_rendezvous: more.filter(|_| count % 2 == 0),
-        beta_long: more.filter(|_| count % 3 == 0),
-        long_from: (count % 3 == 0).then_some(Bytes(u64::from(count) * 13)),
+        beta_rendezvous: more.filter(|_| count.is_multiple_of(2)),
+        beta_long: more.filter(|_| count.is_multiple_of(3)),
+        long_from: count.is_multiple_of(3).then_some(Bytes(u64::from(count) * 13)),
     }
 }
 
