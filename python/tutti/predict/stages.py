@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from tutti import _core
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
     "Partners",
@@ -101,27 +101,29 @@ def closed_form(
     """
     path = _path(notation, collective, ranks)
     if path is None and folds:
-        result = 1 / ranks if collective == "reduce_scatter" else 1.0
         inner = closed_form(
             notation, collective, next_power_of_two(ranks) // 2, partners, alternating=alternating
         )
+        result = 1 / ranks if collective == "reduce_scatter" else 1.0
         return inner and (Stage(1, 1, 1.0, 1.0), *inner, Stage(1, 1, result))
     if path is None:
         ranks = next_power_of_two(ranks)
         path = _path(notation, collective, ranks)
-    if path is None:
-        return None
+    return None if path is None else tuple(_separate(_stages(path, ranks, partners, alternating)))
+
+
+def _stages(
+    path: Sequence[_core.Stage], ranks: int, partners: Partners, alternating: bool
+) -> Iterator[Stage]:
+    """Merges equal steps of a critical path."""
     keys = [
         (max(one.messages, one.receives), one.chunks / one.of, one.reductions * one.chunks / one.of)
         for one in path
     ]
     steps = max(1, math.ceil(math.log2(ranks)))
-    stages = []
     for index, (key, group) in enumerate(itertools.groupby(keys)):
-        messages, fraction, folded = key
-        stage = Stage(len(list(group)), messages, fraction, folded, partners, 0, alternating)
-        stages.append(replace(stage, step=_step(stage, index, steps)))
-    return tuple(_separate(stages))
+        stage = Stage(len(list(group)), *key, partners, 0, alternating)
+        yield replace(stage, step=_step(stage, index, steps))
 
 
 def _path(notation: str, collective: str, ranks: int) -> list[_core.Stage] | None:
@@ -143,7 +145,7 @@ def _step(stage: Stage, index: int, steps: int) -> int:
     return index % steps
 
 
-def _separate(stages: Sequence[Stage]) -> list[Stage]:
+def _separate(stages: Iterable[Stage]) -> list[Stage]:
     """Splits equal steps whose distances differ."""
     separate: list[Stage] = []
     for stage in stages:
