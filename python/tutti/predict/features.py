@@ -178,7 +178,10 @@ class _Parts:
         shared = [one for stage in stages for one in _shared(stage, sides, per_node, size)]
         self.stages += [(position, *one) for one in shared]
         folded = size * sum(one.count * one.folded for one in stages)
-        ports = sum(one.count * (one.ports - 1) for one in stages)
+        # A ring uses the same interfaces in every step, and sets them up once.
+        ports = sum(
+            (1 if one.partners == "neighbour" else one.count) * (one.ports - 1) for one in stages
+        )
         message = _mean_log(shared)
         counts = (math.log2(row["ranks"]), math.log2(nodes))
         self.rows.append((folded, ports, *counts, math.log(size), message, float(index)))
