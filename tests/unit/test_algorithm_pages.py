@@ -244,8 +244,6 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("binomial", "broadcast"): lambda n: full_payload(n - 1, n),
     ("binomial", "all_reduce"): lambda n: full_payload(2 * (n - 1), n),
     ("binomial", "scatter"): lambda n: crossings(n, 2),
-    ("linear_sync", "gather"): lambda n: (3 * (n - 1), n - 1),
-    ("linear_sync:segments=1", "gather"): lambda n: (3 * (n - 1), n - 1),
     ("kary_tree", "broadcast"): lambda n: full_payload(n - 1, n),
     ("kary_tree:fanout=3,segments=4", "reduce"): lambda n: (4 * (n - 1), n * (n - 1)),
     ("knomial", "reduce"): lambda n: full_payload(n - 1, n),

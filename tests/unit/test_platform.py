@@ -14,6 +14,7 @@ EXAMPLES: dict[str, Any] = {
     "time": "1 us",
     "time per byte": "0.5 ns/B",
     "count": 4,
+    "size": "4 KB",
 }
 
 
@@ -23,6 +24,8 @@ def test_a_model_hands_its_parameters_to_the_core(entry: _core.ParameterGroup) -
     given = {one.name: EXAMPLES[one.kind] for one in entry.parameters}
     if entry.name == "lop":
         given["o_next"] = "0.5 us"
+    if entry.name == "protocols":
+        given["long_from"] = "64 KB"
     built = model(**given)
     assert built.parameters().keys() == given.keys()
     assert built.core.kind == entry.name

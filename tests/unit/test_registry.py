@@ -33,8 +33,6 @@ MOST_LINES = 130
 WITHOUT_CLOSED_FORM: dict[str, str] = {
     "concentrated_multi_tree": "between groups of 2x2 it is MultiTree on a mesh, which has none: "
     "who comes last in a step depends on the network",
-    "linear_sync": "the other segments of a shard reach the root while it requests further shards: "
-    "when depends on the network",
 }
 
 

@@ -15,7 +15,7 @@ use tutti_units::{Bytes, Time, TimePerByte};
 const RANKS: &[u32] = &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 15, 16, 17, 24, 27, 31, 32, 48, 64];
 
 /// Algorithms without a closed form; the engine is compared with its reference model for them, too.
-const WITHOUT: &[&str] = &["concentrated_multi_tree", "linear_sync"];
+const WITHOUT: &[&str] = &["concentrated_multi_tree"];
 
 /// Notations in addition to each default; those invalid for a rank count are skipped.
 const NOTATIONS: &[&str] = &[

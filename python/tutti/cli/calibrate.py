@@ -141,7 +141,7 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
         examples/19_calibrate_and_tune/osu_bw.txt --name cluster
       tutti calibrate examples/19_calibrate_and_tune/osu_allreduce.txt \\
         --ranks 64 -a recursive_doubling --model postal
-      tutti calibrate validation/machines/sample.csv --joint
+      tutti calibrate examples/22_advise/cluster.csv --joint
     """
     chosen = [model_named(one) for one in fitting.model or MODELS]
     _check(measured)

@@ -55,7 +55,6 @@ ARGUMENTS = {
     "in_network": ["all", "segments=3", "all,segments=2"],
     "kary_tree": ["fanout=3,segments=2"],
     "knomial": ["2", "3"],
-    "linear_sync": ["segments=1", "segments=3"],
     "recursive_halving_doubling": ["2-1", "3-2", "binary_blocks", "segments=3"],
     "recursive_multiplying": ["ratio=1", "ratio=16"],
     "reduce_scatter_gather": ["ring"],

@@ -12,8 +12,10 @@ import pytest
 
 import tutti
 from tutti import coherence, noc
+from tutti.advise import advise
 from tutti.endpoint import Ring, configurations
 from tutti.glossary import Term, glossary
+from tutti.interop.measurements import read_measurements
 from tutti.noc import smart
 from tutti.report import (
     write_coherence_report,
@@ -25,6 +27,7 @@ from tutti.report import (
     write_training_report,
     write_watch,
 )
+from tutti.report.advised import write_advice_report
 from tutti.training import Step, watched
 from tutti.units import Time, TimePerByte
 from tutti.workload import build
@@ -87,6 +90,11 @@ def _coherence(path: Path) -> Path:
     )
 
 
+def _advice(path: Path) -> Path:
+    cluster = Path(__file__).parents[3] / "examples" / "22_advise" / "cluster.csv"
+    return write_advice_report(path, advise(read_measurements(cluster).rows))
+
+
 def _training(path: Path) -> Path:
     ring = Ring("local", 2, TimePerByte.parse("200 GB/s"), Time.parse("72 ns"))
     step = Step(model=build("dlrm_small"), batch=4, rings=(ring,))
@@ -120,6 +128,7 @@ def report(
 ) -> tuple[str, str]:
     """The name and the HTML of each kind of report."""
     writers: dict[str, Callable[[Path], Path]] = {
+        "advice": _advice,
         "coherence": _coherence,
         "comparison": lambda path: write_report(path, comparison, platform, *frames),
         "network": _network_report,

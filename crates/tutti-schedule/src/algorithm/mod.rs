@@ -26,7 +26,6 @@ mod hierarchical;
 mod in_network;
 mod kary_tree;
 mod knomial;
-mod linear_sync;
 mod mirrored_ring;
 mod multi_ring;
 mod multi_tree;
@@ -230,7 +229,6 @@ pub const REGISTRY: &[Entry] = &[
     in_network::ENTRY,
     kary_tree::ENTRY,
     knomial::ENTRY,
-    linear_sync::ENTRY,
     mirrored_ring::ENTRY,
     multi_ring::ENTRY,
     multi_tree::ENTRY,
