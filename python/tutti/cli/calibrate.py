@@ -198,6 +198,10 @@ def _refuse_with_joint(measured: CalibrationInput, fitting: Fitting) -> None:
         "--against": fitting.against,
         "-b": measured.begin,
         "-e": measured.end,
+        "--machine": measured.machine,
+        "--mpicc": measured.mpicc,
+        "--launcher": measured.launcher,
+        "--launcher-option": measured.launcher_option,
     }
     for name, value in given.items():
         if value:
