@@ -85,6 +85,13 @@ class WorkloadError(TuttiError, ValueError):
         "no_such_collective": Kind(
             "An algorithm is chosen for a collective that the step does not have."
         ),
+        "slowdowns": Kind(
+            "Slowdowns of NPUs do not fit the step.", "give each NPU a factor of at least 1"
+        ),
+        "disturbances": Kind(
+            "Disturbances of a step are out of range, or do not fit its network.",
+            "`tutti train disturb --help` lists them",
+        ),
         "no_such_npu": Kind("The NPU was not simulated.", "number 0 represents all NPUs"),
     }
 
