@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NOISE", "PRIORS", "FittedSteps", "Prior", "fit", "parameters_of"]
 
-NOISE: Final = 0.03
+NOISE: Final = 0.025
 """Standard deviation of the logarithm of a measured step that no term explains."""
-_PER_DOUBLING: Final = 0.05
+_PER_DOUBLING: Final = 0.06
 """Standard deviation of what the terms miss, per doubling of a rank's tokens per micro-batch."""
 
 
@@ -75,8 +75,8 @@ _EFFECTS: Final = {
     "benchmark": 0.2,
     "benchmark, precision": 0.1,
     "benchmark, npu": 0.05,
-    "submitter": 0.03,
-    "family": 0.04,
+    "submitter": 0.04,
+    "family": 0.06,
     "kernels: benchmark": 0.4,
     "kernels: npu": 0.2,
 }
@@ -139,9 +139,7 @@ def _design(steps: Sequence[TrainingStep], names: Sequence[str]) -> _Design:
 
 
 def _names(steps: Iterable[TrainingStep]) -> list[str]:
-    found = {
-        name for step in steps for term in terms(step) for name in parameters_of(step, term)
-    }
+    found = {name for step in steps for term in terms(step) for name in parameters_of(step, term)}
     return sorted(found)
 
 
@@ -250,7 +248,7 @@ def _merged(steps: Sequence[TrainingStep]) -> tuple[list[TrainingStep], Array]:
             raise CalibrationError(message)
         logs.setdefault(key, []).append(math.log(step.measured_s))
     order = sorted(first)
-    return [first[key] for key in order], np.array([np.mean(logs[key]) for key in order])
+    return [first[key] for key in order], np.array([np.mean(sorted(logs[key])) for key in order])
 
 
 def _key(step: TrainingStep) -> tuple[str, str, str, int, int, int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
     from tutti.predict.submissions import Configurations
 
-__all__ = ["COLUMNS", "TokensPerSequence", "TrainingStep", "read_questions", "read_steps", "steps"]
+__all__ = [
+    "COLUMNS",
+    "TOKENS_PER_SEQUENCE",
+    "TrainingStep",
+    "read_questions",
+    "read_steps",
+    "steps",
+]
 
 COLUMNS: Final[dict[str, type[pl.DataType]]] = {
     "submitter": pl.String,
@@ -34,7 +41,7 @@ COLUMNS: Final[dict[str, type[pl.DataType]]] = {
 `accumulation` micro-batches per rank and step. `run` numbers repetitions.
 """
 
-TokensPerSequence: Final = 8192
+TOKENS_PER_SEQUENCE: Final = 8192
 """The sequence length of the three benchmarks (MLPerf Training 5.1)."""
 
 
@@ -96,7 +103,7 @@ def read_steps(path: Path) -> pl.DataFrame:
     Raises:
         ConfigError: The file cannot be read, lacks a column, or a row is damaged.
     """
-    columns = {**COLUMNS, "median_step_s": pl.Float64}
+    columns: dict[str, type[pl.DataType]] = {**COLUMNS, "median_step_s": pl.Float64}
     return read_columns(path, columns, optional=("sequence",)).sort(list(columns), nulls_last=True)
 
 
@@ -107,7 +114,8 @@ def read_questions(path: Path) -> pl.DataFrame:
         ConfigError: The file cannot be read, lacks a column, a row is damaged, or two rows have the
             same number.
     """
-    rows = read_columns(path, {"question": pl.Int64, **COLUMNS}, optional=("sequence",))
+    columns: dict[str, type[pl.DataType]] = {"question": pl.Int64, **COLUMNS}
+    rows = read_columns(path, columns, optional=("sequence",))
     twice = rows.filter(pl.col("question").is_duplicated())["question"]
     if not twice.is_empty():
         problem = f"question {twice[0]} occurs more than once"
@@ -115,9 +123,7 @@ def read_questions(path: Path) -> pl.DataFrame:
     return rows
 
 
-def steps(
-    rows: pl.DataFrame, known: Configurations, *, source: str = "rows"
-) -> list[TrainingStep]:
+def steps(rows: pl.DataFrame, known: Configurations, *, source: str = "rows") -> list[TrainingStep]:
     """Returns the training step of each row.
 
     Args:
@@ -131,30 +137,21 @@ def steps(
     return [_step(row, known, source) for row in rows.iter_rows(named=True)]
 
 
-def _step(row: dict[str, object], known: Configurations, source: str) -> TrainingStep:
+def _step(row: dict[str, Any], known: Configurations, source: str) -> TrainingStep:
     submitter, system, benchmark = (str(row[name]) for name in ("submitter", "system", "benchmark"))
     place = f"{source}: {submitter}/{system}, {benchmark}"
     found = TrainingStep(
         submitter=submitter,
         system=system,
         configuration=configuration_of(known, benchmark, submitter, system, source=place),
-        systems=_whole(row["systems"]),
-        global_batch=_whole(row["global_batch"]),
-        sequence=_whole(row["sequence"] or TokensPerSequence),
-        accumulation=_whole(row["accumulation"]),
-        measured_s=_seconds(row.get("median_step_s")),
+        systems=int(row["systems"]),
+        global_batch=int(row["global_batch"]),
+        sequence=int(row["sequence"] or TOKENS_PER_SEQUENCE),
+        accumulation=int(row["accumulation"]),
+        measured_s=row.get("median_step_s"),
     )
     _check(found, place)
     return found
-
-
-def _whole(value: object) -> int:
-    assert isinstance(value, int)
-    return value
-
-
-def _seconds(value: object) -> float | None:
-    return value if isinstance(value, float) else None
 
 
 def _check(step: TrainingStep, place: str) -> None:

@@ -28,6 +28,17 @@ __all__ = ["Fold", "cross_validated", "folds", "predict", "predict_steps"]
 _95_PERCENT: Final = 1.645
 """Standard deviations from the median to either end of the 90 % interval."""
 
+_VALIDATED: Final[dict[str, type[pl.DataType]]] = {
+    "submitter": pl.String,
+    "system": pl.String,
+    "benchmark": pl.String,
+    "systems": pl.Int64,
+    "measured_s": pl.Float64,
+    "predicted_s": pl.Float64,
+    "low_s": pl.Float64,
+    "high_s": pl.Float64,
+}
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -74,8 +85,8 @@ def predict(train: Path, questions: Path) -> pl.DataFrame:
             unknown.
         CalibrationError: There are no measured steps.
     """
-    rows, asked = read_steps(train), read_questions(questions)
-    return predict_steps(rows, asked, sources=(str(train), str(questions)))
+    rows, larger = read_steps(train), read_questions(questions)
+    return predict_steps(rows, larger, sources=(str(train), str(questions)))
 
 
 def predict_steps(
@@ -130,10 +141,9 @@ def cross_validated(train: Path) -> pl.DataFrame:
     """
     rows = steps(read_steps(train), submissions(), source=str(train))
     parts = [_fold_rows(fold) for fold in folds(rows)]
-    keys = ["submitter", "system", "benchmark", "systems"]
     return (
-        pl.concat(parts)
-        .group_by(keys, maintain_order=True)
+        pl.concat([pl.DataFrame(schema=_VALIDATED), *parts])
+        .group_by(list(_VALIDATED)[:4], maintain_order=True)
         .agg(
             pl.col("measured_s").log().mean().exp(),
             pl.col("predicted_s", "low_s", "high_s").first(),

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from tutti.files.mistakes import did_you_mean, mistake
 from tutti.files.reader import parse_toml
@@ -51,7 +51,7 @@ class Configuration(Table):
     context: Positive = 1
     source: str = ""
     note: str = ""
-    runs: list[str] = []
+    runs: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
     @property
     def npus_per_replica(self) -> int:
