@@ -149,8 +149,8 @@ def _section(part: Part) -> str:
         for one in worst.iter_rows(named=True)
     ]
     count = part.validated.height
-    asked = "" if part.predictions is None else f" and {part.predictions.height:,} questions"
-    rest = f"{count:,} runs{asked} were predicted. The worst:"
+    requested = "" if part.predictions is None else f" and {part.predictions.height:,} questions"
+    rest = f"{count:,} runs{requested} were predicted. The worst:"
     head = "| run | measured | predicted | ratio |\n|---|--:|--:|--:|"
     text = paragraph(TEXTS[part.name] + " " + rest)
     return f"## {TITLES[part.name]}\n\n{text}\n\n" + "\n".join([head, *rows])

@@ -18,7 +18,7 @@ import polars as pl
 
 from tutti.errors import TuttiError
 from tutti.interop.measurements.columns import read_columns
-from tutti.predict import nccl
+from tutti.predict import nccl, steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,10 +69,18 @@ def of_nccl(train: Path, questions: Path | None) -> Part:
     )
     found = None
     if questions is not None:
-        asked = read_columns(questions, {"question": pl.Int64, **_NCCL})
-        found = nccl.fit(rows, MARE_NOSTRUM_5).predict(asked)
+        requested = read_columns(questions, {"question": pl.Int64, **_NCCL})
+        found = nccl.fit(rows, MARE_NOSTRUM_5).predict(requested)
     run = pl.format("{} on {} nodes, {} B", "algorithm", "nodes", "bytes")
     return Part("nccl", _shown(validated, run, "us", "median_us"), _written(found, "us"), choices)
+
+
+def of_mlperf(train: Path, questions: Path | None) -> Part:
+    """Training steps of MLPerf submissions."""
+    run = pl.format("{}, {} on {} systems", "benchmark", "system", "systems")
+    found = None if questions is None else steps.predict(train, questions)
+    validated = _shown(steps.cross_validated(train), run, "s", "measured_s")
+    return Part("mlperf", validated, _written(found, "s", predicted="predicted_step_s"))
 
 
 def of_a3_mega(path: Path) -> Part:
@@ -92,15 +100,20 @@ def _shown(rows: pl.DataFrame, run: pl.Expr, unit: str, measured: str) -> pl.Dat
     )
 
 
-def _written(rows: pl.DataFrame | None, unit: str) -> pl.DataFrame | None:
+def _written(
+    rows: pl.DataFrame | None, unit: str, *, predicted: str | None = None
+) -> pl.DataFrame | None:
     """The columns of a file of predictions, rounded."""
     if rows is None:
         return None
-    names = [f"predicted_{unit}", f"low_{unit}", f"high_{unit}"]
+    names = [predicted or f"predicted_{unit}", f"low_{unit}", f"high_{unit}"]
     return rows.sort("question").select("question", pl.col(names).round_sig_figs(DIGITS))
 
 
-PARTS: Final[dict[str, Callable[[Path, Path | None], Part]]] = {"nccl": of_nccl}
+PARTS: Final[dict[str, Callable[[Path, Path | None], Part]]] = {
+    "nccl": of_nccl,
+    "mlperf": of_mlperf,
+}
 """The kinds of measurements with questions, by the prefix of their files."""
 
 

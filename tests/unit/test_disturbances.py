@@ -45,9 +45,9 @@ def step(**given: Any) -> Step:
 
 def test_a_slow_npu_delays_the_step_by_its_computing() -> None:
     """With gradients at the end only, a slow NPU's passes are the critical path."""
-    whole = replace(step(), model=build("gpt:layers=1,hidden=64,tokens=8,vocabulary=100"))
-    run = whole.run(IDEAL)
-    slow = replace(whole, slowdowns=(1.0,) * 7 + (3.0,)).run(IDEAL)
+    small = replace(step(), model=build("gpt:layers=1,hidden=64,tokens=8,vocabulary=100"))
+    run = small.run(IDEAL)
+    slow = replace(small, slowdowns=(1.0,) * 7 + (3.0,)).run(IDEAL)
     grown = slow.total.ps - run.total.ps
     assert 0 < grown <= 2 * run.compute
     assert slow.program_of(7).tasks != slow.program_of(0).tasks
@@ -69,11 +69,11 @@ def test_slowdowns_with_a_pipeline_have_a_program_per_stage_and_speed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slowdowns", "said"),
+    ("slowdowns", "expected"),
     [((1.0,) * 3, "3 slowdowns for 8 NPUs"), ((0.5,) * 8, "not from 1 to 1000")],
 )
-def test_wrong_slowdowns_are_refused(slowdowns: tuple[float, ...], said: str) -> None:
-    with pytest.raises(WorkloadError, match=said):
+def test_wrong_slowdowns_are_refused(slowdowns: tuple[float, ...], expected: str) -> None:
+    with pytest.raises(WorkloadError, match=expected):
         step(slowdowns=slowdowns).run(IDEAL)
 
 

@@ -6,9 +6,9 @@ determine:
 - A ring has 2 (P - 1) steps of a message of S / P bytes, at P ranks: T = c + 2 (P - 1) t(S / P). A
   run on twice the nodes has the message size of half the vector, so small runs cover most messages
   of large ones.
-- A double binary tree has 2 log2(nodes) hops between nodes, which a chunk of the vector passes
-  before the pipeline is full: T = c + 2 log2(nodes) h(S) + b(S). b(S) is the time of the pipeline
-  and of the chain inside a node.
+- A double binary tree has 2 log2(nodes) hops between nodes: T = c + 2 log2(nodes) h(S) + b(S). A
+  chunk of the vector passes them before the pipeline is full. b(S) is the time of the pipeline and
+  of the chain inside a node.
 
 t, h and b are piecewise linear on logarithmic axes. Protocols (LL, LL128, Simple), channels and
 chunks are in them.
@@ -259,9 +259,9 @@ def interpolated(rows: pl.DataFrame, column: str) -> pl.DataFrame:
     """
     rows = rows.sort("bytes")
     sizes, times = np.log(rows["bytes"].to_numpy()), np.log(rows[column].to_numpy())
-    asked = np.arange(1, len(sizes) - 1, 2)
-    known = np.setdiff1d(np.arange(len(sizes)), asked)
-    found = np.exp(np.interp(sizes[asked], sizes[known], times[known]))
-    return rows[asked.tolist()].select(
+    requested = np.arange(1, len(sizes) - 1, 2)
+    known = np.setdiff1d(np.arange(len(sizes)), requested)
+    found = np.exp(np.interp(sizes[requested], sizes[known], times[known]))
+    return rows[requested.tolist()].select(
         "bytes", pl.col(column).alias("measured_us"), pl.Series("predicted_us", found)
     )

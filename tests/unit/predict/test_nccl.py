@@ -51,16 +51,16 @@ def test_larger_machine_is_inside_the_interval() -> None:
 def test_fit_does_not_depend_on_the_order_of_rows() -> None:
     rows = machine(4, 8)
     shuffled = rows.sample(fraction=1.0, shuffle=True, seed=1)
-    asked = machine(16)
-    assert fit(rows, FABRIC).predict(asked).equals(fit(shuffled, FABRIC).predict(asked))
+    requested = machine(16)
+    assert fit(rows, FABRIC).predict(requested).equals(fit(shuffled, FABRIC).predict(requested))
 
 
 def test_an_outlier_does_not_move_its_neighbours() -> None:
     rows = machine(4, 8)
     wrong = (pl.col("bytes") == SIZES[3]) & (pl.col("nodes") == 8) & (pl.col("algorithm") == "tree")
     broken = rows.with_columns(pl.col("median_us") * pl.when(wrong).then(20.0).otherwise(1.0))
-    asked = machine(8).filter(pl.col("algorithm") == "ring")
-    clean, moved = (fit(one, FABRIC).predict(asked)["predicted_us"] for one in (rows, broken))
+    requested = machine(8).filter(pl.col("algorithm") == "ring")
+    clean, moved = (fit(one, FABRIC).predict(requested)["predicted_us"] for one in (rows, broken))
     assert (moved / clean).log().abs().max() < 0.05  # type: ignore[operator]
 
 
@@ -99,7 +99,7 @@ HEAD = "nodes,bytes,algorithm,median_us\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("nodes,bytes,algorithm\n1,2,ring\n", "lacks the column median_us"),
         (HEAD, "has no rows"),
@@ -111,10 +111,10 @@ HEAD = "nodes,bytes,algorithm,median_us\n"
         (HEAD + "4,2,ring,1,5\n", "more cells"),
     ],
 )
-def test_damaged_tables_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_damaged_tables_are_refused(tmp_path: Path, text: str, expected: str) -> None:
     path = tmp_path / "nccl.csv"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=expected):
         read_columns(path, COLUMNS)
 
 
