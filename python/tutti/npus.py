@@ -6,8 +6,8 @@ Examples:
     >>> from tutti.npus import npu
     >>> npu("h100").bf16_flops
     OpRate('989.5 TFLOP/s')
-    >>> npu("a100").fp8_flops is None
-    True
+    >>> print(npu("a100").fp8_flops)
+    None
 """
 
 from __future__ import annotations

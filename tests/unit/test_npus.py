@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tutti.errors import ConfigError
@@ -45,3 +47,20 @@ def test_unknown_npu_is_an_error_with_a_hint() -> None:
     with pytest.raises(ConfigError, match="unknown NPU `h10`") as caught:
         npu("h10")
     assert "h100" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_has_the_peaks(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs/machines/gpus.md").read_text(encoding="utf-8")
+    found = npu(name)
+    operations = [
+        f"{rate.per_second / 1e12:g}" if rate else "none"
+        for rate in (found.bf16_flops, found.fp8_flops, found.fp4_flops)
+    ]
+    rates = [
+        f"{rate.core.bytes_per_second / 1e9:g}"
+        for rate in (found.memory_bandwidth, found.nvlink_bandwidth, found.nic_bandwidth)
+    ]
+    memory = f"{found.memory_bytes.bytes / 1e9:g}"
+    row = [f"`{name}`", str(found.sms), *operations, memory, *rates]
+    assert f"| {' | '.join(row)} |" in page
