@@ -221,7 +221,8 @@ def time_experts(
         sent = [one if stage == "dispatch" else one.T for one in matrices]
         times[stage] = _stage(sent, links, size, placement)
         if simulated:
-            found = _simulated(times[stage][1], platform, size, kernel)
+            forwards = kernel == "normal" and 1 < placement.per_node < placement.ranks
+            found = _simulated(times[stage][1], platform, size, forwards=forwards)
             times[stage] = _with_time(times[stage], found)
             if done is not None:
                 done()
@@ -267,9 +268,9 @@ def _stage(matrices: Sequence[Matrix], links: Links, size: int, placement: Place
     return found, matrices[middle]
 
 
-def _simulated(matrix: Matrix, platform: Platform, size: int, kernel: Kernel) -> float:
+def _simulated(matrix: Matrix, platform: Platform, size: int, *, forwards: bool) -> float:
     time = _flow_ps(matrix, platform, size)
-    if kernel == "normal":
+    if forwards:
         one = np.zeros_like(matrix)
         one[0, 1] = 1
         time += _flow_ps(one, platform, size)

@@ -333,7 +333,9 @@ def _row(one: ExpertTimes) -> list[str]:
 
 
 def _interval(found: Range) -> str:
-    return f"{found.low / 1e6:.3g} to {found.high / 1e6:.3g} us"
+    low, high = format_time(found.low), format_time(found.high)
+    unit = high.split()[1]
+    return f"{low.removesuffix(f' {unit}')} to {high}"
 
 
 def _decisions(results: Sequence[ExpertTimes]) -> list[str]:

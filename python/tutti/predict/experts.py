@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tutti.workload.experts import Stage
 
-__all__ = ["ExpertStagel", "ExpertSetup", "Measured", "cross_validated", "fit", "predict"]
+__all__ = ["ExpertModel", "ExpertSetup", "Measured", "cross_validated", "fit", "predict"]
 
 _NOISE = 0.05
 """Assumed standard deviation of the logarithm of a measured time around the model."""
@@ -102,7 +102,7 @@ class Measured(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpertStagel:
+class ExpertModel:
     """A fitted model.
 
     Attributes:
@@ -134,7 +134,7 @@ class ExpertStagel:
         return {"base_us": float(base), "nic_GBps": nic, "nvlink_GBps": float(nvlink) / 1e3}
 
 
-def fit(rows: Sequence[Measured], setup: ExpertSetup | None = None) -> ExpertStagel:
+def fit(rows: Sequence[Measured], setup: ExpertSetup | None = None) -> ExpertModel:
     """Fits the model to measured times: the maximum of the posterior, with its curvature."""
     setup = setup or ExpertSetup()
     medians, widths = setup.medians, setup.widths
@@ -146,7 +146,7 @@ def fit(rows: Sequence[Measured], setup: ExpertSetup | None = None) -> ExpertSta
     found = least_squares(residuals, medians, xtol=1e-12, ftol=1e-12, gtol=1e-12)
     covariance = np.linalg.inv(found.jac.T @ found.jac)
     largest = max(one.ranks for one in rows)
-    return ExpertStagel(setup=setup, logs=found.x, covariance=covariance, largest=largest)
+    return ExpertModel(setup=setup, logs=found.x, covariance=covariance, largest=largest)
 
 
 def _slope(
@@ -218,7 +218,7 @@ def read_measured(path: Path) -> list[Measured]:
     """
     found: list[Measured] = []
     for place, row in _rows(path, ("mode", "experts_ranks", "latency_us")):
-        time = _number(row["latency_us"], place, "latency_us", least=0, whole=False)
+        time = _number(row["latency_us"], place, "latency_us", least=0, is_integer=False)
         found.append(Measured(_mode(row, place), _ranks(row, place), time))
     return found
 
@@ -271,12 +271,12 @@ def _ranks(row: dict[str, str], place: str) -> int:
     return ranks
 
 
-def _number(text: str, place: str, key: str, *, least: int, whole: bool = True) -> float:
+def _number(text: str, place: str, key: str, *, least: int, is_integer: bool = True) -> float:
     try:
-        value = float(int(text) if whole else float(text))
+        value = float(int(text) if is_integer else float(text))
     except ValueError:
         value = math.nan
-    if not least <= value < 1e12 or (not whole and value == 0):
-        kind = f"an integer, {least} or more" if whole else "a number above 0"
+    if not least <= value < 1e12 or (not is_integer and value == 0):
+        kind = f"an integer, {least} or more" if is_integer else "a number above 0"
         raise mistake("invalid number", source=place, key=key, value=shown(text), expected=kind)
     return value

@@ -203,7 +203,7 @@ def sampled_choices(
 ) -> Choices:
     """Samples the experts of every token, without repetition within a token.
 
-    Experts are drawn one after another in proportion to their popularity (Gumbel top-k). With
+    Experts are drawn sequentially in proportion to their popularity (Gumbel top-k). With
     `layer.most_nodes`, the nodes with the largest sums of their best `top_k / most_nodes` scores
     are selected first, as in DeepSeek-V3.
 
@@ -352,9 +352,9 @@ def _relayed(
 ) -> Iterator[tuple[int, int, int]]:
     """Yields sender, receiver and copies of the tokens of a source, with a relay per node."""
     each = placement.per_node
-    wanted = np.zeros((len(ranks), placement.ranks), dtype=bool)
-    np.put_along_axis(wanted, ranks, values=True, axis=1)
-    by_node = wanted.reshape(len(ranks), -1, each)
+    needed = np.zeros((len(ranks), placement.ranks), dtype=bool)
+    np.put_along_axis(needed, ranks, values=True, axis=1)
+    by_node = needed.reshape(len(ranks), -1, each)
     for node in range(by_node.shape[1]):
         relay = node * each + source % each
         if relay != source:
