@@ -20,7 +20,7 @@ from tutti.units import Size
 from tutti.workload.experts import STAGES, balanced, copies, imbalance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -56,7 +56,7 @@ class StageTimes:
     Attributes:
         bound_ps: The lower bound by link capacities, in ps.
         time_ps: The time by the flow network, in ps; None if it was not simulated.
-        slowdown: The bound over that of the same bytes, spread evenly over the ranks.
+        relative_bound: The bound over that of the same bytes, spread evenly over the ranks.
         bottleneck: The link that determines the bound, in the sample of the median.
         network_bytes: Mean bytes that a rank sends to other nodes, including those of relays.
         node_bytes: Mean bytes that a rank sends to ranks of its node.
@@ -64,7 +64,7 @@ class StageTimes:
 
     bound_ps: Range
     time_ps: Range | None
-    slowdown: Range
+    relative_bound: Range
     bottleneck: str
     network_bytes: float
     node_bytes: float
@@ -192,7 +192,6 @@ def time_experts(
     kernel: Kernel,
     *,
     most_simulated: int = MOST_SIMULATED,
-    done: Callable[[], object] | None = None,
 ) -> ExpertTimes:
     """Returns times of dispatch and combine over samples of the routing.
 
@@ -207,31 +206,27 @@ def time_experts(
         platform: A platform with fixed routes; rank i is its NPU i.
         kernel: The kernel.
         most_simulated: The most ranks to simulate.
-        done: Called after each simulation.
 
     Raises:
         ConfigError: The platform has no topology, fewer ranks, or no fixed routes.
     """
     links = Links(platform, placement.ranks)
     matrices = [copies(choices, placement, kernel) for choices in samples]
-    simulated = 1 < placement.ranks <= most_simulated
+    forwards = kernel == "normal" and 1 < placement.per_node < placement.ranks
     times = {}
     for stage in STAGES:
         size = layer.token_bytes(stage)
         sent = [one if stage == "dispatch" else one.T for one in matrices]
-        times[stage] = _stage(sent, links, size, placement)
-        if simulated:
-            forwards = kernel == "normal" and 1 < placement.per_node < placement.ranks
-            found = _simulated(times[stage][1], platform, size, forwards=forwards)
+        times[stage], middle = _bounds(sent, links, size, placement)
+        if 1 < placement.ranks <= most_simulated:
+            found = _simulated(middle, platform, size, forwards=forwards)
             times[stage] = _with_time(times[stage], found)
-            if done is not None:
-                done()
     return ExpertTimes(
         kernel=kernel,
         ranks=placement.ranks,
         imbalance=Range.of([_received(choices, placement) for choices in samples]),
-        dispatch=times["dispatch"][0],
-        combine=times["combine"][0],
+        dispatch=times["dispatch"],
+        combine=times["combine"],
     )
 
 
@@ -240,10 +235,9 @@ def _received(choices: Choices, placement: Placement) -> float:
     return imbalance(copies(choices, placement, "low_latency"))
 
 
-_Stage = tuple[StageTimes, "Matrix"]
-
-
-def _stage(matrices: Sequence[Matrix], links: Links, size: int, placement: Placement) -> _Stage:
+def _bounds(
+    matrices: Sequence[Matrix], links: Links, size: int, placement: Placement
+) -> tuple[StageTimes, Matrix]:
     """Returns bounds, and the matrix of the sample with the median bound."""
     times = [links.times_ps(matrix, size) for matrix in matrices]
     bounds = [float(one.max(initial=0)) for one in times]
@@ -258,7 +252,7 @@ def _stage(matrices: Sequence[Matrix], links: Links, size: int, placement: Place
     found = StageTimes(
         bound_ps=Range.of(bounds),
         time_ps=None,
-        slowdown=Range.of(
+        relative_bound=Range.of(
             [bound / least if least else 1.0 for bound, least in zip(bounds, even, strict=True)]
         ),
         bottleneck=links.name(int(times[middle].argmax())) if bounds[middle] else "none",
@@ -286,8 +280,8 @@ def _flow_ps(matrix: Matrix, platform: Platform, size: int) -> float:
     return float(run.completion_ps)
 
 
-def _with_time(stage: _Stage, time: float) -> _Stage:
-    times, matrix = stage
+def _with_time(times: StageTimes, time: float) -> StageTimes:
+    """Adds the simulated time of the median sample; the interval is that of the bounds, scaled."""
     middle = times.bound_ps.median or 1.0
-    found = Range(time, *(time * side / middle for side in times.bound_ps[1:]))
-    return replace(times, time_ps=found), matrix
+    sides = (time * side / middle for side in times.bound_ps[1:])
+    return replace(times, time_ps=Range(time, *sides))

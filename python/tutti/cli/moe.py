@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.expert_parallel import ExpertTimes, Range, StageTimes
+    from tutti.platform import Platform
     from tutti.workload.experts import Choices, Format
 
 _LAYER = "Layer"
@@ -42,6 +43,9 @@ _MACHINE = "Machine"
 _ROUTING = "Routing"
 _BOTH = "both"
 _MOST_RANKS = 1024
+_MOST_SEED = (1 << 63) - 1
+_MOST_CHOICES = 1 << 27
+"""Limit on the stored choices of all samples: 1 GiB."""
 
 
 @dataclass
@@ -128,7 +132,7 @@ class RoutingOptions:
                           rich_help_panel=_ROUTING)
     ] = 10  # fmt: skip
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Seed of the first sample.",
+        int, typer.Option("--seed", min=0, max=_MOST_SEED, help="Seed of the first sample.",
                           rich_help_panel=_ROUTING)
     ] = 0  # fmt: skip
 
@@ -161,25 +165,31 @@ def moe(
       tutti moe gpt:hidden=4096,experts=64 --top-k 2 --tokens 4096 --ranks 64 --kernel normal
     """
     chosen = _layer(layer, routing.most_nodes)
-    kernels = _kernels(target.kernel)
-    order = cast('Literal["block", "cyclic"]', _word("--placement", routing.placement, _ORDERS))
     found = find_platform(target.platform, folder=Path(), source="--platform")
-    model = chosen_model(found, None, source="--platform")
-    network = machine(found, model, source="--platform")
-    results: list[ExpertTimes] = []
-    for ranks in _ranks(target.ranks):
-        placed = Placement.of(chosen.experts, ranks=ranks, per_node=target.per_node, order=order)
-        samples = _samples(chosen, placed, routing)
-        results += [
-            time_experts(
-                chosen, placed, samples, network, kernel, most_simulated=target.most_simulated
-            )
-            for kernel in kernels
-        ]
+    network = machine(found, chosen_model(found, None, source="--platform"), source="--platform")
+    results = _timed(chosen, target, routing, network)
     if output.as_json:
         typer.echo(json.dumps(_as_json(chosen, network.name, routing, results), indent=2))
         return
     _show(chosen, network.name, routing, results)
+
+
+def _timed(
+    layer: ExpertLayer, target: MachineOptions, routing: RoutingOptions, network: Platform
+) -> list[ExpertTimes]:
+    kernels = _kernels(target.kernel)
+    order = cast('Literal["block", "cyclic"]', _word("--placement", routing.placement, _ORDERS))
+    results: list[ExpertTimes] = []
+    for ranks in _ranks(target.ranks):
+        placed = Placement.of(layer.experts, ranks=ranks, per_node=target.per_node, order=order)
+        samples = _samples(layer, placed, routing)
+        results += [
+            time_experts(
+                layer, placed, samples, network, kernel, most_simulated=target.most_simulated
+            )
+            for kernel in kernels
+        ]
+    return results
 
 
 # --- input ----------------------------------------------------------------------------------------
@@ -242,6 +252,11 @@ def _ranks(text: str) -> list[int]:
 
 
 def _samples(layer: ExpertLayer, placed: Placement, given: RoutingOptions) -> list[Choices]:
+    size = given.samples * placed.ranks * layer.tokens * layer.top_k
+    if size > _MOST_CHOICES:
+        problem = f"{size:,} choices of experts (samples x ranks x tokens x top-k) are too many"
+        expected = f"at most {_MOST_CHOICES:,}"
+        raise mistake(problem, source="--samples", expected=expected, hint="use fewer samples")
     seeds = range(given.seed, given.seed + given.samples)
     path = Path(given.routing)
     if path.suffix == ".csv":
@@ -282,7 +297,11 @@ def _as_json(
 
 
 def _stage_json(stage: StageTimes) -> dict[str, Any]:
-    ranges = {"bound_ps": stage.bound_ps, "time_ps": stage.time_ps, "slowdown": stage.slowdown}
+    ranges = {
+        "bound_ps": stage.bound_ps,
+        "time_ps": stage.time_ps,
+        "relative_bound": stage.relative_bound,
+    }
     return {name: one._asdict() if one else None for name, one in ranges.items()} | {
         "bottleneck": stage.bottleneck,
         "network_bytes_per_rank": stage.network_bytes,
@@ -304,14 +323,14 @@ def _show(
     table.add_column("kernel\n[dim]bottleneck[/]", ratio=1)
     for name in ("dispatch\n[dim]interval[/]", "combine\n[dim]interval[/]"):
         table.add_column(name, justify="right", no_wrap=True)
-    for name in ("network\n[dim]node[/]", "imba-\nlance", "slow-\ndown", "from\n"):
+    for name in ("network\n[dim]node[/]", "imba-\nlance", "bound/\neven", "from\n"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in results:
         table.add_row(*_row(one))
     out().print(table)
     remark(
         "network, node: bytes per rank to other nodes and within the node, dispatch and combine\n"
-        "imbalance: busiest rank over mean; slowdown: bound over that of an even load"
+        "imbalance: busiest rank over mean; bound/even: bound over that of an even load"
     )
     for line in _decisions(results):
         out().print(line, markup=False)
@@ -327,7 +346,7 @@ def _row(one: ExpertTimes) -> list[str]:
         *(f"{format_time(s.best_ps.median)}\n[dim]{_interval(s.best_ps)}[/]" for s in stages),
         f"{format_size(network)}\n[dim]{format_size(node)}[/]",
         f"{one.imbalance.median:.2f}",
-        f"{max(stage.slowdown.median for stage in stages):.2f}",
+        f"{max(stage.relative_bound.median for stage in stages):.2f}",
         "flow" if one.dispatch.time_ps else "bound",
     ]
 
@@ -363,6 +382,8 @@ def _choice(first: ExpertTimes, second: ExpertTimes) -> str:
     high = first.dispatch.best_ps.high + first.combine.best_ps.high
     low = second.dispatch.best_ps.low + second.combine.best_ps.low
     margin = format_time(second.total_ps - first.total_ps)
+    if first.total_ps == second.total_ps:
+        return f"{first.ranks:,} ranks: either kernel: the times are equal"
     if high > low:
         return (
             f"{first.ranks:,} ranks: either kernel: {second.kernel} is {margin} slower, within "

@@ -63,6 +63,7 @@ _HEADER = 16
 _SCALED = 128
 _MOST_CHOICES = 1 << 28
 """Limit on tokens x experts of all ranks, which sampling visits."""
+_MOST = {"hidden": 1 << 24, "experts": 1 << 16, "tokens": 1 << 24}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,12 +95,14 @@ class ExpertLayer:
         """Checks the sizes.
 
         Raises:
-            WorkloadError: A size is below 1, or a token has more experts than exist.
+            WorkloadError: A size is out of range, or a token has more experts than exist.
         """
         for key in ("hidden", "experts", "top_k", "tokens", "most_nodes"):
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise _invalid(f"{key} = {value}: expected 1 or more")
+            if value is not None and value > _MOST.get(key, value):
+                raise _invalid(f"{key} = {value}: expected at most {_MOST[key]:,}")
         if self.top_k > self.experts:
             raise _invalid(f"top_k = {self.top_k}: expected at most the {self.experts} experts")
 
