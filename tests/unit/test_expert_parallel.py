@@ -210,6 +210,12 @@ def test_json_has_times_bytes_and_bottlenecks() -> None:
     assert " to " in dispatch["bottleneck"]
 
 
+def test_a_model_states_hidden_experts_and_top_k() -> None:
+    printed = run("moe", "gpt:hidden=512,experts=16", "--ranks", "8", "--samples", "1", "--json")
+    layer = json.loads(printed)["layer"]
+    assert (layer["hidden"], layer["experts"], layer["top_k"]) == (512, 16, 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -68,7 +68,7 @@ class LayerOptions:
     ] = None  # fmt: skip
     top_k: Annotated[
         int | None, typer.Option("--top-k", min=1, rich_help_panel=_LAYER,
-                                 help="Experts per token; default: 1 with MODEL.")
+                                 help="Experts per token; default: those of MODEL.")
     ] = None  # fmt: skip
     tokens: Annotated[
         int, typer.Option("--tokens", min=1, help="Tokens per rank.", rich_help_panel=_LAYER)
@@ -201,7 +201,8 @@ def _layer(given: LayerOptions, most_nodes: int | None) -> ExpertLayer:
     hidden, experts, top_k = given.hidden, given.experts, given.top_k
     if given.model is not None:
         of_model = _model_sizes(given.model)
-        hidden, experts, top_k = hidden or of_model[0], experts or of_model[1], top_k or 1
+        hidden, experts = hidden or of_model[0], experts or of_model[1]
+        top_k = top_k or of_model[2]
     if hidden is None or experts is None or top_k is None:
         absent = {"--hidden": hidden, "--experts": experts, "--top-k": top_k}
         missing = next(name for name, value in absent.items() if value is None)
@@ -218,13 +219,19 @@ def _layer(given: LayerOptions, most_nodes: int | None) -> ExpertLayer:
     )
 
 
-def _model_sizes(notation: str) -> tuple[int, int]:
-    """Returns the elements of a token and the experts of a model's first layer of experts."""
-    first = next((one for one in build(notation).layers if one.experts > 1), None)
+def _model_sizes(notation: str) -> tuple[int, int, int]:
+    """Returns elements of a token, experts, and experts per token of a model's first experts.
+
+    The products of experts have a row per token and selected expert, other products one per token.
+    """
+    layers = build(notation).layers
+    first = next((one for one in layers if one.experts > 1), None)
     if first is None:
         expected = "a model with experts, such as gpt:hidden=4096,experts=64"
         raise mistake("has no experts", source="MODEL", value=shown(notation), expected=expected)
-    return first.gemms[0].k, first.experts
+    product = first.gemms[0]
+    tokens = next(one.gemms[0].m for one in layers if one.gemms)
+    return product.k, first.experts, max(1, product.m // tokens)
 
 
 def _kernels(name: str) -> tuple[Any, ...]:
