@@ -21,6 +21,7 @@ class WorkloadError(TuttiError, ValueError):
             "does `torch.export.export` accept it, with inputs of these shapes?",
         ),
         "layer_size": Kind("The size of a layer is invalid.", "shapes count elements: 1 or more"),
+        "experts": Kind("The layer of experts, its routing or its placement is invalid."),
         "no_layers": Kind("The model has no layers.", "name at least one"),
         "no_iterations": Kind("The run has no iterations.", "use at least one"),
         "no_top": Kind("The model has no layers after its embeddings."),
