@@ -125,7 +125,7 @@ def best(rows: list[Candidate], collective: str) -> Candidate:
     Raises:
         TuningError: NCCL considers none of them.
     """
-    considered = [row for row in rows if row.time < _MOST_US]
+    considered = [row for row in rows if 0 <= row.time < _MOST_US]
     if not considered:
         raise TuningError(
             f"NCCL has no algorithm for {collective} with these settings",
