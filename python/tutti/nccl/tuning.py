@@ -129,8 +129,7 @@ def best(rows: list[Candidate], collective: str) -> Candidate:
     if not considered:
         raise TuningError(
             f"NCCL has no algorithm for {collective} with these settings",
-            kind="nothing",
-            hint="NCCL ends with the same error: change NCCL_ALGO or NCCL_PROTO",
+            kind="no_algorithm",
         )
     return min(considered, key=lambda row: row.time)
 
