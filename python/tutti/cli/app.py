@@ -40,6 +40,7 @@ _VERBS = {
     "platforms": "List the built-in platforms and their sources.",
     "schema": "Print the JSON Schema of a configuration file.",
     "schedule": "List, show, verify and draw schedules.",
+    "nccl": "Explain the algorithms and protocols that NCCL chooses.",
     "noc": "Simulate on-chip networks cycle by cycle: latency, saturation.",
     "coherence": "Run parallel kernels on a chip with coherent caches.",
     "bypass": "Map collectives to chiplet networks with bypass links.",
