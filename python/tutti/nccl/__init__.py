@@ -1,0 +1,1 @@
+"""NCCL: its choice of algorithms, tuner files, and diagnosis of measured clusters."""
