@@ -121,7 +121,8 @@ def test_the_plugin_applies_what_tutti_predicts(
         try:
             write_tuner_csv(rules, path, notes=["a note"])
         except ConfigError as error:
-            assert "can never apply" in str(error)
+            if "can never apply" not in str(error):
+                raise
             return
         assert read_tuner_csv(path) == tuple(rules)
         for one in operations:
@@ -152,7 +153,8 @@ def test_the_plugin_has_no_limit_of_rules(
 
 def test_the_plugins_own_example_is_read() -> None:
     """Of the file in the plugin's folder, one line per form."""
-    text = "# comment\n\nallreduce,0,65536,tree,simple,2,1,-1,-1,1\n allgather , 0 ,9,ring,simple,4,2,-1\r\n"
+    text = "# comment\n\nallreduce,0,65536,tree,simple,2,1,-1,-1,1\n"
+    text += " allgather , 0 ,9,ring,simple,4,2,-1\r\n"
     first, second = parse_tuner_csv(text, source="x")
     assert (first.registered, first.grouped, first.last_bytes) == (1, ANY, 65536)
     assert (second.collective, second.ranks, second.registered) == ("all_gather", ANY, ANY)
