@@ -1,0 +1,189 @@
+"""The algorithm and the protocol that NCCL chooses, and the alternatives.
+
+Source: NCCL, topoGetAlgoInfo in src/enqueue.cc. The choice holds for one collective per group, the
+reduction sum of a datatype such as float32, and no tuner plugin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti.errors import TuningError
+from tutti.files.mistakes import did_you_mean, mistake
+from tutti.nccl.availability import Availability
+from tutti.nccl.channels import channels_and_threads
+from tutti.nccl.model import Model
+from tutti.nccl.settings import ALGORITHMS, COLLECTIVES, PROTOCOLS, Settings
+from tutti.nccl.versions import known_versions, version
+
+if TYPE_CHECKING:
+    from tutti.nccl.system import NcclSystem
+
+__all__ = ["Candidate", "candidates", "choose"]
+
+_MOST_US = 3.6e9
+"""NCCL considers no algorithm that takes an hour."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An algorithm with a protocol.
+
+    Attributes:
+        algorithm: NCCL's name of the algorithm, such as ``NVLSTree``.
+        protocol: ``LL``, ``LL128`` or ``Simple``.
+        refusal: Why NCCL does not consider it; empty if it does.
+        latency: The latency term of the prediction in us; 0 if not considered.
+        bandwidth: The bandwidth of the prediction in GB/s, size / time; 0 if not considered.
+        time: The predicted time in us; infinite if not considered.
+        channels: The number of channels that NCCL uses for the size; 0 if not considered.
+        threads: The number of threads per block; 0 if not considered.
+        fallback: NCCL takes it only because the settings leave no algorithm.
+    """
+
+    algorithm: str
+    protocol: str
+    refusal: str = ""
+    latency: float = 0.0
+    bandwidth: float = 0.0
+    time: float = float("inf")
+    channels: int = 0
+    threads: int = 0
+    fallback: bool = False
+
+    @property
+    def considered(self) -> bool:
+        """NCCL considers it."""
+        return not self.refusal
+
+    @property
+    def transfer(self) -> float:
+        """The bandwidth term of the prediction, in us."""
+        return self.time - self.latency
+
+
+def candidates(
+    system: NcclSystem,
+    collective: str,
+    size: int,
+    nccl: str | None = None,
+    settings: Settings | None = None,
+) -> list[Candidate]:
+    """Returns each algorithm with each protocol, in NCCL's order.
+
+    Args:
+        system: The system of the communicator.
+        collective: The collective, such as ``all_reduce``.
+        size: The size in bytes: that of the larger of the send and receive buffers of a rank, as
+            nccl-tests reports it.
+        nccl: The version of NCCL, such as ``2.28``; None is the latest that tutti knows.
+        settings: NCCL's environment variables.
+
+    Returns:
+        Algorithms with protocols, 18 before NCCL 2.23 and 21 from then on.
+
+    Raises:
+        ConfigError: An argument or a setting is invalid.
+    """
+    model = _model(system, collective, size, nccl, settings or Settings())
+    available = Availability.of(model)
+    names = [
+        (algorithm, protocol)
+        for algorithm in ALGORITHMS
+        for protocol in PROTOCOLS
+        if model.rules.pat or algorithm != "PAT"
+    ]
+    refusals = {name: available.refusal(*name) for name in names}
+    fallback = all(refusals.values())
+    if fallback:
+        refusals |= _fallbacks(available)
+    return [_candidate(model, name, refusals[name], size, fallback=fallback) for name in names]
+
+
+def choose(
+    system: NcclSystem,
+    collective: str,
+    size: int,
+    nccl: str | None = None,
+    settings: Settings | None = None,
+) -> Candidate:
+    """Returns the candidate that NCCL chooses: the shortest time, the first of equal ones.
+
+    Takes the arguments of :func:`candidates`.
+
+    Raises:
+        ConfigError: An argument or a setting is invalid.
+        TuningError: The settings leave no algorithm.
+    """
+    return best(candidates(system, collective, size, nccl, settings), collective)
+
+
+def best(rows: list[Candidate], collective: str) -> Candidate:
+    """Returns the candidate of a list that NCCL chooses.
+
+    Raises:
+        TuningError: NCCL considers none of them.
+    """
+    considered = [row for row in rows if row.time < _MOST_US]
+    if not considered:
+        raise TuningError(
+            f"NCCL has no algorithm for {collective} with these settings",
+            kind="nothing",
+            hint="NCCL ends with the same error: change NCCL_ALGO or NCCL_PROTO",
+        )
+    return min(considered, key=lambda row: row.time)
+
+
+def _model(
+    system: NcclSystem, collective: str, size: int, nccl: str | None, settings: Settings
+) -> Model:
+    """Returns the model, after checks of the arguments."""
+    if collective not in COLLECTIVES:
+        raise mistake(
+            f"unknown collective `{collective}`",
+            source="NCCL",
+            expected=", ".join(COLLECTIVES),
+            hint=did_you_mean(collective, COLLECTIVES),
+        )
+    if size < 1:
+        raise mistake(
+            "is not a size", source="NCCL", value=str(size), expected="a size of 1 byte or more"
+        )
+    rules = version(nccl or known_versions()[-1])
+    if system.architecture not in rules.ll_bandwidth:
+        raise mistake(
+            f"NCCL {rules.name} does not support compute capability {system.compute_capability}",
+            source=system.name,
+            hint="take NCCL 2.25 or later",
+        )
+    return Model(system, rules, settings, collective)
+
+
+def _fallbacks(available: Availability) -> dict[tuple[str, str], str]:
+    """Returns the protocols of Ring that NCCL takes where the settings leave no algorithm."""
+    model = available.model
+    if model.rules.without_candidate == "error":
+        return {}
+    found = {("Ring", protocol): "" for protocol in PROTOCOLS}
+    if model.rules.without_candidate == "ring_of_protocols":
+        found = {name: available.protocol_refusal(*name) for name in found}
+    return found
+
+
+def _candidate(
+    model: Model, name: tuple[str, str], refusal: str, size: int, *, fallback: bool
+) -> Candidate:
+    if refusal:
+        return Candidate(*name, refusal=refusal)
+    latency, bandwidth = model.terms(*name, size)
+    channels, threads = channels_and_threads(model.system, model.rules, model.settings, name, size)
+    return Candidate(
+        *name,
+        latency=latency,
+        bandwidth=bandwidth,
+        time=latency + size / (1000 * bandwidth),
+        channels=channels,
+        threads=threads,
+        fallback=fallback,
+    )
