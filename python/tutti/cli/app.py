@@ -47,6 +47,7 @@ _VERBS = {
     "workload": "Convert PyTorch models to lists of layers.",
     "glossary": "Define a term, with its source.",
     "energy": "Report energy and area of routers, links and networks.",
+    "nccl": "Diagnose NCCL collectives, and read NCCL's topologies.",
     "mpi": "Run unmodified MPI programs on verified schedules.",
 }
 """One line per command. Its module has the same name and holds a group `app` or a function."""

@@ -33,6 +33,7 @@ _GAIN: Final = 0.05
 _POOR: Final = 0.7
 """Share of the achievable bandwidth at the largest sizes below which it is reported."""
 _NEAR: Final = 0.3
+_BEYOND: Final = 1.05
 _SHARDS: Final = frozenset({"all_gather", "reduce_scatter"})
 
 
@@ -67,6 +68,11 @@ class Sized:
     of_ring: float | None
     of_bound: float | None
     better: Better | None
+
+    @property
+    def beyond_rings(self) -> bool:
+        """Whether no ring can be as fast."""
+        return self.of_ring is not None and self.of_ring > _BEYOND
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,12 @@ def diagnose(
     findings += of_operations(evidence.operations)
     for subject in subjects:
         findings += _poor(subject, rails)
+        findings += _beyond_rings(subject)
         findings += suspicious(subject.series)
+    for file in {row.file: None for row in evidence.rows if row.nodes is None}:
+        findings.append(
+            Finding("note", file, "the number of nodes is unknown: 1 is assumed", "set --nodes N")
+        )
     order = ("problem", "warning", "note")
     findings.sort(key=lambda one: order.index(one.level))
     return Diagnosis(subjects, findings, evidence.omitted)
@@ -194,6 +205,20 @@ def _poor(subject: Subject, rails: Rails | None) -> Iterable[Finding]:
         f"rings can achieve, {rate(subject.ring or 0)}",
         hint,
     )
+
+
+def _beyond_rings(subject: Subject) -> Iterable[Finding]:
+    """Yields a note on sizes at which no ring can be as fast, which narrows down the choice."""
+    beyond = [one for one in subject.sizes if one.beyond_rings]
+    if beyond:
+        yield Finding(
+            "note",
+            subject.series.title,
+            f"from {size(beyond[0].point)} on, busbw exceeds what rings can achieve, "
+            f"{rate(subject.ring or 0)}",
+            "NVLink SHARP ran" if subject.series.nodes == 1 else
+            "a tree, NVLink SHARP or CollNet ran: fewer bytes cross the network than in rings",
+        )  # fmt: skip
 
 
 # --- choices --------------------------------------------------------------------------------------
@@ -271,7 +296,9 @@ def tuner_rules(
         if not fastest:
             remarks.append(f"{subjects[0].series.title}: no rule: no choice is known")
             continue
-        rules += _rules(key, fastest, channels)
+        # Logs without debug records are of the same communicator.
+        stated = [size.channels for one in subjects for size in one.sizes if size.channels]
+        rules += _rules(key, fastest, channels, max(stated, default=None))
         remarks += _losses(subjects, fastest)
     if not rules:
         raise mistake(
@@ -295,12 +322,15 @@ def _fastest(subjects: Sequence[Subject]) -> dict[int, Sized]:
 
 
 def _rules(
-    key: tuple[str, int, int], fastest: Mapping[int, Sized], channels: int | None
+    key: tuple[str, int, int],
+    fastest: Mapping[int, Sized],
+    channels: int | None,
+    usual: int | None,
 ) -> list[TunerRule]:
     collective, ranks, nodes = key
     rules: list[TunerRule] = []
     for (choice, count), some in groupby(
-        fastest.values(), lambda one: (one.choice, channels or one.channels)
+        fastest.values(), lambda one: (one.choice, channels or one.channels or usual)
     ):
         sizes = [one.point.size_bytes for one in some]
         if count is None:

@@ -19,8 +19,10 @@ __all__ = ["Finding", "Point", "Series", "rate", "series_of", "share", "size", "
 
 _DIFFERENCE: Final = 0.15
 """Relative difference of in place and out of place that is reported."""
-_FALL: Final = 1.5
+_FALL: Final = 1.1
 """Growth of time, relative to that of the size, from which bandwidth falls."""
+_STEEP: Final = 1.5
+"""The same, from which a fall at large sizes is a problem."""
 _PLATEAU: Final = 1.2
 """Growth of time per doubling below which a choice changes, if it grew by more than before."""
 _GREW: Final = 1.5
@@ -156,10 +158,11 @@ def _differences(series: Series) -> Iterator[Finding]:
 def _falls(series: Series) -> Iterator[Finding]:
     """Bandwidth that falls with size: congestion, a slow rail, or a wrong choice."""
     for a, b in pairwise(series.points):
-        if b.time_us / a.time_us > _FALL * b.size_bytes / a.size_bytes:
+        growth = _growth(a, b)
+        if growth > _FALL:
             slow, fast = (rate(series.bus_bytes_per_s(one)) for one in (b, a))
             yield Finding(
-                "problem" if b.size_bytes >= _LARGE else "warning",
+                "problem" if growth > _STEEP and b.size_bytes >= _LARGE else "warning",
                 series.title,
                 f"busbw falls from {fast} at {size(a)} to {slow} at {size(b)}",
                 "the choice of the smaller size, or a single slow rail or rank: force the choice "
@@ -167,11 +170,16 @@ def _falls(series: Series) -> Iterator[Finding]:
             )
 
 
+def _growth(a: Point, b: Point) -> float:
+    """Returns the growth of the time from a size to the next, relative to that of the size."""
+    return b.time_us / a.time_us * a.size_bytes / b.size_bytes
+
+
 def _plateaus(series: Series) -> Iterator[Finding]:
     """Time that hardly grows with size, after it grew: NCCL changed its choice."""
     for (a, b), (c, d) in pairwise(pairwise(series.points)):
         doubles = d.size_bytes >= 2 * c.size_bytes and b.size_bytes <= 2 * a.size_bytes
-        grew = b.time_us / a.time_us >= _GREW
+        grew = b.time_us / a.time_us >= _GREW and _growth(a, b) <= _FALL
         if doubles and grew and 1 / _PLATEAU < d.time_us / c.time_us < _PLATEAU:
             before = (b.size_bytes - a.size_bytes) / (b.time_us - a.time_us) * 1e6
             yield Finding(
@@ -180,8 +188,8 @@ def _plateaus(series: Series) -> Iterator[Finding]:
                 f"plateau: {size(c)} takes {time(c)} "
                 f"and {size(d)} {time(d)}; below, "
                 f"another byte costs as at {rate(before)}",
-                f"NCCL probably changes its choice between them: measure other choices up to "
-                f"{size(c)}",
+                "NCCL probably changes its choice between them: measure the sizes up to "
+                f"{size(c)} with NCCL_PROTO=LL128 and with NCCL_PROTO=Simple",
             )
 
 

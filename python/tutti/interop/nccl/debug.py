@@ -1,7 +1,8 @@
 """Debug logs of NCCL and RCCL (``NCCL_DEBUG=INFO``): versions, ranks, channels, networks, choices.
 
 Lines of other programs are skipped. Records that cannot be read, such as two lines that processes
-wrote at once, are left out and listed. Choices need ``NCCL_DEBUG_SUBSYS=INIT,ENV,NET,TUNING``.
+wrote at once, are left out and listed. Choices and graphs need
+``NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING``.
 
 Source: ``src/init.cc``, ``src/enqueue.cc``, ``src/transport`` and ``src/graph`` of NCCL 2.18 to
 2.30.7.
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tutti.files import limits
 from tutti.files.mistakes import mistake, shown
 from tutti.files.reader import read_bytes
+from tutti.interop.nccl.graphs import PATTERNS, ChannelGraph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +95,7 @@ class DebugLog:
         direct: The same for connections with GPUDirect RDMA.
         nvls: Devices that state whether NVLink SHARP is available.
         environment: Variables that NCCL reports, such as ``NCCL_ALGO``.
+        graphs: Channel graphs by pattern, the first of each; their channels are not read.
         choices: Choices of algorithm and protocol.
         warnings: Lines and texts of warnings.
         omitted: Lines that were left out, with the reason.
@@ -108,6 +111,7 @@ class DebugLog:
     direct: Counter[str] = field(default_factory=Counter)
     nvls: dict[tuple[str, int], bool] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
+    graphs: dict[str, ChannelGraph] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
     warnings: list[tuple[int, str]] = field(default_factory=list)
     omitted: list[tuple[int, str]] = field(default_factory=list)
@@ -192,7 +196,7 @@ def parse_debug_log(text: str, *, source: str) -> DebugLog:
             source=source,
             value=shown(first.strip()),
             expected=_EXPECTED,
-            hint="set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,NET,TUNING",
+            hint="set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING",
         )
     return found
 
@@ -263,6 +267,26 @@ def _variable(found: DebugLog, match: re.Match[str], *_: object) -> None:
     found.environment[match[1]] = match[2].rstrip(".")
 
 
+def _graph(found: DebugLog, match: re.Match[str], number: int, _: re.Match[str]) -> None:
+    name = PATTERNS.get(int(match["pattern"]))
+    if name is None:
+        found.omitted.append((number, f"unknown pattern {match['pattern']}"))
+        return
+    graph = ChannelGraph(
+        pattern=name,
+        count=int(match["channels"]),
+        crosses_nics=match["cross"] != "0",
+        intra_bytes_per_s=float(match["intra"]) * 1e9,
+        inter_bytes_per_s=float(match["inter"]) * 1e9,
+        intra=match["path"],
+        inter=match["to_nic"],
+        same=match["same"] != "0",
+        channels=(),
+        line=number,
+    )
+    found.graphs.setdefault(name, graph)
+
+
 def _choice(found: DebugLog, match: re.Match[str], number: int, _: re.Match[str]) -> None:
     name = match["collective"]
     algorithm = _name(match["algorithm"], ALGORITHMS)
@@ -295,6 +319,11 @@ def _name(text: str, names: tuple[str, ...]) -> str | None:
 _RECORDS: Final[tuple[tuple[str, re.Pattern[str], Callable[..., None]], ...]] = (
     (" version ", _VERSION, _version),
     ("Init COMPLETE", re.compile(r" rank (?P<rank>\d{1,8}) nranks (?P<ranks>\d{1,8}) "), _member),
+    ("Pattern ", re.compile(
+        r"^Pattern (?P<pattern>\d{1,3}), crossNic (?P<cross>\d{1,3}), nChannels "
+        r"(?P<channels>\d{1,4}), (?:bw|speed) (?P<intra>\d{1,9}\.\d{1,9})/"
+        r"(?P<inter>\d{1,9}\.\d{1,9}), type (?P<path>\w{2,8})/(?P<to_nic>\w{2,8}), "
+        r"sameChannels (?P<same>\d{1,3})"), _graph),
     (" nNodes ", re.compile(r" nRanks (?P<ranks>\d{1,8}) nNodes (?P<nodes>\d{1,8}) "), _nodes),
     (" coll channels", re.compile(r"^(\d{1,4}) coll channels"), _channels),
     ("Using network ", re.compile(r"^Using network (\S{1,60})"), _network),

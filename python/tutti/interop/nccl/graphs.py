@@ -43,18 +43,23 @@ class ChannelGraph:
 
     Attributes:
         pattern: The name of the pattern, of `PATTERNS`.
+        count: The number of channels.
         intra_bytes_per_s: Bandwidth of a channel within the node.
         inter_bytes_per_s: Bandwidth of a channel between nodes.
         intra: The slowest type of path within the node, such as ``NVL``.
         inter: The slowest type of path from a GPU to its NIC, such as ``PXB``.
+        same: Whether all channels connect the GPUs in the same order.
+        channels: The channels; empty in debug logs.
     """
 
     pattern: str
+    count: int
     crosses_nics: bool
     intra_bytes_per_s: float
     inter_bytes_per_s: float
     intra: str
     inter: str
+    same: bool
     channels: tuple[Channel, ...]
     line: int
 
@@ -88,11 +93,13 @@ def _graph(element: Element) -> ChannelGraph:
         )
     return ChannelGraph(
         pattern=PATTERNS[number],
+        count=stated,
         crosses_nics=element.integer("crossnic") != 0,
         intra_bytes_per_s=element.number("speedintra") * 1e9,
         inter_bytes_per_s=element.number("speedinter") * 1e9,
         intra=element.text("typeintra", ""),
         inter=element.text("typeinter", ""),
+        same=element.integer("samechannels", 1) != 0,
         channels=channels,
         line=element.line,
     )
