@@ -1,6 +1,7 @@
 """What the links of a cluster allow: bandwidth of rings, and lower bounds of time.
 
-Rings share their bytes equally among the NICs of a node, so the slowest NIC limits all of them.
+Rings share their bytes equally among the NICs that they use. NCCL uses all NICs at the rate of the
+slowest one, or leaves slow NICs out, whichever carries more.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Rails:
         """Returns the bus bandwidth of rings, in B/s: that of the slowest link they must cross."""
         if nodes == 1:
             return self.gpu
-        between = len(self.nics) * min(self.nics) if self.nics else None
+        fastest = sorted(self.nics, reverse=True)
+        between = max((place * one for place, one in enumerate(fastest, 1)), default=None)
         if between is None or self.gpu is None:
             return between
         return min(between, self.gpu)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import polars as pl
+
 from tutti.files import limits
 from tutti.files.mistakes import mistake, shown
 from tutti.files.reader import check_frame, read_bytes, read_frame
@@ -21,8 +23,6 @@ from tutti.nccl.tuner_csv import ALGORITHMS, PROTOCOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    import polars as pl
 
 __all__ = ["Evidence", "Given", "Row", "Selected", "parse_choices", "read_evidence"]
 
@@ -192,7 +192,8 @@ def _forced(text: str, log: DebugLog | None, source: str, given: Given) -> Selec
 def _add_table(found: Evidence, path: Path, given: Given) -> None:
     """Adds a table of sizes and times, which states neither ranks nor the collective."""
     source = str(path)
-    frame = check_frame(read_frame(path, _EXPECTED), _COLUMNS, source=source, expected=_EXPECTED)
+    read = read_frame(path, _EXPECTED, {name: pl.Float64 for name in _COLUMNS if name != "bytes"})
+    frame = check_frame(read, _COLUMNS, source=source, expected=_EXPECTED)
     if given.ranks is None or given.collective is None:
         raise mistake(
             "states neither the number of ranks nor the collective",

@@ -114,7 +114,7 @@ def _slower(source: str, what: str, rates: dict[str, float]) -> Iterator[Finding
     if slow:
         listed = ", ".join(f"{name} {rate:.1f}" for name, rate in list(slow.items())[:_MOST])
         yield Finding("problem", source, f"{what} below the usual {usual:.1f} GB/s: {listed}",
-                      "equal shares per rail: this link limits all of them")  # fmt: skip
+                      "rings leave it out, or all their links wait for it")  # fmt: skip
 
 
 def of_operations(frames: Sequence[pl.DataFrame]) -> Iterator[Finding]:

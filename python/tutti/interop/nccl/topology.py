@@ -188,7 +188,7 @@ def _check(found: Topology) -> None:
             "has no GPU",
             source=found.source,
             expected="a <gpu> in a <pci> of a <cpu>",
-            hint="set NCCL_TOPO_DUMP_FILE in a run that uses the GPUs",
+            hint="use a file of NCCL_TOPO_DUMP_FILE: those for NCCL_TOPO_FILE may lack GPUs",
         )
     lines: dict[int, int] = {}
     for _, _, gpu in found.gpus:
@@ -300,7 +300,7 @@ class _Reader:
                 self.omit(net, "a port that NCCL does not use as a network device")
                 continue
             speed = net.integer("speed", 0)
-            if not -1 <= speed <= 1 << 26:
+            if not -1 <= speed <= 1 << 31:
                 net.refuse("speed", "Mb/s, such as 400000")
             yield Port(
                 name=net.text("name", f"net{net.text('dev')}"),
