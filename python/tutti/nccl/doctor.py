@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from math import ceil
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tutti.files.mistakes import mistake
@@ -32,7 +33,8 @@ _GAIN: Final = 0.05
 """Share of the time from which another choice is advised."""
 _POOR: Final = 0.7
 """Share of the achievable bandwidth at the largest sizes below which it is reported."""
-_NEAR: Final = 0.3
+_NEAR: Final = 0.85
+"""Share of the bandwidth of some NICs from which only these seem to be used."""
 _BEYOND: Final = 1.05
 _SHARDS: Final = frozenset({"all_gather", "reduce_scatter"})
 
@@ -193,11 +195,11 @@ def _poor(subject: Subject, rails: Rails | None) -> Iterable[Finding]:
     last = subject.sizes[-1]
     if last.of_ring is None or last.of_ring >= _POOR or last.point.size_bytes < 1 << 26:
         return
-    nics = len(rails.nics) if rails is not None and subject.series.nodes > 1 else 0
-    used = last.of_ring * nics
     hint = "force other choices with NCCL_ALGO and NCCL_PROTO; check rails and GPUDirect RDMA"
-    if nics > 1 and abs(used - round(used)) < _NEAR and round(used) >= 1:
-        hint = f"this is the bandwidth of about {round(used)} of {nics} NICs: check the others"
+    if rails is not None and subject.series.nodes > 1 and len(set(rails.nics)) == 1:
+        used = last.bus_bytes_per_s / rails.nics[0]
+        if used >= _NEAR * (count := ceil(used)) and 2 * count <= len(rails.nics):
+            hint = f"this is the bandwidth of {count} of {len(rails.nics)} NICs: check the others"
     yield Finding(
         "warning",
         subject.series.title,

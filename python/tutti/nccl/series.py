@@ -53,7 +53,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """The times of a collective on one communicator; `forced` is None if NCCL chose."""
+    """The times of a collective on one communicator; without `forced`, NCCL chose."""
 
     collective: str
     ranks: int

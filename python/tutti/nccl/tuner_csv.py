@@ -136,7 +136,7 @@ class TunerRule:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """An operation for which NCCL asks the plugin."""
+    """An operation for which NCCL calls the plugin."""
 
     collective: str
     size_bytes: int
@@ -202,6 +202,7 @@ def write_tuner_csv(
 ) -> Path:
     """Writes a file, as :func:`tuner_csv`; use it with ``NCCL_TUNER_CONFIG_FILE``."""
     path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(tuner_csv(rules, notes=notes), encoding="utf-8")
     return path
 

@@ -98,8 +98,8 @@ def test_steady_times_have_no_findings() -> None:
 
 def test_few_nics_are_counted_and_trees_exceed_rings() -> None:
     rails = Rails(450e9, (50e9,) * 8, "x")
-    slow = found([row(1 << 30, 1.875 * (1 << 30) / 200e9 * 1e6)], rails)
-    assert "the bandwidth of about 4 of 8 NICs" in texts(slow)
+    slow = found([row(1 << 30, 1.875 * (1 << 30) / 190e9 * 1e6)], rails)
+    assert "the bandwidth of 4 of 8 NICs" in texts(slow)
     fast = found([row(1 << 30, 1.875 * (1 << 30) / 500e9 * 1e6)], rails)
     assert "busbw exceeds what rings can achieve, 400 GB/s" in texts(fast)
 
@@ -292,10 +292,8 @@ def test_the_topology_is_shown_and_written(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "NCCL: 1 host(s), 2 sockets, 8 GPUs, 8 NIC ports" in done.stdout
     assert "4 x pci: 31.5077 GB/s" in done.stdout
-    experiment = EXAMPLE.parent / "01_which_all_reduce" / "experiment.toml"
-    run = call("run", experiment, "--ranks", "16", "--size", "1MiB", "--algorithm", "ring",
-               "--platform", tmp_path / "out/node.toml", "-o", "out/run", cwd=tmp_path)  # fmt: skip
-    assert run.returncode == 0, run.stderr
+    read = call("platforms", "out/node.toml", cwd=tmp_path)
+    assert "models.gpu.beta = 450.0 GB/s" in read.stdout
     shown = call("nccl", "topology", EXAMPLE / "topology.xml", "--json", cwd=tmp_path)
     assert len(json.loads(shown.stdout)["gpus"]) == 8
     wrong = call("nccl", "topology", EXAMPLE / "topology.xml", "--rates", "x", cwd=tmp_path)

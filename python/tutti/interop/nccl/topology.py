@@ -62,7 +62,7 @@ class GpuLink:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU; `rank` is None if the communicator does not use it."""
+    """A GPU; without `rank`, the communicator does not use it."""
 
     dev: int
     rank: int | None
