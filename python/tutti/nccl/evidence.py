@@ -176,6 +176,8 @@ def _forced(text: str, log: DebugLog | None, source: str, given: Given) -> Selec
     """Returns the choice that the user forced: given, or stated by NCCL or an echoed command."""
     if source in given.forced or "" in given.forced:
         return given.forced.get(source) or given.forced[""]
+    if sum(nccl_tests.is_heading(line) for line in text.splitlines()) != 1:
+        return None  # several runs may have different choices
     values = dict(_ECHOED.findall(text))
     if log is not None:
         for name in ("ALGO", "PROTO"):

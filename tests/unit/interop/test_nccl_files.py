@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tutti.config import load_platform
 from tutti.errors import ConfigError, TuttiError
+from tutti.interop.measurements import parse_log
 from tutti.interop.nccl import (
     parse_debug_log,
     parse_inspector,
@@ -283,6 +284,23 @@ def test_unknown_operations_of_the_inspector_are_left_out() -> None:
     assert found.omitted == [(2, "unknown operation Magic")]
     with pytest.raises(ConfigError, match="has no operation"):
         parse_inspector("{}\n", source="x")
+
+
+# --- nccl-tests ----------------------------------------------------------------------------------
+
+SMALL = """# Collective test starting: all_reduce_perf
+#  Rank  0 Group  0 Pid 1 on n1 device  0 [0000:07:00] NVIDIA A100
+#  Rank  1 Group  0 Pid 2 on n2 device  0 [0000:07:00] NVIDIA A100
+#   size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong
+       8      2  float   sum    -1 36.47   0.00   0.00      0 34.74   0.00   0.00      0
+"""
+
+
+def test_sizes_whose_bandwidth_is_rounded_to_zero_are_kept() -> None:
+    found = parse_log(SMALL, source="job.log")
+    assert found.rows["time_us"].to_list() == [36.47, 34.74]
+    assert found.rows["bytes_per_s"].to_list() == [None, None]
+    assert found.omitted.is_empty()
 
 
 # --- damaged files --------------------------------------------------------------------------------

@@ -181,6 +181,17 @@ def test_guesses_are_those_of_the_tuning_model(tmp_path: Path) -> None:
         version_of("1.0", [])
 
 
+def test_forced_choices_are_read_from_logs_of_one_run(tmp_path: Path) -> None:
+    path = log(
+        tmp_path, "NCCL_ALGO set by environment to Ring.", "NCCL_PROTO set by environment to LL"
+    )
+    assert {one.forced for one in read_evidence([path], Given()).rows} == {Selected("ring", "ll")}
+    path.write_text(2 * path.read_text())
+    assert {one.forced for one in read_evidence([path], Given()).rows} == {None}
+    given = Given(forced={str(path): TREE})
+    assert {one.forced for one in read_evidence([path], given).rows} == {TREE}
+
+
 def test_logs_name_suspicious_networks_ranks_and_versions(tmp_path: Path) -> None:
     path = log(
         tmp_path,

@@ -298,5 +298,6 @@ def _measurement(
         "time_us": row["time_us"],
         "statistic": "mean",
         "repetitions": row["iterations"],
-        "bytes_per_s": row["bytes_per_s"],
+        # nccl-tests rounds the bandwidth of small sizes to 0.00.
+        "bytes_per_s": row["bytes_per_s"] or (None if tool is nccl_tests else row["bytes_per_s"]),
     }
