@@ -19,6 +19,7 @@ from tutti.interop.benchmarks import nccl_tests
 from tutti.interop.measurements import parse_log
 from tutti.interop.nccl.debug import DebugLog, is_debug_log, parse_debug_log
 from tutti.interop.nccl.inspector import is_inspector, parse_inspector
+from tutti.interop.nccl.per_process import parse_per_process
 from tutti.nccl.tuner_csv import ALGORITHMS, PROTOCOLS
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _EXPECTED: Final = (
 )
 _COLUMNS: Final = {"bytes": "positive", "out_of_place_us": "number?", "in_place_us": "number?"}
 _ECHOED: Final = re.compile(r"\bNCCL_(ALGO|PROTO)=([\w^,;:]{1,60})")
+_JSON_DEVICE: Final = re.compile(r'"device_info": ?"([^"\\]{1,80})"')
 _DEVICE: Final = re.compile(
     r"^#\s+Rank\s+(?P<rank>\d{1,8})\b.{0,200}? on\s+(?P<host>\S+)\s+device\s+\d+ "
     r"\[[^\]]{1,20}\] (?P<name>.{1,60})$",
@@ -159,6 +161,9 @@ def _add_results(found: Evidence, text: str, source: str, given: Given) -> None:
             found.wrong.append((source, one["line"]))
         else:
             found.omitted.append((source, one["line"], one["reason"]))
+    if text.lstrip().startswith("{"):
+        found.gpus |= set(_JSON_DEVICE.findall(text))
+        found.operations.append(parse_per_process(text, source=source))
     found.gpus |= {one["name"].strip() for one in _DEVICE.finditer(text)}
     forced = _forced(text, log, source, given)
     for one in measured.rows.iter_rows(named=True):
@@ -176,7 +181,8 @@ def _forced(text: str, log: DebugLog | None, source: str, given: Given) -> Selec
     """Returns the choice that the user forced: given, or stated by NCCL or an echoed command."""
     if source in given.forced or "" in given.forced:
         return given.forced.get(source) or given.forced[""]
-    if sum(nccl_tests.is_heading(line) for line in text.splitlines()) != 1:
+    runs = sum(nccl_tests.is_heading(line) for line in text.splitlines())
+    if runs != 1 and not text.lstrip().startswith("{"):
         return None  # several runs may have different choices
     values = dict(_ECHOED.findall(text))
     if log is not None:

@@ -122,9 +122,10 @@ def of_operations(frames: Sequence[pl.DataFrame]) -> Iterator[Finding]:
     if not frames:
         return
     keys = ["communicator", "collective", "sequence"]
+    every = pl.concat(frames)
+    files = set(every["file"])
     shared = (
-        pl.concat(frames)
-        .filter(pl.col("peer").is_null() & (pl.col("time_us") > 0))
+        every.filter(pl.col("peer").is_null() & (pl.col("time_us") > 0))
         .with_columns(middle=pl.col("time_us").median().over(keys), seen=pl.len().over(keys))
         .filter(pl.col("seen") > 2)
     )
@@ -135,11 +136,12 @@ def of_operations(frames: Sequence[pl.DataFrame]) -> Iterator[Finding]:
         .sort("ratio", "communicator", "rank")
     )
     for one in ratios.head(_MOST).iter_rows(named=True):
-        yield Finding("problem", f"communicator {one['communicator']}",
-                      f"rank {one['rank']} on {one['host'] or 'an unknown host'} is late: its "
+        what = "process" if one["communicator"] in files else "rank"
+        yield Finding("problem", one["communicator"],
+                      f"{what} {one['rank']} on {one['host'] or 'an unknown host'} is late: its "
                       f"operations take {share(one['ratio'])} of the median of the ranks, "
                       f"over {one['operations']} operations",
-                      "look for slower compute or input on this rank: the others wait")  # fmt: skip
+                      "look for slower compute or input there: the others wait")  # fmt: skip
 
 
 def _nic(port: Port) -> str:

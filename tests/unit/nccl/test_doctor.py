@@ -235,6 +235,36 @@ def test_a_late_rank_has_the_shortest_operations(tmp_path: Path) -> None:
     assert "rank 3 on n1 is late: its operations take 43 % of the median" in report
 
 
+def test_json_of_nccl_tests_states_choice_ranks_nodes_and_late_processes(tmp_path: Path) -> None:
+    half = {"time": 1000.0, "alg_bw": 1.0, "bus_bw": 1.0, "nwrong": 0.0}
+    times = [[100.0] * 6, [101.0] * 6, [99.0] * 6, [60.0] * 6]
+    tables = {
+        "version": 1,
+        "args": ["all_reduce_perf", "-J", "x.json"],
+        "env": ["HOME=/home", "NCCL_ALGO=Tree", "NCCL_PROTO=LL128"],
+        "nccl_version": 22809,
+        "config": {
+            "nthreads": 1,
+            "ngpus": 2,
+            "devices": [
+                {"rank": 2 * one, "hostname": f"n{one // 2}", "device_info": "NVIDIA H200"}
+                for one in range(4)
+            ],
+        },
+        "results": [
+            {"size": MIB, "count": 1, "type": "float", "redop": "sum", "root": "-1",
+             "out_of_place": half, "in_place": half,
+             "out_of_place_per_iter": {"per_process_max_times_us": times}}
+        ],
+    }  # fmt: skip
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(tables))
+    evidence = read_evidence([path], Given())
+    first = evidence.rows[0]
+    assert (first.ranks, first.nodes, first.forced, evidence.gpus) == (8, 2, TREE, {"NVIDIA H200"})
+    assert "process 3 on n1 is late: its operations take 60 %" in texts(diagnose(evidence))
+
+
 def test_files_of_no_known_kind_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("dear diary\n")
