@@ -1,19 +1,260 @@
-"""`tutti nccl`: topologies of NCCL, and diagnosis of its collectives."""
+"""`tutti nccl`: the algorithms and protocols that NCCL chooses, and why."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from tutti.cli.command_group import CommandGroup
-from tutti.cli.nccl_doctor import doctor
-from tutti.cli.nccl_topology import topology
+from tutti import _core
+from tutti.cli import options
+from tutti.cli.console import out
+from tutti.files.mistakes import mistake, shown
+from tutti.mpi.sizes import growing
+from tutti.nccl import ALGORITHMS, Settings, best, candidates, known_versions
+from tutti.nccl.presets import preset_names, preset_of, system
+from tutti.nccl.reasons import reason
+from tutti.nccl.versions import version
+from tutti.report.quantity import format_size, format_time
 
-app = typer.Typer(
-    cls=CommandGroup,
-    help="Diagnose NCCL collectives, and read NCCL's topologies.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(doctor)
-app.command()(topology)
+if TYPE_CHECKING:
+    from tutti.nccl import Candidate, NcclSystem
+
+app = options.group("Explain the algorithms and protocols that NCCL chooses.")
+
+_PS = 10**6
+"""Picoseconds per microsecond."""
+
+SystemName = Annotated[
+    str, typer.Option("--system", metavar="NAME", help="A system of `tutti nccl systems`.")
+]
+Nodes = Annotated[int, typer.Option("--nodes", min=1, help="Number of nodes.")]
+Collective = Annotated[
+    str, typer.Option("--collective", help="A collective, such as all_reduce or reduce_scatter.")
+]
+NcclVersion = Annotated[
+    str | None,
+    typer.Option("--nccl", metavar="VERSION", help="NCCL version, such as 2.27; default: latest."),
+]
+Variables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME=VALUE",
+        help="An environment variable of NCCL, such as NCCL_MIN_NCHANNELS=8; may be repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A collective on a system with a version of NCCL."""
+
+    system: NcclSystem
+    collective: str
+    nccl: str
+    settings: Settings
+
+    def rows(self, size: int) -> list[Candidate]:
+        return candidates(self.system, self.collective, size, self.nccl, self.settings)
+
+
+@app.command("systems")
+def systems() -> None:
+    """List the systems whose graphs tutti knows, with their sources.
+
+    \b
+    Examples:
+      tutti nccl systems
+    """
+    for name in preset_names():
+        preset = preset_of(name)
+        out().print(Text(name, style="bold"))
+        lines = (preset.summary, f"source: {preset.source}", f"inferred: {preset.inferred}")
+        for line in lines:
+            out().print(Text(f"  {line}"))
+
+
+@app.command("explain")
+def explain(
+    name: SystemName = "dgx_h100",
+    nodes: Nodes = 1,
+    collective: Collective = "all_reduce",
+    size: Annotated[
+        str, typer.Option("--size", "-s", metavar="SIZE", help="Size, such as 64MiB.")
+    ] = "64MiB",
+    begin: options.Begin = None,
+    end: options.End = None,
+    factor: options.Factor = None,
+    nccl: NcclVersion = None,
+    algo: Annotated[str, typer.Option("--algo", help="NCCL_ALGO, such as ^Ring.")] = "",
+    proto: Annotated[str, typer.Option("--proto", help="NCCL_PROTO, such as LL,Simple.")] = "",
+    variables: Variables = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the time that NCCL predicts for each algorithm and protocol, and which it chooses.
+
+    With -b or -e, shows the choice for each size. Sizes are those of nccl-tests: the larger of
+    a rank's send and receive buffers.
+
+    \b
+    Examples:
+      tutti nccl explain --system dgx_h100 --nodes 2 --collective all_reduce --size 64MiB
+      tutti nccl explain --nodes 4 -b 8 -e 1GiB --nccl 2.20
+      tutti nccl explain --nodes 2 --algo ^NVLSTree --env NCCL_MAX_NCHANNELS=8 --json
+    """
+    settings = _settings(variables or [], algo, proto)
+    full = version(nccl or known_versions()[-1]).name
+    question = _Question(system(name, nodes), collective, full, settings)
+    if begin is None and end is None:
+        _explain_one(question, _bytes(size, "--size"), as_json=as_json)
+        return
+    first, last = _bytes(begin or "8", "-b"), _bytes(end or "1GiB", "-e")
+    if first > last or (factor or 2) < 2:
+        raise mistake(
+            "is not a range of sizes",
+            source="-b, -e, -f",
+            value=f"{first} to {last}, factor {factor or 2}",
+            expected="the smaller size first, and a factor of 2 or more",
+        )
+    _explain_sizes(question, growing(first, last, factor or 2), as_json=as_json)
+
+
+def _bytes(text: str, option: str) -> int:
+    return _core.parse_size(options.size(text, option))
+
+
+def _settings(variables: list[str], algo: str, proto: str) -> Settings:
+    """Returns the settings of the options."""
+    environment = {"NCCL_ALGO": algo, "NCCL_PROTO": proto}
+    known = {f"NCCL_{name.upper()}" for name in asdict(Settings())}
+    for text in variables:
+        name, equals, value = text.partition("=")
+        if not equals or name not in known:
+            raise mistake(
+                "is not a variable that changes the choice",
+                source="--env",
+                value=shown(text),
+                expected="NAME=VALUE with one of " + ", ".join(sorted(known)),
+            )
+        environment[name] = value
+    return Settings.from_environment(environment)
+
+
+def _explain_one(question: _Question, size: int, *, as_json: bool) -> None:
+    rows = question.rows(size)
+    chosen = best(rows, question.collective)
+    if as_json:
+        _print_json(question, [_as_json(size, rows, chosen)])
+        return
+    out().print(_heading(question, f"{question.collective} of {format_size(size)}"))
+    table = _table("algorithm", "protocol", "time", "channels", "threads", "why")
+    for row in sorted((row for row in rows if row.considered), key=lambda row: row.time):
+        table.add_row(
+            Text(row.algorithm, style="bold" if row is chosen else ""),
+            row.protocol,
+            format_time(row.time * _PS),
+            str(row.channels),
+            str(row.threads),
+            Text(("* " if row is chosen else "") + reason(row, chosen)),
+        )
+    for (algorithm, refusal), protocols in _refused(rows).items():
+        table.add_row(algorithm, ", ".join(protocols), "-", "-", "-", Text(refusal))
+    out().print(table)
+    out().print(f"NCCL chooses {chosen.algorithm} with {chosen.protocol}", markup=False)
+
+
+def _refused(rows: list[Candidate]) -> dict[tuple[str, str], list[str]]:
+    """Returns the protocols of each algorithm that NCCL does not consider, by reason."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if not row.considered:
+            found.setdefault((row.algorithm, row.refusal), []).append(row.protocol)
+    return found
+
+
+def _explain_sizes(question: _Question, sizes: list[int], *, as_json: bool) -> None:
+    found = [(size, question.rows(size)) for size in sizes]
+    chosen = [best(rows, question.collective) for _, rows in found]
+    if as_json:
+        pairs = zip(found, chosen, strict=True)
+        _print_json(question, [_as_json(size, rows, row) for (size, rows), row in pairs])
+        return
+    out().print(_heading(question, question.collective))
+    table = _table("size", "algorithm", "protocol", "time", "channels", "threads", "next best")
+    for (size, rows), row in zip(found, chosen, strict=True):
+        table.add_row(
+            format_size(size),
+            row.algorithm,
+            row.protocol,
+            format_time(row.time * _PS),
+            str(row.channels),
+            str(row.threads),
+            Text(_next_best(rows, row)),
+        )
+    out().print(table)
+
+
+def _next_best(rows: list[Candidate], chosen: Candidate) -> str:
+    """Returns the fastest other algorithm, and how much longer it takes."""
+    others = [row for row in rows if row.considered and row.algorithm != chosen.algorithm]
+    if not others:
+        return "-"
+    other = min(others, key=lambda row: row.time)
+    return f"{other.algorithm} {other.protocol}, {other.time / chosen.time:.2f} x"
+
+
+def _heading(question: _Question, about: str) -> Text:
+    where = question.system
+    count = f"{where.nodes} x {where.gpus_per_node} GPUs"
+    return Text(f"{about} on {where.name}, {count}, NCCL {question.nccl}", style="bold")
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        right = column in {"size", "time", "channels", "threads"}
+        table.add_column(column, justify="right" if right else "left")
+    return table
+
+
+def _as_json(size: int, rows: list[Candidate], chosen: Candidate) -> dict[str, Any]:
+    return {
+        "size_bytes": size,
+        "choice": {"algorithm": chosen.algorithm, "protocol": chosen.protocol},
+        "candidates": [
+            {
+                "algorithm": row.algorithm,
+                "protocol": row.protocol,
+                "considered": row.considered,
+                "time_us": row.time if row.considered else None,
+                "latency_us": row.latency,
+                "bandwidth_gb_per_s": row.bandwidth,
+                "channels": row.channels,
+                "threads": row.threads,
+                "why": reason(row, chosen),
+            }
+            for row in sorted(rows, key=lambda row: ALGORITHMS.index(row.algorithm))
+        ],
+    }
+
+
+def _print_json(question: _Question, sizes: list[dict[str, Any]]) -> None:
+    where = question.system
+    typer.echo(
+        json.dumps(
+            {
+                "system": where.name,
+                "nodes": where.nodes,
+                "gpus_per_node": where.gpus_per_node,
+                "nccl": question.nccl,
+                "collective": question.collective,
+                "sizes": sizes,
+            },
+            indent=2,
+        )
+    )

@@ -22,7 +22,7 @@ from tutti.interop.nccl import read_graphs, read_topology
 from tutti.nccl.bounds import Rails
 from tutti.nccl.doctor import Diagnosis, Sized, Subject, diagnose, tuner_rules
 from tutti.nccl.evidence import Evidence, Given, parse_choices, read_evidence
-from tutti.nccl.guess import guess_model, version_of
+from tutti.nccl.guess import guess_model, preset_model, version_of
 from tutti.nccl.tuner_csv import write_tuner_csv
 from tutti.units import Size, TimePerByte
 
@@ -68,6 +68,11 @@ class JobFacts:
         str | None,
         typer.Option("--nccl", metavar="VERSION", rich_help_panel=_JOB,
                      help="Version of NCCL, such as 2.28, for guesses; default: that of the log."),
+    ] = None  # fmt: skip
+    system: Annotated[
+        str | None,
+        typer.Option("--system", metavar="NAME", rich_help_panel=_JOB,
+                     help="System of `tutti nccl systems` for guesses, if no file has graphs."),
     ] = None  # fmt: skip
     ranks: Annotated[
         int | None,
@@ -124,8 +129,8 @@ def doctor(job: JobFiles, facts: JobFacts, output: DoctorOutput) -> None:
     For each size, the table has the time, busbw, the share of the bandwidth that rings can achieve
     over the slowest link, the share of the lower bound without reduction in switches, and the
     choice of algorithm and protocol. Choices are from a log with NCCL_DEBUG_SUBSYS=TUNING, from
-    --choice, or a guess of NCCL's tuning model, marked by `?`, if a log with GRAPH or --graphs
-    states the channel graphs. `better` is the fastest other choice that a file measured.
+    --choice, or a guess of NCCL's tuning model, marked by `?`, for the channel graphs of a log with
+    GRAPH, of --graphs or of --system. `better` is the fastest other choice that a file measured.
 
     Findings name suspicious rails and ranks: wrong results, versions that differ, slow links of the
     topology, NICs without GPUDirect RDMA, plateaus and falls in the times, late ranks.
@@ -166,8 +171,12 @@ def _model(
     model = guess_model(
         evidence.logs, nccl=nccl, graphs=graphs, topology=topology, gpus=evidence.gpus
     )
+    if model is None and facts.system is not None:
+        model = preset_model(facts.system, nccl=nccl, logs=evidence.logs.values())
     if model is None:
-        return None, "no guesses of choices: no log with NCCL_DEBUG_SUBSYS=GRAPH, and no --graphs"
+        return None, (
+            "no guesses of choices: no log with NCCL_DEBUG_SUBSYS=GRAPH, no --graphs, no --system"
+        )
     return model, about
 
 

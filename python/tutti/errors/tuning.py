@@ -53,6 +53,10 @@ class TuningError(TuttiError, ValueError):
             "The file of MPICH's selections does not hold the complete tree.",
             "take maint/tuning/coll/mpir/generic.json from the sources of your MPICH version",
         ),
+        "no_algorithm": Kind(
+            "NCCL's settings exclude every algorithm for the collective.",
+            "NCCL ends with an error too: change NCCL_ALGO or NCCL_PROTO",
+        ),
         "cannot_prove": Kind("The MPI library does not allow its messages to be observed."),
     }
 

@@ -174,6 +174,6 @@ class Availability:
         return ""
 
     def _no_bandwidth(self, algorithm: str, protocol: str) -> str:
-        if self.model.bandwidth(algorithm, protocol) > 0:
+        if self.model.bandwidth(algorithm, protocol) != 0:
             return ""
         return f"NCCL found no graph for {algorithm}"

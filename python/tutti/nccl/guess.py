@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Final
 
 from tutti.errors import ConfigError, TuningError
 from tutti.nccl.evidence import Selected
+from tutti.nccl.presets import preset_of, system
 from tutti.nccl.settings import COLLECTIVES, Settings
 from tutti.nccl.system import Cpu, Graph, NcclSystem
 from tutti.nccl.tuning import choose
 from tutti.nccl.versions import known_versions, version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tutti.interop.nccl.debug import DebugLog
     from tutti.interop.nccl.graphs import ChannelGraph
     from tutti.interop.nccl.topology import Topology
     from tutti.nccl.doctor import Model
 
-__all__ = ["guess_model", "version_of"]
+__all__ = ["guess_model", "preset_model", "version_of"]
 
 _NAMES: Final = {
     "balanced_tree": "tree", "split_tree": "tree", "tree": "tree", "ring": "ring", "nvls": "nvls",
@@ -91,22 +92,57 @@ def guess_model(
         {name: value for log in logs.values() for name, value in log.environment.items()}
     )
 
+    def system_of(ranks: int, nodes: int) -> NcclSystem:
+        return NcclSystem(
+            name="job",
+            nodes=nodes,
+            gpus_per_node=ranks // nodes,
+            compute_capability=capability,
+            cpu=cpu,
+            graphs=found,
+            nvls="nvls" in found,
+            nvswitch="nvls" in found,
+            channels=channels,
+        )
+
+    return _guess(system_of, nccl, settings)
+
+
+def preset_model(name: str, *, nccl: str, logs: Iterable[DebugLog] = ()) -> Model:
+    """Returns a model that guesses the choice on a known system.
+
+    Args:
+        name: The name of the system, of `tutti.nccl.presets`.
+        nccl: The version of NCCL.
+        logs: Debug logs, which state environment variables.
+
+    Raises:
+        ConfigError: The system is unknown.
+    """
+    gpus = preset_of(name).gpus_per_node
+    settings = Settings.from_environment(
+        {key: value for log in logs for key, value in log.environment.items()}
+    )
+
+    def system_of(ranks: int, nodes: int) -> NcclSystem | None:
+        return system(name, nodes) if ranks == gpus * nodes else None
+
+    return _guess(system_of, nccl, settings)
+
+
+def _guess(
+    system_of: Callable[[int, int], NcclSystem | None], nccl: str, settings: Settings
+) -> Model:
+    """Returns the model of systems by numbers of ranks and nodes."""
+
     def guess(collective: str, ranks: int, nodes: int, size_bytes: int) -> Selected | None:
         if collective not in COLLECTIVES or ranks % nodes:
             return None
         try:
-            system = NcclSystem(
-                name="job",
-                nodes=nodes,
-                gpus_per_node=ranks // nodes,
-                compute_capability=capability,
-                cpu=cpu,
-                graphs=found,
-                nvls="nvls" in found,
-                nvswitch="nvls" in found,
-                channels=channels,
-            )
-            best = choose(system, collective, size_bytes, nccl, settings)
+            found = system_of(ranks, nodes)
+            if found is None:
+                return None
+            best = choose(found, collective, size_bytes, nccl, settings)
         except (ConfigError, TuningError):  # the model does not cover the system
             return None
         algorithm = _OURS.get(best.algorithm, best.algorithm.lower())

@@ -125,12 +125,11 @@ def best(rows: list[Candidate], collective: str) -> Candidate:
     Raises:
         TuningError: NCCL considers none of them.
     """
-    considered = [row for row in rows if row.time < _MOST_US]
+    considered = [row for row in rows if 0 <= row.time < _MOST_US]
     if not considered:
         raise TuningError(
             f"NCCL has no algorithm for {collective} with these settings",
-            kind="nothing",
-            hint="NCCL ends with the same error: change NCCL_ALGO or NCCL_PROTO",
+            kind="no_algorithm",
         )
     return min(considered, key=lambda row: row.time)
 

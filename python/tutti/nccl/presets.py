@@ -1,0 +1,109 @@
+"""Common systems by name: reads ``systems.toml``."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from importlib.resources import files
+
+from pydantic import BaseModel, ConfigDict
+
+from tutti.files.mistakes import did_you_mean, mistake
+from tutti.nccl.system import Cpu, Graph, NcclSystem, Pattern
+
+__all__ = ["Preset", "preset_names", "preset_of", "system"]
+
+_Row = tuple[int, float, float, str, str, Pattern, bool]
+
+
+class Preset(BaseModel):
+    """A system for any number of nodes; ``systems.toml`` explains the values.
+
+    Attributes:
+        summary: The GPUs and the network.
+        source: The document or log with the facts.
+        inferred: The facts that no document states.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    summary: str
+    gpus_per_node: int
+    compute_capability: int
+    cpu: Cpu
+    nvls: bool
+    nvswitch: bool
+    source: str
+    inferred: str
+    one_node: dict[str, _Row]
+    several_nodes: dict[str, _Row] = {}
+
+
+@functools.cache
+def _presets() -> dict[str, Preset]:
+    text = (files("tutti.nccl") / "systems.toml").read_text("utf-8")
+    return {name: Preset.model_validate(table) for name, table in tomllib.loads(text).items()}
+
+
+def preset_names() -> tuple[str, ...]:
+    """Returns the names of the presets."""
+    return tuple(_presets())
+
+
+def preset_of(name: str) -> Preset:
+    """Returns a preset by name.
+
+    Raises:
+        ConfigError: The name is unknown.
+    """
+    known = _presets()
+    if name not in known:
+        raise mistake(
+            f"unknown system `{name}`",
+            source="NCCL system",
+            expected=", ".join(known),
+            hint=did_you_mean(name, known),
+        )
+    return known[name]
+
+
+def system(name: str, nodes: int) -> NcclSystem:
+    """Returns a preset with a number of nodes.
+
+    Raises:
+        ConfigError: The name is unknown, or the preset has no graphs for the number of nodes.
+    """
+    preset = preset_of(name)
+    rows = preset.one_node if nodes == 1 else preset.several_nodes
+    if not rows:
+        raise mistake(
+            f"{name} has graphs for one node only",
+            source="NCCL system",
+            key="nodes",
+            value=str(nodes),
+            expected="1",
+        )
+    return NcclSystem(
+        name=name,
+        nodes=nodes,
+        gpus_per_node=preset.gpus_per_node,
+        compute_capability=preset.compute_capability,
+        cpu=preset.cpu,
+        graphs={graph: _graph(row) for graph, row in rows.items()},
+        nvls=preset.nvls,
+        nvswitch=preset.nvswitch,
+        source=preset.source,
+    )
+
+
+def _graph(row: _Row) -> Graph:
+    channels, intra, inter, intra_path, inter_path, pattern, same = row
+    return Graph(
+        channels=channels,
+        intra=intra,
+        inter=inter,
+        intra_path=intra_path,
+        inter_path=inter_path,
+        pattern=pattern,
+        same_channels=same,
+    )
