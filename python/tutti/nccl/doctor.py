@@ -134,7 +134,8 @@ def diagnose(
     for subject in subjects:
         findings += _poor(subject, rails)
         findings += _beyond_rings(subject)
-        findings += suspicious(subject.series)
+        choices = {one.point.size_bytes: str(one.choice) for one in subject.sizes if one.choice}
+        findings += suspicious(subject.series, choices)
     for file in {row.file: None for row in evidence.rows if row.nodes is None}:
         findings.append(
             Finding("note", file, "the number of nodes is unknown: 1 is assumed", "set --nodes N")

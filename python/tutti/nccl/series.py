@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -11,7 +12,7 @@ from tutti import _core
 from tutti.units import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tutti.nccl.evidence import Row, Selected
 
@@ -121,9 +122,15 @@ def _points(rows: Sequence[Row]) -> Iterator[Point]:
         yield Point(size, median(out or inside), median(inside) if out and inside else None)
 
 
-def suspicious(series: Series) -> Iterator[Finding]:
-    """Yields what is suspicious in the times of a series."""
-    for check in (_differences, _falls, _plateaus, _faster):
+def suspicious(series: Series, choices: Mapping[int, str] | None = None) -> Iterator[Finding]:
+    """Yields what is suspicious in the times of a series.
+
+    Args:
+        series: The series.
+        choices: The known or guessed choices by size in bytes.
+    """
+    plateaus = partial(_plateaus, choices=choices or {})
+    for check in (_differences, _falls, plateaus, _faster):
         found = list(check(series))
         yield from found[:_MOST]
         if len(found) > _MOST:
@@ -175,8 +182,8 @@ def _growth(a: Point, b: Point) -> float:
     return b.time_us / a.time_us * a.size_bytes / b.size_bytes
 
 
-def _plateaus(series: Series) -> Iterator[Finding]:
-    """Time that hardly grows with size, after it grew: NCCL changed its choice."""
+def _plateaus(series: Series, *, choices: Mapping[int, str]) -> Iterator[Finding]:
+    """Time that hardly grows with size, after it grew: NCCL or the network changed its method."""
     for (a, b), (c, d) in pairwise(pairwise(series.points)):
         doubles = d.size_bytes >= 2 * c.size_bytes and b.size_bytes <= 2 * a.size_bytes
         grew = b.time_us / a.time_us >= _GREW and _growth(a, b) <= _FALL
@@ -188,9 +195,23 @@ def _plateaus(series: Series) -> Iterator[Finding]:
                 f"plateau: {size(c)} takes {time(c)} "
                 f"and {size(d)} {time(d)}; below, "
                 f"another byte costs as at {rate(before)}",
-                "NCCL probably changes its choice between them: measure the sizes up to "
-                f"{size(c)} with NCCL_PROTO=LL128 and with NCCL_PROTO=Simple",
+                _after_plateau(c, d, choices),
             )
+
+
+def _after_plateau(small: Point, large: Point, choices: Mapping[int, str]) -> str:
+    """Returns what to do about a plateau."""
+    before, after = choices.get(small.size_bytes), choices.get(large.size_bytes)
+    if before is not None and before == after:
+        return (
+            f"NCCL uses {before} at both sizes: look for a threshold of the network plugin, and "
+            "compare with NCCL_PROTO and NCCL_BUFFSIZE set"
+        )
+    changed = "probably changes its choice" if before is None else f"changes to {after}"
+    return (
+        f"NCCL {changed} between them: measure the sizes up to {size(small)} with "
+        "NCCL_PROTO=LL128 and with NCCL_PROTO=Simple"
+    )
 
 
 def _faster(series: Series) -> Iterator[Finding]:

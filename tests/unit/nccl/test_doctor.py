@@ -13,7 +13,7 @@ from tutti.interop.nccl import read_topology
 from tutti.nccl.bounds import Rails, bound_us, gpu_rate, rails_of
 from tutti.nccl.doctor import Diagnosis, diagnose, tuner_rules
 from tutti.nccl.evidence import Evidence, Given, Row, Selected, read_evidence
-from tutti.nccl.guess import guess_model, version_of
+from tutti.nccl.guess import guess_model, preset_model, version_of
 from tutti.nccl.tuner_csv import NO_LIMIT, read_tuner_csv
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "23_nccl_doctor"
@@ -74,6 +74,15 @@ def test_a_plateau_is_a_change_of_choice() -> None:
     report = texts(found([row(size * MIB, us) for size, us in times.items()]))
     assert "warning: plateau: 16 MiB takes 977.6 us and 32 MiB 1,059.9 us" in report
     assert "at 20.7 GB/s" in report  # 8 MiB in 405.7 us
+    assert "NCCL probably changes its choice between them" in report
+
+
+def test_a_plateau_with_one_choice_is_not_of_nccl() -> None:
+    rows = [row(size * MIB, us) for size, us in ((8, 571.9), (16, 977.6), (32, 1059.9))]
+    same = diagnose(Evidence(rows=rows), model=preset_model("dgx_h100", nccl="2.20.5"))
+    assert "NCCL uses nvls_tree/simple at both sizes" in texts(same)
+    with pytest.raises(ConfigError, match="unknown system"):
+        preset_model("dgx_h99", nccl="2.20.5")
 
 
 def test_bandwidth_that_falls_and_larger_sizes_that_are_faster() -> None:
