@@ -23,7 +23,7 @@ TEXTS: Final = {
     "mlperf": "Median step times of MLPerf Training 5.1. The largest runs of each benchmark and "
     "GPU are predicted from the others ([model](../models/measured-steps.md)). Times are in s.",
     "deepep": "Low-latency kernels of DeepEP on H800, 128 tokens per rank. Each number of ranks "
-    "but the smallest is predicted from the smaller ones ([model](../models/moe.md)). Times are in "
+    "is predicted from the others ([model](../models/moe.md)). Times are in "
     "us.",
     "a3_mega": "all_reduce on two nodes of eight H100 with a network of 8 x 200 Gb/s per node. "
     "Each second size is interpolated from the others. Times are in us.",

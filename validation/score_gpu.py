@@ -18,7 +18,7 @@ import polars as pl
 
 from tutti.errors import TuttiError
 from tutti.interop.measurements.columns import read_columns
-from tutti.predict import nccl, steps
+from tutti.predict import experts, nccl, steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,6 +83,14 @@ def of_mlperf(train: Path, questions: Path | None) -> Part:
     return Part("mlperf", validated, _written(found, "s", predicted="predicted_step_s"))
 
 
+def of_deepep(train: Path, questions: Path | None) -> Part:
+    """Dispatch and combine of DeepEP."""
+    run = pl.format("{} among {} ranks", "mode", "experts_ranks")
+    found = None if questions is None else experts.predict(train, questions)
+    validated = _shown(experts.cross_validated(train), run, "us", "measured_us")
+    return Part("deepep", validated, _written(found, "us"))
+
+
 def of_a3_mega(path: Path) -> Part:
     """Every second size of all_reduce on two nodes, from the other sizes."""
     rows = read_columns(path, {"bytes": pl.Int64, "out_of_place_us": pl.Float64})
@@ -113,6 +121,7 @@ def _written(
 PARTS: Final[dict[str, Callable[[Path, Path | None], Part]]] = {
     "nccl": of_nccl,
     "mlperf": of_mlperf,
+    "deepep": of_deepep,
 }
 """The kinds of measurements with questions, by the prefix of their files."""
 

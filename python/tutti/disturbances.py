@@ -68,7 +68,7 @@ class Disturbances:
         slow_share: the probability that an NPU is slow.
         slow_factor: the factor on the time of a slow NPU's passes, at least 1.
         spread: the standard deviation of the logarithm of every NPU's time of passes. NPUs are
-            only slower than the model says, never faster.
+            never faster than the model.
         down: the number of network cables that are down, chosen at random.
         cables: names of cables that are down, as of :func:`tutti.topology.cables`.
         load: the mean share of each network cable that other jobs use, below 0.45. The share of a

@@ -6,8 +6,8 @@ Examples:
     >>> from tutti.npus import npu
     >>> npu("h100").bf16_flops
     OpRate('989.5 TFLOP/s')
-    >>> print(npu("a100").fp8_flops)
-    None
+    >>> npu("a100").fp8_flops or "without FP8"
+    'without FP8'
 """
 
 from __future__ import annotations

@@ -84,5 +84,5 @@ def _wrong(
 def _expected(name: str, kind: PolarsDataType) -> str:
     if kind == pl.String:
         return "a text"
-    number = "a whole number" if kind == pl.Int64 else "a number"
+    number = "an integer" if kind == pl.Int64 else "a number"
     return f"{number} of at least 0" if name in _MAY_BE_ZERO else f"{number} above 0"
