@@ -41,12 +41,8 @@ def topology(
       tutti nccl topology examples/23_nccl_doctor/topology.xml
       tutti nccl topology examples/23_nccl_doctor/topology.xml --nodes 2 -o out/node.toml
     """
-    chosen: Rates | None = next((one for one in RATES if one == rates), None)
-    if chosen is None:
-        raise mistake("unknown value", source="--rates", value=shown(rates),
-                      expected=f"one of {', '.join(RATES)}")  # fmt: skip
     found = read_topology(file)
-    platform = platform_from_topology(found, nodes=nodes, rates=chosen)
+    platform = platform_from_topology(found, nodes=nodes, rates=_rates(rates))
     if as_json:
         import json
 
@@ -62,6 +58,14 @@ def topology(
         paths = platform.write(to)
         if not as_json:
             wrote(*paths)
+
+
+def _rates(text: str) -> Rates:
+    chosen: Rates | None = next((one for one in RATES if one == text), None)
+    if chosen is None:
+        raise mistake("unknown value", source="--rates", value=shown(text),
+                      expected=f"one of {', '.join(RATES)}")  # fmt: skip
+    return chosen
 
 
 def _show(found: Topology, platform: NodePlatform) -> None:

@@ -122,6 +122,19 @@ def diagnose(
     found = series_of(evidence.rows)
     chosen = _Choices(evidence.logs, found, model)
     subjects = [_subject(one, found, rails, chosen) for one in found]
+    findings = _findings(evidence, topology, rails, subjects)
+    order = ("problem", "warning", "note")
+    findings.sort(key=lambda one: order.index(one.level))
+    return Diagnosis(subjects, findings, evidence.omitted)
+
+
+def _findings(
+    evidence: Evidence,
+    topology: Topology | None,
+    rails: Rails | None,
+    subjects: Sequence[Subject],
+) -> list[Finding]:
+    """Returns what is suspicious in files, nodes and times."""
     findings = [
         Finding("problem", file, f"line {line}: wrong results", "check memory, links and drivers")
         for file, line in evidence.wrong
@@ -131,6 +144,12 @@ def diagnose(
     if topology is not None:
         findings += of_topology(topology)
     findings += of_operations(evidence.operations)
+    gpus = len(topology.gpus) if topology is not None else 0
+    for one in (subject.series for subject in subjects if gpus):
+        if one.ranks != gpus * one.nodes:
+            seen = f"{one.ranks} ranks on {one.nodes} nodes, but the topology has {gpus} GPUs"
+            do = "rates are those of the complete node: use the topology of the job's nodes"
+            findings.append(Finding("note", one.title, seen, do))
     for subject in subjects:
         findings += _poor(subject, rails)
         findings += _beyond_rings(subject)
@@ -140,9 +159,7 @@ def diagnose(
         findings.append(
             Finding("note", file, "the number of nodes is unknown: 1 is assumed", "set --nodes N")
         )
-    order = ("problem", "warning", "note")
-    findings.sort(key=lambda one: order.index(one.level))
-    return Diagnosis(subjects, findings, evidence.omitted)
+    return findings
 
 
 def _subject(

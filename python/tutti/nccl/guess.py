@@ -86,11 +86,7 @@ def guess_model(
         return None
     counts = {count for log in logs.values() for count in log.channels}
     channels = counts.pop() if len(counts) == 1 else None
-    vendors = {cpu.vendor for cpu in topology.cpus} if topology is not None else set()
-    cpu = _CPUS.get(vendors.pop(), "other") if len(vendors) == 1 else "intel"
-    settings = Settings.from_environment(
-        {name: value for log in logs.values() for name, value in log.environment.items()}
-    )
+    cpu = _cpu(topology)
 
     def system_of(ranks: int, nodes: int) -> NcclSystem:
         return NcclSystem(
@@ -105,7 +101,7 @@ def guess_model(
             channels=channels,
         )
 
-    return _guess(system_of, nccl, settings)
+    return _guess(system_of, nccl, _settings(logs.values()))
 
 
 def preset_model(name: str, *, nccl: str, logs: Iterable[DebugLog] = ()) -> Model:
@@ -120,14 +116,11 @@ def preset_model(name: str, *, nccl: str, logs: Iterable[DebugLog] = ()) -> Mode
         ConfigError: The system is unknown.
     """
     gpus = preset_of(name).gpus_per_node
-    settings = Settings.from_environment(
-        {key: value for log in logs for key, value in log.environment.items()}
-    )
 
     def system_of(ranks: int, nodes: int) -> NcclSystem | None:
         return system(name, nodes) if ranks == gpus * nodes else None
 
-    return _guess(system_of, nccl, settings)
+    return _guess(system_of, nccl, _settings(logs))
 
 
 def _guess(
@@ -149,6 +142,19 @@ def _guess(
         return Selected(algorithm, best.protocol.lower())
 
     return guess
+
+
+def _settings(logs: Iterable[DebugLog]) -> Settings:
+    """Returns the environment variables that logs state."""
+    return Settings.from_environment(
+        {name: value for log in logs for name, value in log.environment.items()}
+    )
+
+
+def _cpu(topology: Topology | None) -> Cpu:
+    """Returns the vendor of the CPUs; Intel if it is unknown."""
+    vendors = {cpu.vendor for cpu in topology.cpus} if topology is not None else set()
+    return _CPUS.get(vendors.pop(), "other") if len(vendors) == 1 else "intel"
 
 
 def _graph(one: ChannelGraph) -> Graph:

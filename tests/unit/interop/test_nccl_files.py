@@ -300,7 +300,7 @@ SMALL = """# Collective test starting: all_reduce_perf
 """
 
 
-def test_sizes_whose_bandwidth_is_rounded_to_zero_are_kept() -> None:
+def test_sizes_with_a_bandwidth_rounded_to_zero_are_kept() -> None:
     found = parse_log(SMALL, source="job.log")
     assert found.rows["time_us"].to_list() == [36.47, 34.74]
     assert found.rows["bytes_per_s"].to_list() == [None, None]
