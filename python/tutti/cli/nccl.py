@@ -185,7 +185,7 @@ def _explain_sizes(question: _Question, sizes: list[int], *, as_json: bool) -> N
         _print_json(question, [_as_json(size, rows, row) for (size, rows), row in pairs])
         return
     out().print(_heading(question, question.collective))
-    table = _table("size", "algorithm", "protocol", "time", "channels", "threads", "next best")
+    table = _table("size", "algorithm", "protocol", "time", "channels", "next best")
     for (size, rows), row in zip(found, chosen, strict=True):
         table.add_row(
             format_size(size),
@@ -193,7 +193,6 @@ def _explain_sizes(question: _Question, sizes: list[int], *, as_json: bool) -> N
             row.protocol,
             format_time(row.time * _PS),
             str(row.channels),
-            str(row.threads),
             Text(_next_best(rows, row)),
         )
     out().print(table)
@@ -205,7 +204,7 @@ def _next_best(rows: list[Candidate], chosen: Candidate) -> str:
     if not others:
         return "-"
     other = min(others, key=lambda row: row.time)
-    return f"{other.algorithm} {other.protocol}, {other.time / chosen.time:.2f} x"
+    return f"{other.algorithm} {other.protocol}, {other.time / chosen.time:.2f}x"
 
 
 def _heading(question: _Question, about: str) -> Text:

@@ -51,8 +51,8 @@ class Availability:
         """
         settings, rules = model.settings, model.rules
         known = ALGORITHMS if rules.pat else ALGORITHMS[:-1]
-        wanted = enabled(settings.algo, "NCCL_ALGO", known, model.collective, rules)
-        algorithms = frozenset(known) if wanted is None else wanted
+        requested = enabled(settings.algo, "NCCL_ALGO", known, model.collective, rules)
+        algorithms = frozenset(known) if requested is None else requested
         system = model.system
         if not rules.collectives_in_lists and not system.collnet:
             unusable = {"NVLSTree"} if system.nodes == 1 else {"NVLS"}

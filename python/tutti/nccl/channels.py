@@ -165,13 +165,13 @@ def _most_threads(system: NcclSystem, settings: Settings, algorithm: str, protoc
     return _set_threads(settings.nthreads, 2 * _WARP, _SIMPLE_THREADS, default)
 
 
-def _set_threads(wanted: int | None, least: int, most: int, default: int) -> int:
-    """Returns the number of threads that NCCL takes where the user asks for one."""
-    if not wanted:
+def _set_threads(requested: int | None, least: int, most: int, default: int) -> int:
+    """Returns the number of threads that NCCL takes for a requested number."""
+    if not requested:
         return default
-    if wanted % _WARP:
+    if requested % _WARP:
         return most
-    return max(least, min(most, wanted))
+    return max(least, min(most, requested))
 
 
 def _threshold(system: NcclSystem, algorithm: str, protocol: str) -> int:

@@ -227,8 +227,8 @@ class Model:
             intra = max(intra, self._post * (3 if protocol == "Simple" else 1))
             between = nodes - 1
             if self.collective == "all_reduce":
-                whole = self.rules.ring_all_reduce_inter_steps == "nodes"
-                between = 2 * (nodes if whole else nodes - 1)
+                all_nodes = self.rules.ring_all_reduce_inter_steps == "nodes"
+                between = 2 * (nodes if all_nodes else nodes - 1)
         return (self.steps - between) * intra + between * inter
 
     @property

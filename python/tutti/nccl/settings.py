@@ -89,7 +89,7 @@ def _number(text: str, variable: str) -> int:
 def enabled(
     text: str, variable: str, names: tuple[str, ...], collective: str, rules: Version
 ) -> frozenset[str] | None:
-    """Returns the names that a list enables for a collective; None if it says nothing of it.
+    """Returns the names that a list enables for a collective; None if it does not name it.
 
     A list is names with commas; ``^`` before it inverts it. From NCCL 2.24 on, lists for one
     collective follow a semicolon: ``Ring;allreduce:Tree``.
