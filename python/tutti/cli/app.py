@@ -40,11 +40,12 @@ _VERBS = {
     "platforms": "List the built-in platforms and their sources.",
     "schema": "Print the JSON Schema of a configuration file.",
     "schedule": "List, show, verify and draw schedules.",
-    "nccl": "Explain the algorithms and protocols that NCCL chooses.",
+    "nccl": "Explain NCCL's choices, diagnose measured collectives, read topologies.",
     "noc": "Simulate on-chip networks cycle by cycle: latency, saturation.",
     "coherence": "Run parallel kernels on a chip with coherent caches.",
     "bypass": "Map collectives to chiplet networks with bypass links.",
     "train": "Simulate training steps: compute, exposed and hidden communication.",
+    "moe": "Time dispatch and combine of mixture-of-experts layers.",
     "workload": "Convert PyTorch models to lists of layers.",
     "glossary": "Define a term, with its source.",
     "energy": "Report energy and area of routers, links and networks.",
@@ -95,6 +96,11 @@ def _loaded(name: str) -> Any:  # noqa: ANN401 - as above
         settings = {"allow_interspersed_args": False}
         group.command("exec", context_settings=settings)(mpi_exec.exec_)
         group.command("bench")(mpi_bench.bench)
+    if name == "nccl":
+        from tutti.cli import nccl_doctor, nccl_topology
+
+        group.command("doctor")(nccl_doctor.doctor)
+        group.command("topology")(nccl_topology.topology)
     return typer.main.get_group(group)
 
 

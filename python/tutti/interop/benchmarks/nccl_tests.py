@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from tutti.files.limits import MOST
+from tutti.files.limits import MOST, RANKS
 from tutti.files.mistakes import mistake
 from tutti.files.reader import parse_json
 from tutti.files.tables import Count, Table
@@ -197,12 +197,29 @@ class _Result(Table):
     actual_iterations: int | float | str | None = None
 
 
+class _Config(Table):
+    """The options, and a device of each process."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    nthreads: Annotated[int, Field(ge=1, le=RANKS)] = 1
+    ngpus: Annotated[int, Field(ge=1, le=RANKS)] = 1
+    devices: list[Any] = Field(default_factory=list)
+
+
 class _Written(Table):
     model_config = ConfigDict(extra="ignore")
 
     results: Annotated[list[_Result], Field(description="The output of nccl-tests with -J FILE.")]
     args: list[Any] = Field(default_factory=list)
+    config: _Config = Field(default_factory=_Config)
     devices: list[Any] = Field(default_factory=list)
+
+    @property
+    def ranks(self) -> int | None:
+        """The number of ranks; None if it is unknown."""
+        processes = len(self.config.devices or self.devices)
+        return processes * self.config.nthreads * self.config.ngpus or None
 
 
 def _json_rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
@@ -221,7 +238,7 @@ def _json_rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
                 "nccl-tests",
                 benchmark=benchmark,
                 operation=operation,
-                ranks=len(written.devices) or given.ranks,
+                ranks=written.ranks or given.ranks,
                 size_bytes=result.size,
                 datatype=result.type,
                 in_place=in_place,

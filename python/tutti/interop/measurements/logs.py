@@ -46,6 +46,7 @@ _NCCL_START: Final = re.compile(
 )
 _GPU: Final = re.compile(r"\b(?:CUDA|ROCM|OPENACC|SYCL|NCCL|RCCL)\b", re.IGNORECASE)
 _HOST: Final = re.compile(r"#\s+Rank\s+\d+\b.*?\bon\s+(\S+)\s+device")
+_JSON_HOST: Final = re.compile(r'"hostname": ?"([^"\\]{1,255})"')
 _LONG: Final = 1 << 16
 
 
@@ -126,6 +127,8 @@ def _of_json(text: str, given: BenchmarkInput) -> Measurements:
     if not nccl_tests.recognises(text):
         raise _unknown(given.source, text.lstrip()[: limits.LOG_LINE])
     rows = [_measurement(row, nccl_tests, Size(), []) for row in nccl_tests.rows(text, given)]
+    hosts = len(set(_JSON_HOST.findall(text)))
+    rows = [{**row, "nodes": hosts or None} for row in rows]
     return _finished(rows, {}, [], given)
 
 
@@ -298,5 +301,6 @@ def _measurement(
         "time_us": row["time_us"],
         "statistic": "mean",
         "repetitions": row["iterations"],
-        "bytes_per_s": row["bytes_per_s"],
+        # nccl-tests rounds the bandwidth of small sizes to 0.00.
+        "bytes_per_s": row["bytes_per_s"] or (None if tool is nccl_tests else row["bytes_per_s"]),
     }

@@ -1,0 +1,99 @@
+"""`tutti nccl topology`: reads a topology of NCCL, and writes it as a platform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from tutti.cli.console import out, remark, wrote
+from tutti.files.mistakes import mistake, shown
+from tutti.interop.nccl import platform_from_topology, read_topology
+from tutti.interop.nccl.rates import RATES, Rates
+
+if TYPE_CHECKING:
+    from tutti.interop.nccl import NodePlatform, Topology
+
+
+def topology(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of NCCL_TOPO_DUMP_FILE.")],
+    to: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Platform file, *.toml.")
+    ] = None,
+    nodes: Annotated[
+        int, typer.Option("--nodes", min=1, help="Equal nodes on a non-blocking network.")
+    ] = 1,
+    rates: Annotated[
+        str, typer.Option("--rates", help="link: rates of links; nccl: those that NCCL assumes.")
+    ] = "link",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the topology of a node that NCCL wrote, or write it as a platform.
+
+    The platform is a graph of GPUs, NVSwitches, PCI switches, sockets and NICs, with a source for
+    each rate. NVSwitches act as one. With --out, the graph is written next to the platform file.
+
+    \b
+    Examples:
+      tutti nccl topology examples/23_nccl_doctor/topology.xml
+      tutti nccl topology examples/23_nccl_doctor/topology.xml --nodes 2 -o out/node.toml
+    """
+    found = read_topology(file)
+    platform = platform_from_topology(found, nodes=nodes, rates=_rates(rates))
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(_as_json(found, platform), indent=1))
+    else:
+        _show(found, platform)
+    for line, reason in found.omitted:
+        remark(f"{file}, line {line}: {reason}")
+    for text in platform.remarks:
+        remark(f"{file}, {text}: left out")
+    if to is not None:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        paths = platform.write(to)
+        if not as_json:
+            wrote(*paths)
+
+
+def _rates(text: str) -> Rates:
+    chosen: Rates | None = next((one for one in RATES if one == text), None)
+    if chosen is None:
+        raise mistake("unknown value", source="--rates", value=shown(text),
+                      expected=f"one of {', '.join(RATES)}")  # fmt: skip
+    return chosen
+
+
+def _show(found: Topology, platform: NodePlatform) -> None:
+    console = out()
+    hosts = len({cpu.host for cpu in found.cpus})
+    console.print(
+        f"{found.writer}: {hosts} host(s), {len(found.cpus)} sockets, {len(found.gpus)} GPUs, "
+        f"{len(found.ports)} NIC ports",
+        markup=False,
+    )
+    for line in platform.sources:
+        console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
+
+
+def _as_json(found: Topology, platform: NodePlatform) -> dict[str, Any]:
+    return {
+        "writer": found.writer,
+        "gpus": [
+            {"dev": gpu.dev, "rank": gpu.rank, "sm": gpu.sm, "bus": pci.bus, "numa": cpu.numa}
+            for cpu, pci, gpu in found.gpus
+        ],
+        "ports": [
+            {"dev": port.dev, "name": port.name, "mbit_per_s": port.mbit_per_s, "gdr": port.gdr,
+             "bus": pci.bus if pci is not None else None, "numa": cpu.numa}
+            for cpu, pci, port in found.ports
+        ],
+        "links": [
+            {"source": a, "target": b, **data} for a, b, data in platform.graph.edges(data=True)
+        ],
+        "omitted": [{"line": line, "reason": reason} for line, reason in found.omitted],
+    }  # fmt: skip

@@ -1,0 +1,100 @@
+"""What the links of a cluster allow: bandwidth of rings, and lower bounds of time.
+
+Rings share their bytes equally among the NICs that they use. NCCL uses all NICs at the rate of the
+slowest one, or leaves slow NICs out, whichever carries more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tutti import _core
+from tutti.files.mistakes import mistake
+from tutti.interop.nccl.rates import gpu_link_rate, pci_rate, port_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tutti.interop.nccl.topology import Topology
+
+__all__ = ["Rails", "bound_us", "gpu_rate", "rails_of"]
+
+_GPUS: Final = (
+    ("B200", 900.0), ("H800", 200.0), ("H200", 450.0), ("H100 80GB HBM3", 450.0),
+    ("A800", 200.0), ("A100-SXM", 300.0), ("V100-SXM2", 150.0),
+)  # fmt: skip
+"""NVLink per direction in GB/s, by a part of the GPU's name (NVIDIA, data sheets)."""
+
+
+@dataclass(frozen=True)
+class Rails:
+    """Rates per direction in B/s, and where they are from.
+
+    Attributes:
+        gpu: The links of a GPU to the other GPUs of its node.
+        nics: Each NIC: its port, or its PCI link if that is slower.
+        source: The topology file, the option or the data sheet.
+    """
+
+    gpu: float | None
+    nics: tuple[float, ...]
+    source: str
+
+    def ring(self, nodes: int) -> float | None:
+        """Returns the bus bandwidth of rings, in B/s: that of the slowest link they must cross."""
+        if nodes == 1:
+            return self.gpu
+        fastest = sorted(self.nics, reverse=True)
+        between = max((place * one for place, one in enumerate(fastest, 1)), default=None)
+        if between is None or self.gpu is None:
+            return between
+        return min(between, self.gpu)
+
+
+def bound_us(
+    rails: Rails, collective: str, size_bytes: int, ranks: int, nodes: int
+) -> float | None:
+    """Returns a lower bound of the time without reduction in switches, in us.
+
+    The bytes that leave a node, and a GPU, on average over all of them, at all of their links. None
+    for collectives with a root, and if no rate is known.
+    """
+    if collective not in {"all_reduce", "all_gather", "reduce_scatter"}:
+        return None
+    bounds = []
+    if nodes > 1 and rails.nics:
+        bounds.append(_core.busbw_factor(collective, nodes) * size_bytes / sum(rails.nics))
+    if rails.gpu is not None and nodes == 1:
+        bounds.append(_core.busbw_factor(collective, ranks) * size_bytes / rails.gpu)
+    return max(bounds) * 1e6 if bounds else None
+
+
+def rails_of(topology: Topology) -> Rails:
+    """Returns the rates of a topology; those of PCI if GPUs have no NVLink.
+
+    Raises:
+        ConfigError: The GPUs have neither.
+    """
+    gpus = []
+    for _, device, gpu in topology.gpus:
+        linked = [gpu_link_rate(gpu, one, "link").gb_per_s for one in gpu.links if one.to != "cpu"]
+        gpus.append(sum(linked) or pci_rate(device, "link").gb_per_s)
+    if min(gpus) <= 0:
+        raise mistake("a GPU has no link", source=topology.source, expected="NVLink, xGMI or PCI")
+    nics = []
+    for _, pci, port in topology.ports:
+        rate = port_rate(port).gb_per_s
+        nics.append(min(rate, pci_rate(pci, "link").gb_per_s) if pci is not None else rate)
+    return Rails(min(gpus) * 1e9, tuple(one * 1e9 for one in nics), topology.source)
+
+
+def gpu_rate(names: Iterable[str]) -> Rails | None:
+    """Returns the NVLink rate of GPUs by their names; None if they differ or are unknown."""
+    found = {
+        next(((part, rate) for part, rate in _GPUS if part in name), None) for name in set(names)
+    }
+    if len(found) != 1 or None in found:
+        return None
+    part, rate = next(one for one in found if one is not None)
+    return Rails(rate * 1e9, (), f"NVLink of {part}, {rate:g} GB/s per direction")

@@ -1,0 +1,236 @@
+"""Reads what a user has of an NCCL job: nccl-tests results, debug logs, Inspector output.
+
+A file may have several of them: NCCL writes its debug records between the rows of nccl-tests.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import polars as pl
+
+from tutti.files import limits
+from tutti.files.mistakes import mistake, shown
+from tutti.files.reader import check_frame, read_bytes, read_frame
+from tutti.interop.benchmarks import nccl_tests
+from tutti.interop.measurements import parse_log
+from tutti.interop.nccl.debug import DebugLog, is_debug_log, parse_debug_log
+from tutti.interop.nccl.inspector import is_inspector, parse_inspector
+from tutti.interop.nccl.per_process import parse_per_process
+from tutti.nccl.tuner_csv import ALGORITHMS, PROTOCOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["Evidence", "Given", "Row", "Selected", "parse_choices", "read_evidence"]
+
+_EXPECTED: Final = (
+    "output of nccl-tests (text or JSON), a log with NCCL_DEBUG=INFO, output of the NCCL "
+    "Inspector, or a CSV file with the columns bytes, out_of_place_us and in_place_us"
+)
+_COLUMNS: Final = {"bytes": "positive", "out_of_place_us": "number?", "in_place_us": "number?"}
+_ECHOED: Final = re.compile(r"\bNCCL_(ALGO|PROTO)=([\w^,;:]{1,60})")
+_JSON_DEVICE: Final = re.compile(r'"device_info": ?"([^"\\]{1,80})"')
+_DEVICE: Final = re.compile(
+    r"^#\s+Rank\s+(?P<rank>\d{1,8})\b.{0,200}? on\s+(?P<host>\S+)\s+device\s+\d+ "
+    r"\[[^\]]{1,20}\] (?P<name>.{1,60})$",
+    re.MULTILINE,
+)
+
+
+class Selected(NamedTuple):
+    """An algorithm of NCCL, and a protocol if it is known."""
+
+    algorithm: str
+    protocol: str | None = None
+
+    def __str__(self) -> str:
+        """Returns ``algorithm/protocol``."""
+        return self.algorithm if self.protocol is None else f"{self.algorithm}/{self.protocol}"
+
+
+class Row(NamedTuple):
+    """A measured time; `forced` is the choice of the user, None if NCCL chose."""
+
+    file: str
+    line: int
+    collective: str
+    nodes: int | None
+    ranks: int
+    size_bytes: int
+    in_place: bool
+    time_us: float
+    forced: Selected | None
+
+
+@dataclass(frozen=True)
+class Given:
+    """What files do not state.
+
+    Attributes:
+        ranks: The number of ranks of rows that do not state it.
+        nodes: The number of nodes, likewise.
+        collective: The collective, likewise.
+        forced: The choices that a user forced, by file; "" for all files that state none.
+    """
+
+    ranks: int | None = None
+    nodes: int | None = None
+    collective: str | None = None
+    forced: Mapping[str, Selected] = field(default_factory=dict)
+
+
+@dataclass
+class Evidence:
+    """All that the files state.
+
+    Attributes:
+        rows: Measured times.
+        logs: Debug logs by file.
+        operations: Operations of the Inspector.
+        gpus: Names of GPUs in headings of nccl-tests.
+        wrong: Files and lines of wrong results.
+        omitted: Files, lines and reasons of what was left out.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    logs: dict[str, DebugLog] = field(default_factory=dict)
+    operations: list[pl.DataFrame] = field(default_factory=list)
+    gpus: set[str] = field(default_factory=set)
+    wrong: list[tuple[str, int]] = field(default_factory=list)
+    omitted: list[tuple[str, int, str]] = field(default_factory=list)
+
+
+def selected(text: str, source: str) -> Selected:
+    """Returns the choice that a text such as ``ring/ll128`` names, in any case.
+
+    Raises:
+        ConfigError: The algorithm or the protocol is unknown.
+    """
+    algorithm, _, protocol = text.lower().partition("/")
+    for name, known in ((algorithm, ALGORITHMS), (protocol, ("", *PROTOCOLS))):
+        if name not in known:
+            raise mistake("unknown choice", source=source, value=shown(text),
+                          expected=f"ALGORITHM/PROTOCOL: {', '.join(ALGORITHMS)} and "
+                          f"{', '.join(PROTOCOLS)}")  # fmt: skip
+    return Selected(algorithm, protocol or None)
+
+
+def read_evidence(paths: Iterable[str | Path], given: Given) -> Evidence:
+    """Reads files, each of any kind.
+
+    Raises:
+        ConfigError: A file cannot be read or is of no known kind, or the rank count is missing.
+    """
+    found = Evidence()
+    for path in dict.fromkeys(Path(path) for path in paths):
+        if path.suffix == ".csv":
+            _add_table(found, path, given)
+            continue
+        data = read_bytes(path, limits.Bytes.TABLE, _EXPECTED)
+        _add_text(found, data.decode("utf-8", "replace").removeprefix("\ufeff"), str(path), given)
+    return found
+
+
+def _add_text(found: Evidence, text: str, source: str, given: Given) -> None:
+    if is_inspector(text):
+        inspected = parse_inspector(text, source=source)
+        found.operations.append(inspected.rows)
+        found.omitted += [(source, *one) for one in inspected.omitted]
+        return
+    tests, records = nccl_tests.recognises(text), is_debug_log(text)
+    if not tests and not records:
+        first = next((line for line in text.splitlines() if line.strip()), "")
+        raise mistake("unknown kind of file", source=source, value=shown(first.strip()),
+                      expected=_EXPECTED)  # fmt: skip
+    if records:
+        log = found.logs[source] = parse_debug_log(text, source=source)
+        found.omitted += [(source, *one) for one in log.omitted]
+    if tests:
+        _add_results(found, text, source, given)
+
+
+def _add_results(found: Evidence, text: str, source: str, given: Given) -> None:
+    log = found.logs.get(source)
+    measured = parse_log(text, source=source, ranks=given.ranks, collective=given.collective)
+    for one in measured.omitted.iter_rows(named=True):
+        if one["reason"] == "wrong results":
+            found.wrong.append((source, one["line"]))
+        else:
+            found.omitted.append((source, one["line"], one["reason"]))
+    if text.lstrip().startswith("{"):
+        found.gpus |= set(_JSON_DEVICE.findall(text))
+        found.operations.append(parse_per_process(text, source=source))
+    found.gpus |= {one["name"].strip() for one in _DEVICE.finditer(text)}
+    forced = _forced(text, log, source, given)
+    for one in measured.rows.iter_rows(named=True):
+        nodes = one["nodes"] or given.nodes or (log.nodes.get(one["ranks"]) if log else None)
+        if one["ranks"] is None:
+            found.omitted.append((source, one["line"], "no number of ranks: use --ranks N"))
+            continue
+        found.rows.append(
+            Row(source, one["line"], one["collective"], nodes, one["ranks"], one["size_bytes"],
+                bool(one["in_place"]), one["time_us"], forced)
+        )  # fmt: skip
+
+
+def _forced(text: str, log: DebugLog | None, source: str, given: Given) -> Selected | None:
+    """Returns the choice that the user forced: given, or stated by NCCL or an echoed command."""
+    if source in given.forced or "" in given.forced:
+        return given.forced.get(source) or given.forced[""]
+    runs = sum(nccl_tests.is_heading(line) for line in text.splitlines())
+    if runs != 1 and not text.lstrip().startswith("{"):
+        return None  # several runs may have different choices
+    values = dict(_ECHOED.findall(text))
+    if log is not None:
+        for name in ("ALGO", "PROTO"):
+            values[name] = log.environment.get(f"NCCL_{name}", values.get(name, ""))
+    algorithm, protocol = (values.get(name, "").lower() for name in ("ALGO", "PROTO"))
+    if algorithm not in ALGORITHMS:
+        return None
+    return Selected(algorithm, protocol if protocol in PROTOCOLS else None)
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def _add_table(found: Evidence, path: Path, given: Given) -> None:
+    """Adds a table of sizes and times, which states neither ranks nor the collective."""
+    source = str(path)
+    read = read_frame(path, _EXPECTED, {name: pl.Float64 for name in _COLUMNS if name != "bytes"})
+    frame = check_frame(read, _COLUMNS, source=source, expected=_EXPECTED)
+    if given.ranks is None or given.collective is None:
+        raise mistake(
+            "states neither the number of ranks nor the collective",
+            source=source,
+            expected="both as options",
+            hint="for example --ranks 16 --nodes 2 --collective all_reduce",
+        )
+    forced = given.forced.get(source) or given.forced.get("")
+    for line, one in enumerate(frame.iter_rows(named=True), start=2):
+        for in_place, column in ((False, "out_of_place_us"), (True, "in_place_us")):
+            if one[column]:
+                found.rows.append(
+                    Row(source, line, given.collective, given.nodes, given.ranks, one["bytes"],
+                        in_place, one[column], forced)
+                )  # fmt: skip
+
+
+def parse_choices(written: Sequence[str], files: Iterable[Path]) -> dict[str, Selected]:
+    """Returns the forced choices by file of options ``[FILE=]ALGORITHM/PROTOCOL``.
+
+    Raises:
+        ConfigError: A choice is unknown, or names a file that is not given.
+    """
+    known = {str(path) for path in files}
+    found = {}
+    for text in written:
+        path, _, choice = text.rpartition("=")
+        if path and path not in known:
+            raise mistake("names a file that is not given", source="--choice", value=shown(text),
+                          expected=f"one of {', '.join(sorted(known))}")  # fmt: skip
+        found[path] = selected(choice, "--choice")
+    return found
