@@ -36,7 +36,7 @@ API = {
     "Platforms": ["tutti.platform", "tutti.conditions", "tutti.topology", "tutti.units"],
     "Networks": ["tutti.noc", "tutti.bypass", "tutti.package", "tutti.coherence", "tutti.energy"],
     "Training": ["tutti.endpoint", "tutti.training", "tutti.workload", "tutti.overlap"],
-    "Real machines": ["tutti.calibrate", "tutti.tune", "tutti.mpi"],
+    "Real machines": ["tutti.calibrate", "tutti.tune", "tutti.mpi", "tutti.nccl"],
 }
 """The Python modules with a separate page."""
 

@@ -113,15 +113,20 @@ def explain(
     if begin is None and end is None:
         _explain_one(question, _bytes(size, "--size"), as_json=as_json)
         return
-    first, last = _bytes(begin or "8", "-b"), _bytes(end or "1GiB", "-e")
-    if first > last or (factor or 2) < 2:
+    _explain_sizes(question, _range(begin, end, factor), as_json=as_json)
+
+
+def _range(begin: str | None, end: str | None, factor: int | None) -> list[int]:
+    """Returns the sizes of the options -b, -e and -f."""
+    first, last, by = _bytes(begin or "8", "-b"), _bytes(end or "1GiB", "-e"), factor or 2
+    if first > last or by < 2:
         raise mistake(
             "is not a range of sizes",
             source="-b, -e, -f",
-            value=f"{first} to {last}, factor {factor or 2}",
+            value=f"{first} to {last}, factor {by}",
             expected="the smaller size first, and a factor of 2 or more",
         )
-    _explain_sizes(question, growing(first, last, factor or 2), as_json=as_json)
+    return growing(first, last, by)
 
 
 def _bytes(text: str, option: str) -> int:
