@@ -20,7 +20,7 @@ BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
 .PHONY: demo build dev mpi test fuzz test-mpi test-torch test-rust test-python browser bench papers \
-  validate machines check check-fast docs hooks reference format lock clean help
+  validate machines gpu check check-fast docs hooks reference format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -35,6 +35,7 @@ help:
 	@echo "make bench      benchmarks, as a table"
 	@echo "make papers     every reproduced table and figure, beside the published values"
 	@echo "make validate   predictions against trusted sources"
+	@echo "make gpu        predictions of measured GPU clusters, from DATA=FOLDER"
 	@echo "make machines   predictions of measured machines, from DATA=FOLDER; SAMPLE=1 without data"
 	@echo "make check      formatting, lints and types only"
 	@echo "make docs       build the documentation site in build/site/html; examples run, so minutes"
@@ -117,6 +118,11 @@ machines: build
 	  || { echo "usage: make machines DATA=FOLDER, or make machines SAMPLE=1" >&2; exit 2; }
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python validation/score_machines.py \
 	  $(if $(DATA),"$(DATA)",--sample --out $(OUT)/machines)
+
+# The scoreboard of measured GPU clusters. DATA is a folder with NAME_train.csv and NAME_questions.csv.
+gpu: build
+	@test -n "$(DATA)" || { echo "usage: make gpu DATA=FOLDER" >&2; exit 2; }
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python validation/score_gpu.py "$(DATA)"
 
 # --- checks --------------------------------------------------------------------------------------
 

@@ -96,6 +96,7 @@ class Step:
         every_npu: Whether to simulate every NPU, instead of one that represents all.
         window: The length of windows for utilisation over time; None records nothing.
         traces: The recorded iteration of each NPU, in place of the model.
+        slowdowns: By NPU, the factor on the time of its passes, at least 1; empty for 1.
     """
 
     model: Model
@@ -117,6 +118,7 @@ class Step:
     every_npu: bool = False
     window: Time | None = None
     traces: tuple[ChakraTrace, ...] = ()
+    slowdowns: tuple[float, ...] = ()
 
     def run(self, configuration: Configuration) -> TrainingResult:
         """Simulates the step with an endpoint configuration.
@@ -185,7 +187,31 @@ class Step:
 
     def numbers(self, configuration: Configuration) -> list[int]:
         """Returns the number of the program of each NPU among :meth:`programs`."""
-        return self._numbers([ring.nodes for ring in self.rings], configuration)
+        pairs = self._pairs(configuration)
+        if not self.slowdowns:
+            return [stage for _, stage in pairs]
+        number = {pair: place for place, pair in enumerate(sorted(set(pairs)))}
+        return [number[pair] for pair in pairs]
+
+    def _pairs(self, configuration: Configuration) -> list[tuple[float, int]]:
+        """Returns the slowdown and the stage of each NPU.
+
+        Raises:
+            WorkloadError: There is not one slowdown of at least 1 for each NPU, or there are
+                traces, whose times are recorded.
+        """
+        slowdowns, npus = self.slowdowns or (1.0,) * self.npus, self.npus
+        problem = None
+        if self.slowdowns and self.traces:
+            problem = "traces have recorded times: expected no slowdowns"
+        elif len(slowdowns) != npus:
+            problem = f"{len(slowdowns)} slowdowns for {npus} NPUs: expected one per NPU"
+        elif not all(1 <= one <= _SLOWEST for one in slowdowns):
+            problem = "a slowdown is not from 1 to 1000: expected factors on the time of passes"
+        if problem:
+            raise WorkloadError(problem, kind="slowdowns")
+        sizes = [ring.nodes for ring in self.rings]
+        return list(zip(slowdowns, self._numbers(sizes, configuration), strict=True))
 
     def _numbers(self, sizes: Sequence[int], configuration: Configuration) -> list[int]:
         """Returns the number of the program of each NPU, for other sizes of the dimensions."""
@@ -242,8 +268,18 @@ class Step:
 
     def _stages(self, configuration: Configuration) -> list[_core.TrainingProgram]:
         """Returns the program of each stage, with the resources that are left to compute."""
+        if not self.slowdowns:
+            return self._at_speed(1.0, configuration)
+        pairs = sorted(set(self._pairs(configuration)))
+        stages = {speed: self._at_speed(speed, configuration) for speed, _ in pairs}
+        return [stages[speed][stage] for speed, stage in pairs]
+
+    def _at_speed(
+        self, slowdown: float, configuration: Configuration
+    ) -> list[_core.TrainingProgram]:
+        """Returns the program of each stage, for NPUs that are slower by this factor."""
         part = self.divided(configuration)
-        times = _Times(self, part.samples, configuration.compute(self.npu))
+        times = _Times(self, part.samples, configuration.compute(self.npu), slowdown)
         layers = [self._layer(layer, transfers, times) for layer, transfers in part.layers]
         embedding = self._embedding(configuration)
 
@@ -277,7 +313,8 @@ class Step:
 
     def _bounded(self, configuration: Configuration) -> Programs:
         """Returns the programs on as few NPUs of each group as suffice without contention."""
-        found = self.programs(configuration)
+        # Slower NPUs only lengthen a step.
+        found = replace(self, slowdowns=()).programs(configuration)
         stages = set(self._stage_rings(configuration))
         rings = [(ring.name, ring.nodes) for ring in self.rings]
         few = [n if self.traces or name in stages else min(2, n) for name, n in rings]
@@ -354,6 +391,7 @@ class Step:
         }
 
 
+_SLOWEST = 1000.0
 _RECORDED = 64
 """Runs of more NPUs have detailed results for the first NPU of each program."""
 
@@ -365,10 +403,12 @@ class _Times:
     step: Step
     samples: int
     left: tuple[int, TimePerByte]
+    slowdown: float = 1.0
 
     def of(self, layer: ModelLayer, which: Pass) -> int:
         step = self.step
-        return step.compute.time(layer, which, self.samples, step.element, self.left)
+        time = step.compute.time(layer, which, self.samples, step.element, self.left)
+        return time if self.slowdown == 1 else round(time * self.slowdown)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -359,6 +359,10 @@ class TopologyError(TuttiError, ValueError):
             "offset.",
             "docs/concepts/topology.md lists the arguments",
         ),
+        "unknown_cable": Kind(
+            "No cable joins the two vertices.", "`tutti.topology.cables` lists the cables"
+        ),
+        "slowed": Kind("The rate of a cable is divided by less than 1."),
         "wrong_links": Kind(
             "The number of link parameters is neither one, nor the number of links, nor that "
             "of link classes.",

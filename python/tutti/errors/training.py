@@ -21,6 +21,7 @@ class WorkloadError(TuttiError, ValueError):
             "does `torch.export.export` accept it, with inputs of these shapes?",
         ),
         "layer_size": Kind("The size of a layer is invalid.", "shapes count elements: 1 or more"),
+        "experts": Kind("The layer of experts, its routing or its placement is invalid."),
         "no_layers": Kind("The model has no layers.", "name at least one"),
         "no_iterations": Kind("The run has no iterations.", "use at least one"),
         "no_top": Kind("The model has no layers after its embeddings."),
@@ -84,6 +85,13 @@ class WorkloadError(TuttiError, ValueError):
         ),
         "no_such_collective": Kind(
             "An algorithm is chosen for a collective that the step does not have."
+        ),
+        "slowdowns": Kind(
+            "Slowdowns of NPUs do not fit the step.", "give each NPU a factor of at least 1"
+        ),
+        "disturbances": Kind(
+            "Disturbances of a step are out of range, or do not fit its network.",
+            "`tutti train disturb --help` lists them",
         ),
         "no_such_npu": Kind("The NPU was not simulated.", "number 0 represents all NPUs"),
     }

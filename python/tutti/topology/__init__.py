@@ -13,6 +13,7 @@ Examples:
 
 from __future__ import annotations
 
+from tutti.topology.faults import cables, with_faults
 from tutti.topology.graph import (
     Link,
     Routes,
@@ -23,4 +24,14 @@ from tutti.topology.graph import (
     link_classes,
 )
 
-__all__ = ["Link", "Routes", "Topology", "Vertex", "Wire", "families", "link_classes"]
+__all__ = [
+    "Link",
+    "Routes",
+    "Topology",
+    "Vertex",
+    "Wire",
+    "cables",
+    "families",
+    "link_classes",
+    "with_faults",
+]

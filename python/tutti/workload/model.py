@@ -8,9 +8,12 @@ a multiplication or an addition, so a multiply-accumulate counts two.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tutti.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from tutti.workload.decoder import Decoder
 
 Pass = Literal["forward", "input_gradient", "weight_gradient"]
 
@@ -75,8 +78,8 @@ class ModelLayer:
         inputs: Input elements of one sample.
         outputs: Output elements of one sample.
         first: Whether no earlier layer needs a gradient.
-        experts: The number of experts: layers of this shape with separate weights. Each token
-            passes one of them.
+        experts: The number of experts: layers of this shape with separate weights. The products
+            and elements are those of all experts that a token passes (top-k: k rows per token).
     """
 
     name: str
@@ -178,6 +181,7 @@ class Model:
         layers: The layers, first to last.
         samples: The unit of a sample: images, sentence pairs, sequences.
         tables: The distributed embedding tables, if any.
+        decoder: The shape of a decoder, if the model is one.
     """
 
     name: str
@@ -185,6 +189,7 @@ class Model:
     layers: tuple[ModelLayer, ...]
     samples: str
     tables: Tables | None = None
+    decoder: Decoder | None = None
 
     @property
     def parameters(self) -> int:

@@ -433,14 +433,16 @@ class _Transfers:
         """Returns the all-to-all before the first layer of experts, or after the last."""
         if self._is_expert(index) == self._is_expert(index + 1):
             return ()
-        outputs = self.layers[index].outputs
-        return (self._exchange("all_to_all", outputs, self.placement.expert),)
+        is_expert = self._is_expert(index)
+        elements = self.layers[index].outputs if is_expert else self.layers[index + 1].inputs
+        return (self._exchange("all_to_all", elements, self.placement.expert),)
 
     def _experts_back(self, index: int) -> tuple[Transfer, ...]:
         if self._is_expert(index) == self._is_expert(index - 1) or self.layers[index].first:
             return ()
-        inputs = self.layers[index].inputs
-        return (self._exchange("all_to_all", inputs, self.placement.expert),)
+        is_expert = self._is_expert(index)
+        elements = self.layers[index].inputs if is_expert else self.layers[index - 1].outputs
+        return (self._exchange("all_to_all", elements, self.placement.expert),)
 
 
 @lru_cache(maxsize=16)

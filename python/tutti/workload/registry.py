@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti.errors import WorkloadError
-from tutti.workload.models import dlrm, gnmt, resnet50, transformer, vgg16
+from tutti.workload.models import dlrm, gnmt, llm, resnet50, transformer, vgg16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +37,11 @@ class WorkloadEntry:
 _NUMBER = r"[1-9][0-9]{0,8}"
 _SIZES = rf"(layers|hidden|tokens|vocabulary|experts)={_NUMBER}"
 
+_DECODERS = tuple(
+    WorkloadEntry(name, "tokens=N", rf"tokens={_NUMBER}", found.summary, llm.build(name))
+    for name, found in llm.DECODERS.items()
+)
+
 _REGISTRY = (
     WorkloadEntry("dlrm", "LOOKUPS", _NUMBER, "Recommendation (MLPerf).", dlrm.build_large),
     WorkloadEntry("dlrm_small", "", "", "Recommendation (ASTRA-sim).", dlrm.build_small),
@@ -53,12 +58,13 @@ _REGISTRY = (
         "transformer", "TOKENS", _NUMBER, "Translation, base model.", transformer.build_base
     ),
     WorkloadEntry("vgg16", "", "", "Images, 16 layers.", vgg16.build),
+    *_DECODERS,
 )
 
 
 def models() -> tuple[WorkloadEntry, ...]:
     """Returns all models, sorted by name."""
-    return _REGISTRY
+    return tuple(sorted(_REGISTRY, key=lambda entry: entry.name))
 
 
 def build(notation: str) -> Model:

@@ -65,11 +65,20 @@ def test_every_model_of_every_platform_can_be_run(name: str) -> None:
 
 TOPOLOGIES = {
     # NPUs, switches, the most hops
+    "a3_mega": (256, 32 + 8, 4),
     "blue_gene_q": (1024, 0, 2 + 2 + 2 + 4 + 1),
     "cray_xc30_dragonfly": (13 * 96 * 4, 13 * 96, 2 + 2 + 1 + 1),
+    "dgx_a100": (8, 1, 2),
+    "dgx_a100_cluster": (640, 80 + 32 + 20, 4),
+    "dgx_b200": (8, 1, 2),
+    "dgx_b200_cluster": (1024, 128 + 32 + 16, 4),
     "dgx_h100": (8, 1, 2),
     "dgx_h100_cluster": (1024, 128 + 32 + 16, 4),
     "fugaku": (6144, 0, 1 + 1 + 1 + 4 + 4 + 4),
+    "gb200_nvl72": (72, 1, 2),
+    "gb200_nvl72_cluster": (576, 8 + 72 + 8, 4),
+    "gb300_nvl72_cluster": (576, 8 + 72 + 8, 4),
+    "h800_deepep": (256, 32 + 8, 4),
     "infiniband_hdr_fat_tree": (800, 40 + 20, 4),
     "infiniband_qdr_hyperx": (672, 96, 4),
     "leonardo": (20 * 180, 20 * 18 + 20, 5),
@@ -77,7 +86,10 @@ TOPOLOGIES = {
     # 16 cables between two groups of 16 switches: each switch has one to every group.
     "lumi_c": (8 * 16 * 16, 8 * 16, 2 + 1 + 1),
     "mare_nostrum_5": (7 * 160, 7 * 10 + 7 + 1, 6),
+    "mare_nostrum_5_gpus": (640, 4, 3),
+    "mi300x": (8, 0, 1),
     "mare_nostrum_5_gpp": (3 * 2160, 3 * 30 + 3 + 1, 6),
+    "rail_only_h100": (1024, 128 + 8, 4),
     # 36 cables between two groups of 32 switches: each switch has one to every group.
     "slingshot_dragonfly": (8192, 512, 2 + 1 + 1),
     "tpu_v4": (4096, 0, 24),

@@ -54,9 +54,11 @@ def test_a_platform_has_nvlink_pci_and_network_links() -> None:
     found = platform_from_topology(read_topology(NODE), nodes=2)
     topology = found.topology
     assert topology.ranks == 16
-    inside = found.platform.routes.path(0, 1)
+    routes = found.platform.routes
+    assert routes is not None
+    inside = routes.path(0, 1)
     assert {str(one.rate) for one in inside} == {"450 GB/s"}
-    outside = found.platform.routes.path(0, 13)
+    outside = routes.path(0, 13)
     # GPU 5 of the second node is behind a NIC whose PCI link has 8 lanes: 8 x 256/65 GB/s.
     slowest = max(float(one.rate.of(_GIGABYTE).ps) for one in outside)
     assert slowest == pytest.approx(1e12 / (8 * 256 / 65), rel=1e-6)
@@ -97,7 +99,9 @@ LINK = '<nvlink target="0000:02:00.0" count="4" tclass="0x030200"/>'
 def test_direct_links_and_pci_links(tmp_path: Path) -> None:
     text = GPUS.format(speed="16.0 GT/s PCIe", links=LINK)
     found = platform_from_topology(read_topology(written(tmp_path, text)))
-    (link,) = found.platform.routes.path(0, 1)
+    routes = found.platform.routes
+    assert routes is not None
+    (link,) = routes.path(0, 1)
     assert link.rate == TimePerByte.of_any("100 GB/s")
 
 

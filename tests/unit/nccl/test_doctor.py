@@ -126,8 +126,9 @@ def test_rules_have_the_fastest_known_choice_and_cover_all_sizes() -> None:
     diagnosis = found(rows)
     better = {one.point.size_bytes: one.better for one in diagnosis.subjects[0].sizes}
     assert better[MIB] is None
-    assert better[2 * MIB] is not None
-    assert (better[2 * MIB].choice, better[2 * MIB].saves) == (TREE, 0.5)
+    other = better[2 * MIB]
+    assert other is not None
+    assert (other.choice, other.saves) == (TREE, 0.5)
     with pytest.raises(ConfigError, match="number of channels") as caught:
         tuner_rules(diagnosis)
     assert "--channels N" in str(caught.value.hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tutti.workload.decoder import Decoder, Experts
 from tutti.workload.model import Gemm, Model, ModelLayer, linear
 
 BASE_SOURCE = "Vaswani et al. 2017, table 3, base; vocabulary 37,000, sequences of 128 tokens"
@@ -18,7 +19,7 @@ def build_base(argument: str | None) -> Model:
     """Builds the base model; the argument is the number of tokens per sequence."""
     tokens = int(argument) if argument else _BASE_TOKENS
     hidden, wide, vocabulary = 512, 2048, 37_000
-    layers = [_embedding(hidden, vocabulary, tokens)]
+    layers = [embedding(hidden, vocabulary, tokens)]
     for block in range(1, 7):
         layers += _attention(f"encoder_{block}", hidden, tokens)
         layers += _feed_forward(f"encoder_{block}", hidden, wide, tokens)
@@ -26,7 +27,7 @@ def build_base(argument: str | None) -> Model:
         layers += _attention(f"decoder_{block}_self", hidden, tokens)
         layers += _attention(f"decoder_{block}_cross", hidden, tokens)
         layers += _feed_forward(f"decoder_{block}", hidden, wide, tokens)
-    layers.append(_shared_classifier(hidden, vocabulary, tokens))
+    layers.append(shared_classifier(hidden, vocabulary, tokens))
     name = "transformer" if tokens == _BASE_TOKENS else f"transformer:{tokens}"
     return Model(name=name, source=BASE_SOURCE, layers=tuple(layers), samples="sequences")
 
@@ -41,18 +42,44 @@ def build_gpt(argument: str | None) -> Model:
     given = dict(part.split("=") for part in argument.split(",")) if argument else {}
     size = _GPT | {key: int(value) for key, value in given.items()}
     hidden, tokens = size["hidden"], size["tokens"]
-    layers = [_embedding(hidden, size["vocabulary"], tokens)]
+    layers = [embedding(hidden, size["vocabulary"], tokens)]
     for block in range(1, size["layers"] + 1):
         layers += _attention(f"block_{block}", hidden, tokens)
         layers += _feed_forward(
             f"block_{block}", hidden, 4 * hidden, tokens, experts=size["experts"]
         )
-    layers.append(_shared_classifier(hidden, size["vocabulary"], tokens))
+    layers.append(shared_classifier(hidden, size["vocabulary"], tokens))
     name = f"gpt:{argument}" if argument else "gpt"
-    return Model(name=name, source=GPT_SOURCE, layers=tuple(layers), samples="sequences")
+    return Model(
+        name=name,
+        source=GPT_SOURCE,
+        layers=tuple(layers),
+        samples="sequences",
+        decoder=_decoder(size),
+    )
 
 
-def _embedding(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
+def _decoder(size: dict[str, int]) -> Decoder:
+    """Returns the shape; the heads have 128 elements, if these divide the width."""
+    hidden, experts = size["hidden"], size["experts"]
+    heads = max(1, hidden // 128) if hidden % 128 == 0 else 1
+    return Decoder(
+        layers=size["layers"],
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        wide=4 * hidden,
+        vocabulary=size["vocabulary"],
+        tied=True,
+        gated=False,
+        causal=False,
+        experts=Experts(routed=experts, top=1, wide=4 * hidden) if experts > 1 else None,
+        tokens=size["tokens"],
+    )
+
+
+def embedding(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
+    """Returns the embedding, a table by rows: no arithmetic."""
     return ModelLayer(
         name="embedding",
         gemms=(),
@@ -63,7 +90,7 @@ def _embedding(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
     )
 
 
-def _shared_classifier(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
+def shared_classifier(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
     """Returns the scores of all words; the weights are shared with the embedding."""
     layer = linear("classifier", hidden, vocabulary, tokens=tokens)
     return ModelLayer(

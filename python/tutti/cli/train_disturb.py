@@ -1,0 +1,127 @@
+"""`tutti train disturb`: slow NPUs, failed links and other jobs, and their effect on a step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from tutti.cli import options
+from tutti.cli.console import out, remark, wrote
+from tutti.cli.files import folder, written
+from tutti.cli.progress import Progress
+from tutti.config import load_training
+from tutti.disturbances import Disturbances, effects, summary
+from tutti.files.mistakes import mistake, shown
+from tutti.report.quantity import format_share, format_time
+from tutti.training_frames import write_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def disturb(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The training step (TOML).", show_default=False),
+    ],
+    slow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE:FACTOR",
+            help="Probability that an NPU is slow, and the factor on its time: 0.01:1.3.",
+        ),
+    ] = None,
+    spread: Annotated[
+        float, typer.Option(help="Relative spread of the speed of all NPUs: 0.02.")
+    ] = 0.0,
+    down: Annotated[
+        int, typer.Option(help="Number of network cables that are down, chosen at random.")
+    ] = 0,
+    cable: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A -- B", help="A cable that is down, by its vertices; may be repeated."
+        ),
+    ] = None,
+    load: Annotated[
+        float, typer.Option(help="Mean share of each network cable that other jobs use.")
+    ] = 0.0,
+    draws: Annotated[int, typer.Option(min=1, max=10_000, help="Draws of each disturbance.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first draw.")] = 0,
+    changes: options.Changes = None,
+    to: options.FolderOut = None,
+) -> None:
+    """Show how slow NPUs, failed links and other jobs lengthen a training step.
+
+    Simulates the step undisturbed, then with each disturbance alone and with all of them, in
+    several draws. The table has the median and the 5 % and 95 % quantiles. Routes avoid cables that
+    are down. Network cables are those of the lowest rate of the topology.
+
+    Writes disturbances.parquet, a row per simulation, to the output folder. The first endpoint
+    configuration of the file is used.
+
+    \b
+    Examples:
+      tutti train disturb examples/26_stragglers/training.toml --slow 0.02:1.3 --down 1
+      tutti train disturb examples/26_stragglers/training.toml --load 0.2 --draws 20
+    """
+    share, factor = _slow(slow)
+    what = Disturbances(
+        slow_share=share,
+        slow_factor=factor,
+        spread=spread,
+        down=down,
+        cables=tuple(cable or ()),
+        load=load,
+    )
+    read = load_training(file, changes or (), output=to)
+    folder(read.output)
+    work = len(what.kinds()) * draws + 1
+    with Progress("disturbances", work=work, total=work) as progress:
+        rows = effects(
+            read.step,
+            read.configurations[0],
+            what,
+            draws=draws,
+            seed=seed,
+            report=lambda done: progress.reach(done, work, done),
+        )
+    _print(rows, read.title)
+    remark(f"{draws} draws of each disturbance, from seed {seed}")
+    wrote(written(write_frame, read.output / "disturbances.parquet", rows))
+
+
+def _print(rows: pl.DataFrame, title: str) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("disturbance")
+    for name in ("median", "5 %", "95 %", "slower"):
+        table.add_column(name, justify="right")
+    for one in summary(rows).iter_rows(named=True):
+        times = (one["median_ps"], one["low_ps"], one["high_ps"])
+        slower = "" if one["disturbance"] == "none" else format_share(one["slowdown"])
+        table.add_row(one["disturbance"], *(format_time(round(time)) for time in times), slower)
+    out().print(title, style="bold", markup=False)
+    out().print(table)
+
+
+def _slow(text: str | None) -> tuple[float, float]:
+    """Returns the share and the factor of an option.
+
+    Raises:
+        ConfigError: The text is not two numbers.
+    """
+    if text is None:
+        return 0.0, 1.0
+    share, _, factor = text.partition(":")
+    try:
+        return float(share), float(factor)
+    except ValueError:
+        raise mistake(
+            "is not two numbers",
+            source="--slow",
+            value=shown(text),
+            expected="a share and a factor, such as 0.01:1.3",
+        ) from None

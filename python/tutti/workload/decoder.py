@@ -1,0 +1,174 @@
+"""Shapes of decoders (large language models), with the weights and FLOPs that follow from them.
+
+Norms, biases, rotary embeddings and routers are left out: together they are less than 0.1 % of the
+weights of the built-in models.
+
+Examples:
+    >>> shape = Decoder(layers=80, hidden=8192, heads=64, kv_heads=8, wide=28672, vocabulary=128256)
+    >>> f"{shape.parameters / 1e9:.2f}"
+    '70.55'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Decoder", "Experts", "Latent"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experts:
+    """The experts of a mixture-of-experts layer.
+
+    Attributes:
+        routed: The number of routed experts.
+        top: The number of routed experts that each token passes.
+        wide: The width of an expert.
+        shared: The number of experts that every token passes.
+        dense: The number of first blocks without experts.
+    """
+
+    routed: int
+    top: int
+    wide: int
+    shared: int = 0
+    dense: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latent:
+    """Multi-head latent attention (DeepSeek-V2, 2024): low-rank queries, keys and values.
+
+    Attributes:
+        query: The rank of queries.
+        key_value: The rank of keys and values.
+        rotary: Elements per head of the rotary part, which all heads share in keys.
+        plain: Elements per head of the other part of queries and keys.
+        value: Elements per head of values.
+    """
+
+    query: int
+    key_value: int
+    rotary: int
+    plain: int
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoder:
+    """The shape of a decoder.
+
+    Attributes:
+        layers: The number of blocks of attention and feed-forward.
+        hidden: The width of a token.
+        heads: The number of query heads.
+        kv_heads: The number of heads of keys and values (grouped-query attention).
+        wide: The width of a feed-forward layer without experts.
+        vocabulary: The number of tokens of the vocabulary.
+        tied: Whether the classifier shares the weights of the embedding.
+        gated: Whether feed-forward layers have a gate (SwiGLU): three matrices instead of two.
+        causal: Whether a token attends to earlier tokens only, which halves the work.
+        experts: The experts, if any.
+        latent: Latent attention, if any.
+        tokens: The sequence length.
+    """
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    wide: int
+    vocabulary: int
+    tied: bool = False
+    gated: bool = True
+    causal: bool = True
+    experts: Experts | None = None
+    latent: Latent | None = None
+    tokens: int = 8192
+
+    @property
+    def queries(self) -> int:
+        """Elements of a token's queries, and of its keys as the heads see them."""
+        if self.latent:
+            return self.heads * (self.latent.plain + self.latent.rotary)
+        return self.hidden
+
+    @property
+    def values(self) -> int:
+        """Elements of a token's weighted sums of all heads."""
+        return self.heads * self.latent.value if self.latent else self.hidden
+
+    @property
+    def cached(self) -> int:
+        """Elements of a token's keys and values, which context parallelism exchanges."""
+        if self.latent:
+            return self.latent.key_value + self.latent.rotary
+        return 2 * self.kv_heads * self.hidden // self.heads
+
+    @property
+    def attended(self) -> int:
+        """The mean number of tokens to which a token attends, rounded up."""
+        return (self.tokens + 1) // 2 if self.causal else self.tokens
+
+    @property
+    def projections(self) -> tuple[tuple[int, int], ...]:
+        """Inputs and outputs of the projections to queries, keys and values."""
+        if self.latent is None:
+            return ((self.hidden, self.queries + self.cached),)
+        one = self.latent
+        return (
+            (self.hidden, one.query),
+            (one.query, self.queries),
+            (self.hidden, one.key_value + one.rotary),
+            (one.key_value, self.heads * (one.plain + one.value)),
+        )
+
+    @property
+    def matrices(self) -> int:
+        """The number of matrices of a feed-forward layer."""
+        return 3 if self.gated else 2
+
+    @property
+    def attention(self) -> int:
+        """Weights of the attention of a block."""
+        inside = sum(inputs * outputs for inputs, outputs in self.projections)
+        return inside + self.values * self.hidden
+
+    def feed_forward(self, block: int, *, active: bool = False) -> int:
+        """Returns the weights of the feed-forward layers of a block (from 0).
+
+        With `active`, routed experts that a token does not pass are left out.
+        """
+        one = self.experts
+        if one is None or block < one.dense:
+            return self.matrices * self.hidden * self.wide
+        experts = one.shared + (one.top if active else one.routed)
+        return self.matrices * self.hidden * one.wide * experts
+
+    @property
+    def blocks(self) -> int:
+        """Weights of all blocks."""
+        return sum(self.attention + self.feed_forward(at) for at in range(self.layers))
+
+    @property
+    def parameters(self) -> int:
+        """Weights of the blocks, the embedding and the classifier."""
+        return self.blocks + (1 if self.tied else 2) * self.vocabulary * self.hidden
+
+    @property
+    def active(self) -> int:
+        """Weights that a token passes, with the embedding and the classifier."""
+        passed = sum(
+            self.attention + self.feed_forward(at, active=True) for at in range(self.layers)
+        )
+        return passed + (1 if self.tied else 2) * self.vocabulary * self.hidden
+
+    @property
+    def flops(self) -> int:
+        """FLOPs per token of a forward and backward pass: 6 per weight, and attention.
+
+        The embedding has none. Attention has two products of all heads with the attended tokens.
+        """
+        embedding = 0 if self.tied else self.vocabulary * self.hidden
+        products = self.layers * self.attended * (self.queries + self.values)
+        return 6 * (self.active - embedding + products)
