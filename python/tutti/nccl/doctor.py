@@ -193,7 +193,7 @@ def _better(series: Series, point: Point, every: Sequence[Series]) -> Better | N
     if series.forced is not None:
         return None
     found = [
-        (one.time_us, str(other.forced), other.forced)
+        (one.steady_us, str(other.forced), other.forced)
         for other in every
         if other.forced is not None
         and (other.collective, other.ranks, other.nodes)
@@ -204,7 +204,7 @@ def _better(series: Series, point: Point, every: Sequence[Series]) -> Better | N
     if not found:
         return None
     time_us, _, choice = min(found)
-    saves = 1 - time_us / point.time_us
+    saves = 1 - time_us / point.steady_us
     return Better(choice, time_us, saves) if saves >= _GAIN else None
 
 
@@ -336,7 +336,7 @@ def _fastest(subjects: Sequence[Subject]) -> dict[int, Sized]:
     for sized in (one for subject in subjects for one in subject.sizes):
         known = sized.choice is not None and sized.choice.protocol and sized.basis != "guess"
         best = found.get(sized.point.size_bytes)
-        if known and (best is None or sized.point.time_us < best.point.time_us):
+        if known and (best is None or sized.point.steady_us < best.point.steady_us):
             found[sized.point.size_bytes] = sized
     return dict(sorted(found.items()))
 
@@ -377,7 +377,7 @@ def _losses(subjects: Sequence[Subject], fastest: Mapping[int, Sized]) -> Iterab
     """Yields remarks where a choice that is not known is faster than the rule."""
     for subject in subjects:
         slower = [
-            (fastest[one.point.size_bytes].point.time_us / one.point.time_us - 1, one.point)
+            (fastest[one.point.size_bytes].point.steady_us / one.point.steady_us - 1, one.point)
             for one in subject.sizes
             if one.point.size_bytes in fastest
         ]

@@ -34,6 +34,8 @@ ALGORITHMS: Final = (
 PROTOCOLS: Final = ("ll", "ll128", "simple")
 """Names of the protocols, by NCCL's number."""
 _EXPECTED: Final = "a log with NCCL_DEBUG=INFO"
+_MOST_RANKS: Final = 1 << 20
+"""More ranks than any communicator has, but few enough to list those that are missing."""
 _LINE: Final = re.compile(
     r"(?P<host>[\w.-]{1,255}):(?P<pid>\d{1,10}):\d{1,10} \[(?P<dev>-?\d{1,4})\] "
     r"(?:\S{1,200}:\d{1,6} )?(?:\([^)]{0,60}\) )?NCCL (?P<level>INFO|WARN) (?P<text>.*)"
@@ -229,7 +231,7 @@ def _version(found: DebugLog, match: re.Match[str], number: int, record: re.Matc
 
 def _member(found: DebugLog, match: re.Match[str], number: int, record: re.Match[str]) -> None:
     rank, ranks = int(match["rank"]), int(match["ranks"])
-    if rank >= ranks or ranks > limits.RANKS:
+    if rank >= ranks or ranks > _MOST_RANKS:
         found.omitted.append((number, f"rank {rank} of {ranks} does not exist"))
         return
     one = Member(number, rank, ranks, record["host"], int(record["dev"]))
