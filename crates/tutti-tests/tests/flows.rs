@@ -258,7 +258,7 @@ fn a_tree_loads_each_link_once() {
         let tree = routes("fat_tree:k=2,n=3", &[link(100, 0)]);
         let (_, bytes) = in_network("in_network", collective, (&tree, IN_NETWORK), 10);
         assert!(bytes.iter().all(|&bytes| bytes == 0 || bytes == 10), "{bytes:?}");
-        // 8 NPUs, 4 leaf switches, and the switches of two levels on the way to them.
+        // 8 NPUs, 4 leaf switches, and the switches of two levels between them.
         assert_eq!(bytes.iter().sum::<u64>(), 10 * (8 + 4 + 2), "{bytes:?}");
     }
 }

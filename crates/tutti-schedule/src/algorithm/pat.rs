@@ -7,8 +7,8 @@
 //! bit: log2 A rounds, in which the shards per message double, as in Bruck's algorithm with the
 //! dimensions reversed. Then come the other offsets, in rounds of up to A offsets that are equal
 //! modulo D: the numbers v = 1 ... D - 1 in depth-first order of their tree, the farthest child
-//! first. A rank thus forwards a message early, and needs buffers for log2 D messages besides the
-//! result. A reduce_scatter is the same backwards in time, with a fold per round. The shards of a
+//! first. A rank thus forwards a message early, and needs buffers for log2 D messages in addition to
+//! the result. A reduce_scatter is the same backwards in time, with a fold per round. The shards of a
 //! message are not contiguous, so they are copied to and from a buffer.
 //!
 //! Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",
