@@ -396,8 +396,8 @@ mod tests {
         let refused = |notation: &str, collective, ranks| {
             crate::algorithm::build(notation, collective, ranks).err().unwrap().to_string()
         };
-        let expected = "`both` does not fit ring: expected `bidirectional`, `backward`, `blockwise`, `segments=K`, a grid \
-                        such as `4x4`, or `4x4,bidirectional`";
+        let expected = "`both` does not fit ring: expected `bidirectional`, `backward`, `blockwise`, `segments=K`, \
+                        `node=G,channels=C`, a grid such as `4x4`, or `4x4,bidirectional`";
         assert_eq!(refused("ring:both", Collective::AllReduce, 4), expected);
         let expected = "`blockwise` does not fit ring: all_reduce does not support `blockwise`";
         assert_eq!(refused(BLOCKWISE, Collective::AllReduce, 4), expected);
