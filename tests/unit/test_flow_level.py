@@ -8,7 +8,7 @@ import pytest
 
 import tutti
 from tutti.config import load_experiment
-from tutti.errors import ConfigError
+from tutti.errors import ConfigError, TopologyError
 from tutti.platforms import platform
 
 if TYPE_CHECKING:
@@ -68,6 +68,45 @@ def test_minimal_adaptive_routing_spreads_a_flow() -> None:
     assert times[1] < times[0]
 
 
+NVLS = tutti.FlowLevel(multicast=True, reduce=True)
+"""Switches with multicast and reduction, as NVSwitch with NVLS."""
+
+
+def test_switches_that_reduce_and_multicast_halve_the_bytes_of_a_link() -> None:
+    """8 GPUs at a switch, 8 MB at 10 GB/s: 800 us for the payload, in each direction."""
+    schedule = tutti.schedule("in_network:all", ranks=8)
+    run = tutti.simulate(schedule, machine("switch:8", flow=NVLS), size="8 MB")
+    assert set(run.links["bytes"].to_list()) == {8_000_000}
+    plain = tutti.simulate(schedule, machine("switch:8"), size="8 MB")
+    assert set(plain.links["bytes"].to_list()) == {14_000_000}
+    # Two phases of 7/8 of the payload.
+    assert run.completion_ps == pytest.approx(1_400_000_000, rel=0.01)
+    assert run.bound.at_least_ps == pytest.approx(800_000_000, rel=1e-3)
+    segmented = tutti.schedule("in_network:all,segments=32", ranks=8)
+    piped = tutti.simulate(segmented, machine("switch:8", flow=NVLS), size="8 MB")
+    assert 800_000_000 < piped.completion_ps < 850_000_000
+
+
+def test_either_function_can_be_absent() -> None:
+    schedule = tutti.schedule("in_network", collective="broadcast", ranks=4)
+    flows = [
+        tutti.FlowLevel(),
+        tutti.FlowLevel(multicast=True),
+        tutti.FlowLevel(reduce=True),
+    ]
+    times = [
+        tutti.simulate(schedule, machine("switch:4", flow=flow), size="1 MB").completion_ps
+        for flow in flows
+    ]
+    assert times[1] < times[0] == times[2]
+
+
+def test_trees_need_fixed_routes() -> None:
+    where = machine("torus:4x4", "adaptive", flow=NVLS)
+    with pytest.raises(TopologyError, match="one route per pair of ranks"):
+        tutti.simulate(tutti.schedule("in_network", ranks=16), where, size="1 KB")
+
+
 @pytest.mark.parametrize("rule", ["valiant", "ugal"])
 def test_routing_that_depends_on_queues_is_refused(rule: str) -> None:
     with pytest.raises(ConfigError, match="depends on queues"):
@@ -123,6 +162,8 @@ links = [{{ rate = "10 GB/s", latency = "100 ns" }}]
         ("[platform.topology.flow]\n[platform.topology.flits]", "has `flow` and `flits`"),
         ("[platform.topology.flow]\nrate = '1 GB/s'", "unknown key `rate`"),
         ("[platform.topology.flow]\ninjection = '1 ms'", "topology.flow.injection"),
+        ("[platform.topology.flow]\nmulticast = 'yes'", "topology.flow.multicast"),
+        ("[platform.topology.packets]\nmulticast = true", "unknown key `multicast`"),
         ("routing = 'ugal'", "depends on queues"),
     ],
 )

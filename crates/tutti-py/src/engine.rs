@@ -71,10 +71,10 @@ impl Case {
         seed: u64,
     ) -> PyResult<Case> {
         let choosing = routes.and_then(|routes| routes.choosing.clone());
-        match flits {
-            Some(flits) => flits.check(routes)?,
-            None if flow.is_some() => check_flow(routes, choosing.as_ref())?,
-            None => check_packets(packets.is_some(), routes, choosing.as_ref())?,
+        match (flits, flow) {
+            (Some(flits), _) => flits.check(routes)?,
+            (None, Some(flow)) => check_flow(routes, choosing.as_ref(), flow.0)?,
+            (None, None) => check_packets(packets.is_some(), routes, choosing.as_ref())?,
         }
         if let Some(routes) = routes {
             // If the last rank exists, all do.
@@ -137,7 +137,8 @@ impl Case {
                 GraphBound::NONE,
                 // Without contention, the links' rates are not a bound.
                 |(routes, graph_bounds)| {
-                    graph_bounds.of(routes.topology(), collective, ranks, self.is_contended())
+                    let links = (self.is_contended(), self.is_in_network());
+                    graph_bounds.of(routes.topology(), collective, ranks, links)
                 },
             );
             let of_flow = self.flow.map(|flow| (flow.injection, flow.ejection));
@@ -146,11 +147,11 @@ impl Case {
             let of_flits = self.flits.as_ref().map(|flits| flits.ports(&self.model));
             let of_mesh = self.mesh.as_ref().map(MeshFlits::ports);
             let ports = of_flits.or(of_mesh).or(of_links);
-            if let Some(ports) = of_mesh.filter(|_| self.mesh.iter().any(MeshFlits::is_in_network))
-            {
-                return in_network(&query, &self.model, ports);
+            let graph = GraphBound { ports, ..graph };
+            if self.is_in_network() {
+                return in_network(&query, &self.model, graph);
             }
-            bound(&query, &self.model, self.folding(), GraphBound { ports, ..graph })
+            bound(&query, &self.model, self.folding(), graph)
         });
         LowerBound {
             latency_ps: found.latency.ps(),
@@ -209,8 +210,12 @@ fn checked_flows(flows: Vec<Flow>, routes: Option<&Routes>) -> PyResult<Vec<Back
     flows.into_iter().map(flow).collect()
 }
 
-/// Rejects flows without a topology, and routing that depends on queues.
-pub(crate) fn check_flow(routes: Option<&Routes>, choosing: Option<&Choosing>) -> PyResult<()> {
+/// Rejects flows without a topology, routing that depends on queues, and trees without fixed routes.
+pub(crate) fn check_flow(
+    routes: Option<&Routes>,
+    choosing: Option<&Choosing>,
+    flow: FlowLevel,
+) -> PyResult<()> {
     let message = match choosing {
         _ if routes.is_none() => {
             "the platform has flows but no topology: expected links that they share".to_owned()
@@ -218,6 +223,11 @@ pub(crate) fn check_flow(routes: Option<&Routes>, choosing: Option<&Choosing>) -
         Some((_, choice)) if *choice != Choice::Adaptive => {
             format!("routing `{}` depends on queues: expected packets or flits", choice.name())
         }
+        Some((_, choice)) if flow.multicast || flow.reduce => format!(
+            "routing `{}` splits a flow, but switches that multicast or reduce need one route per \
+             pair of ranks: expected another routing",
+            choice.name()
+        ),
         _ => return Ok(()),
     };
     Err(refuse("TopologyError", "argument", &message))
@@ -246,6 +256,12 @@ impl Case {
     /// Whether messages share links.
     fn is_contended(&self) -> bool {
         self.flow.is_some() || self.packets.is_some() || self.flits.is_some() || self.mesh.is_some()
+    }
+
+    /// Whether the network performs multicasts or combines.
+    fn is_in_network(&self) -> bool {
+        let by_flows = self.flow.is_some_and(|flow| flow.multicast || flow.reduce);
+        by_flows || self.mesh.iter().any(MeshFlits::is_in_network)
     }
 
     /// The reduction cost on the fastest rank.

@@ -11,6 +11,8 @@ use tutti_network::flow::oracle::ReferenceFlows;
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::Ends;
 use tutti_schedule::Schedule;
+use tutti_schedule::algorithm::build;
+use tutti_schedule::collective::Collective;
 use tutti_tests::packets::{
     NOTATIONS, Notation, algorithms, at_once, flood, instant, link, routes, simulation, through,
     times_are_those_of_routes, uneven_link,
@@ -81,11 +83,11 @@ fn ports_limit_the_flows_of_an_npu() {
     let full = routes("fully_connected:4", &[link(100, 0)]);
     let routing = FlowRouting::Routed(&full);
     let rate = TimePerByte::new(150, 1);
-    let injection = FlowLevel { injection: rate, ejection: None };
+    let injection = FlowLevel { injection: rate, ..FlowLevel::default() };
     // Alone 1,500 ps through the port, three together 4,500.
     assert_eq!(arrivals(routing, injection, 10, &[(0, 1)]), [1_500]);
     assert_eq!(arrivals(routing, injection, 10, &[(0, 1), (0, 2), (0, 3)]), [4_500; 3]);
-    let ejection = FlowLevel { injection: None, ejection: rate };
+    let ejection = FlowLevel { ejection: rate, ..FlowLevel::default() };
     assert_eq!(arrivals(routing, ejection, 10, &[(0, 1), (2, 1), (0, 3)]), [3_000, 3_000, 1_500]);
 }
 
@@ -169,6 +171,119 @@ fn background_flows_take_their_share() {
     assert_eq!(outcome.finish[1].ps(), 1_500);
 }
 
+/// Switches that multicast and reduce.
+const IN_NETWORK: FlowLevel =
+    FlowLevel { injection: None, ejection: None, multicast: true, reduce: true };
+
+/// Schedules with multicasts and combines.
+fn in_network_schedules(ranks: u32) -> Vec<Arc<dyn Schedule>> {
+    let roots = format!("in_network:0+{},segments=3", ranks - 1);
+    let root = RankId(ranks / 2);
+    let all = [
+        ("in_network", Collective::AllReduce),
+        ("in_network:all", Collective::AllReduce),
+        (&*roots, Collective::AllReduce),
+        ("in_network", Collective::AllGather),
+        ("in_network:segments=2", Collective::ReduceScatter),
+        ("in_network", Collective::Broadcast { root }),
+        ("in_network:segments=4", Collective::Reduce { root }),
+        ("in_network", Collective::Barrier),
+    ];
+    all.into_iter()
+        .map(|(notation, collective)| build(notation, collective, ranks).unwrap())
+        .collect()
+}
+
+/// The last rank's end, and the bytes that each link carried.
+fn in_network(
+    notation: &str,
+    collective: Collective,
+    (routes, flows): (&Routes, FlowLevel),
+    size: u64,
+) -> (u64, Vec<u64>) {
+    let schedule = build(notation, collective, routes.topology().npus()).unwrap();
+    let model = instant();
+    let run = simulation(&*schedule, size, &model, Conditions::default());
+    let mut network = FlowNetwork::new(FlowRouting::Routed(routes), flows, Ends::FREE);
+    let outcome = through(&run, &mut network);
+    let bytes = network.link_use().iter().map(|used| used.bytes).collect();
+    (outcome.completion_time().ps(), bytes)
+}
+
+/// 8 NPUs at a switch, 100 ps per byte and 50 ns per link; the model adds a picosecond per message.
+#[test]
+fn a_switch_multicasts_and_reduces_at_the_rate_of_a_link() {
+    let switch = routes("switch:8", &[link(100, 50)]);
+    let (size, root) = (8_000, Collective::Broadcast { root: RankId(3) });
+    // An NPU contributes to 7 of 8 shards and receives its own; then it sends one and receives 7.
+    for (notation, collective, time, shards) in [
+        ("in_network:all", Collective::AllReduce, 2 * (700_000 + 100_000 + 1), 8),
+        ("in_network", Collective::ReduceScatter, 700_000 + 100_000 + 1, 7),
+        ("in_network", Collective::AllGather, 700_000 + 100_000 + 1, 7),
+        ("in_network", root, 800_000 + 100_000 + 1, 8),
+    ] {
+        let (took, bytes) = in_network(notation, collective, (&switch, IN_NETWORK), size);
+        assert_eq!(
+            (took, bytes.into_iter().max()),
+            (time, Some(size / 8 * shards)),
+            "{collective}"
+        );
+    }
+    // Switches that only forward carry 2 (N - 1) / N S per link, and 7 S at the root of a broadcast.
+    let plain = (&switch, FlowLevel::default());
+    let (_, bytes) = in_network("in_network:all", Collective::AllReduce, plain, size);
+    assert_eq!(bytes, [size / 8 * 14; 16]);
+    assert_eq!(in_network("in_network", root, plain, size).0, 5_600_000 + 100_000 + 1);
+}
+
+/// Segments use both directions at once: 7 of 8 parts up, then all of them in both, then 7 of 8 down.
+#[test]
+fn segments_of_an_all_reduce_overlap() {
+    let switch = routes("switch:8", &[link(100, 0)]);
+    let notation = "in_network:all,segments=4";
+    let (took, _) = in_network(notation, Collective::AllReduce, (&switch, IN_NETWORK), 8_000);
+    assert_eq!(took, 175_000 + 3 * 200_000 + 175_000 + 5);
+}
+
+#[test]
+fn a_tree_loads_each_link_once() {
+    let root = RankId(0);
+    let (broadcast, reduce) = (Collective::Broadcast { root }, Collective::Reduce { root });
+    for collective in [broadcast, reduce] {
+        let row = row();
+        assert_eq!(in_network("in_network", collective, (&row, IN_NETWORK), 10).0, 1_000 + 1);
+        let plain = (&row, FlowLevel::default());
+        assert_eq!(in_network("in_network", collective, plain, 10).0, 2_000 + 1);
+        // Spines carry a copy to or from each of the other three leaf switches.
+        let tree = routes("fat_tree:k=2,n=3", &[link(100, 0)]);
+        let (_, bytes) = in_network("in_network", collective, (&tree, IN_NETWORK), 10);
+        assert!(bytes.iter().all(|&bytes| bytes == 0 || bytes == 10), "{bytes:?}");
+        // 8 NPUs, 4 leaf switches, and the switches of two levels between them.
+        assert_eq!(bytes.iter().sum::<u64>(), 10 * (8 + 4 + 2), "{bytes:?}");
+    }
+}
+
+/// The flow from 1 to 2 takes half of link 1-2, so the multicast has half a rate on both links.
+#[test]
+fn a_multicast_has_the_rate_of_its_slowest_link() {
+    let row = row();
+    let collective = Collective::Broadcast { root: RankId(0) };
+    let schedule = build("in_network", collective, 3).unwrap();
+    let model = instant();
+    let run = simulation(&*schedule, 10, &model, Conditions::default());
+    let background = BackgroundFlow {
+        source: RankId(1),
+        destination: RankId(2),
+        bytes: Bytes(100),
+        start: Time::ZERO,
+        period: Time::from_ps(10_000),
+        count: 1,
+    };
+    let network = FlowNetwork::new(FlowRouting::Routed(&row), IN_NETWORK, Ends::FREE);
+    let outcome = through(&run, &mut network.with_background(&[background]));
+    assert_eq!(outcome.finish.iter().map(|time| time.ps()).collect::<Vec<_>>(), [0, 2_001, 2_001]);
+}
+
 /// A random run; the seed chooses schedule and model.
 #[derive(Clone, Copy, Debug)]
 struct Case {
@@ -180,6 +295,8 @@ struct Case {
     /// Whether NPUs inject, 1, and eject, 2, through ports.
     ports: u8,
     spread: bool,
+    /// Whether switches multicast, 1, and reduce, 2.
+    in_network: u8,
     /// Messages that each rank sends together, instead of an algorithm's; zero for none.
     flood: u32,
 }
@@ -193,13 +310,15 @@ impl Case {
 
     /// When all ranks are done in the fast network, and in the reference model.
     fn run(self) -> (Outcome, Outcome) {
-        let Case { seed, size, notation, alike, ports, spread, flood: messages } = self;
+        let Case { seed, size, notation, alike, ports, spread, in_network, flood: messages } = self;
         let routes = routes(notation.0, &self.links());
         let distances = Distances::fewest_hops(Arc::clone(routes.topology()));
         let routing =
             if spread { FlowRouting::Spread(&distances) } else { FlowRouting::Routed(&routes) };
         let port = |bit, ps| (ports & bit > 0).then(|| TimePerByte::new(ps, 11).unwrap());
-        let flows = FlowLevel { injection: port(1, 883), ejection: port(2, 1013) };
+        let (multicast, reduce) = (in_network & 1 > 0, in_network & 2 > 0);
+        let (injection, ejection) = (port(1, 883), port(2, 1013));
+        let flows = FlowLevel { injection, ejection, multicast, reduce };
         let (shaken, staggered) = (Shaken { seed }, Staggered(Shaken { seed }));
         let disturbance: &dyn Disturbance = if seed % 2 == 0 { &shaken } else { &staggered };
         let conditions =
@@ -210,7 +329,12 @@ impl Case {
         let ranks = routes.topology().npus();
         let all: Vec<_> = algorithms(ranks).collect();
         let flood = flood(ranks, messages, seed);
-        let schedule = if messages == 0 { &*all[nth % all.len()] } else { &flood };
+        let trees = in_network_schedules(ranks);
+        let schedule = match messages {
+            0 if in_network > 0 => &*trees[nth % trees.len()],
+            0 => &*all[nth % all.len()],
+            _ => &flood,
+        };
         let size = size * u64::from(schedule.shape().chunks);
         let run = simulation(schedule, size, &model, conditions);
         let fast = through(&run, &mut FlowNetwork::new(routing, flows, ends));
@@ -227,9 +351,9 @@ proptest! {
         (seed, size, ports) in (0_u64..1000, 0_u64..4000, 0_u8..4),
         notation in prop::sample::select(NOTATIONS.to_vec()),
         (alike, spread) in (any::<bool>(), any::<bool>()),
-        flood in prop::sample::select(vec![0_u32, 0, 1, 3, 12]),
+        (flood, in_network) in (prop::sample::select(vec![0_u32, 0, 1, 3, 12]), 0_u8..4),
     ) {
-        let case = Case { seed, size, notation, alike, ports, spread, flood };
+        let case = Case { seed, size, notation, alike, ports, spread, in_network, flood };
         let (fast, slow) = case.run();
         prop_assert_eq!(fast, slow);
     }

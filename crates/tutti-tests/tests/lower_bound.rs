@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tutti_analysis::bound::{Folding, GraphBound, Ports, Query, bound};
+use tutti_analysis::bound::{Folding, GraphBound, Ports, Query, bound, in_network};
 use tutti_engine::{Conditions, Distance, LocalCosts, Routed, Silent, Simulation};
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::{Choice, Ends, PacketNetwork, PacketRouting, Packets};
@@ -246,7 +246,8 @@ fn no_algorithm_with_contention_is_below_it() {
                     graph.with_ports(Ports::of((packets.injection, packets.ejection), model));
                 let case = (model, size.min(40_004));
                 held += hold_through(&*schedule, case, graph, &mut fabric);
-                let ports = FlowLevel { injection: packets.injection, ejection: packets.ejection };
+                let (injection, ejection) = (packets.injection, packets.ejection);
+                let ports = FlowLevel { injection, ejection, ..FlowLevel::default() };
                 let routing = flow_routing(routing);
                 let mut network = FlowNetwork::new(routing, ports, Ends::of(model));
                 held += hold_through(&*schedule, case, graph, &mut network);
@@ -254,6 +255,46 @@ fn no_algorithm_with_contention_is_below_it() {
         }
     }
     assert!(held > 5_000, "only {held} were tried");
+}
+
+/// Switches that multicast and reduce; every schedule on every family.
+#[test]
+fn no_algorithm_in_the_network_is_below_it() {
+    let (models, packets) = (MODELS.iter().map(model).collect::<Vec<_>>(), packets());
+    let mut held = 0;
+    for &(notation, kinds) in GRAPHS {
+        let topology = Arc::new(tutti_topology::build(notation, &links(kinds)).unwrap());
+        let routings = routings(&topology);
+        for schedule in schedules_on(&routings[0]) {
+            let shape = schedule.shape();
+            let graph = GraphBound::in_network(&topology, shape.collective, shape.ranks);
+            for size in sizes(shape.collective, shape.ranks) {
+                let Ok(layout) = Layout::of_schedule(&*schedule, Bytes(size), 4) else { continue };
+                let mut draw = draws(held);
+                let (model, packets) = (&models[draw(models.len())], packets[draw(packets.len())]);
+                let routing = FlowRouting::Routed(&routings[draw(routings.len())]);
+                let (injection, ejection) = (packets.injection, packets.ejection);
+                let ports = FlowLevel { injection, ejection, multicast: true, reduce: true };
+                let graph = graph.with_ports(Ports::of((injection, ejection), model));
+                let mut network = FlowNetwork::new(routing, ports, Ends::of(model));
+                let conditions = Conditions::default();
+                let run =
+                    Simulation { schedule: &*schedule, layout, model, costs: costs(), conditions };
+                let outcome = run.run_through(&mut network, &AtomicBool::new(false), &mut Silent);
+                let took = outcome.unwrap().completion_time();
+                let (collective, ranks) = (shape.collective, shape.ranks);
+                let query = Query { collective, ranks, size: Bytes(size), element: 4 };
+                let least = in_network(&query, model, graph);
+                let name = &shape.name;
+                assert!(
+                    took >= least.at_least(),
+                    "{name} {collective} on {notation}: {took} {least:?}"
+                );
+                held += 1;
+            }
+        }
+    }
+    assert!(held > 1_000, "only {held} were tried");
 }
 
 /// The routing of flows that corresponds to that of packets: an even split if packets choose.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use tutti_analysis::bound::{Ports, Query, in_network};
+use tutti_analysis::bound::{GraphBound, Ports, Query, in_network};
 use tutti_engine::{
     Activity, Conditions, LocalCosts, Outcome, Probe, Silent, Simulation, Timeline, TimelineProbe,
 };
@@ -150,7 +150,8 @@ fn no_all_reduce_is_faster_than_its_flits_pass_a_port() {
                     let size = Bytes(flits * FLIT);
                     let collective = Collective::AllReduce;
                     let query = Query { collective, ranks: 16, size, element: 1 };
-                    let bound = in_network(&query, &model, ports).at_least();
+                    let bound =
+                        in_network(&query, &model, GraphBound::NONE.with_ports(ports)).at_least();
                     assert!(bound <= ran.outcome.completion_time() && bound.ps() >= flits * 1000);
                 }
             }

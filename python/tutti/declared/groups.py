@@ -48,6 +48,10 @@ class FlowParameters(Parameters):
         injection: Rate of the injection port of each NPU; without it, only the model and the links
             limit injection.
         ejection: Rate of the ejection port of each NPU.
+        multicast: Whether switches fork a multicast, so that each link of its tree carries one
+            copy.
+        reduce: Whether switches reduce the contributions to a combine, so that each link carries
+            one result.
     """
 
     injection: Annotated[
@@ -59,6 +63,20 @@ class FlowParameters(Parameters):
     ejection: Annotated[
         TimePerByte | None, Field(description="Rate of the ejection port of each NPU.")
     ] = None
+    multicast: Annotated[
+        bool,
+        Strict(),
+        Field(
+            description="Whether switches fork a multicast, so that each link of its tree carries one copy."
+        ),
+    ] = False
+    reduce: Annotated[
+        bool,
+        Strict(),
+        Field(
+            description="Whether switches reduce the contributions to a combine, so that each link carries one result."
+        ),
+    ] = False
 
 
 class PacketParameters(Parameters):

@@ -32,14 +32,14 @@
 //! **In-network collectives.** If the network forks and reduces messages ([`in_network`]), a
 //! multicast is one message at its sender, and a reduction one message at its receiver. The bound
 //! is the endpoint time of one message, and the time of the bytes that every rank must send and
-//! receive once.
+//! receive once. In a graph, [`by_links_in_network`] bounds the links.
 //!
 //! **Reduction.** N contributions to an element take N - 1 reductions: (N - 1) S gamma in total, at
 //! least 1/N of it on some rank. If sending occupies the processor (postal, pipelining postal), the
 //! average rank does both sequentially. A result takes at least one message and one reduction.
 
 use tutti_network::{LogGP, Model, Serialization};
-use tutti_schedule::algorithm::bound::by_links;
+use tutti_schedule::algorithm::bound::{by_links, by_links_in_network};
 use tutti_schedule::collective::Collective;
 use tutti_topology::Topology;
 use tutti_units::ids::{RankId, VertexId};
@@ -162,6 +162,14 @@ impl GraphBound {
         GraphBound { nearest, farthest, links, ports: None }
     }
 
+    /// As [`GraphBound::through`], for links that messages share and switches that multicast and
+    /// reduce.
+    #[must_use]
+    pub fn in_network(topology: &Topology, collective: Collective, ranks: u32) -> GraphBound {
+        let links = by_links_in_network(collective, ranks, topology);
+        GraphBound { links, ..GraphBound::through(topology, collective, ranks, false) }
+    }
+
     /// Adds ports.
     #[must_use]
     pub fn with_ports(self, ports: Ports) -> GraphBound {
@@ -231,11 +239,10 @@ pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) 
 /// network may do all reductions. The bound contains the endpoint time of one message, and the
 /// time of the bytes that each rank must send once and receive once.
 #[must_use]
-pub fn in_network(query: &Query, model: &Model, ports: Ports) -> Bound {
+pub fn in_network(query: &Query, model: &Model, graph: GraphBound) -> Bound {
     let none = Time::ZERO;
-    let nothing = Bound { latency: none, bandwidth: none, links: none, folding: none };
     if query.ranks < 2 {
-        return nothing;
+        return Bound { latency: none, bandwidth: none, links: none, folding: none };
     }
     let endpoint = Endpoint { model, element: query.element.max(1) };
     let smallest = Bytes(if query.size.0 == 0 { 0 } else { endpoint.smallest(query.collective) });
@@ -256,8 +263,16 @@ pub fn in_network(query: &Query, model: &Model, ports: Ports) -> Bound {
         Collective::Scatter { .. } => (size - shard, shard),
         Collective::Barrier => (0, 0),
     };
-    let through = ports.injection.of(Bytes(sends)).max(ports.ejection.of(Bytes(receives)));
-    Bound { latency: endpoint.delivery(smallest), bandwidth: through, ..nothing }
+    let (sends, receives) = (Bytes(sends), Bytes(receives));
+    let ports = graph.ports.map_or(none, |Ports { injection, ejection }| {
+        injection.of(sends).max(ejection.of(receives))
+    });
+    Bound {
+        latency: endpoint.delivery(smallest) + graph.farthest,
+        bandwidth: endpoint.sent(sends).max(ports),
+        links: graph.links.of(query.divided()),
+        folding: none,
+    }
 }
 
 /// Bytes that every schedule must move.

@@ -15,6 +15,10 @@
 //! parallel links is one link of their combined rate. Or it splits evenly over the minimal links of every
 //! vertex ([`FlowRouting::Spread`]), like packets sprayed over all minimal paths.
 //!
+//! **Multicasts and combines.** With [`FlowLevel::multicast`] or [`FlowLevel::reduce`] a multicast or combine is
+//! one flow on the links of a tree, which it loads once. Its rate is that of its slowest link. The flow of a
+//! combine starts when the first byte of its last contribution leaves its port. Trees need fixed routes.
+//!
 //! **Without contention** the time of a message is that of `tutti_engine::Routed`, to the picosecond: the
 //! sender's model time, plus the latencies, plus the time of the slowest link in excess of the model's
 //! serialization.
@@ -34,6 +38,7 @@ mod network;
 pub mod oracle;
 mod resources;
 mod route;
+mod tree;
 
 pub use network::FlowNetwork;
 pub use route::FlowRouting;
@@ -52,5 +57,9 @@ tutti_units::parameters! {
         injection: Option<TimePerByte>,
         /// Rate of the ejection port of each NPU.
         ejection: Option<TimePerByte>,
+        /// Whether switches fork a multicast, so that each link of its tree carries one copy.
+        multicast: bool = "false",
+        /// Whether switches reduce the contributions to a combine, so that each link carries one result.
+        reduce: bool = "false",
     }
 }

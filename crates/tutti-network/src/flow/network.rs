@@ -5,10 +5,12 @@ use super::ends::Ends as FlowEnds;
 use super::max_min::MaxMin;
 use super::resources::{Resources, rate_of};
 use super::route::{Crossing, FlowRouting, RecentRoutes};
+use super::tree::{Gathering, Tree};
 use crate::packet::{Ends, LinkUse};
 use crate::queue::EventQueue;
 use crate::slab::Slab;
-use crate::{BackgroundFlow, Carried, Carrier, Progress, Serialization, Stepped, Ticket};
+use crate::{BackgroundFlow, Carried, Carrier, Combined, Progress, Serialization, Stepped, Ticket};
+use std::collections::BTreeMap;
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time, TimePerByte};
 
@@ -24,6 +26,9 @@ enum Event {
 
 /// The ticket of background messages.
 const BACKGROUND: Ticket = Ticket(u32::MAX);
+
+/// The ticket of multicasts and combines; their leaves have their own.
+const TREE: Ticket = Ticket(u32::MAX - 1);
 
 /// A message, from when it is handed over until its transmission ends.
 #[derive(Clone, Copy)]
@@ -96,6 +101,10 @@ pub struct FlowNetwork<'a> {
     serial: u64,
     background: Vec<BackgroundFlow>,
     recent: RecentRoutes,
+    /// Multicasts and combines, by flow.
+    trees: BTreeMap<u32, Tree>,
+    /// The announced combines.
+    combines: Vec<Gathering>,
     /// Working memory.
     route: Vec<Crossing>,
 }
@@ -112,7 +121,7 @@ impl<'a> FlowNetwork<'a> {
         let takes = ends.takes.filter(|_| flows.ejection.is_none()).unwrap_or(Serialization::NONE);
         let injection = slower(flows.injection, ends.hands_over.per_byte());
         let ejection = slower(flows.ejection, takes.per_byte());
-        let limited = FlowLevel { injection, ejection };
+        let limited = FlowLevel { injection, ejection, ..flows };
         FlowNetwork {
             routing,
             ports: flows,
@@ -126,6 +135,8 @@ impl<'a> FlowNetwork<'a> {
             serial: 0,
             background: Vec::new(),
             recent: RecentRoutes::default(),
+            trees: BTreeMap::new(),
+            combines: Vec::new(),
             route: Vec::new(),
         }
     }
@@ -173,11 +184,12 @@ impl<'a> FlowNetwork<'a> {
         let mut route = std::mem::take(&mut self.route);
         route.clear();
         let Flow { source, destination, bytes, .. } = self.flows[id];
-        let latency = if source == destination {
-            Time::ZERO
-        } else {
-            self.recent.route(&self.routing, source, destination, &mut route)
-        };
+        let mut latency = Time::ZERO;
+        if let Some(tree) = self.trees.get_mut(&id) {
+            tree.route(&self.routing, &mut route);
+        } else if source != destination {
+            latency = self.recent.route(&self.routing, source, destination, &mut route);
+        }
         let alone = self.alone(&route, bytes);
         let charged = self.charged(bytes);
         self.serial += 1;
@@ -185,12 +197,26 @@ impl<'a> FlowNetwork<'a> {
         (flow.serial, flow.start, flow.since) = (self.serial, now, now);
         (flow.alone, flow.latency, flow.left) = (alone, latency, approximate(charged));
         if alone == Time::ZERO {
-            let ticket = self.flows.remove(id).ticket;
-            self.events.push(now + latency, Event::Deliver(ticket));
+            self.deliver(id);
         } else {
             self.transmit(id, &mut route);
         }
         self.route = route;
+    }
+
+    /// Removes a flow that is transmitted; its message arrives after its latency.
+    fn deliver(&mut self, id: u32) -> Flow {
+        let now = self.events.now();
+        let flow = self.flows.remove(id);
+        match self.trees.remove(&id) {
+            None => self.events.push(now + flow.latency, Event::Deliver(flow.ticket)),
+            Some(tree) => {
+                for leaf in tree.leaves {
+                    self.events.push(now + leaf.latency, Event::Deliver(leaf.ticket));
+                }
+            }
+        }
+        flow
     }
 
     /// The duration of a transmission without other flows: the longest time on a link, at a port or at an
@@ -213,8 +239,11 @@ impl<'a> FlowNetwork<'a> {
     fn transmit(&mut self, id: u32, route: &mut Vec<Crossing>) {
         let Flow { source, destination, bytes, serial, .. } = self.flows[id];
         let charged = self.charged(bytes);
-        if source != destination {
-            route.extend(self.resources.ports(source, destination).into_iter().flatten());
+        if let Some(tree) = self.trees.get(&id) {
+            let (sources, destinations) = tree.ends();
+            route.extend(self.resources.ports(&sources, &destinations));
+        } else if source != destination {
+            route.extend(self.resources.ports(&[source], &[destination]));
         }
         let shares = self.resources.join(id, route, (bytes, charged), self.events.now());
         // The port has the rate of the fastest messages.
@@ -230,10 +259,8 @@ impl<'a> FlowNetwork<'a> {
 
     /// The transmission of a flow has ended.
     fn end(&mut self, id: u32) -> Ticket {
-        let now = self.events.now();
-        let Flow { ticket, bytes, latency, .. } = self.flows.remove(id);
-        self.resources.leave(id, bytes, now);
-        self.events.push(now + latency, Event::Deliver(ticket));
+        let Flow { ticket, bytes, .. } = self.deliver(id);
+        self.resources.leave(id, bytes, self.events.now());
         ticket
     }
 
@@ -247,6 +274,27 @@ impl<'a> FlowNetwork<'a> {
         }
         let id = self.post(BACKGROUND, (source, destination), bytes, now);
         self.start(id);
+    }
+
+    /// Accepts a multicast or combine whose first byte leaves its port at `start`.
+    fn plant(&mut self, tree: Tree, bytes: Bytes, start: Time) {
+        let id = self.post(TREE, (tree.root, tree.root), bytes, start);
+        self.trees.insert(id, tree);
+        self.begin(id, start);
+    }
+
+    /// Starts a posted message, now or later.
+    fn begin(&mut self, id: u32, start: Time) {
+        if start == self.events.now() {
+            self.start(id);
+        } else {
+            self.events.push(start, Event::Start(id));
+        }
+    }
+
+    /// When the first byte of a message leaves its sender's port.
+    fn departure(&self, message: &Carried) -> Time {
+        (message.arrival - self.hands_over.of(message.bytes)).max(self.events.now())
     }
 
     /// Solves what has changed at the current time.
@@ -280,16 +328,39 @@ fn approximate(bytes: Bytes) -> f64 {
 
 impl Carrier for FlowNetwork<'_> {
     const CONTENDED: bool = true;
+    const IN_NETWORK: bool = true;
 
     fn carry(&mut self, ticket: Ticket, message: Carried) {
-        let Carried { source, destination, bytes, arrival } = message;
-        let now = self.events.now();
-        let start = (arrival - self.hands_over.of(bytes)).max(now);
+        let Carried { source, destination, bytes, .. } = message;
+        let start = self.departure(&message);
         let id = self.post(ticket, (source, destination), bytes, start);
-        if start == now {
-            self.start(id);
-        } else {
-            self.events.push(start, Event::Start(id));
+        self.begin(id, start);
+    }
+
+    fn forks(&self) -> bool {
+        self.ports.multicast && self.routing.is_fixed()
+    }
+
+    fn fork(&mut self, messages: &[(Ticket, Carried)]) {
+        let Some(tree) = Tree::multicast(messages) else { return };
+        let message = &messages[0].1;
+        self.plant(tree, message.bytes, self.departure(message));
+    }
+
+    fn combines(&self) -> bool {
+        self.ports.reduce && self.routing.is_fixed()
+    }
+
+    fn expect(&mut self, combines: Vec<Combined>) {
+        self.combines = combines.iter().map(Gathering::of).collect();
+    }
+
+    fn contribute(&mut self, combine: usize, ticket: Ticket, message: Carried) {
+        let start = self.departure(&message);
+        let gathering = &mut self.combines[combine];
+        let bytes = gathering.bytes;
+        if let Some((tree, start)) = gathering.add(message.source, ticket, start) {
+            self.plant(tree, bytes, start);
         }
     }
 
@@ -334,7 +405,7 @@ impl Stepped for FlowNetwork<'_> {
             }
             if let Some(id) = self.ends.pop(self.events.now()) {
                 let ticket = self.end(id);
-                if ticket != BACKGROUND {
+                if ticket != BACKGROUND && ticket != TREE {
                     return Some(Progress::Left(ticket, self.events.now()));
                 }
             } else if self.resources.is_dirty() {

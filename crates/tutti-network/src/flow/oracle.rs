@@ -7,26 +7,53 @@ use std::collections::BTreeMap;
 
 use super::resources::surcharged;
 use super::route::Crossing;
+use super::tree::{Gathering, Leaf, Tree};
 use super::{ALL, FlowLevel, FlowRouting};
 use crate::packet::Ends;
-use crate::{Carried, Carrier, Serialization, Ticket};
+use crate::{Carried, Carrier, Combined, Serialization, Ticket};
 use tutti_units::ids::{LinkId, RankId};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 enum Event {
-    Start(Carried, Ticket),
+    Start(Sent),
     Deliver(Ticket),
+}
+
+/// What a flow carries.
+#[derive(Clone)]
+enum Sent {
+    Message(Carried, Ticket),
+    Tree(Tree, Bytes),
+}
+
+impl Sent {
+    fn bytes(&self) -> Bytes {
+        match *self {
+            Sent::Message(Carried { bytes, .. }, _) | Sent::Tree(_, bytes) => bytes,
+        }
+    }
+
+    /// The ranks that inject, and the ranks that eject; none for a message of a rank to itself.
+    fn ends(&self) -> (Vec<RankId>, Vec<RankId>) {
+        match self {
+            Sent::Message(Carried { source, destination, .. }, _) if source == destination => {
+                (vec![], vec![])
+            }
+            Sent::Message(message, _) => (vec![message.source], vec![message.destination]),
+            Sent::Tree(tree, _) => tree.ends(),
+        }
+    }
 }
 
 /// An active flow.
 struct Flow {
-    ticket: Ticket,
+    /// The messages that arrive, with the latencies from the end of the transmission.
+    leaves: Vec<Leaf>,
     /// The resources that take time, each with the capacity taken per unit of the flow's rate.
     uses: Vec<(usize, u32)>,
     start: Time,
-    /// Duration of the transmission without other flows, and from its end to the arrival.
+    /// Duration of the transmission without other flows.
     alone: Time,
-    latency: Time,
     /// Rates without other flows and now, in bytes per picosecond.
     rate_alone: f64,
     rate: f64,
@@ -47,6 +74,7 @@ pub struct ReferenceFlows<'a> {
     sequence: u64,
     events: BTreeMap<(Time, u64), Event>,
     flows: Vec<Flow>,
+    combines: Vec<Gathering>,
 }
 
 impl<'a> ReferenceFlows<'a> {
@@ -66,7 +94,7 @@ impl<'a> ReferenceFlows<'a> {
         for port in ports {
             resources.extend((0..topology.npus()).map(|_| port));
         }
-        let (now, sequence, events, flows) = (Time::ZERO, 0, BTreeMap::new(), Vec::new());
+        let (now, sequence, events) = (Time::ZERO, 0, BTreeMap::new());
         ReferenceFlows {
             routing,
             declared,
@@ -76,7 +104,8 @@ impl<'a> ReferenceFlows<'a> {
             now,
             sequence,
             events,
-            flows,
+            flows: Vec::new(),
+            combines: Vec::new(),
         }
     }
 
@@ -98,23 +127,37 @@ impl<'a> ReferenceFlows<'a> {
         times.into_iter().max().unwrap_or(Time::ZERO)
     }
 
-    fn start(&mut self, message: Carried, ticket: Ticket) {
-        let Carried { source, destination, bytes, .. } = message;
+    /// The links of a flow, and the messages that arrive.
+    fn route(&self, sent: &Sent) -> (Vec<Crossing>, Vec<Leaf>) {
         let mut route = Vec::new();
-        let mut latency = Time::ZERO;
-        if source != destination {
-            latency = self.routing.route(source, destination, &mut route);
+        match sent.clone() {
+            Sent::Message(Carried { source, destination: rank, .. }, ticket) => {
+                let mut latency = Time::ZERO;
+                if source != rank {
+                    latency = self.routing.route(source, rank, &mut route);
+                }
+                (route, vec![Leaf { rank, ticket, latency }])
+            }
+            Sent::Tree(mut tree, _) => {
+                tree.route(&self.routing, &mut route);
+                (route, tree.leaves)
+            }
         }
+    }
+
+    fn start(&mut self, sent: &Sent) {
+        let bytes = sent.bytes();
+        let (route, leaves) = self.route(sent);
         let alone = self.time(&route, bytes);
         if alone == Time::ZERO {
-            return self.at(self.now + latency, Event::Deliver(ticket));
+            return self.deliver(leaves);
         }
         let charged = self.hands_over.charged(bytes).min(self.takes.charged(bytes));
         let charged = if charged == Bytes(0) { bytes } else { charged };
         let mut uses = Vec::new();
         let (ps, of) = self.hands_over.per_byte_of(bytes).fraction();
         let mut rate_alone = real(of) / real(ps);
-        for (resource, share, is_port) in self.resources_of(&route, source, destination) {
+        for (resource, share, is_port) in self.resources_of(&route, sent) {
             let taken = surcharged(share, bytes, charged);
             let counted = if is_port { share } else { taken };
             rate_alone = rate_alone.min(self.capacity(resource) / part(counted.into()));
@@ -122,25 +165,38 @@ impl<'a> ReferenceFlows<'a> {
         }
         let (rate, left, slowed) = (0.0, real(charged.0), false);
         let (start, since) = (self.now, self.now);
-        let flow =
-            Flow { ticket, uses, start, alone, latency, rate_alone, rate, left, since, slowed };
+        let flow = Flow { leaves, uses, start, alone, rate_alone, rate, left, since, slowed };
         self.flows.push(flow);
     }
 
+    fn deliver(&mut self, leaves: Vec<Leaf>) {
+        for Leaf { ticket, latency, .. } in leaves {
+            self.at(self.now + latency, Event::Deliver(ticket));
+        }
+    }
+
+    /// When the first byte of a message leaves its sender's port.
+    fn departure(&self, message: &Carried) -> Time {
+        (message.arrival - self.hands_over.of(message.bytes)).max(self.now)
+    }
+
+    /// Starts a flow, now or later.
+    fn begin(&mut self, sent: Sent, start: Time) {
+        if start == self.now {
+            self.start(&sent);
+        } else {
+            self.at(start, Event::Start(sent));
+        }
+    }
+
     /// The resources that take time: index, share of the flow's bytes, and whether it is a port.
-    fn resources_of(
-        &self,
-        route: &[Crossing],
-        source: RankId,
-        destination: RankId,
-    ) -> Vec<(usize, u32, bool)> {
+    fn resources_of(&self, route: &[Crossing], sent: &Sent) -> Vec<(usize, u32, bool)> {
         let topology = self.routing.topology();
         let (links, npus) = (topology.link_count(), topology.npus() as usize);
         let mut found: Vec<_> = route.iter().map(|c| (c.link as usize, c.share, false)).collect();
-        if source != destination {
-            found.push((links + source.index(), ALL, true));
-            found.push((links + npus + destination.index(), ALL, true));
-        }
+        let (sources, destinations) = sent.ends();
+        found.extend(sources.iter().map(|rank| (links + rank.index(), ALL, true)));
+        found.extend(destinations.iter().map(|rank| (links + npus + rank.index(), ALL, true)));
         found.retain(|&(resource, ..)| self.resources[resource] != TimePerByte::ZERO);
         found
     }
@@ -232,13 +288,36 @@ fn real(value: u64) -> f64 {
 
 impl Carrier for ReferenceFlows<'_> {
     const CONTENDED: bool = true;
+    const IN_NETWORK: bool = true;
 
     fn carry(&mut self, ticket: Ticket, message: Carried) {
-        let start = (message.arrival - self.hands_over.of(message.bytes)).max(self.now);
-        if start == self.now {
-            self.start(message, ticket);
-        } else {
-            self.at(start, Event::Start(message, ticket));
+        let start = self.departure(&message);
+        self.begin(Sent::Message(message, ticket), start);
+    }
+
+    fn forks(&self) -> bool {
+        self.declared.multicast && self.routing.is_fixed()
+    }
+
+    fn fork(&mut self, messages: &[(Ticket, Carried)]) {
+        let Some(tree) = Tree::multicast(messages) else { return };
+        let message = &messages[0].1;
+        self.begin(Sent::Tree(tree, message.bytes), self.departure(message));
+    }
+
+    fn combines(&self) -> bool {
+        self.declared.reduce && self.routing.is_fixed()
+    }
+
+    fn expect(&mut self, combines: Vec<Combined>) {
+        self.combines = combines.iter().map(Gathering::of).collect();
+    }
+
+    fn contribute(&mut self, combine: usize, ticket: Ticket, message: Carried) {
+        let start = self.departure(&message);
+        let last = self.combines[combine].add(message.source, ticket, start);
+        if let Some((tree, start)) = last {
+            self.begin(Sent::Tree(tree, message.bytes), start);
         }
     }
 
@@ -248,14 +327,14 @@ impl Carrier for ReferenceFlows<'_> {
                 && entry.key().0 == self.now
             {
                 match entry.remove() {
-                    Event::Start(message, ticket) => self.start(message, ticket),
+                    Event::Start(sent) => self.start(&sent),
                     Event::Deliver(ticket) => return Some((ticket, self.now)),
                 }
             }
             self.settle();
             if let Some(ended) = self.flows.iter().position(|flow| flow.end() <= self.now) {
-                let Flow { ticket, latency, .. } = self.flows.remove(ended);
-                self.at(self.now + latency, Event::Deliver(ticket));
+                let leaves = self.flows.remove(ended).leaves;
+                self.deliver(leaves);
                 continue;
             }
             let ends = self.flows.iter().map(Flow::end);

@@ -87,11 +87,19 @@ impl Resources {
         Resources { all, links, used: Vec::new(), ports, dirty: Vec::new() }
     }
 
-    /// The injection port of the source and the ejection port of the destination, if any.
-    pub(super) fn ports(&self, source: RankId, destination: RankId) -> [Option<Crossing>; 2] {
+    /// The injection ports of sources and the ejection ports of destinations, if any.
+    pub(super) fn ports<'a>(
+        &self,
+        sources: &'a [RankId],
+        destinations: &'a [RankId],
+    ) -> impl Iterator<Item = Crossing> + 'a {
         let [injection, ejection] = self.ports;
-        let firsts = [injection.map(|f| f + source.0), ejection.map(|f| f + destination.0)];
-        firsts.map(|link| link.map(|link| Crossing { link, share: ALL }))
+        let of = |first: Option<u32>, ranks: &'a [RankId]| {
+            let first = first.into_iter();
+            first.flat_map(|first| ranks.iter().map(move |rank| first + rank.0))
+        };
+        let ports = of(injection, sources).chain(of(ejection, destinations));
+        ports.map(|link| Crossing { link, share: ALL })
     }
 
     /// The resources of a flow.

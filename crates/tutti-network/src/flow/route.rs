@@ -46,6 +46,11 @@ impl<'a> FlowRouting<'a> {
         }
     }
 
+    /// Whether every pair of ranks has one route, so that multicasts have a tree.
+    pub(super) fn is_fixed(&self) -> bool {
+        matches!(self, FlowRouting::Routed(_))
+    }
+
     /// The rate of a link, or of the bundle that it represents.
     pub(super) fn rate(&self, link: LinkId) -> TimePerByte {
         match self {
@@ -106,7 +111,7 @@ impl<'a> FlowRouting<'a> {
 
     /// The link that represents the bundle of a link.
     #[inline]
-    fn first_of(&self, link: LinkId) -> u32 {
+    pub(super) fn first_of(&self, link: LinkId) -> u32 {
         match self {
             FlowRouting::Routed(routes) if routes.share_bundles() => self.bundle(link).start,
             _ => link.0,

@@ -32,6 +32,7 @@ mod multi_tree;
 mod neighbor_exchange;
 mod on_graph;
 mod pairwise;
+mod pat;
 mod pipeline;
 mod recursive_doubling;
 mod recursive_halving_doubling;
@@ -234,6 +235,7 @@ pub const REGISTRY: &[Entry] = &[
     multi_tree::ENTRY,
     neighbor_exchange::ENTRY,
     pairwise::ENTRY,
+    pat::ENTRY,
     recursive_doubling::ENTRY,
     recursive_halving_doubling::ENTRY,
     recursive_multiplying::ENTRY,

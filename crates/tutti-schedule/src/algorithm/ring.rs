@@ -7,12 +7,14 @@
 //! where a link and a port carry both directions at once. With a grid the ring follows a
 //! Hamiltonian cycle of neighbours, see [`around`]. An all_to_all forwards every part to its
 //! destination, see [`exchange`], or with `blockwise` one part per message, see [`blockwise`]. With
-//! `segments=K` an all_reduce reduces each shard in K segments, see [`segmented`]. Source: Patarasuk
+//! `segments=K` an all_reduce reduces each shard in K segments, see [`segmented`]. With `node=G` and
+//! `channels=C` there are C rings through nodes of G ranks, see [`channels`]. Source: Patarasuk
 //! and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel
 //! Distrib. Comput. 69 (2009).
 
 mod around;
 mod blockwise;
+mod channels;
 mod exchange;
 mod segmented;
 
@@ -20,6 +22,7 @@ use std::sync::Arc;
 
 use around::Around;
 use blockwise::{Blockwise, MOST_RANKS};
+use channels::{Channels, Lanes, MOST_CHANNELS};
 use exchange::Exchange;
 use segmented::{Segmented, most_segments};
 
@@ -39,7 +42,8 @@ pub(super) const ENTRY: Entry = Entry {
     argument: "a grid, columns first, such as `4x4`, for a Hamiltonian cycle through it; `bidirectional` for half of \
                the payload in each direction; or both, such as `4x4,bidirectional`; `backward` for the opposite \
                direction; for all_to_all: `blockwise` for one part per message; for all_reduce: `segments=K` to reduce \
-               each shard in K segments",
+               each shard in K segments; otherwise `node=G,channels=C` for C rings on 1/C of the payload, which leave \
+               nodes of G ranks at different ranks",
     collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && read(request).is_ok(),
@@ -68,11 +72,13 @@ struct Form {
     blockwise: bool,
     /// The segments of each shard of an all_reduce, if there are any.
     segments: Option<u32>,
+    /// The rings through nodes, if there are several or nodes.
+    lanes: Option<Lanes>,
 }
 
 impl Form {
     fn of(directions: Directions) -> Form {
-        Form { directions, around: None, blockwise: false, segments: None }
+        Form { directions, around: None, blockwise: false, segments: None, lanes: None }
     }
 }
 
@@ -84,6 +90,9 @@ fn read(request: &Request) -> Result<Form, AlgorithmError> {
         "backward" => Some(backward(request)),
         "blockwise" => Some(blockwise(request)),
         text if text.starts_with("segments=") => Some(segmented(request)),
+        text if ["node=", "channels="].iter().any(|key| text.starts_with(key)) => {
+            Some(lanes(request))
+        }
         _ => None,
     };
     if let Some(form) = other {
@@ -95,8 +104,8 @@ fn read(request: &Request) -> Result<Form, AlgorithmError> {
         grid if grid.contains('x') => around_grid(request, grid).map(Some),
         _ => misfit(
             0,
-            "expected `bidirectional`, `backward`, `blockwise`, `segments=K`, a grid such as `4x4`, \
-             or `4x4,bidirectional`"
+            "expected `bidirectional`, `backward`, `blockwise`, `segments=K`, `node=G,channels=C`, a grid \
+             such as `4x4`, or `4x4,bidirectional`"
                 .to_owned(),
         ),
     };
@@ -133,6 +142,21 @@ fn segmented(request: &Request) -> Result<Form, Misfit> {
     Ok(Form { segments: Some(segments), ..Form::of(Directions::Forward) })
 }
 
+fn lanes(request: &Request) -> Result<Form, Misfit> {
+    if request.collective == Collective::AllToAll {
+        return misfit(0, "all_to_all does not support `node` and `channels`".to_owned());
+    }
+    let ranks = request.ranks;
+    let mut options = Options::of(request.argument);
+    let node = options.number("node", ranks)?;
+    let channels = options.number("channels", MOST_CHANNELS.min(u32::MAX / 2 / ranks))?;
+    options.end("`node=G` or `channels=C`, such as `node=8,channels=8`")?;
+    if !ranks.is_multiple_of(node) {
+        return misfit(0, format!("{ranks} ranks are not nodes of {node} ranks"));
+    }
+    Ok(Form { lanes: Some(Lanes { node, channels }), ..Form::of(Directions::Forward) })
+}
+
 fn around_grid(request: &Request, text: &str) -> Result<(Grid, Cycle), Misfit> {
     let grid = Grid::read(text)?;
     grid.fits(request.ranks)?;
@@ -158,7 +182,11 @@ fn exchange(request: &Request, both: bool) -> Exchange {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let Form { directions, around, blockwise, segments } = read(request)?;
+    let Form { directions, around, blockwise, segments, lanes } = read(request)?;
+    if let Some(lanes) = lanes {
+        let name = request.notation(ENTRY.name);
+        return Ok(Arc::new(Channels::new(name, request.collective, request.ranks, lanes)));
+    }
     if let Some(segments) = segments {
         let name = request.notation(ENTRY.name);
         return Ok(Arc::new(Segmented::new(name, request.ranks, segments)));
@@ -192,7 +220,10 @@ fn forward(request: &Request) -> Ring {
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let Form { directions, blockwise, segments, .. } = read(request).ok()?;
+    let Form { directions, blockwise, segments, lanes, .. } = read(request).ok()?;
+    if let Some(Lanes { channels, .. }) = lanes {
+        return Some(channels::stages(request.collective, request.ranks, channels));
+    }
     let (n, both) = (request.ranks, directions == Directions::Both);
     let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
     if let Some(segments) = segments {
@@ -365,8 +396,8 @@ mod tests {
         let refused = |notation: &str, collective, ranks| {
             crate::algorithm::build(notation, collective, ranks).err().unwrap().to_string()
         };
-        let expected = "`both` does not fit ring: expected `bidirectional`, `backward`, `blockwise`, `segments=K`, a grid \
-                        such as `4x4`, or `4x4,bidirectional`";
+        let expected = "`both` does not fit ring: expected `bidirectional`, `backward`, `blockwise`, `segments=K`, \
+                        `node=G,channels=C`, a grid such as `4x4`, or `4x4,bidirectional`";
         assert_eq!(refused("ring:both", Collective::AllReduce, 4), expected);
         let expected = "`blockwise` does not fit ring: all_reduce does not support `blockwise`";
         assert_eq!(refused(BLOCKWISE, Collective::AllReduce, 4), expected);

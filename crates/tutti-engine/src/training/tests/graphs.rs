@@ -17,7 +17,7 @@ pub(super) fn routes(notation: &str, rate_of: &str, latency: u64) -> Arc<Routes>
 }
 
 pub(super) fn flows() -> Sharing {
-    Sharing::Flows(FlowLevel { injection: None, ejection: None })
+    Sharing::Flows(FlowLevel::default())
 }
 
 /// `algorithm` on all NPUs of a graph.

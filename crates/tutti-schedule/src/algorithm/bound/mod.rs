@@ -65,6 +65,29 @@ const MOST_WORK: u64 = 60_000_000;
 /// topology, from its links alone. The bound is proved, but not always tight.
 #[must_use]
 pub fn by_links(collective: Collective, ranks: u32, topology: &Topology) -> TimePerByte {
+    with_reducers(collective, ranks, topology, Reducers::Npus)
+}
+
+/// As [`by_links`], where switches may multicast and reduce.
+#[must_use]
+pub fn by_links_in_network(collective: Collective, ranks: u32, topology: &Topology) -> TimePerByte {
+    with_reducers(collective, ranks, topology, Reducers::All)
+}
+
+/// The vertices that reduce values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reducers {
+    Npus,
+    /// Limits of single sets of vertices hold; that of partitions does not.
+    All,
+}
+
+fn with_reducers(
+    collective: Collective,
+    ranks: u32,
+    topology: &Topology,
+    reducers: Reducers,
+) -> TimePerByte {
     let ranks = ranks.min(topology.npus());
     if ranks < 2 || collective == Collective::Barrier {
         return TimePerByte::ZERO;
@@ -73,7 +96,7 @@ pub fn by_links(collective: Collective, ranks: u32, topology: &Topology) -> Time
     let back = out.reversed();
     let root = |rank: tutti_units::ids::RankId| rank.0.min(ranks - 1);
     if u64::from(ranks) * out.edges.len() as u64 > MOST_WORK {
-        return roughly(collective, &out, &back);
+        return roughly(collective, &out, &back, reducers);
     }
     match collective {
         Collective::AllGather => gathered(&out, 0..ranks),
@@ -82,6 +105,7 @@ pub fn by_links(collective: Collective, ranks: u32, topology: &Topology) -> Time
         Collective::Scatter { root: from } => gathered(&back, root(from)..root(from) + 1),
         Collective::Broadcast { root: from } => spread(&out, root(from)),
         Collective::Reduce { root: to } => spread(&back, root(to)),
+        Collective::AllReduce if reducers == Reducers::All => halves(&out, &back),
         Collective::AllReduce => all_reduced(&out, &back),
         Collective::AllToAll => volume::exchanged(&out, &back),
         Collective::Barrier => TimePerByte::ZERO,
@@ -89,7 +113,12 @@ pub fn by_links(collective: Collective, ranks: u32, topology: &Topology) -> Time
 }
 
 /// Returns the limit from each rank's links, for graphs too large for all cuts.
-fn roughly(collective: Collective, out: &Capacities, back: &Capacities) -> TimePerByte {
+fn roughly(
+    collective: Collective,
+    out: &Capacities,
+    back: &Capacities,
+    reducers: Reducers,
+) -> TimePerByte {
     let n = u128::from(out.ranks);
     let ends = |caps: &Capacities| {
         let mut exits = vec![0; caps.vertices];
@@ -103,6 +132,7 @@ fn roughly(collective: Collective, out: &Capacities, back: &Capacities) -> TimeP
         Collective::AllGather => out.time(n - 1, n, least_in),
         Collective::ReduceScatter => out.time(n - 1, n, least_out),
         Collective::AllToAll => out.time(n - 1, n, least),
+        Collective::AllReduce if reducers == Reducers::All => out.time(1, 1, least),
         Collective::AllReduce => out.time(2 * (n - 1), 1, all).max(out.time(1, 1, least)),
         _ => TimePerByte::ZERO,
     }
@@ -139,17 +169,20 @@ fn spread(caps: &Capacities, root: u32) -> TimePerByte {
     least.map_or(TimePerByte::ZERO, |capacity| caps.time(1, 1, capacity))
 }
 
+/// The full payload out of every set with ranks on both sides: it separates rank 0 from some other
+/// rank, in one of the directions.
+fn halves(out: &Capacities, back: &Capacities) -> TimePerByte {
+    spread(out, 0).max(spread(back, 0))
+}
+
 fn all_reduced(out: &Capacities, back: &Capacities) -> TimePerByte {
-    // A set with ranks on both sides separates rank 0 from some other rank, in one of the
-    // directions.
-    let halves = spread(out, 0).max(spread(back, 0));
     let divided = |caps: &Capacities| {
         let groups = division::worst(caps);
         caps.time(2 * (groups.len() as u128 - 1), 1, division::exits(&groups))
     };
     let alike = out.edges == back.edges;
     let entering = if alike { TimePerByte::ZERO } else { divided(back) };
-    halves.max(divided(out)).max(entering)
+    halves(out, back).max(divided(out)).max(entering)
 }
 
 /// Returns for each rank the minimum capacity that leaves a set with no other rank in it. These

@@ -8,8 +8,7 @@ use super::*;
 use crate::OnlyPhase;
 use crate::algorithm::{build, check};
 
-const FORMS: [Form; 2] =
-    [Form { pieces: 1, nccl: false, phased: false }, Form { pieces: 1, nccl: true, phased: false }];
+const FORMS: [Form; 2] = [Form::PLAIN, Form { nccl: true, ..Form::PLAIN }];
 
 fn trees(ranks: u32, form: Form) -> DoubleTree {
     DoubleTree::new(String::new(), ranks, form)
@@ -25,6 +24,51 @@ fn it_does_what_it_claims_at_every_rank_count_and_needs_no_buffers() {
             assert!(proof.reproducibility.same_on_all_ranks);
             assert!(proof.reproducibility.rank_order || ranks % 2 == 1);
         }
+    }
+}
+
+#[test]
+fn nodes_are_chains_of_any_length() {
+    for (ranks, node) in [(8, 8), (8, 4), (8, 2), (6, 2), (12, 4), (15, 3), (56, 8), (64, 8)] {
+        for options in ["", ",5", ",channels=2", ",channels=8,3", ",channels=11"] {
+            for nccl in ["", "nccl,", "phased,", "nccl,phased,"] {
+                let notation = &format!("double_binary_tree:{nccl}node={node}{options}");
+                let proof = check::performs(notation, Collective::AllReduce, ranks);
+                assert!(proof.rendezvous_safe(), "{notation}, {ranks} ranks");
+                assert!(proof.reproducibility.same_on_all_ranks);
+                let ordered = (ranks / node) % 2 == 0 && !options.contains("channels");
+                assert!(proof.reproducibility.rank_order || !ordered, "{notation}, {ranks}");
+            }
+        }
+    }
+}
+
+/// Nodes of one rank, and one channel, are the defaults.
+#[test]
+fn the_defaults_can_be_named() {
+    let build = |notation: &str| build(notation, Collective::AllReduce, 12).unwrap();
+    let named = build("double_binary_tree:nccl,node=1,channels=1,3");
+    check::same_steps(&*named, &*build("double_binary_tree:nccl,3"));
+}
+
+/// Between nodes, channel h uses rank h of each node: each NIC carries 1/H of the payload.
+#[test]
+fn each_channel_leaves_a_node_at_another_rank() {
+    let schedule =
+        build("double_binary_tree:nccl,node=4,channels=4", Collective::AllReduce, 16).unwrap();
+    let mut out = Step::new();
+    for rank in 0..16 {
+        let mut between = BTreeMap::new();
+        for step in 0..schedule.steps(RankId(rank)) {
+            out.clear();
+            schedule.step(RankId(rank), step, &mut out);
+            for send in out.sends.iter().filter(|send| send.peer.0 / 4 != rank / 4) {
+                *between.entry(send.peer.0 % 4).or_insert(0) += send.chunks.len();
+            }
+        }
+        assert!(between.keys().eq([&(rank % 4)]), "rank {rank}: {between:?}");
+        // At most twice the payload of its channel, which is 2 of 8 chunks.
+        assert!(between.values().all(|&chunks| chunks <= 4), "rank {rank}: {between:?}");
     }
 }
 
@@ -102,6 +146,11 @@ fn invalid_numbers_of_chunks_are_refused() {
         ("nccl4", 0),
         ("phased,nccl", 0),
         ("nccl,4,4", 0),
+        ("node=3", 0),
+        ("node=0", 0),
+        ("channels=0", 0),
+        ("channels=2,524289", 0),
+        ("channels=2,node=2", 0),
     ] {
         let notation = format!("double_binary_tree:{argument}");
         let error = build(&notation, Collective::AllReduce, 8).err().unwrap();

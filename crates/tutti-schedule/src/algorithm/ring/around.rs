@@ -133,7 +133,7 @@ mod tests {
             (
                 "",
                 4,
-                "expected `bidirectional`, `backward`, `blockwise`, `segments=K`, a grid such as `4x4`, or `4x4,bidirectional`",
+                "expected `bidirectional`, `backward`, `blockwise`, `segments=K`, `node=G,channels=C`, a grid such as `4x4`, or `4x4,bidirectional`",
             ),
         ] {
             let error = build(&format!("ring:{argument}"), Collective::AllReduce, ranks).err();
