@@ -181,7 +181,7 @@ def parameters(model: CalibratedModel) -> dict[str, pl.DataFrame]:
     names = ("library", "interface", "ranks_per_node", "memory")
     tables: dict[str, list[pl.DataFrame]] = {}
     for environment in sorted(model.curves):
-        machine, *labels = environment.split("/")
+        machine, *labels = environment.rsplit("/", 4)
         table = pl.DataFrame(model.curves[environment].table()).with_columns(
             pl.col("value", "low", "high").round_sig_figs(4)
         )

@@ -258,7 +258,7 @@ def _labels(row: dict[str, Any], known: Execution, per_node: int, variant: str) 
 
 def _library(name: str | None) -> str:
     """The MPI library without its version."""
-    text = (name or "").lower().replace("_", "").replace(" ", "")
+    text = (name or "").lower().replace("_", "").replace(" ", "").replace("/", "-")
     for part, library in (
         ("ompi", "open_mpi"),
         ("openmpi", "open_mpi"),
