@@ -164,6 +164,21 @@ class CurveFit:
         """Whether the data, not the prior, determine each parameter."""
         return self.deviation < 0.5 * SPREAD
 
+    def time_us(self, size: float) -> float:
+        """Returns the time of a message of `size` bytes on 16 nodes, in us."""
+        weights = _weights(np.array([size], dtype=float), _SIZES)
+        return float(np.exp(weights @ self.theta[_TIME])[0])
+
+    def further(self, size: float) -> float:
+        """Returns the time of a further message of `size` bytes, relative to the first."""
+        weights = _weights(np.array([min(size, _ISSUES[-1])]), _ISSUES)
+        return float(np.exp(weights @ self.theta[_RHO])[0])
+
+    def reduction_us_per_byte(self, vector: float) -> float:
+        """Returns the time of a reduced byte of a vector of `vector` bytes, in us."""
+        weights = _weights(np.array([vector], dtype=float), _VECTORS)
+        return float(np.exp(weights @ self.theta[_GAMMA])[0])
+
     def table(self) -> list[dict[str, Any]]:
         """Returns a row per parameter: name, value, 90 % interval, and if data determine it."""
         rows = []
