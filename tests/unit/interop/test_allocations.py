@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from tutti.errors import ConfigError
-from tutti.interop.measurements.allocations import group_of, read_allocations, spanned
+from tutti.interop.measurements.allocations import (
+    group_of,
+    read_allocations,
+    spanned,
+    with_groups,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +44,15 @@ def test_runs_of_a_job_are_separate(tmp_path: Path) -> None:
         ("m", "j", 4, 2, 1, 4),
         ("m", "k", 1, 1, None, None),
     ]
+
+
+def test_measurements_get_the_groups_of_their_job(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    hosts = ("lrdn0300", "lrdn0001", "lrdn0301")
+    path.write_text(HEADING + "".join(f"m,j,a,{at},{one},\n" for at, one in enumerate(hosts)))
+    rows = pl.DataFrame({"system": ["m"] * 3, "job": ["j/0", "j", "k"], "ranks": [3, 4, 3]})
+    found = with_groups(rows, read_allocations(path))
+    assert found["rank_groups"].to_list() == [bytes([1, 0, 1]), None, None]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tutti.interop.measurements.tables import read_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ALLOCATIONS", "group_of", "read_allocations", "spanned"]
+__all__ = ["ALLOCATIONS", "group_of", "read_allocations", "spanned", "with_groups"]
 
 ALLOCATIONS: Final[dict[str, type[pl.DataType]]] = {
     "system": pl.String,
@@ -37,6 +37,7 @@ ALLOCATIONS: Final[dict[str, type[pl.DataType]]] = {
 
 _NEEDED: Final = ("system", "timestamp", "rank", "host")
 _LEONARDO: Final = re.compile(r"lrdn(\d{4})")
+_MOST_GROUPS: Final = 256
 _NODES_OF_CELL: Final = 180
 _LUMI: Final = re.compile(r"x(\d{4})c\d+s\d+b\d+n\d+")
 _MARE_NOSTRUM: Final = re.compile(r"as(\d\d)r\d+b\d+")
@@ -68,8 +69,8 @@ def read_allocations(path: Path) -> pl.DataFrame:
         A row per rank, with the columns of :data:`ALLOCATIONS`, sorted by run and rank.
 
     Raises:
-        ConfigError: The file cannot be read, lacks a column, or has a rank that is no count or is
-            repeated.
+        ConfigError: The file cannot be read, lacks a column, or has an invalid or repeated
+            rank.
     """
     raw, damaged = read_table(path)
     lacking = [one for one in _NEEDED if one not in raw.columns]
@@ -125,3 +126,29 @@ def spanned(allocations: pl.DataFrame) -> pl.DataFrame:
         pl.when(known).then(pl.col("group").n_unique()).alias("groups"),
         pl.when(known).then(pl.col("group").unique_counts().max()).alias("largest"),
     )
+
+
+def with_groups(rows: pl.DataFrame, allocations: pl.DataFrame) -> pl.DataFrame:
+    """Adds the groups of the ranks of each measurement, for :mod:`tutti.predict`.
+
+    Args:
+        rows: measurements or questions; `job` starts with the timestamp of the allocation.
+        allocations: as :func:`read_allocations` returns them.
+
+    Returns:
+        The rows with `rank_groups`, a byte per rank; null if the allocation is unknown.
+    """
+    found = {
+        key: _numbered(some.sort("rank")["group"])
+        for key, some in allocations.group_by("system", "job", "ranks")
+    }
+    keys = rows.select("system", pl.col("job").str.split("/").list.first(), "ranks").rows()
+    return rows.with_columns(pl.Series("rank_groups", map(found.get, keys), dtype=pl.Binary))
+
+
+def _numbered(groups: pl.Series) -> bytes | None:
+    """Returns the groups as numbers from 0; None if one is unknown, or if there are too many."""
+    numbers = {one: place for place, one in enumerate(groups.unique().sort())}
+    if None in numbers or len(numbers) > _MOST_GROUPS:
+        return None
+    return bytes(numbers[one] for one in groups)

@@ -151,9 +151,9 @@ def _require(columns: list[str], source: str, *, ranks: int | None, collective: 
     if ranks is None and not any(_first(columns, name) for name in ("nodes", "ranks")):
         lacking.append("nodes")
     if lacking:
-        columns = f"column{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}"
+        named = f"column{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}"
         hint = "options state the collective, or the number of ranks, of all rows"
-        raise mistake(f"lacks the {columns}", source=source, expected=_EXPECTED, hint=hint)
+        raise mistake(f"lacks the {named}", source=source, expected=_EXPECTED, hint=hint)
 
 
 def _times(columns: list[str], source: str) -> list[pl.Expr]:
