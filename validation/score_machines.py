@@ -1,7 +1,8 @@
 """Calibrates tutti on measured machines, cross-validates it, and predicts the larger runs.
 
 `make machines DATA=path/to/measured` runs it. The folder has `train.csv`, series of collectives
-with their times, and `questions.csv`, series to predict. With `--sample`,
+with their times, `questions.csv`, series to predict, and optionally `allocations.csv`, the hosts of
+the jobs. With `--sample`,
 `validation/machines/sample.csv` takes the place of both.
 """
 
@@ -21,6 +22,7 @@ import polars as pl
 
 from tutti.errors import TuttiError
 from tutti.interop.measurements import read_measurements, read_questions
+from tutti.interop.measurements.allocations import read_allocations, with_groups
 from tutti.predict import folds
 from tutti.predict.catalogue import execution, is_default
 from tutti.predict.features import sides_of
@@ -181,7 +183,7 @@ def parameters(model: CalibratedModel) -> dict[str, pl.DataFrame]:
     names = ("library", "interface", "ranks_per_node", "memory")
     tables: dict[str, list[pl.DataFrame]] = {}
     for environment in sorted(model.curves):
-        machine, *labels = environment.split("/")
+        machine, *labels = environment.rsplit("/", 4)
         table = pl.DataFrame(model.curves[environment].table()).with_columns(
             pl.col("value", "low", "high").round_sig_figs(4)
         )
@@ -196,6 +198,15 @@ def hardware_of(path: Path) -> dict[str, Hardware]:
         return {}
     table = tomllib.loads(path.read_text("utf-8"))
     return {name: Hardware(**entry) for name, entry in table.items()}
+
+
+def with_allocations(data: Path, *frames: pl.DataFrame) -> list[pl.DataFrame]:
+    """Adds the groups of the network that the ranks of each job are in, if a file states them."""
+    path = data / "allocations.csv"
+    if not path.exists():
+        return list(frames)
+    allocations = read_allocations(path)
+    return [with_groups(one, allocations) for one in frames]
 
 
 def sampled() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -223,6 +234,7 @@ def main() -> None:
         else:
             rows = read_measurements(options.data / "train.csv").rows
             questions = read_questions(options.data / "questions.csv").rows
+            rows, questions = with_allocations(options.data, rows, questions)
         hardware = hardware_of(FOLDER / "hardware.toml")
         board = scoreboard(rows, questions, hardware=hardware, workers=options.workers)
     except TuttiError as error:

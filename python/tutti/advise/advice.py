@@ -11,7 +11,15 @@ import polars as pl
 from tutti.advise.decide import decisions, default_ratios, predictions, ranges
 from tutti.advise.next import next_measurements
 from tutti.advise.questions import candidates, measured_ranks, measured_sizes, questions, targets
-from tutti.advise.scope import CANDIDATE, DEFAULT, MOST_ROWS, choose_scope, classified, describable
+from tutti.advise.scope import (
+    CANDIDATE,
+    DEFAULT,
+    MOST_ROWS,
+    UNKNOWN_RANKS,
+    choose_scope,
+    classified,
+    describable,
+)
 from tutti.files.mistakes import did_you_mean, mistake
 from tutti.predict.model import calibrate
 
@@ -238,7 +246,10 @@ _REASONS: Final = {DEFAULT: "the library's default, or no algorithm stated"}
 
 def _hint(reasons: Sequence[str]) -> str:
     if not reasons:
-        return "the remarks state why the readers left rows out"
+        return "the files have no rows, or the remarks state why they were left out"
+    if UNKNOWN_RANKS in reasons:
+        return ("--ranks-per-node states those of rows with a number of nodes; --measured-ranks "
+                "states the ranks of all")  # fmt: skip
     if DEFAULT in reasons:
         return ("--algorithm states the algorithm of rows without one; to measure an algorithm, "
                 "force it with the parameters of the MPI library")  # fmt: skip

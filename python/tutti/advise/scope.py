@@ -25,6 +25,7 @@ __all__ = [
     "DEFAULT",
     "MOST_RANKS",
     "MOST_ROWS",
+    "UNKNOWN_RANKS",
     "Scope",
     "choose_scope",
     "classified",
@@ -36,6 +37,8 @@ CANDIDATE: Final = "algorithm"
 """A row of a known algorithm, for the calibration."""
 DEFAULT: Final = "default"
 """A row of the algorithm that the library chose."""
+UNKNOWN_RANKS: Final = "number of ranks not stated"
+"""Why a row without ranks, and without ranks per node, is of no use."""
 MOST_RANKS: Final = 1 << 18
 """Most ranks of a measurement or of a prediction: a ring has as many stages as ranks."""
 MOST_ROWS: Final = 6_000
@@ -139,13 +142,17 @@ def classified(
 
 def _role(row: Mapping[str, Any]) -> str:
     collective, algorithm, ranks = row["collective"], row["library_algorithm"], row["ranks"]
-    few = ranks is None or ranks < 2
+    few = ranks is not None and ranks < 2
     short = row["time_us"] is None or row["time_us"] <= _LEAST_US
     reasons = (
         (collective in POINT_TO_POINT, "point-to-point times"),
         (not row["size_bytes"], f"{collective} of 0 B"),
+        (ranks is None, UNKNOWN_RANKS),
         (few, "fewer than 2 ranks"),
-        (not few and max(ranks, row["nodes"]) > MOST_RANKS, f"more than {MOST_RANKS:,} ranks"),
+        (
+            ranks is not None and max(ranks, row["nodes"]) > MOST_RANKS,
+            f"more than {MOST_RANKS:,} ranks",
+        ),
         (short, f"no time above {_LEAST_US} us"),
         (is_default(algorithm), DEFAULT),
     )

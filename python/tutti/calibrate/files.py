@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tutti.calibrate.fit import Fit, Parameter
 
-__all__ = ["RESIDUALS", "Provenance", "platform_text", "residual_frame", "written"]
+__all__ = ["RESIDUALS", "Provenance", "document", "platform_text", "residual_frame", "written"]
 
 RESIDUALS: dict[str, type[pl.DataType]] = {
     "model": pl.String,
@@ -98,7 +98,7 @@ def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | N
     tables: dict[str, object] = {**head, "models": models}
     if folds is not None and folds.determined:
         tables["compute"] = {name: _sourced(folds, one) for name, one in folds.parameters.items()}
-    return _document(_comments(fits, provenance), tables)
+    return document(_comments(fits, provenance), tables)
 
 
 def _none_determined(fits: Sequence[Fit]) -> CalibrationError:
@@ -173,8 +173,8 @@ def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
     return lines
 
 
-def _document(comments: Iterable[str], tables: Mapping[str, Any]) -> str:
-    """Writes a TOML file with leading comments; sourced numbers are inline tables."""
+def document(comments: Iterable[str], tables: Mapping[str, Any]) -> str:
+    """Returns a TOML file with leading comments; sourced numbers are inline tables."""
     import tomlkit
 
     def item(value: object) -> Any:  # noqa: ANN401 - tomlkit's types

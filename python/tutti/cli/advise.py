@@ -46,7 +46,8 @@ class MeasuredInput:
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="CSV files of PICO, OSU, IMB or nccl-tests logs, results of `tutti mpi bench`.",
+            help="CSV files of PICO or OSU, logs of OSU, IMB or nccl-tests, results of "
+            "`tutti mpi bench`.",
             show_default=False,
         ),
     ]
@@ -90,7 +91,8 @@ class LargerJob:
     ranks_per_node: Annotated[
         int | None,
         typer.Option("--ranks-per-node", min=1, max=RANKS, rich_help_panel=_LARGER,
-                     help="Ranks per node; default: the most frequent."),
+                     help="Ranks per node; default: the most frequent. Also those of rows that "
+                     "state only nodes."),
     ] = None  # fmt: skip
     shape: Annotated[
         list[str] | None,
@@ -216,7 +218,12 @@ def _sizes(job: LargerJob) -> dict[str, Any]:
 def _read(measured: MeasuredInput, job: LargerJob) -> Measurements:
     """Reads the files, and names the algorithms that they do not state."""
     one = job.collective[0] if job.collective and len(job.collective) == 1 else None
-    found = read_measurements(measured.files, ranks=measured.measured_ranks, collective=one)
+    found = read_measurements(
+        measured.files,
+        ranks=measured.measured_ranks,
+        ranks_per_node=job.ranks_per_node,
+        collective=one,
+    )
     name, rows = pl.col("library_algorithm"), found.rows
     # Names for one file have precedence over a name for all files.
     given = sorted(_of_files(measured), key=lambda pair: pair[0] is None)

@@ -191,10 +191,15 @@ def _remark_missing(advice: Advice) -> None:
         )
 
 
+def _has(decisions: int) -> str:
+    return "has" if decisions == 1 else "have"
+
+
 def _show_next(found: Sequence[NextMeasurement], decisions: Sequence[Decision]) -> None:
     undecided = sum(one.confidence < UNDECIDED for one in decisions)
     total = plural(len(decisions), "decision")
-    out().print(f"\n{undecided:,} of {total} have less than {format_share(UNDECIDED)} confidence",
+    out().print(f"\n{undecided:,} of {total} {_has(undecided)} less than "
+                f"{format_share(UNDECIDED)} confidence",
                 markup=False)  # fmt: skip
     if not found:
         return

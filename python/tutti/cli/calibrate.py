@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from tutti.calibrate import Fit, FittedModel, Observation
 
 
+_NAME = "calibrated"
+
+
 @dataclass
 class CalibrationInput:
     """Measured data, or a live measurement."""
@@ -113,10 +116,11 @@ class Fitting:
             "--joint", help="Fit one model to all collectives and algorithms of the files."
         ),
     ] = False
-    name: Annotated[str, typer.Option("--name", help="The platform's name.")] = "calibrated"
-    to: Annotated[Path, typer.Option("--out", "-o", help="Folder for results.")] = Path(
-        "out/calibrate"
-    )
+    name: Annotated[str, typer.Option("--name", help="The platform's name.")] = _NAME
+    to: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Folder for results, or a platform file NAME.toml in it."),
+    ] = Path("out/calibrate")
 
 
 @grouped
@@ -129,7 +133,8 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     discarded and reported.
 
     With --joint, one model is fitted to all algorithms, sizes and node counts of the files, as
-    `tutti advise` does. It is cross-validated over node counts, and its parameters are printed.
+    `tutti advise` does. It is cross-validated over node counts, and its parameters are printed. The
+    platform file has the protocols model that is nearest to the measurements.
 
     Writes NAME.toml for --platform, calibration.parquet and .csv with every point and the
     predictions, and fit.svg. The platform states whether distance was emulated.
@@ -145,22 +150,37 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     """
     chosen = [model_named(one) for one in fitting.model or MODELS]
     _check(measured)
-    folder(fitting.to)
+    to, name = _destination(fitting)
+    folder(to)
     if fitting.joint:
         _refuse_with_joint(measured, fitting)
-        files = measured.files or []
-        calibrate_jointly(files, fitting.to, ranks=measured.ranks, collective=measured.collective)
+        files, ranks = measured.files or [], measured.ranks
+        calibrate_jointly(files, to, name, ranks=ranks, collective=measured.collective)
         return
     found = _from_files(measured)
     if measured.live:
-        _measure(found, measured, fitting.to)
+        _measure(found, measured, to)
     sets = {which: _within(points, measured) for which, points in found.sets.items()}
     fits = _fits(chosen, sets, strict=bool(fitting.model))
     show_fits(fits)
     _require_determined(fits, strict=bool(fitting.model))
-    write_files(fits, _folds(found.sets), _provenance(found, measured, fitting.name), fitting.to)
+    write_files(fits, _folds(found.sets), _provenance(found, measured, name), to)
     if fitting.against is not None:
-        validate(_results(fitting.against), str(fitting.against), fits, fitting.to)
+        validate(_results(fitting.against), str(fitting.against), fits, to)
+
+
+def _destination(fitting: Fitting) -> tuple[Path, str]:
+    """Returns the folder, and the platform's name: --out may also name the platform file.
+
+    Raises:
+        ConfigError: --out and --name state different names.
+    """
+    if fitting.to.suffix != ".toml":
+        return fitting.to, fitting.name
+    if fitting.name not in (_NAME, fitting.to.stem):
+        raise mistake("differs from --name", source="--out", value=str(fitting.to),
+                      expected=f"a folder, or {fitting.name}.toml in a folder")  # fmt: skip
+    return fitting.to.parent, fitting.to.stem
 
 
 @dataclass

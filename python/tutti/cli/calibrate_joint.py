@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.table import Table
 
+from tutti.calibrate.files import Provenance
+from tutti.calibrate.joint import fit_jointly, joint_platform_text
 from tutti.cli.console import out, remark
 from tutti.interop.measurements import read_measurements
+from tutti.platforms import platform
 from tutti.predict import calibrate, execution, is_default
 from tutti.predict.folds import compared, cross_validate, folds, interval_scale
 from tutti.predict.model import usable
@@ -29,13 +32,14 @@ _UNITS = ((1.0, "us"), (1e3, "ms"), (1e6, "s"))
 
 
 def calibrate_jointly(
-    paths: list[Path], to: Path, *, ranks: int | None, collective: str | None
+    paths: list[Path], to: Path, name: str, *, ranks: int | None, collective: str | None
 ) -> None:
     """Fits one model to all collectives, cross-validates it, prints it and writes it.
 
     Args:
         paths: files of measurements.
         to: folder for results.
+        name: of the platform.
         ranks: the number of ranks of rows that do not state it.
         collective: the collective of files that do not state it.
 
@@ -56,6 +60,7 @@ def calibrate_jointly(
         remark("one node count: no cross-validation, and intervals are those of the model alone")
     out().print(_parameters(model))
     _write(model, rows, to)
+    _write_platform(model, rows, paths, to / f"{name}.toml")
 
 
 def _read(paths: list[Path], ranks: int | None, collective: str | None) -> pl.DataFrame:
@@ -131,3 +136,25 @@ def _write(model: CalibratedModel, rows: pl.DataFrame, to: Path) -> None:
         to / "collectives.csv",
     )
     remark(f"wrote {to / 'parameters.csv'} and {to / 'collectives.csv'}")
+
+
+def _write_platform(
+    model: CalibratedModel, rows: pl.DataFrame, paths: list[Path], path: Path
+) -> None:
+    """Writes the platform of the system with the most measurements."""
+    fits = fit_jointly(rows, model)
+    if not fits:
+        remark("no platform file: no environment has enough measurements for its parameters")
+        return
+    system = fits[0].environment.rsplit("/", 4)[0]
+    systems = rows["system"].drop_nulls().n_unique()
+    if systems > 1:
+        remark(f"{path}: of {systems} systems, that with the most measurements: {system}")
+    models = rows.filter("emulated")["notes"].drop_nulls().unique().sort().to_list()
+    emulated = tuple(one.removeprefix("emulated by ") for one in models)
+    measured = ", ".join(str(one) for one in paths)
+    provenance = Provenance.now(path.stem, measured, system, emulated=emulated)
+    path.write_text(joint_platform_text(fits, provenance), "utf-8")
+    found = platform(path)  # reading the file back detects errors
+    out().print(f"wrote {path}: --platform {path}, model {found.model.kind}", markup=False)
+    out().print(fits[0].summary, markup=False)

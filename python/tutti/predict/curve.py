@@ -5,10 +5,10 @@ further message of the same rank in the stage adds rho(n) t(n). Messages that sh
 bytes at the rate of the link. A reduced or copied byte takes gamma(S) in a vector of S bytes. All
 three are piecewise linear on logarithmic axes, so that the protocols of a library (eager,
 rendezvous, segments) and caches need no thresholds. Latency grows by the factor e^growth per
-doubling of the nodes, up to 256 nodes.
+doubling of the nodes, up to 256 nodes, and by another for messages between groups of the network.
 
-Parameters are logarithms, except `growth`. Each has a prior: from the machine's platform, from a
-measured machine with the same library, or from common hardware.
+Parameters are logarithms, except both growths. Each has a prior: from the machine's platform, from
+a measured machine with the same library, or from common hardware.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ _TIME = slice(0, len(_SIZES))
 _RHO = slice(_TIME.stop, _TIME.stop + len(_ISSUES))
 _GAMMA = slice(_RHO.stop, _RHO.stop + len(_VECTORS))
 _SHARED = _GAMMA.stop
-_PORT, _CALL, _GROWTH = _SHARED + 1, _SHARED + 2, _SHARED + 3
+_PORT, _CALL, _GROWTH, _HOP = _SHARED + 1, _SHARED + 2, _SHARED + 3, _SHARED + 4
 
 _RHO_PRIOR = (0.35, 0.6, 0.9)
 _GAMMA_PRIOR = (0.08e-3, 0.1e-3, 0.2e-3, 0.35e-3)
 """Reduction in us per byte: a core reads two operands and writes one at 12 to 30 GB/s."""
 _GROWTH_PRIOR = 0.08
+_HOP_PRIOR = 0.25
+"""Two further switches and a long cable add 0.4 to 0.6 us to about 2 us."""
 _SHARED_EFFICIENCY = 0.8
 _EFFICIENCY = 0.5
 """Share of the bandwidth that a rank reaches in an exchange, as protocols and memory take time."""
@@ -69,11 +71,12 @@ NAMES: tuple[str, ...] = (
     "further network interface",
     "call",
     "growth of latency per doubling",
+    "growth of latency between groups",
 )
 """The parameters in order. Times are in us, reductions in us per byte."""
 
 SPREAD: Floats = np.array(
-    [0.7] * len(_SIZES) + [0.7, 0.5, 0.3] + [0.7] * len(_VECTORS) + [0.3, 1.0, 1.0, 0.1]
+    [0.7] * len(_SIZES) + [0.7, 0.5, 0.3] + [0.7] * len(_VECTORS) + [0.3, 1.0, 1.0, 0.1, 0.3]
 )
 """Standard deviation of each prior."""
 
@@ -89,7 +92,7 @@ def prior(latency_us: float, bytes_per_us: float, shared_bytes_per_us: float) ->
     times = np.log(latency_us + _SIZES / (_EFFICIENCY * bytes_per_us))
     others = [np.log(_RHO_PRIOR), np.log(_GAMMA_PRIOR)]
     shared = -math.log(_SHARED_EFFICIENCY * shared_bytes_per_us)
-    others.append(np.array([shared, math.log(2.0), 0.0, _GROWTH_PRIOR]))
+    others.append(np.array([shared, math.log(2.0), 0.0, _GROWTH_PRIOR, _HOP_PRIOR]))
     return np.concatenate([times, *others])
 
 
@@ -120,6 +123,7 @@ class Curve:
         small = 1 / (1 + rows.size / _SMALL)
         spanned = np.minimum(rows.log_nodes, _SPANNED) - _REFERENCE
         self._growth = small * spanned[rows.row]
+        self._hop = small * rows.crossing
         self._further = rows.count * rows.messages * rows.size * (rows.load - 1)
 
     def __call__(self, theta: Floats) -> Floats:
@@ -136,7 +140,8 @@ class Curve:
 
     def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
         rows = self._rows
-        times = np.exp(self._time @ theta[_TIME] + theta[_GROWTH] * self._growth)
+        slower = theta[_GROWTH] * self._growth + theta[_HOP] * self._hop
+        times = np.exp(self._time @ theta[_TIME] + slower)
         further = (rows.messages - 1) * np.exp(self._rho @ theta[_RHO])
         stages = rows.count * times * (1 + further) + self._further * math.exp(theta[_SHARED])
         messages = np.bincount(rows.row, stages, minlength=len(rows))
@@ -164,13 +169,28 @@ class CurveFit:
         """Whether the data, not the prior, determine each parameter."""
         return self.deviation < 0.5 * SPREAD
 
+    def time_us(self, size: float) -> float:
+        """Returns the time of a message of `size` bytes on 16 nodes, in us."""
+        weights = _weights(np.array([size], dtype=float), _SIZES)
+        return float(np.exp(weights @ self.theta[_TIME])[0])
+
+    def further(self, size: float) -> float:
+        """Returns the time of a further message of `size` bytes, relative to the first."""
+        weights = _weights(np.array([min(size, _ISSUES[-1])]), _ISSUES)
+        return float(np.exp(weights @ self.theta[_RHO])[0])
+
+    def reduction_us_per_byte(self, vector: float) -> float:
+        """Returns the time of a reduced byte of a vector of `vector` bytes, in us."""
+        weights = _weights(np.array([vector], dtype=float), _VECTORS)
+        return float(np.exp(weights @ self.theta[_GAMMA])[0])
+
     def table(self) -> list[dict[str, Any]]:
         """Returns a row per parameter: name, value, 90 % interval, and if data determine it."""
         rows = []
         for index, name in enumerate(NAMES):
             value, half = float(self.theta[index]), 1.645 * float(self.deviation[index])
             ends = (value - half, value, value + half)
-            low, middle, high = ends if index == _GROWTH else tuple(map(math.exp, ends))
+            low, middle, high = ends if index in {_GROWTH, _HOP} else tuple(map(math.exp, ends))
             determined = bool(self.determined[index])
             rows.append(
                 {
@@ -243,5 +263,5 @@ def _postal(parameters: Floats) -> Floats:
     """The parameters of the structural model that make it the postal model."""
     latency, per_byte, gamma = parameters
     times = np.logaddexp(latency, np.log(_SIZES) + per_byte)
-    rest = [per_byte, latency, _NOTHING, 0.0]
+    rest = [per_byte, latency, _NOTHING, 0.0, 0.0]
     return np.concatenate([times, np.zeros(len(_ISSUES)), np.full(len(_VECTORS), gamma), rest])

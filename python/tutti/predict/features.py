@@ -10,7 +10,7 @@ import numpy as np
 
 from tutti.predict.catalogue import Execution, execution, is_default
 from tutti.predict.forms import replaced
-from tutti.predict.sharing import link_load, node_load
+from tutti.predict.sharing import crossing, link_load, node_load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Strings = NDArray[np.str_]
 
-__all__ = ["LABELS", "Features", "features", "sides_of"]
+__all__ = ["GROUPS", "LABELS", "Features", "features", "sides_of"]
 
 _SHORT_ON_NODE, _LONG_ON_NODE, _SHORT_BYTES = 0.2, 0.8, 65536.0
 """Time of a message between ranks of a node, relative to one between nodes: short messages save the
 adapter's latency, long ones are copied at about its rate. Assumed; on Leonardo a step of a ring on
 64 nodes takes 1.55 us with one rank per node, 0.53 us with 4 and 0.43 us with 32."""
 
+GROUPS = "rank_groups"
+"""Optional column of rows: a byte per rank, the group of the network that its node is in."""
 _SEVERAL = 8
 """Ranks per node up to which cores do not share much: beyond, memory and adapters are the limit."""
 
@@ -59,6 +61,7 @@ class Features:
         messages: by stage, concurrent messages of a rank.
         size: by stage, bytes of a message.
         load: by stage, messages on its most loaded link.
+        crossing: by stage, share of its messages between groups of the network.
         folded: by row, bytes reduced or copied.
         ports: by row, additional network interfaces over all stages.
         log_ranks: by row, binary logarithm of the number of ranks.
@@ -74,6 +77,7 @@ class Features:
     messages: Floats
     size: Floats
     load: Floats
+    crossing: Floats
     folded: Floats
     ports: Floats
     log_ranks: Floats
@@ -98,6 +102,7 @@ class Features:
             messages=self.messages[kept],
             size=self.size[kept],
             load=self.load[kept],
+            crossing=self.crossing[kept],
             labels={name: values[rows] for name, values in self.labels.items()},
             **{name: getattr(self, name)[rows] for name in by_row},
         )
@@ -142,7 +147,7 @@ def features(frame: pl.DataFrame) -> Features:
 
     Args:
         frame: rows with the columns of :data:`tutti.interop.measurements.MEASUREMENTS`; times may
-            be absent.
+            be absent. :data:`GROUPS` is optional.
     """
     parts = _Parts()
     for index, row in enumerate(frame.iter_rows(named=True)):
@@ -175,7 +180,12 @@ class _Parts:
             return
         per_node = row["ranks_per_node"] or math.ceil(row["ranks"] / nodes)
         position = len(self.rows)
-        shared = [one for stage in stages for one in _shared(stage, sides, per_node, size)]
+        groups = _groups(row, sides)
+        shared = [
+            (*one, groups if isinstance(groups, float) else crossing(stage, groups))
+            for stage in stages
+            for one in _shared(stage, sides, per_node, size)
+        ]
         self.stages += [(position, *one) for one in shared]
         folded = size * sum(one.count * one.folded for one in stages)
         # A ring uses the same interfaces in every step, and sets them up once.
@@ -190,7 +200,7 @@ class _Parts:
 
     def features(self) -> Features:
         """Returns the arrays."""
-        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 5)
+        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 6)
         rows = np.array(self.rows, dtype=np.float64).reshape(-1, 7)
         labels = np.array(self.labels, dtype=np.str_).reshape(-1, len(LABELS))
         names = ("folded", "ports", "log_ranks", "log_nodes", "log_size", "log_message")
@@ -200,10 +210,23 @@ class _Parts:
             messages=stages[:, 2],
             size=stages[:, 3],
             load=stages[:, 4],
+            crossing=stages[:, 5],
             labels={name: labels[:, column] for column, name in enumerate(LABELS)},
             index=rows[:, 6].astype(np.int64),
             **{name: rows[:, column] for column, name in enumerate(names)},
         )
+
+
+def _groups(row: dict[str, Any], sides: Sequence[int]) -> bytes | float:
+    """Returns the group of each rank; if unknown, the share of messages between groups.
+
+    Without the column, no message crosses groups, as far as the model is concerned: the latency is
+    that of the measured jobs. Where other jobs state their groups, an unknown job has many.
+    """
+    if GROUPS not in row or len(sides) > 1:
+        return 0.0
+    groups = row[GROUPS]
+    return groups if groups is not None and len(groups) == row["ranks"] else 1.0
 
 
 def _shared(
@@ -230,9 +253,9 @@ def _shared_memory(size: float) -> float:
     return _SHORT_ON_NODE + (_LONG_ON_NODE - _SHORT_ON_NODE) * size / (size + _SHORT_BYTES)
 
 
-def _mean_log(stages: list[tuple[float, float, float, float]]) -> float:
+def _mean_log(stages: list[tuple[float, float, float, float, float]]) -> float:
     weights = [count * messages for count, messages, *_ in stages]
-    logs = [math.log(size + 8) for _, _, size, _ in stages]
+    logs = [math.log(size + 8) for _, _, size, *_ in stages]
     total = sum(weights)
     return sum(w * x for w, x in zip(weights, logs, strict=True)) / total if total else 0.0
 
@@ -258,7 +281,7 @@ def _labels(row: dict[str, Any], known: Execution, per_node: int, variant: str) 
 
 def _library(name: str | None) -> str:
     """The MPI library without its version."""
-    text = (name or "").lower().replace("_", "").replace(" ", "")
+    text = (name or "").lower().replace("_", "").replace(" ", "").replace("/", "-")
     for part, library in (
         ("ompi", "open_mpi"),
         ("openmpi", "open_mpi"),

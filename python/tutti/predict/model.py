@@ -228,22 +228,27 @@ def _start(
     That is the fit of another environment of the system; or that of a system with the same library,
     scaled by what is known of both; or what is known of the system alone.
     """
-    system = environment.split("/", maxsplit=1)[0]
+    system, *_ = _parts(environment)
     ranked = sorted((_difference(environment, other), other) for other in curves)
     difference, nearest = ranked[0] if ranked else (math.inf, "")
     known = hardware.get(system)
     if difference < _OTHER_INTERFACE or (known is None and nearest):
         return np.array(curves[nearest].theta)
     if difference < _OTHER_SYSTEM + _OTHER_LIBRARY and known is not None:
-        other = hardware.get(nearest.split("/")[0], known)
+        other = hardware.get(_parts(nearest)[0], known)
         return np.array(curves[nearest].theta) + known.prior() - other.prior()
     return (known or Hardware()).prior()
+
+
+def _parts(environment: str) -> list[str]:
+    """The machine, which may contain a slash, and the other labels of an environment."""
+    return environment.rsplit("/", len(_WEIGHTS) - 1)
 
 
 def _difference(one: str, other: str) -> float:
     """How different two environments are: the system counts most, the memory least."""
     total = 0.0
-    for a, b, weight in zip(one.split("/"), other.split("/"), _WEIGHTS, strict=True):
+    for a, b, weight in zip(_parts(one), _parts(other), _WEIGHTS, strict=True):
         steps = abs(_DENSITY[a] - _DENSITY[b]) if a in _DENSITY and b in _DENSITY else a != b
         total += weight * steps
     return total

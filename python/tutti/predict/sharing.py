@@ -6,14 +6,17 @@ These are the loads of the flow model for the exchanges of one stage, in closed 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.predict.stages import Stage
+    from tutti.predict.stages import Partners, Stage
 
-__all__ = ["link_load", "node_load"]
+__all__ = ["crossing", "link_load", "node_load"]
 
 _UNIFORM = 8
 """Links of a ring of L nodes carry L / 8 of what a node sends to uniformly chosen nodes."""
@@ -82,3 +85,34 @@ def node_load(stage: Stage, ranks_per_node: int) -> float | None:
     if stage.alternating:
         return float(max(1, min(negabinary_distance(stage.step), ranks_per_node)))
     return float(ranks_per_node) if 2**stage.step >= ranks_per_node else None
+
+
+def crossing(stage: Stage, groups: bytes) -> float:
+    """Returns the share of the messages of a stage between groups of the network.
+
+    Args:
+        stage: the stage.
+        groups: by rank, the group that its node is in: cells or cabinets of a dragonfly, islands.
+    """
+    return _crossing(stage.partners, stage.step, stage.alternating, groups)
+
+
+@cache
+def _crossing(partners: Partners, step: int, alternating: bool, groups: bytes) -> float:
+    group = np.frombuffer(groups, dtype=np.uint8)
+    ranks = len(group)
+    if partners in {"all", "shift"}:
+        members = np.bincount(group)
+        return 1 - float((members * (members - 1)).sum()) / (ranks * (ranks - 1))
+    if partners == "root":
+        return float(np.mean(group[1:] != group[0]))
+    rank = np.arange(ranks)
+    if partners == "neighbour":
+        other = (rank + 1) % ranks
+    elif alternating:
+        distance = negabinary_distance(step)
+        other = np.where(rank % 2 == 0, rank + distance, rank - distance) % ranks
+    else:
+        other = rank ^ (1 << step)
+        other = np.where(other < ranks, other, rank)
+    return float(np.mean(group != group[other]))

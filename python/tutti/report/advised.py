@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 _PS_PER_US = 10**6
 _MAP = (
-    "Colour: the algorithm with the shortest predicted time. Number: confidence in per cent, the "
-    "probability that it is within 5 % of the fastest. Point at a cell to see times and runner-up."
+    "Colour: the algorithm with the shortest predicted time, or one that is up to 2 % slower and "
+    "joins ranges of sizes. Number: confidence in per cent, the probability that it is within 5 % "
+    "of the fastest. Point at a cell to see times and runner-up."
 )
 _CONVENTIONS = (
     "Times are predictions of a model that was calibrated on the measurements, with 90 % "
@@ -135,7 +136,8 @@ def _decision_map(found: Sequence[Decision], colours: Mapping[str, str]) -> go.F
         for name in names
     ]  # fmt: skip
     x, y = (Axis(title, category=True, more={"showgrid": False}) for title in ("size", "ranks"))
-    height = 130 + max(34 * len(jobs), 60)
+    # A narrow screen lists the names below each other.
+    height = 130 + max(34 * len(jobs), 60) + 20 * len(names)
     return chart([heat, *legend], x, y, height, legend_itemclick=False,
                  legend_itemdoubleclick=False)  # fmt: skip
 
@@ -157,7 +159,7 @@ def _text(one: Decision) -> str:
 def _regions(found: Sequence[Range], colours: Mapping[str, str]) -> ReportTable[Range]:
     columns: list[Column[Range]] = [
         Column("ranks", lambda one: one.first.ranks, count, soft=lambda one: one.first.shape or ""),
-        Column("sizes", _sizes, kind="nowrap"),
+        Column("sizes", _sizes, kind="nowrap", soft=_least_certain_at),
         Column("fastest", lambda one: one.first.algorithm, kind="wrap",
                colour=lambda one: colours[one.first.algorithm]),
         Column("time", lambda one: one.least_certain.predicted_us, _time,
@@ -165,7 +167,6 @@ def _regions(found: Sequence[Range], colours: Mapping[str, str]) -> ReportTable[
         Column("runner-up", lambda one: one.least_certain.runner_up, kind="wrap"),
         Column("gain", lambda one: one.least_certain.gain, _signed),
         Column("confidence", lambda one: one.least_certain.confidence, _percent),
-        Column("figures at", lambda one: one.least_certain.size_bytes, format_size),
     ]  # fmt: skip
     return ReportTable(columns, found, look="regions")
 
@@ -185,6 +186,12 @@ def _predictions(
                _percent),
     ]  # fmt: skip
     return ReportTable(columns, rows, bold=lambda row: row["place"] == 1)
+
+
+def _least_certain_at(one: Range) -> str:
+    """States the size of the figures, if there are several."""
+    sizes = {each.size_bytes for each in one.decisions}
+    return f"at {format_size(one.least_certain.size_bytes)}" if len(sizes) > 1 else ""
 
 
 def _sizes(one: Range) -> str:

@@ -276,6 +276,17 @@ def test_measurements_of_no_use_are_an_error_with_the_reasons() -> None:
         decided(emulated)
 
 
+def test_rows_without_ranks_name_the_options() -> None:
+    with pytest.raises(ConfigError, match="number of ranks not stated") as caught:
+        advise(measured().with_columns(ranks=None))
+    assert "--ranks-per-node" in str(caught.value)
+
+
+def test_systems_may_have_slashes_in_their_names() -> None:
+    rows = pl.concat([measured(system=one) for one in ("cloud/gke", "cloud/aks/gpu")])
+    assert advise(rows, Request(ranks=[32])).scope.system == "cloud/aks/gpu"
+
+
 def test_the_wider_of_choice_and_runner_up_is_measured_next() -> None:
     found = decided(measured(), Known({RD: 10.0, RING: 10.5}), ranks=[128]).next
     assert [(one.algorithm, one.ranks, one.cells) for one in found] == [(RD, 32, 2)]

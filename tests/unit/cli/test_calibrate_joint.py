@@ -52,6 +52,15 @@ def test_a_joint_fit_is_cross_validated_and_written(tmp_path: Path) -> None:
     assert (predicted["predicted_us"] > 0).all()
 
 
+def test_out_may_name_the_platform_file(tmp_path: Path) -> None:
+    path = written(tmp_path, (4, 8))
+    shown = run(tmp_path, str(path), "--joint", "--out", "out/mine.toml")
+    assert "wrote out/mine.toml: --platform out/mine.toml, model protocols" in shown
+    assert 'name = "mine"' in (tmp_path / "out" / "mine.toml").read_text()
+    refused = run(tmp_path, str(path), "--joint", "-o", "out/mine.toml", "--name", "b", code=2)
+    assert "--out: differs from --name" in refused
+
+
 def test_one_node_count_is_not_cross_validated(tmp_path: Path) -> None:
     path = written(tmp_path, (4,))
     shown = run(tmp_path, str(path), "--joint", "--out", "out")

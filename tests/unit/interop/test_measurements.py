@@ -105,7 +105,11 @@ def test_the_summary_of_pico_is_in_nanoseconds(tmp_path: Path) -> None:
         (",9,", ",x,", "low_us is not a number"),
         (",9,", ",nan,", "low_us is not a number above 0"),
         ("all_gather", "all_scan", "unknown collective"),
-        (",4,2,", ",some,2,", "nodes is neither a number nor a shape such as 4x4x4"),
+        (
+            ",4,2,",
+            ",some,2,",
+            "nodes is neither a number nor a shape such as 4x4x4, or is too large",
+        ),
         (",4,2,", ",0,2,", "nodes is 0"),
         (",4,2,", ",,2,", "neither the number of nodes nor that of ranks is known: use --ranks N"),
         (",4,2,", ",4,2.5,", "ranks_per_node is not a number"),
@@ -142,13 +146,32 @@ def test_duplicates_become_their_median(tmp_path: Path) -> None:
     assert found.merged == 2
 
 
+def test_ranks_per_node_of_files_that_state_only_nodes(tmp_path: Path) -> None:
+    text = "nodes,bytes,algorithm,out_of_place_us,in_place_us\n4,256,ring,42,43\n"
+    found = read(tmp_path / "t.csv", text, collective="all_reduce", ranks_per_node=4)
+    row = found.rows.row(0, named=True)
+    assert (row["ranks"], row["ranks_per_node"], row["ranks_source"]) == (16, 4, "argument")
+    assert (row["time_us"], row["statistic"]) == (42.0, "mean")
+    found = read(tmp_path / "t.csv", HEADING + ROW, ranks_per_node=4)
+    assert found.rows["ranks_per_node"].item() == 2
+    frame = "size,avg_latency_us,experiment,nodes\n8,5,cloud/cpu/osu_allgather,4\n"
+    found = read(tmp_path / "t.csv", frame, ranks_per_node=2)
+    assert found.rows.select("ranks", "ranks_per_node", "size_bytes").row(0) == (8, 2, 64)
+
+
+def test_the_text_of_an_omitted_row_is_shortened(tmp_path: Path) -> None:
+    found = read(tmp_path / "t.csv", HEADING + ROW.replace("9.5", "-9.5").replace("one", "x" * 200))
+    (remark,) = found.remarks()
+    assert remark.endswith(f"({'x' * 80}...)")
+
+
 def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     for text, problem in (
-        ("", "unknown columns"),
+        ("", "is empty"),
         ("a,b\n1,2\n", "unknown columns"),
-        ("nodes,vector_bytes,median_us\n4,8,1\n", "lacks the columns collective"),
-        ("collective,vector_bytes,median_us\nreduce,8,1\n", "lacks the columns nodes"),
+        ("nodes,vector_bytes,median_us\n4,8,1\n", "lacks the column collective"),
+        ("collective,vector_bytes,median_us\nreduce,8,1\n", "lacks the column nodes"),
         ("collective,nodes,vector_bytes,median\nreduce,4,8,1\n", "no column of times with a unit"),
         ('collective,nodes,vector_bytes,median_us\n"reduce,4,8,1\n"x\n', "quote|cannot be read"),
     ):
@@ -252,7 +275,7 @@ def test_results_of_bench(tmp_path: Path) -> None:
     row = read_measurements(path).rows.row(0, named=True)
     assert (row["emulated"], row["notes"]) == (True, "emulated by postal:alpha=1")
     pl.DataFrame({"a": [1]}).write_parquet(path)
-    with pytest.raises(ConfigError, match="lacks the columns"):
+    with pytest.raises(ConfigError, match="lacks the column"):
         read_measurements(path)
 
 

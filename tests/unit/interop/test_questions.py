@@ -56,7 +56,7 @@ def test_times_are_not_read(tmp_path: Path) -> None:
         (HEADING.replace("question", "number") + ROW, "lacks the column question"),
         (HEADING + ROW + ROW, "no distinct numbers"),
         (HEADING + ROW.replace("7", "first", 1), "no distinct numbers"),
-        (HEADING.replace("nodes", "hosts") + ROW, "lacks the columns nodes"),
+        (HEADING.replace("nodes", "hosts") + ROW, "lacks the column nodes"),
     ],
 )
 def test_other_tables_are_rejected(tmp_path: Path, text: str, message: str) -> None:

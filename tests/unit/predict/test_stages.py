@@ -10,7 +10,7 @@ import tutti
 from tutti.predict.catalogue import execution, is_default, known_algorithms
 from tutti.predict.features import sides_of
 from tutti.predict.forms import replaced
-from tutti.predict.sharing import link_load, negabinary_distance, node_load
+from tutti.predict.sharing import crossing, link_load, negabinary_distance, node_load
 from tutti.predict.stages import Stage, closed_form
 
 
@@ -31,6 +31,21 @@ def test_stages_send_what_the_algorithm_sends(ranks: int) -> None:
     assert sent(ring) == pytest.approx(2 * (1 - 1 / ranks))
     assert sent(doubling) == ranks.bit_length() - 1
     assert sum(stage.folded * stage.count for stage in halves) == pytest.approx(1 - 1 / ranks)
+
+
+def test_messages_between_groups_of_the_network() -> None:
+    halves, apart = bytes([0, 0, 0, 0, 1, 1, 1, 1]), bytes([0, 1] * 4)
+    ring = Stage(7, 1, 1 / 8, partners="neighbour")
+    steps = [Stage(1, 1, 1.0, partners="doubling", step=step) for step in range(3)]
+    assert crossing(ring, halves) == 2 / 8
+    assert crossing(ring, apart) == 1
+    assert [crossing(one, halves) for one in steps] == [0, 0, 1]
+    assert [crossing(one, apart) for one in steps] == [1, 0, 0]
+    assert crossing(Stage(7, 1, 1 / 8, partners="shift"), halves) == pytest.approx(4 / 7)
+    assert crossing(Stage(1, 7, 1.0, partners="root"), halves) == pytest.approx(4 / 7)
+    bine = Stage(1, 1, 1.0, partners="doubling", step=0, alternating=True)
+    assert crossing(bine, halves) == 0
+    assert crossing(ring, bytes(8)) == 0
 
 
 def test_equal_steps_are_one_stage() -> None:

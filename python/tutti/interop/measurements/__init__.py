@@ -23,7 +23,7 @@ Examples:
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.files import limits
 from tutti.files.mistakes import mistake, shown
@@ -51,6 +51,15 @@ __all__ = [
     "read_questions",
 ]
 
+
+class _Absent(NamedTuple):
+    """What the user states of rows that do not."""
+
+    ranks: int | None
+    ranks_per_node: int | None
+    collective: str | None
+
+
 _EXPECTED = (
     "output of OSU micro-benchmarks, IMB or nccl-tests, a CSV file of PICO or of OSU results, or "
     "results.parquet of `tutti mpi bench`"
@@ -61,6 +70,7 @@ def read_measurements(
     paths: str | Path | Iterable[str | Path],
     *,
     ranks: int | None = None,
+    ranks_per_node: int | None = None,
     collective: str | None = None,
     strict: bool = False,
 ) -> Measurements:
@@ -69,6 +79,7 @@ def read_measurements(
     Args:
         paths: A file, or several; a file that is named twice is read once.
         ranks: The number of ranks of rows that do not state it.
+        ranks_per_node: That of rows of CSV files that state the number of nodes alone.
         collective: The collective of files that do not state it.
         strict: Raise an error instead of leaving rows out.
 
@@ -82,34 +93,39 @@ def read_measurements(
     if isinstance(paths, str | Path):
         paths = [paths]
     files = dict.fromkeys(Path(path) for path in paths)
-    found = concatenated([_read(path, ranks, collective) for path in files])
+    given = _Absent(ranks, ranks_per_node, collective)
+    found = concatenated([_read(path, given) for path in files])
     if strict:
         found.require_complete()
     return found
 
 
-def _read(path: Path, ranks: int | None, collective: str | None) -> Measurements:
+def _read(path: Path, given: _Absent) -> Measurements:
     if path.suffix == ".parquet":
         return bench.read_bench(path)
     if path.suffix == ".csv":
-        return _read_csv(path, ranks, collective)
+        return _read_csv(path, given)
     data = read_bytes(path, limits.Bytes.LOG, _EXPECTED)
     # Job logs contain bytes of any encoding; a replaced character is never part of a row.
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-    return parse_log(text, source=str(path), ranks=ranks, collective=collective)
+    return parse_log(text, source=str(path), ranks=given.ranks, collective=given.collective)
 
 
-def _read_csv(path: Path, ranks: int | None, collective: str | None) -> Measurements:
+def _read_csv(path: Path, given: _Absent) -> Measurements:
     data = read_bytes(path, limits.Bytes.TABLE, _EXPECTED)
     text = data[: limits.LINE].decode("utf-8", "replace").removeprefix("\ufeff")
     first = next((line for line in text.split("\n") if line.strip()), "")
+    if not first:
+        raise mistake("is empty", source=str(path), expected=_EXPECTED)
     columns = header(first)
     if pico.is_run(columns):
-        return pico.read_run(path, ranks=ranks, collective=collective)
+        return pico.read_run(path, ranks=given.ranks, collective=given.collective)
     if osu_frames.is_frame(columns):
-        return osu_frames.read_frame_of_osu(path, ranks=ranks)
+        return osu_frames.read_frame_of_osu(
+            path, ranks=given.ranks, ranks_per_node=given.ranks_per_node
+        )
     if pico.is_table(columns):
-        return pico.read_series(path, ranks=ranks, collective=collective)
+        return pico.read_series(path, **given._asdict())
     raise mistake(
         "unknown columns",
         source=str(path),

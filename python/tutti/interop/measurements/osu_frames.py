@@ -40,12 +40,15 @@ def is_frame(columns: list[str]) -> bool:
     return bool(values) and {"size", "experiment", "nodes"} <= set(columns)
 
 
-def read_frame_of_osu(path: Path, *, ranks: int | None = None) -> Measurements:
+def read_frame_of_osu(
+    path: Path, *, ranks: int | None = None, ranks_per_node: int | None = None
+) -> Measurements:
     """Reads results of OSU programs on clusters.
 
     Args:
         path: The CSV file.
         ranks: The number of ranks of the collectives.
+        ranks_per_node: Their ranks per node; of use without `ranks`.
 
     Raises:
         ConfigError: The file cannot be read.
@@ -55,7 +58,7 @@ def read_frame_of_osu(path: Path, *, ranks: int | None = None) -> Measurements:
     parts = pl.when(shards).then(pl.col("ranks")).otherwise(1)
     total = pl.col("size_bytes").cast(pl.Float64) * parts
     valid, omitted = partition(
-        _rows(raw, ranks),
+        _rows(raw, ranks, ranks_per_node),
         [
             (pl.col("collective").is_null(), "not an OSU program of a known collective"),
             (pl.col("size_bytes").is_null(), "size is not an integer"),
@@ -67,13 +70,14 @@ def read_frame_of_osu(path: Path, *, ranks: int | None = None) -> Measurements:
     return Measurements(found.rows, pl.concat([damaged, omitted, found.omitted]).sort("line"))
 
 
-def _rows(raw: pl.DataFrame, ranks: int | None) -> pl.DataFrame:
+def _rows(raw: pl.DataFrame, ranks: int | None, each: int | None) -> pl.DataFrame:
     """Returns the columns of measurements; sizes are those that OSU prints."""
     experiment = raw["experiment"].str.strip_chars().str.strip_chars_end("/")
     program = experiment.str.split("/").list.last()
     collective = translated(program, _operation, pl.String)
     pairs = pl.col("collective").is_in(POINT_TO_POINT)
-    source = pl.lit("argument" if ranks is not None else None, pl.String)
+    source = pl.lit("argument" if (ranks or each) is not None else None, pl.String)
+    of_all = pl.col("_nodes") * each if ranks is None else pl.lit(ranks)
     kind = text("env_type") if "env_type" in raw.columns else pl.lit(None, pl.String)
     return raw.with_columns(
         collective.alias("collective"),
@@ -90,7 +94,7 @@ def _rows(raw: pl.DataFrame, ranks: int | None) -> pl.DataFrame:
         text("_system").alias("system"),
         count("size").alias("size_bytes"),
         pl.when(pairs).then(2).otherwise("_nodes").alias("nodes"),
-        pl.when(pairs).then(2).otherwise(ranks).cast(pl.Int64).alias("ranks"),
+        pl.when(pairs).then(2).otherwise(of_all).cast(pl.Int64).alias("ranks"),
         pl.when(pairs).then(pl.lit("file")).otherwise(source).alias("ranks_source"),
         pl.format("cluster of {} nodes", "_nodes").alias("notes"),
         pl.when(pl.col("_kind").is_in(["cpu", "gpu"])).then(pl.col("_kind") == "gpu").alias("gpu"),

@@ -35,7 +35,7 @@ from tutti.interop.measurements.schema import (
     text,
     translated,
 )
-from tutti.interop.measurements.tables import read_table, time_column
+from tutti.interop.measurements.tables import LOCATION, read_table, time_column
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,6 +57,8 @@ _NAMES: Final = {
 }
 """Names of each column, by preference."""
 _MEDIANS: Final = ("median", "time")
+_MEANS: Final = ("mean", "avg", "avg_latency", "latency", "out_of_place")
+"""The last is of tables of nccl-tests."""
 _TIMES: Final = {
     "low_us": ("p10", "low", "percentile_10"),
     "high_us": ("p90", "high", "percentile_90"),
@@ -87,13 +89,18 @@ def _first(columns: list[str], name: str) -> str | None:
 
 
 def read_series(
-    path: Path, *, ranks: int | None = None, collective: str | None = None
+    path: Path,
+    *,
+    ranks: int | None = None,
+    ranks_per_node: int | None = None,
+    collective: str | None = None,
 ) -> Measurements:
     """Reads a table of series.
 
     Args:
         path: The CSV file.
         ranks: The number of ranks of rows that do not state it.
+        ranks_per_node: That of rows that state the number of nodes alone.
         collective: The collective, if the table has no such column.
 
     Raises:
@@ -109,6 +116,7 @@ def read_series(
     found = finished(
         valid.select(name for name in valid.columns if name in MEASUREMENTS or name == "text"),
         ranks=ranks,
+        ranks_per_node=ranks_per_node,
     )
     return Measurements(found.rows, pl.concat([damaged, omitted, found.omitted]).sort("line"))
 
@@ -143,7 +151,9 @@ def _require(columns: list[str], source: str, *, ranks: int | None, collective: 
     if ranks is None and not any(_first(columns, name) for name in ("nodes", "ranks")):
         lacking.append("nodes")
     if lacking:
-        raise mistake(f"lacks the columns {', '.join(lacking)}", source=source, expected=_EXPECTED)
+        named = f"column{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}"
+        hint = "options state the collective, or the number of ranks, of all rows"
+        raise mistake(f"lacks the {named}", source=source, expected=_EXPECTED, hint=hint)
 
 
 def _times(columns: list[str], source: str) -> list[pl.Expr]:
@@ -155,12 +165,12 @@ def _times(columns: list[str], source: str) -> list[pl.Expr]:
     # Only PICO's own summary has times without a unit in their names: they are ns.
     units = _NANOSECONDS if {"algo_name", "buffer_size"} <= set(columns) else None
     median = time_column(columns, _MEDIANS, units)
-    main = median or time_column(columns, ("mean", "avg"), units)
+    main = median or time_column(columns, _MEANS, units)
     if main is None:
         raise mistake(
             "has no column of times with a unit",
             source=source,
-            value=shown(", ".join(columns)),
+            value=shown(", ".join(one for one in columns if one not in LOCATION)),
             expected=f"{_EXPECTED}; the unit of a time is ns, us, ms or s",
         )
     found = [
@@ -227,7 +237,7 @@ def _translated(frame: pl.DataFrame, collective: str | None) -> pl.DataFrame:
 _MEANINGS: Final = {
     "collective": "unknown collective",
     "gpu": "gpu is neither yes nor no",
-    "nodes": "nodes is neither a number nor a shape such as 4x4x4",
+    "nodes": "nodes is neither a number nor a shape such as 4x4x4, or is too large",
 }
 
 

@@ -71,6 +71,7 @@ OMITTED: Final[dict[str, type[pl.DataType]]] = {
 
 _VALUES: Final = ("time_us", "low_us", "high_us", "min_us", "bytes_per_s")
 _MERGED: Final = frozenset({*_VALUES, "file", "line", "repetitions", "series"})
+_MOST_TEXT: Final = 80
 _MOST_COUNT: Final = 1 << 53
 _MOST_TIME_US: Final = 1e15
 _BANDWIDTHS: Final = ("window", "bidirectional")
@@ -102,7 +103,7 @@ class Measurements:
         return [
             f"{one['file']}, line {one['line']}: left out {one['rows']:,} "
             f"row{'s' if one['rows'] > 1 else ''}: {one['reason']}"
-            + (f" ({one['text']})" if one["text"] else "")
+            + (f" ({_beginning(one['text'])})" if one["text"] else "")
             for one in grouped.iter_rows(named=True)
         ]
 
@@ -131,6 +132,10 @@ class Measurements:
             expected="only rows that can be attributed to a run",
             hint="without strict reading, such rows are left out and counted",
         )
+
+
+def _beginning(row: str) -> str:
+    return row if len(row) <= _MOST_TEXT else f"{row[:_MOST_TEXT]}..."
 
 
 def concatenated(parts: list[Measurements]) -> Measurements:
@@ -164,24 +169,34 @@ def partition(
     return valid, omitted.cast(pl.Schema(OMITTED))
 
 
-def finished(frame: pl.DataFrame, *, ranks: int | None = None) -> Measurements:
+def finished(
+    frame: pl.DataFrame, *, ranks: int | None = None, ranks_per_node: int | None = None
+) -> Measurements:
     """Derives rank counts, checks the rows, and merges rows of the same configuration.
 
     Args:
         frame: Some columns of :data:`MEASUREMENTS` with their types, and `text`.
         ranks: The number of ranks of rows that do not state it.
+        ranks_per_node: That of rows that state nodes, but neither ranks nor ranks per node.
     """
     absent = [name for name in MEASUREMENTS if name not in frame.columns]
     frame = frame.with_columns(
         pl.lit(None, MEASUREMENTS[name]).alias(name) for name in absent
     ).with_columns(pl.col("emulated").fill_null(value=False), pl.col("series").fill_null(1))
-    frame = _with_ranks(frame, ranks)
+    frame = _with_ranks(frame, ranks, ranks_per_node)
     valid, omitted = partition(frame, _checks())
     return Measurements(_merged(valid.select(list(MEASUREMENTS))), omitted)
 
 
-def _with_ranks(frame: pl.DataFrame, ranks: int | None) -> pl.DataFrame:
+def _with_ranks(frame: pl.DataFrame, ranks: int | None, each: int | None) -> pl.DataFrame:
     nodes, per_node, stated = pl.col("nodes"), pl.col("ranks_per_node"), pl.col("ranks")
+    alone = nodes.is_not_null() & stated.is_null() & per_node.is_null()
+    if ranks is None and each is not None:
+        assumed = pl.when(alone & ~pl.col("collective").is_in(POINT_TO_POINT)).then(each)
+        known = pl.when(assumed.is_not_null()).then(pl.lit("argument")).otherwise("ranks_source")
+        frame = frame.with_columns(
+            pl.coalesce(per_node, assumed).alias("ranks_per_node"), known.alias("ranks_source")
+        )
     product = (nodes * per_node).alias("_product")
     frame = frame.with_columns(product)
     given = pl.lit(ranks, pl.Int64)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+LOCATION = frozenset({"file", "_line", "text"})
+"""Columns that :func:`read_table` adds."""
 _SEPARATORS = ",;\t"
 _EXPECTED = "a CSV file of measurements"
 
@@ -90,7 +92,7 @@ def _unique(names: list[str]) -> list[str]:
     """Returns distinct names: a repeated or an empty name gets its position."""
     found: list[str] = []
     for place, name in enumerate(names):
-        taken = not name or name in found or name in {"file", "_line", "text"}
+        taken = not name or name in found or name in LOCATION
         found.append(f"{name} ({place})" if taken else name)
     return found
 
