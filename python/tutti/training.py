@@ -30,10 +30,11 @@ from tutti.step_bound import Costs, Programs, step_bound
 from tutti.step_fabric import StepNetwork
 from tutti.step_isolated import isolated
 from tutti.units import Size, Time
-from tutti.workload.compute import Roofline, roofline
+from tutti.workload.compute import PassTimes, Roofline, roofline
 from tutti.workload.model import PASSES
 from tutti.workload.parallel import Parallelism
 from tutti.workload.trace import Timing, programs
+from tutti.workload.transfers import Elements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from tutti.units import TimePerByte
     from tutti.workload import Model, ModelLayer
     from tutti.workload.compute import ComputeModel
-    from tutti.workload.model import Pass
     from tutti.workload.parallel import Divided, Division, LayerTransfers, Stages, Transfer
 
 __all__ = ["Step", "TrainingResult", "alike", "watched"]
@@ -85,6 +85,7 @@ class Step:
         algorithms: The algorithm of each collective, as in :class:`StepNetwork`.
         npu: The parameters of all NPUs.
         element: Bytes of an activation, weight or gradient (FP16: 2).
+        elements: Other bytes per element of communication.
         iterations: The number of consecutive iterations; `stable` runs up to 64, until two differ
             by at most a thousandth.
         efficiency: The fraction of link bandwidth that carries data.
@@ -105,6 +106,7 @@ class Step:
     algorithms: Mapping[str, str | Schedule | Channels] = field(default_factory=dict)
     npu: Npu = field(default_factory=Npu)
     element: int = 2
+    elements: Elements = field(default_factory=Elements)
     iterations: int | Literal["stable"] = 2
     efficiency: Efficiency = 1.0
     chunk: Chunk = Size.parse("64 KiB")
@@ -243,8 +245,8 @@ class Step:
     def _stages(self, configuration: Configuration) -> list[_core.TrainingProgram]:
         """Returns the program of each stage, with the resources that are left to compute."""
         part = self.divided(configuration)
-        times = _Times(self, part.samples, configuration.compute(self.npu))
-        layers = [self._layer(layer, transfers, times) for layer, transfers in part.layers]
+        times = self._times(part.samples, configuration.compute(self.npu))
+        layers = self._layers(part, times)
         embedding = self._embedding(configuration)
 
         def program(pipeline: dict[str, Any] | None) -> _core.TrainingProgram:
@@ -299,13 +301,28 @@ class Step:
         left = configuration.compute(self.npu)
 
         def cost(layer: ModelLayer, samples: int) -> int:
-            times = _Times(self, samples, left)
+            times = self._times(samples, left)
             return sum(times.of(layer, which) for which in PASSES)
 
         rings = [(ring.name, ring.nodes) for ring in self.rings]
-        return self.parallelism.divide(self.model, self.batch, self.element, rings, cost)
+        one = self.parallelism
+        given = self.model, self.batch, self.element
+        return one.divide(*given, rings, cost, elements=self.elements)
 
-    def _layer(self, layer: ModelLayer, transfers: LayerTransfers, times: _Times) -> dict[str, Any]:
+    def _times(self, samples: int, left: tuple[int, TimePerByte]) -> PassTimes:
+        return PassTimes(self.compute, samples, self.element, left)
+
+    def _layers(self, part: Divided, times: PassTimes) -> list[dict[str, Any]]:
+        """Returns the layers of an NPU; recomputation precedes the weight gradient."""
+        layers = [self._layer(layer, transfers, times) for layer, transfers in part.layers]
+        # The backward pass starts with the classifier, whose activations are still there.
+        for at, (layer, _) in enumerate(part.layers[1:-1], start=1):
+            layers[at]["weight_gradient"] += times.again(layer, part.recompute)
+        return layers
+
+    def _layer(
+        self, layer: ModelLayer, transfers: LayerTransfers, times: PassTimes
+    ) -> dict[str, Any]:
         gradients = transfers.after_weight_gradient
         before, again = transfers.before_forward, transfers.before_backward
         return {
@@ -356,19 +373,6 @@ class Step:
 
 _RECORDED = 64
 """Runs of more NPUs have detailed results for the first NPU of each program."""
-
-
-@dataclass(frozen=True)
-class _Times:
-    """Times of passes over `samples` samples, in ps, with the resources left to compute."""
-
-    step: Step
-    samples: int
-    left: tuple[int, TimePerByte]
-
-    def of(self, layer: ModelLayer, which: Pass) -> int:
-        step = self.step
-        return step.compute.time(layer, which, self.samples, step.element, self.left)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,6 +51,7 @@ class WorkloadError(TuttiError, ValueError):
             "A pipeline has fewer micro-batches than stages, or one stage.",
             "raise `micro_batches`",
         ),
+        "no_context": Kind("Context parallelism needs a model with attention."),
         "no_tensor": Kind("Sequence parallelism needs tensor parallelism.", "raise `tensor`"),
         "not_multiple": Kind("The micro-batches are not a multiple of the interleaved stages."),
         "interleaved_gpipe": Kind("GPipe has one model chunk per stage.", "use `1f1b`"),
