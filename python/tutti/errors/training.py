@@ -52,6 +52,7 @@ class WorkloadError(TuttiError, ValueError):
             "raise `micro_batches`",
         ),
         "no_context": Kind("Context parallelism needs a model with attention."),
+        "no_decoder": Kind("Memory and plans need a decoder, such as llama3_70b."),
         "no_tensor": Kind("Sequence parallelism needs tensor parallelism.", "raise `tensor`"),
         "not_multiple": Kind("The micro-batches are not a multiple of the interleaved stages."),
         "interleaved_gpipe": Kind("GPipe has one model chunk per stage.", "use `1f1b`"),

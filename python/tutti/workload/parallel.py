@@ -59,6 +59,7 @@ __all__ = [
     "Placement",
     "Stages",
     "Transfer",
+    "stage_ends",
 ]
 
 
@@ -286,9 +287,7 @@ class Parallelism(InFiles):
         self, model: Model, costs: Sequence[int], size: int, placement: Placement
     ) -> Stages:
         """Returns the stages for layers of some costs, and `size` bytes per element of outputs."""
-        cuts = _cuts(model)
-        units = tuple(sum(costs[start:stop]) for start, stop in pairwise((0, *cuts)))
-        ends = [cuts[stop - 1] for _, stop in _stages(units, self.pipeline * self.interleaved)]
+        ends = stage_ends(model, costs, self.pipeline * self.interleaved)
         outputs = [model.layers[stop - 1].outputs for stop in ends[:-1]]
         shares = self.context * (self.tensor if self.sequence else 1)
         return Stages(
@@ -369,6 +368,21 @@ def _taken(
 
 def _text(rings: Sequence[tuple[str, int]]) -> str:
     return " x ".join(str(nodes) for _, nodes in rings)
+
+
+def stage_ends(model: Model, costs: Sequence[int], count: int) -> list[int]:
+    """Returns the ends of `count` pieces of the layers such that the longest is minimal.
+
+    Raises:
+        WorkloadError: The model has fewer pieces.
+    """
+    cuts = _cuts(model)
+    if count > len(cuts):
+        what = "blocks and the classifier" if model.cuts else "layers"
+        message = f"{count} model chunks: expected at most {len(cuts)}, the number of {what}"
+        raise WorkloadError(message, kind="too_few_layers")
+    units = tuple(sum(costs[start:stop]) for start, stop in pairwise((0, *cuts)))
+    return [cuts[stop - 1] for _, stop in _stages(units, count)]
 
 
 def _cuts(model: Model) -> tuple[int, ...]:
