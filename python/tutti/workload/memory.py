@@ -14,16 +14,15 @@ Examples:
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tutti.errors import WorkloadError
-from tutti.workload.parallel import stage_ends
+from tutti.workload.pieces import Pieces
 from tutti.workload.transfers import divided
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tutti.workload.decoder import Decoder
     from tutti.workload.model import Model, ModelLayer
     from tutti.workload.parallel import Parallelism
@@ -81,7 +80,7 @@ class Memory:
 
 
 def memory(
-    model: Model,
+    model: Model | Pieces,
     parallelism: Parallelism,
     *,
     data: int,
@@ -91,7 +90,7 @@ def memory(
     """Returns the memory of an NPU of the stage that needs the most.
 
     Args:
-        model: A decoder.
+        model: A decoder, or its pieces.
         parallelism: The degrees of parallelism.
         data: The degree of data parallelism, without `expert` and `context`.
         micro_batch: The samples of a micro-batch.
@@ -100,7 +99,8 @@ def memory(
     Raises:
         WorkloadError: The model is not a decoder, or has fewer blocks than stages.
     """
-    plan = _Plan(model, parallelism, data, micro_batch, states or States())
+    pieces = model if isinstance(model, Pieces) else Pieces(model)
+    plan = _Plan(pieces, parallelism, data, micro_batch, states or States())
     return max(
         (plan.stage(stage) for stage in range(parallelism.pipeline)), key=lambda one: one.total
     )
@@ -164,52 +164,47 @@ def _feed_forward(decoder: Decoder, block: int) -> tuple[int, int]:
 class _Plan:
     """The memory of each stage."""
 
-    model: Model
+    pieces: Pieces
     parallelism: Parallelism
     data: int
     micro_batch: int
     states: States
 
-    @property
-    def decoder(self) -> Decoder:
-        if self.model.decoder is None:
-            message = f"the memory of {self.model.name} is not modelled: expected a decoder"
-            raise WorkloadError(message, kind="no_decoder")
-        return self.model.decoder
-
     def stage(self, stage: int) -> Memory:
         """Returns the memory of an NPU of a stage."""
-        chunks = self._chunks(stage)
-        layers = [layer for chunk in chunks for layer in chunk]
+        chunks = self._chunks[stage :: self.parallelism.pipeline]
+        stored = sum(chunks, Counter[int]())
         weights, gradients, optimizer = (
-            sum(self._sharded(layer, at) for layer in layers) for at in (3, 2, 1)
+            sum(self._shards[zero][at] * count for at, count in stored.items())
+            for zero in (3, 2, 1)
         )
-        if self._has_copy(stage):
+        if stage == self.parallelism.pipeline - 1 > 0 and self.pieces.decoder.tied:
             # The stage of the classifier has a copy of the weights of the embedding.
-            first = self.model.layers[0]
-            weights, gradients, optimizer = (
-                total + self._sharded(first, at)
-                for total, at in ((weights, 3), (gradients, 2), (optimizer, 1))
-            )
+            first = self.pieces.model.layers[0]
+            weights += self._sharded(first, 3)
+            gradients += self._sharded(first, 2)
+            optimizer += self._sharded(first, 1)
         return Memory(
             weights=int(self.states.weights * weights),
             gradients=int(self.states.gradients * gradients),
             optimizer=int(self.states.optimizer * optimizer),
-            activations=int(self._activations(chunks, stage)),
-            working=int(self._working(layers)),
+            activations=int(self._activations(stored, len(chunks), stage)),
+            working=int(self._working(stored)),
         )
 
-    def _chunks(self, stage: int) -> list[Sequence[ModelLayer]]:
-        """Returns the layers of each model chunk of a stage."""
-        kinds, layers = self.parallelism, self.model.layers
-        count = kinds.pipeline * kinds.interleaved
-        ends = stage_ends(self.model, tuple(layer.macs for layer in layers), count)
-        bounds = list(zip([0, *ends[:-1]], ends, strict=True))
-        return [layers[start:stop] for start, stop in bounds[stage :: kinds.pipeline]]
+    @cached_property
+    def _chunks(self) -> list[Counter[int]]:
+        return self.pieces.chunks(self.parallelism.pipeline * self.parallelism.interleaved)
 
-    def _has_copy(self, stage: int) -> bool:
-        is_last = stage == self.parallelism.pipeline - 1 > 0
-        return is_last and self.decoder.tied
+    @cached_property
+    def _shards(self) -> dict[int, list[float]]:
+        """Weights of each distinct piece by the ZeRO stage that partitions their state."""
+        return {
+            zero: [
+                sum(self._sharded(layer, zero) for layer in piece) for piece in self.pieces.distinct
+            ]
+            for zero in (1, 2, 3)
+        }
 
     def _sharded(self, layer: ModelLayer, zero: int) -> float:
         """Returns the weights of a layer on an NPU, of state that a ZeRO stage partitions."""
@@ -219,38 +214,48 @@ class _Plan:
             return weights
         return weights / (kinds.context * self.data * (1 if layer.experts > 1 else kinds.expert))
 
+    @property
     def _tokens(self) -> int:
-        return self.micro_batch * self.decoder.tokens
+        return self.micro_batch * self.pieces.decoder.tokens
+
+    def _stored(self, parallelism: Parallelism) -> list[float]:
+        """Returns the activations of each distinct piece; the classifier has none."""
+        return [
+            self._tokens * sum(self._block(layer, parallelism) for layer in piece)
+            for piece in self.pieces.distinct
+        ]
 
     def _block(self, layer: ModelLayer, parallelism: Parallelism) -> float:
-        """Returns the activations of a block, for its first layer; none for other layers."""
+        """Returns the bytes per token of a block for its first layer; none for other layers."""
         if not layer.name.endswith("_attention"):
             return 0
         block = int(layer.name.split("_")[1]) - 1
-        each = block_activations(self.decoder, block, parallelism, self.states.activations)
-        return self._tokens() * each
+        element = self.states.activations
+        return block_activations(self.pieces.decoder, block, parallelism, element)
 
-    def _activations(self, chunks: list[Sequence[ModelLayer]], stage: int) -> float:
-        stored = [sum(self._block(one, self.parallelism) for one in chunk) for chunk in chunks]
-        total = in_flight(self.parallelism, stage) * sum(stored) / len(stored)
+    def _activations(self, stored: Counter[int], chunks: int, stage: int) -> float:
+        each = self._stored(self.parallelism)
+        total = sum(each[at] * count for at, count in stored.items())
+        total *= in_flight(self.parallelism, stage) / chunks
         if stage == self.parallelism.pipeline - 1:
             total += self._scores()
         return total
 
     def _scores(self) -> float:
         """Returns the activations of the classifier: two inputs of width h and FP32 scores."""
-        kinds, one = self.parallelism, self.decoder
+        kinds, one = self.parallelism, self.pieces.decoder
         share = kinds.tensor if kinds.sequence else 1
         width = 2 * self.states.activations * one.hidden / share + 4 * one.vocabulary / kinds.tensor
-        return self._tokens() * width / kinds.context
+        return self._tokens * width / kinds.context
 
-    def _working(self, layers: Sequence[ModelLayer]) -> float:
+    def _working(self, stored: Counter[int]) -> float:
         """Returns the memory of a block that is computed again, and of gathered weights."""
         kinds, total = self.parallelism, 0.0
         if kinds.recompute == "full":
-            again = replace(kinds, recompute="selective")
-            total += max(self._block(layer, again) for layer in layers)
+            again = self._stored(replace(kinds, recompute="selective"))
+            total += max(again[at] for at in stored)
         if kinds.zero == 3:
+            layers = [layer for at in stored for layer in self.pieces.distinct[at]]
             most = max(divided(one, kinds.tensor, 1, kinds.expert).parameters for one in layers)
             total += (1 + kinds.prefetch) * self.states.weights * most
         return total
