@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -172,6 +173,7 @@ def _cluster(job: Job) -> Cluster:
         precision=job.precision,  # type: ignore[arg-type]
         efficiency=job.efficiency,
         usable=job.usable,
+        smaller=partial(scaled, platform, source="--platform"),
     )
 
 

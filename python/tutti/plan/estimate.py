@@ -7,7 +7,7 @@ hide behind the backward pass of the last micro-batch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from tutti.plan.cluster import Cluster
     from tutti.plan.space import Plan
     from tutti.workload.model import ModelLayer
-    from tutti.workload.parallel import Kind
     from tutti.workload.pieces import Pieces
     from tutti.workload.transfers import Transfer
 
-__all__ = ["ELEMENT", "ELEMENTS", "estimate", "kind_of"]
+__all__ = ["ELEMENT", "ELEMENTS", "Known", "estimate", "kind_of"]
 
 ELEMENT = 2
 """Bytes of an activation and of a weight: BF16."""
@@ -35,9 +34,12 @@ ELEMENTS = Elements(gradients=4)
 """Gradients are reduced in FP32 (Grattafiori et al. 2024, section 3.3.2)."""
 
 
-def estimate(pieces: Pieces, plan: Plan, cluster: Cluster) -> Timing:
-    """Returns the closed-form time of a step of the model of `pieces`."""
-    return _Estimate(pieces, plan, cluster).timing()
+def estimate(pieces: Pieces, plan: Plan, cluster: Cluster, known: Known | None = None) -> Timing:
+    """Returns the closed-form time of a step of the model of `pieces`.
+
+    `known` stores costs of blocks for further plans of the same model and cluster.
+    """
+    return _Estimate(pieces, plan, cluster, {} if known is None else known).timing()
 
 
 def kind_of(rings: Iterable[str]) -> str:
@@ -47,7 +49,7 @@ def kind_of(rings: Iterable[str]) -> str:
 
 
 @dataclass
-class _Cost:
+class Cost:
     """Seconds of a layer, a block or a stage, for a micro-batch."""
 
     forward: float
@@ -60,8 +62,8 @@ class _Cost:
     def busy(self) -> float:
         return self.forward + self.backward + sum(self.blocking.values())
 
-    def times(self, count: float) -> _Cost:
-        return _Cost(
+    def times(self, count: float) -> Cost:
+        return Cost(
             self.forward * count,
             self.backward * count,
             {kind: seconds * count for kind, seconds in self.blocking.items()},
@@ -70,8 +72,12 @@ class _Cost:
         )
 
 
-def _sum(costs: Iterable[_Cost]) -> _Cost:
-    total = _Cost(0.0, 0.0, {}, 0.0, 0.0)
+Known = dict[tuple[object, ...], list[Cost]]
+"""Costs of the distinct pieces of a model by what they depend on."""
+
+
+def _sum(costs: Iterable[Cost]) -> Cost:
+    total = Cost(0.0, 0.0, {}, 0.0, 0.0)
     for one in costs:
         total.forward += one.forward
         total.backward += one.backward
@@ -87,6 +93,7 @@ class _Estimate:
     pieces: Pieces
     plan: Plan
     cluster: Cluster
+    known: Known
 
     def timing(self) -> Timing:
         """Returns the time of the busiest stage, and the bubble."""
@@ -106,29 +113,38 @@ class _Estimate:
         bubble = later / kinds.interleaved * each
         return Timing(compute=count * compute, idle=bubble, exposed=exposed)
 
-    def _data(self, stage: _Cost, count: int) -> float:
+    def _data(self, stage: Cost, count: int) -> float:
         """Returns the exposed communication of gradients and weights."""
         if self.plan.kinds.zero == 3:
-            passes = max(0.0, stage.gather - stage.forward)
-            passes += max(0.0, stage.gather - stage.backward)
-            return count * passes + max(0.0, stage.reduce - stage.backward)
-        total = stage.reduce + stage.gather
-        # The collectives of the first layer are issued when the backward pass ends.
-        return max(total - stage.backward, total / self._layers)
+            exposed = count * max(0.0, stage.gather - stage.forward)
+            exposed += (count - 1) * max(0.0, stage.gather - stage.backward)
+            return exposed + max(0.0, stage.gather + stage.reduce - stage.backward)
+        # The collective of the first layer is issued when the backward pass ends. Weights are
+        # gathered during the first forward pass of the next step.
+        reduced = max(stage.reduce - stage.backward, stage.reduce / self._layers)
+        return reduced + max(0.0, stage.gather - stage.forward)
 
     @cached_property
     def _layers(self) -> int:
         return max(1, self.pieces.decoder.layers // self.plan.kinds.pipeline)
 
-    def _stage(self) -> _Cost:
+    def _stage(self) -> Cost:
         """Returns the cost of the stage that takes the longest per micro-batch."""
-        kinds, costs = self.plan.kinds, self._blocks()
-        stages: list[list[_Cost]] = [[] for _ in range(kinds.pipeline)]
+        kinds, plan = self.plan.kinds, self.plan
+        # What the cost of a block depends on.
+        key = (
+            replace(kinds, pipeline=1, micro_batches=1, interleaved=1),
+            (plan.micro_batch, plan.data, plan.stride("data")),
+        )
+        if key not in self.known:
+            self.known[key] = self._blocks()
+        costs = self.known[key]
+        stages: list[list[Cost]] = [[] for _ in range(kinds.pipeline)]
         for chunk, counted in enumerate(self.pieces.chunks(kinds.pipeline * kinds.interleaved)):
             stages[chunk % kinds.pipeline] += [costs[at].times(n) for at, n in counted.items()]
         return max(map(_sum, stages), key=lambda one: one.busy)
 
-    def _blocks(self) -> list[_Cost]:
+    def _blocks(self) -> list[Cost]:
         """Returns the cost of each distinct piece of the model."""
         plan, sample = self.plan, self.pieces.distinct
         flat = [layer for piece in sample for layer in piece]
@@ -143,7 +159,7 @@ class _Estimate:
             start += len(piece)
         return found
 
-    def _layer(self, layer: ModelLayer, moved: Transfers, at: int, times: PassTimes) -> _Cost:
+    def _layer(self, layer: ModelLayer, moved: Transfers, at: int, times: PassTimes) -> Cost:
         kinds = self.plan.kinds
         part = divided(layer, kinds.tensor, kinds.context, kinds.expert)
         forward, *back = (times.of(part, which) * 1e-12 for which in PASSES)
@@ -155,7 +171,7 @@ class _Estimate:
             kind = kind_of(one.rings)
             blocking[kind] = blocking.get(kind, 0.0) + self._time(one)
         gather, reduce = found.before_forward, found.after_weight_gradient
-        return _Cost(
+        return Cost(
             forward,
             sum(back) + again,
             blocking,
@@ -164,25 +180,27 @@ class _Estimate:
         )
 
     def _time(self, transfer: Transfer) -> float:
-        """Returns the alpha-beta time of a collective on its group."""
+        """Returns the alpha-beta time of a collective on its group.
+
+        Groups along several dimensions use rings along each, the innermost first. Pieces of the
+        collective pass them in turn, so the slowest dimension sets the bandwidth.
+        """
         plan, domain = self.plan, self.cluster.domain
-        kinds: list[Kind] = [kind for kind in plan.kinds.order if kind in transfer.rings]
-        ranks, span, inside = 1, 1, 1
-        for kind in kinds:
-            ranks *= plan.degree(kind)
-            span = plan.stride(kind) * plan.degree(kind)
-            near = max(1, min(plan.degree(kind), domain // plan.stride(kind)))
-            inside *= near
-        if ranks == 1:
-            return 0.0
-        link = self.cluster.inner if span <= domain else self.cluster.outer
-        share = (ranks - 1) / ranks
-        if transfer.collective == "all_to_all":
-            if span > domain:
-                share = (ranks - inside) / ranks
-            return share * transfer.bytes / link.rate + link.latency
-        rounds = 2 if transfer.collective == "all_reduce" else 1
-        return rounds * (share * transfer.bytes / link.rate + (ranks - 1) * link.latency)
+        slowest, latency, left = 0.0, 0.0, float(transfer.bytes)
+        for kind in plan.kinds.order:
+            ranks, stride = plan.degree(kind), plan.stride(kind)
+            if kind not in transfer.rings or ranks == 1:
+                continue
+            link = self.cluster.inner if stride * ranks <= domain else self.cluster.outer
+            if transfer.collective == "all_to_all":
+                near = max(1, domain // stride) if stride * ranks > domain else 1
+                slowest = max(slowest, (ranks - near) / ranks * left / link.rate)
+                latency += link.latency
+                continue
+            slowest = max(slowest, (ranks - 1) * left / ranks / link.rate)
+            latency += (ranks - 1) * link.latency
+            left /= ranks
+        return (slowest + latency) * (2 if transfer.collective == "all_reduce" else 1)
 
     def _message(self) -> float:
         """Returns the time of the activations of a micro-batch between stages."""

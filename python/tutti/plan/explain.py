@@ -66,18 +66,17 @@ def _exceeding(found: Found) -> Iterator[str]:
     }
     most = max(parts, key=lambda name: parts[name])
     yield (
-        f"the fastest of them, {described(fastest)}, is estimated at {fastest.estimated.step:.2f} s "
-        f"and needs {used.total / 1e9:.0f} GB: {parts[most] / 1e9:.0f} GB are {most}"
+        f"the fastest of them, {described(fastest)}, is estimated at "
+        f"{fastest.estimated.step:.2f} s and needs {used.total / 1e9:.0f} GB: "
+        f"{parts[most] / 1e9:.0f} GB are {most}"
     )
 
 
 def table_of(one: Ranked) -> str:
     """Returns the table `[parallelism]` of a training file, without the defaults."""
     kinds = one.plan.kinds
-    lines = ["[parallelism]"]
-    for kind in ("tensor", "context", "expert", "pipeline"):
-        if one.plan.degree(kind) > 1:  # type: ignore[arg-type]
-            lines.append(f"{kind} = {getattr(kinds, kind)}")
+    degrees = {kind: one.plan.degree(kind) for kind in KINDS if kind != "data"}
+    lines = ["[parallelism]", *(f"{kind} = {n}" for kind, n in degrees.items() if n > 1)]
     if kinds.sequence:
         lines.append("sequence = true")
     if kinds.pipeline > 1:

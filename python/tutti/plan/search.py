@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tutti.errors import TuttiError, WorkloadError
-from tutti.plan.estimate import estimate
+from tutti.plan.estimate import Known, estimate
 from tutti.plan.simulate import simulate
 from tutti.plan.space import plans
 from tutti.workload.memory import Memory, States, memory
@@ -102,14 +102,14 @@ def search(
         WorkloadError: There are no plans, or none fits the memory.
     """
     pieces = Pieces(model)
-    states = States()
+    states, known = States(), Known()
     fitting: list[Ranked] = []
     exceeding: list[Ranked] = []
     for plan in plans(pieces.decoder, cluster.gpus, batch, cluster.domain, fixed):
         used = memory(
             pieces, plan.kinds, data=plan.data, micro_batch=plan.micro_batch, states=states
         )
-        one = Ranked(plan=plan, memory=used, estimated=estimate(pieces, plan, cluster))
+        one = Ranked(plan=plan, memory=used, estimated=estimate(pieces, plan, cluster, known))
         (fitting if used.total <= cluster.capacity else exceeding).append(one)
     for ranked in (fitting, exceeding):
         ranked.sort(key=lambda one: (one.estimated.step, one.memory.total))
@@ -118,7 +118,7 @@ def search(
     chosen, rest = _chosen(fitting, simulated)
     best = []
     for done, one in enumerate(chosen, start=1):
-        best.append(_simulated(one, model, cluster, compute))
+        best.append(_simulated(one, pieces, cluster, compute))
         if progress:
             progress(done)
     best.sort(key=lambda one: (one.simulated is None, one.timing.step))
@@ -140,9 +140,11 @@ def _chosen(fitting: Sequence[Ranked], count: int) -> tuple[list[Ranked], list[R
     return chosen, rest
 
 
-def _simulated(one: Ranked, model: Model, cluster: Cluster, compute: ComputeModel | None) -> Ranked:
+def _simulated(
+    one: Ranked, pieces: Pieces, cluster: Cluster, compute: ComputeModel | None
+) -> Ranked:
     try:
-        return replace(one, simulated=simulate(model, one.plan, cluster, compute))
+        return replace(one, simulated=simulate(pieces, one.plan, cluster, compute))
     except TuttiError as error:
         return replace(one, problem=error.problem)
 

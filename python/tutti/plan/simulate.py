@@ -1,8 +1,13 @@
 """The simulated time of a plan: the engine of training steps, with flows.
 
-Steady state repeats, so a pipeline of many micro-batches is simulated with two smaller numbers of
-them and extrapolated. Without a pipeline, one micro-batch is simulated with its gradients; the
-others repeat what does not belong to gradients.
+Replicas of a model are alike and steady state repeats, so a part of the step suffices:
+
+- Of the replicas of data parallelism, as few are simulated as span two scale-up domains. The closed
+  form adds the difference in the exposed communication of gradients.
+- Of the micro-batches of a pipeline, two per stage are simulated. Each further one takes the time
+  in which the busiest stage computes or waits for a collective of a layer.
+- Without a pipeline, one micro-batch is simulated with its gradients. The others repeat what does
+  not belong to gradients.
 """
 
 from __future__ import annotations
@@ -11,49 +16,52 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tutti.endpoint import configurations
-from tutti.plan.estimate import ELEMENT, ELEMENTS, kind_of
+from tutti.errors import TuttiError
+from tutti.plan.estimate import ELEMENT, ELEMENTS, estimate, kind_of
 from tutti.plan.timing import Timing
 from tutti.step_fabric import Dimension
 from tutti.training import Step
 from tutti.training_exposed import exposed_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tutti.plan.cluster import Cluster
     from tutti.plan.space import Plan
     from tutti.training import TrainingResult
     from tutti.workload.compute import ComputeModel
     from tutti.workload.model import Model
+    from tutti.workload.parallel import Parallelism
+    from tutti.workload.pieces import Pieces
 
 __all__ = ["simulate", "step_of"]
 
-_MOST = 3
-"""Micro-batches per stage that are simulated without extrapolation."""
+_GATHER = "gather"
+"""Gathers of weights, unlike the reduction of gradients."""
+
+_PER_STAGE = 2
+"""Simulated micro-batches per stage."""
 
 
 def simulate(
-    model: Model, plan: Plan, cluster: Cluster, compute: ComputeModel | None = None
+    pieces: Pieces, plan: Plan, cluster: Cluster, compute: ComputeModel | None = None
 ) -> Timing:
     """Returns the simulated time of a step.
 
     Raises:
         TuttiError: The engine cannot express the plan.
     """
+    few, smaller = _fewer_replicas(plan, cluster)
     stages, count = plan.kinds.pipeline, plan.kinds.micro_batches
-
-    def run(micro_batches: int) -> Timing:
-        kinds = replace(plan.kinds, micro_batches=micro_batches)
-        part = replace(plan, kinds=kinds)
-        step = step_of(model, part, cluster, compute)
-        return _timing(step.run(configurations()["ideal"]))
-
-    if stages == 1:
-        return _repeated(run(1), count)
-    if count <= _MOST * stages:
-        return run(count)
-    few, more = run((_MOST - 1) * stages), run(_MOST * stages)
-    return _combined(few, more, lambda one, two: one + (two - one) * (count / stages - _MOST + 1))
+    simulated = 1 if stages == 1 else min(count, _PER_STAGE * stages)
+    kinds = replace(plan.kinds, micro_batches=simulated)
+    step = step_of(pieces.model, replace(few, kinds=kinds), smaller, compute)
+    one = _timing(step.run(configurations()["ideal"]), kinds)
+    found = _repeated(one, simulated, count, is_sharded=plan.kinds.zero == 3)
+    if few.data == plan.data:
+        return found
+    more = estimate(pieces, plan, cluster).exposed.get("data", 0.0)
+    more -= estimate(pieces, few, smaller).exposed.get("data", 0.0)
+    data = max(0.0, found.exposed.get("data", 0.0) + more)
+    return replace(found, exposed={**found.exposed, "data": data})
 
 
 def step_of(
@@ -77,37 +85,53 @@ def step_of(
     )
 
 
-def _timing(run: TrainingResult) -> Timing:
+def _fewer_replicas(plan: Plan, cluster: Cluster) -> tuple[Plan, Cluster]:
+    """Returns the plan with few replicas of the model, and as many GPUs."""
+    if cluster.smaller is None:
+        return plan, cluster
+    rest = cluster.gpus // plan.data
+    for data in range(2, plan.data // 2 + 1):
+        spans = plan.stride("data") * data >= min(cluster.gpus, 2 * cluster.domain)
+        if plan.data % data or not spans:
+            continue
+        try:
+            platform = cluster.smaller(rest * data)
+        except TuttiError:
+            continue
+        return replace(plan, data=data), replace(cluster, platform=platform)
+    return plan, cluster
+
+
+def _timing(run: TrainingResult, kinds: Parallelism) -> Timing:
     """Returns the parts of the time of the GPU that computes most, among the first of each stage.
 
-    The rest of the time, in which the GPU waits for others or is done, is idle.
+    The rest of the time, in which the GPU waits for others or is done, is idle. Gathers of weights
+    after the backward pass (ZeRO 1) hide behind the first forward pass of the next step.
     """
     busy = {npu: sum(run.record.breakdown(npu)[:2]) for npu in run.recorded}
     npu = max(busy, key=lambda one: busy[one])
     exposed: dict[str, float] = {}
     for row in exposed_frame(run, [npu]).iter_rows(named=True):
-        is_message = row["collective"] == "shift"
-        kind = "pipeline" if is_message else kind_of(row["group"].split(" x "))
+        kind = kind_of(row["group"].split(" x "))
+        if row["collective"] == "shift":
+            kind = "pipeline"
+        elif kind == "data" and row["collective"] == "all_gather":
+            kind = _GATHER
         if row["exposed_ps"]:
             exposed[kind] = exposed.get(kind, 0.0) + row["exposed_ps"] * 1e-12
     compute = busy[npu] * 1e-12
     idle = run.total.ps * 1e-12 - compute - sum(exposed.values())
+    if kinds.zero < 3 and _GATHER in exposed:
+        forward = compute / kinds.micro_batches / (4 if kinds.recompute == "full" else 3)
+        exposed[_GATHER] = max(0.0, exposed[_GATHER] - forward)
     return Timing(compute=compute, idle=max(idle, 0.0), exposed=exposed)
 
 
-def _repeated(one: Timing, count: int) -> Timing:
-    """Returns the time of `count` micro-batches, of which the last one reduces gradients."""
-    exposed = {
-        kind: seconds * (1 if kind == "data" else count) for kind, seconds in one.exposed.items()
-    }
-    return Timing(compute=count * one.compute, idle=count * one.idle, exposed=exposed)
-
-
-def _combined(one: Timing, two: Timing, by: Callable[[float, float], float]) -> Timing:
-    kinds = {*one.exposed, *two.exposed}
-    pairs = {kind: (one.exposed.get(kind, 0.0), two.exposed.get(kind, 0.0)) for kind in kinds}
-    return Timing(
-        compute=by(one.compute, two.compute),
-        idle=max(0.0, by(one.idle, two.idle)),
-        exposed={kind: max(0.0, by(*pair)) for kind, pair in sorted(pairs.items())},
-    )
+def _repeated(one: Timing, simulated: int, count: int, *, is_sharded: bool) -> Timing:
+    """Returns the time of `count` micro-batches from that of fewer; the last reduces gradients."""
+    once = {"data", "pipeline"} if is_sharded else {"data", "pipeline", _GATHER}
+    by = count / simulated
+    exposed = {kind: seconds * (1 if kind in once else by) for kind, seconds in one.exposed.items()}
+    if _GATHER in exposed:
+        exposed["data"] = exposed.get("data", 0.0) + exposed.pop(_GATHER)
+    return Timing(compute=by * one.compute, idle=one.idle, exposed=exposed)

@@ -65,7 +65,7 @@ class Plan:
         return [
             kind
             for kind in KINDS
-            if 1 < self.degree(kind) and self.stride(kind) * self.degree(kind) <= domain
+            if self.degree(kind) > 1 and self.stride(kind) * self.degree(kind) <= domain
         ]
 
 
