@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -117,10 +119,13 @@ def search(
         raise _nothing(model, cluster, batch, exceeding)
     chosen, rest = _chosen(fitting, simulated)
     best = []
-    for done, one in enumerate(chosen, start=1):
-        best.append(_simulated(one, pieces, cluster, compute))
-        if progress:
-            progress(done)
+    # The engine releases the interpreter lock, so threads run in parallel.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = pool.map(lambda one: _simulated(one, pieces, cluster, compute), chosen)
+        for done, one in enumerate(runs, start=1):
+            best.append(one)
+            if progress:
+                progress(done)
     best.sort(key=lambda one: (one.simulated is None, one.timing.step))
     ranked = [*best, *rest]
     return Found(cluster=cluster, model=model, batch=batch, fitting=ranked, exceeding=exceeding)

@@ -4,7 +4,7 @@ Replicas of a model are alike and steady state repeats, so a part of the step su
 
 - Of the replicas of data parallelism, as few are simulated as span two scale-up domains. The closed
   form adds the difference in the exposed communication of gradients.
-- Of the micro-batches of a pipeline, two per stage are simulated. Each further one takes the time
+- Of the micro-batches of a pipeline, one per stage is simulated. Each further one takes the time
   in which the busiest stage computes or waits for a collective of a layer.
 - Without a pipeline, one micro-batch is simulated with its gradients. The others repeat what does
   not belong to gradients.
@@ -37,9 +37,6 @@ __all__ = ["simulate", "step_of"]
 _GATHER = "gather"
 """Gathers of weights, unlike the reduction of gradients."""
 
-_PER_STAGE = 2
-"""Simulated micro-batches per stage."""
-
 
 def simulate(
     pieces: Pieces, plan: Plan, cluster: Cluster, compute: ComputeModel | None = None
@@ -50,8 +47,7 @@ def simulate(
         TuttiError: The engine cannot express the plan.
     """
     few, smaller = _fewer_replicas(plan, cluster)
-    stages, count = plan.kinds.pipeline, plan.kinds.micro_batches
-    simulated = 1 if stages == 1 else min(count, _PER_STAGE * stages)
+    count, simulated = plan.kinds.micro_batches, plan.kinds.pipeline
     kinds = replace(plan.kinds, micro_batches=simulated)
     step = step_of(pieces.model, replace(few, kinds=kinds), smaller, compute)
     one = _timing(step.run(configurations()["ideal"]), kinds)

@@ -85,6 +85,7 @@ def plans(
 ) -> Iterator[Plan]:
     """Yields the plans of a decoder for a global batch of `batch` sequences.
 
+    Stages are neighbours instead of replicas only if one of them then stays within a domain.
     Tensor parallelism stays within a domain and divides the heads. Context parallelism leaves at
     least 1,024 tokens. There are at least as many micro-batches as stages. ZeRO 1 is used wherever
     weights are replicated, ZeRO 3 without a pipeline. Attention is always recomputed (selective),
@@ -114,10 +115,12 @@ def plans(
             sequence=tensor > 1,
             recompute="selective",
         )
-        yield from _variants(kinds, data, batch // (data * expert), shape)
+        yield from _variants(kinds, data, batch // (data * expert), shape, domain)
 
 
-def _variants(kinds: Parallelism, data: int, samples: int, shape: Decoder) -> Iterator[Plan]:
+def _variants(
+    kinds: Parallelism, data: int, samples: int, shape: Decoder, domain: int
+) -> Iterator[Plan]:
     """Yields micro-batches, interleaving, ZeRO stages, recomputation and placements."""
     copies = data * kinds.context * kinds.expert
     stages = kinds.pipeline
@@ -138,7 +141,14 @@ def _variants(kinds: Parallelism, data: int, samples: int, shape: Decoder) -> It
                 recompute=recompute,  # type: ignore[arg-type]
                 order=order,
             )
-            yield Plan(kinds=changed, data=data, micro_batch=size)
+            plan = Plan(kinds=changed, data=data, micro_batch=size)
+            if order == _ORDERS[0] or plan.inside(domain) != _usual(plan).inside(domain):
+                yield plan
+
+
+def _usual(plan: Plan) -> Plan:
+    """Returns the plan with the default placement."""
+    return replace(plan, kinds=replace(plan.kinds, order=_ORDERS[0]))
 
 
 def _check(shape: Decoder, gpus: int, given: Fixed) -> None:

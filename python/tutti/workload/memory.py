@@ -225,6 +225,10 @@ class _Plan:
             for piece in self.pieces.distinct
         ]
 
+    @cached_property
+    def _each(self) -> list[float]:
+        return self._stored(self.parallelism)
+
     def _block(self, layer: ModelLayer, parallelism: Parallelism) -> float:
         """Returns the bytes per token of a block for its first layer; none for other layers."""
         if not layer.name.endswith("_attention"):
@@ -234,7 +238,7 @@ class _Plan:
         return block_activations(self.pieces.decoder, block, parallelism, element)
 
     def _activations(self, stored: Counter[int], chunks: int, stage: int) -> float:
-        each = self._stored(self.parallelism)
+        each = self._each
         total = sum(each[at] * count for at, count in stored.items())
         total *= in_flight(self.parallelism, stage) / chunks
         if stage == self.parallelism.pipeline - 1:
