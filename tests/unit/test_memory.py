@@ -97,11 +97,11 @@ def test_a_pipeline_stores_as_much_as_no_pipeline_on_its_first_stage() -> None:
     """L blocks of one micro-batch, with and without a pipeline: p micro-batches of L / p."""
     model = build("llama3_8b")
     kinds = Parallelism(tensor=2, sequence=True, recompute="selective")
-    whole = memory(model, kinds, data=1)
+    single = memory(model, kinds, data=1)
     piped = memory(model, replace(kinds, pipeline=4, micro_batches=8), data=1)
     scores = 8192 * (4 * 4096 + 4 * 128_256) // 2
-    assert piped.activations == pytest.approx(whole.activations - scores, rel=1e-6)
-    assert piped.weights < whole.weights / 3
+    assert piped.activations == pytest.approx(single.activations - scores, rel=1e-6)
+    assert piped.weights < single.weights / 3
 
 
 def test_experts_are_partitioned_among_fewer_npus() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tutti.workload.pieces import Pieces
     from tutti.workload.transfers import Transfer
 
-__all__ = ["ELEMENT", "ELEMENTS", "Known", "estimate", "kind_of"]
+__all__ = ["ELEMENT", "ELEMENTS", "Known", "estimate"]
 
 ELEMENT = 2
 """Bytes of an activation and of a weight: BF16."""
@@ -40,12 +40,6 @@ def estimate(pieces: Pieces, plan: Plan, cluster: Cluster, known: Known | None =
     `known` stores costs of blocks for further plans of the same model and cluster.
     """
     return _Estimate(pieces, plan, cluster, {} if known is None else known).timing()
-
-
-def kind_of(rings: Iterable[str]) -> str:
-    """Returns the kind of parallelism of a group along some dimensions; gradients are `data`."""
-    names = list(rings)
-    return names[0] if len(names) == 1 else "data"
 
 
 @dataclass
@@ -168,7 +162,7 @@ class _Estimate:
         found = moved.of(at)
         blocking: dict[str, float] = {}
         for one in (*found.after_forward, *found.after_input_gradient):
-            kind = kind_of(one.rings)
+            kind = one.rings[0]
             blocking[kind] = blocking.get(kind, 0.0) + self._time(one)
         gather, reduce = found.before_forward, found.after_weight_gradient
         return Cost(

@@ -22,6 +22,8 @@ def described(one: Ranked) -> str:
     extra = [f"ZeRO {plan.kinds.zero}"] if plan.kinds.zero else []
     if plan.kinds.interleaved > 1:
         extra.append(f"{plan.kinds.interleaved} chunks per stage")
+    if plan.micro_batch > 1:
+        extra.append(f"micro-batches of {plan.micro_batch} sequences")
     if plan.kinds.recompute == "full":
         extra.append("full recomputation")
     return ", ".join([text, *extra])

@@ -4,8 +4,8 @@ Replicas of a model are alike and steady state repeats, so a part of the step su
 
 - Of the replicas of data parallelism, as few are simulated as span two scale-up domains. The closed
   form adds the difference in the exposed communication of gradients.
-- Of the micro-batches of a pipeline, one per stage is simulated. Each further one takes the time
-  in which the busiest stage computes or waits for a collective of a layer.
+- Of the micro-batches of a pipeline, one and then two per stage are simulated. Each further one
+  adds the same time of compute and of collectives of layers as those in between.
 - Without a pipeline, one micro-batch is simulated with its gradients. The others repeat what does
   not belong to gradients.
 """
@@ -17,16 +17,20 @@ from typing import TYPE_CHECKING
 
 from tutti.endpoint import configurations
 from tutti.errors import TuttiError
-from tutti.plan.estimate import ELEMENT, ELEMENTS, estimate, kind_of
+from tutti.plan.estimate import ELEMENT, ELEMENTS, estimate
 from tutti.plan.timing import Timing
 from tutti.step_fabric import Dimension
 from tutti.training import Step
-from tutti.training_exposed import exposed_frame
+from tutti.training_exposed import exposed
+from tutti.training_spans import spans
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tutti.plan.cluster import Cluster
     from tutti.plan.space import Plan
     from tutti.training import TrainingResult
+    from tutti.training_spans import Span
     from tutti.workload.compute import ComputeModel
     from tutti.workload.model import Model
     from tutti.workload.parallel import Parallelism
@@ -47,11 +51,13 @@ def simulate(
         TuttiError: The engine cannot express the plan.
     """
     few, smaller = _fewer_replicas(plan, cluster)
-    count, simulated = plan.kinds.micro_batches, plan.kinds.pipeline
-    kinds = replace(plan.kinds, micro_batches=simulated)
-    step = step_of(pieces.model, replace(few, kinds=kinds), smaller, compute)
-    one = _timing(step.run(configurations()["ideal"]), kinds)
-    found = _repeated(one, simulated, count, is_sharded=plan.kinds.zero == 3)
+
+    def run(micro_batches: int) -> Timing:
+        kinds = replace(plan.kinds, micro_batches=micro_batches)
+        step = step_of(pieces.model, replace(few, kinds=kinds), smaller, compute)
+        return _timing(step.run(configurations()["ideal"]), kinds)
+
+    found = _extrapolated(run, plan.kinds)
     if few.data == plan.data:
         return found
     more = estimate(pieces, plan, cluster).exposed.get("data", 0.0)
@@ -106,28 +112,64 @@ def _timing(run: TrainingResult, kinds: Parallelism) -> Timing:
     """
     busy = {npu: sum(run.record.breakdown(npu)[:2]) for npu in run.recorded}
     npu = max(busy, key=lambda one: busy[one])
-    exposed: dict[str, float] = {}
-    for row in exposed_frame(run, [npu]).iter_rows(named=True):
-        kind = kind_of(row["group"].split(" x "))
-        if row["collective"] == "shift":
-            kind = "pipeline"
-        elif kind == "data" and row["collective"] == "all_gather":
-            kind = _GATHER
-        if row["exposed_ps"]:
-            exposed[kind] = exposed.get(kind, 0.0) + row["exposed_ps"] * 1e-12
+    exchanged = {
+        transfer.bytes
+        for _, layer in run.step.divided(run.configuration).layers
+        for transfer in layer.after_forward
+        if transfer.rings == ("context",)
+    }
+    found: dict[str, float] = {}
+    for interval in exposed(spans(run, npu)):
+        for span, ps in interval.parts:
+            kind = _kind(span, exchanged)
+            found[kind] = found.get(kind, 0.0) + ps * 1e-12
     compute = busy[npu] * 1e-12
-    idle = run.total.ps * 1e-12 - compute - sum(exposed.values())
-    if kinds.zero < 3 and _GATHER in exposed:
+    idle = run.total.ps * 1e-12 - compute - sum(found.values())
+    if kinds.zero < 3 and _GATHER in found:
         forward = compute / kinds.micro_batches / (4 if kinds.recompute == "full" else 3)
-        exposed[_GATHER] = max(0.0, exposed[_GATHER] - forward)
-    return Timing(compute=compute, idle=max(idle, 0.0), exposed=exposed)
+        found[_GATHER] = max(0.0, found[_GATHER] - forward)
+    return Timing(compute=compute, idle=max(idle, 0.0), exposed=found)
 
 
-def _repeated(one: Timing, simulated: int, count: int, *, is_sharded: bool) -> Timing:
-    """Returns the time of `count` micro-batches from that of fewer; the last reduces gradients."""
-    once = {"data", "pipeline"} if is_sharded else {"data", "pipeline", _GATHER}
-    by = count / simulated
-    exposed = {kind: seconds * (1 if kind in once else by) for kind, seconds in one.exposed.items()}
-    if _GATHER in exposed:
-        exposed["data"] = exposed.get("data", 0.0) + exposed.pop(_GATHER)
-    return Timing(compute=by * one.compute, idle=one.idle, exposed=exposed)
+def _kind(span: Span, exchanged: set[int]) -> str:
+    """Returns the kind of parallelism of a collective.
+
+    Without data parallelism, groups of `context` reduce gradients, too; their sizes differ from
+    those of keys and values, `exchanged`.
+    """
+    if span.kind == "shift":
+        return "pipeline"
+    if span.group == "tensor":
+        return "tensor"
+    if span.kind == "all_to_all":
+        return "expert"
+    if span.group == "context" and span.bytes in exchanged:
+        return "context"
+    return _GATHER if span.kind == "all_gather" else "data"
+
+
+def _extrapolated(run: Callable[[int], Timing], kinds: Parallelism) -> Timing:
+    """Returns the time of all micro-batches from runs of few; the last one reduces gradients."""
+    stages, count = kinds.pipeline, kinds.micro_batches
+    if stages > 1 and count <= 2 * stages:
+        return _merged(run(count))
+    # Without a pipeline, one micro-batch is compared with none.
+    few, most = (run(stages), 2 * stages) if stages > 1 else (Timing(compute=0.0), 1)
+    more, by = run(most), (count - most) / stages
+    once = {"data", "pipeline"} if kinds.zero == 3 else {"data", "pipeline", _GATHER}
+    found = {
+        kind: seconds
+        if kind in once
+        else seconds + by * max(0.0, seconds - few.exposed.get(kind, 0.0))
+        for kind, seconds in more.exposed.items()
+    }
+    compute = more.compute + by * (more.compute - few.compute)
+    return _merged(Timing(compute=compute, idle=more.idle, exposed=found))
+
+
+def _merged(one: Timing) -> Timing:
+    """Returns the timing with gathers of weights among `data`."""
+    found = dict(one.exposed)
+    if _GATHER in found:
+        found["data"] = found.get("data", 0.0) + found.pop(_GATHER)
+    return replace(one, exposed=found)
