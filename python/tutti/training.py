@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -29,11 +27,13 @@ from tutti.errors import WorkloadError
 from tutti.step_bound import Costs, Programs, step_bound
 from tutti.step_fabric import StepNetwork
 from tutti.step_isolated import isolated
+from tutti.training_result import TrainingResult
 from tutti.units import Size, Time
-from tutti.workload.compute import Roofline, roofline
+from tutti.workload.compute import PassTimes, Roofline, roofline
 from tutti.workload.model import PASSES
 from tutti.workload.parallel import Parallelism
 from tutti.workload.trace import Timing, programs
+from tutti.workload.transfers import Elements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     from tutti.schedule import Schedule
     from tutti.step_bound import StepBound
     from tutti.step_fabric import Channels, Dimension
-    from tutti.units import TimePerByte
     from tutti.workload import Model, ModelLayer
     from tutti.workload.compute import ComputeModel
-    from tutti.workload.model import Pass
     from tutti.workload.parallel import Divided, Division, LayerTransfers, Stages, Transfer
 
 __all__ = ["Step", "TrainingResult", "alike", "watched"]
@@ -85,6 +83,7 @@ class Step:
         algorithms: The algorithm of each collective, as in :class:`StepNetwork`.
         npu: The parameters of all NPUs.
         element: Bytes of an activation, weight or gradient (FP16: 2).
+        elements: Other bytes per element of communication.
         iterations: The number of consecutive iterations; `stable` runs up to 64, until two differ
             by at most a thousandth.
         efficiency: The fraction of link bandwidth that carries data.
@@ -106,6 +105,7 @@ class Step:
     algorithms: Mapping[str, str | Schedule | Channels] = field(default_factory=dict)
     npu: Npu = field(default_factory=Npu)
     element: int = 2
+    elements: Elements = field(default_factory=Elements)
     iterations: int | Literal["stable"] = 2
     efficiency: Efficiency = 1.0
     chunk: Chunk = Size.parse("64 KiB")
@@ -279,8 +279,9 @@ class Step:
     ) -> list[_core.TrainingProgram]:
         """Returns the program of each stage, for NPUs that are slower by this factor."""
         part = self.divided(configuration)
-        times = _Times(self, part.samples, configuration.compute(self.npu), slowdown)
-        layers = [self._layer(layer, transfers, times) for layer, transfers in part.layers]
+        left = configuration.compute(self.npu)
+        times = PassTimes(self.compute, part.samples, self.element, left, slowdown)
+        layers = self._layers(part, times)
         embedding = self._embedding(configuration)
 
         def program(pipeline: dict[str, Any] | None) -> _core.TrainingProgram:
@@ -336,13 +337,25 @@ class Step:
         left = configuration.compute(self.npu)
 
         def cost(layer: ModelLayer, samples: int) -> int:
-            times = _Times(self, samples, left)
+            times = PassTimes(self.compute, samples, self.element, left)
             return sum(times.of(layer, which) for which in PASSES)
 
         rings = [(ring.name, ring.nodes) for ring in self.rings]
-        return self.parallelism.divide(self.model, self.batch, self.element, rings, cost)
+        one = self.parallelism
+        given = self.model, self.batch, self.element
+        return one.divide(*given, rings, cost, elements=self.elements)
 
-    def _layer(self, layer: ModelLayer, transfers: LayerTransfers, times: _Times) -> dict[str, Any]:
+    def _layers(self, part: Divided, times: PassTimes) -> list[dict[str, Any]]:
+        """Returns the layers of an NPU; recomputation precedes the weight gradient."""
+        layers = [self._layer(layer, transfers, times) for layer, transfers in part.layers]
+        # The backward pass starts with the classifier, whose activations are still there.
+        for at, (layer, _) in enumerate(part.layers[1:-1], start=1):
+            layers[at]["weight_gradient"] += times.again(layer, part.recompute)
+        return layers
+
+    def _layer(
+        self, layer: ModelLayer, transfers: LayerTransfers, times: PassTimes
+    ) -> dict[str, Any]:
         gradients = transfers.after_weight_gradient
         before, again = transfers.before_forward, transfers.before_backward
         return {
@@ -392,134 +405,6 @@ class Step:
 
 
 _SLOWEST = 1000.0
-_RECORDED = 64
-"""Runs of more NPUs have detailed results for the first NPU of each program."""
-
-
-@dataclass(frozen=True)
-class _Times:
-    """Times of passes over `samples` samples, in ps, with the resources left to compute."""
-
-    step: Step
-    samples: int
-    left: tuple[int, TimePerByte]
-    slowdown: float = 1.0
-
-    def of(self, layer: ModelLayer, which: Pass) -> int:
-        step = self.step
-        time = step.compute.time(layer, which, self.samples, step.element, self.left)
-        return time if self.slowdown == 1 else round(time * self.slowdown)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingResult:
-    """The result of a training step.
-
-    Attributes:
-        step: The step.
-        configuration: The endpoint configuration.
-        record: The record of the core.
-    """
-
-    step: Step
-    configuration: Configuration
-    record: _core.TrainingRecord
-
-    @cached_property
-    def _programs(self) -> list[_core.TrainingProgram]:
-        return self.step.programs(self.configuration)
-
-    def program_of(self, npu: int = 0) -> _core.TrainingProgram:
-        """Returns the program of a simulated NPU."""
-        return self._programs[self._numbers[npu] if len(self._programs) > 1 else 0]
-
-    @cached_property
-    def _numbers(self) -> list[int]:
-        return self.step.numbers(self.configuration)
-
-    @property
-    def recorded(self) -> list[int]:
-        """The NPUs with detailed results: all of a few, or the first of each program."""
-        npus = self.record.npus
-        if npus <= _RECORDED:
-            return list(range(npus))
-        if len(self._programs) == 1:
-            return [0]
-        return [self._numbers.index(number) for number in range(len(self._programs))]
-
-    @property
-    def total(self) -> Time:
-        """The time of all iterations."""
-        return Time(ps=self.record.end_ps)
-
-    @cached_property
-    def bound(self) -> StepBound:
-        """The lower bound of the time of all iterations, for any algorithms."""
-        return self.step.bound(self.configuration)
-
-    @property
-    def of_bound(self) -> float:
-        """The lower bound divided by the time; at 1, no algorithm is faster."""
-        return self.bound.time.ps / self.total.ps
-
-    @property
-    def iterations(self) -> int:
-        """The number of simulated iterations."""
-        return len(self.record.iterations())
-
-    @property
-    def period(self) -> Time:
-        """The time of the last iteration, from the end of the previous one."""
-        return Time(ps=self._periods[-1])
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether the last two iterations differ by at most a thousandth."""
-        last = self._periods[-2:]
-        return len(self._periods) > 2 and 1000 * abs(last[1] - last[0]) <= last[1]
-
-    @property
-    def _periods(self) -> list[int]:
-        ends = self.record.iterations()
-        return [end - start for start, end in pairwise([0, *ends])]
-
-    @property
-    def compute(self) -> int:
-        """Picoseconds in which the processor was busy."""
-        compute, overlap, _, _ = self.record.breakdown()
-        return compute + overlap
-
-    @property
-    def exposed(self) -> int:
-        """Picoseconds of communication that computation does not hide."""
-        return self.record.breakdown()[2]
-
-    @property
-    def overlap(self) -> int:
-        """Picoseconds in which an NPU computed and communicated."""
-        return self.record.breakdown()[1]
-
-    @property
-    def idle(self) -> int:
-        """Picoseconds in which an NPU did neither."""
-        return self.record.breakdown()[3]
-
-    @property
-    def sent(self) -> int:
-        """Bytes that an NPU sent on its links."""
-        return sum(row[3] for row in self.record.links())
-
-    @property
-    def read(self) -> int:
-        """Bytes that communication read from the memory of an NPU."""
-        return next((row[3] for row in self.record.servers() if row[0] == "memory"), 0)
-
-    @property
-    def network_rate(self) -> float:
-        """Bytes per second that an NPU sent while it communicated."""
-        _, overlap, exposed, _ = self.record.breakdown()
-        communicating = overlap + exposed
-        return self.sent / communicating * 1e12 if communicating else 0.0
 
 
 def watched(step: Step, configuration: Configuration, windows: int = 200) -> Step:

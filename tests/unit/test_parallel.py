@@ -194,7 +194,9 @@ def test_the_order_of_kinds_places_groups() -> None:
     inner: tuple[Kind, ...] = ("pipeline", "data", "expert", "tensor")
     placed = Parallelism(tensor=8, pipeline=4, order=inner).on(rings)
     assert (placed.tensor, placed.data, placed.pipeline) == (("c",), ("b",), ("a",))
-    with pytest.raises(WorkloadError, match="expected each of tensor, expert, data, pipeline"):
+    with pytest.raises(
+        WorkloadError, match="expected each of tensor, context, expert, data, pipeline"
+    ):
         Parallelism(order=("tensor", "data", "data", "expert")).on(rings)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import typer
 from rich.table import Table
 
-from tutti.cli import options, overlap, train_disturb, train_search
+from tutti.cli import options, overlap, train_disturb, train_plan, train_search
 from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
@@ -199,6 +199,7 @@ def from_astrasim(
 app.command("overlap")(overlap.overlap)
 app.command("search")(train_search.search)
 app.command("disturb")(train_disturb.disturb)
+app.command("plan")(train_plan.plan)
 
 
 def results_table(runs: Sequence[TrainingResult]) -> Table:

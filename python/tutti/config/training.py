@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tutti.workload.compute import ComputeModel
 
 _RELATIVE = "paths are relative to the file of the training step"
-_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
+_BYTES = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +104,7 @@ def _step(raw: RawTraining, source: str, folder: Path) -> Step:
         algorithms=_algorithms(raw, folder),
         npu=raw.npu,
         element=_BYTES[raw.precision],
+        elements=raw.elements,
         iterations=raw.iterations,
         efficiency=raw.torus.efficiency if raw.torus else Step.efficiency,
         chunk=raw.chunk,

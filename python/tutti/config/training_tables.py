@@ -16,6 +16,7 @@ from tutti.training import Bucket, Chunk, Detail, Message, Order, Step
 from tutti.units import Frequency
 from tutti.workload import Chiplet, Parallelism, Systolic
 from tutti.workload.compute import Dataflow
+from tutti.workload.transfers import Elements
 
 
 class TorusTable(Table):
@@ -98,8 +99,15 @@ class RawTraining(Table):
         Field(default=1, description="Samples per NPU, or per group of NPUs that share a model."),
     ]
     precision: Annotated[
-        Literal["fp16", "bf16", "fp32"],
+        Literal["fp8", "fp16", "bf16", "fp32"],
         Field(default="fp16", description="Datatype of activations, weights and gradients."),
+    ]
+    elements: Annotated[
+        Elements,
+        Field(
+            default_factory=Elements,
+            description="Bytes per element of communication that differ from `precision`.",
+        ),
     ]
     iterations: Annotated[
         Annotated[Literal["stable"], Tag("word")] | Annotated[Positive, Tag("number")],

@@ -28,6 +28,7 @@ from tutti.files.mistakes import mistake
 from tutti.files.reader import read_rows
 from tutti.units import Frequency, Time
 from tutti.workload.model import PASSES, Gemm
+from tutti.workload.transfers import recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
 
     from tutti.units import TimePerByte
     from tutti.workload.model import ModelLayer, Pass, Work
+    from tutti.workload.transfers import Recompute
 
 __all__ = [
     "Chiplet",
     "ComputeModel",
     "Dataflow",
     "MeasuredCompute",
+    "PassTimes",
     "Roofline",
     "Share",
     "Systolic",
@@ -242,6 +245,39 @@ class MeasuredCompute:
             message = f"{self.source} has no times of layer `{layer.name}`: expected {known}, ..."
             raise WorkloadError(message, kind="unknown_layer")
         return self.times[layer.name][which].ps
+
+
+@dataclass(frozen=True)
+class PassTimes:
+    """Times of passes in ps.
+
+    Attributes:
+        compute: The compute model.
+        samples: The samples of a pass.
+        element: Bytes per element.
+        left: The resources left to compute, as in :class:`ComputeModel`.
+        slowdown: The factor on the time of every pass.
+    """
+
+    compute: ComputeModel
+    samples: int
+    element: int
+    left: tuple[int, TimePerByte]
+    slowdown: float = 1.0
+
+    def of(self, layer: ModelLayer, which: Pass) -> int:
+        """Returns the time of a pass over a layer."""
+        time = self.compute.time(layer, which, self.samples, self.element, self.left)
+        return time if self.slowdown == 1 else round(time * self.slowdown)
+
+    def again(self, layer: ModelLayer, recompute: Recompute) -> int:
+        """Returns the time in which the backward pass repeats a part of a layer.
+
+        Measured backward passes contain the selective part.
+        """
+        is_measured = isinstance(self.compute, MeasuredCompute)
+        part = None if is_measured and recompute == "selective" else recomputed(layer, recompute)
+        return self.of(part, "forward") if part else 0
 
 
 _COLUMNS = ("layer", *PASSES)

@@ -99,10 +99,13 @@ class Decoder:
         return self.heads * self.latent.value if self.latent else self.hidden
 
     @property
-    def cached(self) -> int:
-        """Elements of a token's keys and values, which context parallelism exchanges."""
+    def keys_values(self) -> int:
+        """Elements of a token's keys and values, which context parallelism exchanges.
+
+        Those of latent attention are those of all heads, as in Megatron-Core.
+        """
         if self.latent:
-            return self.latent.key_value + self.latent.rotary
+            return self.queries + self.values
         return 2 * self.kv_heads * self.hidden // self.heads
 
     @property
@@ -114,7 +117,7 @@ class Decoder:
     def projections(self) -> tuple[tuple[int, int], ...]:
         """Inputs and outputs of the projections to queries, keys and values."""
         if self.latent is None:
-            return ((self.hidden, self.queries + self.cached),)
+            return ((self.hidden, self.queries + self.keys_values),)
         one = self.latent
         return (
             (self.hidden, one.query),

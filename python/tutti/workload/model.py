@@ -80,6 +80,7 @@ class ModelLayer:
         first: Whether no earlier layer needs a gradient.
         experts: The number of experts: layers of this shape with separate weights. The products
             and elements are those of all experts that a token passes (top-k: k rows per token).
+        context: Elements of the keys and values of a sample, which context parallelism exchanges.
     """
 
     name: str
@@ -89,6 +90,7 @@ class ModelLayer:
     outputs: int
     first: bool = False
     experts: int = 1
+    context: int = 0
 
     @property
     def by_rows(self) -> bool:
@@ -182,6 +184,7 @@ class Model:
         samples: The unit of a sample: images, sentence pairs, sequences.
         tables: The distributed embedding tables, if any.
         decoder: The shape of a decoder, if the model is one.
+        cuts: The numbers of layers after which a pipeline stage may end; empty for all.
     """
 
     name: str
@@ -190,6 +193,7 @@ class Model:
     samples: str
     tables: Tables | None = None
     decoder: Decoder | None = None
+    cuts: tuple[int, ...] = ()
 
     @property
     def parameters(self) -> int:

@@ -15,6 +15,9 @@ are in elements, by the convention of each collective.
   the next layer needs all of them. With **sequence** parallelism (Korthikanti et al. 2022), NPUs
   of a tensor group hold different tokens between these layers: each all-reduce becomes a
   reduce-scatter and an all-gather.
+- **Context** (Grattafiori et al. 2024, section 3.3.2): NPUs hold different tokens of a sequence
+  and the same weights. Attention gathers the keys and values of all tokens; the backward pass
+  gathers them again and reduce-scatters their gradients. A ring exchange sends as many bytes.
 - **Expert** (Lepikhin et al. 2020): experts are distributed. An all-to-all sends tokens to their
   experts, another returns them, and the same holds for gradients.
 - **Pipeline** (Huang et al. 2019; Narayanan et al. 2021): layers are divided into stages, a batch
@@ -23,19 +26,29 @@ are in elements, by the convention of each collective.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
+import numpy as np
 from pydantic import Field, Strict
 
 from tutti.errors import WorkloadError
 from tutti.files.described import Count, InFiles, Positive
+from tutti.workload.transfers import (
+    Elements,
+    LayerTransfers,
+    Recompute,
+    Transfer,
+    Transfers,
+    divided,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.workload.model import Gemm, Model, ModelLayer
+    from tutti.workload.model import Model, ModelLayer
 
 __all__ = [
     "KINDS",
@@ -46,42 +59,8 @@ __all__ = [
     "Placement",
     "Stages",
     "Transfer",
+    "stage_ends",
 ]
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """A collective of a pass.
-
-    Attributes:
-        collective: The collective.
-        bytes: The size, by the convention of the collective.
-        rings: The participating rings; empty for all.
-    """
-
-    collective: str
-    bytes: int
-    rings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LayerTransfers:
-    """The collectives of a layer.
-
-    Attributes:
-        before_forward: Gathers the weights; the forward pass waits for it.
-        before_backward: Gathers the weights for the backward pass, if they are not retained.
-        after_forward: Sequential collectives after the forward pass; the next layer waits.
-        after_input_gradient: Collectives after the input gradient. The previous layer waits.
-
-        after_weight_gradient: Reduces the weight gradients; the next forward pass waits.
-    """
-
-    before_forward: Transfer | None = None
-    before_backward: Transfer | None = None
-    after_forward: tuple[Transfer, ...] = ()
-    after_input_gradient: tuple[Transfer, ...] = ()
-    after_weight_gradient: Transfer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +72,14 @@ class Divided:
         samples: The samples of a micro-batch.
         pipeline: The stages of these layers, if any.
         prefetch: The number of passes ahead for which weights are gathered.
+        recompute: What the backward pass computes again, as in :class:`Parallelism`.
     """
 
     layers: tuple[tuple[ModelLayer, LayerTransfers], ...]
     samples: int
     pipeline: Stages | None = None
     prefetch: int | None = None
+    recompute: Recompute = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +103,9 @@ class Stages:
     messages: tuple[int, ...]
 
 
+DEFAULT_ELEMENTS = Elements()
+
+
 class Division(Protocol):
     """A method to divide a model among NPUs."""
 
@@ -132,6 +116,8 @@ class Division(Protocol):
         element: int,
         rings: Sequence[tuple[str, int]],
         cost: Callable[[ModelLayer, int], int],
+        *,
+        elements: Elements = DEFAULT_ELEMENTS,
     ) -> Divided:
         """Returns the parts of the NPUs; `cost` is the time of a layer for some samples."""
 
@@ -142,19 +128,21 @@ class Placement:
 
     Attributes:
         tensor: The rings that divide the weights of a layer.
+        context: The rings that divide the tokens of a sequence.
         expert: The rings that divide experts, with different samples per NPU.
         data: The rings with replicated weights.
         pipeline: The rings of stages.
     """
 
     tensor: tuple[str, ...]
+    context: tuple[str, ...]
     expert: tuple[str, ...]
     data: tuple[str, ...]
     pipeline: tuple[str, ...]
 
 
-Kind = Literal["tensor", "expert", "data", "pipeline"]
-KINDS: tuple[Kind, ...] = ("tensor", "expert", "data", "pipeline")
+Kind = Literal["tensor", "context", "expert", "data", "pipeline"]
+KINDS: tuple[Kind, ...] = ("tensor", "context", "expert", "data", "pipeline")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +158,10 @@ class Parallelism(InFiles):
     ] = 1
     expert: Annotated[
         Positive, Field(description="Degree of expert parallelism, on the next dimensions.")
+    ] = 1
+    context: Annotated[
+        Positive,
+        Field(description="Degree of context parallelism, on the dimensions after `tensor`."),
     ] = 1
     sequence: Annotated[
         bool,
@@ -198,7 +190,10 @@ class Parallelism(InFiles):
     order: Annotated[
         tuple[Kind, ...],
         Strict(strict=False),
-        Field(description="The kinds of parallelism from the inner dimensions to the outer ones."),
+        Field(
+            description="The kinds of parallelism from the inner dimensions to the outer ones; "
+            "`context` may be left out if it is 1."
+        ),
     ] = KINDS
     zero: Annotated[
         Literal[0, 1, 2, 3],
@@ -208,11 +203,18 @@ class Parallelism(InFiles):
         ),
     ] = 0
     prefetch: Annotated[Count, Field(description="Passes by which FSDP prefetches weights.")] = 1
+    recompute: Annotated[
+        Recompute,
+        Field(
+            description="Activations that the backward pass computes again: `none`, those of "
+            "attention scores (`selective`), or all between blocks (`full`)."
+        ),
+    ] = "none"
 
     @property
     def replica(self) -> int:
         """The number of NPUs that share a replica of the model."""
-        return self.tensor * self.pipeline
+        return self.tensor * self.context * self.pipeline
 
     def on(self, rings: Sequence[tuple[str, int]]) -> Placement:
         """Assigns rings of (name, NPUs) to kinds of parallelism.
@@ -220,20 +222,32 @@ class Parallelism(InFiles):
         Raises:
             WorkloadError: A degree is not a product of complete rings.
         """
-        if sorted(self.order) != sorted(KINDS):
-            given, kinds = ", ".join(self.order), ", ".join(KINDS)
-            message = f"`order` has {given}: expected each of {kinds} once"
-            raise WorkloadError(message, kind="wrong_order")
+        order = self._complete_order()
         left = [ring for ring in rings if ring[1] > 1]
         taken: dict[str, tuple[str, ...]] = {}
-        at = self.order.index("data")
-        degrees = {"tensor": self.tensor, "expert": self.expert, "pipeline": self.pipeline}
-        for kind in self.order[:at]:
+        at = order.index("data")
+        degrees = {kind: getattr(self, kind, 1) for kind in KINDS}
+        for kind in order[:at]:
             taken[kind], left = _taken(kind, degrees[kind], left, rings)
-        for kind in reversed(self.order[at + 1 :]):
+        for kind in reversed(order[at + 1 :]):
             outer, rest = _taken(kind, degrees[kind], left[::-1], rings)
             taken[kind], left = outer[::-1], rest[::-1]
         return Placement(data=tuple(name for name, _ in left), **taken)
+
+    def _complete_order(self) -> tuple[Kind, ...]:
+        """Returns `order`, with `context` first if it is left out and takes no dimension.
+
+        Raises:
+            WorkloadError: A kind is missing or duplicate.
+        """
+        order = self.order
+        if self.context == 1 and "context" not in order:
+            order = ("context", *order)
+        if sorted(order) != sorted(KINDS):
+            given, kinds = ", ".join(self.order), ", ".join(KINDS)
+            message = f"`order` has {given}: expected each of {kinds} once"
+            raise WorkloadError(message, kind="wrong_order")
+        return order
 
     def divide(
         self,
@@ -242,6 +256,8 @@ class Parallelism(InFiles):
         element: int,
         rings: Sequence[tuple[str, int]],
         cost: Callable[[ModelLayer, int], int],
+        *,
+        elements: Elements = DEFAULT_ELEMENTS,
     ) -> Divided:
         """Returns the parts of the NPUs.
 
@@ -251,28 +267,36 @@ class Parallelism(InFiles):
         self._check(model, samples)
         placement = self.on(rings)
         passing = samples // self.micro_batches
-        parts = [_part(layer, self.tensor, self.expert) for layer in model.layers]
-        transfers = _Transfers(self, placement, model.layers, passing * element, element)
+        parts = [divided(one, self.tensor, self.context, self.expert) for one in model.layers]
+        transfers = Transfers(self, placement, model.layers, passing, elements.of(element))
         layers = [(part, transfers.of(index)) for index, part in enumerate(parts)]
-        if self.pipeline == 1:
-            prefetch = self.prefetch if self.zero == 3 else None
-            return Divided(layers=tuple(layers), samples=passing, prefetch=prefetch)
-        costs = [cost(part, passing) for part in parts]
-        ends = [stop for _, stop in _stages(tuple(costs), self.pipeline * self.interleaved)]
-        outputs = [model.layers[stop - 1].outputs for stop in ends[:-1]]
-        shares = self.tensor if self.sequence else 1
+        stages = None
+        if self.pipeline > 1:
+            costs = [cost(part, passing) for part in parts]
+            size = passing * (elements.activations or element)
+            stages = self._pipelined(model, costs, size, placement)
         return Divided(
             layers=tuple(layers),
             samples=passing,
-            pipeline=Stages(
-                stages=self.pipeline,
-                micro_batches=self.micro_batches,
-                order=self.schedule,
-                rings=placement.pipeline,
-                ends=tuple(ends),
-                messages=tuple(-(-passing * element * count // shares) for count in outputs),
-            ),
+            pipeline=stages,
             prefetch=self.prefetch if self.zero == 3 else None,
+            recompute=self.recompute,
+        )
+
+    def _pipelined(
+        self, model: Model, costs: Sequence[int], size: int, placement: Placement
+    ) -> Stages:
+        """Returns the stages for layers of some costs, and `size` bytes per element of outputs."""
+        ends = stage_ends(model, costs, self.pipeline * self.interleaved)
+        outputs = [model.layers[stop - 1].outputs for stop in ends[:-1]]
+        shares = self.context * (self.tensor if self.sequence else 1)
+        return Stages(
+            stages=self.pipeline,
+            micro_batches=self.micro_batches,
+            order=self.schedule,
+            rings=placement.pipeline,
+            ends=tuple(ends),
+            messages=tuple(-(-size * count // shares) for count in outputs),
         )
 
     def _check(self, model: Model, samples: int) -> None:
@@ -288,13 +312,21 @@ class Parallelism(InFiles):
         if self.interleaved > 1 and self.pipeline == 1:
             message = f"`interleaved = {self.interleaved}` without a pipeline: expected 1"
             raise WorkloadError(message, kind="no_pipeline")
-        if self.pipeline * self.interleaved > len(model.layers):
+        pieces = len(_cuts(model))
+        if self.pipeline * self.interleaved > pieces:
+            what = "blocks and the classifier" if model.cuts else "layers"
             message = (
                 f"{self.pipeline} stages of {self.interleaved} model chunks: expected at most "
-                f"{len(model.layers)} chunks, the number of layers"
+                f"{pieces} chunks, the number of {what}"
             )
             raise WorkloadError(message, kind="too_few_layers")
-        if model.tables is not None and (self.tensor, self.expert, self.pipeline) != (1, 1, 1):
+        if self.context > 1 and not any(layer.context for layer in model.layers):
+            message = (
+                f"`context = {self.context}` divides tokens, and {model.name} has no attention: "
+                "expected a decoder or transformer"
+            )
+            raise WorkloadError(message, kind="no_context")
+        if model.tables is not None and self.replica * self.expert > 1:
             message = (
                 f"{model.name} distributes its embedding tables over all NPUs: expected data "
                 "parallelism only"
@@ -338,132 +370,42 @@ def _text(rings: Sequence[tuple[str, int]]) -> str:
     return " x ".join(str(nodes) for _, nodes in rings)
 
 
-def _part(layer: ModelLayer, tensor: int, expert: int) -> ModelLayer:
-    """Returns the largest part of a layer on one NPU."""
-    if tensor == 1 and layer.experts == 1:
-        return layer
+def stage_ends(model: Model, costs: Sequence[int], count: int) -> list[int]:
+    """Returns the ends of `count` pieces of the layers such that the longest is minimal.
 
-    def shard(gemm: Gemm) -> Gemm:
-        if gemm.split == "k":
-            return replace(gemm, k=-(-gemm.k // tensor))
-        return replace(gemm, n=-(-gemm.n // tensor))
-
-    rows = layer.by_rows
-    experts = layer.experts // expert if layer.experts > 1 else 1
-    share = tensor * (layer.experts // experts)
-    return replace(
-        layer,
-        gemms=tuple(shard(gemm) for gemm in layer.gemms),
-        parameters=-(-layer.parameters // share),
-        inputs=-(-layer.inputs // tensor) if rows else layer.inputs,
-        outputs=layer.outputs if rows else -(-layer.outputs // tensor),
-        experts=experts,
-    )
+    Raises:
+        WorkloadError: The model has fewer pieces.
+    """
+    cuts = _cuts(model)
+    if count > len(cuts):
+        what = "blocks and the classifier" if model.cuts else "layers"
+        message = f"{count} model chunks: expected at most {len(cuts)}, the number of {what}"
+        raise WorkloadError(message, kind="too_few_layers")
+    units = tuple(sum(costs[start:stop]) for start, stop in pairwise((0, *cuts)))
+    return [cuts[stop - 1] for _, stop in _stages(units, count)]
 
 
-@dataclass(frozen=True)
-class _Transfers:
-    """The collectives of each layer, with `passing` bytes per element of a sample."""
-
-    parallelism: Parallelism
-    placement: Placement
-    layers: Sequence[ModelLayer]
-    passing: int
-    element: int
-
-    def of(self, index: int) -> LayerTransfers:
-        before, backward, gradients = self._weights(index)
-        return LayerTransfers(
-            before_forward=before,
-            before_backward=backward,
-            after_forward=(*self._tensor_forward(index), *self._experts_forward(index)),
-            after_input_gradient=(*self._tensor_back(index), *self._experts_back(index)),
-            after_weight_gradient=gradients,
-        )
-
-    def _weights(self, index: int) -> tuple[Transfer | None, Transfer | None, Transfer | None]:
-        layer, placement = self.layers[index], self.placement
-        rings = placement.data if layer.experts > 1 else placement.expert + placement.data
-        part = _part(layer, self.parallelism.tensor, self.parallelism.expert)
-        size = part.parameters * self.element
-        if size == 0 or not rings:
-            return None, None, None
-        zero = self.parallelism.zero
-        if zero == 0:
-            return None, None, Transfer("all_reduce", size, rings)
-        gather, scatter = (
-            Transfer("all_gather", size, rings),
-            Transfer("reduce_scatter", size, rings),
-        )
-        return gather, gather if zero == 3 else None, scatter
-
-    def _exchange(self, collective: str, elements: int, rings: tuple[str, ...]) -> Transfer:
-        return Transfer(collective, elements * self.passing, rings)
-
-    def _reduced(self, elements: int, rings: tuple[str, ...]) -> tuple[Transfer, ...]:
-        """Returns the collectives that reduce activations over a tensor group."""
-        parts = ("reduce_scatter", "all_gather") if self.parallelism.sequence else ("all_reduce",)
-        return tuple(self._exchange(collective, elements, rings) for collective in parts)
-
-    def _tensor_forward(self, index: int) -> tuple[Transfer, ...]:
-        layer, rings = self.layers[index], self.placement.tensor
-        if not rings:
-            return ()
-        if layer.by_rows:
-            return self._reduced(layer.outputs, rings)
-        if index + 1 == len(self.layers) or self.layers[index + 1].by_rows:
-            return ()
-        return (self._exchange("all_gather", layer.outputs, rings),)
-
-    def _tensor_back(self, index: int) -> tuple[Transfer, ...]:
-        layer, rings = self.layers[index], self.placement.tensor
-        if not rings or layer.first:
-            return ()
-        if not layer.by_rows:
-            return self._reduced(layer.inputs, rings)
-        if self.layers[index - 1].by_rows:
-            return (self._exchange("all_gather", layer.inputs, rings),)
-        return ()
-
-    def _is_expert(self, index: int) -> bool:
-        inside = 0 <= index < len(self.layers)
-        return bool(self.placement.expert) and inside and self.layers[index].experts > 1
-
-    def _experts_forward(self, index: int) -> tuple[Transfer, ...]:
-        """Returns the all-to-all before the first layer of experts, or after the last."""
-        if self._is_expert(index) == self._is_expert(index + 1):
-            return ()
-        is_expert = self._is_expert(index)
-        elements = self.layers[index].outputs if is_expert else self.layers[index + 1].inputs
-        return (self._exchange("all_to_all", elements, self.placement.expert),)
-
-    def _experts_back(self, index: int) -> tuple[Transfer, ...]:
-        if self._is_expert(index) == self._is_expert(index - 1) or self.layers[index].first:
-            return ()
-        is_expert = self._is_expert(index)
-        elements = self.layers[index].inputs if is_expert else self.layers[index - 1].outputs
-        return (self._exchange("all_to_all", elements, self.placement.expert),)
+def _cuts(model: Model) -> tuple[int, ...]:
+    """Returns the ends of the pieces of a model that stages keep together."""
+    return model.cuts or tuple(range(1, len(model.layers) + 1))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _stages(costs: tuple[int, ...], stages: int) -> list[tuple[int, int]]:
     """Divides layers into `stages` pieces with the minimal longest piece."""
-    total = [0]
-    for cost in costs:
-        total.append(total[-1] + cost)
-    # best[k][n]: the longest of k stages of the first n layers, and the start of the last stage.
-    best = [(total[n], 0) for n in range(len(costs) + 1)]
-    starts = [[0] * (len(costs) + 1)]
+    count = len(costs)
+    total = np.concatenate(([0], np.cumsum(costs, dtype=np.int64)))
+    # lengths[n, cut]: the cost of the layers from a cut to n; best[n]: the longest of k stages.
+    lengths = total[:, None] - total[None, :]
+    lengths[np.triu_indices(count + 1)] = np.iinfo(np.int64).max
+    best, starts = total.copy(), []
     for k in range(2, stages + 1):
-        row = [(0, 0)] * (len(costs) + 1)
-        for n in range(k, len(costs) + 1):
-            cuts = range(k - 1, n)
-            row[n] = min((max(best[cut][0], total[n] - total[cut]), cut) for cut in cuts)
-        best = row
-        starts.append([cut for _, cut in row])
-    bounds, stop = [], len(costs)
-    for row_of in reversed(starts):
-        start = row_of[stop]
-        bounds.append((start, stop))
-        stop = start
-    return bounds[::-1]
+        longest = np.maximum(lengths, best[None, :])
+        longest[:, : k - 1] = np.iinfo(np.int64).max
+        starts.append(longest.argmin(axis=1))
+        best = longest.min(axis=1)
+    bounds, stop = [], count
+    for row in reversed(starts):
+        bounds.append((int(row[stop]), stop))
+        stop = int(row[stop])
+    return [(0, stop), *bounds[::-1]]

@@ -106,7 +106,7 @@ def test_parallelism_is_read() -> None:
         ({"layers": 3}, ("layers", "unknown key")),
         ({"parallelism": {"tensor": 3}}, ("parallelism", "`tensor = 3` does not divide")),
         ({"parallelism": {"zero": 4}}, ("parallelism.zero", "4")),
-        ({"parallelism": {"context": 4}}, ("parallelism.context", "unknown key")),
+        ({"parallelism": {"contexts": 4}}, ("parallelism.contexts", "unknown key")),
         ({"compute": {"model": "sistolic"}}, ("compute", "sistolic")),
         ({"compute": {"model": "systolic", "rows": 4}}, ("compute", "columns")),
         ({"compute": {"model": "measured", "file": "none.csv"}}, ("compute.file", "none.csv")),

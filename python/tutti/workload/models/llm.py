@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tutti.workload.decoder import Decoder, Experts, Latent
@@ -129,13 +130,23 @@ def _build(name: str, argument: str | None) -> Model:
     shape = published.shape
     if argument:
         shape = replace(shape, tokens=int(argument.partition("=")[2]))
+    layers = tuple(_layers(shape))
     return Model(
         name=f"{name}:{argument}" if argument else name,
         source=published.source,
-        layers=tuple(_layers(shape)),
+        layers=layers,
         samples="sequences",
         decoder=shape,
+        cuts=tuple(_ends(layers)),
     )
+
+
+def _ends(layers: tuple[ModelLayer, ...]) -> Iterator[int]:
+    """Yields the ends of the blocks, the first with the embedding, and that of the classifier."""
+    for at, (one, following) in enumerate(pairwise(layers), start=1):
+        if one.name.startswith("block_") and following.name.endswith(("attention", "classifier")):
+            yield at
+    yield len(layers)
 
 
 def _layers(shape: Decoder) -> Iterator[ModelLayer]:
@@ -176,6 +187,7 @@ def _attention(name: str, shape: Decoder) -> ModelLayer:
         parameters=sum(inputs * outputs for inputs, outputs in projections),
         inputs=tokens * shape.hidden,
         outputs=tokens * (sum(outputs for _, outputs in projections) + shape.values),
+        context=tokens * shape.keys_values,
     )
 
 

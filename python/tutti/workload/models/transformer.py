@@ -114,6 +114,7 @@ def _attention(name: str, hidden: int, tokens: int) -> list[ModelLayer]:
         parameters=3 * hidden * hidden,
         inputs=tokens * hidden,
         outputs=4 * tokens * hidden,
+        context=2 * tokens * hidden,
     )
     return [inside, linear(f"{name}_projection", hidden, hidden, tokens=tokens, split="k")]
 

@@ -1,0 +1,282 @@
+"""`tutti train plan`: the fastest parallelisation of a decoder on a number of GPUs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from tutti.cli.console import out, remark
+from tutti.cli.grouped import grouped
+from tutti.cli.progress import Progress
+from tutti.config.presets import platform_of
+from tutti.config.scaled import scaled
+from tutti.config.training import find_model
+from tutti.files.mistakes import mistake, shown
+from tutti.npus import npu, npu_names
+from tutti.plan import Cluster, Fixed, search
+from tutti.plan.cluster import EFFICIENCY, USABLE
+from tutti.plan.explain import explained, table_of
+from tutti.plan.timing import KINDS
+from tutti.report.quantity import format_share, format_time
+from tutti.workload.pieces import Pieces
+
+if TYPE_CHECKING:
+    from tutti.plan import Found, Ranked
+    from tutti.workload import Model
+
+_TOKENS = 4 << 20
+"""Tokens of a global batch, by default: the first batch of Llama 3 405B (Grattafiori et al. 2024,
+section 3.4.1)."""
+_SIMULATED = 10
+_SIMULATED_LARGE = 2
+_LARGE = 2048
+
+_DEGREES = "Degrees that the search keeps"
+
+
+@dataclass
+class Job:
+    """The model, the GPUs and the batch."""
+
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A decoder of `tutti train list`, such as llama3_70b:tokens=8192.",
+            show_default=False,
+        ),
+    ]
+    platform: Annotated[
+        str,
+        typer.Option("--platform", "-p", help="A platform with GPUs, or its file.",
+                     show_default=False),
+    ]  # fmt: skip
+    gpus: Annotated[int, typer.Option("--gpus", "-g", min=2, help="Number of GPUs.",
+                                      show_default=False)]  # fmt: skip
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", min=1, metavar="TOKENS",
+                     help="Tokens of a global batch; default: 4,194,304."),
+    ] = None  # fmt: skip
+    global_batch: Annotated[
+        int | None,
+        typer.Option("--global-batch", min=1, metavar="SEQUENCES",
+                     help="Sequences of a global batch, instead of --batch."),
+    ] = None  # fmt: skip
+    npu: Annotated[
+        str | None,
+        typer.Option("--npu", help="The GPU, such as h100; default: the one that the name of the "
+                     "platform contains."),
+    ] = None  # fmt: skip
+    precision: Annotated[str, typer.Option("--precision", help="Matrix products: bf16 or fp8.")] = (
+        "bf16"
+    )
+    efficiency: Annotated[
+        float,
+        typer.Option("--efficiency", min=0.01, max=1.0,
+                     help="Fraction of the peak that kernels reach."),
+    ] = EFFICIENCY  # fmt: skip
+    usable: Annotated[
+        float,
+        typer.Option("--memory", min=0.01, max=1.0,
+                     help="Fraction of the memory for states and activations."),
+    ] = USABLE  # fmt: skip
+
+
+@dataclass
+class Degrees:
+    """Degrees of parallelism that the search keeps."""
+
+    tensor: Annotated[int | None, typer.Option("--tensor", min=1, rich_help_panel=_DEGREES)] = None
+    context: Annotated[int | None, typer.Option("--context", min=1, rich_help_panel=_DEGREES)] = (
+        None
+    )
+    pipeline: Annotated[int | None, typer.Option("--pipeline", min=1, rich_help_panel=_DEGREES)] = (
+        None
+    )
+    expert: Annotated[int | None, typer.Option("--expert", min=1, rich_help_panel=_DEGREES)] = None
+    data: Annotated[int | None, typer.Option("--data", min=1, rich_help_panel=_DEGREES)] = None
+
+
+@dataclass
+class Shown:
+    """What to simulate and to show."""
+
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of plans to show.")] = 10
+    simulate: Annotated[
+        int | None,
+        typer.Option("--simulate", min=0, help="Number of plans to simulate; default: 10, or 2 "
+                     "beyond 2,048 GPUs."),
+    ] = None  # fmt: skip
+    is_json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False
+
+
+@grouped
+def plan(job: Job, degrees: Degrees, output: Shown) -> None:
+    """Find the fastest parallelisation of a decoder within the memory of the GPUs.
+
+    Searches tensor, context, pipeline, expert and data parallelism, interleaving, micro-batches,
+    ZeRO stages, recomputation, and whether stages or replicas are neighbours. A closed form ranks
+    all plans, and the engine of `tutti train run` simulates the fastest ones as flows.
+
+    `step` is the time of an iteration, `MFU` the FLOPs of the model over the peak, `GB` the memory
+    of a GPU. The last columns are the shares of the step that compute does not hide: the pipeline
+    bubble, and communication by kind of parallelism.
+
+    \b
+    Examples:
+      tutti train plan llama3_8b --platform dgx_h100_cluster --gpus 16 --global-batch 64
+      tutti train plan llama3_8b -p dgx_h100_cluster -g 16 --global-batch 64 --tensor 8 --simulate 2
+    """
+    model = find_model(job.model, Path())
+    cluster = _cluster(job)
+    most = output.simulate
+    if most is None:
+        most = _SIMULATED if job.gpus <= _LARGE else _SIMULATED_LARGE
+    with Progress("simulating plans", work=max(most, 1), total=most) as progress:
+        found = search(
+            model,
+            cluster,
+            _sequences(job, model),
+            fixed=Fixed(**asdict(degrees)),
+            simulated=most,
+            progress=lambda done: progress.advance(1, done),
+        )
+    if output.is_json:
+        typer.echo(json.dumps(_record(found, output.top), indent=2))
+        return
+    _show(found, output.top)
+
+
+def _cluster(job: Job) -> Cluster:
+    if job.precision not in ("bf16", "fp8"):
+        raise mistake("unknown precision", source="--precision", value=shown(job.precision),
+                      expected="bf16 or fp8")  # fmt: skip
+    platform = platform_of(job.platform, folder=Path(), source="--platform")
+    name = job.npu
+    if name is None:
+        words = platform.name.split("_")
+        known = [one for one in npu_names() if one in words]
+        if not known:
+            raise mistake(f"platform {platform.name} does not name its GPU", source="--npu",
+                          expected=f"one of {', '.join(npu_names())}")  # fmt: skip
+        name = known[0]
+    return Cluster(
+        platform=scaled(platform, job.gpus, source="--platform"),
+        npu=npu(name),
+        precision=job.precision,  # type: ignore[arg-type]
+        efficiency=job.efficiency,
+        usable=job.usable,
+        smaller=partial(scaled, platform, source="--platform"),
+    )
+
+
+def _sequences(job: Job, model: Model) -> int:
+    """Returns the global batch in sequences."""
+    if job.global_batch is not None:
+        if job.batch is not None:
+            raise mistake("conflicts with --global-batch", source="--batch", expected="one of both")
+        return job.global_batch
+    tokens = Pieces(model).decoder.tokens
+    batch = job.batch or _TOKENS
+    if batch % tokens:
+        raise mistake("is not a number of sequences", source="--batch", value=f"{batch:,}",
+                      expected=f"a multiple of {tokens:,} tokens")  # fmt: skip
+    return batch // tokens
+
+
+# --- output ---------------------------------------------------------------------------------------
+
+
+def _show(found: Found, top: int) -> None:
+    shape = Pieces(found.model).decoder
+    cluster = found.cluster
+    out().print(
+        f"{found.model.name} on {cluster.gpus:,} {cluster.npu.name}, {found.batch:,} sequences of "
+        f"{shape.tokens:,} tokens, {cluster.precision}",
+        style="bold",
+    )
+    out().print(_table(found, top))
+    remark(
+        "TP, CP, PP x chunks, EP, DP: tensor, context, pipeline, expert, data; MB: sequences of a "
+        "micro-batch; Z: ZeRO stage; F: full recomputation; bubble to DP: shares of the step; "
+        "~: estimated, not simulated"
+    )
+    for text in explained(found):
+        out().print(text, markup=False)
+    out().print(f"\n{table_of(found.fitting[0])}", markup=False)
+    for one in found.fitting[:top]:
+        if one.problem:
+            remark(f"not simulated: {one.problem}")
+
+
+def _table(found: Found, top: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    names = ("TP", "CP", "PP", "EP", "DP", "MB", "Z", "", "step", "MFU", "GB", "bubble")
+    for name in (*names, *(_SHORT[kind] for kind in KINDS)):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in found.fitting[:top]:
+        kinds, timing = one.plan.kinds, one.timing
+        chunks = f"x{kinds.interleaved}" if kinds.interleaved > 1 else ""
+        table.add_row(
+            str(kinds.tensor),
+            str(kinds.context),
+            f"{kinds.pipeline}{chunks}",
+            str(kinds.expert),
+            str(one.plan.data),
+            str(one.plan.micro_batch),
+            str(kinds.zero),
+            "F" if kinds.recompute == "full" else "",
+            f"{'' if one.simulated else '~'}{format_time(timing.step * 1e12)}",
+            format_share(found.mfu(timing)),
+            f"{one.memory.total / 1e9:.0f}",
+            *(
+                f"{100 * seconds / timing.step:.1f}" if seconds else "-"
+                for seconds in (timing.idle, *(timing.exposed.get(kind, 0.0) for kind in KINDS))
+            ),
+        )
+    return table
+
+
+_SHORT = {"tensor": "TP", "context": "CP", "expert": "EP", "pipeline": "PP", "data": "DP"}
+
+
+def _record(found: Found, top: int) -> dict[str, Any]:
+    return {
+        "model": found.model.name,
+        "gpus": found.cluster.gpus,
+        "npu": found.cluster.npu.name,
+        "batch_sequences": found.batch,
+        "capacity_bytes": found.cluster.capacity,
+        "plans": [_row(found, one) for one in found.fitting[:top]],
+        "exceeding_plans": len(found.exceeding),
+        "remarks": list(explained(found)),
+    }
+
+
+def _row(found: Found, one: Ranked) -> dict[str, Any]:
+    kinds, timing = one.plan.kinds, one.timing
+    return {
+        **{kind: one.plan.degree(kind) for kind in kinds.order},
+        "order": list(kinds.order),
+        "interleaved": kinds.interleaved,
+        "micro_batch": one.plan.micro_batch,
+        "micro_batches": kinds.micro_batches,
+        "zero": kinds.zero,
+        "recompute": kinds.recompute,
+        "within_domain": one.plan.inside(found.cluster.domain),
+        "step_s": timing.step,
+        "estimated_step_s": one.estimated.step,
+        "simulated": one.simulated is not None,
+        "mfu": found.mfu(timing),
+        "compute_s": timing.compute,
+        "bubble_s": timing.idle,
+        "exposed_s": dict(timing.exposed),
+        "memory_bytes": {**asdict(one.memory), "total": one.memory.total},
+    }

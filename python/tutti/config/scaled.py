@@ -1,0 +1,66 @@
+"""Platforms with another number of GPUs: rail-optimised clusters with other hosts and pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.config.machine import machine
+from tutti.config.resolve import chosen_model
+from tutti.files.mistakes import mistake
+
+if TYPE_CHECKING:
+    from tutti.config.platform import RawPlatform
+    from tutti.platform import Platform
+
+__all__ = ["scaled"]
+
+_FAMILY = "rail_optimized"
+
+
+def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
+    """Returns a platform with `gpus` NPUs.
+
+    A rail-optimised cluster gets fewer hosts, or more pods of the same number of hosts; its spine
+    switches get as many ports as that needs.
+
+    Raises:
+        ConfigError: The platform has another number of NPUs, and cannot be scaled.
+    """
+    topology = platform.topology
+    build = "" if topology is None or topology.build is None else str(topology.build)
+    family, _, argument = build.partition(":")
+    if family == _FAMILY and topology is not None:
+        build = _rails(dict(part.split("=") for part in argument.split(",")), gpus, platform.name)
+        changed = topology.model_copy(update={"build": build})
+        platform = platform.model_copy(update={"topology": changed})
+    found = machine(platform, chosen_model(platform, None, source=source), source=source)
+    ranks = found.routes.topology.ranks if found.routes else 0
+    if ranks != gpus:
+        expected = f"{ranks:,}" if ranks else "a platform with a topology"
+        raise mistake(
+            f"platform {platform.name} has another number of NPUs",
+            source="--gpus",
+            value=f"{gpus:,}",
+            expected=expected,
+            hint="only rail-optimised clusters have other sizes, such as dgx_h100_cluster",
+        )
+    return found
+
+
+def _rails(given: dict[str, str], gpus: int, name: str) -> str:
+    """Returns the notation of a rail-optimised cluster with `gpus` GPUs."""
+    npus, most = int(given["npus"]), int(given["hosts"])
+    hosts = gpus // npus
+    if gpus % npus or (hosts > most and hosts % most):
+        raise mistake(
+            f"does not fit {name}, with {npus} GPUs per host and {most} hosts per pod",
+            source="--gpus",
+            value=f"{gpus:,}",
+            expected=f"a multiple of {npus}, and beyond {npus * most:,} of {npus * most:,}",
+        )
+    if hosts <= most:
+        return f"{_FAMILY}:npus={npus},hosts={hosts}"
+    kept = {key: value for key, value in given.items() if key in {"spines", "uplinks"}}
+    kept.setdefault("spines", str(most // 2))
+    text = ",".join(f"{key}={value}" for key, value in kept.items())
+    return f"{_FAMILY}:npus={npus},hosts={most},pods={hosts // most},{text}"

@@ -1,0 +1,34 @@
+"""The time of a step, and where it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["KINDS", "Timing"]
+
+KINDS = ("tensor", "context", "expert", "pipeline", "data")
+"""The kinds of parallelism that communicate; gradients and weights belong to `data`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """The time of a step, in seconds.
+
+    Attributes:
+        compute: Time in which the GPU of the busiest stage computes.
+        idle: The pipeline bubble.
+        exposed: Communication that compute does not hide, by kind of parallelism.
+    """
+
+    compute: float
+    idle: float = 0.0
+    exposed: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def step(self) -> float:
+        """The time of the step."""
+        return self.compute + self.idle + sum(self.exposed.values())
