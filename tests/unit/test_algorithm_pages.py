@@ -349,11 +349,7 @@ CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
     ("hierarchical_local", "all_reduce"): lambda _: SAME,
     ("pairwise", "reduce_scatter"): lambda n: (True, False, n == 2),
     ("pat", "reduce_scatter"): lambda n: (True, False, n == 2),
-    ("double_binary_tree:node=2", "all_reduce"): lambda n: (
-        True,
-        n // 2 % 2 == 0 or n == 2,
-        n == 2,
-    ),
+    ("double_binary_tree:node=2", "all_reduce"): lambda n: (True, n == 2 or n % 4 == 0, n == 2),
     ("swing", "all_reduce"): lambda n: (True, n <= 4, n == 2),
     ("swing:latency_optimal", "all_reduce"): lambda n: (n <= 4, n <= 4, n == 2),
     ("hierarchical", "all_reduce"): lambda _: SAME,
