@@ -104,17 +104,7 @@ def search(
         WorkloadError: There are no plans, or none fits the memory.
     """
     pieces = Pieces(model)
-    states, known = States(), Known()
-    fitting: list[Ranked] = []
-    exceeding: list[Ranked] = []
-    for plan in plans(pieces.decoder, cluster.gpus, batch, cluster.domain, fixed):
-        used = memory(
-            pieces, plan.kinds, data=plan.data, micro_batch=plan.micro_batch, states=states
-        )
-        one = Ranked(plan=plan, memory=used, estimated=estimate(pieces, plan, cluster, known))
-        (fitting if used.total <= cluster.capacity else exceeding).append(one)
-    for ranked in (fitting, exceeding):
-        ranked.sort(key=lambda one: (one.estimated.step, one.memory.total))
+    fitting, exceeding = _ranked(pieces, cluster, batch, fixed)
     if not fitting:
         raise _nothing(model, cluster, batch, exceeding)
     chosen, rest = _chosen(fitting, simulated)
@@ -129,6 +119,21 @@ def search(
     best.sort(key=lambda one: (one.simulated is None, one.timing.step))
     ranked = [*best, *rest]
     return Found(cluster=cluster, model=model, batch=batch, fitting=ranked, exceeding=exceeding)
+
+
+def _ranked(
+    pieces: Pieces, cluster: Cluster, batch: int, fixed: Fixed | None
+) -> tuple[list[Ranked], list[Ranked]]:
+    """Returns the plans that fit the memory, and those that do not, by estimated time."""
+    known = Known()
+    found: tuple[list[Ranked], list[Ranked]] = ([], [])
+    for plan in plans(pieces.decoder, cluster.gpus, batch, cluster.domain, fixed):
+        used = memory(pieces, plan.kinds, data=plan.data, micro_batch=plan.micro_batch)
+        one = Ranked(plan=plan, memory=used, estimated=estimate(pieces, plan, cluster, known))
+        found[used.total > cluster.capacity].append(one)
+    for ranked in found:
+        ranked.sort(key=lambda one: (one.estimated.step, one.memory.total))
+    return found
 
 
 def _chosen(fitting: Sequence[Ranked], count: int) -> tuple[list[Ranked], list[Ranked]]:
