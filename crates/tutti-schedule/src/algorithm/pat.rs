@@ -245,12 +245,13 @@ mod tests {
     fn messages_are_few_and_carry_every_shard_once() {
         for log in 1..=8_u32 {
             for exponent in 0..log {
-                let (ranks, most) = (1 << log, 1 << exponent);
-                let rounds = rounds(ranks, most);
-                assert_eq!(rounds.len() as u32, exponent + ranks / most - 1, "{ranks} {most}");
+                let rounds = rounds(1 << log, 1 << exponent);
+                let (ranks, most) = (1_usize << log, 1_usize << exponent);
+                let count = exponent as usize + ranks / most - 1;
+                assert_eq!(rounds.len(), count, "{ranks} {most}");
                 let shards: usize = rounds.iter().map(|round| round.offsets.len()).sum();
-                assert_eq!(shards as u32, ranks - 1);
-                assert!(rounds.iter().all(|round| round.offsets.len() as u32 <= most));
+                assert_eq!(shards, ranks - 1);
+                assert!(rounds.iter().all(|round| round.offsets.len() <= most));
             }
         }
     }
