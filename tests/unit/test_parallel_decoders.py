@@ -11,6 +11,7 @@ from tutti.errors import WorkloadError
 from tutti.training import Step
 from tutti.units import Time, TimePerByte
 from tutti.workload import Parallelism, build
+from tutti.workload.compute import PassTimes
 from tutti.workload.model import PASSES, Model, ModelLayer
 from tutti.workload.parallel import Transfer
 from tutti.workload.transfers import Elements, recomputed
@@ -148,7 +149,7 @@ def test_recomputation_adds_the_forward_pass() -> None:
     none, selective, full = (computed(model, kind) for kind in ("none", "selective", "full"))
     left = (120 * 10**12, TimePerByte.parse("900 GB/s"))
     step = Step(model=model, batch=2, rings=(Ring("a", 4, left[1], Time.parse("1 ns")),))
-    times = step._times(2, left)
+    times = PassTimes(step.compute, 2, step.element, left)
     blocks = [layer for layer in model.layers if layer.name.startswith("block")]
     assert full - none == sum(times.of(layer, PASSES[0]) for layer in blocks)
     parts = [part for layer in blocks if (part := recomputed(layer, "selective"))]
