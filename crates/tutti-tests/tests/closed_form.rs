@@ -32,7 +32,6 @@ const NOTATIONS: &[&str] = &[
     "recursive_halving_doubling:binary_blocks",
     "reduce_scatter_gather:ring",
     "double_binary_tree:nccl",
-    "double_binary_tree:nccl,node=4,channels=2,2",
     "pat:1",
     "pat:4",
     "dissemination:2",
