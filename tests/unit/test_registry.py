@@ -29,7 +29,7 @@ SECTIONS = ("Schedule", "Cost", "Constraints", "When to use it", "Example", "Sou
 MOST_LINES = 130
 
 # Algorithms without a closed form for any request, with the reason. The engine is compared with the
-# oracle for every algorithm all the same: crates/tutti-tests/tests/fast_against_slow.rs.
+# oracle for every algorithm all the same: crates/tutti-tests/tests/layers/fast_against_slow.rs.
 WITHOUT_CLOSED_FORM: dict[str, str] = {
     "concentrated_multi_tree": "between groups of 2x2 it is MultiTree on a mesh, which has none: "
     "who comes last in a step depends on the network",
