@@ -39,7 +39,8 @@ def topology(
     \b
     Examples:
       tutti nccl topology examples/23_nccl_doctor/topology.xml
-      tutti nccl topology examples/23_nccl_doctor/topology.xml --nodes 2 -o out/node.toml
+      tutti nccl topology examples/23_nccl_doctor/topology.xml --nodes 2 \\
+        --out out/node.toml
     """
     found = read_topology(file)
     platform = platform_from_topology(found, nodes=nodes, rates=_rates(rates))
