@@ -148,11 +148,12 @@ def _rows(
             hint="remove lines that are not output of the benchmark",
         )
     benchmark, operation = _operation(program, given)
+    size = given.integer(cells[0], line, "size")
     shared = {
         "benchmark": benchmark,
         "operation": operation,
         "ranks": ranks,
-        "size_bytes": given.integer(cells[0], line, "size"),
+        "size_bytes": size,
         "datatype": cells[names.index("type")],
     }
     starts = [(halves[0], True)] if short else list(zip(halves, (False, True), strict=False))
@@ -160,7 +161,7 @@ def _rows(
         end = start + len(_HALF) + 1
         half = dict(zip(names[start:end], cells[start:end], strict=True))
         found = _half(half, line, given)
-        _check_units(shared["size_bytes"], found, line, given)
+        _check_units(size, found, line, given)
         yield row(given, line, "nccl-tests", in_place=in_place, **shared, **found)
 
 
