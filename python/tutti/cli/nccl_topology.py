@@ -43,7 +43,9 @@ def topology(
         --out out/node.toml
     """
     found = read_topology(file)
-    platform = platform_from_topology(found, nodes=nodes, rates=_rates(rates))
+    platform = platform_from_topology(
+        found, nodes=nodes, rates=_rates(rates), name=to.stem if to else None
+    )
     if as_json:
         import json
 

@@ -363,6 +363,7 @@ def test_the_topology_is_shown_and_written(tmp_path: Path) -> None:
     assert "4 x pci: 31.5077 GB/s" in done.stdout
     read = call("platforms", "out/node.toml", cwd=tmp_path)
     assert "models.gpu.beta = 450.0 GB/s" in read.stdout
+    assert 'name = "node"' in (tmp_path / "out" / "node.toml").read_text()
     shown = call("nccl", "topology", EXAMPLE / "topology.xml", "--json", cwd=tmp_path)
     assert len(json.loads(shown.stdout)["gpus"]) == 8
     wrong = call("nccl", "topology", EXAMPLE / "topology.xml", "--rates", "x", cwd=tmp_path)
