@@ -207,7 +207,8 @@ def _layer(given: LayerOptions, most_nodes: int | None) -> ExpertLayer:
         absent = {"--hidden": hidden, "--experts": experts, "--top-k": top_k}
         missing = next(name for name, value in absent.items() if value is None)
         hint = "or name a model, such as gpt:hidden=4096,experts=64"
-        raise mistake("is missing", source=missing, expected="--hidden, --experts and --top-k", hint=hint)
+        raise mistake("is missing", source=missing, hint=hint,
+                      expected="--hidden, --experts and --top-k")  # fmt: skip
     return ExpertLayer(
         hidden=hidden,
         experts=experts,

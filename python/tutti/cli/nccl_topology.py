@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,12 +44,9 @@ def topology(
         --out out/node.toml
     """
     found = read_topology(file)
-    platform = platform_from_topology(
-        found, nodes=nodes, rates=_rates(rates), name=to.stem if to else None
-    )
+    name = to.stem if to is not None else None
+    platform = platform_from_topology(found, nodes=nodes, rates=_rates(rates), name=name)
     if as_json:
-        import json
-
         typer.echo(json.dumps(_as_json(found, platform), indent=1))
     else:
         _show(found, platform)
