@@ -92,7 +92,7 @@ class MachineOptions:
                           help="Rank counts: a list 8,16 or a range 8:64.")
     ] = "8,16,32"  # fmt: skip
     platform: Annotated[
-        str, typer.Option("--platform", rich_help_panel=_MACHINE,
+        str, typer.Option("--platform", "-p", rich_help_panel=_MACHINE,
                           help="Name or file of a platform with a topology.")
     ] = "dgx_h100_cluster"  # fmt: skip
     per_node: Annotated[
@@ -161,8 +161,8 @@ def moe(
     \b
     Examples:
       tutti moe --hidden 7168 --experts 256 --top-k 8 --ranks 16,32
-      tutti moe --hidden 7168 --experts 256 --top-k 8 --ranks 32 --routing zipf:1.0 --json
-      tutti moe gpt:hidden=4096,experts=64 --top-k 2 --tokens 4096 --ranks 64 --kernel normal
+      tutti moe deepseek_v3 --platform h800_deepep --ranks 32 --routing zipf:1.0
+      tutti moe gpt:hidden=4096,experts=64 --top-k 2 --ranks 64 --kernel normal
     """
     chosen = _layer(layer, routing.most_nodes)
     found = find_platform(target.platform, folder=Path(), source="--platform")
@@ -207,7 +207,8 @@ def _layer(given: LayerOptions, most_nodes: int | None) -> ExpertLayer:
         absent = {"--hidden": hidden, "--experts": experts, "--top-k": top_k}
         missing = next(name for name, value in absent.items() if value is None)
         hint = "or name a model, such as gpt:hidden=4096,experts=64"
-        raise mistake("is missing", source=missing, expected="the size of the layer", hint=hint)
+        raise mistake("is missing", source=missing, hint=hint,
+                      expected="--hidden, --experts and --top-k")  # fmt: skip
     return ExpertLayer(
         hidden=hidden,
         experts=experts,
@@ -272,6 +273,9 @@ def _samples(layer: ExpertLayer, placed: Placement, given: RoutingOptions) -> li
             raise mistake(problem, source="--most-nodes", hint="omit it")
         counts = read_counts(path, layer, placed)
         return [counted_choices(layer, counts, seed=seed) for seed in seeds]
+    if path.suffix and path.is_file():
+        raise mistake("unknown routing", source="--routing", value=shown(given.routing),
+                      expected="uniform, zipf:S or a CSV file with the suffix .csv")  # fmt: skip
     shares = popularity(given.routing, layer.experts, seed=given.seed)
     return [sampled_choices(layer, placed, shares, seed=seed) for seed in seeds]
 
@@ -361,7 +365,7 @@ def _row(one: ExpertTimes) -> list[str]:
 def _interval(found: Range) -> str:
     low, high = format_time(found.low), format_time(found.high)
     unit = high.split()[1]
-    return f"{low.removesuffix(f' {unit}')} to {high}"
+    return f"{low.removesuffix(f' {unit}')}-{high}"
 
 
 def _decisions(results: Sequence[ExpertTimes]) -> list[str]:

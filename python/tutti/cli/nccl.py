@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -76,7 +77,11 @@ def systems() -> None:
         out().print(Text(name, style="bold"))
         lines = (preset.summary, f"source: {preset.source}", f"inferred: {preset.inferred}")
         for line in lines:
-            out().print(Text(f"  {line}"))
+            _print_indented(line)
+
+
+def _print_indented(text: str) -> None:
+    out().print(Padding(Text(text), (0, 0, 0, 2), expand=False))
 
 
 @app.command("explain")
@@ -85,8 +90,9 @@ def explain(
     nodes: Nodes = 1,
     collective: Collective = "all_reduce",
     size: Annotated[
-        str, typer.Option("--size", "-s", metavar="SIZE", help="Size, such as 64MiB.")
-    ] = "64MiB",
+        str | None,
+        typer.Option("--size", "-s", metavar="SIZE", help="One size. Default: 64MiB."),
+    ] = None,
     begin: options.Begin = None,
     end: options.End = None,
     factor: options.Factor = None,
@@ -98,21 +104,24 @@ def explain(
 ) -> None:
     """Show the time that NCCL predicts for each algorithm and protocol, and which it chooses.
 
-    With -b or -e, shows the choice for each size. Sizes are those of nccl-tests: the larger of
-    a rank's send and receive buffers.
+    With -b, -e or -f, shows the choice for each size, by default from 8 B to 1 GiB. Sizes are those
+    of nccl-tests: the larger of a rank's send and receive buffers.
 
     \b
     Examples:
-      tutti nccl explain --system dgx_h100 --nodes 2 --collective all_reduce --size 64MiB
+      tutti nccl explain --system dgx_h100 --nodes 2 --size 64MiB
       tutti nccl explain --nodes 4 -b 8 -e 1GiB --nccl 2.20
       tutti nccl explain --nodes 2 --algo ^NVLSTree --env NCCL_MAX_NCHANNELS=8 --json
     """
     settings = _settings(variables or [], algo, proto)
     full = version(nccl or known_versions()[-1]).name
     question = _Question(system(name, nodes), collective, full, settings)
-    if begin is None and end is None:
-        _explain_one(question, _bytes(size, "--size"), as_json=as_json)
+    if begin is None and end is None and factor is None:
+        _explain_one(question, _bytes(size or "64MiB", "--size"), as_json=as_json)
         return
+    if size is not None:
+        raise mistake("excludes -b, -e and -f", source="--size", value=shown(size),
+                      expected="one size, or a range of sizes")  # fmt: skip
     _explain_sizes(question, _range(begin, end, factor), as_json=as_json)
 
 
@@ -121,7 +130,7 @@ def _range(begin: str | None, end: str | None, factor: int | None) -> list[int]:
     first, last, by = _bytes(begin or "8", "-b"), _bytes(end or "1GiB", "-e"), factor or 2
     if first > last or by < 2:
         raise mistake(
-            "is not a range of sizes",
+            "invalid range of sizes",
             source="-b, -e, -f",
             value=f"{first} to {last}, factor {by}",
             expected="the smaller size first, and a factor of 2 or more",
@@ -141,7 +150,7 @@ def _settings(variables: list[str], algo: str, proto: str) -> Settings:
         name, equals, value = text.partition("=")
         if not equals or name not in known:
             raise mistake(
-                "is not a variable that changes the choice",
+                f"`{name}` does not change the choice" if equals else "lacks the value",
                 source="--env",
                 value=shown(text),
                 expected="NAME=VALUE with one of " + ", ".join(sorted(known)),
@@ -157,7 +166,7 @@ def _explain_one(question: _Question, size: int, *, as_json: bool) -> None:
         _print_json(question, [_as_json(size, rows, chosen)])
         return
     out().print(_heading(question, f"{question.collective} of {format_size(size)}"))
-    table = _table("algorithm", "protocol", "time", "channels", "threads", "why")
+    table = _table("algorithm", "protocol", "time", "channels", "threads", "why", gap=1)
     for row in sorted((row for row in rows if row.considered), key=lambda row: row.time):
         table.add_row(
             Text(row.algorithm, style="bold" if row is chosen else ""),
@@ -165,11 +174,14 @@ def _explain_one(question: _Question, size: int, *, as_json: bool) -> None:
             format_time(row.time * _PS),
             str(row.channels),
             str(row.threads),
-            Text(("* " if row is chosen else "") + reason(row, chosen)),
+            Text(reason(row, chosen).replace("; ", "\n")),
         )
-    for (algorithm, refusal), protocols in _refused(rows).items():
-        table.add_row(algorithm, ", ".join(protocols), "-", "-", "-", Text(refusal))
     out().print(table)
+    refused = _refused(rows)
+    if refused:
+        out().print("not considered")
+    for (algorithm, refusal), protocols in refused.items():
+        _print_indented(f"{algorithm} {', '.join(protocols)}: {refusal}")
     out().print(f"NCCL chooses {chosen.algorithm} with {chosen.protocol}", markup=False)
 
 
@@ -218,8 +230,8 @@ def _heading(question: _Question, about: str) -> Text:
     return Text(f"{about} on {where.name}, {count}, NCCL {question.nccl}", style="bold")
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _table(*columns: str, gap: int = 2) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
     for column in columns:
         right = column in {"size", "time", "channels", "threads"}
         table.add_column(column, justify="right" if right else "left")

@@ -141,8 +141,7 @@ def doctor(job: JobFiles, facts: JobFacts, output: DoctorOutput) -> None:
     Examples:
       tutti nccl doctor examples/23_nccl_doctor/default.log \\
         --topology examples/23_nccl_doctor/topology.xml
-      tutti nccl doctor times.csv --ranks 16 --nodes 2 --collective all_reduce \\
-        --nics '8x25 GB/s'  # exit code 2
+      tutti nccl doctor examples/23_nccl_doctor/default.log --nics '8x50 GB/s' --json
     """
     given = Given(
         ranks=facts.ranks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,13 +40,13 @@ def topology(
     \b
     Examples:
       tutti nccl topology examples/23_nccl_doctor/topology.xml
-      tutti nccl topology examples/23_nccl_doctor/topology.xml --nodes 2 -o out/node.toml
+      tutti nccl topology examples/23_nccl_doctor/topology.xml --nodes 2 \\
+        --out out/node.toml
     """
     found = read_topology(file)
-    platform = platform_from_topology(found, nodes=nodes, rates=_rates(rates))
+    name = to.stem if to is not None else None
+    platform = platform_from_topology(found, nodes=nodes, rates=_rates(rates), name=name)
     if as_json:
-        import json
-
         typer.echo(json.dumps(_as_json(found, platform), indent=1))
     else:
         _show(found, platform)

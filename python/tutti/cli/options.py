@@ -73,7 +73,9 @@ Algorithms = Annotated[
         help="An algorithm, or `all`; may be repeated.",
     ),
 ]
-Platform = Annotated[str | None, typer.Option("--platform", help="Name or file of a platform.")]
+Platform = Annotated[
+    str | None, typer.Option("--platform", "-p", help="Name or file of a platform.")
+]
 Model = Annotated[str | None, typer.Option("--model", help="A model of the platform.")]
 Changes = Annotated[
     list[str] | None,

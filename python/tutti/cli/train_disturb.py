@@ -43,7 +43,7 @@ def disturb(
     cable: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A -- B", help="A cable that is down, by its vertices; may be repeated."
+            metavar="'A -- B'", help="A cable that is down, by its vertices; may be repeated."
         ),
     ] = None,
     load: Annotated[
@@ -65,8 +65,10 @@ def disturb(
 
     \b
     Examples:
-      tutti train disturb examples/26_stragglers/training.toml --slow 0.02:1.3 --down 1
-      tutti train disturb examples/26_stragglers/training.toml --load 0.2 --draws 20
+      tutti train disturb examples/26_stragglers/training.toml \\
+        --slow 0.02:1.3 --down 1
+      tutti train disturb examples/26_stragglers/training.toml \\
+        --load 0.2 --draws 20
     """
     share, factor = _slow(slow)
     what = Disturbances(

@@ -93,15 +93,26 @@ class Job:
 class Degrees:
     """Degrees of parallelism that the search keeps."""
 
-    tensor: Annotated[int | None, typer.Option("--tensor", min=1, rich_help_panel=_DEGREES)] = None
-    context: Annotated[int | None, typer.Option("--context", min=1, rich_help_panel=_DEGREES)] = (
-        None
-    )
-    pipeline: Annotated[int | None, typer.Option("--pipeline", min=1, rich_help_panel=_DEGREES)] = (
-        None
-    )
-    expert: Annotated[int | None, typer.Option("--expert", min=1, rich_help_panel=_DEGREES)] = None
-    data: Annotated[int | None, typer.Option("--data", min=1, rich_help_panel=_DEGREES)] = None
+    tensor: Annotated[
+        int | None,
+        typer.Option("--tensor", min=1, rich_help_panel=_DEGREES, help="Fixes the degree TP."),
+    ] = None
+    context: Annotated[
+        int | None,
+        typer.Option("--context", min=1, rich_help_panel=_DEGREES, help="Fixes the degree CP."),
+    ] = None
+    pipeline: Annotated[
+        int | None,
+        typer.Option("--pipeline", min=1, rich_help_panel=_DEGREES, help="Fixes the degree PP."),
+    ] = None
+    expert: Annotated[
+        int | None,
+        typer.Option("--expert", min=1, rich_help_panel=_DEGREES, help="Fixes the degree EP."),
+    ] = None
+    data: Annotated[
+        int | None,
+        typer.Option("--data", min=1, rich_help_panel=_DEGREES, help="Fixes the degree DP."),
+    ] = None
 
 
 @dataclass
@@ -131,8 +142,10 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
 
     \b
     Examples:
-      tutti train plan llama3_8b --platform dgx_h100_cluster --gpus 16 --global-batch 64
-      tutti train plan llama3_8b -p dgx_h100_cluster -g 16 --global-batch 64 --tensor 8 --simulate 2
+      tutti train plan llama3_8b --platform dgx_h100_cluster --gpus 16 \\
+        --global-batch 64
+      tutti train plan llama3_8b -p dgx_h100_cluster -g 16 --global-batch 64 \\
+        --tensor 8 --simulate 2
     """
     model = find_model(job.model, Path())
     cluster = _cluster(job)

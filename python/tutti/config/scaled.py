@@ -56,7 +56,7 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
             f"does not fit {name}, with {npus} GPUs per host and {most} hosts per pod",
             source="--gpus",
             value=f"{gpus:,}",
-            expected=f"a multiple of {npus}, and beyond {npus * most:,} of {npus * most:,}",
+            expected=f"a multiple of {npus} up to {npus * most:,}, or of {npus * most:,}",
         )
     if hosts <= most:
         return f"{_FAMILY}:npus={npus},hosts={hosts}"

@@ -29,8 +29,8 @@ class WorkloadError(TuttiError, ValueError):
         "embedding_in_pipeline": Kind("A pipeline stage contains embedding tables."),
         "does_not_divide": Kind(
             "The degrees of parallelism do not divide the NPUs or the model.",
-            "each kind spans complete dimensions in the order of `order`; micro-batches divide the "
-            "batch",
+            "the product of the degrees is the number of NPUs; each kind of parallelism spans "
+            "complete dimensions, in the order of `order`; micro-batches divide the batch",
         ),
         "too_few_layers": Kind(
             "The pipeline has more stages than the model has layers.",
@@ -95,7 +95,7 @@ class WorkloadError(TuttiError, ValueError):
         ),
         "disturbances": Kind(
             "Disturbances of a step are out of range, or do not fit its network.",
-            "`tutti train disturb --help` lists them",
+            "`tutti train disturb --help` lists the disturbances",
         ),
         "no_such_npu": Kind("The NPU was not simulated.", "number 0 represents all NPUs"),
     }

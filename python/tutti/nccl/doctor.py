@@ -7,7 +7,7 @@ from debug logs, from the user, or a guess of a model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import ceil
@@ -153,13 +153,40 @@ def _findings(
     for subject in subjects:
         findings += _poor(subject, rails)
         findings += _beyond_rings(subject)
+        findings += _contradictions(subject)
         choices = {one.point.size_bytes: str(one.choice) for one in subject.sizes if one.choice}
         findings += suspicious(subject.series, choices)
+    if not evidence.rows and not evidence.operations:
+        findings.append(_NO_TIMES)
     for file in {row.file: None for row in evidence.rows if row.nodes is None}:
         findings.append(
             Finding("note", file, "the number of nodes is unknown: 1 is assumed", "set --nodes N")
         )
     return findings
+
+
+_NO_TIMES = Finding(
+    "warning", "the files", "no measured times were read",
+    "add output of nccl-tests with its heading and the lines `Rank`, or set --ranks",
+)  # fmt: skip
+
+
+def _contradictions(subject: Subject) -> Iterator[Finding]:
+    """Returns a finding for sizes at which the log states another choice than the forced one."""
+    forced = subject.series.forced
+    other = [
+        one for one in subject.sizes
+        if forced and one.basis == "log" and one.choice and not _fits(one.choice, forced)
+    ]  # fmt: skip
+    if other:
+        seen = f"the debug log states {other[0].choice} at {size(other[0].point)}, not {forced}"
+        yield Finding("warning", subject.series.title, seen, "check --choice and NCCL_ALGO")
+
+
+def _fits(choice: Selected, forced: Selected) -> bool:
+    """Returns whether a choice is the forced one, of which the protocol may be open."""
+    same = choice.algorithm == forced.algorithm
+    return same and forced.protocol in {None, choice.protocol}
 
 
 def _subject(

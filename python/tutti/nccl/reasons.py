@@ -27,6 +27,6 @@ def reason(row: Candidate, chosen: Candidate) -> str:
     if row.time == chosen.time:
         return f"{terms}; equal, and later in NCCL's order"
     if row.latency >= chosen.time:
-        return f"{terms}; the latency alone is longer than the choice"
+        return f"{terms}; its latency alone takes longer"
     term = "bandwidth" if row.transfer > chosen.transfer else "latency"
     return f"{terms}; its {term} term is longer"

@@ -156,11 +156,14 @@ def _differences(series: Series) -> Iterator[Finding]:
     worst, ratio = max(apart, key=lambda one: abs(one[1] - 1))
     large = any(one.size_bytes >= _LARGE for one, _ in apart)
     sizes = ", ".join(size(one) for one, _ in apart[:_MOST])
+    most = share(abs(ratio - 1))
     yield Finding(
         "warning" if large else "note",
         series.title,
-        f"out of place and in place differ by more than {share(_DIFFERENCE)} at {sizes}; "
-        f"at {size(worst)} by {share(abs(ratio - 1))}",
+        f"out of place and in place differ by {most} at {size(worst)}"
+        if len(apart) == 1
+        else f"out of place and in place differ by more than {share(_DIFFERENCE)} at {sizes}; "
+        f"at {size(worst)} by {most}",
         "repeat with more iterations (-n 100): noise disappears, a slow rank or link remains"
         if large
         else "small sizes: usually noise",

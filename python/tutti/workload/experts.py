@@ -143,7 +143,9 @@ class Placement:
             WorkloadError: The numbers do not divide.
         """
         if ranks < 1 or experts % ranks:
-            raise _invalid(f"{experts} experts on {ranks} ranks: expected a multiple of the ranks")
+            raise _invalid(
+                f"{experts} experts on {ranks} ranks: expected ranks that divide the experts"
+            )
         each = experts // ranks
         block = order == "block"
         owners = tuple(e // each if block else e % ranks for e in range(experts))

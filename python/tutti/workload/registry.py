@@ -78,7 +78,8 @@ def build(notation: str) -> Model:
     if entry is None:
         known = ", ".join(entry.name for entry in _REGISTRY)
         message = f"unknown model `{name}`: expected one of {known}"
-        raise WorkloadError(message, kind="unknown_model", fields={"name": name})
+        fields = {"name": name, "known": known}
+        raise WorkloadError(message, kind="unknown_model", fields=fields)
     if not colon:
         return entry.build(None)
     if not entry.argument or not re.fullmatch(entry.pattern, argument):

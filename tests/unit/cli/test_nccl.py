@@ -23,6 +23,13 @@ def test_explains_one_size() -> None:
     assert "NVLS supports Simple only" in shown
 
 
+def test_rows_of_one_size_fit_80_columns() -> None:
+    arguments = ["nccl", "explain", "--nodes", "4", "--size", "4MiB"]
+    shown = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"}).output
+    assert "65.5 us + 53.2 us at 78.88 GB/s" in shown
+    assert "  CollNetDirect LL, LL128: CollNetDirect supports Simple only" in shown
+
+
 def test_explains_a_range_of_sizes() -> None:
     shown = _call("explain", "--nodes", "4", "-b", "8", "-e", "1GiB", "-f", "64", "--algo", "Ring")
     assert shown.count("Ring") == 5
@@ -59,6 +66,7 @@ def test_lists_systems() -> None:
         ("--env", "NCCL_NTHREADS"),
         ("-b", "1K", "-e", "8"),
         ("-s", "many"),
+        ("-s", "8", "-b", "8"),
         ("--nodes", "2", "--algo", "CollNetDirect"),
     ],
 )

@@ -96,7 +96,7 @@ def test_differences_of_in_place_and_out_of_place() -> None:
     small = found([row(1024, 100), row(1024, 80, inside=True)])
     large = found([row(MIB, 100), row(MIB, 130, inside=True)])
     assert "note: out of place and in place differ" in texts(small)
-    assert "warning: out of place and in place differ by more than 15 % at 1 MiB" in texts(large)
+    assert "warning: out of place and in place differ by 23 % at 1 MiB" in texts(large)
 
 
 def test_steady_times_have_no_findings() -> None:
@@ -229,6 +229,24 @@ def test_logs_name_suspicious_networks_ranks_and_versions(tmp_path: Path) -> Non
         assert part in report
 
 
+def test_a_log_without_times_or_with_another_choice_has_a_warning(tmp_path: Path) -> None:
+    log = tmp_path / "debug.log"
+    records = [line for line in DEFAULT.read_text().splitlines() if "NCCL INFO" in line]
+    log.write_text("\n".join(records))
+    assert "no measured times were read" in texts(diagnose(read_evidence([log], Given())))
+    forced = Given(forced={str(DEFAULT): TREE})
+    shown = texts(diagnose(read_evidence([DEFAULT], forced)))
+    assert "the debug log states tree/ll at 8 KiB, not tree/ll128" in shown
+
+
+def test_rows_in_other_units_are_left_out(tmp_path: Path) -> None:
+    log = tmp_path / "all_reduce_perf.log"
+    log.write_text(DEFAULT.read_text().replace("   2327.5 ", "   2.3275 "))
+    omitted = read_evidence([log], Given()).omitted
+    assert len(omitted) == 1
+    assert "time and algbw disagree: 268435456 B in 2.3275 us are 1.15e+05 GB/s" in omitted[0][2]
+
+
 def test_a_late_rank_has_the_shortest_operations(tmp_path: Path) -> None:
     lines = [
         json.dumps({
@@ -345,6 +363,7 @@ def test_the_topology_is_shown_and_written(tmp_path: Path) -> None:
     assert "4 x pci: 31.5077 GB/s" in done.stdout
     read = call("platforms", "out/node.toml", cwd=tmp_path)
     assert "models.gpu.beta = 450.0 GB/s" in read.stdout
+    assert 'name = "node"' in (tmp_path / "out" / "node.toml").read_text()
     shown = call("nccl", "topology", EXAMPLE / "topology.xml", "--json", cwd=tmp_path)
     assert len(json.loads(shown.stdout)["gpus"]) == 8
     wrong = call("nccl", "topology", EXAMPLE / "topology.xml", "--rates", "x", cwd=tmp_path)

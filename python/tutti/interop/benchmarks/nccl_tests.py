@@ -33,6 +33,8 @@ NAMED = re.compile(r"^# Collective test (?:starting|concluded): (\S+)", re.MULTI
 _RANK = re.compile(r"^#\s+Rank\s+(\d+)\b", re.MULTILINE)
 _OPERATIONS = {"alltoall": "all_to_all", "sendrecv": "send_recv", "alltoallv": "", "hypercube": ""}
 _HALF = ("time", "algbw", "busbw")
+_LEAST_CHECKED = 0.1e9
+"""Least algbw that is compared with size and time, in B/s."""
 _WRONG = frozenset({"#wrong", "error"})
 
 
@@ -146,19 +148,37 @@ def _rows(
             hint="remove lines that are not output of the benchmark",
         )
     benchmark, operation = _operation(program, given)
+    size = given.integer(cells[0], line, "size")
     shared = {
         "benchmark": benchmark,
         "operation": operation,
         "ranks": ranks,
-        "size_bytes": given.integer(cells[0], line, "size"),
+        "size_bytes": size,
         "datatype": cells[names.index("type")],
     }
     starts = [(halves[0], True)] if short else list(zip(halves, (False, True), strict=False))
     for start, in_place in starts:
         end = start + len(_HALF) + 1
         half = dict(zip(names[start:end], cells[start:end], strict=True))
-        yield row(
-            given, line, "nccl-tests", in_place=in_place, **shared, **_half(half, line, given)
+        found = _half(half, line, given)
+        _check_units(size, found, line, given)
+        yield row(given, line, "nccl-tests", in_place=in_place, **shared, **found)
+
+
+def _check_units(size: int, half: dict[str, Any], line: int, given: BenchmarkInput) -> None:
+    """Checks that size, time and algbw agree: other units differ by a factor of 1000.
+
+    Raises:
+        ConfigError: They differ by more than a factor of 100.
+    """
+    time, rate = half["time_us"], half["bytes_per_s"]
+    # Smaller rates are rounded to a few hundredths of a GB/s, or to 0.
+    if time > 0 and rate >= _LEAST_CHECKED and not 0.01 <= size / (time * 1e-6 * rate) <= 100:
+        given.refuse(
+            line,
+            f"time and algbw disagree: {size} B in {time:g} us are {size / time / 1e3:.3g} GB/s",
+            value=f"{rate / 1e9:g} GB/s",
+            expected="times in us and bandwidths in GB/s, as nccl-tests prints them",
         )
 
 
