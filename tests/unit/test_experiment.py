@@ -96,7 +96,7 @@ def test_all_takes_every_supporting_algorithm_once() -> None:
 
 def test_all_leaves_out_algorithms_that_need_equal_parts() -> None:
     laid_out = planned(algorithms="all", collective="all_gather", ranks=5, sizes=["40 B", "1 KiB"])
-    assert [one.notation for one in laid_out.left_out] == ["bruck"]
+    assert [one.notation for one in laid_out.left_out] == ["bruck", "pat"]
     assert "needs equal parts: 1 KiB" in laid_out.left_out[0].reason
     assert {"ring", "dissemination"} <= {case.algorithm for case in laid_out.cases}
     with pytest.raises(LayoutError, match="needs equal parts"):

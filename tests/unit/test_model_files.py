@@ -18,7 +18,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples/10_training_step/training.toml"
 
 @pytest.mark.parametrize("name", [entry.name for entry in models()])
 def test_work_of_layers_survives_a_file(name: str, tmp_path: Path) -> None:
-    """Except embedding tables and experts, which files do not support."""
+    """Except embedding tables, which files do not support."""
     model = build(name)
     read = read_model(write_model(tmp_path / "m.json", model))
     assert [layer.work("forward", 4, 2) for layer in read.layers] == [

@@ -1,7 +1,7 @@
 """Model files: the layers of user-defined models.
 
 A file is a JSON object with `name`, `samples`, `source` and `layers`. Layers have `name`,
-`parameters`, `inputs`, `outputs`, `gemms` and `first`; gemms have `m`, `n`, `k` and optionally
+`parameters`, `inputs`, `outputs`, `gemms`, `first` and `experts`; gemms have `m`, `n`, `k` and optionally
 `weights` and `steps`. :class:`tutti.workload.model.ModelLayer` documents the keys.
 """
 
@@ -39,6 +39,7 @@ class _Layer(Table):
     inputs: Count
     outputs: Count
     first: bool = False
+    experts: Positive = 1
 
 
 class _Model(Table):
@@ -64,6 +65,7 @@ def read_model(path: Path) -> Model:
             inputs=layer.inputs,
             outputs=layer.outputs,
             first=layer.first,
+            experts=layer.experts,
         )
         for layer in given.layers
     )
@@ -95,4 +97,5 @@ def _layer(layer: ModelLayer) -> _Layer:
         inputs=layer.inputs,
         outputs=layer.outputs,
         first=layer.first,
+        experts=layer.experts,
     )
