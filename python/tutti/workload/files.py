@@ -1,8 +1,8 @@
 """Model files: the layers of user-defined models.
 
 A file is a JSON object with `name`, `samples`, `source` and `layers`. Layers have `name`,
-`parameters`, `inputs`, `outputs`, `gemms`, `first` and `experts`; gemms have `m`, `n`, `k` and optionally
-`weights` and `steps`. :class:`tutti.workload.model.ModelLayer` documents the keys.
+`parameters`, `inputs`, `outputs`, `gemms`, `first` and `experts`; gemms have `m`, `n`, `k` and
+optionally `weights` and `steps`. :class:`tutti.workload.model.ModelLayer` documents the keys.
 """
 
 from __future__ import annotations
