@@ -25,6 +25,7 @@ from tutti.interop.measurements import read_measurements, read_questions
 from tutti.interop.measurements.allocations import read_allocations, with_groups
 from tutti.predict import folds
 from tutti.predict.catalogue import execution, is_default
+from tutti.predict.curve import DEVIATIONS_90
 from tutti.predict.features import sides_of
 from tutti.predict.model import CalibratedModel, Hardware, calibrate
 
@@ -37,7 +38,6 @@ SAMPLE = FOLDER / "sample.csv"
 PAGE = ROOT / "docs" / "machines" / "README.md"
 DIGITS = 6
 """Significant digits of predictions, so that the last bits of linear algebra do not matter."""
-_90_PERCENT = 1.645
 
 CHOICE = "the choice of the library, which is not predicted"
 UNKNOWN = "an algorithm that tutti does not know"
@@ -121,7 +121,7 @@ def _predicted(
     scale = pl.col("kind").replace_strict(
         scales, default=model.interval_scale, return_dtype=pl.Float64
     )
-    half = (_90_PERCENT * scale * pl.col("spread")).exp()
+    half = (DEVIATIONS_90 * scale * pl.col("spread")).exp()
     lacking = pl.when(pl.col("predicted_us").is_null()).then("reason")
     return joined.sort("question").select(
         "question",

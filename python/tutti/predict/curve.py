@@ -27,7 +27,21 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["NAMES", "SPREAD", "Curve", "CurveFit", "fit_curve", "fit_postal", "prior"]
+__all__ = [
+    "DEVIATIONS_90",
+    "NAMES",
+    "SPREAD",
+    "Curve",
+    "CurveFit",
+    "fit_curve",
+    "fit_postal",
+    "knot_weights",
+    "prior",
+    "pseudo_huber",
+]
+
+DEVIATIONS_90 = 1.645
+"""Standard deviations from the median of a normal distribution to an end of its 90 % interval."""
 
 _SIZES = np.array([4, 256, 2048, 16384, 65536, 1 << 19, 4 << 20, 32 << 20, 256 << 20], dtype=float)
 _ISSUES = np.array([256, 16384, 1 << 20], dtype=float)
@@ -96,8 +110,18 @@ def prior(latency_us: float, bytes_per_us: float, shared_bytes_per_us: float) ->
     return np.concatenate([times, *others])
 
 
-def _weights(values: Floats, knots: Floats) -> Floats:
-    """Weights of knots for linear interpolation: flat below the first, extended above the last."""
+def knot_weights(values: Floats, knots: Floats) -> Floats:
+    """Returns weights of knots for linear interpolation on a logarithmic axis.
+
+    The interpolation is flat below the first knot, and extended above the last.
+
+    Args:
+        values: positive values.
+        knots: positive knots, ascending.
+
+    Returns:
+        A row per value and a column per knot.
+    """
     at, values = np.log(knots), np.log(np.maximum(values, knots[0]))
     left = np.clip(np.searchsorted(at, values) - 1, 0, len(knots) - 2)
     right = (values - at[left]) / (at[left + 1] - at[left])
@@ -106,6 +130,11 @@ def _weights(values: Floats, knots: Floats) -> Floats:
     weights[rows, left] = 1 - right
     weights[rows, left + 1] = right
     return weights
+
+
+def pseudo_huber(errors: Floats) -> Floats:
+    """Returns residuals whose squares are the pseudo-Huber loss of scaled errors."""
+    return np.asarray(np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1)))
 
 
 class Curve:
@@ -117,9 +146,9 @@ class Curve:
 
     def __init__(self, rows: Features) -> None:
         self._rows = rows
-        self._time = _weights(rows.size, _SIZES)
-        self._rho = _weights(np.minimum(rows.size, _ISSUES[-1]), _ISSUES)
-        self._gamma = _weights(np.exp(rows.log_size), _VECTORS)
+        self._time = knot_weights(rows.size, _SIZES)
+        self._rho = knot_weights(np.minimum(rows.size, _ISSUES[-1]), _ISSUES)
+        self._gamma = knot_weights(np.exp(rows.log_size), _VECTORS)
         small = 1 / (1 + rows.size / _SMALL)
         spanned = np.minimum(rows.log_nodes, _SPANNED) - _REFERENCE
         self._growth = small * spanned[rows.row]
@@ -171,24 +200,24 @@ class CurveFit:
 
     def time_us(self, size: float) -> float:
         """Returns the time of a message of `size` bytes on 16 nodes, in us."""
-        weights = _weights(np.array([size], dtype=float), _SIZES)
+        weights = knot_weights(np.array([size], dtype=float), _SIZES)
         return float(np.exp(weights @ self.theta[_TIME])[0])
 
     def further(self, size: float) -> float:
         """Returns the time of a further message of `size` bytes, relative to the first."""
-        weights = _weights(np.array([min(size, _ISSUES[-1])]), _ISSUES)
+        weights = knot_weights(np.array([min(size, _ISSUES[-1])]), _ISSUES)
         return float(np.exp(weights @ self.theta[_RHO])[0])
 
     def reduction_us_per_byte(self, vector: float) -> float:
         """Returns the time of a reduced byte of a vector of `vector` bytes, in us."""
-        weights = _weights(np.array([vector], dtype=float), _VECTORS)
+        weights = knot_weights(np.array([vector], dtype=float), _VECTORS)
         return float(np.exp(weights @ self.theta[_GAMMA])[0])
 
     def table(self) -> list[dict[str, Any]]:
         """Returns a row per parameter: name, value, 90 % interval, and if data determine it."""
         rows = []
         for index, name in enumerate(NAMES):
-            value, half = float(self.theta[index]), 1.645 * float(self.deviation[index])
+            value, half = float(self.theta[index]), DEVIATIONS_90 * float(self.deviation[index])
             ends = (value - half, value, value + half)
             low, middle, high = ends if index in {_GROWTH, _HOP} else tuple(map(math.exp, ends))
             determined = bool(self.determined[index])
@@ -227,7 +256,7 @@ def fit_curve(rows: Features, times_us: Floats, start: Floats) -> CurveFit:
 
     def residuals(theta: Floats) -> Floats:
         errors = (np.log(curve(theta)) - log_times) / _NOISE
-        robust = np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
+        robust = pseudo_huber(errors)
         steps = np.diff((theta - start)[_TIME]) / _STEP
         return np.concatenate([robust, (theta - start) / SPREAD, steps])
 
@@ -252,7 +281,7 @@ def fit_postal(rows: Features, times_us: Floats, start: Floats) -> CurveFit:
 
     def residuals(parameters: Floats) -> Floats:
         errors = (np.log(curve(_postal(parameters))) - log_times) / _NOISE
-        return np.asarray(np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1)))
+        return pseudo_huber(errors)
 
     found = least_squares(residuals, first, max_nfev=_EVALUATIONS)
     theta = _postal(found.x)

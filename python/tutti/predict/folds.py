@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from tutti.errors import CalibrationError
+from tutti.predict.curve import DEVIATIONS_90
 from tutti.predict.model import calibrate
 from tutti.predict.score import score
 
@@ -51,7 +52,6 @@ MODELS: Final = {
 _SAME: Final = ("system", "collective", "library_algorithm", "size_bytes")
 _CELL: Final = ("system", "collective", "nodes", "size_bytes")
 """What rows with dependent errors have in common."""
-_90_PERCENT: Final = 1.645
 _INSIDE: Final = 0.9
 _COVERED: Final = 0.9
 _ERRORS: Final = 2.0
@@ -206,7 +206,7 @@ def interval_scale(predictions: pl.DataFrame, *, model: str = "full") -> float:
     """
     errors = (_log_error(model).abs() / _spread(model)).alias("errors")
     found = predictions.select(errors)["errors"].drop_nulls().quantile(_INSIDE, "linear")
-    return 1.0 if found is None else float(found) / _90_PERCENT
+    return 1.0 if found is None else float(found) / DEVIATIONS_90
 
 
 def _log_error(model: str) -> pl.Expr:
@@ -238,7 +238,7 @@ def model_predictions(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
         others = predictions.filter((pl.col("kind") != kind) | (pl.col("fold") != fold))
         same = others.filter(pl.col("kind") == kind)
         scale = interval_scale(same if same.height else others, model=model)
-        half = (_90_PERCENT * scale * _spread(model)).exp()
+        half = (DEVIATIONS_90 * scale * _spread(model)).exp()
         rows.append(
             group.select(
                 "kind",

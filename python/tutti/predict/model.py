@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from tutti.errors import CalibrationError
-from tutti.predict.curve import SPREAD, Curve, CurveFit, fit_curve, prior
+from tutti.predict.curve import DEVIATIONS_90, SPREAD, Curve, CurveFit, fit_curve, prior
 from tutti.predict.discrepancy import Discrepancy, Scales
 from tutti.predict.features import Features, features
 
@@ -27,7 +27,6 @@ _FEWEST = 10
 """Rows of an environment that suffice for a separate fit."""
 _LEAST_US = 0.1
 """Shorter times are the resolution of a clock, not a collective."""
-_90_PERCENT = 1.645
 _OTHER_SYSTEM = 8
 _OTHER_LIBRARY = 4
 _OTHER_INTERFACE = 3
@@ -105,7 +104,7 @@ class CalibratedModel:
         if self.discrepancy is not None:
             residual, deviation = self.discrepancy(rows, share)
             mean = structural + residual
-        half = _90_PERCENT * self.interval_scale * deviation
+        half = DEVIATIONS_90 * self.interval_scale * deviation
         least = self._least(rows)
         logs = {
             "predicted_us": mean,

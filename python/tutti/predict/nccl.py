@@ -25,6 +25,7 @@ import polars as pl
 from scipy.optimize import least_squares
 
 from tutti.errors import CalibrationError
+from tutti.predict.curve import DEVIATIONS_90, knot_weights, pseudo_huber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +56,6 @@ _NOISE: Final = 0.05
 _PER_DOUBLING: Final = 0.055
 """Standard deviation of the logarithm of a time per doubling of the nodes beyond the largest
 measured: what predictions of 8 nodes from 4 miss."""
-_90_PERCENT: Final = 1.645
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class _Forms:
         self.is_ring = (rows["algorithm"] == "ring").to_numpy()
         self.steps = 2 * (ranks - 1)
         self.hops = 2 * np.log2(np.maximum(nodes, 1.0))
-        self.message = _weights(size / ranks, _MESSAGES)
-        self.vector = _weights(size, _VECTORS)
+        self.message = knot_weights(size / ranks, _MESSAGES)
+        self.vector = knot_weights(size, _VECTORS)
         self.least = np.where(nodes > 1, 2 * (1 - 1 / nodes) * size / fabric.node_bytes_per_us, 0)
 
     def __call__(self, theta: Floats) -> Floats:
@@ -98,18 +98,6 @@ def _split(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
     ends = np.cumsum([1, len(_MESSAGES), len(_VECTORS)])
     call, step, hop, base = np.split(theta, ends)
     return float(call[0]), step, hop, base
-
-
-def _weights(sizes: Floats, knots: Floats) -> Floats:
-    """Weights of knots for linear interpolation of logarithms; constant below the first knot."""
-    at = np.log(knots)
-    values = np.log(np.maximum(sizes, knots[0]))
-    left = np.clip(np.searchsorted(at, values) - 1, 0, len(knots) - 2)
-    right = (values - at[left]) / (at[left + 1] - at[left])
-    weights = np.zeros((len(values), len(knots)))
-    rows = np.arange(len(values))
-    weights[rows, left], weights[rows, left + 1] = 1 - right, right
-    return weights
 
 
 def _prior(fabric: NcclFabric) -> Floats:
@@ -153,7 +141,7 @@ class NcclModel:
         nodes = rows["nodes"].cast(pl.Float64).to_numpy()
         doublings = np.maximum(0.0, np.log2(nodes / self.nodes))
         deviation = np.sqrt(fitted + _NOISE**2 + (_PER_DOUBLING * doublings) ** 2)
-        half = np.exp(_90_PERCENT * deviation)
+        half = np.exp(DEVIATIONS_90 * deviation)
         low = np.maximum(times / half, forms.least)
         columns = {"predicted_us": times, "low_us": low, "high_us": times * half}
         return rows.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
@@ -190,7 +178,7 @@ def fit(rows: pl.DataFrame, fabric: NcclFabric) -> NcclModel:
 
     def residuals(theta: Floats) -> Floats:
         errors = (np.log(forms(theta)) - log_times) / _NOISE
-        robust = np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
+        robust = pseudo_huber(errors)
         moved = theta - start
         changes = [
             np.diff(part) / (_CHANGE * math.sqrt(octave))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from tutti.predict.curve import DEVIATIONS_90
 from tutti.predict.step_fit import fit
 from tutti.predict.step_rows import read_questions, read_steps, steps
 from tutti.predict.submissions import submissions
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from tutti.predict.submissions import Configurations
 
 __all__ = ["Fold", "cross_validated", "folds", "predict", "predict_steps"]
-
-_95_PERCENT: Final = 1.645
-"""Standard deviations from the median to either end of the 90 % interval."""
 
 _VALIDATED: Final[dict[str, type[pl.DataType]]] = {
     "submitter": pl.String,
@@ -119,8 +117,8 @@ def predict_steps(
         {
             "question": question_rows["question"],
             "predicted_step_s": np.exp(logs),
-            "low_s": np.exp(logs - _95_PERCENT * sds),
-            "high_s": np.exp(logs + _95_PERCENT * sds),
+            "low_s": np.exp(logs - DEVIATIONS_90 * sds),
+            "high_s": np.exp(logs + DEVIATIONS_90 * sds),
         }
     )
 
@@ -161,7 +159,7 @@ def _fold_rows(fold: Fold) -> pl.DataFrame:
             "systems": [step.systems for step in fold.test],
             "measured_s": [step.measured_s for step in fold.test],
             "predicted_s": np.exp(logs),
-            "low_s": np.exp(logs - _95_PERCENT * sds),
-            "high_s": np.exp(logs + _95_PERCENT * sds),
+            "low_s": np.exp(logs - DEVIATIONS_90 * sds),
+            "high_s": np.exp(logs + DEVIATIONS_90 * sds),
         }
     )
