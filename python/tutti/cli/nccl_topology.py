@@ -28,7 +28,8 @@ def topology(
         int, typer.Option("--nodes", min=1, help="Equal nodes on a non-blocking network.")
     ] = 1,
     rates: Annotated[
-        str, typer.Option("--rates", help="link: rates of links; nccl: those that NCCL assumes.")
+        str,
+        typer.Option("--rates", help="`link`: rates of the links; `nccl`: rates of NCCL's search."),
     ] = "link",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
