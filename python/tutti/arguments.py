@@ -1,7 +1,7 @@
 """Chooses the argument of each algorithm: radix, ports, fanout, segments and level sizes.
 
 For each size, every argument of the grid is timed: by the closed form if there is one, else by
-simulation. Recursive multiplying has a search of its own, :mod:`tutti.search`.
+simulation. Recursive multiplying has a separate search, :mod:`tutti.search`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SEGMENTS = (2, 4, 8, 16, 32, 64)
 _MOST_LEVELS = 8
 """Most splits of the ranks into two and into three levels, the most balanced ones."""
 _PIVOTS = 4
-"""Sizes at which every argument is timed, besides the smallest."""
+"""Intervals of sizes, at whose ends every argument is timed."""
 _KEPT = 2
 """Best arguments of a size that are timed at neighbouring sizes."""
 _MOST_RANKS = 16_384
@@ -116,7 +116,7 @@ def tune_arguments(
         sizes: The sizes.
         root: The root of a rooted collective.
         datatype: The datatype of the elements.
-        most: Most messages to simulate for one algorithm; beyond, its default is kept.
+        most: Most messages to simulate for one algorithm; algorithms beyond are left out.
         defaults: Whether to time algorithms without arguments, too.
         threads: Threads of the simulations; 0 uses one per core. Results do not depend on it.
 
