@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import astuple
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -58,10 +58,11 @@ def test_predictions_match_the_recorded_rows(row: Table2Row) -> None:
         assert minimum == pytest.approx(quiet) if row.ranks <= 8 else minimum > quiet
 
 
-@pytest.mark.timeout(3600)
-def test_the_calibration_finds_the_recorded_parameters() -> None:
-    """Runs the complete calibration: one to two minutes on one core."""
-    found = archer.calibrate()
-    assert [f"{value:.3g}" for value in astuple(found)] == [
-        f"{value:.3g}" for value in astuple(archer.FITTED)
-    ]
+@pytest.mark.timeout(600)
+def test_fitted_parameters_are_a_local_optimum() -> None:
+    """The calibration itself takes minutes: each parameter is changed by 5 %, up and down."""
+    least = archer.misfit(archer.FITTED)
+    for name, value in asdict(archer.FITTED).items():
+        for factor in (1.05, 1 / 1.05):
+            tried = replace(archer.FITTED, **{name: value * factor})
+            assert archer.misfit(tried) > least, (name, factor)
