@@ -117,7 +117,12 @@ class Alone:
             platform=self.platform,
             algorithms=self.algorithms,
         )
-        settings = fabric_settings(self.chunk, self.message, every_npu=not network.acts_alike)
+        settings = fabric_settings(
+            self.chunk,
+            self.message,
+            every_npu=not network.acts_alike,
+            launch=configuration.launch(self.platform).ps,
+        )
 
         def endpoint(fabric: _core.StepFabric) -> _core.Endpoint:
             sizes = {"chunk": self.chunk, "message": self.message}

@@ -21,6 +21,8 @@ from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tutti.platform import Platform
+
 __all__ = [
     "AceSettings",
     "Configuration",
@@ -69,8 +71,8 @@ def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.StepFabr
 def fabric_settings(chunk: Size, message: Size, **otherwise: object) -> dict[str, object]:
     """Returns the core's settings for executing collectives.
 
-    By default the newest collective is served first, one NPU represents all, and utilisation over
-    time is not recorded; `otherwise` replaces settings.
+    By default the newest collective is served first, one NPU represents all, utilisation over time
+    is not recorded, and collectives need no launch; `otherwise` replaces settings.
     """
     usual: dict[str, object] = {
         "chunk": chunk.bytes,
@@ -80,6 +82,7 @@ def fabric_settings(chunk: Size, message: Size, **otherwise: object) -> dict[str
         "every_npu": False,
         "detail": "packets",
         "window": 0,
+        "launch": 0,
     }
     return usual | otherwise
 
@@ -238,6 +241,15 @@ class Configuration(InFiles):
             sms += 1
             memory = npu.per_sm if memory is None else _more(memory, npu.per_sm)
         return npu.without(sms, memory)
+
+    def launch(self, platform: Platform | None) -> Time:
+        """Returns the time of the launch of a collective on an NPU of a platform.
+
+        An endpoint that executes collectives in hardware launches no kernel.
+        """
+        if platform is None or self.kind == "ace":
+            return Time(ps=0)
+        return platform.model.launch
 
     def endpoint(
         self,

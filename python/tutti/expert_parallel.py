@@ -272,12 +272,13 @@ def _simulated(matrix: Matrix, platform: Platform, size: int, *, forwards: bool)
 
 
 def _flow_ps(matrix: Matrix, platform: Platform, size: int) -> float:
+    """Returns the time of the messages without the launch, which is not that of NCCL."""
     if not (matrix - np.diag(np.diag(matrix))).any():
         return 0.0
     schedule = exchange(matrix)
     payload = Size(bytes=schedule.chunks * size)
     run = simulate(schedule, platform, size=payload, datatype="uint8", verify=False)
-    return float(run.completion_ps)
+    return float(run.completion_ps - platform.model.launch.ps)
 
 
 def _with_time(times: StageTimes, time: float) -> StageTimes:

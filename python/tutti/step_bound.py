@@ -76,6 +76,11 @@ class Costs:
     configuration: Configuration
     npu: Npu
 
+    @property
+    def launch(self) -> int:
+        """The time in ps from the issue of a collective until its start on an NPU."""
+        return self.configuration.launch(self.network.platform).ps
+
     @cached_property
     def _cuts(self) -> Cuts:
         return Cuts(self.network)
@@ -104,7 +109,8 @@ class Costs:
         if not self._cuts.within(mask):
             return 0
         latency = self._cuts.eccentricity(mask)
-        return int(max(latency, self._cuts.nearest(mask) + size / rate, *served.values(), 0))
+        work = max(latency, self._cuts.nearest(mask) + size / rate, *served.values(), 0)
+        return self.launch + int(work)
 
     def message(self, size: int) -> int:
         """Returns the least time in ps of a message."""
@@ -219,13 +225,13 @@ def _with_fixed_times(
 def _bound(path: int, started: Sequence[_Started], costs: Costs) -> StepBound:
     """Returns the larger of the critical path and the loads.
 
-    Collectives that start at `start` or later use a resource after `start` only.
+    Collectives that start at `start` or later use a resource after their launch only.
     """
     latest: dict[str, float] = defaultdict(float)
     busy: dict[str, float] = defaultdict(float)
     for start, transfer, share in sorted(started, reverse=True):
         for resource, time in costs.loads(transfer):
             busy[resource] += time * share
-            latest[resource] = max(latest[resource], start + busy[resource])
+            latest[resource] = max(latest[resource], start + costs.launch + busy[resource])
     parts = {_PATH: Time(ps=path)}
     return StepBound(parts | {name: Time(ps=int(end)) for name, end in latest.items()})

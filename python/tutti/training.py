@@ -149,6 +149,8 @@ class Step:
             every_npu=self.every_npu or len(found) > 1 or not network.acts_alike,
             detail="packets" if self.detail == "packets" else "flows",
             window=self.window.ps if self.window else 0,
+            # The times of isolated collectives contain it.
+            launch=0 if self.detail == "isolated" else configuration.launch(self.platform).ps,
         )
 
         def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:

@@ -55,6 +55,7 @@ def run(found: list[TrainingProgram], sizes: tuple[int, ...]) -> TrainingRecord:
         "every_npu": len(found) > 1,
         "detail": "packets",
         "window": 0,
+        "launch": 0,
     }
     of = list(range(len(found))) if len(found) > 1 else []
     return _core.simulate_training(found, torus, endpoint, settings, of)

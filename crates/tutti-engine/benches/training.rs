@@ -78,6 +78,7 @@ fn fabric(nodes: [u32; 3]) -> TrainingFabric {
         order: Order::Lifo,
         population: Population::One,
         detail: Detail::Packets,
+        launch: Time::ZERO,
     };
     TrainingFabric { endpoint: ace(&fabric, chunk), ..fabric }
 }

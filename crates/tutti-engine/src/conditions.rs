@@ -22,6 +22,8 @@ tutti_units::parameters! {
         reduce_overhead: Time = "0 ns",
         /// Time per byte of copying.
         copy: TimePerByte = "0 ns/B",
+        /// Fixed time from the call of a collective until its first step, on every rank.
+        launch: Time = "0 ns",
     }
 }
 
@@ -33,6 +35,7 @@ impl LocalCosts {
         cache: None,
         reduce_overhead: Time::ZERO,
         copy: TimePerByte::ZERO,
+        launch: Time::ZERO,
     };
 
     /// Checks the costs of reductions.

@@ -226,6 +226,16 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
     }
 
+    /// Delays the first step of a rank by the launch, which neither its speed nor noise affects.
+    pub(super) fn launch(&mut self, rank: RankId) {
+        let called = self.ranks[rank.index()].clock;
+        let launched = called + self.simulation.costs.launch;
+        self.ranks[rank.index()].clock = launched;
+        if P::OBSERVES {
+            self.record_span(rank, 0, Activity::Launch, (called, launched), None, Bytes(0));
+        }
+    }
+
     /// Resumes a waiting rank.
     pub(super) fn resume(&mut self, rank: RankId) {
         self.load_step(rank);

@@ -102,6 +102,7 @@ impl<M: MessageModel> Simulation<'_, M> {
         let stopped = || stop.load(Ordering::Relaxed);
         let mut executor = Executor::new(self, carrier, probe);
         for rank in (0..self.schedule.shape().ranks).map(RankId) {
+            executor.launch(rank);
             executor.advance(rank);
             if stopped() {
                 return Err(EngineError::Stopped);

@@ -80,7 +80,7 @@ fn materialise<M: MessageModel>(run: &Simulation<'_, M>) -> Vec<Rank> {
         .map(|rank| Rank {
             steps: (0..run.schedule.steps(rank)).map(|index| step(rank, index)).collect(),
             at: 0,
-            clock: run.conditions.start(rank),
+            clock: run.conditions.start(rank) + run.costs.launch,
             port: Port::default(),
             waiting: false,
             sent: Time::ZERO,

@@ -24,6 +24,8 @@ pub struct Outcome {
 /// The activity of a rank during a span of a [`Timeline`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, tutti_units::Named)]
 pub enum Activity {
+    /// Launching the collective.
+    Launch,
     /// Delayed by injected noise.
     Noise,
     /// Sending a message.

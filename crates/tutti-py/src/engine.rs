@@ -120,7 +120,7 @@ impl Case {
         let time = |stages: Vec<_>| {
             closed_form::time(&self.model, &stages, self.layout.size(), self.element, reduce)
         };
-        Ok(path.and_then(time).map(Time::ps))
+        Ok(path.and_then(time).map(|time| (self.costs.launch + time).ps()))
     }
 
     /// The lower bound of the collective on this model and graph. A single phase has none; its
@@ -148,10 +148,12 @@ impl Case {
             let of_mesh = self.mesh.as_ref().map(MeshFlits::ports);
             let ports = of_flits.or(of_mesh).or(of_links);
             let graph = GraphBound { ports, ..graph };
-            if self.is_in_network() {
-                return in_network(&query, &self.model, graph);
-            }
-            bound(&query, &self.model, self.folding(), graph)
+            let bound = if self.is_in_network() {
+                in_network(&query, &self.model, graph)
+            } else {
+                bound(&query, &self.model, self.folding(), graph)
+            };
+            bound.after(self.costs.launch)
         });
         LowerBound {
             latency_ps: found.latency.ps(),

@@ -194,6 +194,7 @@ impl StepFabric {
             order,
             population,
             detail: Detail::Packets,
+            launch: Time::ZERO,
         }
     }
 

@@ -346,6 +346,8 @@ pub(crate) struct GivenFabric {
     detail: String,
     /// Length of a window in picoseconds; 0 without time series.
     window: u64,
+    /// Time from the issue of a collective until its start, in picoseconds.
+    launch: u64,
 }
 
 impl GivenFabric {
@@ -362,7 +364,7 @@ impl GivenFabric {
         };
         let order = order(&self.order)?;
         let fabric = fabric.fabric(endpoint.0.clone(), sizes, order, population);
-        Ok(TrainingFabric { detail, ..fabric })
+        Ok(TrainingFabric { detail, launch: Time::from_ps(self.launch), ..fabric })
     }
 }
 

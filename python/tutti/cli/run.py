@@ -32,6 +32,7 @@ _SHOWN_RANKS = 16
 _SHOWN_LINKS = 4
 """Links in the terminal's table."""
 _MARKS = {
+    "launch": "|",
     "send": ">",
     "recv": "<",
     "reduce": "+",

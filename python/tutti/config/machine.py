@@ -36,9 +36,9 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     chosen = platform.models[model]
     values = {
         info.alias or name: written(getattr(table, name))
-        for table in (chosen, platform.compute)
+        for table in (platform.compute, chosen)
         for name, info in type(table).model_fields.items()
-        if name not in {"kind", "summary"}
+        if name not in {"kind", "summary"} and (name != "launch" or name in table.model_fields_set)
     }
     default = platform.default_model or next(iter(platform.models))
     name = platform.name if model == default else f"{platform.name}:{model}"

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 else:
     Compute, _Packets = sourced_table(LocalCosts), sourced_table(PacketParameters)
     _Flow = sourced_table(FlowParameters)
-    _tables = [
-        sourced_table(model, without=LocalCosts.model_fields, summary=_SUMMARY) for model in MODELS
-    ]
+    # NCCL's protocols differ in their launch, so a model may have its own.
+    _work = LocalCosts.model_fields.keys() - {"launch"}
+    _tables = [sourced_table(model, without=_work, summary=_SUMMARY) for model in MODELS]
     Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - built at run time
 
 
@@ -215,6 +215,17 @@ class RawPlatform(Table):
     def _one_network(self) -> RawPlatform:
         if self.topology is not None and self.mesh is not None:
             raise refused("expected either `topology` or `mesh`")
+        return self
+
+    @model_validator(mode="after")
+    def _one_launch(self) -> RawPlatform:
+        found = [name for name, model in self.models.items() if "launch" in model.model_fields_set]
+        if found and "launch" in self.compute.model_fields_set:
+            raise refused(
+                "has `models.{name}.launch` and `compute.launch`: expected either the launch of "
+                "each model or one for all",
+                name=found[0],
+            )
         return self
 
     @model_validator(mode="after")

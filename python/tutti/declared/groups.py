@@ -19,6 +19,7 @@ class LocalCosts(Parameters):
         cache: The largest operand that is reduced in the cache. Required with gamma_memory.
         reduce_overhead: Fixed time of each reduction.
         copy_: Time per byte of copying.
+        launch: Fixed time from the call of a collective until its first step, on every rank.
     """
 
     gamma: Annotated[
@@ -39,6 +40,12 @@ class LocalCosts(Parameters):
     copy_: Annotated[TimePerByte, Field(description="Time per byte of copying.", alias="copy")] = (
         TimePerByte.parse("0 ns/B")
     )
+    launch: Annotated[
+        Time,
+        Field(
+            description="Fixed time from the call of a collective until its first step, on every rank."
+        ),
+    ] = Time.parse("0 ns")
 
 
 class FlowParameters(Parameters):

@@ -208,6 +208,7 @@ def simulate(
         "every_npu": len(found) > 1,
         "detail": "packets",
         "window": 0,
+        "launch": 0,
     }
     of = list(range(len(found))) if len(found) > 1 else []
     record = _core.simulate_training(list(found), torus, system.endpoint(), settings, of)

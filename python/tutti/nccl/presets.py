@@ -23,6 +23,8 @@ class Preset(BaseModel):
         summary: The GPUs and the network.
         source: The document or log with the facts.
         inferred: The facts that no document states.
+        collnet_heads: The GPUs of a node that the CollNet graph connects to the network; 0 without
+            CollNet, which NCCL disables on one node.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,6 +35,7 @@ class Preset(BaseModel):
     cpu: Cpu
     nvls: bool
     nvswitch: bool
+    collnet_heads: int = 0
     source: str
     inferred: str
     one_node: dict[str, _Row]
@@ -92,6 +95,8 @@ def system(name: str, nodes: int) -> NcclSystem:
         graphs={graph: _graph(row) for graph, row in rows.items()},
         nvls=preset.nvls,
         nvswitch=preset.nvswitch,
+        collnet=nodes > 1 and preset.collnet_heads > 0,
+        collnet_heads=preset.collnet_heads,
         source=preset.source,
     )
 

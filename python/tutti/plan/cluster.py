@@ -101,6 +101,11 @@ class Cluster:
             memory=self.npu.memory_bandwidth,
         )
 
+    @property
+    def launch(self) -> float:
+        """Seconds of the launch of a collective."""
+        return self.platform.model.launch.ps * 1e-12
+
     @cached_property
     def domain(self) -> int:
         """The number of first GPUs that reach each other at the rate of the first two."""

@@ -174,7 +174,7 @@ class _Estimate:
         )
 
     def _time(self, transfer: Transfer) -> float:
-        """Returns the alpha-beta time of a collective on its group.
+        """Returns the alpha-beta time of a collective on its group, with its launch.
 
         Groups along several dimensions use rings along each, the innermost first. Pieces of the
         collective pass them in turn, so the slowest dimension sets the bandwidth.
@@ -194,7 +194,10 @@ class _Estimate:
             slowest = max(slowest, (ranks - 1) * left / ranks / link.rate)
             latency += (ranks - 1) * link.latency
             left /= ranks
-        return (slowest + latency) * (2 if transfer.collective == "all_reduce" else 1)
+        if slowest == 0:
+            return 0.0
+        rounds = 2 if transfer.collective == "all_reduce" else 1
+        return self.cluster.launch + (slowest + latency) * rounds
 
     def _message(self) -> float:
         """Returns the time of the activations of a micro-batch between stages."""

@@ -20,8 +20,9 @@ import numpy as np
 import polars as pl
 from scipy.optimize import least_squares
 
-from tutti.files.mistakes import mistake, shown
-from tutti.files.reader import read_rows
+from tutti.files.mistakes import mistake
+from tutti.interop.measurements.columns import read_columns
+from tutti.predict.curve import DEVIATIONS_90
 from tutti.workload.experts import STAGES, ExpertLayer, expected_largest
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from polars._typing import PolarsDataType
 
     from tutti.workload.experts import Stage
 
@@ -39,7 +41,6 @@ _NOISE = 0.05
 _GROWTH = 0.05
 """Assumed standard deviation per doubling of the ranks beyond those measured: congestion between
 switches and the cost of more peers, of which a few nodes show nothing."""
-_Z90 = 1.6449
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +124,7 @@ class ExpertModel:
         slope = _slope(self.setup, self.logs, mode, ranks)
         doublings = max(0.0, math.log2(ranks / self.largest))
         spread = slope @ self.covariance @ slope + _NOISE**2 + (_GROWTH * doublings) ** 2
-        factor = math.exp(_Z90 * math.sqrt(spread))
+        factor = math.exp(DEVIATIONS_90 * math.sqrt(spread))
         return time, time / factor, time * factor
 
     @property
@@ -175,12 +176,9 @@ def predict(train: Path, questions: Path) -> pl.DataFrame:
         ConfigError: A file cannot be read, lacks a column or has an invalid value; the message has
             file and line.
     """
-    model = fit(read_measured(train))
-    rows = []
-    for place, row in _rows(questions, ("question", "mode", "experts_ranks")):
-        question = _number(row["question"], place, "question", least=0)
-        found = model.predicted(_mode(row, place), _ranks(row, place))
-        rows.append((int(question), *found))
+    model = fit(_measured(train))
+    requested = _read(questions, {"question": pl.Int64}).rows()
+    rows = [(question, *model.predicted(mode, ranks)) for mode, ranks, question in requested]
     times = dict.fromkeys(("predicted_us", "low_us", "high_us"), pl.Float64)
     return pl.DataFrame(rows, schema={"question": pl.Int64, **times}, orient="row")
 
@@ -197,7 +195,7 @@ def cross_validated(train: Path) -> pl.DataFrame:
     Raises:
         ConfigError: As for :func:`predict`.
     """
-    rows = read_measured(train)
+    rows = _measured(train)
     counts = sorted({one.ranks for one in rows})
     if len(counts) < 2:
         raise mistake("has one number of ranks", source=str(train), expected="two or more")
@@ -207,76 +205,21 @@ def cross_validated(train: Path) -> pl.DataFrame:
     return pl.DataFrame(found, schema=names, orient="row")
 
 
-# --- files ----------------------------------------------------------------------------------------
+def _read(path: Path, more: dict[str, PolarsDataType]) -> pl.DataFrame:
+    """Returns the columns `mode` and `experts_ranks` of a file, and more columns."""
+    columns = {"mode": pl.Enum(STAGES), "experts_ranks": _rank_counts(ExpertSetup())}
+    return read_columns(path, columns | more).with_columns(
+        pl.col("experts_ranks").cast(pl.String).cast(pl.Int64)
+    )
 
 
-def read_measured(path: Path) -> list[Measured]:
-    """Reads measured times; see `train` of :func:`predict`.
-
-    Raises:
-        ConfigError: As for :func:`predict`.
-    """
-    found: list[Measured] = []
-    for place, row in _rows(path, ("mode", "experts_ranks", "latency_us")):
-        time = _number(row["latency_us"], place, "latency_us", least=0, is_integer=False)
-        found.append(Measured(_mode(row, place), _ranks(row, place), time))
-    return found
-
-
-def _rows(path: Path, columns: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
-    """Returns place and cells of each row."""
-    expected = f"a CSV file with the columns {', '.join(columns)}"
-    head: list[str] = []
-    found: list[tuple[str, dict[str, str]]] = []
-    for line, cells in read_rows(path, expected):
-        if not head:
-            head = cells
-            missing = [column for column in columns if column not in head]
-            if missing:
-                problem = f"has no column `{missing[0]}`"
-                raise mistake(problem, source=str(path), expected=expected)
-            continue
-        place = f"{path}, line {line}"
-        if any(cells):
-            if len(cells) != len(head):
-                expected = f"{len(head)}, as in the first line"
-                raise mistake(f"has {len(cells)} columns", source=place, expected=expected)
-            found.append((place, dict(zip(head, cells, strict=True))))
-    if not found:
-        raise mistake("has no rows", source=str(path), expected=expected)
-    return found
-
-
-def _mode(row: dict[str, str], place: str) -> Stage:
-    found = next((mode for mode in STAGES if mode == row["mode"]), None)
-    if found is None:
-        expected = "dispatch or combine"
-        value = shown(row["mode"])
-        raise mistake("unknown mode", source=place, key="mode", value=value, expected=expected)
-    return found
-
-
-def _ranks(row: dict[str, str], place: str) -> int:
-    setup = ExpertSetup()
+def _rank_counts(setup: ExpertSetup) -> pl.Enum:
+    """Returns the numbers of ranks with equal numbers of experts, on full nodes."""
     experts, near = setup.layer.experts, setup.per_node
-    ranks = int(_number(row["experts_ranks"], place, "experts_ranks", least=1))
-    if experts % ranks or ranks % min(ranks, near):
-        raise mistake(
-            "ranks do not hold equal numbers of experts",
-            source=place,
-            key="experts_ranks",
-            value=str(ranks),
-            expected=f"a divisor of {experts}",
-        )
-    return ranks
+    counts = (count for count in range(1, experts + 1) if experts % count == 0)
+    return pl.Enum([str(count) for count in counts if count % min(count, near) == 0])
 
 
-def _number(text: str, place: str, key: str, *, least: int, is_integer: bool = True) -> float:
-    try:
-        value = float(int(text) if is_integer else float(text))
-    except ValueError:
-        value = math.nan
-    if not least <= value < 1e12 or (not is_integer and value == 0):
-        kind = f"an integer, {least} or more" if is_integer else "a number above 0"
-        raise mistake("invalid number", source=place, key=key, value=shown(text), expected=kind)
-    return value
+def _measured(path: Path) -> list[Measured]:
+    rows = _read(path, {"latency_us": pl.Float64})
+    return [Measured(*row) for row in rows.rows()]

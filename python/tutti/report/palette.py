@@ -51,6 +51,7 @@ _KNOWN = (
 )  # fmt: skip
 
 KIND_COLOURS: dict[str, str] = {
+    "launch": "#882255",
     "send": "#56B4E9",
     "wait": "#C3C8CF",
     "recv": "#E69F00",

@@ -98,6 +98,14 @@ def test_states_why_not() -> None:
     assert ll128["Ring"] == "LL128 is disabled: paths to the network are PHB"
 
 
+def test_sharp_offers_collnet_between_nodes_only() -> None:
+    for nodes, refused in ((1, True), (4, False)):
+        rows = candidates(system("h100_sharp", nodes), "all_reduce", MIB)
+        simple = {row.algorithm: row.refusal for row in rows if row.protocol == "Simple"}
+        assert [bool(simple[name]) for name in ("CollNetDirect", "CollNetChain")] == [refused] * 2
+        assert simple["NVLS"] == ""
+
+
 @pytest.mark.parametrize("name", preset_names())
 @pytest.mark.parametrize("nccl", known_versions())
 def test_presets_have_a_choice(name: str, nccl: str) -> None:

@@ -69,12 +69,12 @@ def test_intervals_widen_beyond_the_measured_ranks(train: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("mode,experts_ranks\ndispatch,8\n", "has no column `latency_us`"),
-        ("mode,experts_ranks,latency_us\nsend,8,1\n", "line 2: mode: unknown mode"),
-        ("mode,experts_ranks,latency_us\ncombine,7,1\n", "line 2: experts_ranks: ranks do not"),
-        ("mode,experts_ranks,latency_us\ncombine,8,0\n", "line 2: latency_us: invalid number"),
-        ("mode,experts_ranks,latency_us\ncombine,8,nan\n", "line 2: latency_us: invalid number"),
-        ("mode,experts_ranks,latency_us\ncombine,8\n", "line 2: has 2 columns"),
+        ("mode,experts_ranks\ndispatch,8\n", "lacks the column latency_us"),
+        ("mode,experts_ranks,latency_us\nsend,8,1\n", "line 2: mode is not valid"),
+        ("mode,experts_ranks,latency_us\ncombine,7,1\n", "line 2: experts_ranks is not valid"),
+        ("mode,experts_ranks,latency_us\ncombine,8,0\n", "line 2: latency_us is not valid"),
+        ("mode,experts_ranks,latency_us\ncombine,8,nan\n", "line 2: latency_us is not valid"),
+        ("mode,experts_ranks,latency_us\ncombine,8\n", "line 2: latency_us is not valid"),
         ("mode,experts_ranks,latency_us\n", "has no rows"),
     ],
 )

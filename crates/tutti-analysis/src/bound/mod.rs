@@ -46,6 +46,7 @@ use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 mod distance;
+mod launch;
 mod protocols;
 #[cfg(test)]
 mod tests;

@@ -259,8 +259,11 @@ impl<'a> Search<'a> {
     }
 
     fn best(self, bound: Time) -> Best {
-        let found: Vec<Scored> = self.kept.into_iter().map(|(scored, _)| scored).collect();
-        let bound = found.first().map_or(bound, |best| bound.min(best.time));
+        let launch = self.flat.costs.launch;
+        let launched = |scored: Scored| Scored { time: launch + scored.time, ..scored };
+        let found: Vec<Scored> =
+            self.kept.into_iter().map(|(scored, _)| launched(scored)).collect();
+        let bound = found.first().map_or(bound, |best| best.time.min(launch + bound));
         Best { found, bound, scored: self.scored, messages: self.messages }
     }
 }

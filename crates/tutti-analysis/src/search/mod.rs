@@ -65,10 +65,10 @@ impl Flat {
     #[must_use]
     pub fn score(&self, notation: &Notation) -> (Time, Method) {
         let (time, method, _) = self.measure(notation);
-        (time, method)
+        (self.costs.launch + time, method)
     }
 
-    /// Its time, the method, and the number of evaluated messages.
+    /// Its time without the launch, the method, and the number of evaluated messages.
     fn measure(&self, notation: &Notation) -> (Time, Method, u64) {
         if Kind::of(notation) == Kind::Factored
             && let Some(time) = self.closed_form(notation)
@@ -102,7 +102,7 @@ impl Flat {
         scored
     }
 
-    /// The lower bounds of schedules.
+    /// The lower bounds of schedules, without the launch.
     #[must_use]
     pub fn bounds(&self) -> Bounds<'_> {
         Bounds::new(self)

@@ -74,6 +74,9 @@ pub fn orders(
             under,
         ));
     }
+    for candidate in &mut found {
+        candidate.estimate += flat.costs.launch;
+    }
     found.sort_by(|one, other| {
         (one.estimate, &one.notation).cmp(&(other.estimate, &other.notation))
     });

@@ -33,6 +33,7 @@ fn machines() -> Vec<Flat> {
     let work = LocalCosts {
         gamma: TimePerByte::parse("0.1 ns/B").unwrap(),
         reduce_overhead: Time::parse("20 ns").unwrap(),
+        launch: Time::parse("6.6 us").unwrap(),
         ..LocalCosts::FREE
     };
     let postal = [("alpha", "1 us"), ("beta", "0.4 ns/B")];

@@ -69,6 +69,8 @@ pub struct TrainingFabric {
     pub population: Population,
     /// How finely transfers are simulated.
     pub detail: Detail,
+    /// Time from the issue of a collective on an NPU until it starts there.
+    pub launch: Time,
 }
 
 impl TrainingFabric {

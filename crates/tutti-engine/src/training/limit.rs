@@ -1,5 +1,5 @@
-//! The lower bound of a single collective: the busy time of its busiest server or link, and the
-//! latency of its first chunk.
+//! The lower bound of a single collective: the launch, then the busy time of its busiest server or
+//! link, or the latency of its first chunk.
 //!
 //! [`TrainingFabric::limit`] counts the packets of the first NPU without simulation. Tests check that
 //! no run is faster, and that runs without contention are equal to it.
@@ -25,6 +25,8 @@ pub struct Limit {
     /// Latency of the shortest chunk without contention, with one packet per message: loaded,
     /// through all phases, and stored. Zero if NPUs do not act alike.
     pub latency: Time,
+    /// Time from the issue until the start.
+    pub launch: Time,
 }
 
 impl Limit {
@@ -32,7 +34,7 @@ impl Limit {
     #[must_use]
     pub fn time(&self) -> Time {
         let work = self.awaited.iter().chain(&self.links).max().copied().unwrap_or(Time::ZERO);
-        work.max(self.latency)
+        self.launch + work.max(self.latency)
     }
 }
 
@@ -58,6 +60,7 @@ impl TrainingFabric {
             awaited: sum.awaited,
             links: sum.links,
             latency: chunks.checked_sub(1).map_or(Time::ZERO, latency),
+            launch: self.launch,
         })
     }
 

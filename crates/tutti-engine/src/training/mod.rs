@@ -41,7 +41,7 @@ pub use torus::{Ring, Torus, TorusError};
 pub use windows::Windows;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -218,6 +218,8 @@ struct State<'a> {
     processors: Vec<Processor>,
     /// The completion times of running tasks.
     ends: BinaryHeap<Reverse<(Time, u32, TaskId)>>,
+    /// When issued collectives start, by NPU and operation.
+    launches: VecDeque<(Time, u32, usize)>,
     /// Messages that one side has issued, by receiver and operation: whether it is the sender.
     half_issued: BTreeMap<(u32, usize), bool>,
     computing: Windows,
@@ -243,6 +245,7 @@ impl<'a> State<'a> {
             fabric,
             processors: (0..npus).map(processor).collect(),
             ends: BinaryHeap::new(),
+            launches: VecDeque::new(),
             half_issued: BTreeMap::new(),
             computing: Windows::new(run.window),
             requests: Vec::new(),
@@ -258,16 +261,23 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Executes the next event of a processor or the fabric, processors first; returns whether
-    /// there was one.
+    /// Executes the next event of a processor, a launch or the fabric, in this order; returns
+    /// whether there was one.
     fn step(&mut self) -> bool {
         let end = self.ends.peek().map(|Reverse((time, ..))| *time);
-        let event = self.fabric.next(end);
-        match (end, event) {
+        let launch = self.launches.front().map(|&(time, ..)| time);
+        let own = end.into_iter().chain(launch).min();
+        let event = self.fabric.next(own);
+        match (own, event) {
             (None, None) => return false,
-            (Some(end), event) if event.is_none_or(|event| end <= event) => {
-                if let Some(Reverse((time, npu, task))) = self.ends.pop() {
+            (Some(own), event) if event.is_none_or(|event| own <= event) => {
+                if end == Some(own)
+                    && let Some(Reverse((time, npu, task))) = self.ends.pop()
+                {
                     self.end(npu, task, time);
+                } else if let Some((time, npu, operation)) = self.launches.pop_front() {
+                    self.now = time;
+                    self.fabric.issue(npu, operation, time);
                 }
             }
             (_, event) => {
@@ -316,7 +326,12 @@ impl<'a> State<'a> {
                 Request::Issue(task) => {
                     let operation = self.operations.of(self.run.number_of(npu), task);
                     self.note_message(id, operation);
-                    self.fabric.issue(id, operation, self.now);
+                    let launch = self.run.fabric.launch;
+                    if launch > Time::ZERO && self.operations.is_collective(operation) {
+                        self.launches.push_back((self.now + launch, id, operation));
+                    } else {
+                        self.fabric.issue(id, operation, self.now);
+                    }
                 }
             }
         }

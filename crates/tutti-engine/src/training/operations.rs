@@ -129,6 +129,12 @@ impl Operations {
         self.tasks[program][operation]
     }
 
+    /// Whether an operation is a collective, which an NPU launches.
+    #[inline]
+    pub(super) fn is_collective(&self, operation: usize) -> bool {
+        matches!(self.all[operation], Operation::Collective(_))
+    }
+
     /// Whether an operation receives a message.
     #[inline]
     pub(super) fn receives(&self, operation: usize) -> bool {

@@ -96,6 +96,7 @@ fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> TrainingF
         order: Order::Lifo,
         population,
         detail: Detail::Packets,
+        launch: Time::ZERO,
     }
 }
 

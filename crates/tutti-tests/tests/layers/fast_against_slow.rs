@@ -14,7 +14,11 @@ use tutti_topology::{LinkParameters, Routes};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-const COSTS: LocalCosts = LocalCosts { reduce_overhead: Time::from_ps(10_000), ..LocalCosts::FREE };
+const COSTS: LocalCosts = LocalCosts {
+    reduce_overhead: Time::from_ps(10_000),
+    launch: Time::from_ps(1_234_000),
+    ..LocalCosts::FREE
+};
 
 fn agree(schedule: &dyn Schedule, size: u64, conditions: Conditions) {
     let layout = Layout::new(Bytes(size), 8, schedule.shape().chunks).unwrap();

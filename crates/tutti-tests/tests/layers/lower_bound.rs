@@ -40,6 +40,7 @@ fn costs() -> LocalCosts {
         cache: Some(Bytes(3000)),
         reduce_overhead: Time::parse("17 ns").unwrap(),
         copy: TimePerByte::ZERO,
+        launch: Time::from_ps(5_300_000),
     }
 }
 
@@ -87,7 +88,7 @@ fn check(schedule: &dyn Schedule, model: &Model, took: Time, (size, graph): (u64
     let (collective, ranks) = (shape.collective, shape.ranks);
     let query = Query { collective, ranks, size: Bytes(size), element: 4 };
     let folding = Folding { gamma: costs().gamma, overhead: costs().reduce_overhead };
-    let least = bound(&query, model, folding, graph);
+    let least = bound(&query, model, folding, graph).after(costs().launch);
     assert!(
         took >= least.at_least(),
         "{} {collective} on {ranks} ranks, {size} B, {model:?}: {took} is below {least:?} by {graph:?}",
@@ -284,7 +285,7 @@ fn no_algorithm_in_the_network_is_below_it() {
                 let took = outcome.unwrap().completion_time();
                 let (collective, ranks) = (shape.collective, shape.ranks);
                 let query = Query { collective, ranks, size: Bytes(size), element: 4 };
-                let least = in_network(&query, model, graph);
+                let least = in_network(&query, model, graph).after(costs().launch);
                 let name = &shape.name;
                 assert!(
                     took >= least.at_least(),

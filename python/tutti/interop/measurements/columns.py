@@ -26,7 +26,7 @@ def read_columns(
     Args:
         path: The CSV file, with a heading.
         columns: The columns to read and their types. Numbers must be positive, except those of the
-            columns `question` and `run`, which may be 0.
+            columns `question` and `run`, which may be 0. An `Enum` accepts its categories.
         optional: Columns whose cells may be empty.
 
     Returns:
@@ -74,6 +74,8 @@ def _wrong(
     empty = texts == ""
     if kind == pl.String:
         return empty & (not may_be_empty)
+    if isinstance(kind, pl.Enum):
+        return values.is_null() & ((texts != "") | (not may_be_empty))
     least = values < 0 if texts.name in _MAY_BE_ZERO else values <= 0
     bad = values.is_null() | least.fill_null(value=True)
     if kind == pl.Float64:
@@ -84,5 +86,7 @@ def _wrong(
 def _expected(name: str, kind: PolarsDataType) -> str:
     if kind == pl.String:
         return "a text"
+    if isinstance(kind, pl.Enum):
+        return f"one of {', '.join(kind.categories)}"
     number = "an integer" if kind == pl.Int64 else "a number"
     return f"{number} of at least 0" if name in _MAY_BE_ZERO else f"{number} above 0"

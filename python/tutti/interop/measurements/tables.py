@@ -100,9 +100,12 @@ def _unique(names: list[str]) -> list[str]:
 def _parsed(lines: list[str], names: list[str], cells: str, source: str) -> pl.DataFrame:
     if not lines:
         return pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+    # Polars counts the columns of the first row.
+    missing = len(names) - 1 - lines[0].count(cells)
+    first = lines[0] + cells * missing
     try:
         return pl.read_csv(
-            io.BytesIO("\n".join(lines).encode()),
+            io.BytesIO("\n".join([first, *lines[1:]]).encode()),
             has_header=False,
             new_columns=names,
             schema=dict.fromkeys(names, pl.String),

@@ -28,6 +28,7 @@ _MODEL: Final = (
     "0.5 us",
     "NCCL 2.30.7, src/graph/tuning.cc: hwLat of NVLink, Ring, LL, 0.6 us, less the links",
 )
+_LAUNCH: Final = ("6.6 us", "NCCL 2.30.7, src/graph/tuning.cc: baseLatencies of Ring, LL")
 _LATENCIES: Final = {
     "nvlink": ("50 ns", "assumed: half of an NVSwitch of 100 ns"),
     "pci": ("250 ns", "inferred: two links and the model are 1.0 us, hwLat of PCI, Ring, LL"),
@@ -71,7 +72,9 @@ class NodePlatform:
         beta = TimePerByte.of_any(f"{self.fastest.gb_per_s!r} GB/s")
         return Platform(
             name=self.name,
-            model=Postal(alpha=Time.of_any(self.alpha[0]), beta=beta),
+            model=Postal(
+                alpha=Time.of_any(self.alpha[0]), beta=beta, launch=Time.of_any(_LAUNCH[0])
+            ),
             routes=self.topology.routes(),
         )
 
@@ -108,6 +111,9 @@ class NodePlatform:
             "[models.gpu.beta]",
             f'value = "{self.fastest.gb_per_s!r} GB/s"',
             f"source = {json.dumps(self.fastest.source)}",
+            "[models.gpu.launch]",
+            f'value = "{_LAUNCH[0]}"',
+            f"source = {json.dumps(_LAUNCH[1])}",
             "",
             "[topology]",
             f"file = {json.dumps(graph)}",

@@ -110,9 +110,23 @@ proptest! {
         let of = (Collective::AllReduce, algorithm);
         let endpoint = if which == 0 { ideal() } else { baseline("128 GB/s", 2) };
         let fabric = on_graph(&routes(notation, "25 GB/s", 400_000), flows(), of, endpoint);
+        let fabric = TrainingFabric { launch: Time::from_ps(6_600_000), ..fabric };
         let limit = fabric.limit(Transfer::new(Collective::AllReduce, Bytes(bytes))).unwrap();
         let end = run(&fabric, &alone(Collective::AllReduce, bytes)).end;
         prop_assert!(limit.time() <= end, "{} > {}", limit.time(), end);
+    }
+}
+
+#[test]
+fn a_launch_delays_a_collective() {
+    let of = (Collective::AllReduce, "ring");
+    let fabric = on_graph(&routes("switch:4", "25 GB/s", 400_000), flows(), of, ideal());
+    let program = alone(Collective::AllReduce, 100_000);
+    for detail in [Detail::Packets, Detail::Flows] {
+        let without = TrainingFabric { detail, ..fabric.clone() };
+        let launch = Time::from_ps(6_600_000);
+        let with = TrainingFabric { launch, ..without.clone() };
+        assert_eq!(run(&with, &program).end, launch + run(&without, &program).end);
     }
 }
 
