@@ -39,6 +39,8 @@ Order = Literal["fifo", "lifo"]
 _NOTHING: dict[str, Any] = {
     **dict.fromkeys((*PASSES, "update"), 0),
     **dict.fromkeys(("before_forward", "before_backward", "after_weight_gradient")),
+    **dict.fromkeys(("covered_forward", "covered_backward"), 0),
+    **dict.fromkeys(("with_forward", "with_backward"), ()),
     **dict.fromkeys(("after_forward", "after_input_gradient"), ()),
     "name": "",
 }

@@ -29,7 +29,7 @@ from tutti.step_fabric import StepNetwork
 from tutti.step_isolated import isolated
 from tutti.training_result import TrainingResult
 from tutti.units import Size, Time
-from tutti.workload.compute import PassTimes, Roofline, roofline
+from tutti.workload.compute import Covered, PassTimes, Roofline, covered, roofline
 from tutti.workload.model import PASSES
 from tutti.workload.parallel import Parallelism
 from tutti.workload.trace import Timing, programs
@@ -353,6 +353,9 @@ class Step:
         # The backward pass starts with the classifier, whose activations are still there.
         for at, (layer, _) in enumerate(part.layers[1:-1], start=1):
             layers[at]["weight_gradient"] += times.again(layer, part.recompute)
+        for given, (layer, transfers) in zip(layers, part.layers, strict=True):
+            if transfers.with_forward:
+                _cover(given, covered(times, layer, part.recompute, part.context))
         return layers
 
     def _layer(
@@ -366,6 +369,10 @@ class Step:
             "update": 0,
             "before_forward": self._transfer(before) if before else None,
             "before_backward": self._transfer(again) if again else None,
+            "with_forward": [self._transfer(one) for one in transfers.with_forward],
+            "with_backward": [self._transfer(one) for one in transfers.with_backward],
+            "covered_forward": 0,
+            "covered_backward": 0,
             "after_forward": [self._transfer(one) for one in transfers.after_forward],
             "after_input_gradient": [self._transfer(one) for one in transfers.after_input_gradient],
             "after_weight_gradient": self._transfer(gradients) if gradients else None,
@@ -407,6 +414,17 @@ class Step:
 
 
 _SLOWEST = 1000.0
+
+
+def _cover(layer: dict[str, Any], part: Covered) -> None:
+    """Takes the parts that run during a ring exchange out of the passes of a layer."""
+    layer["covered_forward"], layer["covered_backward"] = part.forward, part.backward
+    layer["forward"] -= part.forward
+    left = part.backward
+    for which in ("input_gradient", "weight_gradient"):
+        taken = min(left, layer[which])
+        layer[which] -= taken
+        left -= taken
 
 
 def watched(step: Step, configuration: Configuration, windows: int = 200) -> Step:

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tutti.endpoint import Configuration, Ring
+from tutti.endpoint import Configuration, Npu, Ring, configurations
 from tutti.errors import WorkloadError
 from tutti.training import Step
 from tutti.units import Time, TimePerByte
 from tutti.workload import Parallelism, build
-from tutti.workload.compute import PassTimes
+from tutti.workload.compute import MeasuredCompute, PassTimes, Roofline, covered
 from tutti.workload.model import PASSES, Model, ModelLayer
 from tutti.workload.parallel import Transfer
 from tutti.workload.transfers import Elements, recomputed
 
 if TYPE_CHECKING:
     from tutti.workload.parallel import Divided
+    from tutti.workload.transfers import CpCommType, Recompute
 
 RINGS = (("a", 4), ("b", 2), ("c", 8))
 GPT = "gpt:layers=2,hidden=64,tokens=8,vocabulary=100"
@@ -56,6 +57,45 @@ def test_context_parallelism_gathers_keys_and_values() -> None:
     assert moved(part, "after_input_gradient", "all_gather") == [gathered] * 2
     scattered = Transfer("reduce_scatter", size, ("a",))
     assert moved(part, "after_input_gradient", "reduce_scatter") == [scattered] * 2
+
+
+def test_a_ring_exchange_sends_as_much_during_attention() -> None:
+    gathered, ring = (divide(GPT, 4, context=4, cp_comm_type=one) for one in ("all_gather", "p2p"))
+    for collective in ("all_gather", "reduce_scatter"):
+        after = moved(gathered, "after_input_gradient", collective)
+        assert moved(ring, "with_backward", collective) == after
+        assert moved(ring, "after_input_gradient", collective) == []
+    forward = moved(gathered, "after_forward", "all_gather")
+    assert moved(ring, "with_forward", "all_gather") == forward
+    assert moved(ring, "after_forward", "all_gather") == []
+
+
+@pytest.mark.parametrize("recompute", ["none", "selective"])
+def test_a_slow_ring_exchange_hides_all_blocks_of_attention_but_one(recompute: Recompute) -> None:
+    """Of n blocks of keys and values, n - 1 arrive during attention; gradients come last."""
+    ring = Ring("a", 4, TimePerByte.parse("10 MB/s"), Time.parse("1 us"))
+    configuration = configurations()["no_overlap"]
+
+    def step(cp_comm_type: CpCommType) -> Step:
+        kinds = Parallelism(context=4, cp_comm_type=cp_comm_type, recompute=recompute)
+        model = build("gpt:layers=2,hidden=64,tokens=1024,vocabulary=100")
+        return Step(model=model, batch=1, rings=(ring,), iterations=1, parallelism=kinds)
+
+    times = PassTimes(Roofline(), 1, 2, configuration.compute(step("p2p").npu))
+    blocks = [
+        covered(times, layer, recompute, 4)
+        for layer, _ in step("p2p").divided(configuration).layers
+        if layer.name.endswith("attention")
+    ]
+    gathered, sent = (step(one).run(configuration).total.ps for one in ("all_gather", "p2p"))
+    assert len(blocks) == 2
+    assert gathered - sent == sum(one.forward + one.backward for one in blocks) > 0
+
+
+def test_measured_times_have_no_ring_exchange() -> None:
+    times = PassTimes(MeasuredCompute({}, "times"), 1, 2, IDEAL.compute(Npu()))
+    with pytest.raises(WorkloadError, match="times has one time for the projections"):
+        covered(times, build(GPT).layers[1], "none", 4)
 
 
 def test_grouped_queries_shrink_the_exchange() -> None:

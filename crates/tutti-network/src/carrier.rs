@@ -151,6 +151,24 @@ pub trait Stepped {
     /// Accepts a message, as [`Carrier::carry`].
     fn send(&mut self, ticket: Ticket, message: Carried);
 
+    /// Prepares messages between pairs of ranks that are sent together again and again; `None` if a batch of
+    /// them has no advantage.
+    fn pattern(&mut self, _pairs: &[(RankId, RankId)]) -> Option<u32> {
+        None
+    }
+
+    /// Sends a message of `bytes` to each pair of a pattern at `start`, with a ticket each, which may be equal.
+    /// The network reports when each has left, and no arrival. Returns false if it accepts none of them.
+    fn send_batch(
+        &mut self,
+        _pattern: u32,
+        _tickets: &mut dyn Iterator<Item = Ticket>,
+        _bytes: Bytes,
+        _start: Time,
+    ) -> bool {
+        false
+    }
+
     /// Runs until the next progress of a message, but not beyond `until`.
     fn progress(&mut self, until: Time) -> Option<Progress>;
 

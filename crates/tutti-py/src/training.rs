@@ -9,9 +9,9 @@ use tutti_engine::training::{
     TrainingRunError, Windows,
 };
 use tutti_engine::workload::{
-    Dataflow, Embedding, Gemm, Lane, Layer, Message, Pass, Pipeline, PipelineOrder, Program, Rings,
-    Roofline, SystolicArray, SystolicError, Task, TaskId, TrainingError, TrainingLoop, Transfer,
-    What, Work,
+    Content, Dataflow, Embedding, Gemm, Lane, Layer, Message, Pass, Pipeline, PipelineOrder,
+    Program, Rings, Roofline, SystolicArray, SystolicError, Task, TaskId, TrainingError,
+    TrainingLoop, Transfer, What, Work,
 };
 use tutti_units::{Bytes, OpRate, Time};
 
@@ -67,7 +67,8 @@ pub(crate) type GivenTransfer = (String, u8, u64, u8);
 
 pub(crate) fn transfer((name, rings, bytes, level): GivenTransfer) -> PyResult<Transfer> {
     let collective = collective_named(&name, 0)?;
-    Ok(Transfer { collective, rings: Rings(rings), bytes: Bytes(bytes), level })
+    let content = Content::default();
+    Ok(Transfer { collective, rings: Rings(rings), bytes: Bytes(bytes), level, content })
 }
 
 pub(crate) fn transfers(given: Vec<GivenTransfer>) -> PyResult<Vec<Transfer>> {
@@ -86,6 +87,10 @@ pub(crate) struct GivenLayer {
     before_forward: Option<GivenTransfer>,
     before_backward: Option<GivenTransfer>,
     after_forward: Vec<GivenTransfer>,
+    covered_forward: u64,
+    with_forward: Vec<GivenTransfer>,
+    covered_backward: u64,
+    with_backward: Vec<GivenTransfer>,
     after_input_gradient: Vec<GivenTransfer>,
     after_weight_gradient: Option<GivenTransfer>,
 }
@@ -101,6 +106,10 @@ impl GivenLayer {
             before_forward: self.before_forward.map(transfer).transpose()?,
             before_backward: self.before_backward.map(transfer).transpose()?,
             after_forward: transfers(self.after_forward)?,
+            covered_forward: Time::from_ps(self.covered_forward),
+            with_forward: transfers(self.with_forward)?,
+            covered_backward: Time::from_ps(self.covered_backward),
+            with_backward: transfers(self.with_backward)?,
             after_input_gradient: transfers(self.after_input_gradient)?,
             after_weight_gradient: self.after_weight_gradient.map(transfer).transpose()?,
         })
@@ -277,7 +286,7 @@ impl TrainingProgram {
     fn transfers(&self) -> Vec<(&'static str, u8, u64, u8)> {
         let mut found = Vec::new();
         for task in self.0.tasks() {
-            if let What::Collective(Transfer { collective, rings, bytes, level }) = task.what {
+            if let What::Collective(Transfer { collective, rings, bytes, level, .. }) = task.what {
                 found.push((collective.name(), rings.0, bytes.0, level));
             }
         }

@@ -56,6 +56,10 @@ class WorkloadError(TuttiError, ValueError):
         "no_decoder": Kind("Memory and plans need a decoder, such as llama3_70b."),
         "no_plan": Kind("No plan of a training step has the batch, or fits the memory."),
         "no_precision": Kind("The GPU has no arithmetic of the precision."),
+        "no_overlap": Kind(
+            "A ring exchange needs the time of attention without its projections.",
+            "use `cp_comm_type = all_gather`, or a compute model",
+        ),
         "no_tensor": Kind("Sequence parallelism needs tensor parallelism.", "raise `tensor`"),
         "not_multiple": Kind("The micro-batches are not a multiple of the interleaved stages."),
         "interleaved_gpipe": Kind("GPipe has one model chunk per stage.", "use `1f1b`"),

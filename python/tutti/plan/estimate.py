@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tutti.plan.timing import Timing
-from tutti.workload.compute import PassTimes, Roofline
+from tutti.workload.compute import PassTimes, Roofline, covered
 from tutti.workload.model import PASSES
 from tutti.workload.transfers import Elements, Transfers, divided
 
@@ -164,6 +164,14 @@ class _Estimate:
         for one in (*found.after_forward, *found.after_input_gradient):
             kind = one.rings[0]
             blocking[kind] = blocking.get(kind, 0.0) + self._time(one)
+        if found.with_forward:
+            part_of = covered(times, part, kinds.recompute, kinds.context)
+            for during, moving in (
+                (part_of.forward, found.with_forward),
+                (part_of.backward, found.with_backward),
+            ):
+                exposed = sum(map(self._time, moving)) - during * 1e-12
+                blocking["context"] = blocking.get("context", 0.0) + max(0.0, exposed)
         gather, reduce = found.before_forward, found.after_weight_gradient
         return Cost(
             forward,

@@ -10,8 +10,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tutti.plan.search import Found, Ranked
+    from tutti.workload.memory import Memory
 
-__all__ = ["described", "explained", "table_of"]
+__all__ = ["by_use", "described", "exceeds", "explained", "table_of"]
+
+
+def by_use(used: Memory) -> str:
+    """Returns the memory by use, largest first, such as `59.7 GB activations, 6.1 GB weights`."""
+    parts = {
+        "activations": used.activations,
+        "optimizer states": used.optimizer,
+        "gradients": used.gradients,
+        "weights": used.weights,
+        "working memory": used.working,
+    }
+    ordered = sorted(parts.items(), key=lambda part: -part[1])
+    return ", ".join(f"{size / 1e9:.1f} GB {name}" for name, size in ordered if size >= 0.05e9)
+
+
+def exceeds(used: Memory, capacity: int) -> str:
+    """Returns by how much a plan exceeds the memory, and what uses it."""
+    more = (used.total - capacity) / 1e9
+    return f"exceeds {capacity / 1e9:.1f} GB by {more:.1f} GB: {by_use(used)}"
 
 
 def described(one: Ranked) -> str:
@@ -43,11 +63,7 @@ def explained(found: Found) -> Iterator[str]:
         f"across domains: {', '.join(outside) or 'no kind'}"
     )
     used = best.memory
-    yield (
-        f"memory of the best: {used.weights / 1e9:.1f} GB weights, {used.gradients / 1e9:.1f} GB "
-        f"gradients, {used.optimizer / 1e9:.1f} GB optimizer, {used.activations / 1e9:.1f} GB "
-        f"activations, {used.working / 1e9:.1f} GB working memory, of {cluster.capacity / 1e9:.0f}"
-    )
+    yield f"memory of the best: {by_use(used)}; of {cluster.capacity / 1e9:.1f} GB"
     if found.exceeding:
         yield from _exceeding(found)
 
@@ -59,18 +75,9 @@ def _exceeding(found: Found) -> Iterator[str]:
     fastest = found.exceeding[0]
     if fastest.estimated.step >= min(one.estimated.step for one in found.fitting):
         return
-    used = fastest.memory
-    parts = {
-        "activations": used.activations,
-        "optimizer states": used.optimizer,
-        "gradients": used.gradients,
-        "weights": used.weights,
-    }
-    most = max(parts, key=lambda name: parts[name])
     yield (
         f"the fastest of them, {described(fastest)}, is estimated at "
-        f"{fastest.estimated.step:.2f} s and needs {used.total / 1e9:.0f} GB: "
-        f"{parts[most] / 1e9:.0f} GB are {most}"
+        f"{fastest.estimated.step:.2f} s and {exceeds(fastest.memory, found.cluster.capacity)}"
     )
 
 
@@ -79,6 +86,8 @@ def table_of(one: Ranked) -> str:
     kinds = one.plan.kinds
     degrees = {kind: one.plan.degree(kind) for kind in KINDS if kind != "data"}
     lines = ["[parallelism]", *(f"{kind} = {n}" for kind, n in degrees.items() if n > 1)]
+    if kinds.cp_comm_type != "all_gather":
+        lines.append(f'cp_comm_type = "{kinds.cp_comm_type}"')
     if kinds.sequence:
         lines.append("sequence = true")
     if kinds.pipeline > 1:

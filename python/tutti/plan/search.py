@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tutti.errors import TuttiError, WorkloadError
 from tutti.plan.estimate import Known, estimate
+from tutti.plan.explain import by_use, described
 from tutti.plan.simulate import simulate
 from tutti.plan.space import plans
 from tutti.workload.memory import Memory, States, memory
@@ -171,9 +172,9 @@ def _nothing(
     least = min(exceeding, key=lambda one: one.memory.total)
     needed, limit = least.memory.total / 1e9, cluster.capacity / 1e9
     message = (
-        f"{model.name} does not fit {cluster.gpus:,} GPUs: the plan with the least memory needs "
-        f"{needed:.1f} GB per GPU, {least.memory.states / 1e9:.1f} GB of them for weights, "
-        f"gradients and optimizer states: expected at most {limit:.1f} GB"
+        f"{model.name} does not fit {cluster.gpus:,} GPUs: the plan with the least memory, "
+        f"{described(least)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): expected at "
+        f"most {limit:.1f} GB"
     )
     states = States()
     each = states.weights + states.gradients + states.optimizer

@@ -115,7 +115,7 @@ def _timing(run: TrainingResult, kinds: Parallelism) -> Timing:
     exchanged = {
         transfer.bytes
         for _, layer in run.step.divided(run.configuration).layers
-        for transfer in layer.after_forward
+        for transfer in (*layer.after_forward, *layer.with_forward)
         if transfer.rings == ("context",)
     }
     found: dict[str, float] = {}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tutti.workload.decoder import Decoder
     from tutti.workload.parallel import Kind
+    from tutti.workload.transfers import CpCommType
 
 __all__ = ["Fixed", "Plan", "plans"]
 
@@ -71,13 +72,18 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
-    """Degrees that the search does not change; None leaves them open."""
+    """What the search does not change: degrees, or None for open ones, and the exchange.
+
+    Attributes:
+        cp_comm_type: The exchange of keys and values, as in :class:`Parallelism`.
+    """
 
     tensor: int | None = None
     context: int | None = None
     pipeline: int | None = None
     expert: int | None = None
     data: int | None = None
+    cp_comm_type: CpCommType = "all_gather"
 
 
 def plans(
@@ -88,7 +94,9 @@ def plans(
     Stages are neighbours instead of replicas only if one of them then stays within a domain.
     Tensor parallelism stays within a domain and divides the heads. Context parallelism leaves at
     least 1,024 tokens. There are at least as many micro-batches as stages. ZeRO 1 is used wherever
-    weights are replicated, ZeRO 3 without a pipeline. Attention is always recomputed (selective),
+    weights are replicated, ZeRO 3 without a pipeline. ZeRO 2 is used in interleaved pipelines with
+    as many micro-batches as stages, where each model chunk completes its gradients before the next,
+    as in Llama 3 405B. Attention is always recomputed (selective),
     as FlashAttention does.
 
     Raises:
@@ -110,6 +118,7 @@ def plans(
         kinds = Parallelism(
             tensor=tensor,
             context=context,
+            cp_comm_type=given.cp_comm_type,
             expert=expert,
             pipeline=pipeline,
             sequence=tensor > 1,
@@ -124,7 +133,7 @@ def _variants(
     """Yields micro-batches, interleaving, ZeRO stages, recomputation and placements."""
     copies = data * kinds.context * kinds.expert
     stages = kinds.pipeline
-    zeros = [0] if copies == 1 else [1] if stages > 1 else [1, 3]
+    zeros = [0] if copies == 1 else [1, 2] if stages > 1 else [1, 3]
     orders = _ORDERS if stages > 1 and data > 1 else _ORDERS[:1]
     for size, chunks in product(_MICRO_BATCHES, _INTERLEAVED):
         count = samples // size
@@ -133,6 +142,8 @@ def _variants(
         if chunks > 1 and (stages == 1 or stages * chunks > shape.layers or count % stages):
             continue
         for zero, recompute, order in product(zeros, ("selective", "full"), orders):
+            if zero == 2 and (chunks == 1 or count != stages):
+                continue
             changed = replace(
                 kinds,
                 micro_batches=count,

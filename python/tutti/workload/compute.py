@@ -41,12 +41,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Chiplet",
     "ComputeModel",
+    "Covered",
     "Dataflow",
     "MeasuredCompute",
     "PassTimes",
     "Roofline",
     "Share",
     "Systolic",
+    "covered",
     "read_measured",
     "roofline",
 ]
@@ -278,6 +280,44 @@ class PassTimes:
         is_measured = isinstance(self.compute, MeasuredCompute)
         part = None if is_measured and recompute == "selective" else recomputed(layer, recompute)
         return self.of(part, "forward") if part else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covered:
+    """Times of attention in ps, whose blocks a ring exchange covers.
+
+    With n NPUs, attention has n blocks of keys and values. The first is local. All others arrive
+    while the block before them is processed, so the exchange runs during n - 1 of n parts.
+
+    Attributes:
+        forward: The part of the forward pass that runs during the exchange.
+        backward: The part of the backward pass.
+    """
+
+    forward: int
+    backward: int
+
+
+def covered(times: PassTimes, layer: ModelLayer, recompute: Recompute, ranks: int) -> Covered:
+    """Returns the parts of the passes over a layer of attention that run during a ring exchange.
+
+    The backward pass contains the repeated scores and sums (`selective`). Raises a
+    :class:`WorkloadError` for measured times, which do not distinguish attention from projections.
+    """
+    if isinstance(times.compute, MeasuredCompute):
+        message = (
+            f"{times.compute.source} has one time for the projections and the scores of "
+            f"`{layer.name}`: expected `cp_comm_type = all_gather`"
+        )
+        raise WorkloadError(message, kind="no_overlap")
+    products = recomputed(layer, "selective")
+    if products is None:
+        return Covered(forward=0, backward=0)
+    each = {which: min(times.of(products, which), times.of(layer, which)) for which in PASSES}
+    back = each["input_gradient"] + each["weight_gradient"]
+    back += each["forward"] if recompute != "none" else 0
+    share = ranks - 1
+    return Covered(forward=each["forward"] * share // ranks, backward=back * share // ranks)
 
 
 _COLUMNS = ("layer", *PASSES)

@@ -23,6 +23,8 @@ from tutti.workload.pieces import Pieces
 from tutti.workload.transfers import divided
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.workload.decoder import Decoder
     from tutti.workload.model import Model, ModelLayer
     from tutti.workload.parallel import Parallelism
@@ -59,7 +61,8 @@ class Memory:
         gradients: Gradients.
         optimizer: Optimizer states.
         activations: Activations between the forward and the backward pass.
-        working: The activations of a block during its recomputation, and gathered weights.
+        working: The activations of a block during its recomputation, gathered weights, and with
+            ZeRO 2 the gradients of a model chunk before they are reduced.
     """
 
     weights: int
@@ -189,7 +192,7 @@ class _Plan:
             gradients=int(self.states.gradients * gradients),
             optimizer=int(self.states.optimizer * optimizer),
             activations=int(self._activations(stored, len(chunks), stage)),
-            working=int(self._working(stored)),
+            working=int(self._working(stored) + self._unreduced(chunks)),
         )
 
     @cached_property
@@ -251,6 +254,22 @@ class _Plan:
         share = kinds.tensor if kinds.sequence else 1
         width = 2 * self.states.activations * one.hidden / share + 4 * one.vocabulary / kinds.tensor
         return self._tokens * width / kinds.context
+
+    def _unreduced(self, chunks: Sequence[Counter[int]]) -> float:
+        """Returns the gradients of the largest model chunk of a pipeline before they are reduced.
+
+        With ZeRO 2 a chunk accumulates the gradients of its micro-batches, and reduces them after
+        the last. With ZeRO 1 all gradients are stored in full.
+        """
+        kinds = self.parallelism
+        if kinds.zero != 2 or kinds.pipeline == 1:
+            return 0.0
+        each = [
+            sum(divided(one, kinds.tensor, 1, kinds.expert).parameters for one in piece)
+            for piece in self.pieces.distinct
+        ]
+        most = max(sum(each[at] * count for at, count in chunk.items()) for chunk in chunks)
+        return float(self.states.gradients * most)
 
     def _working(self, stored: Counter[int]) -> float:
         """Returns the memory of a block that is computed again, and of gathered weights."""

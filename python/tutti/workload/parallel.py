@@ -17,7 +17,8 @@ are in elements, by the convention of each collective.
   reduce-scatter and an all-gather.
 - **Context** (Grattafiori et al. 2024, section 3.3.2): NPUs hold different tokens of a sequence
   and the same weights. Attention gathers the keys and values of all tokens; the backward pass
-  gathers them again and reduce-scatters their gradients. A ring exchange sends as many bytes.
+  gathers them again and reduce-scatters their gradients. A ring exchange (Liu et al. 2023) sends as
+  many bytes while attention processes the blocks that have arrived.
 - **Expert** (Lepikhin et al. 2020): experts are distributed. An all-to-all sends tokens to their
   experts, another returns them, and the same holds for gradients.
 - **Pipeline** (Huang et al. 2019; Narayanan et al. 2021): layers are divided into stages, a batch
@@ -37,6 +38,7 @@ from pydantic import Field, Strict
 from tutti.errors import WorkloadError
 from tutti.files.described import Count, InFiles, Positive
 from tutti.workload.transfers import (
+    CpCommType,
     Elements,
     LayerTransfers,
     Recompute,
@@ -72,6 +74,7 @@ class Divided:
         samples: The samples of a micro-batch.
         pipeline: The stages of these layers, if any.
         prefetch: The number of passes ahead for which weights are gathered.
+        context: The degree of context parallelism.
         recompute: What the backward pass computes again, as in :class:`Parallelism`.
     """
 
@@ -79,6 +82,7 @@ class Divided:
     samples: int
     pipeline: Stages | None = None
     prefetch: int | None = None
+    context: int = 1
     recompute: Recompute = "none"
 
 
@@ -163,6 +167,14 @@ class Parallelism(InFiles):
         Positive,
         Field(description="Degree of context parallelism, on the dimensions after `tensor`."),
     ] = 1
+    cp_comm_type: Annotated[
+        CpCommType,
+        Field(
+            description="Exchange of keys and values of context parallelism, as in Megatron-Core: "
+            "gathered before attention (`all_gather`), or sent around a ring while attention "
+            "processes the blocks that have arrived (`p2p`)."
+        ),
+    ] = "all_gather"
     sequence: Annotated[
         bool,
         Field(
@@ -280,6 +292,7 @@ class Parallelism(InFiles):
             samples=passing,
             pipeline=stages,
             prefetch=self.prefetch if self.zero == 3 else None,
+            context=self.context,
             recompute=self.recompute,
         )
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tutti.workload.parallel import Parallelism, Placement
 
 __all__ = [
+    "CpCommType",
     "Elements",
     "LayerTransfers",
     "Recompute",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 Recompute = Literal["none", "selective", "full"]
+CpCommType = Literal["all_gather", "p2p"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,8 @@ class LayerTransfers:
     Attributes:
         before_forward: Gathers the weights; the forward pass waits for it.
         before_backward: Gathers the weights for the backward pass, if they are not retained.
+        with_forward: Sequential collectives during the end of the forward pass.
+        with_backward: Sequential collectives during the start of the backward pass.
         after_forward: Sequential collectives after the forward pass; the next layer waits.
         after_input_gradient: Collectives after the input gradient. The previous layer waits.
         after_weight_gradient: Reduces the weight gradients; the next forward pass waits.
@@ -78,6 +82,8 @@ class LayerTransfers:
 
     before_forward: Transfer | None = None
     before_backward: Transfer | None = None
+    with_forward: tuple[Transfer, ...] = ()
+    with_backward: tuple[Transfer, ...] = ()
     after_forward: tuple[Transfer, ...] = ()
     after_input_gradient: tuple[Transfer, ...] = ()
     after_weight_gradient: Transfer | None = None
@@ -163,15 +169,16 @@ class Transfers:
         forward = (*self._tensor_forward(index), *self._experts_forward(index))
         again = forward if self._is_repeated(index) else ()
         back = (*self._tensor_back(index), *self._experts_back(index))
+        gather = self._context(index, "all_gather")
+        both = self._context(index, "all_gather", "reduce_scatter")
+        is_ring = self.parallelism.cp_comm_type == "p2p"
         return LayerTransfers(
             before_forward=before,
             before_backward=backward,
-            after_forward=(*self._context(index, "all_gather"), *forward),
-            after_input_gradient=(
-                *self._context(index, "all_gather", "reduce_scatter"),
-                *again,
-                *back,
-            ),
+            with_forward=gather if is_ring else (),
+            with_backward=both if is_ring else (),
+            after_forward=(*(() if is_ring else gather), *forward),
+            after_input_gradient=(*(() if is_ring else both), *again, *back),
             after_weight_gradient=gradients,
         )
 

@@ -40,7 +40,7 @@ pub struct Dataflow {
     /// By rank; one list if the schedule is symmetric.
     lists: Vec<Messages>,
     /// Chunks of the payload.
-    chunks: u32,
+    pub(crate) chunks: u32,
     /// Chunks that a rank loads before the first phase, and of its result; the most of any rank.
     loaded: u32,
     result: u32,

@@ -1,28 +1,28 @@
 //! Transfers without endpoints: collectives as rounds of flows, or with the time that each takes
 //! alone.
 //!
-//! A collective starts when all NPUs of its group have issued it. A group executes one collective
-//! at a time, by priority. A round of flows ends when all of them have been transmitted, after the
-//! latencies of the messages that they stand for; then the next round starts. Collectives of several
-//! rounds are divided into up to [`PIECES`] pieces: a piece starts a round when the previous piece
-//! has transmitted it. NPUs relay nothing and handle nothing: links are shared, memory and processors
-//! are not used.
+//! A collective starts when all NPUs of its group have issued it. A group has a communicator for
+//! activations and one for weights and their gradients, as in Megatron-Core. Each executes one
+//! collective at a time, by priority. A round of flows ends when all of them have been transmitted,
+//! after the latencies of the messages that they stand for; then the next round starts. Collectives
+//! of several rounds are divided into up to eight pieces: a piece starts a round when the previous
+//! piece has transmitted it. NPUs relay nothing and handle nothing: links are shared, memory and
+//! processors are not used.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
+use super::bulk_plans::{FirstBatch, FirstRounds, Known, Plan, pieces, places, plans, share};
 use super::entry::Entry;
 use super::fabric::TrainingFabric;
 use super::flows::{Flows, News};
 use super::network::{Isolated, Sharing, StepNetwork};
 use super::operations::{Operation, Operations};
-use super::rounds::Rounds;
-use super::transfers::Plans;
 use super::{Population, TrainingRunError};
-use crate::workload::{Rings, Transfer};
+use crate::workload::{Content, Rings, Transfer};
 use tutti_network::packet::LinkUse;
-use tutti_units::{Bytes, Time};
+use tutti_units::Time;
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,11 +35,11 @@ enum Event {
     Message { sender: u32, operation: u32 },
 }
 
-/// A group of NPUs, which performs collectives.
+/// A group of NPUs, which performs collectives of activations or of weights.
 #[derive(Clone, Debug, Default)]
 struct Communicator {
     /// Collectives that some of its NPUs have issued, and how many.
-    issued: BTreeMap<usize, u32>,
+    issued: Vec<(usize, u32)>,
     /// Collectives that have not started.
     waiting: Entry,
     running: Option<Collective>,
@@ -69,12 +69,6 @@ struct Part {
     flows: u32,
 }
 
-/// The most pieces of a collective.
-const PIECES: u64 = 8;
-
-/// How a collective is executed.
-type Plan = Arc<Vec<Rounds>>;
-
 /// The run of the transfers.
 pub(super) struct Bulk<'a> {
     fabric: &'a TrainingFabric,
@@ -84,8 +78,9 @@ pub(super) struct Bulk<'a> {
     plans: Vec<Option<Plan>>,
     first: Vec<u32>,
     communicators: Vec<Communicator>,
-    /// The latency of a round by plan, communicator, channel and round.
-    latencies: BTreeMap<(usize, u32, usize, usize), Time>,
+    /// By operation: the place of the first group in `known`; operations with equal rounds share it.
+    places: Vec<u32>,
+    known: Vec<Known>,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     serial: u64,
     /// Messages of which one side is complete, by receiver and operation: whether it has arrived.
@@ -121,16 +116,18 @@ impl<'a> Bulk<'a> {
             Transport::Flows(_) => plans(fabric, &operations)?,
         };
         let mut next = 0;
-        let mut bases: BTreeMap<Rings, u32> = BTreeMap::new();
+        let mut bases: BTreeMap<(Rings, Content), u32> = BTreeMap::new();
         let mut first = Vec::with_capacity(operations.all.len());
         for (operation, groups) in operations.all.iter().zip(&operations.groups) {
-            let rings = operation.rings();
-            let base = *bases.entry(rings).or_insert(next);
+            let base = *bases.entry(operation.communicator()).or_insert(next);
             if base == next {
                 next += fabric.network.npus() / groups.size;
             }
             first.push(base);
         }
+        let places = places(fabric, &operations, &plans);
+        let all = places.iter().zip(&operations.groups);
+        let count = all.map(|(&place, groups)| place + fabric.network.npus() / groups.size).max();
         Ok(Bulk {
             fabric,
             operations,
@@ -138,7 +135,8 @@ impl<'a> Bulk<'a> {
             plans,
             first,
             communicators: vec![Communicator::default(); next as usize],
-            latencies: BTreeMap::new(),
+            places,
+            known: vec![Known::default(); count.unwrap_or(0) as usize],
             events: BinaryHeap::new(),
             serial: 0,
             half_done: BTreeMap::new(),
@@ -198,12 +196,16 @@ impl<'a> Bulk<'a> {
         let groups = &self.operations.groups[operation];
         let communicator = self.first[operation] + groups.group(npu);
         let state = &mut self.communicators[communicator as usize];
-        let issued = state.issued.entry(operation).or_default();
-        *issued += 1;
-        if *issued < groups.size {
+        let found = state.issued.iter().position(|&(one, _)| one == operation);
+        let at = found.unwrap_or_else(|| {
+            state.issued.push((operation, 0));
+            state.issued.len() - 1
+        });
+        state.issued[at].1 += 1;
+        if state.issued[at].1 < groups.size {
             return;
         }
-        state.issued.remove(&operation);
+        state.issued.swap_remove(at);
         if let Transport::Isolated(isolated) = self.network
             && isolated.concurrent
         {
@@ -228,9 +230,54 @@ impl<'a> Bulk<'a> {
         if let Transport::Isolated(isolated) = self.network {
             return self.take_time(isolated, (communicator, operation), now);
         }
+        if pieces == 1 && self.start_together(communicator, operation, now) {
+            return;
+        }
         for part in (0..left).step_by(pieces) {
             self.start_round(communicator, part, now);
         }
+    }
+
+    /// Starts the first rounds of all channels as one batch, if the network accepts it.
+    fn start_together(&mut self, communicator: u32, operation: usize, now: Time) -> bool {
+        let (Some(plan), Some(place)) =
+            (&self.plans[operation], self.place(operation, communicator))
+        else {
+            return false;
+        };
+        let Transport::Flows(flows) = &mut self.network else { return false };
+        let groups = &self.operations.groups[operation];
+        let group = communicator - self.first[operation];
+        let known = &mut self.known[place].batch;
+        if matches!(known, FirstBatch::Unknown) {
+            let found = FirstRounds::of(plan, groups, group, flows);
+            *known = found.map_or(FirstBatch::Separate, FirstBatch::Batch);
+        }
+        let FirstBatch::Batch(first) = known else { return false };
+        let all = self.operations.all[operation].bytes();
+        if !all.0.is_multiple_of(plan.len() as u64) {
+            return false;
+        }
+        let bytes = plan[0].flow.share(share(all, 0, plan.len()), first.chunks);
+        let parts: Vec<(Event, u32)> = (0..)
+            .zip(&first.messages)
+            .map(|(part, &count)| (Event::Round { communicator, part }, count))
+            .collect();
+        if !flows.send_batch(first.pattern, &parts, bytes, now) {
+            return false;
+        }
+        if let Some(running) = &mut self.communicators[communicator as usize].running {
+            for (part, &flows) in running.parts.iter_mut().zip(&first.messages) {
+                (part.started, part.flows) = (1, flows);
+            }
+        }
+        true
+    }
+
+    /// What is known of the rounds of a collective on a communicator.
+    fn place(&self, operation: usize, communicator: u32) -> Option<usize> {
+        let group = communicator.checked_sub(self.first[operation])?;
+        Some((self.places[operation] + group) as usize)
     }
 
     /// A collective ends after its time alone.
@@ -350,9 +397,10 @@ impl<'a> Bulk<'a> {
         (channel, round): (usize, usize),
     ) -> Time {
         let Some(plan) = &self.plans[operation] else { return Time::ZERO };
-        let key = (Arc::as_ptr(plan) as usize, communicator, channel, round);
-        if let Some(&known) = self.latencies.get(&key) {
-            return known;
+        let Some(place) = self.place(operation, communicator) else { return Time::ZERO };
+        let mut known = self.known[place].latencies.iter();
+        if let Some(&(_, latency)) = known.find(|(at, _)| *at == (channel, round)) {
+            return latency;
         }
         let Transport::Flows(flows) = &self.network else { return Time::ZERO };
         let groups = &self.operations.groups[operation];
@@ -373,7 +421,7 @@ impl<'a> Bulk<'a> {
             }
         }
         let latency = reached.into_iter().max().unwrap_or(Time::ZERO);
-        self.latencies.insert(key, latency);
+        self.known[place].latencies.push(((channel, round), latency));
         latency
     }
 
@@ -399,55 +447,4 @@ impl<'a> Bulk<'a> {
             }
         }
     }
-}
-
-/// The rounds of each collective; equal collectives share them.
-fn plans(
-    fabric: &TrainingFabric,
-    operations: &Operations,
-) -> Result<Vec<Option<Plan>>, TrainingRunError> {
-    let mut schedules = Plans::default();
-    let mut made: BTreeMap<(&'static str, Rings), Plan> = BTreeMap::new();
-    let mut plans = Vec::with_capacity(operations.all.len());
-    for (&operation, groups) in operations.all.iter().zip(&operations.groups) {
-        let Operation::Collective(transfer) = operation else {
-            if let Some((_, ahead)) = operation.side() {
-                for npu in 0..fabric.network.npus() {
-                    fabric.network.check_path(npu, groups.ahead(npu, ahead))?;
-                }
-            }
-            plans.push(None);
-            continue;
-        };
-        let key = (transfer.collective.name(), transfer.rings);
-        let plan = match made.get(&key) {
-            Some(plan) => Arc::clone(plan),
-            None => {
-                let channels = schedules.of(fabric, transfer)?;
-                let rounds = channels.flows.iter().map(Rounds::of).collect::<Vec<_>>();
-                for rounds in &rounds {
-                    super::transfers::check_paths(&fabric.network, groups, &rounds.flow)?;
-                }
-                Arc::clone(made.entry(key).or_insert(Arc::new(rounds)))
-            }
-        };
-        plans.push(Some(plan));
-    }
-    Ok(plans)
-}
-
-/// The number of pieces of a collective: one of a single round.
-fn pieces(fabric: &TrainingFabric, operation: Operation, plan: &Option<Plan>) -> usize {
-    let single = |rounds: &Rounds| rounds.rounds.len() < 2;
-    if plan.as_ref().is_none_or(|plan| plan.iter().all(single)) {
-        return 1;
-    }
-    let chunks = fabric.parts.map_or(operation.bytes().0.div_ceil(fabric.chunk.0), u64::from);
-    usize::try_from(chunks.clamp(1, PIECES)).unwrap_or(1)
-}
-
-/// The bytes of a part of a payload.
-fn share(bytes: Bytes, part: usize, parts: usize) -> Bytes {
-    let (part, parts) = (part as u64, parts as u64);
-    Bytes(bytes.0 / parts + u64::from(part < bytes.0 % parts))
 }

@@ -21,6 +21,8 @@ pub(super) struct News<T> {
 #[derive(Clone, Copy, Debug)]
 struct Flow<T> {
     is_sent: bool,
+    /// Messages of a batch that have not left; a batch does not report arrivals.
+    batch: u32,
     of: T,
 }
 
@@ -46,18 +48,45 @@ impl<'a, T: Copy> Flows<'a, T> {
         self.network.used_links()
     }
 
+    /// Prepares messages between pairs that are sent together.
+    pub(super) fn pattern(&mut self, pairs: &[(RankId, RankId)]) -> Option<u32> {
+        self.network.pattern(pairs)
+    }
+
+    /// Sends a message of `bytes` to each pair of a pattern, in parts of some messages each; returns whether
+    /// the network accepts them.
+    pub(super) fn send_batch(
+        &mut self,
+        pattern: u32,
+        parts: &[(T, u32)],
+        bytes: Bytes,
+        now: Time,
+    ) -> bool {
+        let tickets: Vec<(u32, u32)> = parts
+            .iter()
+            .map(|&(of, batch)| (self.put(Flow { is_sent: false, batch, of }), batch))
+            .collect();
+        let mut each = tickets
+            .iter()
+            .flat_map(|&(ticket, count)| std::iter::repeat_n(Ticket(ticket), count as usize));
+        let is_accepted = self.network.send_batch(pattern, &mut each, bytes, now);
+        if !is_accepted {
+            self.unused.extend(tickets.iter().rev().map(|&(ticket, _)| ticket));
+        }
+        is_accepted
+    }
+
+    fn put(&mut self, flow: Flow<T>) -> u32 {
+        if let Some(ticket) = self.unused.pop() {
+            self.all[ticket as usize] = flow;
+            return ticket;
+        }
+        self.all.push(flow);
+        u32::try_from(self.all.len() - 1).expect("fewer than 2^32 flows at once")
+    }
+
     pub(super) fn send(&mut self, from: u32, to: u32, bytes: Bytes, now: Time, of: T) {
-        let flow = Flow { is_sent: false, of };
-        let ticket = match self.unused.pop() {
-            Some(ticket) => {
-                self.all[ticket as usize] = flow;
-                ticket
-            }
-            None => {
-                self.all.push(flow);
-                u32::try_from(self.all.len() - 1).expect("fewer than 2^32 flows at once")
-            }
-        };
+        let ticket = self.put(Flow { is_sent: false, batch: 0, of });
         let (source, destination) = (RankId(from), RankId(to));
         self.network.send(Ticket(ticket), Carried { source, destination, bytes, arrival: now });
     }
@@ -68,10 +97,16 @@ impl<'a, T: Copy> Flows<'a, T> {
             Progress::Left(ticket, time) => {
                 let flow = &mut self.all[ticket.0 as usize];
                 flow.is_sent = true;
+                if flow.batch > 0 {
+                    flow.batch -= 1;
+                    if flow.batch == 0 {
+                        self.unused.push(ticket.0);
+                    }
+                }
                 Some(News { of: flow.of, transmitted: true, arrived: false, time })
             }
             Progress::Arrived(ticket, time) => {
-                let Flow { is_sent, of } = self.all[ticket.0 as usize];
+                let Flow { is_sent, of, .. } = self.all[ticket.0 as usize];
                 self.unused.push(ticket.0);
                 // The network does not report the transmission of a message that takes no time.
                 Some(News { of, transmitted: !is_sent, arrived: true, time })

@@ -7,6 +7,7 @@
 
 mod algorithms;
 mod bulk;
+mod bulk_plans;
 mod communication;
 mod conserved;
 mod entry;
@@ -216,8 +217,8 @@ struct State<'a> {
     operations: Arc<Operations>,
     fabric: Communication<'a>,
     processors: Vec<Processor>,
-    /// The completion times of running tasks.
-    ends: BinaryHeap<Reverse<(Time, u32, TaskId)>>,
+    /// The completion times of running tasks: by time, then NPU and task, as one number.
+    ends: BinaryHeap<Reverse<(Time, u64)>>,
     /// When issued collectives start, by NPU and operation.
     launches: VecDeque<(Time, u32, usize)>,
     /// Messages that one side has issued, by receiver and operation: whether it is the sender.
@@ -264,7 +265,7 @@ impl<'a> State<'a> {
     /// Executes the next event of a processor, a launch or the fabric, in this order; returns
     /// whether there was one.
     fn step(&mut self) -> bool {
-        let end = self.ends.peek().map(|Reverse((time, ..))| *time);
+        let end = self.ends.peek().map(|Reverse((time, _))| *time);
         let launch = self.launches.front().map(|&(time, ..)| time);
         let own = end.into_iter().chain(launch).min();
         let event = self.fabric.next(own);
@@ -272,9 +273,10 @@ impl<'a> State<'a> {
             (None, None) => return false,
             (Some(own), event) if event.is_none_or(|event| own <= event) => {
                 if end == Some(own)
-                    && let Some(Reverse((time, npu, task))) = self.ends.pop()
+                    && let Some(Reverse((time, at))) = self.ends.pop()
                 {
-                    self.end(npu, task, time);
+                    let half = |part| u32::try_from(part).expect("half of the bits");
+                    self.end(half(at >> 32), TaskId(half(at & u64::from(u32::MAX))), time);
                 } else if let Some((time, npu, operation)) = self.launches.pop_front() {
                     self.now = time;
                     self.fabric.issue(npu, operation, time);
@@ -321,7 +323,7 @@ impl<'a> State<'a> {
             match request {
                 Request::Run(end, task) => {
                     self.computing.add(self.now, end);
-                    self.ends.push(Reverse((end, id, task)));
+                    self.ends.push(Reverse((end, u64::from(id) << 32 | u64::from(task.0))));
                 }
                 Request::Issue(task) => {
                     let operation = self.operations.of(self.run.number_of(npu), task);

@@ -7,7 +7,7 @@ use super::TrainingRunError;
 use super::npu::Piece;
 use super::operations::Operation;
 use super::torus::Torus;
-use crate::workload::Transfer;
+use crate::workload::{Content, Transfer};
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::{Choice, Ends, LinkUse, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{Carried, Progress, Stepped, Ticket};
@@ -45,7 +45,7 @@ impl Isolated {
         for &operation in operations {
             let (known, name) = match operation {
                 Operation::Collective(transfer) => {
-                    let transfer = Transfer { level: 0, ..transfer };
+                    let transfer = Transfer { level: 0, content: Content::default(), ..transfer };
                     (self.collectives.contains_key(&transfer), transfer.collective.name())
                 }
                 _ => (self.messages.contains_key(&operation.bytes()), "message"),
@@ -61,7 +61,7 @@ impl Isolated {
     /// The time of a checked collective.
     pub(super) fn time(&self, operation: Operation) -> Time {
         let Operation::Collective(transfer) = operation else { return Time::ZERO };
-        let transfer = Transfer { level: 0, ..transfer };
+        let transfer = Transfer { level: 0, content: Content::default(), ..transfer };
         self.collectives.get(&transfer).copied().unwrap_or(Time::ZERO)
     }
 

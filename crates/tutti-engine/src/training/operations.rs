@@ -1,8 +1,9 @@
 //! The transfers of a run: which tasks of which NPUs perform a collective or a message together.
 //!
-//! Collectives of a group are matched in the order in which its NPUs issue them. Messages from one
-//! NPU to another are matched in order, separately for each tag. A collective that several groups
-//! along the same dimensions perform alike, as their n-th, is one operation.
+//! Collectives of a group are matched in the order in which its NPUs issue them, those of activations
+//! and of weights separately. Messages from one NPU to another are matched in order, separately for
+//! each tag. A collective that several groups along the same dimensions perform alike, as their n-th,
+//! is one operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use super::group::Groups;
 use super::transfers::Side;
 use super::{Population, TrainingRunError};
-use crate::workload::{Message, Program, Rings, TaskId, Transfer, What};
+use crate::workload::{Content, Message, Program, Rings, TaskId, Transfer, What};
 use tutti_units::Bytes;
 
 /// What the NPUs of a group do together.
@@ -29,6 +30,14 @@ impl Operation {
         match self {
             Operation::Collective(transfer) => transfer.rings,
             Operation::Send(message) | Operation::Recv(message) => message.rings,
+        }
+    }
+
+    /// The group and what it carries: a communicator.
+    pub(super) fn communicator(self) -> (Rings, Content) {
+        match self {
+            Operation::Collective(transfer) => (transfer.rings, transfer.content),
+            Operation::Send(_) | Operation::Recv(_) => (self.rings(), Content::default()),
         }
     }
 
@@ -67,7 +76,7 @@ const NONE: u32 = u32::MAX;
 /// What an NPU does on some groups, in order.
 #[derive(Default)]
 struct Sequences {
-    collectives: BTreeMap<Rings, Vec<Transfer>>,
+    collectives: BTreeMap<(Rings, Content), Vec<Transfer>>,
     sends: BTreeMap<Channel, Vec<Bytes>>,
     recvs: BTreeMap<Channel, Vec<Bytes>>,
 }
@@ -177,7 +186,7 @@ impl Matching<'_> {
             let groups = self.groups(rings);
             if let What::Collective(transfer) = task.what {
                 let transfer = Transfer { rings, ..transfer };
-                let all = sequences.collectives.entry(rings).or_default();
+                let all = sequences.collectives.entry((rings, transfer.content)).or_default();
                 *at = self.number(Operation::Collective(transfer), all.len(), &groups, into);
                 all.push(transfer);
             } else if let Some(message) = as_sent(&task.what, &groups) {
@@ -226,7 +235,9 @@ impl Matching<'_> {
                 let first = groups.member(npu, 0);
                 if checked.insert((program(first), program(npu), rings)) {
                     let pair = (&sequences[program(first)], &sequences[program(npu)]);
-                    same_collectives((first, npu), rings, pair)?;
+                    for content in [Content::Activations, Content::Weights] {
+                        same_collectives((first, npu), (rings, content), pair)?;
+                    }
                 }
             }
         }
@@ -249,11 +260,11 @@ impl Matching<'_> {
 
 fn same_collectives(
     (first, npu): (u32, u32),
-    rings: Rings,
+    communicator: (Rings, Content),
     (expected, found): (&Sequences, &Sequences),
 ) -> Result<(), TrainingRunError> {
     let of = |sequences: &Sequences, index: usize| -> Option<Transfer> {
-        sequences.collectives.get(&rings).and_then(|all| all.get(index)).copied()
+        sequences.collectives.get(&communicator).and_then(|all| all.get(index)).copied()
     };
     let listed = |transfer: Option<Transfer>| match transfer {
         Some(transfer) => format!("{} of {}", transfer.collective.name(), transfer.bytes),

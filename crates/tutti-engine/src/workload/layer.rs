@@ -41,6 +41,17 @@ impl Rings {
     }
 }
 
+/// What a collective carries. A group has a communicator for each, as in Megatron-Core and FSDP, so that their
+/// collectives overlap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Content {
+    /// Activations and their gradients.
+    #[default]
+    Activations,
+    /// Weights and their gradients.
+    Weights,
+}
+
 /// A collective issued by a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transfer {
@@ -52,19 +63,28 @@ pub struct Transfer {
     pub bytes: Bytes,
     /// Transfers of a higher level have priority; the configured order applies within a level.
     pub level: u8,
+    /// What it carries.
+    pub content: Content,
 }
 
 impl Transfer {
     /// A transfer of the default level among all NPUs.
     #[must_use]
     pub fn new(collective: Collective, bytes: Bytes) -> Transfer {
-        Transfer { collective, rings: Rings::ALL, bytes, level: 0 }
+        let (rings, content) = (Rings::ALL, Content::default());
+        Transfer { collective, rings, bytes, level: 0, content }
     }
 
     /// Returns the transfer with priority over the default level.
     #[must_use]
     pub fn first(self) -> Transfer {
         Transfer { level: 1, ..self }
+    }
+
+    /// Returns the transfer as one of weights or their gradients.
+    #[must_use]
+    pub fn of_weights(self) -> Transfer {
+        Transfer { content: Content::Weights, ..self }
     }
 }
 
@@ -100,6 +120,16 @@ pub struct Layer {
     pub before_backward: Option<Transfer>,
     /// The sequential collectives after the forward pass, for which the next layer waits.
     pub after_forward: Vec<Transfer>,
+    /// The rest of the forward pass, and the sequential collectives that run meanwhile; the next layer
+    /// waits for them.
+    pub covered_forward: Time,
+    /// Those collectives.
+    pub with_forward: Vec<Transfer>,
+    /// The first part of the backward pass, and the sequential collectives that run meanwhile; the rest
+    /// of the pass waits for them.
+    pub covered_backward: Time,
+    /// Those collectives.
+    pub with_backward: Vec<Transfer>,
     /// The collectives after the input gradient, for which the previous layer waits.
     pub after_input_gradient: Vec<Transfer>,
     /// The collective of the weight gradient, for which the next forward pass of the layer waits.

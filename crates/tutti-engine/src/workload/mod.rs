@@ -13,7 +13,7 @@ mod systolic;
 mod tests;
 mod training;
 
-pub use layer::{Layer, Message, Pass, Rings, Transfer};
+pub use layer::{Content, Layer, Message, Pass, Rings, Transfer};
 pub use pipeline::{Direction, Pipeline, PipelineError, PipelineOrder, Slot};
 pub use program::{Lane, Program, ProgramError, Task, TaskId, What};
 pub use roofline::{Roofline, Work};

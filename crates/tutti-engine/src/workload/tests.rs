@@ -180,6 +180,30 @@ fn collectives_of_a_pass_are_sequential() {
     assert_eq!(after(&program, &listed, "[ic 8]"), ["wb"]);
 }
 
+/// A ring exchange: part of the pass runs meanwhile, and the rest waits for both.
+#[test]
+fn covered_collectives_run_with_the_pass() {
+    let mut plan = plan(1);
+    let exchange = |bytes| Transfer::new(Collective::AllGather, Bytes(bytes));
+    plan.layers[1].with_forward = vec![exchange(5)];
+    plan.layers[1].covered_forward = Time::from_ps(3);
+    plan.layers[2].with_backward = vec![exchange(7), exchange(8)];
+    plan.layers[2].covered_backward = Time::from_ps(2);
+    let program = plan.program().unwrap();
+    let listed = listed(&program);
+    let at = |task: &str| listed.iter().position(|one| one == task).unwrap();
+    let start = at("fb");
+    assert_eq!(listed[start..start + 4], ["fb", "[fb 5]", "fb", "fc"]);
+    let all = TaskId(u32::try_from(start).unwrap());
+    let ids = |range: std::ops::Range<usize>| -> Vec<TaskId> {
+        range.map(|task| TaskId(u32::try_from(task).unwrap())).collect()
+    };
+    assert_eq!(program.followers(all), ids(start + 1..start + 3));
+    assert_eq!(program.followers(TaskId(all.0 + 1)), ids(start + 3..start + 4));
+    assert_eq!(after(&program, &listed, "fc"), ["[ic 7]", "ic"]);
+    assert_eq!(after(&program, &listed, "[ic 8]"), ["wc"]);
+}
+
 #[test]
 fn gradients_of_each_kind_have_separate_buckets() {
     let mut mixed = TrainingLoop { bucket: Some(Bytes(1000)), ..plan(1) };

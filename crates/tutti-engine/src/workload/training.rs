@@ -253,6 +253,23 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Computes while transfers run, such as a ring exchange; the next task waits for both.
+    fn covered(&mut self, time: Time, transfers: &[Transfer], (layer, pass): (usize, Pass)) {
+        if transfers.is_empty() {
+            return;
+        }
+        // What the computation awaits, the transfers await, too.
+        let mut before: Vec<TaskId> =
+            self.last.into_iter().chain(self.pending.iter().copied()).collect();
+        for &transfer in transfers {
+            before = vec![self.send(transfer, layer, pass, before)];
+        }
+        if time > Time::ZERO {
+            self.compute(time, layer, pass);
+        }
+        self.pending.extend(before);
+    }
+
     fn iterate(&mut self, iteration: u32, stage: u32) {
         self.iteration = iteration;
         self.passes.clear();
@@ -337,7 +354,7 @@ impl<'a> Builder<'a> {
         let mut after: Vec<TaskId> = after.into_iter().collect();
         let earlier = ahead.and_then(|ahead| self.passes.iter().rev().nth(ahead as usize));
         after.extend(earlier);
-        let gathered = self.send(transfer, layer, pass, after);
+        let gathered = self.send(transfer.of_weights(), layer, pass, after);
         self.pending.push(gathered);
     }
 
@@ -355,6 +372,7 @@ impl<'a> Builder<'a> {
             }
             self.weights(costs, layer, fresh);
             self.pass(costs.forward, layer, Pass::Forward);
+            self.covered(costs.covered_forward, &costs.with_forward, (layer, Pass::Forward));
             self.send_all(&costs.after_forward, layer, Pass::Forward);
         }
     }
@@ -420,6 +438,11 @@ impl<'a> Builder<'a> {
                 let ahead = Some(plan.prefetch.unwrap_or(1));
                 self.gather_weights(transfer, (layer, Pass::WeightGradient), None, ahead);
             }
+            self.covered(
+                costs.covered_backward,
+                &costs.with_backward,
+                (layer, Pass::InputGradient),
+            );
             let done = self.pass(costs.weight_gradient, layer, Pass::WeightGradient);
             if complete {
                 self.gather(layer, done);
@@ -488,7 +511,7 @@ impl<'a> Builder<'a> {
     fn flush(&mut self, bucket: Bucket) {
         let Bucket { layers, after, transfer } = bucket;
         let Some(&last) = layers.last() else { return };
-        let sent = self.send(transfer, last, Pass::WeightGradient, after);
+        let sent = self.send(transfer.of_weights(), last, Pass::WeightGradient, after);
         for layer in layers {
             self.ready[layer] = Some(sent);
         }

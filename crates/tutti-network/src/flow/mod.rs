@@ -19,6 +19,9 @@
 //! one flow on the links of a tree, which it loads once. Its rate is that of its slowest link. The flow of a
 //! combine starts when the first byte of its last contribution leaves its port. Trees need fixed routes.
 //!
+//! **Batches** of equal messages that start together, such as those of a ring, are one flow as long as no other
+//! flow uses their links.
+//!
 //! **Without contention** the time of a message is that of `tutti_engine::Routed`, to the picosecond: the
 //! sender's model time, plus the latencies, plus the time of the slowest link in excess of the model's
 //! serialization.
@@ -31,6 +34,7 @@
 //!
 //! Source of the allocation: Bertsekas and Gallager, "Data networks", 2nd edition, 1992, section 6.5.2.
 
+mod batch;
 mod ends;
 mod max_min;
 mod network;

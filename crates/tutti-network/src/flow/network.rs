@@ -1,6 +1,7 @@
 //! The flows in flight and the event loop.
 
 use super::FlowLevel;
+use super::batch::{self, Batches};
 use super::ends::Ends as FlowEnds;
 use super::max_min::MaxMin;
 use super::resources::{Resources, rate_of};
@@ -15,7 +16,7 @@ use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time, TimePerByte};
 
 #[derive(Clone, Copy)]
-enum Event {
+pub(super) enum Event {
     /// The first byte of a message leaves its sender's port.
     Start(u32),
     /// A message has arrived completely.
@@ -32,24 +33,28 @@ const TREE: Ticket = Ticket(u32::MAX - 1);
 
 /// A message, from when it is handed over until its transmission ends.
 #[derive(Clone, Copy)]
-struct Flow {
-    ticket: Ticket,
-    source: RankId,
-    destination: RankId,
-    bytes: Bytes,
+pub(super) struct Flow {
+    pub(super) ticket: Ticket,
+    pub(super) source: RankId,
+    pub(super) destination: RankId,
+    pub(super) bytes: Bytes,
     /// How many flows started before it.
-    serial: u64,
-    start: Time,
+    pub(super) serial: u64,
+    pub(super) start: Time,
     /// The duration of its transmission without other flows.
-    alone: Time,
+    pub(super) alone: Time,
     /// From the end of the transmission to the arrival.
     latency: Time,
     /// Bytes per picosecond without other flows, and now.
-    rate_alone: f64,
-    rate: f64,
+    pub(super) rate_alone: f64,
+    pub(super) rate: f64,
     /// Bytes left at `since`, when the rate last changed.
-    left: f64,
-    since: Time,
+    pub(super) left: f64,
+    pub(super) since: Time,
+    /// The batch that it stands for, if any.
+    pub(super) batch: u32,
+    /// Whether its arrival is not reported.
+    pub(super) is_silent: bool,
     /// Whether it was ever slower than without other flows.
     slowed: bool,
 }
@@ -75,7 +80,7 @@ impl Flow {
         clippy::cast_sign_loss,
         reason = "the value is not negative, and the cast saturates"
     )]
-    fn end(&self) -> Time {
+    pub(super) fn end(&self) -> Time {
         if !self.slowed && self.rate.total_cmp(&self.rate_alone).is_eq() {
             return self.start + self.alone;
         }
@@ -86,25 +91,26 @@ impl Flow {
 
 /// Flows on the links of a graph: the state of a run.
 pub struct FlowNetwork<'a> {
-    routing: FlowRouting<'a>,
+    pub(super) routing: FlowRouting<'a>,
     /// The ports as declared, without the serialization of the endpoints.
     ports: FlowLevel,
     /// The sender's and the receiver's serialization.
-    hands_over: Serialization,
+    pub(super) hands_over: Serialization,
     takes: Serialization,
-    events: EventQueue<Event>,
-    ends: FlowEnds,
-    flows: Slab<Flow>,
-    resources: Resources,
+    pub(super) events: EventQueue<Event>,
+    pub(super) ends: FlowEnds,
+    pub(super) flows: Slab<Flow>,
+    pub(super) resources: Resources,
     max_min: MaxMin,
     /// Flows started so far.
-    serial: u64,
+    pub(super) serial: u64,
     background: Vec<BackgroundFlow>,
-    recent: RecentRoutes,
+    pub(super) recent: RecentRoutes,
     /// Multicasts and combines, by flow.
     trees: BTreeMap<u32, Tree>,
     /// The announced combines.
     combines: Vec<Gathering>,
+    pub(super) batches: Batches,
     /// Working memory.
     route: Vec<Crossing>,
 }
@@ -137,6 +143,7 @@ impl<'a> FlowNetwork<'a> {
             recent: RecentRoutes::default(),
             trees: BTreeMap::new(),
             combines: Vec::new(),
+            batches: Batches::default(),
             route: Vec::new(),
         }
     }
@@ -159,7 +166,13 @@ impl<'a> FlowNetwork<'a> {
     }
 
     /// Stores a message whose first byte leaves its sender's port at `start`.
-    fn post(&mut self, ticket: Ticket, pair: (RankId, RankId), bytes: Bytes, start: Time) -> u32 {
+    pub(super) fn post(
+        &mut self,
+        ticket: Ticket,
+        pair: (RankId, RankId),
+        bytes: Bytes,
+        start: Time,
+    ) -> u32 {
         let flow = Flow {
             ticket,
             source: pair.0,
@@ -173,13 +186,18 @@ impl<'a> FlowNetwork<'a> {
             rate: 0.0,
             left: 0.0,
             since: start,
+            batch: batch::NONE,
+            is_silent: false,
             slowed: false,
         };
         self.flows.put(flow)
     }
 
     /// Starts the transmission of a posted message.
-    fn start(&mut self, id: u32) {
+    pub(super) fn start(&mut self, id: u32) {
+        if self.flows[id].batch != batch::NONE {
+            return self.start_batch(id);
+        }
         let now = self.events.now();
         let mut route = std::mem::take(&mut self.route);
         route.clear();
@@ -209,6 +227,7 @@ impl<'a> FlowNetwork<'a> {
         let now = self.events.now();
         let flow = self.flows.remove(id);
         match self.trees.remove(&id) {
+            None if flow.is_silent => {}
             None => self.events.push(now + flow.latency, Event::Deliver(flow.ticket)),
             Some(tree) => {
                 for leaf in tree.leaves {
@@ -221,7 +240,7 @@ impl<'a> FlowNetwork<'a> {
 
     /// The duration of a transmission without other flows: the longest time on a link, at a port or at an
     /// endpoint.
-    fn alone(&self, route: &[Crossing], bytes: Bytes) -> Time {
+    pub(super) fn alone(&self, route: &[Crossing], bytes: Bytes) -> Time {
         let links = route.iter().map(|crossing| self.resources.time(*crossing, bytes));
         let ports = [self.ports.injection, self.ports.ejection].into_iter().flatten();
         let ports = ports.map(|port| port.of(bytes));
@@ -230,7 +249,7 @@ impl<'a> FlowNetwork<'a> {
     }
 
     /// The bytes that the endpoints charge; all if they charge none of a short message.
-    fn charged(&self, bytes: Bytes) -> Bytes {
+    pub(super) fn charged(&self, bytes: Bytes) -> Bytes {
         let charged = self.hands_over.charged(bytes).min(self.takes.charged(bytes));
         if charged == Bytes(0) { bytes } else { charged }
     }
@@ -244,6 +263,11 @@ impl<'a> FlowNetwork<'a> {
             route.extend(self.resources.ports(&sources, &destinations));
         } else if source != destination {
             route.extend(self.resources.ports(&[source], &[destination]));
+        }
+        for crossing in &*route {
+            if let Some(batch) = self.resources.batch(crossing.link) {
+                self.expand(batch);
+            }
         }
         let shares = self.resources.join(id, route, (bytes, charged), self.events.now());
         // The port has the rate of the fastest messages.
@@ -284,7 +308,7 @@ impl<'a> FlowNetwork<'a> {
     }
 
     /// Starts a posted message, now or later.
-    fn begin(&mut self, id: u32, start: Time) {
+    pub(super) fn begin(&mut self, id: u32, start: Time) {
         if start == self.events.now() {
             self.start(id);
         } else {
@@ -322,7 +346,7 @@ impl<'a> FlowNetwork<'a> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "times are rounded at the end")]
-fn approximate(bytes: Bytes) -> f64 {
+pub(super) fn approximate(bytes: Bytes) -> f64 {
     bytes.0 as f64
 }
 
@@ -386,6 +410,20 @@ impl Stepped for FlowNetwork<'_> {
         self.carry(ticket, message);
     }
 
+    fn pattern(&mut self, pairs: &[(RankId, RankId)]) -> Option<u32> {
+        self.add_pattern(pairs)
+    }
+
+    fn send_batch(
+        &mut self,
+        pattern: u32,
+        tickets: &mut dyn Iterator<Item = Ticket>,
+        bytes: Bytes,
+        start: Time,
+    ) -> bool {
+        self.post_batch(pattern, tickets, bytes, start.max(self.events.now()))
+    }
+
     fn used_links(&self) -> Vec<LinkUse> {
         self.link_use()
     }
@@ -403,7 +441,14 @@ impl Stepped for FlowNetwork<'_> {
                     }
                 }
             }
+            if let Some(ticket) = self.batches.ended.pop() {
+                return Some(Progress::Left(ticket, self.events.now()));
+            }
             if let Some(id) = self.ends.pop(self.events.now()) {
+                if self.flows[id].batch != batch::NONE {
+                    self.end_batch(id);
+                    continue;
+                }
                 let ticket = self.end(id);
                 if ticket != BACKGROUND && ticket != TREE {
                     return Some(Progress::Left(ticket, self.events.now()));

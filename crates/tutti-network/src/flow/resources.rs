@@ -35,6 +35,8 @@ pub(super) struct Resource {
     pub(super) limits: bool,
     /// Whether it must be solved again.
     dirty: bool,
+    /// The batch that uses it alone, by flow.
+    batch: Option<u32>,
     busy_since: Time,
     usage: LinkUse,
 }
@@ -54,6 +56,7 @@ impl Resource {
             members: Vec::new(),
             limits: false,
             dirty: false,
+            batch: None,
             busy_since: Time::ZERO,
             usage: LinkUse::default(),
         }
@@ -139,6 +142,52 @@ impl Resources {
             used.push(Used { resource: link, share, part, position });
         }
         shares
+    }
+
+    /// The time per byte of a resource.
+    #[inline]
+    pub(super) fn per_byte(&self, resource: u32) -> TimePerByte {
+        self.all[resource as usize].per_byte
+    }
+
+    /// The batch that uses a resource alone, by flow.
+    #[inline]
+    pub(super) fn batch(&self, resource: u32) -> Option<u32> {
+        self.all[resource as usize].batch
+    }
+
+    /// Assigns resources to a batch; returns false, and changes nothing, if any has other flows.
+    pub(super) fn claim(&mut self, uses: &[(u32, u32)], batch: u32, now: Time) -> bool {
+        let is_free = |&(link, _): &(u32, u32)| {
+            let resource = &self.all[link as usize];
+            resource.members.is_empty() && resource.batch.is_none()
+        };
+        if !uses.iter().all(is_free) {
+            return false;
+        }
+        for &(link, _) in uses {
+            let resource = &mut self.all[link as usize];
+            (resource.batch, resource.busy_since) = (Some(batch), now);
+        }
+        true
+    }
+
+    /// Withdraws resources from a batch.
+    pub(super) fn release(&mut self, uses: &[(u32, u32)]) {
+        for &(link, _) in uses {
+            self.all[link as usize].batch = None;
+        }
+    }
+
+    /// Withdraws resources from a batch whose messages of `bytes` each have been transmitted.
+    pub(super) fn transmitted(&mut self, uses: &[(u32, u32)], bytes: Bytes, now: Time) {
+        for &(link, messages) in uses {
+            let resource = &mut self.all[link as usize];
+            resource.batch = None;
+            resource.usage.packets += u64::from(messages);
+            resource.usage.bytes += u64::from(messages) * bytes.0;
+            resource.usage.busy += now - resource.busy_since;
+        }
     }
 
     /// Removes a flow of `bytes` from its resources; marks those that limited other flows.

@@ -132,8 +132,8 @@ struct Recent {
 }
 
 impl RecentRoutes {
-    /// Routes stored per source, one per parity of the distance.
-    const STORED: u32 = 2;
+    /// Routes stored per source, by a hash of the distance: neighbours in both directions differ.
+    const STORED: u32 = 8;
 
     /// As [`FlowRouting::route`], for an empty `into`.
     pub(super) fn route(
@@ -143,7 +143,8 @@ impl RecentRoutes {
         to: RankId,
         into: &mut Vec<Crossing>,
     ) -> Time {
-        let at = (from.0 * Self::STORED + (from.0 ^ to.0) % Self::STORED) as usize;
+        let hash = to.0.wrapping_sub(from.0).wrapping_mul(0x9e37_79b1) >> 29;
+        let at = (from.0 * Self::STORED + hash) as usize;
         if at >= self.0.len() {
             self.0.resize(at + 1, Recent::default());
         }

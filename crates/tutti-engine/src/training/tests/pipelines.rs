@@ -128,6 +128,25 @@ fn alone_of(ps: u64) -> Program {
     Program::new(vec!["x".to_owned()], vec![(task, Vec::new())]).unwrap()
 }
 
+/// A group performs one collective of activations at a time; those of weights overlap with it.
+#[test]
+fn activations_and_weights_have_separate_communicators() {
+    let transfer = Transfer { rings: Rings(1), ..Transfer::new(Collective::AllReduce, Bytes(8)) };
+    let collectives = BTreeMap::from([(transfer, Time::from_ps(10))]);
+    let network = Isolated { npus: 2, collectives, ..Isolated::default() };
+    let fabric = TrainingFabric { network: StepNetwork::Isolated(network), ..isolated(2) };
+    let end = |second: Transfer| {
+        let task = |transfer| {
+            let what = What::Collective(transfer);
+            (Task { what, layer: 0, pass: Pass::Forward, iteration: 0 }, Vec::new())
+        };
+        let tasks = vec![task(transfer), task(second)];
+        run(&fabric, &Program::new(vec!["x".to_owned()], tasks).unwrap()).end
+    };
+    assert_eq!(end(transfer), Time::from_ps(20));
+    assert_eq!(end(transfer.of_weights()), Time::from_ps(10));
+}
+
 /// All steps of a ring are one flow per link: 2 (n - 1) times a message of 1 / n and its latency.
 #[test]
 fn flows_take_the_time_of_their_messages() {
