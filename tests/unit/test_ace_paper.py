@@ -112,16 +112,15 @@ def test_exhibit_states_the_confidence_of_each_value(tmp_path: Path) -> None:
     paper = find_paper("ace")
     assert sorted(paper.figures) == [5, 6, 9, 10, 11, 12]
     table = paper.tables[4].make(tmp_path)
-    assert table.published is not None
-    assert set(table.published["sure"]) == {"R"}
+    assert {claim.certainty for claim in table.published} == {"recalled"}
     assert paper.tables[5].make(tmp_path).frame.height > 15
     left = paper.tables[6].make(tmp_path).frame
     assert left.filter(left["configuration"] == "comm_opt")["tflops_left"].item() == 111
 
 
 def test_ratios_are_relative_to_published_values() -> None:
-    row = published.compared([(published.Published("a", 2.0, "V"), 1.5)])
-    assert row.row(0) == ("a", 2.0, 1.5, 0.75, "V")
+    (claim,) = published.compared([(published.Published("a", 2.0, "V"), 1.5)])
+    assert (claim.ratio, claim.certainty, claim.verdict) == (0.75, "text", "differs")
 
 
 def test_area_follows_cells_and_filling() -> None:

@@ -16,6 +16,7 @@ from tutti.cli.files import folder as made
 from tutti.cli.progress import Progress
 from tutti.errors import ConfigError
 from tutti.papers import find_paper, papers, watching
+from tutti.papers.claims import conclusions_frame, frame_of
 from tutti.report.breakable import Breakable
 
 if TYPE_CHECKING:
@@ -124,14 +125,18 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     result.frame.write_csv(folder / f"{stem}.csv")
     console = out()
     console.print(f"source: {result.source}", markup=False)
-    _print(result.frame, f"{label}: ours")
-    if result.published is not None:
-        result.published.write_csv(folder / f"{stem}_published.csv")
-        _print(result.published, f"{label}: published and ours", _COMPARED)
-    for name, table in result.tables.items():
+    compared = {
+        "published": frame_of(result.published),
+        "conclusions": conclusions_frame(result.conclusions),
+    }
+    if not result.frame.equals(compared["published"]):
+        _print(result.frame, f"{label}: ours")
+    for name, table in {**compared, **result.tables}.items():
+        if table.is_empty():
+            continue
         table.write_csv(folder / f"{stem}_{name}.csv")
         _print(table, f"{label}: {name}", _COMPARED)
-    for line in result.notes:
+    for line in (result.verdict, *result.notes):
         console.print(line, markup=False)
     for file in (*result.figures, folder / f"{stem}.csv"):
         console.print(f"wrote {file}", markup=False, soft_wrap=True)

@@ -12,8 +12,12 @@ The available copy of the paper has lost its digits. Each value states its sourc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import polars as pl
+from tutti.papers.claims import Claim
+
+if TYPE_CHECKING:
+    from tutti.papers.claims import Certainty
 
 CITATION = (
     "S. Rashidi, M. Denton, S. Sridharan, S. Srinivasan, A. Suresh, J. Nie, T. Krishna, Enabling "
@@ -62,18 +66,24 @@ AREA = Published("area, mm2", 5.34, "R")
 POWER = Published("power, W", 4.26, "R")
 
 
-def compared(rows: list[tuple[Published, float]]) -> pl.DataFrame:
-    """Returns published values, tutti's values, their ratio and the confidence."""
-    return pl.DataFrame(
-        [
-            {
-                "quantity": published.quantity,
-                "published": published.value,
-                "ours": round(ours, 3),
-                "ratio": round(ours / published.value, 3),
-                "sure": published.sure,
-            }
-            for published, ours in rows
-        ],
-        schema_overrides={"published": pl.Float64, "ours": pl.Float64, "ratio": pl.Float64},
+CERTAINTY: dict[str, Certainty] = {
+    "V": "text",
+    "S": "words",
+    "D": "derived",
+    "B": "quoted",
+    "R": "recalled",
+}
+"""The certainty of each confidence."""
+
+
+def compared(rows: list[tuple[Published, float]]) -> tuple[Claim, ...]:
+    """Returns published values with tutti's values."""
+    return tuple(
+        Claim(
+            quantity=published.quantity,
+            published=published.value,
+            computed=ours,
+            certainty=CERTAINTY[published.sure],
+        )
+        for published, ours in rows
     )

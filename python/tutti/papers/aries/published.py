@@ -6,7 +6,7 @@ compared value is from the text of the stated section.
 
 from __future__ import annotations
 
-import polars as pl
+from tutti.papers.claims import Claim
 
 CITATION = (
     "L. Yin, A. Ghazizadeh, A. Louri, H. Zheng, ARIES: Accelerating Distributed Training in "
@@ -41,21 +41,13 @@ AREA_MORE = 0.3
 """Additional mm2 of ARIES (section V-D)."""
 
 
-def compared(rows: list[tuple[str, float, float]]) -> pl.DataFrame:
-    """Returns published values, tutti's values and their ratio.
+def compared(rows: list[tuple[str, float, float]]) -> tuple[Claim, ...]:
+    """Returns published values, which the text states, with tutti's values.
 
     Args:
         rows: quantity, published, ours.
     """
-    return pl.DataFrame(
-        [
-            {
-                "quantity": quantity,
-                "published": published,
-                "ours": round(ours, 3),
-                "ratio": round(ours / published, 3),
-            }
-            for quantity, published, ours in rows
-        ],
-        schema_overrides={"published": pl.Float64, "ours": pl.Float64, "ratio": pl.Float64},
+    return tuple(
+        Claim(quantity=quantity, published=published, computed=ours)
+        for quantity, published, ours in rows
     )

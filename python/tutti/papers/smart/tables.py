@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutti.papers import Exhibit, ExhibitResult
 from tutti.papers.smart import full_system, system
-from tutti.papers.smart.published import DERIVED, VAGUE, Row, frame_of
+from tutti.papers.smart.published import DERIVED, VAGUE, Row, claims_of, frame_of
 from tutti.papers.smart.synthetic import SHOWN
 from tutti.papers.smart.system import (
     ALL,
@@ -177,6 +177,7 @@ def _table_1(_: Path) -> ExhibitResult:
     rows = [*corners(), *all_nodes(), *some(), *to_one(), *abstract(), *full_system.rows()]
     return ExhibitResult(
         frame=frame_of(rows),
+        published=claims_of(rows),
         source="sections I and V and the abstract",
         notes=(
             (
