@@ -55,8 +55,8 @@ def test_verdict_line_counts_values_and_names_conclusions() -> None:
         Conclusion(statement="trees are faster", holds=False, why="they share links"),
     ]
     assert verdict_line(claims, conclusions) == (
-        "1 of 2 published values within 15 %. holds: rings are faster. "
-        "does not hold: trees are faster"
+        "1 of 2 published values within 15 %. Holds: rings are faster. "
+        "Does not hold: trees are faster"
     )
     assert verdict_line(claims[:1]) == "1 of 1 published value within 15 %"
     assert verdict_line([]) == "no published values to compare"

@@ -105,6 +105,11 @@ class Paper:
     figures: Mapping[int, Exhibit] = field(default_factory=dict)
     tables: Mapping[int, Exhibit] = field(default_factory=dict)
 
+    def exhibits(self) -> list[tuple[str, Exhibit]]:
+        """Returns the exhibits with their labels, such as `figure 5`, figures first."""
+        figures = [(f"figure {number}", one) for number, one in sorted(self.figures.items())]
+        return figures + [(f"table {number}", one) for number, one in sorted(self.tables.items())]
+
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:

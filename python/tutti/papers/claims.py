@@ -119,7 +119,7 @@ def verdict_line(claims: Sequence[Claim], conclusions: Sequence[Conclusion] = ()
         percent = f"{100 * TOLERANCE:g} %"
         values = "value" if len(computed) == 1 else "values"
         parts.append(f"{agreed} of {len(computed)} published {values} within {percent}")
-    for label, holds in (("holds", True), ("does not hold", False)):
+    for label, holds in (("Holds", True), ("Does not hold", False)):
         stated = [one.statement for one in conclusions if one.holds is holds]
         if stated:
             parts.append(f"{label}: {'; '.join(stated)}")

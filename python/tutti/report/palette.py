@@ -87,6 +87,11 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
     return {name: _style(chosen[name]) for name in ordered}
 
 
+def styles_in_order(names: Iterable[str]) -> dict[str, Style]:
+    """Returns a style per name by position: a fixed list has the same styles in every drawing."""
+    return {name: _style(index) for index, name in enumerate(names)}
+
+
 def kind_colour(kind: str) -> str:
     """Returns the colour of a kind of op; unknown kinds are grey."""
     return KIND_COLOURS.get(kind, GREY)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tutti.package import Package, packages, technologies
-from tutti.papers import Exhibit, ExhibitResult, watched
+from tutti.papers import Exhibit, ExhibitResult, looks, watched
 from tutti.papers.aries.applications import APPLICATIONS
+from tutti.papers.aries.conclusions import of_energy
 from tutti.papers.aries.iterations import iterations
 from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, compared
 from tutti.papers.aries.system import ALGORITHMS, BEST, SIDES
-from tutti.report.plot import plot_stacked_bars
+from tutti.papers.claims import verdict_line
+from tutti.report.exhibits import plot_bars
 from tutti.units import Time
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from tutti.energy import Technology
     from tutti.papers.aries.iterations import Iteration, Key
     from tutti.phases import PhasedRun
+    from tutti.report.exhibits import PublishedBar
 
 
 PARTS = ("dynamic", "leakage")
@@ -89,10 +92,15 @@ def _figure_11(folder: Path) -> ExhibitResult:
         for side, values in ENERGY_SAVED.items()
         for network, published in zip(NETWORKS, values, strict=True)
     ]
-    figures = tuple(_drawn(folder, usual, side) for side in SIDES)
+    claims = compared(rows)
+    over = list(product(NETWORKS, SIDES))
+    conclusions = of_energy({which: _saved(usual, *which) for which in over})
+    verdict = verdict_line(claims, conclusions)
+    figures = tuple(_drawn(folder, usual, side, verdict) for side in SIDES)
     return ExhibitResult(
         frame=pl.DataFrame([_row(key, one) for key, one in usual.items()]),
-        published=compared(rows),
+        published=claims,
+        conclusions=conclusions,
         source="section V-C; means over four applications and three algorithms",
         figures=figures,
         notes=(
@@ -105,16 +113,27 @@ def _figure_11(folder: Path) -> ExhibitResult:
     )
 
 
-def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int) -> Path:
-    """Draws both parts of each network's energy, relative to the mesh."""
-    bars = {
-        f"{algorithm} {network}": dict(
-            zip(PARTS, _normalised(joules, network, algorithm, side), strict=True)
-        )
-        for algorithm, network in product(ALGORITHMS, (*NETWORKS, "aries"))
+def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int, verdict: str) -> Path:
+    """Draws both parts of each network's energy, relative to the mesh.
+
+    The published savings give the means of the other networks over that of ARIES.
+    """
+    groups = {
+        algorithm: {
+            network: dict(zip(PARTS, _normalised(joules, network, algorithm, side), strict=True))
+            for network in (*NETWORKS, "aries")
+        }
+        for algorithm in ALGORITHMS
     }
-    path = folder / f"figure_11_{side}x{side}.svg"
-    return plot_stacked_bars(path, bars, y="energy relative to the mesh")
+    saved = dict(zip(NETWORKS, ENERGY_SAVED[side], strict=True))
+    left = {network: 1 - percent / 100 for network, percent in saved.items()}
+    published: dict[tuple[str, str], PublishedBar] = {("mean", "aries"): (left["mesh"], "text")}
+    for network in NETWORKS[1:]:
+        published["mean", network] = (left["mesh"] / left[network], "derived")
+    return plot_bars(
+        folder / f"figure_11_{side}x{side}.svg", groups, y="energy over that of the mesh",
+        verdict=verdict, looks=looks.ARIES, published=published,
+    )  # fmt: skip
 
 
 def _normalised(

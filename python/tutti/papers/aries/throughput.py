@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutti.papers import Exhibit, ExhibitResult, at_once
+from tutti.papers import Exhibit, ExhibitResult, at_once, looks
+from tutti.papers.aries.conclusions import of_throughput
 from tutti.papers.aries.system import ALGORITHMS, SIDES, Assumptions, variants
-from tutti.report.plot import plot_curves
+from tutti.papers.claims import verdict_line
+from tutti.report.exhibits import plot_curves
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -63,6 +65,9 @@ def _figure_9(folder: Path) -> ExhibitResult:
         for variant, points in curves.items()
         for size, rate in points
     ]
+    words = _words(found)
+    conclusions = of_throughput(words.rows())
+    verdict = verdict_line((), conclusions)
     figures = tuple(
         plot_curves(
             folder / f"figure_9_{LABELS[algorithm]}_{side}x{side}.svg",
@@ -71,8 +76,10 @@ def _figure_9(folder: Path) -> ExhibitResult:
                 for variant, p in curves.items()
             },
             x="size (B)",
-            y="throughput (GB/s)",
+            y=f"{LABELS[algorithm]} {side}x{side}, throughput (GB/s)",
             doubling=True,
+            verdict=verdict,
+            looks=looks.ARIES,
         )
         for (side, algorithm), curves in found.items()
     )
@@ -80,7 +87,8 @@ def _figure_9(folder: Path) -> ExhibitResult:
         frame=pl.DataFrame(rows),
         source="the figure's values are not known; section V-A describes them in words",
         figures=figures,
-        tables={"alpha_beta": _alpha_beta(found), "words": _words(found)},
+        conclusions=conclusions,
+        tables={"alpha_beta": _alpha_beta(found), "words": words},
     )
 
 

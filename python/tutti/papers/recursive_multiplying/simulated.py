@@ -14,10 +14,11 @@ import polars as pl
 import tutti
 from tutti.models import b_opt, time_of_uniform_stages
 from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers.claims import verdict_line
 from tutti.papers.recursive_multiplying.published import DATATYPE, SIZE, compared
 from tutti.platforms import platform
 from tutti.report import draw_program_graph, draw_timeline
-from tutti.report.plot import plot_curves
+from tutti.report.exhibits import Anchor, plot_curves
 from tutti.report.program_graph import program_graph
 
 if TYPE_CHECKING:
@@ -202,6 +203,8 @@ def _figure_3(folder: Path) -> ExhibitResult:
         x="alpha_p / alpha_r",
         y="b_opt (messages that overlap in a stage)",
         points={"best integer b": (frame["ratio"], frame["best_integer_b"])},
+        verdict=verdict_line(published),
+        anchors=[Anchor(4, 3.97, "derived"), Anchor(1, 1.72, "derived")],
     )
     source = "equation (5) and Fig. 3; the values are derived from the equation"
     return ExhibitResult(frame=frame, published=published, source=source, figures=(drawn,))
@@ -241,8 +244,9 @@ def _figure_4(folder: Path) -> ExhibitResult:
         for part in [frame.filter(frame["ranks"] == n)]
     }
     drawn = plot_curves(
-        folder / "figure_4.svg", lines, x="b (messages that overlap in a stage)", y="time (us)"
-    )
+        folder / "figure_4.svg", lines, x="b (messages that overlap in a stage)", y="time (us)",
+        verdict=verdict_line(published), anchors=[Anchor(4, None, "text")],
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
         published=published,
@@ -282,7 +286,6 @@ def _simulated(number: int, folder: Path) -> ExhibitResult:
         for name, ranks in (figure.shown, *figure.references)
     }
     shown = runs[figure.shown]
-    drawn = draw_timeline(folder / f"figure_{number}.svg", shown.timeline, shown.messages_frame)
     frame = pl.DataFrame(
         [
             {
@@ -295,10 +298,14 @@ def _simulated(number: int, folder: Path) -> ExhibitResult:
             for (name, ranks), run in runs.items()
         ]
     )
-    claims = [(c.quantity, c.published, c.where, c.ours(runs)) for c in figure.claims]
+    claims = compared([(c.quantity, c.published, c.where, c.ours(runs)) for c in figure.claims])
+    drawn = draw_timeline(
+        folder / f"figure_{number}.svg", shown.timeline, shown.messages_frame,
+        title=verdict_line(claims),
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=compared(claims),
+        published=claims,
         source=f"Fig. {number} and section 6",
         figures=(drawn,),
         notes=figure.notes,

@@ -20,7 +20,8 @@ from tutti.papers.recursive_multiplying.measured import CLUSTERED, GOOD_PERCENT,
 from tutti.papers.recursive_multiplying.published import TABLE_1, compared, doubling
 from tutti.papers.recursive_multiplying_live import runs
 from tutti.report.boxes import plot_multicasts
-from tutti.report.plot import plot_boxes, plot_curves
+from tutti.report.exhibits import plot_curves
+from tutti.report.plot import plot_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

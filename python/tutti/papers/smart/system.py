@@ -59,6 +59,15 @@ TRAFFIC = {
 }
 """Traffic by experiment; runs replace the rate."""
 
+SHOWN = {
+    CORNERS: (BASELINE, GREEDY, *(COMPLETE.format(interval) for interval in INTERVALS)),
+    ALL: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(6)),
+    SOME: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(4), COMPLETE.format(6)),
+    HALF: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(4), COMPLETE.format(6)),
+    TO_ONE: (BASELINE, IN_LOCAL, IN_BYPASS, IN_COMPLETE, IN_COMPLETE_LOCAL),
+}
+"""The designs in each part of the figures; `half` is an alternative definition of multicasts."""
+
 _POINTS = (LOW, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
 """Loads of curves as fractions of the ideal load; the saturation search adds loads near it."""
 

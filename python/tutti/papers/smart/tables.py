@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tutti.papers import Exhibit, ExhibitResult
 from tutti.papers.smart import full_system, system
 from tutti.papers.smart.published import DERIVED, VAGUE, Row, claims_of, frame_of
-from tutti.papers.smart.synthetic import SHOWN
 from tutti.papers.smart.system import (
     ALL,
     BASELINE,
@@ -19,6 +18,7 @@ from tutti.papers.smart.system import (
     IN_LOCAL,
     INTERVALS,
     PRIVATE,
+    SHOWN,
     SOME,
     TO_ONE,
     by_latency,
