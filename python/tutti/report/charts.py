@@ -281,10 +281,9 @@ def draw_loads(path: str | Path, several: Sequence[LoadChart]) -> Path:
     Returns:
         The path written.
     """
-    columns = 2 * len(several)
     with figure_at(path, (4.2 * len(several), 3.8)) as figure:
         for axes, one in zip(figure.subplots(1, len(several), squeeze=False)[0], several,
                              strict=True):  # fmt: skip
             one.draw(axes)
-        legend_below(figure, columns)
+        legend_below(figure)
     return Path(path)

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from .palette import styles
-from .plot import figure_at, legend_below
+from .plot import figure_at, legend_below, legend_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -74,27 +74,28 @@ class Anchor:
 
 @contextmanager
 def exhibit_figure(
-    path: str | Path, verdict: str, *, width: float, height: float, entries: int, columns: int
+    path: str | Path, verdict: str, *, width: float, height: float, labels: Iterable[str]
 ) -> Iterator[Figure]:
-    """Yields a figure with the verdict on top and space for a legend below.
+    """Yields a figure with the verdict on top, and draws the legend below at the end.
 
     Args:
         path: The file to write, `.svg`, `.png` or `.pdf`.
         verdict: The line on top; long ones are wrapped.
         width: The width in inches.
         height: The height of the axes in inches.
-        entries: The number of legend entries.
-        columns: The number of columns of the legend.
+        labels: The entries of the legend.
     """
+    entries = {*labels}
     lines = textwrap.wrap(verdict, int(width * _CHARACTERS))
-    below = -(-entries // columns)
+    below = -(-len(entries) // legend_columns(entries, width, FONT))
     with figure_at(path, (width, height + _LINE * (len(lines) + below + 1)), font=FONT) as figure:
         if lines:
             figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=FONT)
         yield figure
+        legend_below(figure, FONT)
 
 
-def draw_anchors(axes: Axes, anchors: Iterable[Anchor], looks: Mapping[str, Style]) -> None:
+def draw_anchors(axes: Axes, anchors: Sequence[Anchor], looks: Mapping[str, Style]) -> None:
     """Draws published values: points with error bars, lines for bounds, bands for ranges."""
     for anchor in anchors:
         colour = looks[anchor.of].colour if anchor.of in looks else "black"
@@ -102,6 +103,20 @@ def draw_anchors(axes: Axes, anchors: Iterable[Anchor], looks: Mapping[str, Styl
             _line_or_band(axes, anchor, colour)
         else:
             _point(axes, anchor, colour)
+    for anchor in {_label(anchor): anchor for anchor in anchors}.values():
+        _key(axes, anchor)
+
+
+def _key(axes: Axes, anchor: Anchor) -> None:
+    """Adds the legend entry of a published value, in black."""
+    if anchor.x is not None and anchor.y is not None:
+        axes.plot([], [], linestyle="none", color="black", markersize=4, markeredgewidth=0.6,
+                  label=_label(anchor), **_MARKS[anchor.certainty])  # fmt: skip
+    elif isinstance(anchor.y if anchor.x is None else anchor.x, tuple):
+        axes.fill_between([], [], color="black", alpha=0.2, linewidth=0, label=_label(anchor))
+    else:
+        dash = _DASHES.get(anchor.certainty, ":")
+        axes.plot([], [], color="black", linestyle=dash, linewidth=0.9, label=_label(anchor))
 
 
 def _label(anchor: Anchor) -> str:
@@ -117,11 +132,11 @@ def _line_or_band(axes: Axes, anchor: Anchor, colour: str) -> None:
     across = anchor.x is None
     if isinstance(value, tuple):
         draw = axes.axhspan if across else axes.axvspan
-        draw(*value, color=colour, alpha=0.2, linewidth=0, label=_label(anchor), zorder=0)
+        draw(*value, color=colour, alpha=0.2, linewidth=0, zorder=0)
     elif value is not None:
         line = axes.axhline if across else axes.axvline
         dash = _DASHES.get(anchor.certainty, ":")
-        line(value, color=colour, linestyle=dash, linewidth=0.9, label=_label(anchor), zorder=1)
+        line(value, color=colour, linestyle=dash, linewidth=0.9, zorder=1)
 
 
 def _point(axes: Axes, anchor: Anchor, colour: str) -> None:
@@ -129,8 +144,7 @@ def _point(axes: Axes, anchor: Anchor, colour: str) -> None:
     axes.errorbar(
         [x], [y], [dy] if dy else None, [dx] if dx else None, linestyle="none", color=colour,
         markersize=4, markeredgewidth=0.6, elinewidth=0.8, capsize=2, zorder=6,
-        markeredgecolor="black",
-        label=_label(anchor), **_MARKS[anchor.certainty],
+        markeredgecolor="black", **_MARKS[anchor.certainty],
     )  # fmt: skip
 
 
@@ -141,8 +155,8 @@ def _middle(value: float | tuple[float, float] | None) -> tuple[float, float]:
     return value or 0.0, 0.0
 
 
-def _entries(names: Iterable[str], anchors: Iterable[Anchor]) -> int:
-    return len({*names, *map(_label, anchors)})
+def _entries(names: Iterable[str], anchors: Iterable[Anchor]) -> list[str]:
+    return [*names, *map(_label, anchors)]
 
 
 def plot_curves(
@@ -182,11 +196,8 @@ def plot_curves(
     """
     curves, dots = _lists(lines), _lists(points or {})
     known = styles([*curves, *dots]) | dict(looks or {})
-    columns = 2 if width < PAGE else 4
-    entries = _entries([*curves, *dots], anchors)
-    with exhibit_figure(
-        path, verdict, width=width, height=_HEIGHT, entries=entries, columns=columns
-    ) as figure:
+    labels = _entries([*curves, *dots], anchors)
+    with exhibit_figure(path, verdict, width=width, height=_HEIGHT, labels=labels) as figure:
         axes = figure.add_subplot()
         for place, (name, (xs, ys)) in enumerate(curves.items()):
             axes.plot(xs, ys, label=name, color=known[name].colour,
@@ -200,13 +211,12 @@ def plot_curves(
         axes.grid(visible=True)
         if doubling:
             axes.set_xscale("log", base=2)
-        legend_below(figure, columns)
     return Path(path)
 
 
 def _wrapped(label: str) -> str:
     """Returns a label that fits the height of the axes."""
-    return "\n".join(textwrap.wrap(label, 34))
+    return "\n".join(textwrap.wrap(label, 28))
 
 
 def _lists(
@@ -248,14 +258,11 @@ def plot_load(
         The path written.
     """
     looks = {curve.name: curve.style for curve in chart.curves}
-    entries = _entries([*looks, *([chart.reference[0]] if chart.reference else [])], anchors)
-    with exhibit_figure(
-        path, verdict, width=width, height=_HEIGHT, entries=entries, columns=2
-    ) as figure:
+    labels = _entries([*looks, *([chart.reference[0]] if chart.reference else [])], anchors)
+    with exhibit_figure(path, verdict, width=width, height=_HEIGHT, labels=labels) as figure:
         axes = figure.add_subplot()
         chart.draw(axes)
         draw_anchors(axes, anchors, looks)
-        legend_below(figure, 2)
     return Path(path)
 
 
@@ -296,25 +303,25 @@ def plot_bars(
     marks = published or {}
     parts = list(next(iter(cases.values()))[designs[0]])
     anchors = [Anchor(0, 0, certainty) for _, certainty in marks.values()]
-    entries = _entries([*designs, *(parts if len(parts) > 1 else [])], anchors)
-    columns = 3 if width < PAGE else 5
-    with exhibit_figure(
-        path, verdict, width=width, height=1.8, entries=entries, columns=columns
-    ) as figure:
+    labels = _entries([*designs, *(parts if len(parts) > 1 else [])], anchors)
+    with exhibit_figure(path, verdict, width=width, height=1.8, labels=labels) as figure:
         axes = figure.add_subplot()
         for place, design in enumerate(designs):
             bars = [case[design] for case in cases.values()]
             _stacked(axes, bars, place, len(designs), known[design].colour)
-            axes.bar([], [], color=known[design].colour, label=shown(design))
+            axes.fill_between([], [], color=known[design].colour, label=shown(design))
         _part_legend(axes, parts)
         for (case, design), (value, certainty) in marks.items():
             at = _place(list(cases).index(case), designs.index(design), len(designs))
             _point(axes, Anchor(at, value, certainty), "black")
-        axes.set_xticks(range(len(cases)), [shown(case) for case in cases])
+        longest = max(5, int(0.85 * width * _CHARACTERS / len(cases)))
+        names = ["\n".join(textwrap.wrap(shown(case), longest)) for case in cases]
+        axes.set_xticks(range(len(cases)), names)
         axes.tick_params(axis="x", length=0)
         axes.set_ylabel(_wrapped(y))
         axes.grid(visible=True, axis="y")
-        legend_below(figure, columns)
+        for anchor in {anchor.certainty: anchor for anchor in anchors}.values():
+            _key(axes, anchor)
     return Path(path)
 
 
@@ -337,8 +344,9 @@ def _stacked(
 def _part_legend(axes: Axes, parts: Sequence[str]) -> None:
     if len(parts) > 1:
         for index, part in enumerate(parts):
-            axes.bar([], [], color="0.5" if index == 0 else "white", edgecolor="0.5",
-                     linewidth=0.5, hatch=_HATCHES[index], label=shown(part))  # fmt: skip
+            colour = "0.5" if index == 0 else "white"
+            axes.fill_between([], [], facecolor=colour, edgecolor="0.5", linewidth=0.5,
+                              hatch=_HATCHES[index], label=shown(part))  # fmt: skip
 
 
 def _place(case: int, design: int, count: int) -> float:

@@ -14,7 +14,7 @@ from tutti.errors import ReportError
 from .palette import styles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -25,6 +25,9 @@ FORMATS = (".svg", ".png", ".pdf")
 BELOW: Literal["outside lower center"] = "outside lower center"
 ASIDE: Literal["outside right upper"] = "outside right upper"
 """The position of a legend."""
+
+_INCH = 72.0
+"""Points."""
 
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "tutti",
@@ -118,13 +121,21 @@ def line_look(style: Style) -> dict[str, Any]:
     }
 
 
-def legend_below(figure: Figure, columns: int) -> None:
-    """Draws one legend of all axes below them, without duplicates."""
+def legend_columns(labels: Iterable[str], width: float, font: float = 9) -> int:
+    """Returns how many columns of these labels fit a width in inches."""
+    longest = max(map(len, labels), default=1)
+    # A character has about half the height of the font; the key of a column takes six.
+    return max(1, int(width * _INCH / (0.53 * font * (longest + 6))))
+
+
+def legend_below(figure: Figure, font: float = 9) -> None:
+    """Draws one legend of all axes below them, without duplicates, in columns that fit."""
     shown: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             shown.setdefault(label, handle)
-    figure.legend(shown.values(), shown, loc="outside lower left", ncols=columns,
+    columns = legend_columns(shown, figure.get_figwidth(), font)
+    figure.legend(shown.values(), shown, loc="outside lower left", ncols=min(columns, len(shown)),
                   handlelength=1.8, columnspacing=1.2, labelspacing=0.3)  # fmt: skip
 
 

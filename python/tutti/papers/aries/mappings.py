@@ -69,9 +69,9 @@ def _figure_6(folder: Path) -> ExhibitResult:
         flows = _ring(notation, side, copies)
         rows.append(_row(f"{name}, {side}x{side}", BypassMesh(side=side), flows, expected))
     drawn = []
-    for name, side, notation, copies, _ in RINGS:
+    for name, side, notation, copies, expected in RINGS:
         mapping = mapped(BypassMesh(side=side), _ring(notation, side, copies))
-        title = f"{name}, {side}x{side}: {len(mapping.dedicated)} dedicated links"
+        title = f"{name}, {side}x{side}: {len(mapping.dedicated)} dedicated, expected {expected}"
         file = f"figure_6_{name} {side}x{side}.svg".replace(",", "").replace(" ", "_")
         drawn.append(mapping.configuration.draw(folder / file, title=title))
     steps: list[dict[str, Any]] = [
@@ -126,7 +126,7 @@ def _figure_7(folder: Path) -> ExhibitResult:
     drawn = []
     for phase, name in enumerate(("reducing", "broadcasting")):
         mapping = mapped(BypassMesh(side=4), tuple(flows_of(schedule, phase=phase)))
-        title = f"{name}, 4x4: {len(mapping.dedicated)} dedicated links"
+        title = f"{name}, 4x4: {len(mapping.dedicated)} dedicated, expected 30"
         drawn.append(mapping.configuration.draw(folder / f"figure_7_{name}.svg", title=title))
     hops = _equation_1()
     return ExhibitResult(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from tutti.papers.smart.system import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tutti.noc.smart import Saturation
+    from tutti.noc.smart import Saturation, SmartMesh
 
 PUBLISHED = {ALL: 0.58, TO_ONE: 0.44}
 """Saturation of the baseline: as a fraction of the ideal broadcast throughput, 0.70 / 1.22 and
@@ -37,8 +38,14 @@ BUFFERS = tuple((vcs, delay) for vcs in (3, 4, 5, 6) for delay in range(2 * vcs 
 
 
 def _search(experiment: str, name: str, **changed: Any) -> Saturation:  # noqa: ANN401 - settings
+    return _saturation(experiment, system.mesh(name, **changed))
+
+
+@functools.cache
+def _saturation(experiment: str, mesh: SmartMesh) -> Saturation:
+    """Returns the saturation of a mesh; cached, since both tables share cases."""
     return smart.saturation(
-        system.mesh(name, **changed), TRAFFIC[experiment], FEW, tolerance=0.02,
+        mesh, TRAFFIC[experiment], FEW, tolerance=0.02,
         most=min(1.05 * system.ideal_load(experiment), 1.0 if experiment == TO_ONE else 0.1),
     )  # fmt: skip
 
