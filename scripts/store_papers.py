@@ -2,7 +2,7 @@
 
 Usage: python scripts/store_papers.py out/papers
 
-Comparisons of exhibits that were not run stay as they are. `make reference` then writes the page.
+Stored comparisons of exhibits that were not run remain. `make reference` then writes the page.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ PICTURES = {
     "smart": "figure_7a.svg",
 }
 """The drawing of each paper on the page."""
+_WIDTH, _QUANTITY = 100, 54
+"""Columns of a line of the page, and of a quantity in it."""
 _PERCENT = f"{100 * TOLERANCE:g} %"
 
 
@@ -132,33 +135,42 @@ def papers_page() -> str:
 def _section(one: Overview) -> str:
     name = one.paper.name
     parts = [
-        f"## {name}\n\n{one.paper.citation}. Computed by tutti {', '.join(one.versions)}.\n",
-        f"![{name}](figures/{name}.svg)\n",
+        textwrap.fill(
+            f"{one.paper.citation}. Computed by tutti {', '.join(one.versions)}.", _WIDTH
+        ),
+        f"![{name}](figures/{name}.svg)",
+        *map(_conclusion, one.conclusions),
     ]
-    if one.conclusions:
-        rows = [
-            f"| {_cell(each.statement)} | {'yes' if each.holds else 'no'} | {_cell(each.why)} |"
-            for each in one.conclusions
-        ]
-        parts.append("\n".join(["| conclusion | holds | why |", "|---|---|---|", *rows]) + "\n")
-    rows = [_claim_row(*found) for found in one.claims]
-    head = [
-        "| exhibit | quantity | published | tutti | ratio | certainty | agrees |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    parts.append("\n".join([*head, *rows]) + "\n")
-    return "\n".join(parts)
+    titles = {label: exhibit.title for label, exhibit in one.paper.exhibits()}
+    by_exhibit: dict[str, list[Claim]] = {}
+    for label, claim in one.claims:
+        by_exhibit.setdefault(label, []).append(claim)
+    for label, claims in by_exhibit.items():
+        rows = [line for claim in claims for line in _rows(claim)]
+        head = ["| quantity | published | tutti | agrees |", "|---|---|---|---|"]
+        title = f"**{label.capitalize()}**: {_text(titles.get(label, ''))}"
+        parts.append("\n".join([title, "", *head, *rows]))
+    return f"## {name}\n\n" + "\n\n".join(parts) + "\n"
 
 
-def _claim_row(exhibit: str, claim: Claim) -> str:
-    ratio = "" if claim.ratio is None else f"{claim.ratio:.2f}"
+def _conclusion(one: Conclusion) -> str:
+    """Returns a conclusion with its evidence, as an item of a list."""
+    holds = "holds" if one.holds else "does not hold"
+    why = f": {one.why}" if one.why else ""
+    text = _text(f"{one.statement} ({holds}{why})")
+    return textwrap.fill(f"- {text[0].upper()}{text[1:]}.", _WIDTH, subsequent_indent="  ")
+
+
+def _rows(claim: Claim) -> list[str]:
+    """Returns the row of a value; a long quantity continues in rows without values."""
+    first, *others = textwrap.wrap(_text(claim.quantity), _QUANTITY)
     agrees = "yes" if claim.verdict == "agrees" else "no"
-    return (
-        f"| {exhibit} | {_cell(claim.quantity)} | {claim.shown} | {claim.computed:.4g} | {ratio} "
-        f"| {claim.certainty} | {agrees} |"
-    )
+    values = f"{claim.shown} ({claim.certainty}) | {claim.computed:.4g} | {agrees}"
+    return [f"| {first} | {values} |", *(f"| {other} | | | |" for other in others)]
 
 
-def _cell(text: str) -> str:
-    """Returns text for a cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("_", "\\_").replace("*", "\\*")
+def _text(text: str) -> str:
+    """Returns text without characters that Markdown interprets."""
+    for character in "|_*":
+        text = text.replace(character, f"\\{character}")
+    return text

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from .palette import styles
+from .palette import styles_with
 from .plot import figure_at, legend_below, legend_columns
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def plot_curves(
         The path written.
     """
     curves, dots = _lists(lines), _lists(points or {})
-    known = styles([*curves, *dots]) | dict(looks or {})
+    known = styles_with(looks or {}, [*curves, *dots])
     labels = _entries([*curves, *dots], anchors)
     with exhibit_figure(path, verdict, width=width, height=_HEIGHT, labels=labels) as figure:
         axes = figure.add_subplot()
@@ -235,6 +235,42 @@ def _thinner(place: int, count: int) -> dict[str, Any]:
     widest = 2.4 if count > 1 else 1.4
     step = (widest - 1.0) / max(count - 1, 1)
     return {"linewidth": widest - place * step, "linestyle": dashes[place % len(dashes)]}
+
+
+def plot_panels(
+    path: str | Path,
+    lines: Mapping[str, tuple[Iterable[float], Iterable[float]]],
+    x: str,
+    y: str,
+    *,
+    verdict: str = "",
+    looks: Mapping[str, Style] | None = None,
+) -> Path:
+    """Draws a panel per curve, one below the other, for curves that would hide each other.
+
+    Args:
+        path: The file to write, `.svg`, `.png` or `.pdf`.
+        lines: The values of x and of y, by name.
+        x: The label of the horizontal axis, with its unit.
+
+        y: The label of the vertical axes, with its unit.
+        verdict: The line on top.
+        looks: The style of each name; others get a free one.
+
+    Returns:
+        The path written.
+    """
+    known = styles_with(looks or {}, lines)
+    height = 0.6 * len(lines) + 0.4
+    with exhibit_figure(path, verdict, width=PAGE, height=height, labels=lines) as figure:
+        panels = figure.subplots(len(lines), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        for axes, (name, (xs, ys)) in zip(panels, _lists(lines).items(), strict=True):
+            axes.fill_between(xs, ys, color=known[name].colour, linewidth=0, label=shown(name))
+            axes.set_ylim(bottom=0)
+            axes.grid(visible=True)
+        panels[-1].set_xlabel(x)
+        figure.supylabel(y, fontsize=FONT)
+    return Path(path)
 
 
 def plot_load(
@@ -299,7 +335,7 @@ def plot_bars(
     cases: dict[str, Mapping[str, Mapping[str, float]]] = dict(groups)
     if mean and len(groups) > 1:
         cases[_MEAN] = _means(groups)
-    known = styles(designs) | dict(looks or {})
+    known = styles_with(looks or {}, designs)
     marks = published or {}
     parts = list(next(iter(cases.values()))[designs[0]])
     anchors = [Anchor(0, 0, certainty) for _, certainty in marks.values()]

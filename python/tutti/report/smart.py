@@ -11,7 +11,7 @@ from . import smart_words as words
 from .charts import Axis, Curve, LoadChart, draw_loads
 from .noc import SORTING, events_section, load_sections
 from .page import Page, Section
-from .palette import styles
+from .palette import styles_with
 from .quantity import count, estimate, format_share, mean, number, sentence, span, three
 from .tables import Column, ReportTable
 
@@ -260,7 +260,7 @@ def smart_chart(
     every = [run for runs in by_name.values() for run in runs]
     if not every:
         raise ReportError("no runs to draw", kind="frame")
-    chosen = styles(by_name) | dict(looks or {})
+    chosen = styles_with(looks or {}, by_name)
     traffic = every[0].traffic[0]
     bound = ideal(every[0].mesh, traffic) if what == "latency" else None
     reference, limit, largest = None, None, max(run.load for run in every)

@@ -9,8 +9,15 @@ import pytest
 from tutti.noc import Estimate
 from tutti.papers import looks
 from tutti.report.charts import Axis, Curve, LoadChart
-from tutti.report.exhibits import Anchor, PublishedBar, plot_bars, plot_curves, plot_load
-from tutti.report.palette import styles_in_order
+from tutti.report.exhibits import (
+    Anchor,
+    PublishedBar,
+    plot_bars,
+    plot_curves,
+    plot_load,
+    plot_panels,
+)
+from tutti.report.palette import styles_in_order, styles_with
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +40,14 @@ def test_curves_have_published_points_lines_and_bands(tmp_path: Path) -> None:
     for certainty in CERTAINTIES:
         assert text.count(f"published ({certainty})") == 1, "one legend entry per certainty"
     assert looks.ARIES["mesh"].colour.lower() in text
+
+
+def test_panels_have_one_curve_each(tmp_path: Path) -> None:
+    lines = {"no_overlap": ([0, 1], [0.1, 0.2]), "ace": ([0, 1], [0.3, 0.4])}
+    drawn = plot_panels(tmp_path / "p.svg", lines, "time (ms)", "links", looks=looks.ACE)
+    text = drawn.read_text("utf-8")
+    assert text.count('<g id="axes_') == 2
+    assert "no overlap" in text
 
 
 def test_negative_values_are_not_cut(tmp_path: Path) -> None:
@@ -74,3 +89,7 @@ def test_designs_have_different_styles() -> None:
         seen = {(style.colour, style.marker, style.dash) for style in known.values()}
         assert len(seen) == len(known)
     assert styles_in_order(("a", "b"))["b"] == styles_in_order(("c", "b"))["b"]
+    both = styles_with(looks.ARIES, ["mesh", "aries, latency", "aries, bandwidth"])
+    assert both["mesh"] == looks.ARIES["mesh"]
+    others = {both["aries, latency"], both["aries, bandwidth"]}
+    assert len(others - set(looks.ARIES.values())) == 2, "no style is used twice"

@@ -14,7 +14,7 @@ from tutti.papers.ace.published import ACTIVE, CERTAINTY, SURE, compared
 from tutti.papers.ace.steps import LARGEST, active_percent, all_steps
 from tutti.papers.ace.system import BATCH, BETWEEN, SAMPLE, ace, alone, step
 from tutti.papers.claims import verdict_line
-from tutti.report.exhibits import Anchor, plot_bars, plot_curves
+from tutti.report.exhibits import COLUMN, Anchor, plot_bars, plot_curves
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def _figure_9(folder: Path) -> ExhibitResult:
     bars = plot_bars(
         folder / "figure_9_active.svg",
         {model: {"ace": {"active": backward}} for model, (_, backward) in active.items()},
-        y="active in the backward pass (%)", verdict=verdict, looks=looks.ACE,
+        y="active in the backward pass (%)", verdict=verdict, looks=looks.ACE, width=COLUMN,
+        mean=False,
         published={(model, "ace"): (one.value, CERTAINTY[one.sure])
                    for model, one in ACTIVE.items()},
     )  # fmt: skip

@@ -23,7 +23,7 @@ from tutti.papers.ace.published import (
 )
 from tutti.papers.ace.system import BATCH, SAMPLE, SIZES, step
 from tutti.papers.claims import verdict_line
-from tutti.report.exhibits import COLUMN, PAGE, plot_bars, plot_curves
+from tutti.report.exhibits import COLUMN, plot_bars, plot_panels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +41,7 @@ Case = tuple[str, str, str]
 """Model, size, configuration."""
 Runs = dict[Case, "TrainingResult"]
 
+NO_DIGITS = "a figure without digits; only its shape is comparable: two bursts of traffic"
 NOT_PUBLISHED = (
     "the layers of GNMT and the production DLRM, and the timing of a layer on the paper's NPU, are "
     "not published; docs/papers/ace.md lists the substitutes"
@@ -124,15 +125,11 @@ def _figure_10(folder: Path) -> ExhibitResult:
             frames.append(frame)
             lines[name] = (frame["ms"], frame["links"])
         drawn.append(
-            plot_curves(
-                folder / f"figure_10_{model}.svg",
-                lines,
-                x=f"time, {model} (ms)",
-                y="link utilisation",
-                looks=looks.ACE,
-                width=PAGE,
+            plot_panels(
+                folder / f"figure_10_{model}.svg", lines, x=f"time, {model} (ms)",
+                y="link utilisation", verdict=NO_DIGITS, looks=looks.ACE,
             )
-        )
+        )  # fmt: skip
     rows = [
         {
             "model": model,
@@ -147,7 +144,7 @@ def _figure_10(folder: Path) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="a figure without digits; only its shape is comparable: two bursts of traffic",
+        source=NO_DIGITS,
         figures=tuple(drawn),
         notes=("windows of 20 us; utilisation is the mean over the links of an NPU",),
         tables={"over_time": pl.concat(frames)},

@@ -15,8 +15,10 @@ from tutti.report.exhibits import plot_curves
 from tutti.units import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from tutti.papers import Conclusion
     from tutti.papers.aries.system import Variant
 
 SIZES = tuple(Size(bytes=1024 << power) for power in range(12))
@@ -67,7 +69,6 @@ def _figure_9(folder: Path) -> ExhibitResult:
     ]
     words = _words(found)
     conclusions = of_throughput(words.rows())
-    verdict = verdict_line((), conclusions)
     figures = tuple(
         plot_curves(
             folder / f"figure_9_{LABELS[algorithm]}_{side}x{side}.svg",
@@ -78,7 +79,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
             x="size (B)",
             y=f"{LABELS[algorithm]} {side}x{side}, throughput (GB/s)",
             doubling=True,
-            verdict=verdict,
+            verdict=_verdict(conclusions, f"{LABELS[algorithm]} {side}x{side}"),
             looks=looks.ARIES,
         )
         for (side, algorithm), curves in found.items()
@@ -90,6 +91,12 @@ def _figure_9(folder: Path) -> ExhibitResult:
         conclusions=conclusions,
         tables={"alpha_beta": _alpha_beta(found), "words": words},
     )
+
+
+def _verdict(conclusions: Sequence[Conclusion], part: str) -> str:
+    """Returns the verdict of an algorithm on a size, such as `ring 4x4`."""
+    of_part = [one for one in conclusions if one.statement.startswith(part)]
+    return verdict_line((), of_part)
 
 
 def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
