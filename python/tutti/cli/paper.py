@@ -124,19 +124,18 @@ def _show(found: Overview) -> None:
         console.print(f"{found.verdict}. Computed by tutti {', '.join(found.versions)}.")
     for label, title, counts in found.exhibits():
         console.print(f"  {label}: {title} ({counts})", markup=False)
-    console.print()
+    for one in found.conclusions:
+        holds = "holds" if one.holds else "does not hold"
+        console.print(f"  {holds}: {one.statement}: {one.why}", markup=False)
     differing = [one for one in found.claims if one[1].verdict == "differs"]
-    exhibits = pl.Series("exhibit", [exhibit for exhibit, _ in differing], pl.String)
-    values = frame_of(claim for _, claim in differing).drop("verdict", "source")
-    frames = {
-        "conclusions": conclusions_frame(found.conclusions),
-        "values that differ": values.insert_column(0, exhibits),
-    }
-    for title, frame in frames.items():
-        if not frame.is_empty():
-            for table in tables(frame, f"{found.paper.name}: {title}", console.width):
-                console.print(table)
-                console.print()
+    if differing:
+        console.print()
+        exhibits = pl.Series("exhibit", [exhibit for exhibit, _ in differing])
+        values = frame_of(claim for _, claim in differing).drop("verdict", "source")
+        values.insert_column(0, exhibits)
+        for table in tables(values, f"{found.paper.name}: values that differ", console.width):
+            console.print(table)
+    console.print()
 
 
 def _chosen(paper: Paper, figures: list[int], tables: list[int]) -> list[tuple[str, Exhibit]]:

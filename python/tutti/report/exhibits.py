@@ -336,9 +336,11 @@ def plot_bars(
     if mean and len(groups) > 1:
         cases[_MEAN] = _means(groups)
     known = styles_with(looks or {}, designs)
-    marks = published or {}
     parts = list(next(iter(cases.values()))[designs[0]])
-    anchors = [Anchor(0, 0, certainty) for _, certainty in marks.values()]
+    anchors = [
+        Anchor(_place(list(cases).index(case), designs.index(design), len(designs)), *value)
+        for (case, design), value in (published or {}).items()
+    ]
     labels = _entries([*designs, *(parts if len(parts) > 1 else [])], anchors)
     with exhibit_figure(path, verdict, width=width, height=1.8, labels=labels) as figure:
         axes = figure.add_subplot()
@@ -347,17 +349,13 @@ def plot_bars(
             _stacked(axes, bars, place, len(designs), known[design].colour)
             axes.fill_between([], [], color=known[design].colour, label=shown(design))
         _part_legend(axes, parts)
-        for (case, design), (value, certainty) in marks.items():
-            at = _place(list(cases).index(case), designs.index(design), len(designs))
-            _point(axes, Anchor(at, value, certainty), "black")
+        draw_anchors(axes, anchors, {})
         longest = max(5, int(0.85 * width * _CHARACTERS / len(cases)))
         names = ["\n".join(textwrap.wrap(shown(case), longest)) for case in cases]
         axes.set_xticks(range(len(cases)), names)
         axes.tick_params(axis="x", length=0)
         axes.set_ylabel(_wrapped(y))
         axes.grid(visible=True, axis="y")
-        for anchor in {anchor.certainty: anchor for anchor in anchors}.values():
-            _key(axes, anchor)
     return Path(path)
 
 

@@ -43,7 +43,8 @@ def of_fan_out(found: Mapping[str, Mapping[str, Saturation]]) -> tuple[Conclusio
         Conclusion(
             statement="a broadcast interval of 6 cycles has the highest throughput",
             holds=best == 6,
-            why=", ".join(f"BI={i} {64 * rate:.2f}" for i, rate in slots.items()),
+            why=", ".join(f"BI={i} {4 * rate:.2f}" for i, rate in slots.items())
+            + " broadcasts per cycle",
         ),
         Conclusion(
             statement="SFO_Greedy on shared trees outperforms the baseline, on private trees more",
