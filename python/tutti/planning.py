@@ -9,11 +9,12 @@ so that an interruption loses none.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tutti.arguments import tune_arguments
 from tutti.cases import CaseBuilder, figures_of, run_all, unequal_parts
 from tutti.errors import AlgorithmError, ConfigError, LayoutError
 from tutti.proving import messages_of
@@ -45,22 +46,27 @@ __all__ = [
     "try_plan",
 ]
 
+_MOST_TUNED = 10_000_000
+"""Messages to simulate in choosing the arguments of one algorithm for one rank count."""
+
 
 @dataclass(frozen=True)
 class TimedSchedule:
-    """A schedule that is measured at all sizes.
+    """A schedule, and the sizes at which it is measured.
 
     Attributes:
         algorithm: The name of the algorithm family.
         schedule: The schedule.
         messages: The approximate number of messages of a run; None if unknown.
         notation: An algorithm with its argument, or a file.
+        sizes: The sizes at which it is measured, in bytes; None for all.
     """
 
     algorithm: str
     schedule: Schedule
     messages: int | None
     notation: str
+    sizes: frozenset[int] | None = None
 
     @property
     def work(self) -> int:
@@ -95,7 +101,8 @@ class Request:
         ranks: Rank counts.
         sizes: Payload sizes.
         algorithms: Notations, schedule files and schedules. None selects every algorithm that
-            supports the collective and the rank count, and the best schedule of the search.
+            supports the collective and the rank count, its best argument at each size, and the
+            best schedule of the search.
         root: The root of a rooted collective.
         datatype: The datatype of the elements.
         conditions: Noise, arrival skew and slow ranks.
@@ -154,7 +161,11 @@ class ComparisonPlan:
         """All measurements, in order."""
         repetitions = range(self.request.repetitions)
         chosen = itertools.product(self.cases, self.request.sizes, repetitions)
-        return [MeasurementPoint(*point) for point in chosen]
+        return [
+            MeasurementPoint(case, size, repetition)
+            for case, size, repetition in chosen
+            if case.sizes is None or size.bytes in case.sizes
+        ]
 
     @property
     def work(self) -> int:
@@ -248,6 +259,8 @@ def try_plan(request: Request, *, done: Callable[[int], object] | None = None) -
         )
         for place, algorithm in named:
             planner.add(place, algorithm, ranks)
+        if request.algorithms is None:
+            planner.tune(ranks)
         if done is not None:
             done(1)
     return planner.tried()
@@ -266,7 +279,35 @@ class _Planner:
         self._known: set[tuple[int, object]] = set()
         self._names: set[tuple[int, str]] = set()
 
-    def add(self, place: int, algorithm: str | Schedule, ranks: int) -> None:
+    def tune(self, ranks: int) -> None:
+        """Adds each algorithm with its best arguments, at the sizes at which they are best."""
+        request = self._request
+        tuned = tune_arguments(
+            request.platform,
+            request.collective,
+            ranks,
+            request.sizes,
+            root=request.root,
+            datatype=request.datatype,
+            most=_MOST_TUNED,
+            defaults=False,
+        )
+        for name, reason in tuned.left_out.items():
+            self._left_out.append(LeftOut(f"{name} with other arguments", ranks, reason))
+        sizes: dict[str, set[int]] = {}
+        for variant in tuned.variants:
+            sizes.setdefault(variant.notation, set()).add(variant.size.bytes)
+        for notation, best_at in sizes.items():
+            self.add(0, notation, ranks, sizes=frozenset(best_at))
+
+    def add(
+        self,
+        place: int,
+        algorithm: str | Schedule,
+        ranks: int,
+        *,
+        sizes: frozenset[int] | None = None,
+    ) -> None:
         """Adds the schedule of an algorithm, or the reason why it does not fit."""
         try:
             case = self._request.case(algorithm, ranks)
@@ -275,6 +316,7 @@ class _Planner:
             self._left_out.append(LeftOut(_called(algorithm), ranks, error.problem))
             return
         self._fitting.add(place)
+        case = replace(case, sizes=sizes)
         key = (ranks, _identity(algorithm, case))
         if key in self._known:
             return  # two arguments that select the same schedule
@@ -299,7 +341,8 @@ class _Planner:
         """Returns why a schedule that fits is not measured; empty if it is measured."""
         request = self._request
         if request.algorithms is None:
-            sizes, datatype = request.sizes, request.datatype
+            datatype = request.datatype
+            sizes = [s for s in request.sizes if case.sizes is None or s.bytes in case.sizes]
             refused = unequal_parts(case.schedule, request.platform, sizes=sizes, datatype=datatype)
             if refused:
                 self._unequal.append(refused)

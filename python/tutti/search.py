@@ -1,9 +1,12 @@
-"""Searches the fastest schedule of recursive multiplying on a platform.
+"""Searches the fastest all_reduce schedule on a platform.
 
-If all ranks are at equal distance, the time of a schedule follows from its closed form, or from one
+**Recursive multiplying.** If all ranks are at equal distance, the time of a schedule follows from
+its closed form, or from one
 rank of each class of equivalent ranks. The search then proves that no schedule of the family is
 faster, or returns a bound. On a topology the order of stages matters, too: the search selects
 candidates by the cost of their stages, and simulates them.
+
+**Other algorithms.** Every argument of :mod:`tutti.arguments` is timed.
 
 Examples:
     >>> from tutti.platforms import platform
@@ -19,6 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tutti import _core, proving
+from tutti.arguments import message_weight, tune_arguments
 from tutti.cases import CaseBuilder, make_case, measured
 from tutti.errors import AlgorithmError, ConfigError, SimulationError
 from tutti.schedule import Schedule, check_ranks, schedule
@@ -32,13 +36,16 @@ if TYPE_CHECKING:
     from tutti.topology import Routes
     from tutti.units import Size
 
-__all__ = ["FAMILY", "KINDS", "MOST_SCHEDULES", "Found", "search", "winners"]
+__all__ = ["FAMILY", "KINDS", "MOST_SCHEDULES", "MULTIPLYING_KINDS", "Found", "search", "winners"]
 
 FAMILY = "recursive_multiplying"
-"""The searched algorithm."""
+"""The algorithm of :data:`MULTIPLYING_KINDS`."""
 
-KINDS = ("factored", "split", "merged")
-"""Kinds of schedules, such as `a3,a2`, `c6m2,a2,a2,e6m2` and `m1g2a3,n1g3a2`."""
+MULTIPLYING_KINDS = ("factored", "split", "merged")
+"""Kinds of schedules of recursive multiplying: `a3,a2`, `c6m2,a2,a2,e6m2`, `m1g2a3,n1g3a2`."""
+
+KINDS = (*MULTIPLYING_KINDS, "other")
+"""Kinds of schedules; `other` are all other algorithms, each with its best argument."""
 
 MOST_SCHEDULES = 200_000
 """Most schedules of an exhaustive search."""
@@ -66,18 +73,18 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a search of one family of schedules.
+    """The result of a search.
 
     Attributes:
         platform: The platform.
         ranks: The number of ranks.
         size: The size.
-        family: The searched algorithm: :data:`FAMILY`.
         kinds: The searched kinds of schedules.
         frame: A row per schedule, best first, with the columns of :data:`tutti.results.FOUND`. It
             always includes the best schedule of each kind.
-        bound_ps: The lower bound of these kinds of the family; other algorithms may be faster.
+        bound_ps: The lower bound of the searched schedules.
         scored: The number of schedules with a computed time.
+        left_out: The algorithms that take too long to time, and why.
         exhaustive: Whether these are all schedules of these kinds.
         not_verified: The reason why the best schedule was not verified; None if it was verified.
     """
@@ -85,11 +92,11 @@ class Found:
     platform: Platform
     ranks: int
     size: Size
-    family: str
     kinds: tuple[str, ...]
     frame: pl.DataFrame
     bound_ps: int
     scored: int
+    left_out: dict[str, str]
     exhaustive: bool
     not_verified: str | None
 
@@ -105,13 +112,13 @@ class Found:
 
     @property
     def proved(self) -> bool:
-        """Whether no schedule of these kinds of the family is faster."""
+        """Whether no searched schedule of these kinds is faster."""
         exact = self.frame["method"][0] != "estimate"
         return exact and (self.exhaustive or self.time_ps <= self.bound_ps)
 
     @property
     def gap(self) -> float:
-        """The largest possible improvement within the family, as a fraction; 0 if optimal."""
+        """The largest possible improvement within these kinds, as a fraction; 0 if optimal."""
         return 0.0 if self.proved else self.time_ps / self.bound_ps - 1
 
     def __repr__(self) -> str:
@@ -133,10 +140,9 @@ def search(
     done: Callable[[int, int], object] | None = None,
     verify: bool = True,
 ) -> Found:
-    """Finds the fastest schedules of recursive multiplying for an all_reduce.
+    """Finds the fastest schedules for an all_reduce: recursive multiplying and other algorithms.
 
-    The search covers only this family; :func:`tutti.compare` includes its best schedule in
-    comparisons with other algorithms.
+    Of each other algorithm, the ranking has the best argument of its grid.
 
     Args:
         platform: The platform; the search assumes no disturbances.
@@ -146,9 +152,10 @@ def search(
         kinds: The kinds of :data:`KINDS` to search.
         top: The number of schedules to return. If all ranks are at equal distance, schedules that
             differ only in the order of stages count once.
-        exhaustive: Score and return all schedules, up to :data:`MOST_SCHEDULES`.
+        exhaustive: Score and return all schedules of recursive multiplying, up to
+            :data:`MOST_SCHEDULES`.
         threads: The number of threads; 0 uses one per core. Results do not depend on it.
-        done: Called with (finished, total) while candidates run.
+        done: Called with (finished, total) while schedules of recursive multiplying run.
         verify: Whether to verify the best schedule, by the rule of :func:`tutti.simulate`.
 
     Raises:
@@ -166,47 +173,90 @@ def search(
     _check_kinds(kinds)
     if top < 1:
         raise ConfigError(f"top = {top}: expected at least 1", kind="invalid")
-    # Reject invalid sizes and rank counts first.
-    make_case(laid_out("a2", 2), platform, size=size, datatype=datatype)
-    core = searcher(platform, size)
-    if platform.routes is None and exhaustive:
-        every = _unless_too_many(core.all(ranks, kinds, most=MOST_SCHEDULES), ranks)
-        rows = [_Row(*row) for row in every]
-        bound, scored = rows[0].time_ps if rows else 0, len(rows)
-    elif platform.routes is None:
-        rows, bound, scored = _flat(core, ranks, kinds, top)
-    else:
-        most = _MOST_SIMULATED // _weight(platform, size)
-        all_rows = _all(ranks, kinds, most=_EXHAUSTIVE * most if exhaustive else most)
-        if exhaustive:
-            _unless_too_many(all_rows, ranks)
-        rows = all_rows or _candidates(core, platform.routes, ranks, kinds, top=top, most=most)
-        builder = CaseBuilder(platform, datatype=datatype)
-        simulated = [row.notation for row in rows if row.method != "estimate"]
-        cases = [builder.case(laid_out(notation, ranks), size=size) for notation in simulated]
-        rows = _run(rows, cases, threads, done)
-        scored = len(cases)
-        if all_rows:
-            bound = rows[0].time_ps
-        else:
-            bound = core.best(ranks, kinds, keep=1, messages=_MESSAGES)[1]
+    check_request(platform, size, datatype)
+    multiplying = [kind for kind in kinds if kind != "other"]
+    options = _Options(platform, ranks, size, datatype, multiplying, top, exhaustive, threads, done)
+    rows, bound, scored = _multiplying(options) if multiplying else ([], _LATEST_PS, 0)
+    left_out: dict[str, str] = {}
+    if "other" in kinds:
+        others, scored_too, left_out = _others(options)
+        scored += scored_too
+        bound = min([bound, *(row.time_ps for row in others)])
+        rows = sorted([*rows, *others], key=lambda row: row.time_ps)
         rows = rows if exhaustive else _top(rows, top)
     _refuse_no_result(rows, ranks, kinds)
     rows = [row for row in rows if row.time_ps <= _LATEST_PS]
-    not_verified = proving.verify(laid_out(rows[0].notation, ranks), skip=not verify)
+    not_verified = proving.verify(schedule(rows[0].notation, ranks=ranks), skip=not verify)
     frame = _frame(rows, bound, verified=not_verified is None)
     return Found(
         platform=platform,
         ranks=ranks,
         size=size,
-        family=FAMILY,
         kinds=tuple(kinds),
         frame=frame,
         bound_ps=bound,
         scored=scored,
+        left_out=left_out,
         exhaustive=exhaustive,
         not_verified=not_verified,
     )
+
+
+class _Options(NamedTuple):
+    """The arguments of a search."""
+
+    platform: Platform
+    ranks: int
+    size: Size
+    datatype: str
+    kinds: Sequence[str]
+    top: int
+    exhaustive: bool
+    threads: int
+    done: Callable[[int, int], object] | None
+
+
+def _multiplying(options: _Options) -> tuple[list[_Row], int, int]:
+    """Returns schedules of recursive multiplying, their lower bound, and the number scored."""
+    platform, ranks, size, datatype, kinds, top, exhaustive, threads, done = options
+    core = searcher(platform, size)
+    if platform.routes is None and exhaustive:
+        every = _unless_too_many(core.all(ranks, kinds, most=MOST_SCHEDULES), ranks)
+        rows = [_row(*row) for row in every]
+        return rows, rows[0].time_ps if rows else _LATEST_PS, len(rows)
+    if platform.routes is None:
+        return _flat(core, ranks, kinds, top)
+    most = _MOST_SIMULATED // message_weight(platform, size)
+    all_rows = _all(ranks, kinds, most=_EXHAUSTIVE * most if exhaustive else most)
+    if exhaustive:
+        _unless_too_many(all_rows, ranks)
+    rows = all_rows or _candidates(core, platform.routes, ranks, kinds, top=top, most=most)
+    builder = CaseBuilder(platform, datatype=datatype)
+    simulated = [row.notation for row in rows if row.method != "estimate"]
+    cases = [builder.case(schedule(notation, ranks=ranks), size=size) for notation in simulated]
+    rows = _run(rows, cases, threads, done)
+    best = core.best(ranks, kinds, keep=1, messages=_MESSAGES)[1] if not all_rows else None
+    bound = rows[0].time_ps if best is None else best
+    return rows if exhaustive else _top(rows, top), bound, len(cases)
+
+
+def _others(options: _Options) -> tuple[list[_Row], int, dict[str, str]]:
+    """Returns the best of each other algorithm, the number scored, and what is left out."""
+    tuned = tune_arguments(
+        options.platform,
+        "all_reduce",
+        options.ranks,
+        [options.size],
+        datatype=options.datatype,
+        most=_MOST_SIMULATED,
+        threads=options.threads,
+    )
+    rows = [_Row(one.notation, "other", one.time_ps, one.method) for one in tuned.variants]
+    return rows, tuned.scored, tuned.left_out
+
+
+def _row(notation: str, kind: str, time_ps: int, method: str) -> _Row:
+    return _Row(f"{FAMILY}:{notation}", kind, time_ps, method)
 
 
 def _flat(
@@ -214,16 +264,16 @@ def _flat(
 ) -> tuple[list[_Row], int, int]:
     """Returns the best schedules overall and per kind, their lower bound, and the number scored."""
     found, bound, scored = core.best(ranks, kinds, keep=top, messages=_MESSAGES)
-    rows = [_Row(*row) for row in found]
+    rows = [_row(*row) for row in found]
     if top > 1:
         # The proof is faster for one schedule than for several.
         first, bound, more = core.best(ranks, kinds, keep=1, messages=_MESSAGES)
         scored += more
-        rows = _merge(rows, [_Row(*row) for row in first])
+        rows = _merge(rows, [_row(*row) for row in first])
     for kind in kinds:
         if not any(row.kind == kind for row in rows):
             of_kind, _, more = core.best(ranks, [kind], keep=1, messages=_QUICK)
-            rows = _merge(rows, [_Row(*row) for row in of_kind])
+            rows = _merge(rows, [_row(*row) for row in of_kind])
             scored += more
     return rows, bound, scored
 
@@ -247,16 +297,7 @@ def _all(ranks: int, kinds: Sequence[str], *, most: int) -> list[_Row] | None:
     every = _core.schedules_of(ranks, kinds, most=MOST_SCHEDULES)
     if every is None or ranks * sum(_messages_of(notation) for notation, _ in every) > most:
         return None
-    return [_Row(notation, kind, 0, "simulation") for notation, kind in every]
-
-
-def _weight(platform: Platform, size: Size) -> int:
-    """Returns the cost of simulating a message, relative to a platform without contention."""
-    if platform.flits is not None:
-        return 10 * max(1, size.bytes // platform.flits.flit.bytes)
-    if platform.packets is None:
-        return 3 if platform.sharing else 1
-    return 10 * max(1, size.bytes // platform.packets.size.bytes)
+    return [_row(notation, kind, 0, "simulation") for notation, kind in every]
 
 
 def _candidates(
@@ -272,7 +313,7 @@ def _candidates(
     rows, left = [], most
     for notation, kind, estimate in core.orders(routes.core, ranks, kinds, keep=max(top, 16)):
         left -= ranks * _messages_of(notation)
-        rows.append(_Row(notation, kind, estimate, "simulation" if left >= 0 else "estimate"))
+        rows.append(_row(notation, kind, estimate, "simulation" if left >= 0 else "estimate"))
     affordable = [row for row in rows if row.method == "simulation"]
     return affordable or rows
 
@@ -305,13 +346,13 @@ def _frame(rows: list[_Row], bound: int, *, verified: bool) -> pl.DataFrame:
     best = rows[0].time_ps
     columns = {
         "place": range(1, len(rows) + 1),
-        "schedule": [f"{FAMILY}:{row.notation}" for row in rows],
+        "schedule": [row.notation for row in rows],
         "kind": [row.kind for row in rows],
         "time_ps": [row.time_ps for row in rows],
         "above_best": [row.time_ps / best - 1 for row in rows],
         "bound_ps": [bound] * len(rows),
         "method": [row.method for row in rows],
-        "family": [FAMILY] * len(rows),
+        "family": [row.notation.split(":", 1)[0] for row in rows],
         "verified": [verified and place == 0 for place in range(len(rows))],
     }
     return pl.DataFrame(columns, schema=FOUND)
@@ -321,8 +362,14 @@ def searcher(platform: Platform, size: Size) -> _core.ScheduleSearch:
     return _core.ScheduleSearch(platform.model.core, size=size.bytes)
 
 
-def laid_out(notation: str, ranks: int) -> Schedule:
-    return schedule(f"{FAMILY}:{notation}", ranks=ranks)
+def check_request(platform: Platform, size: Size, datatype: str) -> None:
+    """Rejects invalid platforms, sizes and datatypes before the search.
+
+    Raises:
+        ConfigError: The platform is not a `Platform`.
+        LayoutError: The size does not match the datatype.
+    """
+    make_case(schedule(f"{FAMILY}:a2", ranks=2), platform, size=size, datatype=datatype)
 
 
 def _check_kinds(kinds: Sequence[str]) -> None:
@@ -341,7 +388,8 @@ def _unless_too_many(rows: list[_Any] | None, ranks: int) -> list[_Any]:
 
 
 def _refuse_no_result(rows: list[_Row], ranks: int, kinds: Sequence[str]) -> None:
-    if kinds and (ranks > 4 or "factored" in kinds) and (not rows or rows[0].time_ps > _LATEST_PS):
+    is_possible = ranks > 4 or not {"factored", "other"}.isdisjoint(kinds)
+    if kinds and is_possible and (not rows or rows[0].time_ps > _LATEST_PS):
         message = "every schedule exceeds the range of time, 107 days"
         raise SimulationError(message, kind="time_overflow")
     if not rows:
@@ -358,7 +406,7 @@ def winners(
     *,
     done: Callable[[int], object] | None = None,
 ) -> list[str]:
-    """Returns the best notations of a quick search for several sizes, without simulation.
+    """Returns the best schedules of recursive multiplying for several sizes, without simulation.
 
     On a topology these have the best estimates. Collectives other than all_reduce have none. `done`
     is called with 1 after each size.
@@ -369,10 +417,10 @@ def winners(
     for size in sizes:
         core = searcher(platform, size)
         if platform.routes is None:
-            best = core.best(ranks, KINDS, keep=1, messages=_QUICK)[0]
+            best = core.best(ranks, MULTIPLYING_KINDS, keep=1, messages=_QUICK)[0]
             found |= {row[0]: None for row in best}
         else:
-            every_order = core.orders(platform.routes.core, ranks, KINDS, keep=1)
+            every_order = core.orders(platform.routes.core, ranks, MULTIPLYING_KINDS, keep=1)
             found |= {order[0]: None for order in every_order[:1]}
         if done is not None:
             done(1)

@@ -1,4 +1,4 @@
-"""Finds the best schedule of recursive multiplying for each range of sizes."""
+"""Finds the best schedule for each range of sizes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import functools
 from typing import TYPE_CHECKING
 
 from tutti import proving
-from tutti.cases import make_case
 from tutti.errors import ConfigError
 from tutti.schedule import schedule
-from tutti.search import FAMILY, KINDS, laid_out, search, searcher
+from tutti.search import KINDS, check_request, search, searcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,11 +33,11 @@ def thresholds(
     done: Callable[[Size], object] | None = None,
     verify: bool = True,
 ) -> pl.DataFrame:
-    """Finds the best schedule of recursive multiplying for each range of sizes.
+    """Finds the best schedule for each range of sizes.
 
-    If all ranks are at equal distance, thresholds are exact to an element, unless a schedule
-    becomes the best again shortly after another. On a topology the sizes are `start` and its
-    doublings, each of which is searched.
+    The sizes are `start` and its doublings, each of which is searched. If all ranks are at equal
+    distance and `kinds` excludes `other`, thresholds are exact to an element, unless a schedule
+    becomes the best again shortly after another.
 
     Args:
         platform: The platform.
@@ -68,11 +67,11 @@ def thresholds(
         message = f"sizes from {first} to {last}: expected an ascending range"
         raise ConfigError(message, kind="invalid")
     for size in (first, last):
-        make_case(laid_out("a2", 2), platform, size=size, datatype=datatype)
+        check_request(platform, size, datatype)
     run_search = functools.partial(
         search, platform, ranks=ranks, datatype=datatype, kinds=kinds, top=1, verify=False
     )
-    if platform.routes is not None:
+    if platform.routes is not None or "other" in kinds:
         joined = _joined(_doublings(run_search, first, last, done))
         return _threshold_frame(joined, ranks, verify=verify)
     unit = DATATYPES[datatype]
@@ -106,7 +105,7 @@ def _threshold_frame(rows: list[_Threshold], ranks: int, *, verify: bool) -> pl.
         name: proving.verify(schedule(name, ranks=ranks), skip=not verify) is None
         for name in dict.fromkeys(row[2] for row in rows)
     }
-    complete = [(*row, FAMILY, verified[row[2]]) for row in rows]
+    complete = [(*row, row[2].split(":", 1)[0], verified[row[2]]) for row in rows]
     return pl.DataFrame(complete, schema=THRESHOLDS, orient="row")
 
 

@@ -12,7 +12,7 @@ from tutti import LogGP, PipeliningPostal, Platform, Topology
 from tutti.errors import AlgorithmError, ConfigError, LayoutError, SimulationError, TopologyError
 from tutti.platform import Packets
 from tutti.results import FOUND, THRESHOLDS
-from tutti.search import KINDS
+from tutti.search import KINDS, MULTIPLYING_KINDS
 
 FLAT = Platform(
     name="flat", model=PipeliningPostal(alpha_p="400 ns", alpha_r="100 ns", beta="0.4 ns/B")
@@ -89,9 +89,13 @@ def test_on_a_small_topology_everything_is_run() -> None:
     platform = hosts(3, 4)
     received: list[tuple[int, int]] = []
     found = tutti.search(
-        platform, ranks=11, size="4 KiB", done=lambda *moved: received.append(moved)
+        platform,
+        ranks=11,
+        size="4 KiB",
+        kinds=MULTIPLYING_KINDS,
+        done=lambda *moved: received.append(moved),
     )
-    every = tutti.search(platform, ranks=11, size="4 KiB", exhaustive=True)
+    every = tutti.search(platform, ranks=11, size="4 KiB", kinds=MULTIPLYING_KINDS, exhaustive=True)
     assert found.proved
     assert found.time_ps == every.time_ps
     assert received[-1] == (every.scored, every.scored)
@@ -100,11 +104,13 @@ def test_on_a_small_topology_everything_is_run() -> None:
 
 def test_on_a_large_topology_candidates_are_run() -> None:
     platform = hosts(32, 16)
-    found = tutti.search(platform, ranks=512, size="8 B", top=3)
+    kinds = MULTIPLYING_KINDS
+    found = tutti.search(platform, ranks=512, size="8 B", kinds=kinds, top=3)
     assert not found.exhaustive
     assert found.bound_ps <= found.time_ps
     assert found.time_ps == simulated(platform, found.schedule.name, 512, "8 B")
-    unaware = tutti.search(FLAT.model_copy(update={"model": platform.model}), ranks=512, size="8 B")
+    equidistant = FLAT.model_copy(update={"model": platform.model})
+    unaware = tutti.search(equidistant, ranks=512, size="8 B", kinds=kinds)
     assert found.time_ps < simulated(platform, unaware.schedule.name, 512, "8 B")
 
 
@@ -135,7 +141,8 @@ def test_results_do_not_depend_on_threads() -> None:
 
 
 def test_thresholds_are_contiguous_and_exact() -> None:
-    frame = tutti.thresholds(FLAT, ranks=24, start="8 B", end="16 KiB")
+    kinds = MULTIPLYING_KINDS
+    frame = tutti.thresholds(FLAT, ranks=24, start="8 B", end="16 KiB", kinds=kinds)
     assert dict(frame.schema) == THRESHOLDS
     assert frame["from_bytes"][0] == 8
     assert frame["to_bytes"][-1] == 16 << 10
@@ -145,7 +152,8 @@ def test_thresholds_are_contiguous_and_exact() -> None:
         for size, time in (("from_bytes", "time_from_ps"), ("to_bytes", "time_to_ps")):
             text = f"{row[size]} B"
             assert row[time] == simulated(FLAT, row["schedule"], 24, text)
-            assert row[time] == tutti.search(FLAT, ranks=24, size=text, top=1).time_ps
+            found = tutti.search(FLAT, ranks=24, size=text, kinds=kinds, top=1)
+            assert row[time] == found.time_ps
     first, second = frame["schedule"][:2]
     beyond = f"{frame['from_bytes'][1]} B"
     assert simulated(FLAT, first, 24, beyond) > simulated(FLAT, second, 24, beyond)
@@ -158,6 +166,7 @@ def test_thresholds_on_a_topology_are_powers_of_two() -> None:
         ranks=16,
         start="8 B",
         end="100 KiB",
+        kinds=MULTIPLYING_KINDS,
         done=lambda size: received.append(str(size)),
     )
     assert received[:3] == ["8 B", "16 B", "32 B"]
@@ -166,10 +175,10 @@ def test_thresholds_on_a_topology_are_powers_of_two() -> None:
 
 
 def test_thresholds_state_the_gap_to_the_lower_bound() -> None:
-    slow = hosts(64, 64)
-    frame = tutti.thresholds(slow, ranks=4096, start="8 B", end="16 B", kinds=["factored"])
+    slow = hosts(32, 32)
+    frame = tutti.thresholds(slow, ranks=1024, start="8 B", end="16 B", kinds=["factored"])
     gaps = [
-        tutti.search(slow, ranks=4096, size=size, kinds=["factored"], top=1).gap
+        tutti.search(slow, ranks=1024, size=size, kinds=["factored"], top=1).gap
         for size in ("8 B", "16 B")
     ]
     assert max(frame["gap"]) == max(gaps)
@@ -181,10 +190,21 @@ def test_a_comparison_of_everything_has_the_best_schedule() -> None:
     model = LogGP(L="100 ns", o="30 ns", g="400 ns", G="0.2 ns/B")
     platform = Platform(name="gaps", model=model)
     frame = tutti.compare(platform, collective="all_reduce", ranks=[13], sizes=["8 B", "4 KiB"])
-    family = frame.filter(pl.col("algorithm") == "recursive_multiplying")
-    for size, times in family.group_by("size_bytes"):
+    for size, times in frame.group_by("size_bytes"):
         best = tutti.search(platform, ranks=13, size=f"{size[0]} B").time_ps
         assert times["time_ps"].min() == best
+
+
+def test_the_best_schedule_can_be_another_algorithm() -> None:
+    found = tutti.search(FLAT, ranks=97, size="8 B", top=2)
+    assert found.schedule.name == "dissemination:4"
+    assert found.frame["family"].to_list()[:2] == ["dissemination", "recursive_multiplying"]
+    alone = tutti.search(FLAT, ranks=97, size="8 B", kinds=MULTIPLYING_KINDS)
+    assert found.time_ps == simulated(FLAT, "dissemination:4", 97, "8 B") < alone.time_ps
+    assert found.proved
+    assert found.bound_ps == found.time_ps
+    by_size = tutti.thresholds(FLAT, ranks=97, start="8 B", end="16 B")
+    assert by_size["schedule"].to_list() == ["dissemination:4"]
 
 
 def test_invalid_searches_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""`tutti search`: the fastest recursive multiplying schedule on a platform."""
+"""`tutti search`: the fastest all_reduce schedule on a platform."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tutti.files.mistakes import did_you_mean, mistake
 from tutti.report.breakable import Breakable
 from tutti.report.quantity import format_share, format_time, plural
 from tutti.results import write
-from tutti.search import FAMILY, KINDS
+from tutti.search import FAMILY, KINDS, MULTIPLYING_KINDS
 from tutti.search import search as find
 from tutti.search_by_size import thresholds
 from tutti.units import Size
@@ -42,7 +42,7 @@ def search(
     ranks: options.Ranks = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", "-k", help="factored, split or merged; may be repeated."),
+        typer.Option("--kind", "-k", help="factored, split, merged or other; may be repeated."),
     ] = None,
     platform: options.Platform = None,
     model: options.Model = None,
@@ -52,10 +52,11 @@ def search(
     verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
-    """Find the fastest recursive multiplying schedules, with a proof or a bound on the gap.
+    """Find the fastest all_reduce schedules, with a proof or a bound on the gap.
 
-    Rankings, proofs and lower bounds hold within this family. `tutti compare` with
-    `algorithms = "all"` compares its best schedule with other algorithms.
+    The search covers recursive multiplying (kinds factored, split and merged) and every other
+    algorithm with its radix, levels or segments (kind other). Proofs and lower bounds hold within
+    the searched kinds.
 
     For one size, prints a ranking of schedules. For several sizes, prints the size range in which
     each schedule is the best. Writes search.parquet and search.csv to the output folder. Options
@@ -87,7 +88,8 @@ def search(
         frame = _rankings(experiment, kinds, top, **settings)
     else:
         frame = _thresholds(experiment, kinds, verify=verify)
-    remark(f"searched {family(kinds)} only; for other algorithms run `tutti compare`")
+    if "other" not in kinds:
+        remark(f"searched {family(kinds)} only; --kind other searches other algorithms")
     for suffix in ("parquet", "csv"):
         path = write(frame, experiment.output / f"search.{suffix}")
         wrote(path, wrap=True)
@@ -119,9 +121,16 @@ def _kinds(selected: list[str] | None) -> tuple[str, ...]:
 
 
 def family(kinds: tuple[str, ...]) -> str:
-    """Returns the name of the searched family of schedules."""
-    chosen = f"{' and '.join(kinds)} " if len(kinds) < len(KINDS) else ""
-    return f"{chosen}schedules of {FAMILY.replace('_', ' ')}"
+    """Returns the name of the searched schedules."""
+    of_family = [kind for kind in kinds if kind != "other"]
+    chosen = f"{' and '.join(of_family)} " if len(of_family) < len(MULTIPLYING_KINDS) else ""
+    names = [f"{chosen}schedules of {FAMILY.replace('_', ' ')}"] if of_family else []
+    return " and ".join(names + ["other algorithms"] * ("other" in kinds))
+
+
+def _searched(kinds: tuple[str, ...]) -> str:
+    """Returns the name of the searched schedules in a sentence on proofs and bounds."""
+    return "searched schedules" if "other" in kinds else family(kinds)
 
 
 def _rankings(
@@ -159,6 +168,8 @@ def _show(experiment: Experiment, found: Found, top: int) -> None:
     )
     console.print(ranking(found.frame.head(top + 2)))
     console.print(verdict(found), markup=False)
+    for name, reason in found.left_out.items():
+        remark(f"left out: {name}: {reason}")
     if found.not_verified is not None:
         remark(f"{found.schedule.name} is not verified: {found.not_verified}")
 
@@ -175,7 +186,7 @@ def ranking(frame: pl.DataFrame) -> Table:
     for row in frame.iter_rows(named=True):
         table.add_row(
             str(row["place"]),
-            Breakable(row["schedule"].split(":", 1)[1]),
+            Breakable(row["schedule"].removeprefix(f"{FAMILY}:")),
             row["kind"],
             format_time(row["time_ps"]),
             "" if row["place"] == 1 else _longer(row["above_best"]),
@@ -190,7 +201,7 @@ def _longer(share: float) -> str:
 
 def verdict(found: Found) -> str:
     """Returns a sentence on how certain the first place is."""
-    scored, searched = f"{plural(found.scored, 'schedule')} scored", family(found.kinds)
+    scored, searched = f"{plural(found.scored, 'schedule')} scored", _searched(found.kinds)
     if found.exhaustive:
         return f"{scored}: all {searched}"
     if found.proved:
@@ -234,9 +245,9 @@ def proof(frame: pl.DataFrame, kinds: tuple[str, ...]) -> str:
     """Returns a sentence on how certain the best schedules are."""
     gap = max(frame["gap"])
     if gap == 0:
-        searched = family(kinds)
+        searched = _searched(kinds)
         return f"verified optimal at both ends of each range: none of the {searched} is faster"
-    longer = f"at most {format_share(gap)} above the lower bound of the {family(kinds)}"
+    longer = f"at most {format_share(gap)} above the lower bound of the {_searched(kinds)}"
     return f"at both ends of each range {longer}"
 
 
@@ -262,7 +273,7 @@ def _sizes(frame: pl.DataFrame) -> Table:
         table.add_row(
             str(Size(bytes=row["from_bytes"])),
             str(Size(bytes=row["to_bytes"])),
-            Breakable(row["schedule"].split(":", 1)[1]),
+            Breakable(row["schedule"].removeprefix(f"{FAMILY}:")),
             row["kind"],
             format_time(row["time_from_ps"]),
             format_time(row["time_to_ps"]),

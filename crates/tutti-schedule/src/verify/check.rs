@@ -37,7 +37,7 @@
 //!    a receive has completed and could delay the other message. MPI *matches* messages of one pair
 //!    in order, but may complete them in any order.
 //!
-//! `tests/verify_interleavings.rs` runs random schedules in all interleavings and finds only these
+//! `tests/schedules/verify_interleavings.rs` runs random schedules in all interleavings and finds only these
 //! three classes.
 
 use super::VerifyError;

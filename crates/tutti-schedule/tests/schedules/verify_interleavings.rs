@@ -2,11 +2,10 @@
 //! and refused schedules that are correct in all are exactly those documented in
 //! `tutti_schedule::verify`.
 
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Ending, Interpreter};
+use super::common::{Ending, Interpreter};
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{
     ChunkRange, Explicit, Local, Message, Op, Schedule, Slot, Step, VerifyError, text, verify,

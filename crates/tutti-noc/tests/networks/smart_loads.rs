@@ -1,11 +1,10 @@
 //! Meshes with more to do than they can: what slots let through, what deadlocks, and what broken
 //! rules do.
 
-mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use common::{
+use super::common::{
     Operation, broadcast, classes, collective, combining, engines, greedy, reduction, run, slotted,
     unicast,
 };

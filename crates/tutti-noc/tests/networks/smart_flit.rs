@@ -2,12 +2,11 @@
 //! a cycle for VC and switch at once, a cycle for switch and link, the same credit delay.
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
-mod common;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use common::classes;
+use super::common::classes;
 use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::smart::{self, Cast, Fabric, Message};
 use tutti_noc::{

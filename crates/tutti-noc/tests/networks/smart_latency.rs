@@ -1,8 +1,7 @@
 //! Zero-load latency of every design, to the cycle.
 
-mod common;
 
-use common::{
+use super::common::{
     Operation, broadcast, collective, combining, engines, greedy, reduction, run, slotted, smart,
     unicast,
 };

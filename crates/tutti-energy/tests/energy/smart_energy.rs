@@ -1,6 +1,6 @@
 //! Energy of SMART meshes, compared with the DSENT values behind the claims of the paper.
 
-#[path = "../../tutti-noc/tests/common/mod.rs"]
+#[path = "../../../tutti-noc/tests/networks/common/mod.rs"]
 mod common;
 
 use common::{

@@ -1,9 +1,8 @@
 //! The fast meshes with several hops per cycle against the obvious ones: the same packets and
 //! responses arrive in the same cycles, and as much has happened, over random settings and traffic.
 
-mod common;
 
-use common::{Operation, Outcome, engines, run};
+use super::common::{Operation, Outcome, engines, run};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tutti_noc::smart::{Class, Combine, FanIn, FanOut, NodeSet, Priority, Settings, Tree};

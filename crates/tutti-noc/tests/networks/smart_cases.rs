@@ -1,8 +1,7 @@
 //! Small cases worked out by hand: who passes whom, who stops where, what tables say.
 
-mod common;
 
-use common::{
+use super::common::{
     Operation, Outcome, broadcast, classes, collective, combining, engines, reduction, run,
     slotted, smart, unicast,
 };

@@ -1,12 +1,9 @@
 //! Every algorithm of the registry is verified for every supported collective and rank count,
 //! refuses the others with a typed error, and produces the bits of its reproducibility class.
 
-#[path = "common/execute.rs"]
-mod execute;
-
 use std::sync::Arc;
 
-use execute::execute;
+use super::execute::execute;
 use tutti_schedule::algorithm::{AlgorithmError, Entry, REGISTRY, Request, build};
 use tutti_schedule::collective::{Collective, Postcondition};
 use tutti_schedule::{ChunkRange, Explicit, Schedule, Slot, Verification, verify, verify_exactly};

@@ -1,0 +1,342 @@
+"""Chooses the argument of each algorithm: radix, ports, fanout, segments and level sizes.
+
+For each size, every argument of the grid is timed: by the closed form if there is one, else by
+simulation. Recursive multiplying has a separate search, :mod:`tutti.search`.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
+
+from tutti import _core
+from tutti.cases import CaseBuilder, run_all
+from tutti.errors import AlgorithmError, LayoutError, SimulationError
+from tutti.proving import messages_of
+from tutti.schedule import schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from tutti.cases import Figures
+    from tutti.platform import Platform
+    from tutti.schedule import Schedule
+    from tutti.units import Size
+
+__all__ = ["NOT_TUNED", "Tuned", "Variant", "grid", "message_weight", "tune_arguments"]
+
+_RADICES = range(2, 17)
+_SEGMENTS = (2, 4, 8, 16, 32, 64)
+_MOST_LEVELS = 8
+"""Most splits of the ranks into two and into three levels, the most balanced ones."""
+_PIVOTS = 4
+"""Intervals of sizes, at whose ends every argument is timed."""
+_KEPT = 2
+"""Best arguments of a size that are timed at neighbouring sizes."""
+_MOST_RANKS = 16_384
+"""Most ranks for algorithms whose steps may grow with the rank count."""
+_LOGARITHMIC = ("dissemination", "elimination", "knomial", "recursive_doubling")
+"""Algorithms that are tuned for any number of ranks."""
+
+_SEARCHED = "recursive_multiplying"
+
+NOT_TUNED = {
+    "concentrated_multi_tree": "its argument describes the grid of the network",
+    "forest": "its argument describes the topology",
+    "in_network": "its argument names roots of the network",
+    "mirrored_ring": "its argument describes the grid of the network",
+    "multi_ring": "its argument describes the grid of the network",
+    "multi_tree": "its argument describes the topology",
+    "recursive_multiplying": "tutti.search covers its schedules",
+}
+"""Algorithms with an argument that `grid` leaves at its default, and why."""
+
+
+class Variant(NamedTuple):
+    """An algorithm with its best argument for a size.
+
+    Attributes:
+        notation: The algorithm with its argument.
+        size: The size.
+        time_ps: The time, by the closed form or by simulation.
+        method: `closed form` or `simulation`.
+    """
+
+    notation: str
+    size: Size
+    time_ps: int
+    method: str
+
+
+class Tuned(NamedTuple):
+    """The best arguments, and the algorithms whose arguments were not tuned.
+
+    Attributes:
+        variants: The best argument per algorithm and size, in the order of the registry.
+        left_out: Algorithms that take too long to time, and why.
+        scored: The number of timed combinations of argument and size.
+    """
+
+    variants: list[Variant]
+    left_out: dict[str, str]
+    scored: int
+
+
+def grid(name: str, collective: str, ranks: int) -> list[str]:
+    """Returns the notations of an algorithm with each argument to try, the default first.
+
+    Args:
+        name: The algorithm.
+        collective: The collective.
+        ranks: The number of ranks, at least 2.
+    """
+    arguments = _GRIDS[name](collective, ranks) if name in _GRIDS else ()
+    return [name, *(f"{name}:{argument}" for argument in arguments)]
+
+
+def tune_arguments(
+    platform: Platform,
+    collective: str,
+    ranks: int,
+    sizes: Sequence[Size],
+    *,
+    root: int = 0,
+    datatype: str = "float32",
+    most: int,
+    defaults: bool = True,
+    threads: int = 0,
+) -> Tuned:
+    """Finds the best argument of each algorithm for each size.
+
+    Args:
+        platform: The platform, without disturbances.
+        collective: The collective.
+        ranks: The number of ranks.
+        sizes: The sizes.
+        root: The root of a rooted collective.
+        datatype: The datatype of the elements.
+        most: Most messages to simulate for one algorithm; algorithms beyond are left out.
+        defaults: Whether to time algorithms without arguments, too.
+        threads: Threads of the simulations; 0 uses one per core. Results do not depend on it.
+
+    Returns:
+        The best argument of each algorithm at each size.
+
+    Raises:
+        LayoutError: The datatype is unknown.
+        SimulationError: A run cannot finish.
+    """
+    builder = CaseBuilder(platform, datatype=datatype)
+    lay_out = functools.partial(
+        schedule, collective=collective, ranks=ranks, root=root, topology=platform.routes
+    )
+    timer = _Timer(platform, builder, most, threads)
+    ascending = sorted(sizes, key=lambda size: size.bytes)
+    for entry in _core.algorithms():
+        name = entry.name
+        if entry.for_graphs or name == _SEARCHED or not entry.claims(collective, ranks, root=root):
+            continue
+        notations = grid(name, collective, ranks)
+        if len(notations) == 1 and not defaults:
+            continue
+        if ranks > _MOST_RANKS and name not in _LOGARITHMIC:
+            timer.left_out[name] = f"{ranks:,} ranks, above the limit of {_MOST_RANKS:,}"
+            continue
+        timer.tune(name, _distinct(lay_out, notations), ascending)
+    return Tuned(timer.variants, timer.left_out, timer.scored)
+
+
+class _Timer:
+    """Times the arguments of algorithms."""
+
+    def __init__(self, platform: Platform, builder: CaseBuilder, most: int, threads: int) -> None:
+        self.variants: list[Variant] = []
+        self.left_out: dict[str, str] = {}
+        self.scored = 0
+        self._platform = platform
+        self._builder = builder
+        self._most = most
+        self._threads = threads
+
+    def tune(self, name: str, laid_out: dict[str, Schedule], sizes: Sequence[Size]) -> None:
+        """Adds the best argument for each size, or the reason why it takes too long.
+
+        Every argument is timed at some of the sizes. Between two of these, only the best arguments
+        of both are.
+        """
+        pivots = sorted({round(part * (len(sizes) - 1) / _PIVOTS) for part in range(_PIVOTS + 1)})
+        points = [(notation, place) for place in pivots for notation in laid_out]
+        work = sum(
+            (messages_of(laid_out[notation]) or laid_out[notation].ranks ** 2)
+            * message_weight(self._platform, sizes[place])
+            for notation, place in points
+            if self._closed_form(laid_out[notation], sizes[place]) is None
+        )
+        if work > self._most:
+            self.left_out[name] = (
+                f"about {work:,} messages to simulate, above the limit of {self._most:,}"
+            )
+            return
+        timed = self._time(laid_out, sizes, points)
+        between = [
+            (notation, place)
+            for first, last in itertools.pairwise(pivots)
+            for place in range(first + 1, last)
+            for notation in dict.fromkeys([*_first(timed, first), *_first(timed, last)])
+        ]
+        timed |= self._time(laid_out, sizes, between)
+        self.scored += len(timed)
+        for place in range(len(sizes)):
+            best = _first(timed, place)[:1]
+            self.variants += [timed[notation, place] for notation in best]
+
+    def _closed_form(self, one: Schedule, size: Size) -> int | None:
+        case = self._case(one, size)
+        return case.closed_form_ps() if case else None
+
+    def _case(self, one: Schedule, size: Size) -> _core.Case | None:
+        """Returns a case; None if the schedule needs equal parts."""
+        try:
+            return self._builder.case(one, size=size)
+        except LayoutError as error:
+            if error.kind != "unequal_parts":
+                raise
+            return None
+
+    def _time(
+        self, laid_out: dict[str, Schedule], sizes: Sequence[Size], points: list[tuple[str, int]]
+    ) -> dict[tuple[str, int], Variant]:
+        """Returns the times at the points, by notation and index of the size."""
+        timed: dict[tuple[str, int], Variant] = {}
+        waiting: list[tuple[tuple[str, int], _core.Case]] = []
+        for notation, place in points:
+            case = self._case(laid_out[notation], sizes[place])
+            if case is None:
+                continue
+            time = case.closed_form_ps()
+            if time is None:
+                waiting.append(((notation, place), case))
+            else:
+                timed[notation, place] = Variant(notation, sizes[place], time, "closed form")
+        finished: dict[int, Figures] = {}
+        try:
+            cases = [case for _, case in waiting]
+            run_all(cases, finished.__setitem__, threads=self._threads)
+        except SimulationError as error:
+            if error.kind != "time_overflow":
+                raise
+        for index, figures in finished.items():
+            notation, place = waiting[index][0]
+            timed[notation, place] = Variant(notation, sizes[place], figures[0], "simulation")
+        # In the order of the points, so that the first of equal arguments is the default.
+        return {point: timed[point] for point in points if point in timed}
+
+
+def _first(timed: dict[tuple[str, int], Variant], place: int) -> list[str]:
+    """Returns the fastest arguments at a size; of equal ones, the first of the grid."""
+    here = [one for (_, at), one in timed.items() if at == place]
+    return [one.notation for one in sorted(here, key=lambda one: one.time_ps)[:_KEPT]]
+
+
+def message_weight(platform: Platform, size: Size) -> int:
+    """Returns the cost of simulating a message, relative to a platform without contention."""
+    if platform.flits is not None:
+        return 10 * max(1, size.bytes // platform.flits.flit.bytes)
+    if platform.packets is None:
+        return 3 if platform.sharing else 1
+    return 10 * max(1, size.bytes // platform.packets.size.bytes)
+
+
+def _distinct(lay_out: Callable[[str], Schedule], notations: Iterable[str]) -> dict[str, Schedule]:
+    """Returns the schedules of the arguments that fit, each once, by notation."""
+    found: dict[str, Schedule] = {}
+    names: set[str] = set()
+    for notation in notations:
+        try:
+            laid_out = lay_out(notation)
+        except AlgorithmError:
+            continue
+        if laid_out.name not in names:
+            names.add(laid_out.name)
+            found[notation] = laid_out
+    return found
+
+
+def _levels(_collective: str, ranks: int) -> Iterator[str]:
+    """Yields the splits of the ranks into two and three levels."""
+    for count in (2, 3):
+        splits = sorted(_factorings(ranks, count), key=lambda split: max(split) / min(split))
+        for split in splits[:_MOST_LEVELS]:
+            sizes = "x".join(str(size) for size in split)
+            yield sizes
+            yield f"{sizes}:direct"
+
+
+def _factorings(number: int, count: int) -> Iterator[tuple[int, ...]]:
+    """Yields the ordered factorings of a number into `count` factors of at least 2."""
+    if count == 1:
+        if number >= 2:
+            yield (number,)
+        return
+    for factor in range(2, number // 2 ** (count - 1) + 1):
+        if number % factor == 0:
+            yield from ((factor, *rest) for rest in _factorings(number // factor, count - 1))
+
+
+def _numbers(values: Iterable[int]) -> Callable[[str, int], Iterator[str]]:
+    values = tuple(values)
+
+    def arguments(_collective: str, ranks: int) -> Iterator[str]:
+        return (str(value) for value in values if value <= max(ranks, 2))
+
+    return arguments
+
+
+def _segments(*prefixes: str) -> Callable[[str, int], Iterator[str]]:
+    """Returns the grid of segments, alone and behind each prefix."""
+
+    def arguments(_collective: str, _ranks: int) -> Iterator[str]:
+        for prefix in ("", *prefixes):
+            if prefix:
+                yield prefix
+            for count in _SEGMENTS:
+                yield f"{prefix},segments={count}" if prefix else f"segments={count}"
+
+    return arguments
+
+
+def _shards(_collective: str, ranks: int) -> Iterator[str]:
+    """Yields the powers of two below the rank count."""
+    return (str(1 << bit) for bit in range((ranks - 1).bit_length()))
+
+
+def _named(*arguments: str) -> Callable[[str, int], Iterator[str]]:
+    return lambda _collective, _ranks: iter(arguments)
+
+
+_GRIDS: dict[str, Callable[[str, int], Iterator[str]]] = {
+    "binary_tree": _segments(),
+    "bine": _segments("latency_optimal", "block_by_block", "two_blocks", "send"),
+    "blue_connect": _levels,
+    "bruck": _numbers(_RADICES),
+    "chain": _segments("fanout=2", "fanout=4"),
+    "direct": _named("two_step"),
+    "dissemination": _numbers(_RADICES),
+    "double_binary_tree": _numbers(_SEGMENTS),
+    "elimination": _named("3-2_overlapping", "2-1"),
+    "hierarchical": _levels,
+    "hierarchical_leader": _levels,
+    "hierarchical_local": _levels,
+    "kary_tree": _segments("fanout=3", "fanout=4", "fanout=8"),
+    "knomial": _numbers(_RADICES),
+    "pat": _shards,
+    "recursive_halving_doubling": _segments("2-1", "3-2", "binary_blocks"),
+    "reduce_scatter_gather": _named("ring"),
+    "ring": _segments(),
+    "scatter_all_gather": _named("dissemination", "recursive_doubling"),
+    "scatter_destination": _numbers((1, 2, 4, 8, 16, 64)),
+    "split_binary_tree": _segments(),
+    "swing": _named("latency_optimal"),
+}
+"""The arguments of each algorithm, beyond the default."""
