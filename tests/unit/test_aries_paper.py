@@ -106,7 +106,8 @@ def test_a_forest_is_best_for_large_payloads_on_the_butterfly() -> None:
 def test_assumptions_that_a_case_does_not_use_are_not_relevant() -> None:
     changed = Assumptions(wires=2, chunks=16, rings="plain", butterfly="wide")
     assert changed.relevant("mesh", "multi_tree") == DEFAULT
-    assert changed.relevant("torus", "ring") == Assumptions(rings="plain")
+    assert changed.relevant("torus", "ring") == DEFAULT
+    assert changed.relevant("adapt_noc", "ring") == Assumptions(wires=2, rings="plain")
     assert changed.relevant("aries", "double_binary_tree") == Assumptions(wires=2, chunks=16)
 
 

@@ -14,7 +14,9 @@ def test_rates_and_energies(rate: int) -> None:
     for package, lanes, pj in (("standard", 16, 0.5), ("advanced", 64, 0.25)):
         link = UcieLink(package=package, gt_per_s=rate, modules=2)  # type: ignore[arg-type]
         assert link.raw_rate == f"{2 * lanes * rate / 8:g} GB/s"
-        assert float(link.rate.split()[0]) == pytest.approx(2 * lanes * rate / 8 * 64 / 68, abs=1e-3)
+        assert float(link.rate.split()[0]) == pytest.approx(
+            2 * lanes * rate / 8 * 64 / 68, abs=1e-3
+        )
         crossing = link.technology("aries_45nm").constants["crossing_pj_per_bit"]
         assert crossing.value == pytest.approx(pj * (1.2 if rate > 16 else 1))
         assert link.retry == (rate >= 12)

@@ -69,7 +69,9 @@ def candidates(network: str, side: int) -> tuple[Variant, ...]:
         for one in _on(shaped(shape, own, DEFAULT), side, f" on a {shape}")
     )
     extended = replace(DEFAULT, bidirectional=True)
-    mapped = (one for algorithm in ALGORITHMS for one in variants(network, algorithm, side, extended))
+    mapped = (
+        one for algorithm in ALGORITHMS for one in variants(network, algorithm, side, extended)
+    )
     return (*shapes, *mapped)
 
 
@@ -95,7 +97,9 @@ def best_schedules() -> dict[str, pl.DataFrame]:
         for size in SIZES
     ]
     took = at_once(
-        lambda point: known[point[0]][point[1]].run(point[2]).completion_ps, points, "best schedules"
+        lambda point: known[point[0]][point[1]].run(point[2]).completion_ps,
+        points,
+        "best schedules",
     )
     rows, fast = [], {}
     for (network, side), of_one in known.items():

@@ -82,13 +82,13 @@ def interpolated(
 
     Equal cases of several assumptions are simulated once.
     """
-    wanted = {case: assumptions.relevant(*case[:2]) for case in cases}
-    at_once(lambda case: variants(*case, wanted[case]), wanted, None)
-    points = list(product(wanted, grid()))
-    at_once(lambda point: _took(point[0], wanted[point[0]], point[1]), points, None)
+    requested = {case: assumptions.relevant(*case[:2]) for case in cases}
+    at_once(lambda case: variants(*case, requested[case]), requested, None)
+    points = list(product(requested, grid()))
+    at_once(lambda point: _took(point[0], requested[point[0]], point[1]), points, None)
     return {
         (*case, name): _interpolated(case, its, batch, name)
-        for case, its in wanted.items()
+        for case, its in requested.items()
         for name in APPLICATIONS
     }
 
@@ -106,7 +106,7 @@ def _interpolated(case: Case, assumptions: Assumptions, batch: str, name: str) -
 
 
 def overlapped(times: Mapping[Size, int], batch: str, name: str) -> Iteration:
-    """Returns an iteration of an application, from all_reduce times in ps at the sizes of `grid`."""
+    """Returns an iteration of an application from all_reduce times in ps, at sizes of `grid`."""
     sizes = grid()
     first = sizes[0].bytes.bit_length()
 
@@ -139,12 +139,11 @@ def _sizes(applications: Mapping[str, Sequence[TimedLayer]]) -> list[Size]:
 def read_as(
     default: Mapping[Key, Iteration], assumptions: Assumptions, batch: str
 ) -> dict[Key, Iteration]:
-    """Returns the iterations under other assumptions; cases that they do not affect are kept."""
+    """Returns the iterations under other assumptions; others are the default ones."""
     affected = [
         case
         for case in CASES
-        if batch != BATCHES[0]
-        or assumptions.relevant(*case[:2]) != DEFAULT.relevant(*case[:2])
+        if batch != BATCHES[0] or assumptions.relevant(*case[:2]) != DEFAULT.relevant(*case[:2])
     ]
     return dict(default) | interpolated(assumptions, batch, affected)
 

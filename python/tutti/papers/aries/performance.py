@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tutti.overlap import Overlapped
-    from tutti.papers.aries.best import best_schedules
-from tutti.papers.aries.iterations import Key
+    from tutti.papers.aries.iterations import Key
 
 
 def _figure_10(folder: Path) -> ExhibitResult:

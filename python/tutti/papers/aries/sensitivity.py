@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -33,8 +33,8 @@ class Variation:
     batch: str = BATCHES[0]
 
 
-def _variation(name: str, **changed: Any) -> Variation:
-    return Variation(name, replace(DEFAULT, **changed))
+def _variation(name: str, **changed: object) -> Variation:
+    return Variation(name, replace(DEFAULT, **changed))  # type: ignore[arg-type]
 
 
 VARIATIONS = (
@@ -47,7 +47,7 @@ VARIATIONS = (
     _variation("reconfiguration takes 1 us", switch="1 us"),
     _variation("bidirectional rings", bidirectional=True),
     _variation("plain rings only", rings="plain"),
-    _variation("rings in rows and columns", rings="grid"),
+    _variation("Adapt-NoC: rings in rows and columns", rings="grid"),
     _variation("trees in 1 chunk", chunks=1),
     _variation("trees in 16 chunks", chunks=16),
     _variation("2 accumulators", accumulators=2),

@@ -52,10 +52,10 @@ class Assumptions:
         chunks: Chunks of each half of a double binary tree.
         accumulators: Accumulators per group of the concentrated MultiTree.
         bidirectional: Whether latency-optimised rings also use both directions, as ports allow.
-        rings: The rings of the other networks. `stated`: plain on mesh, torus and Adapt-NoC, by the
-            title of figure 10; the butterfly, which has "multiple nodes fully connected" (section
-            V-B), also runs rings or direct exchanges in each row and then each column. `plain`:
-            plain everywhere. `grid`: all of these everywhere.
+        rings: The rings of Adapt-NoC and the butterfly; mesh and torus run the plain ring (section
+            V-B). `stated`: Adapt-NoC runs the plain ring, by the title of figure 10; the butterfly,
+            with "multiple nodes fully connected" (V-B), also runs rings or direct exchanges in each
+            row and then each column. `plain`: both run the plain ring. `grid`: both run all.
     """
 
     hop: str = "12 ns"
@@ -80,7 +80,9 @@ class Assumptions:
         if network == "flattened_butterfly":
             kept.add("butterfly")
         if algorithm == "ring":
-            kept.add("bidirectional" if network == "aries" else "rings")
+            kept |= {"aries": {"bidirectional"}, "mesh": set(), "torus": set()}.get(
+                network, {"rings"}
+            )
         if algorithm == "double_binary_tree":
             kept.add("chunks")
         if algorithm == "multi_tree" and network == "aries":
@@ -162,8 +164,8 @@ def fastest_of(known: Iterable[Variant], size: Size) -> PhasedRun:
 def _fixed(network: str, algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Variant]:
     """Yields the variants on a network without configurable links."""
     routes = routes_of(network, side, assumptions)
-    connected = network == "flattened_butterfly"
-    for schedule in _schedules(algorithm, side, assumptions, routes, connected=connected):
+    in_lines = network == "flattened_butterfly" and assumptions.rings != "plain"
+    for schedule in _schedules(algorithm, side, assumptions, routes, in_lines=in_lines):
         yield Variant(schedule.name, schedule, (routes,))
 
 
@@ -176,16 +178,16 @@ def routes_of(network: str, side: int, assumptions: Assumptions = DEFAULT) -> Ro
 
 
 def _schedules(
-    algorithm: str, side: int, assumptions: Assumptions, routes: Routes, *, connected: bool
+    algorithm: str, side: int, assumptions: Assumptions, routes: Routes, *, in_lines: bool
 ) -> Iterator[Schedule]:
     """Yields the schedules for networks without algorithms for bypass wires.
 
-    `connected`: whether all routers of a row or column are connected.
+    `in_lines`: whether rings may run in rows and columns.
     """
     grid = f"{side}x{side}"
     if algorithm == "ring":
         yield all_reduce(f"ring:{grid}", side)
-        if assumptions.rings == "grid" or (connected and assumptions.rings == "stated"):
+        if in_lines:
             yield all_reduce(f"multi_ring:{grid}:all_dimensions", side)
             yield all_reduce(f"blue_connect:{grid}:direct", side)
     elif algorithm == "double_binary_tree":
@@ -221,7 +223,8 @@ def _adapt_noc(algorithm: str, side: int, assumptions: Assumptions) -> Iterator[
     own = BypassMesh(side=side, wires=assumptions.wires, muxes="axis")
     for shape in ("mesh", "torus"):
         routes = shaped(shape, own, assumptions)
-        for schedule in _schedules(algorithm, side, assumptions, routes, connected=False):
+        in_lines = assumptions.rings == "grid"
+        for schedule in _schedules(algorithm, side, assumptions, routes, in_lines=in_lines):
             yield Variant(f"{schedule.name} on a {shape}", schedule, (routes,))
     if algorithm == "double_binary_tree":
         schedule = all_reduce(f"double_binary_tree:nccl,{assumptions.chunks}", side)
