@@ -100,7 +100,7 @@ def test_a_forest_is_best_for_large_payloads_on_the_butterfly() -> None:
         one.name: one.run(Size.parse("2 MiB")).completion_ps
         for one in candidates("flattened_butterfly", 4)
     }
-    assert min(times, key=lambda name: times[name]) == "forest"
+    assert min(times, key=lambda name: times[name]).startswith("forest")
 
 
 def test_assumptions_that_a_case_does_not_use_are_not_relevant() -> None:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 import tutti
-from tutti.bypass import BypassMesh
 from tutti.papers import at_once
 from tutti.papers.aries.applications import APPLICATIONS, BATCHES
-from tutti.papers.aries.iterations import EVERY, grid, overlapped, ratios
+from tutti.papers.aries.iterations import grid, overlapped, ratios
 from tutti.papers.aries.published import NETWORKS
 from tutti.papers.aries.system import (
     ALGORITHMS,
@@ -21,18 +20,15 @@ from tutti.papers.aries.system import (
     SIDES,
     Variant,
     all_reduce,
-    fastest_of,
     routes_of,
-    shaped,
     variants,
 )
 from tutti.units import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from tutti.overlap import Overlapped
-    from tutti.topology import Routes
 
 CANDIDATES = (
     "ring:{0}",
@@ -53,91 +49,83 @@ SIZES = tuple(Size.parse(text) for text in ("1 KiB", "16 KiB", "128 KiB", "1 MiB
 """Gradients of layers have 16 KB to 9.4 MB in ResNet-50, messages of figure 9 1 KB to 2 MB."""
 
 
+PARTS = {
+    "aries": ("mesh", "torus", "aries"),
+    "mesh": ("mesh",),
+    "torus": ("torus",),
+    "flattened_butterfly": ("flattened_butterfly",),
+    "adapt_noc": ("mesh", "torus"),
+}
+"""The configurations of each network. Muxes for any wire can select those of their own axis, so
+ARIES has the configurations of Adapt-NoC, and its own for each schedule."""
+
+Point = tuple[str, int, int]
+"""Configuration, side, index of the candidate."""
+
+
 @cache
-def candidates(network: str, side: int) -> tuple[Variant, ...]:
-    """Returns the schedules that a network can run, from which it takes the fastest for a size.
-
-    ARIES runs its own variants, in both directions, and everything that Adapt-NoC can run: muxes
-    for any wire can select wires of their own axis.
-    """
-    if network not in ("aries", "adapt_noc"):
-        return tuple(_on(routes_of(network, side), side, ""))
-    own = BypassMesh(side=side, muxes="axis")
-    shapes = (
-        one
-        for shape in ("mesh", "torus")
-        for one in _on(shaped(shape, own, DEFAULT), side, f" on a {shape}")
-    )
-    extended = replace(DEFAULT, bidirectional=True)
-    mapped = (
-        one for algorithm in ALGORITHMS for one in variants(network, algorithm, side, extended)
-    )
-    return (*shapes, *mapped)
-
-
-def _on(routes: Routes, side: int, where: str) -> Iterator[Variant]:
-    """Yields all candidates on a network with these routes."""
-    for notation in CANDIDATES:
-        schedule = all_reduce(notation.format(f"{side}x{side}"), side)
-        yield Variant(f"{schedule.name}{where}", schedule, (routes,))
-    for notation in ON_GRAPH:
-        schedule = tutti.schedule(
-            notation, collective="all_reduce", ranks=side * side, topology=routes
+def candidates(part: str, side: int) -> tuple[Variant, ...]:
+    """Returns the schedules that can run on a configuration of k x k chiplets."""
+    if part == "aries":
+        extended = replace(DEFAULT, bidirectional=True)
+        return tuple(
+            one for algorithm in ALGORITHMS for one in variants(part, algorithm, side, extended)
         )
-        yield Variant(f"{schedule.name}{where}", schedule, (routes,))
+    routes = routes_of(part, side)
+    known = [all_reduce(notation.format(f"{side}x{side}"), side) for notation in CANDIDATES]
+    known += [
+        tutti.schedule(notation, collective="all_reduce", ranks=side * side, topology=routes)
+        for notation in ON_GRAPH
+    ]
+    return tuple(Variant(f"{one.name} on a {part}", one, (routes,)) for one in known)
 
 
 def best_schedules() -> dict[str, pl.DataFrame]:
     """Returns the best schedule of each network by size, and the speedups of ARIES over them."""
-    known = at_once(lambda at: candidates(*at), product(EVERY, SIDES), "candidates")
-    points = [
-        (at, index, size)
-        for at, of_one in known.items()
-        for index in range(len(of_one))
-        for size in SIZES
+    parts = list(dict.fromkeys(part for of_one in PARTS.values() for part in of_one))
+    known = at_once(lambda at: candidates(*at), product(parts, SIDES), "candidates")
+    points = [(*at, index) for at, of_one in known.items() for index in range(len(of_one))]
+    took = _times(points, SIZES, "best schedules")
+    best = {
+        (network, side, size): min(
+            (point for point in points if point[0] in PARTS[network] and point[1] == side),
+            key=lambda point: took[point, size],
+        )
+        for network, side, size in product(PARTS, SIDES, SIZES)
+    }
+    rows = [
+        {
+            "side": side,
+            "network": network,
+            "size": str(size),
+            "schedule": known[point[:2]][point[2]].name,
+            "us": round(took[point, size] / 1e6, 3),
+            "over_aries": round(took[point, size] / took[best["aries", side, size], size], 2),
+        }
+        for (network, side, size), point in best.items()
     ]
-    took = at_once(
-        lambda point: known[point[0]][point[1]].run(point[2]).completion_ps,
-        points,
-        "best schedules",
-    )
-    rows, fast = [], {}
-    for (network, side), of_one in known.items():
-        winners = []
-        for size in SIZES:
-            times = [took[(network, side), index, size] for index in range(len(of_one))]
-            winners.append(times.index(min(times)))
-            rows.append(
-                {
-                    "side": side,
-                    "network": network,
-                    "size": str(size),
-                    "schedule": of_one[winners[-1]].name,
-                    "us": round(min(times) / 1e6, 3),
-                }
-            )
-        fast[network, side] = tuple(of_one[index] for index in sorted(set(winners)))
-    return {"best_schedules": _compared(rows), "best_iterations": _iterations(fast)}
+    return {"best_schedules": pl.DataFrame(rows), "best_iterations": _iterations(best)}
 
 
-def _compared(rows: list[dict[str, object]]) -> pl.DataFrame:
-    """Adds the time over that of ARIES."""
-    frame = pl.DataFrame(rows)
-    aries = frame.filter(network="aries").select("side", "size", aries="us")
-    return frame.join(aries, on=["side", "size"], maintain_order="left").select(
-        pl.exclude("aries"), over_aries=(pl.col("us") / pl.col("aries")).round(2)
-    )
+def _times(
+    points: Iterable[Point], sizes: Iterable[Size], what: str
+) -> dict[tuple[Point, Size], int]:
+    """Returns the times of candidates in ps."""
+
+    def of(request: tuple[Point, Size]) -> int:
+        (part, side, index), size = request
+        return candidates(part, side)[index].run(size).completion_ps
+
+    return at_once(of, product(points, sizes), what)
 
 
-def _iterations(fast: Mapping[tuple[str, int], tuple[Variant, ...]]) -> pl.DataFrame:
+def _iterations(best: Mapping[tuple[str, int, Size], Point]) -> pl.DataFrame:
     """Returns speedups if every network runs the fastest of its best schedules for each size."""
-    points = list(product(fast, grid()))
-    took = at_once(
-        lambda point: fastest_of(fast[point[0]], point[1]).completion_ps, points, "best iterations"
-    )
+    took = _times(dict.fromkeys(best.values()), grid(), "best iterations")
 
     def of(network: str, side: int, name: str) -> Overlapped:
-        times = {size: took[(network, side), size] for size in grid()}
+        mine = [best[network, side, size] for size in SIZES]
+        times = {size: min(took[point, size] for point in mine) for size in grid()}
         return overlapped(times, BATCHES[0], name).overlapped
 
     rows = []
