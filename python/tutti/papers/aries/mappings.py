@@ -168,7 +168,7 @@ def _figure_8(folder: Path) -> ExhibitResult:
                     "variant": variant.name,
                     "half / G beta": round(half * 68e9 / SIZE_OF_FIGURE_8.bytes, 3),
                     "bound": round((side * side - 1) / (4 * side * side), 3),
-                    "bound of groups": _bound_of_groups(side) if network == "aries" else None,
+                    "bound of groups": _bound_of_groups(side) if network == "aries" else "-",
                 }
             )
     return ExhibitResult(
@@ -188,10 +188,10 @@ def _figure_8(folder: Path) -> ExhibitResult:
     )
 
 
-def _bound_of_groups(side: int) -> float:
+def _bound_of_groups(side: int) -> str:
     """Returns the least time of a phase over that of the payload on a link."""
     groups = side * side // 4
-    return round(3 / 4 / 4 + (groups - 1) / groups / 4 / 2, 3)
+    return f"{3 / 4 / 4 + (groups - 1) / groups / 4 / 2:.3f}"
 
 
 FIGURES = {
