@@ -178,7 +178,11 @@ def _table_2(folder: Path) -> ExhibitResult:
         ("bypass wires per line, direction", str(DEFAULT.wires), "Table I; two in section III-B"),
         ("muxes", f"{DEFAULT.muxes} wire per port", "inferred from figure 6(c)"),
         ("reconfigured between phases", f"yes, in {DEFAULT.switch}", "inferred"),
-        ("flattened butterfly", DEFAULT.butterfly, "inferred from figure 10(c)"),
+        (
+            "flattened butterfly",
+            DEFAULT.butterfly,
+            "inferred: micro-bump pitch limits links (III-B)",
+        ),
         ("chunks per half of a double tree", str(DEFAULT.chunks), "inferred"),
         ("accumulators per group", str(DEFAULT.accumulators), "inferred; literally 2"),
         ("pitch of chiplets", PITCH, "inferred"),
