@@ -10,8 +10,11 @@ import polars as pl
 
 from tutti.papers import Exhibit, ExhibitResult, at_once
 from tutti.papers.ace.published import ACTIVE, SURE, compared
-from tutti.papers.ace.steps import LARGEST, active_percent, all_steps
-from tutti.papers.ace.system import BATCH, BETWEEN, SAMPLE, ace, alone, step
+from tutti.papers.ace.steps import all_steps
+from tutti.papers.ace.system import BETWEEN, SAMPLE, ace, alone, step
+from tutti.papers.ace.timing import LARGEST, active_percent
+from tutti.papers.ace.tori import designs_on_all_sizes
+from tutti.papers.ace.workloads import BATCH
 from tutti.report.plot import plot_curves
 from tutti.units import Size
 
@@ -60,6 +63,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
             "all values are relative to the design with 4 MiB and 16 FSMs",
             "all_reduce: bandwidth of 64 MiB on 4x4x4; also with links of 200 cycles",
             "iterations: speed on 128 NPUs, geometric mean over the models",
+            "tori: microseconds of the all_reduce on each size",
             "published: per cent of the backward pass in which ACE processes a chunk",
         ),
         tables={
@@ -70,6 +74,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
                 ]
             ),
             "gains": _gains(alone_at[BETWEEN]),
+            "tori": designs_on_all_sizes(designs),
         },
     )
 

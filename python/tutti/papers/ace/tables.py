@@ -9,7 +9,8 @@ import polars as pl
 from tutti.endpoint import AceSettings, Npu, configurations
 from tutti.papers import Exhibit, ExhibitResult
 from tutti.papers.ace.published import SURE
-from tutti.papers.ace.system import BATCH, rings
+from tutti.papers.ace.system import rings
+from tutti.papers.ace.workloads import BATCH
 
 if TYPE_CHECKING:
     from pathlib import Path
