@@ -217,7 +217,7 @@ def _utilisation(runs: Runs) -> pl.DataFrame:
     """Returns ACE's network utilisation over baselines, in iterations and while communicating."""
     rows = []
     for model, name in product(BATCH, BASELINES):
-        whole = [_by_iterations(runs, model, size, name) for size in SIZES]
+        times = [_by_iterations(runs, model, size, name) for size in SIZES]
         rates = [
             runs[model, size, "ace"].network_rate / runs[model, size, name].network_rate
             for size in SIZES
@@ -226,8 +226,8 @@ def _utilisation(runs: Runs) -> pl.DataFrame:
             {
                 "model": model,
                 "baseline": name,
-                "iterations": round(mean(whole), 3),
-                "iterations_most": round(max(whole), 3),
+                "iterations": round(mean(times), 3),
+                "iterations_most": round(max(times), 3),
                 "while_communicating": round(mean(rates), 3),
                 "while_communicating_most": round(max(rates), 3),
             }
