@@ -73,6 +73,14 @@ class SmartMesh:
         Literal["unicasts", "greedy", "complete"] | None,
         Field(description="Reduction mode of routers, for responses."),
     ] = None
+    merge: Annotated[
+        Literal["landing", "buffered"] | None,
+        Field(
+            description="With `fan_in` `greedy`, the responses of its flow that a landing response "
+            "is merged into: those buffered or landing in the same cycle (`landing`), or only those "
+            "that were buffered in the cycle's switch allocation (`buffered`).",
+        ),
+    ] = None
     yx: Annotated[bool | None, Field(description="YX instead of XY routing.")] = None
     vcs: Annotated[
         int | None,
