@@ -186,19 +186,26 @@ def section() -> str:
 
 def _facts(given: dict[str, Any]) -> str:
     limit = given["tolerance"]
-    return bullets(
-        [
-            f"Paper: {given['paper']}.",
-            f"Source: {given['source']}; see `validation/floonoc/case.toml`. The cycles measured "
-            "in RTL are not public. The model reproduces the published geometric means.",
+    lines = (
+        "Paper: {paper}.",
+        (
+            "Source: {source}; see `validation/floonoc/case.toml`. The cycles measured in RTL are not "
+            "public. The model reproduces the published geometric means."
+        ),
+        (
             "Model: [smart](models/smart.md), design `baseline_collective`; "
-            "`validation/floonoc/platform.toml`.",
-            "Difference: a hop takes two cycles in tutti and one in the authors' model of multicasts "
-            "in hardware, but two in that of transfers between clusters.",
-            f"Tolerance: cycles within {limit['software']} % in software, within "
-            f"{limit['hardware']} % in hardware, geometric means within {limit['geomean']} %.",
-        ]
+            "`validation/floonoc/platform.toml`."
+        ),
+        (
+            "Difference: a hop takes two cycles in tutti. In the authors' model it takes one for "
+            "multicasts in hardware, and two for transfers between clusters."
+        ),
+        (
+            "Tolerance: cycles within {software} % in software, within {hardware} % in hardware, "
+            "geometric means within {geomean} %."
+        ),
     )
+    return bullets([line.format(**{**given, **limit}) for line in lines])
 
 
 def _table() -> str:
@@ -229,11 +236,11 @@ def _means(given: dict[str, Any]) -> str:
         lines.append(f"| multicast to {rows * COLUMNS} clusters | {shown} |")
     reductions = paragraph(
         f"Reductions: the published geometric means are {mean['reduction_1']} (version 1) and "
-        f"{mean['reduction_4']} (version 2). They cannot be compared, because the start-up times of "
+        f"{mean['reduction_4']} (version 2). They cannot be compared: the start-up times of "
         "transfers and sums in the authors' model are fits to cycles that are not public. A router "
         "of FlooNoC adds two operands per cycle through the cores of its tile, so a reduction over "
         f"several rows takes {given['reduction']['slower']} times as long as one over a row "
-        f"(32 KiB). A router of tutti adds all operands at once: {slower():.2f} times. tutti has no "
-        "model of shared adders."
+        f"(32 KiB). A router of tutti adds all operands at once: {slower():.2f} times. tutti does "
+        "not model shared adders."
     )
     return "\n".join(lines) + "\n\n" + reductions

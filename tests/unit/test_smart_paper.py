@@ -24,7 +24,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(
         system, "PLAN", smart.ReplicationPlan(warmup=200, measure=600, drain=600, seeds=2)
     )
-    monkeypatch.setattr(system, "_POINTS", (system.LOW, 0.5, 1.0))
+    monkeypatch.setattr(system, "POINTS", (system.LOW, 0.5, 1.0))
     system.curve.cache_clear()
     yield
     system.curve.cache_clear()

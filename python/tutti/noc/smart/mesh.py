@@ -76,9 +76,9 @@ class SmartMesh:
     merge: Annotated[
         Literal["landing", "buffered"] | None,
         Field(
-            description="With `fan_in` `greedy`, the responses of its flow that a landing response "
-            "is merged into: those buffered or landing in the same cycle (`landing`), or only those "
-            "that were buffered in the cycle's switch allocation (`buffered`).",
+            description="The responses that a landing one merges into, if `fan_in` is `greedy`: "
+            "those buffered or landing in the same cycle (`landing`), or those buffered in the "
+            "switch allocation of this cycle (`buffered`).",
         ),
     ] = None
     yx: Annotated[bool | None, Field(description="YX instead of XY routing.")] = None

@@ -16,8 +16,10 @@ from tutti.papers.smart.system import (
     CORNERS,
     GREEDY,
     HALF,
+    IN_BUFFERED,
     IN_BYPASS,
     IN_COMPLETE,
+    IN_COMPLETE_EJECT,
     IN_COMPLETE_LOCAL,
     IN_LOCAL,
     INTERVALS,
@@ -36,7 +38,15 @@ SHOWN = {
     ALL: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(6)),
     SOME: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(4), COMPLETE.format(6)),
     HALF: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(4), COMPLETE.format(6)),
-    TO_ONE: (BASELINE, IN_LOCAL, IN_BYPASS, IN_COMPLETE, IN_COMPLETE_LOCAL),
+    TO_ONE: (
+        BASELINE,
+        IN_LOCAL,
+        IN_BYPASS,
+        IN_BUFFERED,
+        IN_COMPLETE,
+        IN_COMPLETE_EJECT,
+        IN_COMPLETE_LOCAL,
+    ),
 }
 """The designs in each part of the figures; `half` is an alternative definition of multicasts."""
 
@@ -78,6 +88,25 @@ def _saturations(found: dict[str, dict[str, Saturation]]) -> pl.DataFrame:
     )
 
 
+def _shared_trees(found: dict[str, Saturation]) -> pl.DataFrame:
+    """Returns row B6 over load: broadcasts of all nodes on shared trees, and on the baseline."""
+    ideal, rows = 64 * system.ideal_load(ALL), []
+    for part in system.POINTS:
+        load = part * system.largest(ALL)
+        base, shared = (system.at(found[name], load) for name in (BASELINE, GREEDY))
+        rows.append(
+            {
+                "of_ideal": part,
+                "baseline_latency": base.latency.mean,
+                "svt_latency": shared.latency.mean,
+                "over_baseline": shared.latency.mean / base.latency.mean,
+                "baseline_accepted_of_ideal": 64 * base.loads[0].accepted.mean / ideal,
+                "svt_accepted_of_ideal": 64 * shared.loads[0].accepted.mean / ideal,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
 def _figure_6(folder: Path) -> ExhibitResult:
     """Returns latency over load for three traffics, and the alternative multicasts."""
     from tutti.report import plot_smart
@@ -99,7 +128,7 @@ def _figure_6(folder: Path) -> ExhibitResult:
         frame=pl.concat([_rows(experiment, some) for experiment, some in found.items()]),
         source=_SOURCE,
         figures=figures,
-        tables={"saturation": _saturations(found)},
+        tables={"saturation": _saturations(found), "shared_trees": _shared_trees(found[ALL])},
         notes=(
             "6a: the four corners broadcast; 6b: all nodes broadcast; 6c: all nodes multicast",
             (
