@@ -21,7 +21,9 @@ neither. Of the readings in `table 2`, these are within 15 % of most published v
 same in every design and experiment."""
 
 PLAN = ReplicationPlan(warmup=1_000, measure=4_000, drain=4_000, seeds=3)
-"""Plan of every point."""
+"""Plan of every point of broadcasts and multicasts."""
+MANY = replace(PLAN, seeds=5)
+"""Plan of reductions, whose saturation varies more from seed to seed."""
 SOME_SEEDS = replace(PLAN, seeds=2)
 """Plan of reductions near saturation, which takes long to show."""
 FEW = replace(PLAN, measure=2_000, drain=2_000, seeds=2)
@@ -101,10 +103,11 @@ def curve(experiment: str, name: str) -> Saturation:
     """Returns latency over load and the saturation of a design."""
     top = largest(experiment)
     design, traffic = mesh(name), TRAFFIC[experiment]
-    known = smart.sweep(design, traffic, [top * part for part in POINTS], PLAN)
+    plan = MANY if experiment == TO_ONE else PLAN
+    known = smart.sweep(design, traffic, [top * part for part in POINTS], plan)
     # Loads slightly above the ideal show whether the mesh or the ideal bound limits throughput.
     most = top if experiment == TO_ONE else min(1.05 * top, 1.0)
-    return smart.saturation(design, traffic, PLAN, tolerance=0.02, most=most, known=known)
+    return smart.saturation(design, traffic, plan, tolerance=0.02, most=most, known=known)
 
 
 def curves(experiment: str, names: Sequence[str]) -> dict[str, Saturation]:
