@@ -33,6 +33,8 @@ SMART = styles_in_order(
         "SFO_Complete, BI=3",
         "SFO_Complete, BI=4",
         "SFO_Complete, BI=10",
+        "SFI_Greedy, Prio=Bypass, merge=buffered, ejection cycle",
+        "SFI_Complete, ejection cycle",
     )
 )
 """The meshes of SMART."""
