@@ -19,7 +19,7 @@ __all__ = ["Overview", "overview", "papers_page"]
 
 PICTURES = {
     "ace": "figure_11.svg",
-    "aries": "figure_5.svg",
+    "aries": "figure_10_ring_4x4.svg",
     "recursive-multiplying": "figure_9.svg",
     "smart": "figure_7a.svg",
 }

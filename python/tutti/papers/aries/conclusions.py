@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SHORT = {
     "ring": "rings",
     "double_binary_tree": "double binary trees",
-    "multi_tree": "MultiTree",
+    "multi_tree": "MultiTree schedules",
 }
 
 
