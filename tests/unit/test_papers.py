@@ -70,7 +70,7 @@ def test_papers_are_compared_from_the_stored_claims(
     assert summary.read(shown)[0].claims[:2] == found.claims[:2]
     page = papers_page()
     assert "| time, us | 3.1 (figure) | 3 | yes |" in page
-    assert "- It is faster (holds: 3 of 4)." in page
+    assert "- It is faster. Holds: 3 of 4." in page
 
 
 def test_json_of_one_paper_is_refused() -> None:

@@ -155,9 +155,8 @@ def _section(one: Overview) -> str:
 
 def _conclusion(one: Conclusion) -> str:
     """Returns a conclusion with its evidence, as an item of a list."""
-    holds = "holds" if one.holds else "does not hold"
-    why = f": {one.why}" if one.why else ""
-    text = _text(f"{one.statement} ({holds}{why})")
+    holds = "Holds" if one.holds else "Does not hold"
+    text = _text(f"{one.statement}. {holds}: {one.why}")
     return textwrap.fill(f"- {text[0].upper()}{text[1:]}.", _WIDTH, subsequent_indent="  ")
 
 
