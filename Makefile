@@ -99,11 +99,15 @@ demo: build
 	$(BIN)/tutti compare examples/01_which_all_reduce/experiment.toml --out $(OUT)/demo
 	$(BIN)/tutti train run examples/12_resnet50_on_64_npus/training.toml --out $(OUT)/demo/resnet50
 
+# All exhibits of the four papers: their drawings in OUT/papers, and the comparison that `tutti paper`
+# and docs/papers/README.md show.
 papers: build
 	$(BIN)/tutti paper recursive-multiplying --out $(OUT)/papers
 	$(BIN)/tutti paper ace --out $(OUT)/papers
 	$(BIN)/tutti paper aries --out $(OUT)/papers
 	$(BIN)/tutti paper smart --out $(OUT)/papers
+	$(BIN)/python scripts/store_papers.py $(OUT)/papers
+	$(BIN)/python scripts/generate_reference.py
 
 bench: build
 	$(BIN)/python benchmarks/run.py

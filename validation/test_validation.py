@@ -16,6 +16,7 @@ from typing import Any
 
 import against_astrasim
 import against_booksim
+import against_floonoc
 import against_scalesim
 import pytest
 from prose import bullets, paragraph
@@ -112,7 +113,7 @@ def page() -> str:
             facts(case, measured),
             table(measured),
         ]
-    cases = (against_booksim, against_astrasim, against_scalesim)
+    cases = (against_booksim, against_floonoc, against_astrasim, against_scalesim)
     sections = [case.section() for case in cases]
     return "\n\n".join([*parts, *sections]) + "\n"
 

@@ -36,6 +36,7 @@ __all__ = [
 Kind = Literal["ideal", "baseline", "ace"]
 Handover = Literal["ahead", "at_end"]
 FsmDivision = Literal["by_time", "evenly"]
+ExchangeFsms = Literal["any", "of_phase"]
 Efficiency = Annotated[
     float, Field(gt=0, le=1, description="Fraction of link bandwidth that carries data.")
 ]
@@ -165,6 +166,13 @@ class AceSettings(InFiles):
             description="Assignment of FSMs to phases: by the time of a chunk in each, or evenly.",
         ),
     ] = "by_time"
+    exchanges: Annotated[
+        ExchangeFsms,
+        Field(
+            description="FSMs that process all-to-alls: any, in addition to its phase, or those of "
+            "the phase whose partition they share.",
+        ),
+    ] = "any"
     alus: Annotated[Positive, Field(description="Number of ALUs, of 64 B per cycle each.")] = 4
     packet: Annotated[Size, Field(description="Unit of reads, reductions and sends.")] = Size.parse(
         "256 B"
@@ -316,6 +324,7 @@ class Configuration(InFiles):
                 "sram_read": sram,
                 "sram_write": sram,
                 "fsms": ace.machines,
+                "any_fsm": ace.exchanges == "any",
                 "alu": TimePerByte.parse(f"{ace.alus * per_second} B/s").core,
                 "packet": ace.packet.bytes,
                 "loads": ace.loads,

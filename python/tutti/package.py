@@ -331,12 +331,17 @@ def packages(side: int, technology: Technology | None = None) -> dict[str, Packa
 
 
 def technologies() -> dict[str, Technology]:
-    """Returns the default technology of a package, and alternatives for sensitivity analysis."""
+    """Returns the default technology of a package, and alternatives for sensitivity analysis.
+
+    ``synthesis``: routers of constant power, and wires without transceivers.
+    """
     return {
         "usual": _usual(),
         "simba links": Technology(router="aries_45nm", link="simba_package"),
         "grs links": Technology(router="aries_45nm", link="grs_package"),
+        "ucie links": Technology(router="aries_45nm", link="ucie_standard"),
         "flip-flop buffers": Technology(router="dsent_45nm", link="muchisim_interposer"),
+        "synthesis": Technology(router="synthesis_45nm", link="dsent_45nm"),
     }
 
 

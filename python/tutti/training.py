@@ -403,11 +403,21 @@ class Step:
         if configuration.background:
             one = self.npu.arithmetic.per_second // self.npu.sms
             left = (one, self.npu.per_sm)
+        rows = tables.lookup(self.batch, self.element)
+        changes = tables.update(self.batch, self.element)
+        lookup, first_lookup, update = (
+            roofline(rows, left),
+            roofline(rows, first),
+            roofline(changes, left),
+        )
+        if tables.times:
+            lookup, update = (time.ps for time in tables.times)
+            first_lookup = lookup
         return {
             "bottom": tables.bottom,
-            "lookup": roofline(tables.lookup(self.batch, self.element), left),
-            "first_lookup": roofline(tables.lookup(self.batch, self.element), first),
-            "update": roofline(tables.update(self.batch, self.element), left),
+            "lookup": lookup,
+            "first_lookup": first_lookup,
+            "update": update,
             "bytes": tables.exchanged(self.batch, self.element),
             "background": configuration.background,
         }

@@ -11,14 +11,17 @@ from tutti.alone import Alone
 from tutti.endpoint import AceSettings, Npu, configurations
 from tutti.energy import Interval
 from tutti.papers import find_paper
-from tutti.papers.ace import endpoints, published, steps, system
+from tutti.papers.ace import endpoints, published, readings, steps, system, timing, workloads
 from tutti.silicon import Process, Value, cost
 from tutti.training import Step
-from tutti.units import Size, Time
+from tutti.units import Size, Time, TimePerByte
 from tutti.workload import build
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from tutti.endpoint import Configuration
 
 
 @pytest.mark.parametrize(
@@ -40,11 +43,13 @@ def test_peaks_are_those_derived_from_the_topology(size: str, sent: float, peak:
 
 def test_the_baseline_needs_three_and_a_half_times_the_memory() -> None:
     """1.5 reads per byte sent, against one per 2.25 bytes: 3.375, and pipeline losses."""
-    found = {
-        kind: endpoints._required_memory(curve, 0.9 * 275.8)
-        for kind, curve in endpoints._swept("4x4x4").items()
-    }
-    baseline, ample = found["baseline"], found["ace_ample"]
+
+    def needed(memories: tuple[int, int], make: Callable[[str], Configuration]) -> float | None:
+        runs = [(m, system.alone(make(f"{m} GB/s"), "4x4x4").rate / 1e9) for m in memories]
+        return endpoints._required_memory(runs, 0.9 * 275.8)
+
+    baseline = needed((384, 420), system.baseline)
+    ample = needed((96, 128), lambda memory: system.ace(memory, **endpoints.AMPLE))
     assert baseline is not None
     assert ample is not None
     assert baseline / ample == pytest.approx(3.5, rel=0.05)
@@ -76,17 +81,19 @@ def test_bounding_resource_is_named() -> None:
 
 
 def test_fsms_go_to_the_phase_with_all_to_alls() -> None:
-    """FSMs of the last phase also handle all-to-alls; with all-to-alls it gets more."""
+    """All FSMs also process all-to-alls; if only those of the last phase do, it gets more."""
     from tutti.endpoint import torus
 
     fabric = torus(system.rings("4x4x4"), 0.94)
     ace, chunk = configurations()["ace"], Size.parse("64 KiB")
     without = ace.endpoint(Npu(), fabric, chunk=chunk, message=chunk)
     exchange = [("all_to_all", 7, 1, 0)]
-    with_them = ace.endpoint(Npu(), fabric, chunk=chunk, message=chunk, transfers=exchange)
-    assert without.fsms == [2, 6, 6, 2]
-    assert sum(with_them.fsms) == 16
-    assert with_them.fsms[3] > 2
+    sizes = {"chunk": chunk, "message": chunk, "transfers": exchange}
+    with_them = ace.endpoint(Npu(), fabric, **sizes)
+    of_phase = system.ace(exchanges="of_phase").endpoint(Npu(), fabric, **sizes)
+    assert without.fsms == with_them.fsms == [2, 6, 6, 2]
+    assert sum(of_phase.fsms) == 16
+    assert of_phase.fsms[3] > 2
 
 
 def test_no_endpoint_beats_computing_alone() -> None:
@@ -104,24 +111,78 @@ def test_no_endpoint_beats_computing_alone() -> None:
     }
     gain = steps.speedup(small, "resnet50", "4x2x2")
     assert 1 < gain < steps.ceiling(small, "resnet50", "4x2x2")
-    forward, backward = steps.active_percent(small["resnet50", "4x2x2", "ace"])
+    forward, backward = timing.active_percent(small["resnet50", "4x2x2", "ace"])
     assert forward < backward <= 100
+
+
+def test_workloads_of_libra_decode() -> None:
+    """LIBRA's files: weights, bytes of gradients and all-to-alls, cycles of some passes."""
+    reading = workloads.Reading(scaling="fixed")
+    dlrm = workloads.model_of("dlrm_libra", reading.clock)
+    assert dlrm.tables is not None
+    assert dlrm.parameters == 57_411_584
+    assert dlrm.tables.exchanged(512, 2) == 4_194_304
+    assert dlrm.tables.lookup(512, 2).bytes == 1 << 25
+    compute = workloads.compute_of("dlrm_libra", reading)
+    left = Npu().without(6, TimePerByte.parse("450 GB/s"))
+    times = [compute.time(layer, "forward", 512, 2, left) // 1000 for layer in dlrm.layers]
+    assert times == [27962, *[17896] * 5, 1118, 145403, *[71583] * 10, 35]
+    resnet = workloads.model_of("resnet50_libra", reading.clock)
+    assert 2 * resnet.parameters == 51_005_824
+
+
+@pytest.mark.parametrize(
+    ("scaling", "factor"), [("fixed", 1), ("sms", 80 / 74), ("memory", 2), ("bounding", 2)]
+)
+def test_times_scale_with_what_is_left(scaling: workloads.Scaling, factor: float) -> None:
+    """74 of 80 SMs and half of the memory bandwidth are left; conv2_1_1 is bound by memory."""
+    reading = workloads.Reading(scaling=scaling)
+    layer = workloads.model_of("resnet50_libra", reading.clock).layers[2]
+    left = Npu().without(6, TimePerByte.parse("450 GB/s"))
+    time = workloads.compute_of("resnet50_libra", reading).time(layer, "forward", 32, 2, left)
+    assert time == pytest.approx(3_456_000 * factor, rel=1e-3)
+
+
+def test_the_recorded_resnet_gains_from_ace() -> None:
+    """A golden of the grid of readings: compute scales with memory bandwidth, 16 NPUs."""
+    reading = workloads.Reading(scaling="memory")
+    times = {
+        name: readings.run(
+            readings.case_of("resnet50_libra", "4x2x2", configurations()[name], reading)
+        ).time
+        for name in (*timing.BASELINES, "ace")
+    }
+    best = min(times[name] for name in timing.BASELINES)
+    assert best / times["ace"] == pytest.approx(1.067, abs=0.001)
+
+
+def test_equal_runs_of_readings_are_one_case() -> None:
+    known = configurations()
+    cases = {
+        readings.case_of("resnet50_libra", "4x4x4", known["ace"], workloads.Reading(scaling=one))
+        for one in workloads.SCALINGS
+    }
+    assert {case.reading.scaling for case in cases} == {"fixed", "memory", "bounding"}
+    gnmt = {
+        readings.case_of("gnmt", "4x4x4", known["ace"], workloads.Reading(clock=clock))
+        for clock in readings.CLOCKS
+    }
+    assert len(gnmt) == 1
 
 
 def test_exhibit_states_the_confidence_of_each_value(tmp_path: Path) -> None:
     paper = find_paper("ace")
     assert sorted(paper.figures) == [5, 6, 9, 10, 11, 12]
     table = paper.tables[4].make(tmp_path)
-    assert table.published is not None
-    assert set(table.published["sure"]) == {"R"}
+    assert {claim.certainty for claim in table.published} == {"recalled"}
     assert paper.tables[5].make(tmp_path).frame.height > 15
     left = paper.tables[6].make(tmp_path).frame
     assert left.filter(left["configuration"] == "comm_opt")["tflops_left"].item() == 111
 
 
 def test_ratios_are_relative_to_published_values() -> None:
-    row = published.compared([(published.Published("a", 2.0, "V"), 1.5)])
-    assert row.row(0) == ("a", 2.0, 1.5, 0.75, "V")
+    (claim,) = published.compared([(published.Published("a", 2.0, "V"), 1.5)])
+    assert (claim.ratio, claim.certainty, claim.verdict) == (0.75, "text", "differs")
 
 
 def test_area_follows_cells_and_filling() -> None:

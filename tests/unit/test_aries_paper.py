@@ -10,9 +10,10 @@ import pytest
 from tutti.papers import find_paper
 from tutti.papers.aries import throughput
 from tutti.papers.aries.applications import BATCHES
+from tutti.papers.aries.best import candidates
 from tutti.papers.aries.iterations import interpolated, speedups
 from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, SPEEDUPS
-from tutti.papers.aries.system import ALGORITHMS, Assumptions, fastest, variants
+from tutti.papers.aries.system import ALGORITHMS, DEFAULT, Assumptions, fastest, variants
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -75,13 +76,39 @@ def test_ring_with_twice_the_links_takes_one_hop_per_step() -> None:
 
 
 def test_iterations_obey_their_bounds() -> None:
-    found = interpolated(Assumptions(), BATCHES[0], ("mesh", "aries"), ("ring",))
+    cases = [(network, "ring", 4) for network in ("mesh", "aries")]
+    found = interpolated(Assumptions(), BATCHES[0], cases)
     for step in found.values():
         overlapped = step.overlapped
         assert overlapped.iteration >= overlapped.compute
         assert overlapped.iteration >= overlapped.communication
     for total, communication in speedups(found).values():
         assert 1 <= total <= communication
+
+
+def test_rows_and_columns_of_the_butterfly_exchange_directly() -> None:
+    """Per phase 1/8 + 1/64 of the payload over a link of 4/14 of 68 GB/s, and 12 ns twice."""
+    size = Size.parse("2 MiB")
+    case = ("flattened_butterfly", "ring", 8)
+    took = fastest([case], [size])[case, size].completion_ps / 1e12
+    expected = 2 * (9 / 64 * size.bytes * BETA * 14 / 4 + 2 * 12e-9)
+    assert took == pytest.approx(expected, rel=0.01)
+
+
+def test_a_forest_is_best_for_large_payloads_on_the_butterfly() -> None:
+    times = {
+        one.name: one.run(Size.parse("2 MiB")).completion_ps
+        for one in candidates("flattened_butterfly", 4)
+    }
+    assert min(times, key=lambda name: times[name]).startswith("forest")
+
+
+def test_assumptions_that_a_case_does_not_use_are_not_relevant() -> None:
+    changed = Assumptions(wires=2, chunks=16, rings="plain", butterfly="wide")
+    assert changed.relevant("mesh", "multi_tree") == DEFAULT
+    assert changed.relevant("torus", "ring") == DEFAULT
+    assert changed.relevant("adapt_noc", "ring") == Assumptions(wires=2, rings="plain")
+    assert changed.relevant("aries", "double_binary_tree") == Assumptions(wires=2, chunks=16)
 
 
 def test_published_values_are_complete() -> None:

@@ -118,6 +118,20 @@ def test_other_links_and_buffers_cost_more() -> None:
     assert 4 < leaks["flip-flop buffers"] / leaks["usual"] < 5.5
 
 
+def test_synthesised_routers_take_constant_power() -> None:
+    """98740 um2 of flip-flops of 4.522 um2 with 8 fJ per cycle, and 79 nW of leakage each."""
+    mesh = topology("mesh:2x2")
+    traffic = one_message(mesh, 1000, ("npu0", "npu1"))
+    package = Package(technology=technologies()["synthesis"])
+    spent = pj(package.energy(mesh, traffic))
+    assert spent["buffers"] == spent["crossbar"] == spent["switch_allocator"] == 0
+    assert spent["links"] == pytest.approx(8000 * (0.00113 + 5 * 0.03923))
+    idle = package.idle(4, Time(ps=1_000_000))
+    flip_flops = 98740 / 4.522
+    assert idle.dynamic.nominal == pytest.approx(4 * 1000 * flip_flops * 8e-15)
+    assert idle.leakage_by_component["buffers"].nominal == pytest.approx(4e-6 * flip_flops * 79e-9)
+
+
 def test_bytes_by_circuit_use_no_buffers() -> None:
     mesh = topology("mesh:2x2")
     traffic = one_message(mesh, 1000, ("npu0", "npu1"))

@@ -1,8 +1,13 @@
-"""Papers are found by the PAPER of their module; their exhibits are selected by number."""
+"""Papers are found by the PAPER of their module; their exhibits are selected by number.
+
+The stored comparison of all papers has every exhibit, and the values that the code has.
+"""
 
 from __future__ import annotations
 
 import io
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,7 +16,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from tutti.cli import app, paper
-from tutti.papers import Exhibit, ExhibitResult, Paper
+from tutti.cli.paper_overview import papers_page
+from tutti.errors import ConfigError
+from tutti.papers import Claim, Conclusion, Exhibit, ExhibitResult, Paper, papers, summary
+from tutti.papers.aries.published import ENERGY_SAVED, SPEEDUPS
+from tutti.papers.recursive_multiplying.archer import CALIBRATED
+from tutti.papers.recursive_multiplying.published import TABLE_2
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,23 +31,118 @@ def made(folder: Path) -> ExhibitResult:
     drawn = folder / "figure-1.svg"
     drawn.write_text("<svg/>")
     frame = pl.DataFrame({"ranks": [4], "found": [3.0], "published": [3.1]})
-    return ExhibitResult(frame=frame, source="Fig. 1, read off by hand", figures=(drawn,))
+    return ExhibitResult(
+        frame=frame,
+        published=[
+            Claim(quantity="time, us", published=3.1, computed=3.0, certainty="figure"),
+            Claim(quantity="rate", published=(2.0, math.inf), computed=1.0),
+            Claim(quantity="energy", published=1.0, computed=math.nan),
+        ],
+        conclusions=[Conclusion(statement="it is faster", holds=True, why="3 of 4")],
+        source="Fig. 1, read off by hand",
+        figures=(drawn,),
+    )
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def one_paper(monkeypatch: pytest.MonkeyPatch) -> None:
     figure = Exhibit(title="time over ranks", make=made)
     paper = Paper(name="one-paper", citation="A. Author 2017", figures={1: figure, 2: figure})
-    for where in ("tutti.papers.papers", "tutti.cli.paper.papers"):
+    for where in ("tutti.papers.papers", "tutti.cli.paper_overview.papers"):
         monkeypatch.setattr(where, lambda: {paper.name: paper})
 
 
-def test_papers_are_listed_with_their_exhibits() -> None:
-    output = CliRunner().invoke(app, ["paper"]).output
+@pytest.mark.usefixtures("one_paper")
+def test_papers_are_compared_from_the_stored_claims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = summary.comparison_of("one-paper", "figure 1", "time over ranks", made(tmp_path))
+    for where in ("tutti.cli.paper_overview.stored", "tutti.cli.paper.stored"):
+        monkeypatch.setattr(where, lambda: [found])
+    output = " ".join(CliRunner().invoke(app, ["paper"]).output.split())
     assert "one-paper: A. Author 2017" in output
-    assert "figure 1: time over ranks" in output
+    assert "1 of 2 published values" in output
+    assert "1 of 1 conclusions hold" in output
+    assert "figure 1: time over ranks (1 of 2 values, 1 of 1 conclusions)" in output
+    assert "figure 2: time over ranks (not stored)" in output
+    assert "it is faster" in output
+    shown = CliRunner().invoke(app, ["paper", "--json"]).output
+    assert summary.read(shown)[0].claims[:2] == found.claims[:2]
+    page = papers_page()
+    assert "| time, us | 3.1 (figure) | 3 | yes |" in page
+    assert "- It is faster. Holds: 3 of 4." in page
 
 
+def test_json_of_one_paper_is_refused() -> None:
+    result = CliRunner().invoke(app, ["paper", "ace", "--json"])
+    assert result.exit_code == 2
+    assert "--json prints the stored comparison of all papers" in result.output
+
+
+def test_claims_survive_storage_and_replace_their_exhibit(tmp_path: Path) -> None:
+    found = summary.comparison_of("one-paper", "figure 1", "time over ranks", made(tmp_path))
+    assert summary.read(summary.dumped([found]))[0].claims[:2] == found.claims[:2]
+    assert math.isnan(found.claims[2].computed)
+    other = replace(found, exhibit="figure 2")
+    summary.store(tmp_path, found)
+    summary.store(tmp_path, other)
+    path = summary.store(tmp_path, replace(found, title="another"))
+    assert [(one.exhibit, one.title) for one in summary.read(path.read_text("utf-8"))] == [
+        ("figure 1", "another"),
+        ("figure 2", "time over ranks"),
+    ]
+    assert len(summary.distinct([found, other])) == 2, "repeated claims count once"
+    path.write_text("[{}]", "utf-8")
+    with pytest.raises(ConfigError, match="not a comparison of `tutti paper`"):
+        summary.store(tmp_path, found)
+
+
+RERUN = {
+    "ace": ("table 4",),
+    "aries": ("figure 5", "table 1"),
+    "recursive-multiplying": ("figure 3", "figure 17", "figure 21"),
+}
+"""Exhibits that take no time."""
+REMEDY = "stale: run `make papers`"
+
+
+def test_stored_comparisons_are_of_known_exhibits() -> None:
+    known = {
+        (name, label): exhibit.title
+        for name, paper in papers().items()
+        for label, exhibit in paper.exhibits()
+    }
+    stored = {one.key: one.title for one in summary.stored()}
+    assert stored == {key: known.get(key) for key in stored}, REMEDY
+    assert {name for name, _ in stored} >= set(RERUN), REMEDY
+
+
+@pytest.mark.parametrize(
+    ("name", "label"), [(n, label) for n, some in RERUN.items() for label in some]
+)
+def test_stored_comparison_is_what_the_code_computes(name: str, label: str, tmp_path: Path) -> None:
+    exhibit = dict(papers()[name].exhibits())[label]
+    found = summary.comparison_of(name, label, exhibit.title, exhibit.make(tmp_path))
+    (stored,) = (one for one in summary.stored() if one.key == found.key)
+    assert stored.claims == found.claims, REMEDY
+    assert stored.conclusions == found.conclusions, REMEDY
+
+
+def test_stored_comparison_has_the_published_values_of_the_code() -> None:
+    stored = {one.key: {claim.published for claim in one.claims} for one in summary.stored()}
+    predicted = [row for row in TABLE_2 if row.ranks not in CALIBRATED]
+    expected = {
+        ("aries", "figure 10"): {value for one in SPEEDUPS.values() for value in one},
+        ("aries", "figure 11"): {value for one in ENERGY_SAVED.values() for value in one},
+        ("recursive-multiplying", "table 2"): {
+            value for row in predicted for value in (*row.minimum, *row.median)
+        },
+    }
+    for key, values in expected.items():
+        assert key not in stored or values <= stored[key], REMEDY
+
+
+@pytest.mark.usefixtures("one_paper")
 def test_an_exhibit_is_made_and_its_values_are_written(tmp_path: Path) -> None:
     options = ["paper", "one-paper", "--figure", "1", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, options)
@@ -46,8 +151,12 @@ def test_an_exhibit_is_made_and_its_values_are_written(tmp_path: Path) -> None:
     written = pl.read_csv(tmp_path / "one-paper" / "figure_1.csv")
     assert written["published"].to_list() == [3.1]
     assert not (tmp_path / "one-paper" / "figure_2.csv").exists()
+    assert "1 of 2 published values within 15 %. Holds: it is faster" in result.output
+    text = (tmp_path / "one-paper" / summary.FILE).read_text("utf-8")
+    assert [one.exhibit for one in summary.read(text)] == ["figure 1"]
 
 
+@pytest.mark.usefixtures("one_paper")
 def test_unknown_exhibit_is_refused(tmp_path: Path) -> None:
     options = ["paper", "one-paper", "--table", "2", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,25 +19,42 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 """Thousands of runs are slow on a busy machine."""
 
 
+SHORT = smart.ReplicationPlan(warmup=200, measure=600, drain=600, seeds=2)
+
+
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Shortens the runs."""
-    monkeypatch.setattr(
-        system, "PLAN", smart.ReplicationPlan(warmup=200, measure=600, drain=600, seeds=2)
-    )
-    monkeypatch.setattr(system, "_POINTS", (system.LOW, 0.5, 1.0))
+    for plan in ("PLAN", "MANY"):
+        monkeypatch.setattr(system, plan, SHORT)
+    monkeypatch.setattr(system, "POINTS", (system.LOW, system.MIDDLE, system.BYPASS_END, 1.0))
     system.curve.cache_clear()
     yield
     system.curve.cache_clear()
 
 
-def test_buffers_minimise_the_error_of_the_baseline(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sensitivity, "BUFFERS", ((4, 4), (5, 5), (6, 8)))
-    first = sensitivity.calibration().row(0, named=True)
+def test_buffers_reproduce_most_published_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensitivity, "BUFFERS", ((4, 2), (6, 8)))
+    monkeypatch.setattr(sensitivity, "FEW", SHORT)
+    monkeypatch.setattr(system, "SOME_SEEDS", replace(SHORT, measure=2_000, drain=2_000))
+    found = sensitivity.calibration()
+    first = found.row(0, named=True)
     assert (first["vcs"], first["credit_delay"]) == (system.VCS, system.CREDIT_DELAY)
-    assert first["max_error"] < 0.08
+    # The other buffers are better in reductions of the baseline alone.
+    few = found.filter(found["vcs"] == 4)
+    assert few["reproduced_C1_C2"].max() >= first["reproduced_C1_C2"]
+
+
+@pytest.mark.usefixtures("short")
+def test_merging_only_with_buffered_responses_gives_the_published_row_c3() -> None:
+    """With an ejection cycle; merging on landing, as footnote 13 has it, does not."""
+    rows = {row.quantity: row for row in tables.to_one() if row.row == "C3"}
+    late = [row for name, row in rows.items() if "merge=buffered" in name]
+    late = [row for row in late if "saturation" not in row.quantity]  # needs long runs
+    assert len(late) == 3
+    for row in late:
+        assert row.ours == pytest.approx(row.published, rel=0.15), row
+    assert rows["SFI_Greedy, Bypass: ACKs per flow"].ours < 2.5
 
 
 def test_corner_broadcasts_match_published_values() -> None:

@@ -9,6 +9,7 @@ pub const ROUTERS: &[Entry] = &[
     router::dsent_22nm::ENTRY,
     router::smart_45nm::ENTRY,
     router::aries_45nm::ENTRY,
+    router::synthesis_45nm::ENTRY,
 ];
 
 /// The technologies of links.
@@ -26,6 +27,8 @@ pub const LINKS: &[Entry] = &[
     link::muchisim_substrate::ENTRY,
     link::grs_package::ENTRY,
     link::simba_package::ENTRY,
+    link::ucie_standard::ENTRY,
+    link::ucie_advanced::ENTRY,
 ];
 
 /// An entry of a registry.

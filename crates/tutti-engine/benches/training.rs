@@ -9,7 +9,7 @@
 
 use std::time::Instant;
 
-use tutti_engine::endpoint::ace::{Ace, Division, Fsms, Handover};
+use tutti_engine::endpoint::ace::{Ace, Division, Exchanges, Fsms, Handover};
 use tutti_engine::endpoint::ideal::Ideal;
 use tutti_engine::endpoint::{Chunks, Endpoint};
 use tutti_engine::training::{
@@ -95,6 +95,7 @@ fn ace(fabric: &TrainingFabric, chunk: Bytes) -> Endpoint {
         sram_read: rate("318.72 GB/s"),
         sram_write: rate("318.72 GB/s"),
         fsms: Fsms::ByTime(16),
+        exchanges: Exchanges::AnyFsm,
         alu: rate("318.72 GB/s"),
         packet,
         loads: 2,

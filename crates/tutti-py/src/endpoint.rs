@@ -1,7 +1,7 @@
 //! The endpoints of NPUs.
 
 use pyo3::prelude::*;
-use tutti_engine::endpoint::ace::{Ace, Division, Fsms, Handover};
+use tutti_engine::endpoint::ace::{Ace, Division, Exchanges, Fsms, Handover};
 use tutti_engine::endpoint::agent::Agent;
 use tutti_engine::endpoint::baseline::Baseline;
 use tutti_engine::endpoint::ideal::Ideal;
@@ -62,6 +62,8 @@ pub(crate) struct GivenAce {
     sram_write: TimePerByte,
     /// How FSMs are divided among phases (`by_time`, `evenly` or `each`), and their numbers.
     fsms: (String, Vec<u32>),
+    /// Whether any FSM processes all-to-alls, or only those of the phase with their partition.
+    any_fsm: bool,
     alu: TimePerByte,
     packet: u64,
     loads: Number,
@@ -148,6 +150,7 @@ impl Endpoint {
             sram_read: given.sram_read.0,
             sram_write: given.sram_write.0,
             fsms: fsms(given.fsms)?,
+            exchanges: if given.any_fsm { Exchanges::AnyFsm } else { Exchanges::OfPhase },
             alu: given.alu.0,
             packet: Bytes(given.packet),
             loads: given.loads.0,

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use tutti_noc::FlitError;
 use tutti_noc::smart::{
-    Class, Design, DesignKind, Fabric, FanIn, FanOut, Priority, Settings, Tree,
+    Class, Design, DesignKind, Fabric, FanIn, FanOut, Merge, Priority, Settings, Tree,
     design as design_of, designs,
 };
 
@@ -29,6 +29,7 @@ pub(crate) struct GivenMesh {
     priority: Option<String>,
     fan_out: Option<String>,
     fan_in: Option<String>,
+    merge: Option<String>,
     yx: Option<bool>,
     vcs: Option<Number>,
     depth: Option<Number>,
@@ -69,6 +70,9 @@ impl GivenMesh {
         if let Some(text) = self.fan_in {
             settings.fan_in = fan_in(&text)?;
         }
+        if let Some(text) = self.merge {
+            settings.merge = merge(&text)?;
+        }
         Ok(settings)
     }
 }
@@ -103,6 +107,7 @@ impl SmartMesh {
             priority: priority_name(settings.priority),
             fan_out: fan_out_name(settings.fan_out),
             fan_in: fan_in_name(settings.fan_in),
+            merge: merge_name(settings.merge),
             yx: settings.yx,
             vcs,
             depth,
@@ -124,6 +129,7 @@ struct Described {
     priority: &'static str,
     fan_out: String,
     fan_in: &'static str,
+    merge: &'static str,
     yx: bool,
     vcs: u32,
     depth: u32,
@@ -206,6 +212,21 @@ fn fan_in_name(fan_in: FanIn) -> &'static str {
         FanIn::Unicasts => "unicasts",
         FanIn::Greedy => "greedy",
         FanIn::Complete => "complete",
+    }
+}
+
+fn merge(text: &str) -> PyResult<Merge> {
+    match text {
+        "landing" => Ok(Merge::Landing),
+        "buffered" => Ok(Merge::Buffered),
+        _ => Err(unreadable("merge", text, "landing or buffered")),
+    }
+}
+
+fn merge_name(merge: Merge) -> &'static str {
+    match merge {
+        Merge::Landing => "landing",
+        Merge::Buffered => "buffered",
     }
 }
 

@@ -7,21 +7,24 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import polars as pl
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from tutti.cli.console import out, remark
 from tutti.cli.files import folder as made
+from tutti.cli.paper_overview import Overview, overview
 from tutti.cli.progress import Progress
 from tutti.errors import ConfigError
-from tutti.papers import find_paper, papers, watching
+from tutti.papers import find_paper, watching
+from tutti.papers.claims import conclusions_frame, frame_of
+from tutti.papers.summary import comparison_of, dumped, store, stored
 from tutti.report.breakable import Breakable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import polars as pl
     from rich.console import JustifyMethod
 
     from tutti.papers import Exhibit, ExhibitResult, Paper
@@ -35,7 +38,7 @@ _BETWEEN = 2
 def paper(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[PAPER]", help="The paper. Default: list all papers."),
+        typer.Argument(metavar="[PAPER]", help="The paper. Default: compare all papers."),
     ] = None,
     figure: Annotated[
         list[int] | None, typer.Option("--figure", help="Only this figure; may be repeated.")
@@ -44,10 +47,14 @@ def paper(
         list[int] | None, typer.Option("--table", help="Only this table; may be repeated.")
     ] = None,
     to: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = Path("out/papers"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Without a paper: print JSON instead of a page.")
+    ] = False,
 ) -> None:
     """Reproduce a paper's figures and tables, next to the published values.
 
-    Without a name, lists the available figures and tables.
+    Without a name, prints the stored comparison of all papers: published values that agree,
+    conclusions that hold or do not hold, and why.
 
     \b
     Papers:
@@ -66,9 +73,11 @@ def paper(
       tutti paper recursive-multiplying --figure 20 --figure 21
     """
     if name is None:
-        for known in papers().values():
-            _list(known)
+        _overview(as_json=as_json)
         return
+    if as_json:
+        problem = f"--json prints the stored comparison of all papers, not `{name}`"
+        raise ConfigError(problem, kind="invalid", hint="`tutti paper --json`")
     chosen = find_paper(name)
     exhibits = _chosen(chosen, figure or [], table or [])
     folder = made(to / chosen.name)
@@ -79,6 +88,17 @@ def paper(
             with watching(functools.partial(_progress, shown)):
                 result = exhibit.make(folder)
         _report(label, result, folder)
+        store(folder, comparison_of(chosen.name, label, exhibit.title, result))
+
+
+def _overview(*, as_json: bool) -> None:
+    """Prints the stored comparison of all papers."""
+    if as_json:
+        typer.echo(dumped(stored()), nl=False)
+        return
+    for found in overview():
+        _show(found)
+    out().print("docs/papers/README.md lists every value; `make papers` computes them again.")
 
 
 @contextmanager
@@ -96,22 +116,31 @@ def _progress(before: ExitStack, what: str, total: int) -> Iterator[Callable[[],
         yield done
 
 
-def _list(paper: Paper) -> None:
+def _show(found: Overview) -> None:
+    """Prints a paper: its verdict, its exhibits, and the conclusions with the reasons."""
     console = out()
-    console.print(f"{paper.name}: {paper.citation}", markup=False)
-    for label, exhibit in _all(paper):
-        console.print(f"  {label}: {exhibit.title}", markup=False)
-
-
-def _all(paper: Paper) -> list[tuple[str, Exhibit]]:
-    figures = [(f"figure {number}", e) for number, e in sorted(paper.figures.items())]
-    tables = [(f"table {number}", e) for number, e in sorted(paper.tables.items())]
-    return figures + tables
+    console.print(f"{found.paper.name}: {found.paper.citation}", markup=False)
+    if found.comparisons:
+        console.print(f"{found.verdict}. Computed by tutti {', '.join(found.versions)}.")
+    for label, title, counts in found.exhibits():
+        console.print(f"  {label}: {title} ({counts})", markup=False)
+    for one in found.conclusions:
+        holds = "holds" if one.holds else "does not hold"
+        console.print(f"  {holds}: {one.statement}: {one.why}", markup=False)
+    differing = [one for one in found.claims if one[1].verdict == "differs"]
+    if differing:
+        console.print()
+        exhibits = pl.Series("exhibit", [exhibit for exhibit, _ in differing])
+        values = frame_of(claim for _, claim in differing).drop("verdict", "source")
+        values.insert_column(0, exhibits)
+        for table in tables(values, f"{found.paper.name}: values that differ", console.width):
+            console.print(table)
+    console.print()
 
 
 def _chosen(paper: Paper, figures: list[int], tables: list[int]) -> list[tuple[str, Exhibit]]:
     selected = [f"figure {n}" for n in figures] + [f"table {n}" for n in tables]
-    known = dict(_all(paper))
+    known = dict(paper.exhibits())
     for label in selected:
         if label not in known:
             problem = f"{paper.name} has no {label}: expected one of {', '.join(known)}"
@@ -124,14 +153,18 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     result.frame.write_csv(folder / f"{stem}.csv")
     console = out()
     console.print(f"source: {result.source}", markup=False)
-    _print(result.frame, f"{label}: ours")
-    if result.published is not None:
-        result.published.write_csv(folder / f"{stem}_published.csv")
-        _print(result.published, f"{label}: published and ours", _COMPARED)
-    for name, table in result.tables.items():
+    compared = {
+        "published": frame_of(result.published),
+        "conclusions": conclusions_frame(result.conclusions),
+    }
+    if not result.frame.equals(compared["published"]):
+        _print(result.frame, f"{label}: ours")
+    for name, table in {**compared, **result.tables}.items():
+        if table.is_empty():
+            continue
         table.write_csv(folder / f"{stem}_{name}.csv")
         _print(table, f"{label}: {name}", _COMPARED)
-    for line in result.notes:
+    for line in (result.verdict, *result.notes):
         console.print(line, markup=False)
     for file in (*result.figures, folder / f"{stem}.csv"):
         console.print(f"wrote {file}", markup=False, soft_wrap=True)

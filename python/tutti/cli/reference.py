@@ -13,6 +13,7 @@ import typer.main
 from pydantic_core import PydanticUndefined
 
 from tutti.cli.app import app
+from tutti.cli.paper_overview import papers_page
 from tutti.cli.reference_libraries import libraries_page
 from tutti.cli.schema import File, schema_text
 from tutti.config import (
@@ -307,6 +308,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/energy.md": energy_page,
     "docs/reference/errors.md": errors_page,
     "docs/reference/library-algorithms.md": libraries_page,
+    "docs/papers/README.md": papers_page,
     **{f"schemas/{file}.schema.json": partial(schema_text, file) for file in File},
 }
 """The generator of each file, by its path in the repository."""

@@ -1,8 +1,8 @@
 """Reproductions of published papers: each module or package defines the experiments of one paper.
 
 A module of this package is a paper if it has a `PAPER`. Each exhibit (a figure or a table) is a
-function that calls the public API and returns an `ExhibitResult`, which compares computed values
-with published values.
+function that calls the public API and returns an `ExhibitResult`, whose `Claim`s compare computed
+values with published ones.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tutti.errors import ConfigError
 from tutti.files.mistakes import did_you_mean
+from tutti.papers.claims import Claim, Conclusion, verdict_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     Watcher = Callable[[str, int], AbstractContextManager[Callable[[], object]]]
 
 __all__ = [
+    "Claim",
+    "Conclusion",
     "Exhibit",
     "ExhibitResult",
     "Paper",
@@ -49,8 +52,9 @@ class ExhibitResult:
     """The result of an exhibit.
 
     Attributes:
-        frame: Computed values, a row each, with published values in further columns.
-        published: Published values that do not fit the rows of `frame`, or None.
+        frame: Computed values, a row each.
+        published: The published values, each with the computed one.
+        conclusions: The paper's conclusions about this exhibit.
         source: The place of the published values in the paper, and how they were read.
 
         figures: The files of drawings.
@@ -59,11 +63,17 @@ class ExhibitResult:
     """
 
     frame: pl.DataFrame
-    published: pl.DataFrame | None = None
+    published: Sequence[Claim] = ()
+    conclusions: Sequence[Conclusion] = ()
     source: str
     figures: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """The counts of agreeing values, and the conclusions that hold or do not hold."""
+        return verdict_line(self.published, self.conclusions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +104,11 @@ class Paper:
     citation: str
     figures: Mapping[int, Exhibit] = field(default_factory=dict)
     tables: Mapping[int, Exhibit] = field(default_factory=dict)
+
+    def exhibits(self) -> list[tuple[str, Exhibit]]:
+        """Returns the exhibits with their labels, such as `figure 5`, figures first."""
+        figures = [(f"figure {number}", one) for number, one in sorted(self.figures.items())]
+        return figures + [(f"table {number}", one) for number, one in sorted(self.tables.items())]
 
 
 @contextmanager

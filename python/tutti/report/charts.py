@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .palette import GREY
-from .plot import figure_at
+from .plot import figure_at, legend_below
 from .quantity import half_width
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ class Curve:
         unit: The unit of the estimates in the tooltip.
         ends: The load of a vertical mark.
         mark: The text of the mark.
+        saturated: Loads at which the network is saturated; those without a point end the curve.
     """
 
     name: str
@@ -156,6 +157,13 @@ class Curve:
     unit: str = ""
     ends: float | None = None
     mark: str = ""
+    saturated: frozenset[float] = frozenset()
+
+    @property
+    def saturates(self) -> float | None:
+        """The first saturated load after the last point."""
+        last = max((load for load, _ in self.points), default=0.0)
+        return min((load for load in self.saturated if load > last), default=None)
 
     def columns(self) -> tuple[list[float], list[float], list[float]]:
         """Returns loads, means and half-widths."""
@@ -213,24 +221,54 @@ class LoadChart:
         return shown
 
     def draw(self, axes: Axes) -> None:
-        """Draws the chart for a paper."""
-        for one in self.curves:
-            axes.errorbar(*one.columns(), label=one.name, color=one.style.colour,
-                          marker=one.style.marker_matplotlib, markersize=4, linewidth=1.4,
-                          capsize=2)  # fmt: skip
-            if one.ends is not None:
-                axes.axvline(one.ends, color=one.style.colour, linestyle=":", linewidth=1.2)
+        """Draws the chart for a paper: curves from wide to narrow, confidence intervals as bands.
+
+        Intervals wider than `_WIDEST` of the mean, which occur near saturation, are not drawn.
+        Saturated points are hollow. A curve that ends at saturation continues to the upper end of
+        the axis.
+        """
+        means = [mean for one in self.curves for mean in one.columns()[1]]
+        means += self.reference[2] if self.reference else []
+        top = self.top or 1.1 * max(means, default=1.0) or 1.0
+        for place, one in enumerate(self.curves):
+            width = 2.4 - 1.4 * place / max(len(self.curves) - 1, 1)
+            _draw_curve(axes, one, width, top)
         if self.reference is not None:
             name, xs, ys = self.reference
             axes.plot(xs, ys, "--", color=GREY, linewidth=1.0, label=name, zorder=0)
         if self.limit is not None:
             axes.axvline(self.limit, color=GREY, linestyle="--", linewidth=1.0, zorder=0)
         axes.set(xlabel=self.x.label, ylabel=self.y.label)
-        means = [mean for one in self.curves for mean in one.columns()[1]]
-        means += self.reference[2] if self.reference else []
         axes.set_xlim(0, 1.03 * self.most)
-        axes.set_ylim(0, self.top or 1.1 * max(means, default=1.0) or 1.0)
+        axes.set_ylim(0, top)
         axes.grid(visible=True)
+
+
+_WIDEST = 0.25
+"""The largest half-width of a drawn interval, as a fraction of the mean."""
+
+
+def _draw_curve(axes: Axes, curve: Curve, width: float, top: float) -> None:
+    loads, means, widths = curve.columns()
+    colour = curve.style.colour
+    low, high = ([mean + sign * half for mean, half in zip(means, widths, strict=True)]
+                 for sign in (-1, 1))  # fmt: skip
+    shown = [half <= _WIDEST * mean for mean, half in zip(means, widths, strict=True)]
+    axes.fill_between(loads, low, high, shown, color=colour, alpha=0.2, linewidth=0, zorder=1)
+    axes.plot(loads, means, label=curve.name, color=colour, linewidth=width,
+              marker=curve.style.marker_matplotlib, markersize=1.5 + 1.5 * width)  # fmt: skip
+    hollow = [(x, y) for x, y in zip(loads, means, strict=True) if x in curve.saturated]
+    if hollow:
+        axes.plot(*zip(*hollow, strict=True), linestyle="none", color=colour,
+                  marker=curve.style.marker_matplotlib, markersize=1.5 + 1.5 * width,
+                  markerfacecolor="white")  # fmt: skip
+    if curve.saturates is not None and loads:
+        axes.plot([loads[-1], curve.saturates], [means[-1], top], ":", color=colour,
+                  linewidth=max(1.0, 0.7 * width))  # fmt: skip
+        axes.plot(curve.saturates, 0.985 * top, color=colour, marker="^", markersize=4,
+                  markerfacecolor="white", linestyle="none", zorder=4)  # fmt: skip
+    if curve.ends is not None:
+        axes.axvline(curve.ends, color=colour, linestyle=":", linewidth=1.2)
 
 
 def draw_loads(path: str | Path, several: Sequence[LoadChart]) -> Path:
@@ -247,7 +285,5 @@ def draw_loads(path: str | Path, several: Sequence[LoadChart]) -> Path:
         for axes, one in zip(figure.subplots(1, len(several), squeeze=False)[0], several,
                              strict=True):  # fmt: skip
             one.draw(axes)
-        shown = dict(pair for axes in figure.axes for pair in
-                     zip(*reversed(axes.get_legend_handles_labels()), strict=True))  # fmt: skip
-        figure.legend(shown.values(), shown, loc="outside lower center", ncols=min(len(shown), 3))
+        legend_below(figure)
     return Path(path)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,23 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
         if name not in chosen:
             chosen[name] = next(free)
     return {name: _style(chosen[name]) for name in ordered}
+
+
+def styles_in_order(names: Iterable[str]) -> dict[str, Style]:
+    """Returns a style per name by position: a fixed list has the same styles in every drawing."""
+    return {name: _style(index) for index, name in enumerate(names)}
+
+
+def styles_with(known: Mapping[str, Style], names: Iterable[str]) -> dict[str, Style]:
+    """Returns a style per name: that of `known`, else the next one that `known` does not use.
+
+    Without `known` it returns `styles(names)`.
+    """
+    if not known:
+        return styles(names)
+    used = set(known.values())
+    free = (style for style in map(_style, range(10**6)) if style not in used)
+    return {name: known[name] if name in known else next(free) for name in dict.fromkeys(names)}
 
 
 def kind_colour(kind: str) -> str:

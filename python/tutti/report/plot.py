@@ -26,6 +26,9 @@ BELOW: Literal["outside lower center"] = "outside lower center"
 ASIDE: Literal["outside right upper"] = "outside right upper"
 """The position of a legend."""
 
+_INCH = 72.0
+"""Points."""
+
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "tutti",
     "svg.fonttype": "none",
@@ -42,8 +45,14 @@ _STYLE: dict[Any, Any] = {
 
 
 @contextmanager
-def figure_at(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """Yields a figure, and writes it to `path` at the end of the context."""
+def figure_at(path: str | Path, size: tuple[float, float], *, font: float = 9) -> Iterator[Figure]:
+    """Yields a figure, and writes it to `path` at the end of the context.
+
+    Args:
+        path: The file to write, `.svg`, `.png` or `.pdf`.
+        size: Width and height in inches.
+        font: The font size in points.
+    """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -54,7 +63,7 @@ def figure_at(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
             kind="choice",
         )
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}[ending]
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context({**_STYLE, "font.size": font}):
         figure = Figure(figsize=size)
         yield figure
         figure.savefig(path, metadata=metadata, dpi=160)
@@ -112,6 +121,24 @@ def line_look(style: Style) -> dict[str, Any]:
     }
 
 
+def legend_columns(labels: Iterable[str], width: float, font: float = 9) -> int:
+    """Returns how many columns of these labels fit a width in inches."""
+    longest = max(map(len, labels), default=1)
+    # A character has about half the height of the font; the key of a column takes six.
+    return max(1, int(width * _INCH / (0.53 * font * (longest + 6))))
+
+
+def legend_below(figure: Figure, font: float = 9) -> None:
+    """Draws one legend of all axes below them, without duplicates, in columns that fit."""
+    shown: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            shown.setdefault(label, handle)
+    columns = legend_columns(shown, figure.get_figwidth(), font)
+    figure.legend(shown.values(), shown, loc="outside lower left", ncols=min(columns, len(shown)),
+                  handlelength=1.8, columnspacing=1.2, labelspacing=0.3)  # fmt: skip
+
+
 def plain_numbers(axes: Axes, *, x: bool = True, y: bool = True) -> None:
     """Labels logarithmic axes with plain numbers, without minor ticks."""
     from matplotlib.ticker import FuncFormatter, NullLocator
@@ -120,89 +147,6 @@ def plain_numbers(axes: Axes, *, x: bool = True, y: bool = True) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     if x:
         axes.xaxis.set_minor_locator(NullLocator())
-
-
-def plot_curves(
-    path: str | Path,
-    lines: Mapping[str, tuple[Iterable[float], Iterable[float]]],
-    x: str,
-    y: str,
-    points: Mapping[str, tuple[Iterable[float], Iterable[float]]] | None = None,
-    *,
-    doubling: bool = False,
-) -> Path:
-    """Draws curves of a formula or of measurements.
-
-    Args:
-        path: The file to write, `.svg`, `.png` or `.pdf`.
-        lines: The values of x and of y, by name.
-        x: The label of the horizontal axis, with its unit.
-
-        y: The label of the vertical axis, with its unit.
-        points: Further curves, drawn as dots.
-        doubling: Whether the horizontal axis is logarithmic with base 2.
-
-    Returns:
-        The path written.
-    """
-    dots = points or {}
-    colours = styles([*lines, *dots])
-    with axes_at(path, x=x, y=y, legend=ASIDE) as axes:
-        for name, (xs, ys) in lines.items():
-            axes.plot(list(xs), list(ys), label=name, color=colours[name].colour, linewidth=1.4)
-        for name, (xs, ys) in dots.items():
-            axes.plot(list(xs), list(ys), ".", label=name, color=colours[name].colour)
-        axes.set_ylim(bottom=0)
-        if doubling:
-            axes.set_xscale("log", base=2)
-    return Path(path)
-
-
-def plot_stacked_bars(path: str | Path, bars: Mapping[str, Mapping[str, float]], y: str) -> Path:
-    """Draws a stacked bar per case.
-
-    Args:
-        path: The file to write; `.svg`, `.png` or `.pdf`.
-        bars: The parts of each case, by case; all cases have the same parts.
-        y: The label of the vertical axis, with its unit.
-
-    Returns:
-        The path written.
-    """
-    parts = list(next(iter(bars.values())))
-    colours = styles(parts)
-    with axes_at(path, y=y, width=max(6.4, 0.4 * len(bars)), grid="y", legend=ASIDE) as axes:
-        below = [0.0] * len(bars)
-        for part in parts:
-            heights = [bar[part] for bar in bars.values()]
-            axes.bar(range(len(bars)), heights, 0.8, below, label=part, color=colours[part].colour)
-            below = [low + height for low, height in zip(below, heights, strict=True)]
-        axes.set_xticks(range(len(bars)), list(bars), rotation=90)
-    return Path(path)
-
-
-def plot_grouped_bars(path: str | Path, groups: Mapping[str, Mapping[str, float]], y: str) -> Path:
-    """Draws a group of bars per case, one bar per compared object.
-
-    Args:
-        path: The file to write; `.svg`, `.png` or `.pdf`.
-        groups: A value per case, by compared object; all have the same cases.
-        y: The label of the vertical axis, with its unit.
-
-    Returns:
-        The path written.
-    """
-    cases = list(next(iter(groups.values())))
-    colours = styles(groups)
-    wide = 0.8 / len(groups)
-    inches = max(6.4, 0.22 * len(cases) * len(groups))
-    with axes_at(path, y=y, width=inches, grid="y", columns=2) as axes:
-        for place, (name, bars) in enumerate(groups.items()):
-            at = [case - 0.4 + wide * (place + 0.5) for case in range(len(cases))]
-            heights = [bars[case] for case in cases]
-            axes.bar(at, heights, wide, label=name, color=colours[name].colour)
-        axes.set_xticks(range(len(cases)), cases, rotation=30, ha="right")
-    return Path(path)
 
 
 def plot_boxes(

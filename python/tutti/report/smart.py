@@ -11,7 +11,7 @@ from . import smart_words as words
 from .charts import Axis, Curve, LoadChart, draw_loads
 from .noc import SORTING, events_section, load_sections
 from .page import Page, Section
-from .palette import styles
+from .palette import styles_with
 from .quantity import count, estimate, format_share, mean, number, sentence, span, three
 from .tables import Column, ReportTable
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tutti.noc import Estimate
     from tutti.noc.smart import Measured, Run, Saturation, Traffic
+
+    from .palette import Style
 
     Kind = tuple[Traffic, Measured]
 
@@ -92,10 +94,10 @@ def write_smart_load_report(
     ordered = [every[load] for load in sorted(every)]
     first = ordered[0]
     lines = {first.mesh.design: ordered}
-    sections = load_sections("mesh", _chart(lines, "latency"), _chart(lines, "accepted"))
+    sections = load_sections("mesh", smart_chart(lines, "latency"), smart_chart(lines, "accepted"))
     if first.traffic[0].kind == "reduction":
         lead = "Response packets that arrive per reduction; 1 if the mesh combines all of them."
-        responses = _chart(lines, "answers").figure()
+        responses = smart_chart(lines, "answers").figure()
         sections.append(Section("Responses per reduction", lead, {"answers": responses}))
     lead = f"Offered load in {UNITS[first.traffic[0].kind]}. {_UNITS} {SORTING}"
     sections.append(Section("All runs", lead, table=loads_table(ordered)))
@@ -219,8 +221,8 @@ def plot_smart(
 ) -> Path:
     """Draws quantities against load, side by side.
 
-    Bars are 95 % confidence intervals over seeds. A latency curve ends at the last stable load. The
-    lower bound of any mesh is dashed.
+    Bands are 95 % confidence intervals over seeds. A latency curve ends at the last stable load;
+    other curves have hollow markers at saturated loads. The lower bound of any mesh is dashed.
 
     Args:
         path: The file to write; `.svg`, `.png` or `.pdf`.
@@ -234,27 +236,48 @@ def plot_smart(
     Raises:
         ReportError: `lines` has no runs.
     """
-    by_name = {name: sorted(runs, key=lambda run: run.load) for name, runs in lines.items()}
-    if not any(by_name.values()):
-        raise ReportError("no runs to draw", kind="frame")
-    return draw_loads(path, [_chart(by_name, what, (most or {}).get(what)) for what in shown])
+    return draw_loads(path, [smart_chart(lines, what, (most or {}).get(what)) for what in shown])
 
 
-def _chart(
-    lines: Mapping[str, Sequence[Run]], what: Quantity, top: float | None = None
+def smart_chart(
+    lines: Mapping[str, Sequence[Run]],
+    what: Quantity,
+    top: float | None = None,
+    looks: Mapping[str, Style] | None = None,
 ) -> LoadChart:
-    chosen = styles(lines)
-    every = [run for runs in lines.values() for run in runs]
+    """Returns the chart of a quantity against load.
+
+    Args:
+        lines: The runs of each mesh at several loads, by mesh name.
+        what: The quantity.
+        top: The upper end of the vertical axis.
+        looks: The style of each mesh; others get a free one.
+
+    Raises:
+        ReportError: `lines` has no runs.
+    """
+    by_name = {name: sorted(runs, key=lambda run: run.load) for name, runs in lines.items()}
+    every = [run for runs in by_name.values() for run in runs]
+    if not every:
+        raise ReportError("no runs to draw", kind="frame")
+    chosen = styles_with(looks or {}, by_name)
     traffic = every[0].traffic[0]
     bound = ideal(every[0].mesh, traffic) if what == "latency" else None
-    reference, limit, most = None, None, max(run.load for run in every)
+    reference, limit, largest = None, None, max(run.load for run in every)
     if bound is not None:
-        ends = [0.0, min(bound.load, most)]
+        ends = [0.0, min(bound.load, largest)]
         reference = ("lower bound", ends, [bound.latency] * 2)
-        limit = bound.load if bound.load <= most else None
-    curves = [Curve(name, _points(runs, what), chosen[name]) for name, runs in lines.items()]
+        limit = bound.load if bound.load <= largest else None
+    curves = [
+        Curve(name, _points(runs, what), chosen[name], saturated=_saturated(runs))
+        for name, runs in by_name.items()
+    ]
     x = Axis("offered load", UNITS[traffic.kind], zero=True)
-    return LoadChart(curves, x, _AXES[what], reference, limit, top, most)
+    return LoadChart(curves, x, _AXES[what], reference, limit, top, largest)
+
+
+def _saturated(runs: Sequence[Run]) -> frozenset[float]:
+    return frozenset(run.load for run in runs if not run.is_stable)
 
 
 def _points(runs: Sequence[Run], what: Quantity) -> list[tuple[float, Estimate]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from tutti.errors import WorkloadError
 
 if TYPE_CHECKING:
+    from tutti.units import Time
     from tutti.workload.decoder import Decoder
 
 Pass = Literal["forward", "input_gradient", "weight_gradient"]
@@ -148,12 +149,14 @@ class Tables:
         dimension: Elements per row.
         lookups: Rows per table and sample, which are summed.
         bottom: The number of layers that do not depend on the lookups.
+        times: Measured times of the lookups and of the update, in place of their memory traffic.
     """
 
     tables: int
     dimension: int
     lookups: int
     bottom: int
+    times: tuple[Time, Time] | None = None
 
     def exchanged(self, samples: int, element: int) -> int:
         """Returns the bytes of an NPU's all-to-all: the sums of all tables for its samples."""

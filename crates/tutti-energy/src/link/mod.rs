@@ -13,6 +13,8 @@ pub(super) mod muchisim_interposer;
 pub(super) mod muchisim_substrate;
 pub(super) mod simba_package;
 pub(super) mod smart_45nm;
+pub(super) mod ucie_advanced;
+pub(super) mod ucie_standard;
 
 use super::Constant;
 

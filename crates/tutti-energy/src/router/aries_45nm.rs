@@ -22,7 +22,7 @@ pub(crate) const ENTRY: Entry = Entry {
     constants,
 };
 
-fn constants() -> Vec<(Parameter, Constant)> {
+pub(super) fn constants() -> Vec<(Parameter, Constant)> {
     let own = vec![
         (BufferWrite, Constant::of(0.20, BUFFERS).within(0.5, 1.25)),
         (BufferWriteDepth, Constant::of(0.0, NONE)),

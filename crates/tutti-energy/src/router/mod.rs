@@ -5,6 +5,7 @@ pub(super) mod dsent_22nm;
 pub(super) mod dsent_32nm;
 pub(super) mod dsent_45nm;
 pub(super) mod smart_45nm;
+pub(super) mod synthesis_45nm;
 
 use super::{Constant, Parameter};
 

@@ -22,7 +22,7 @@ impl Npu {
                 }
             }
             if self.has_fsm(id, chunk, cuts) {
-                running[cuts.class(id, chunk.phase)] += 1;
+                running[usize::from(chunk.fsm)] += 1;
             }
         }
         assert_eq!(space, fresh.space, "bytes of the SRAM are not conserved");
@@ -40,13 +40,13 @@ impl Npu {
         if chunk.phase as usize >= cuts.phases(id) {
             return false;
         }
-        let class = cuts.class(id, chunk.phase);
-        chunk.running || self.fsms[class].awaiting_space.contains(&id)
+        let pool = cuts.pool(id, chunk.phase);
+        chunk.running || self.fsms[pool].awaiting_space.contains(&id)
     }
 
     /// The partitions in which a chunk has space, and the bytes.
     fn held(&self, id: u32, chunk: &Chunk, cuts: &Cuts) -> Vec<(usize, u64)> {
-        let results = self.fsms.len();
+        let results = self.classes();
         let (partition, bytes) = cuts.partition(id, chunk.phase, results);
         let mut held = vec![(partition, bytes.0)];
         if self.handover == Handover::Ahead && chunk.running {

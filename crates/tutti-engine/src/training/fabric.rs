@@ -199,7 +199,7 @@ impl<'a> Running<'a> {
                 return;
             };
             let chunk = self.cuts.cuts[transfer].first + index;
-            let (partition, entry) = self.cuts.partition(chunk, 0, state.fsms.len());
+            let (partition, entry) = self.cuts.partition(chunk, 0, state.classes());
             if state.open == Some(0) || !state.has_space(partition, entry) {
                 return;
             }
@@ -261,35 +261,37 @@ impl<'a> Running<'a> {
             return self.run(npu, chunk, 0, now);
         }
         at.since = now;
-        let class = self.cuts.class(chunk, at.phase);
-        state.fsms[class].waiting.push_back(chunk);
-        self.start(npu, class, now);
+        let pool = self.cuts.pool(chunk, at.phase);
+        state.fsms[pool].waiting.push_back(chunk);
+        self.start(npu, pool, now);
     }
 
-    /// Starts the phase of the chunks that wait for `class`, while there are FSMs and space.
-    fn start(&mut self, npu: u32, class: usize, now: Time) {
+    /// Starts the phase of the chunks that wait in `pool`, while there are FSMs and space.
+    fn start(&mut self, npu: u32, pool: usize, now: Time) {
         loop {
             let state = &mut self.npus[npu as usize];
-            let Some(&chunk) = state.fsms[class].waiting.front() else { return };
-            if state.fsms[class].free == Some(0) {
-                state.fsms[class].blocked_by = Some(Cause::Fsm);
+            let Some(&chunk) = state.fsms[pool].waiting.front() else { return };
+            let Some(class) = state.free_fsm(pool) else {
+                state.fsms[pool].blocked_by = Some(Cause::Fsm);
                 return;
-            }
+            };
             let at = state.chunks[chunk as usize];
             if state.handover == Handover::Ahead {
-                let (next, bytes) = self.cuts.partition(chunk, at.phase + 1, state.fsms.len());
+                let (next, bytes) = self.cuts.partition(chunk, at.phase + 1, state.classes());
                 if !state.has_space(next, bytes) {
-                    state.fsms[class].blocked_by = Some(Cause::NextPartition);
+                    state.fsms[pool].blocked_by = Some(Cause::NextPartition);
                     return;
                 }
                 state.reserve_space(next, bytes);
             }
-            let fsms = &mut state.fsms[class];
-            fsms.waiting.pop_front();
-            fsms.free = fsms.free.map(|free| free - 1);
-            let cause = fsms.blocked_by.take().unwrap_or(Cause::Fsm);
+            state.fsms[class].free = state.fsms[class].free.map(|free| free - 1);
+            let from = &mut state.fsms[pool];
+            from.waiting.pop_front();
+            let cause = from.blocked_by.take().unwrap_or(Cause::Fsm);
             state.stall(cause, now - at.since);
-            state.chunks[chunk as usize].running = true;
+            let started = &mut state.chunks[chunk as usize];
+            started.running = true;
+            started.fsm = u16::try_from(class).unwrap_or(u16::MAX);
             self.run(npu, chunk, at.phase as usize, now);
         }
     }
@@ -365,23 +367,23 @@ impl<'a> Running<'a> {
             self.move_on(npu, chunk, now);
             return self.go_on(npu, now);
         }
-        let class = self.cuts.class(chunk, at.phase);
-        state.fsms[class].awaiting_space.push_back(chunk);
+        let pool = self.cuts.pool(chunk, at.phase);
+        state.fsms[pool].awaiting_space.push_back(chunk);
         self.go_on(npu, now);
     }
 
     /// Moves chunks with a complete phase on, while the next partition has space.
-    fn hand_over(&mut self, npu: u32, class: usize, now: Time) {
+    fn hand_over(&mut self, npu: u32, pool: usize, now: Time) {
         loop {
             let state = &mut self.npus[npu as usize];
-            let Some(&chunk) = state.fsms[class].awaiting_space.front() else { return };
+            let Some(&chunk) = state.fsms[pool].awaiting_space.front() else { return };
             let at = state.chunks[chunk as usize];
-            let (next, bytes) = self.cuts.partition(chunk, at.phase + 1, state.fsms.len());
+            let (next, bytes) = self.cuts.partition(chunk, at.phase + 1, state.classes());
             if !state.has_space(next, bytes) {
                 return;
             }
             state.reserve_space(next, bytes);
-            state.fsms[class].awaiting_space.pop_front();
+            state.fsms[pool].awaiting_space.pop_front();
             state.stall(Cause::NextPartition, now - at.since);
             self.move_on(npu, chunk, now);
         }
@@ -391,12 +393,12 @@ impl<'a> Running<'a> {
     fn move_on(&mut self, npu: u32, chunk: u32, now: Time) {
         let state = &mut self.npus[npu as usize];
         let at = &mut state.chunks[chunk as usize];
-        let (class, entry) = self.cuts.partition(chunk, at.phase, state.fsms.len());
+        let (partition, entry) = self.cuts.partition(chunk, at.phase, self.cuts.classes);
         at.phase += 1;
         let finished = at.phase as usize == self.cuts.phases(chunk);
-        let fsms = &mut state.fsms[class];
+        let fsms = &mut state.fsms[usize::from(at.fsm)];
         fsms.free = fsms.free.map(|free| free + 1);
-        state.release_space(class, entry);
+        state.release_space(partition, entry);
         if finished {
             let result = self.cuts.sizes(chunk).result;
             self.move_chunk((npu, chunk), Kind::Store, result, now);
@@ -411,7 +413,7 @@ impl<'a> Running<'a> {
         let result = self.cuts.sizes(chunk).result;
         let state = &mut self.npus[npu as usize];
         if !self.cuts.is_message(chunk) {
-            state.release_space(state.fsms.len(), result);
+            state.release_space(state.classes(), result);
             state.open = state.open.map(|open| open + 1);
         }
         if let Some(since) = state.end_chunk(chunk, now) {
@@ -424,11 +426,12 @@ impl<'a> Running<'a> {
         self.go_on(npu, now);
     }
 
-    /// Resources have been released: waiting chunks continue, later phases first.
+    /// Resources have been released: waiting chunks continue, those of any FSM and of later phases
+    /// first.
     fn go_on(&mut self, npu: u32, now: Time) {
-        for class in (0..self.npus[npu as usize].fsms.len()).rev() {
-            self.hand_over(npu, class, now);
-            self.start(npu, class, now);
+        for pool in (0..self.npus[npu as usize].fsms.len()).rev() {
+            self.hand_over(npu, pool, now);
+            self.start(npu, pool, now);
         }
         self.admit(npu, now);
     }

@@ -13,8 +13,8 @@ use tutti_units::{Bytes, Time, TimePerByte};
 impl TrainingFabric {
     /// Returns the load of each phase of the collectives of `transfers`, for chunks in packets of at
     /// most `packet`. An all_reduce among all NPUs comes first; others fill the classes that it does
-    /// not have. All-to-alls share one of these phases: it takes the longer of the two times, with
-    /// the mean of their chunk sizes (Rashidi et al. 2021, section IV).
+    /// not have. All-to-alls share the partition of one of these phases, with the mean of their chunk
+    /// sizes (Rashidi et al. 2021, section IV).
     ///
     /// # Errors
     /// When a collective has no schedule for its groups.
@@ -43,7 +43,7 @@ impl TrainingFabric {
         for (_, plan) in found.iter().filter(|(transfer, _)| is_exchange(transfer)).take(1) {
             for (class, load) in self.loads(plan, loads.len(), packet) {
                 let shared = loads[class].get_or_insert(load);
-                shared.time = shared.time.max(load.time);
+                shared.exchange = load.time;
                 shared.chunk = Bytes(shared.chunk.0.midpoint(load.chunk.0));
             }
         }
@@ -60,6 +60,7 @@ impl TrainingFabric {
                 links: self.links(plan, phase),
                 chunk: flow.entry(phase, self.chunk),
                 time,
+                exchange: Time::ZERO,
             };
             (class, load)
         };

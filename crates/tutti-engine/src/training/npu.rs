@@ -35,6 +35,8 @@ pub struct Stall {
 pub(super) struct Chunk {
     /// Its phase, which is the number of completed phases.
     pub(super) phase: u32,
+    /// The class of the FSM that processes it.
+    pub(super) fsm: u16,
     /// Whether its phase has started.
     pub(super) running: bool,
     /// Packets of its phase (or of its load or store) still to be handled.
@@ -93,7 +95,7 @@ impl Link {
     }
 }
 
-/// The FSMs of a phase, and the chunks that wait for one.
+/// The FSMs of a phase, and the chunks that wait for one; or the chunks that any FSM processes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FsmPool {
     /// How many are free; None: unlimited.
@@ -127,6 +129,7 @@ pub(super) struct Npu {
     /// Free bytes of each partition; empty without partitions.
     pub(super) space: Vec<u64>,
     pub(super) handover: Handover,
+    /// By class, and one more for the chunks that any FSM processes.
     pub(super) fsms: Vec<FsmPool>,
     pub(super) stalls: [Stall; 4],
     /// Messages that may still be loaded; None: unlimited.
@@ -167,6 +170,7 @@ impl Npu {
         let fsms = fsms
             .into_iter()
             .map(|free| FsmPool { free: Some(free), ..FsmPool::default() })
+            .chain([FsmPool::default()])
             .collect();
         Npu {
             servers: endpoint.servers.iter().map(|&kind| Server::new(kind)).collect(),
@@ -223,6 +227,24 @@ impl Npu {
             stall.time += wait;
             stall.count += 1;
         }
+    }
+
+    /// The number of classes, which is also the number of the partition of results.
+    #[inline]
+    pub(super) fn classes(&self) -> usize {
+        self.fsms.len() - 1
+    }
+
+    /// A class with a free FSM for the chunks of a pool: for any FSM, the class with the most.
+    #[inline]
+    pub(super) fn free_fsm(&self, pool: usize) -> Option<usize> {
+        let classes = self.classes();
+        let found = if pool < classes {
+            pool
+        } else {
+            (0..classes).rev().max_by_key(|&class| self.fsms[class].free)?
+        };
+        (self.fsms[found].free != Some(0)).then_some(found)
     }
 
     /// Whether partition `at` has space for `bytes`; always true without partitions.

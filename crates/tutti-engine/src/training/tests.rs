@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::endpoint::ace::{Ace, Division, Fsms, Handover};
+use crate::endpoint::ace::{Ace, Division, Exchanges, Fsms, Handover};
 use crate::endpoint::agent::Agent;
 use crate::endpoint::baseline::Baseline;
 use crate::endpoint::ideal::Ideal;
@@ -73,6 +73,7 @@ fn ace_that(torus: &Torus, memory: &str, handover: Handover) -> Endpoint {
         sram_read: rate("318.72 GB/s"),
         sram_write: rate("318.72 GB/s"),
         fsms: Fsms::ByTime(16),
+        exchanges: Exchanges::AnyFsm,
         alu: rate("318.72 GB/s"),
         packet,
         loads: 2,
@@ -98,6 +99,25 @@ fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> TrainingF
         detail: Detail::Packets,
         launch: Time::ZERO,
     }
+}
+
+/// An all-to-all takes any FSM, or waits for those of the last phase.
+#[test]
+fn any_fsm_processes_all_to_alls() {
+    let [any, last] = [Exchanges::AnyFsm, Exchanges::OfPhase].map(|exchanges| {
+        let mut endpoint = ace_that(&torus([4, 4, 2]), "900 GB/s", Handover::AtEnd);
+        if let Admission::Partitions(partitions) = &mut endpoint.admission {
+            partitions.exchanges = exchanges;
+            assert_eq!(partitions.fsms.last(), Some(&2));
+        }
+        let fabric = fabric(torus([4, 4, 2]), endpoint, Population::One);
+        let outcome = run(&fabric, &alone(Collective::AllToAll, 16 * (64 << 10)));
+        let stalls = &outcome.npus[0].stalls;
+        let fsm = stalls.iter().find(|(cause, _)| *cause == "fsm").map(|(_, stall)| stall.time);
+        (outcome.end, fsm.unwrap())
+    });
+    assert!(any.0 < last.0, "{any:?} {last:?}");
+    assert!(any.1 < last.1, "{any:?} {last:?}");
 }
 
 /// A program of one collective.

@@ -9,6 +9,7 @@ use super::network::StepNetwork;
 use super::operations::{Operation, Operations};
 use super::{Population, TrainingFabric, TrainingRunError};
 use crate::dataflow::{Dataflow, Messages, Outgoing};
+use crate::endpoint::ace::Exchanges;
 use crate::endpoint::{Admission, Endpoint, EndpointError};
 use crate::workload::{Rings, Transfer};
 use tutti_schedule::collective::Collective;
@@ -114,6 +115,8 @@ pub(super) enum Side {
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub(super) level: u8,
+    /// Whether any FSM processes its chunks.
+    any_fsm: bool,
     pub(super) groups: Arc<Groups>,
     /// For a message: its side, and how many ranks its receiver is ahead of its sender.
     pub(super) message: Option<(Side, u32)>,
@@ -305,7 +308,11 @@ impl Cuts {
             _ => 0,
         };
         let groups = Arc::clone(&plan.groups);
-        Ok(Cut { level, groups, message, first, chunks, channels })
+        let shared = matches!(&fabric.endpoint.admission,
+            Admission::Partitions(partitions) if partitions.exchanges == Exchanges::AnyFsm);
+        let any_fsm = shared
+            && matches!(operation, Operation::Collective(one) if one.collective == Collective::AllToAll);
+        Ok(Cut { level, any_fsm, groups, message, first, chunks, channels })
     }
 
     pub(super) fn chunks(&self) -> usize {
@@ -381,9 +388,12 @@ impl Cuts {
         self.channel(chunk).flow.messages(self.rank(npu, chunk))
     }
 
-    /// The class of a phase of a chunk.
+    /// The FSMs that may process a phase of a chunk: those of a class, or any.
     #[inline]
-    pub(super) fn class(&self, chunk: u32, phase: u32) -> usize {
+    pub(super) fn pool(&self, chunk: u32, phase: u32) -> usize {
+        if self.cut_of(chunk).any_fsm {
+            return self.classes;
+        }
         self.channel(chunk).classes[phase as usize]
     }
 

@@ -27,4 +27,4 @@ pub use fabric::Fabric;
 pub use mesh::Mesh;
 pub use message::{Arrival, Cast, Combine, Flow, FlowId, Message, NodeSet, Responses};
 pub use record::{Event, EventKind, Stop};
-pub use settings::{Class, FanIn, FanOut, Fault, Priority, REDUCER_HOPS, Settings, Tree};
+pub use settings::{Class, FanIn, FanOut, Fault, Merge, Priority, REDUCER_HOPS, Settings, Tree};

@@ -56,6 +56,18 @@ pub enum FanIn {
     Complete,
 }
 
+/// Which responses of a flow a landing one is merged into, with [`FanIn::Greedy`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Merge {
+    /// One that is buffered, or lands in the same cycle (footnote 13): a router buffers at most one
+    /// response of a flow.
+    #[default]
+    Landing,
+    /// One that was in its VC in this cycle's switch allocation (section IV-B: buffered responses
+    /// poll while they arbitrate for the switch). Those that land in the same cycle stay separate.
+    Buffered,
+}
+
 /// The VCs of a message class at each input port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Class {
@@ -98,6 +110,8 @@ pub struct Settings {
     pub fan_out: FanOut,
     /// Reductions.
     pub fan_in: FanIn,
+    /// Responses that meet.
+    pub merge: Merge,
     /// The message classes (virtual networks).
     pub classes: Vec<Class>,
     /// Whether the VCs of a class are divided among the three stages of a broadcast; otherwise each
@@ -141,6 +155,7 @@ impl Settings {
             yx: false,
             fan_out: FanOut::Unicasts,
             fan_in: FanIn::Unicasts,
+            merge: Merge::Landing,
             classes: vec![Class { vcs: 4, depth: 1, multicasts: true }],
             split_vcs: false,
             credit_delay: 2,

@@ -5,7 +5,7 @@ use super::common::{
     Operation, Outcome, broadcast, classes, collective, combining, engines, reduction, run,
     slotted, smart, unicast,
 };
-use tutti_noc::smart::{Combine, FanIn, FanOut, NodeSet, Priority, Settings, Tree};
+use tutti_noc::smart::{Combine, FanIn, FanOut, Merge, NodeSet, Priority, Settings, Tree};
 
 /// What both engines make of it.
 fn both(settings: &Settings, operations: &[(u64, Operation)], look: impl Fn(&Outcome)) {
@@ -233,6 +233,21 @@ fn responses_that_meet_are_merged() {
         assert_eq!((responses.count, responses.value), (2, 0b101));
         assert_eq!((took(outcome, 0), outcome.counts.merged), (4, 1));
     });
+}
+
+#[test]
+fn responses_that_land_together_merge_by_setting() {
+    // Nodes 3 and 5 are both one hop from node 4, which sends on north to node 7.
+    for (merge, arrive) in [(Merge::Landing, 1), (Merge::Buffered, 2)] {
+        let members = [(3, 0), (5, 0)].into();
+        let operation =
+            Operation::Reduce { to: 7, members, class: 0, combine: Combine::Sum, held: None };
+        let settings = Settings { fan_in: FanIn::Greedy, merge, reducer: true, ..smart(3, 3) };
+        both(&settings, &[(0, operation)], |outcome| {
+            assert_eq!(outcome.arrivals.len(), arrive);
+            assert_eq!(outcome.counts.merged, 2 - u64::try_from(arrive).unwrap());
+        });
+    }
 }
 
 #[test]

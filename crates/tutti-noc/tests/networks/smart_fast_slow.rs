@@ -5,7 +5,9 @@
 use super::common::{Operation, Outcome, engines, run};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tutti_noc::smart::{Class, Combine, FanIn, FanOut, NodeSet, Priority, Settings, Tree};
+use tutti_noc::smart::{
+    Class, Combine, FanIn, FanOut, Merge, NodeSet, Priority, Settings, Tree,
+};
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -35,6 +37,10 @@ fn priority() -> impl Strategy<Value = Priority> {
     prop_oneof![Just(Priority::Local), Just(Priority::Bypass)]
 }
 
+fn merge() -> impl Strategy<Value = Merge> {
+    prop_oneof![Just(Merge::Landing), Just(Merge::Buffered)]
+}
+
 fn class() -> impl Strategy<Value = Class> {
     (1..=4_u32, 1..=4_u32, proptest::bool::weighted(0.7))
         .prop_map(|(vcs, depth, multicasts)| Class { vcs, depth, multicasts })
@@ -46,14 +52,14 @@ prop_compose! {
         rows in 2..=across,
         hops_per_cycle in 1..=8_u32,
         (priority, yx) in (priority(), any::<bool>()),
-        (fan_out, fan_in) in (fan_out(), fan_in()),
+        (fan_out, fan_in, merge) in (fan_out(), fan_in(), merge()),
         classes in vec(class(), 1..=3),
         split_vcs in any::<bool>(),
         (credit_delay, sag_extra_cycle, eject_cost) in (0..=3_u32, 0..=1_u32, 0..=2_u32),
         more_entries in 0..3_u32,
     ) -> Settings {
         let mut settings = Settings {
-            columns, rows, hops_per_cycle, priority, yx, fan_out, fan_in, classes,
+            columns, rows, hops_per_cycle, priority, yx, fan_out, fan_in, merge, classes,
             split_vcs, credit_delay, sag_extra_cycle, eject_cost,
             patience: 2000,
             reducer: true,

@@ -73,6 +73,14 @@ class SmartMesh:
         Literal["unicasts", "greedy", "complete"] | None,
         Field(description="Reduction mode of routers, for responses."),
     ] = None
+    merge: Annotated[
+        Literal["landing", "buffered"] | None,
+        Field(
+            description="The responses that a landing one merges into, if `fan_in` is `greedy`: "
+            "those buffered or landing in the same cycle (`landing`), or those buffered in the "
+            "switch allocation of this cycle (`buffered`).",
+        ),
+    ] = None
     yx: Annotated[bool | None, Field(description="YX instead of XY routing.")] = None
     vcs: Annotated[
         int | None,

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutti.papers import Exhibit, ExhibitResult, at_once
-from tutti.papers.ace.published import ACTIVE, SURE, compared
-from tutti.papers.ace.steps import LARGEST, active_percent, all_steps
-from tutti.papers.ace.system import BATCH, BETWEEN, SAMPLE, ace, alone, step
-from tutti.report.plot import plot_curves
+from tutti.papers import Exhibit, ExhibitResult, at_once, looks
+from tutti.papers.ace.conclusions import of_designs
+from tutti.papers.ace.published import ACTIVE, CERTAINTY, SPEEDUPS, SURE, compared
+from tutti.papers.ace.steps import all_steps
+from tutti.papers.ace.system import BETWEEN, SAMPLE, ace, alone, step
+from tutti.papers.ace.timing import LARGEST, active_percent
+from tutti.papers.ace.tori import designs_on_all_sizes
+from tutti.papers.ace.workloads import BATCH
+from tutti.papers.claims import verdict_line
+from tutti.report.exhibits import COLUMN, Anchor, plot_bars, plot_curves
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -46,20 +51,34 @@ def _figure_9(folder: Path) -> ExhibitResult:
     lines = {
         sram: (list(FSMS), [alone_at[BETWEEN][sram, fsms] for fsms in FSMS]) for sram in SCRATCHPADS
     }
-    drawn = plot_curves(
-        folder / "figure_9.svg", lines, x="FSMs", y="all_reduce speedup over 4 MiB, 16 FSMs"
-    )
     runs = all_steps()
     active = {model: active_percent(runs[model, LARGEST, "ace"]) for model in BATCH}
+    claims = compared([(published, active[model][1]) for model, published in ACTIVE.items()])
+    conclusions = of_designs(alone_at[BETWEEN])
+    verdict = verdict_line(claims, conclusions)
+    drawn = plot_curves(
+        folder / "figure_9.svg", lines, x="FSMs", y="all_reduce speedup over 4 MiB, 16 FSMs",
+        verdict=verdict, anchors=[Anchor(CHOSEN[1], None, "quoted", CHOSEN[0])],
+    )  # fmt: skip
+    bars = plot_bars(
+        folder / "figure_9_active.svg",
+        {model: {"ace": {"active": backward}} for model, (_, backward) in active.items()},
+        y="active in the backward pass (%)", verdict=verdict, looks=looks.ACE, width=COLUMN,
+        mean=False,
+        published={(model, "ace"): (one.value, CERTAINTY[one.sure])
+                   for model, one in ACTIVE.items()},
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=compared([(published, active[model][1]) for model, published in ACTIVE.items()]),
+        published=claims,
+        conclusions=conclusions,
         source=f"the text on the figure; recalled values of its second half. {SURE}",
-        figures=(drawn,),
+        figures=(drawn, bars),
         notes=(
             "all values are relative to the design with 4 MiB and 16 FSMs",
             "all_reduce: bandwidth of 64 MiB on 4x4x4; also with links of 200 cycles",
             "iterations: speed on 128 NPUs, geometric mean over the models",
+            "tori: microseconds of the all_reduce on each size",
             "published: per cent of the backward pass in which ACE processes a chunk",
         ),
         tables={
@@ -70,6 +89,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
                 ]
             ),
             "gains": _gains(alone_at[BETWEEN]),
+            "tori": designs_on_all_sizes(designs),
         },
     )
 
@@ -92,9 +112,9 @@ def _trained(designs: list[Design]) -> dict[Design, float]:
         model, (sram, fsms) = ask
         return step(model, LARGEST, ace(sram=Size.parse(sram), fsms=fsms)).total.ps
 
-    times = at_once(time, product(BATCH, designs))
+    times = at_once(time, product(SPEEDUPS, designs))
     return {
-        design: geometric_mean(times[model, CHOSEN] / times[model, design] for model in BATCH)
+        design: geometric_mean(times[model, CHOSEN] / times[model, design] for model in SPEEDUPS)
         for design in designs
     }
 

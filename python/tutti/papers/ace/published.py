@@ -12,8 +12,12 @@ The available copy of the paper has lost its digits. Each value states its sourc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import polars as pl
+from tutti.papers.claims import Claim
+
+if TYPE_CHECKING:
+    from tutti.papers.claims import Certainty
 
 CITATION = (
     "S. Rashidi, M. Denton, S. Sridharan, S. Srinivasan, A. Suresh, J. Nie, T. Krishna, Enabling "
@@ -39,11 +43,11 @@ class Published:
 
 
 SPEEDUPS = {
-    "resnet50": (Published("ResNet-50", 1.41, "V"), Published("ResNet-50, most", 1.51, "V")),
+    "resnet50_libra": (Published("ResNet-50", 1.41, "V"), Published("ResNet-50, most", 1.51, "V")),
     "gnmt": (Published("GNMT", 1.12, "V"), Published("GNMT, most", 1.17, "V")),
-    "dlrm": (Published("DLRM", 1.13, "V"), Published("DLRM, most", 1.19, "V")),
+    "dlrm_libra": (Published("DLRM", 1.13, "V"), Published("DLRM, most", 1.19, "V")),
 }
-"""Speedup of an iteration over the best baseline: mean over sizes, and maximum."""
+"""Speedup of an iteration over the best baseline by workload: mean over sizes, and maximum."""
 
 UTILISATION = (
     Published("network utilisation, ACE over baselines, mean", 1.44, "V"),
@@ -53,27 +57,33 @@ MEMORY = Published("memory bandwidth, baseline over ACE, for 90 % of ideal", 3.5
 BACKGROUND = {"comp_opt": Published("comp_opt", 1.05, "R"), "ace": Published("ace", 1.2, "R")}
 """Speedup of an iteration with tables in the background over the default loop."""
 ACTIVE = {
-    "resnet50": Published("ResNet-50", 96.4, "R"),
+    "resnet50_libra": Published("ResNet-50", 96.4, "R"),
     "gnmt": Published("GNMT", 91.3, "R"),
-    "dlrm": Published("DLRM", 88.3, "R"),
+    "dlrm_libra": Published("DLRM", 88.3, "R"),
 }
 """Per cent of the backward pass in which ACE processes a chunk."""
 AREA = Published("area, mm2", 5.34, "R")
 POWER = Published("power, W", 4.26, "R")
 
 
-def compared(rows: list[tuple[Published, float]]) -> pl.DataFrame:
-    """Returns published values, tutti's values, their ratio and the confidence."""
-    return pl.DataFrame(
-        [
-            {
-                "quantity": published.quantity,
-                "published": published.value,
-                "ours": round(ours, 3),
-                "ratio": round(ours / published.value, 3),
-                "sure": published.sure,
-            }
-            for published, ours in rows
-        ],
-        schema_overrides={"published": pl.Float64, "ours": pl.Float64, "ratio": pl.Float64},
+CERTAINTY: dict[str, Certainty] = {
+    "V": "text",
+    "S": "words",
+    "D": "derived",
+    "B": "quoted",
+    "R": "recalled",
+}
+"""The certainty of each confidence."""
+
+
+def compared(rows: list[tuple[Published, float]]) -> tuple[Claim, ...]:
+    """Returns published values with tutti's values."""
+    return tuple(
+        Claim(
+            quantity=published.quantity,
+            published=published.value,
+            computed=ours,
+            certainty=CERTAINTY[published.sure],
+        )
+        for published, ours in rows
     )

@@ -9,7 +9,8 @@ import polars as pl
 from tutti.endpoint import AceSettings, Npu
 from tutti.energy import Interval
 from tutti.papers import Exhibit, ExhibitResult
-from tutti.papers.ace.published import AREA, POWER, SURE, Published, compared
+from tutti.papers.ace.conclusions import of_silicon
+from tutti.papers.ace.published import AREA, POWER, SURE, compared
 from tutti.silicon import cost
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ def _table_4(folder: Path) -> ExhibitResult:
         area, power = area.plus(component.area_mm2), power.plus(component.power_w)
         rows.append((component.name, component.area_mm2, component.power_w))
     rows.append(("all", area, power))
+    share = (100 * area.nominal / ACCELERATOR[0], 100 * power.nominal / ACCELERATOR[1])
+    areas = {component.name: component.area_mm2.nominal for component in found.values()}
     return ExhibitResult(
+        conclusions=of_silicon(areas, share),
         frame=pl.DataFrame(
             [
                 {
@@ -49,14 +53,6 @@ def _table_4(folder: Path) -> ExhibitResult:
             [
                 (AREA, area.nominal),
                 (POWER, power.nominal),
-                (
-                    Published("area, % of an accelerator (upper bound)", 2, "R"),
-                    100 * area.nominal / ACCELERATOR[0],
-                ),
-                (
-                    Published("power, % of an accelerator (upper bound)", 2, "R"),
-                    100 * power.nominal / ACCELERATOR[1],
-                ),
             ]
         ),
         source=f"recalled values of the synthesis at 28 nm. {SURE}",

@@ -11,10 +11,22 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tutti.endpoint import configurations
-from tutti.papers import Exhibit, ExhibitResult, at_once
-from tutti.papers.ace.published import BACKGROUND, SPEEDUPS, SURE, UTILISATION, compared
-from tutti.papers.ace.system import BATCH, SAMPLE, SIZES, step
-from tutti.report.plot import plot_curves, plot_stacked_bars
+from tutti.papers import Exhibit, ExhibitResult, at_once, looks
+from tutti.papers.ace.conclusions import of_background, of_iterations
+from tutti.papers.ace.published import (
+    BACKGROUND,
+    CERTAINTY,
+    SPEEDUPS,
+    SURE,
+    UTILISATION,
+    compared,
+)
+from tutti.papers.ace.readings import WITHIN, grid
+from tutti.papers.ace.system import SAMPLE, SIZES, ace, step
+from tutti.papers.ace.timing import BASELINES, LARGEST, active_percent, iteration, period
+from tutti.papers.ace.workloads import BATCH
+from tutti.papers.claims import verdict_line
+from tutti.report.exhibits import COLUMN, plot_bars, plot_panels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,18 +35,16 @@ if TYPE_CHECKING:
     from tutti.papers.ace.published import Published
     from tutti.training import TrainingResult
 
-BASELINES = ("no_overlap", "comm_opt", "comp_opt")
 CONFIGURATIONS = (*BASELINES, "ace", "ideal")
-LARGEST = "4x8x4"
-"""128 NPUs."""
 
 Case = tuple[str, str, str]
 """Model, size, configuration."""
 Runs = dict[Case, "TrainingResult"]
 
+NO_DIGITS = "a figure without digits; only its shape is comparable: two bursts of traffic"
 NOT_PUBLISHED = (
-    "the layers of GNMT and the production DLRM, and the timing of a layer on the paper's NPU, are "
-    "not published; docs/papers/ace.md lists the substitutes"
+    "resnet50_libra and dlrm_libra: workloads that the authors' group published with LIBRA; "
+    "resnet50, gnmt and dlrm: MLPerf's layers and a roofline"
 )
 
 
@@ -44,18 +54,6 @@ def all_steps() -> Runs:
     known = configurations()
     cases = list(product(BATCH, SIZES, CONFIGURATIONS))
     return at_once(lambda case: step(case[0], case[1], known[case[2]]), cases)
-
-
-def iteration(run: TrainingResult) -> float:
-    """Returns the mean time of an iteration in picoseconds."""
-    return run.total.ps / run.iterations
-
-
-def period(run: TrainingResult) -> float:
-    """Returns the steady-state iteration time in picoseconds: the mean of the later half."""
-    ends = run.record.iterations()
-    half = len(ends) // 2
-    return (ends[-1] - ends[half - 1]) / (len(ends) - half)
 
 
 def speedup(runs: Mapping[Case, TrainingResult], model: str, size: str) -> float:
@@ -71,39 +69,6 @@ def ceiling(runs: Mapping[Case, TrainingResult], model: str, size: str) -> float
     return best / (ideal.compute / ideal.iterations)
 
 
-def active_percent(run: TrainingResult) -> tuple[float, float]:
-    """Returns the percentages of the forward and backward pass in which the endpoint is active."""
-    window = run.step.window.ps if run.step.window else 1
-    backward = _backward(run)
-    sums = {False: [0, 0], True: [0, 0]}
-    total = run.total.ps
-    busy = run.record.active_over_time()
-    for index in range(-(-total // window)):
-        middle = index * window + window // 2
-        part = sums[any(start <= middle < end for start, end in backward)]
-        part[0] += busy[index] if index < len(busy) else 0
-        part[1] += min(window, total - index * window)
-    forward, back = (100 * active / max(elapsed, 1) for active, elapsed in sums.values())
-    return round(forward, 1), round(back, 1)
-
-
-def _backward(run: TrainingResult) -> list[tuple[int, int]]:
-    """Returns the backward passes: first weight gradient to the next iteration's forward pass."""
-    tasks = run.step.programs(run.configuration)[0].tasks
-    first: dict[tuple[str, int], int] = {}
-    for task, start, _ in run.record.spans():
-        kind, _, of, iteration, _ = tasks[task]
-        if kind == "compute":
-            first[of, iteration] = min(start, first.get((of, iteration), start))
-    return [
-        (
-            first["weight_gradient", iteration],
-            first.get(("forward", iteration + 1), run.total.ps),
-        )
-        for iteration in range(run.iterations)
-    ]
-
-
 def _figure_10(folder: Path) -> ExhibitResult:
     """Returns utilisation over time: 128 NPUs, two iterations."""
     runs = all_steps()
@@ -115,10 +80,11 @@ def _figure_10(folder: Path) -> ExhibitResult:
             frames.append(frame)
             lines[name] = (frame["ms"], frame["links"])
         drawn.append(
-            plot_curves(
-                folder / f"figure_10_{model}.svg", lines, x="time (ms)", y="link utilisation"
+            plot_panels(
+                folder / f"figure_10_{model}.svg", lines, x=f"time, {model} (ms)",
+                y="link utilisation", verdict=NO_DIGITS, looks=looks.ACE,
             )
-        )
+        )  # fmt: skip
     rows = [
         {
             "model": model,
@@ -133,7 +99,7 @@ def _figure_10(folder: Path) -> ExhibitResult:
     ]
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="a figure without digits; only its shape is comparable: two bursts of traffic",
+        source=NO_DIGITS,
         figures=tuple(drawn),
         notes=("windows of 20 us; utilisation is the mean over the links of an NPU",),
         tables={"over_time": pl.concat(frames)},
@@ -173,33 +139,60 @@ def _figure_11(folder: Path) -> ExhibitResult:
     """Returns the breakdown of iterations, and the speedups of ACE."""
     runs = all_steps()
     frame = pl.DataFrame([_row(case, run) for case, run in runs.items()])
+    claims = compared(_claims(runs))
+    parts = {case: _parts(run) for case, run in runs.items()}
+    conclusions = of_iterations(
+        {case: sum(of_one.values()) for case, of_one in parts.items()},
+        {case: of_one["exposed"] for case, of_one in parts.items()},
+    )
+    verdict = verdict_line(claims, conclusions)
     drawn = [
-        plot_stacked_bars(
+        plot_bars(
             folder / f"figure_11_{model}.svg",
             {
-                f"{size}\n{name}": _parts(runs[model, size, name])
-                for size, name in product(SIZES, CONFIGURATIONS)
+                size: {name: parts[model, size, name] for name in CONFIGURATIONS}
+                for size in SIZES
             },
-            y="iteration (ms)",
+            y=f"iteration, {model} (ms)", verdict=verdict, looks=looks.ACE,
         )
         for model in BATCH
-    ]
+    ]  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=compared(_claims(runs)),
+        published=claims,
+        conclusions=conclusions,
         source=f"the abstract. {SURE}",
-        figures=tuple(drawn),
+        figures=(_drawn_speedups(folder, runs, verdict), *drawn),
         notes=(
             "ceiling: best baseline over computation alone, the upper bound of a speedup",
             "batches: same network and endpoints, fewer samples per NPU",
+            "network utilisation: iterations of a baseline over those of ACE, for the same bytes",
+            f"readings: met counts the published values within {100 * WITHIN:.0f} %",
             NOT_PUBLISHED,
         ),
         tables={
             "speedups": _speedups(runs),
             "batches": _batches(),
             "links": _links(),
+            "utilisation": _utilisation(runs),
+            "exchanges": _exchanges(runs),
+            "readings": grid(),
         },
     )
+
+
+def _drawn_speedups(folder: Path, runs: Runs, verdict: str) -> Path:
+    """Draws the speedups of ACE over the best baseline: mean and maximum over sizes."""
+    bars, published = {}, {}
+    for model, values in SPEEDUPS.items():
+        found = [speedup(runs, model, size) for size in SIZES]
+        bars[model] = {"mean over sizes": {"": mean(found)}, "maximum": {"": max(found)}}
+        for name, value in zip(bars[model], values, strict=True):
+            published[model, name] = (value.value, CERTAINTY[value.sure])
+    return plot_bars(
+        folder / "figure_11.svg", bars, y="speedup over the best baseline", verdict=verdict,
+        published=published, width=COLUMN, mean=False,
+    )  # fmt: skip
 
 
 def _speedups(runs: Runs) -> pl.DataFrame:
@@ -241,26 +234,76 @@ def _claims(runs: Runs) -> list[tuple[Published, float]]:
         found = [speedup(runs, model, size) for size in SIZES]
         rows += [(average, mean(found)), (most, max(found))]
     gains = [
-        runs[model, size, "ace"].network_rate / runs[model, size, name].network_rate
-        for model, size, name in product(BATCH, SIZES, ("comm_opt", "comp_opt"))
+        _by_iterations(runs, *case)
+        for model in SPEEDUPS
+        for case in product([model], SIZES, BASELINES)
     ]
     return [*rows, (UTILISATION[0], mean(gains)), (UTILISATION[1], max(gains))]
+
+
+def _by_iterations(runs: Runs, model: str, size: str, name: str) -> float:
+    """Returns ACE's network utilisation over that of a baseline: they send the same bytes."""
+    return iteration(runs[model, size, name]) / iteration(runs[model, size, "ace"])
+
+
+def _utilisation(runs: Runs) -> pl.DataFrame:
+    """Returns ACE's network utilisation over baselines, in iterations and while communicating."""
+    rows = []
+    for model, name in product(BATCH, BASELINES):
+        times = [_by_iterations(runs, model, size, name) for size in SIZES]
+        rates = [
+            runs[model, size, "ace"].network_rate / runs[model, size, name].network_rate
+            for size in SIZES
+        ]
+        rows.append(
+            {
+                "model": model,
+                "baseline": name,
+                "iterations": round(mean(times), 3),
+                "iterations_most": round(max(times), 3),
+                "while_communicating": round(mean(rates), 3),
+                "while_communicating_most": round(max(rates), 3),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def _exchanges(runs: Runs) -> pl.DataFrame:
+    """Returns iterations of DLRM if any FSM, or only those of a phase, process all-to-alls."""
+    cases = list(product(("dlrm", "dlrm_libra"), SIZES))
+    shared = at_once(lambda case: step(*case, ace(exchanges="of_phase")), cases)
+    return pl.DataFrame(
+        [
+            {
+                "model": model,
+                "torus": size,
+                "any_fsm_ms": round(iteration(runs[model, size, "ace"]) / 1e9, 3),
+                "of_phase_ms": round(iteration(shared[model, size]) / 1e9, 3),
+                "comm_opt_ms": round(iteration(runs[model, size, "comm_opt"]) / 1e9, 3),
+            }
+            for model, size in cases
+        ]
+    )
+
+
+_ROOFLINE = ("resnet50", "gnmt")
+_PARTS = (1, 2, 4, 8, 16)
 
 
 def _batches() -> pl.DataFrame:
     """Returns the speedups of ACE with smaller batches, on 128 NPUs."""
     known = configurations()
     cases = [
-        (model, samples // part, name)
-        for model, samples in BATCH.items()
-        for part in (1, 2, 4, 8, 16)
+        (model, BATCH[model] // part, name)
+        for model in _ROOFLINE
+        for part in _PARTS
         for name in CONFIGURATIONS
     ]
     runs = at_once(lambda case: step(case[0], LARGEST, known[case[2]], batch=case[1]), cases)
     rows = []
-    for model, samples in BATCH.items():
-        for part in (1, 2, 4, 8, 16):
-            batch = samples // part
+    for model in _ROOFLINE:
+        for part in _PARTS:
+            batch = BATCH[model] // part
             of_batch = {(model, LARGEST, name): runs[model, batch, name] for name in CONFIGURATIONS}
             rows.append(
                 {
@@ -296,37 +339,49 @@ def _links() -> pl.DataFrame:
 def _figure_12(folder: Path) -> ExhibitResult:
     """Returns DLRM iterations with the embedding tables in the background."""
     known = configurations()
-    cases = [(name, background) for name in CONFIGURATIONS for background in (False, True)]
+    cases = list(product(("dlrm", "dlrm_libra"), CONFIGURATIONS, (False, True)))
 
-    def run(case: tuple[str, bool]) -> TrainingResult:
-        name, background = case
+    def run(case: tuple[str, str, bool]) -> TrainingResult:
+        model, name, background = case
         configuration = replace(known[name], background=background)
-        return step("dlrm", LARGEST, configuration, iterations=8)
+        return step(model, LARGEST, configuration, iterations=8)
 
-    runs = at_once(run, cases)
-    gains = {name: period(runs[name, False]) / period(runs[name, True]) for name in known}
+    every = at_once(run, cases)
     frame = pl.DataFrame(
         [
             {
+                "model": model,
                 "configuration": name,
-                "default_us": round(period(runs[name, False]) / 1e6, 1),
-                "background_us": round(period(runs[name, True]) / 1e6, 1),
-                "compute_us": round(runs[name, False].compute / 8e6, 1),
-                "background_compute_us": round(runs[name, True].compute / 8e6, 1),
-                "gain": round(gains[name], 3),
+                "default_us": round(period(every[model, name, False]) / 1e6, 1),
+                "background_us": round(period(every[model, name, True]) / 1e6, 1),
+                "compute_us": round(every[model, name, False].compute / 8e6, 1),
+                "background_compute_us": round(every[model, name, True].compute / 8e6, 1),
+                "gain": round(
+                    period(every[model, name, False]) / period(every[model, name, True]), 3
+                ),
             }
-            for name in CONFIGURATIONS
+            for model, name in product(("dlrm", "dlrm_libra"), CONFIGURATIONS)
         ]
     )
-    bars = {
-        f"{name}\n{'background' if background else 'default'}": _parts(run)
-        for (name, background), run in runs.items()
-    }
+    runs = {case[1:]: one for case, one in every.items() if case[0] == "dlrm_libra"}
+    gains = {name: period(runs[name, False]) / period(runs[name, True]) for name in known}
+    claims = compared([(published, gains[name]) for name, published in BACKGROUND.items()])
+    conclusions = of_background(gains)
+    drawn = plot_bars(
+        folder / "figure_12.svg",
+        {name: {"default": {"": period(runs[name, False]) / 1e9},
+                "background": {"": period(runs[name, True]) / 1e9}} for name in CONFIGURATIONS},
+        y="iteration (ms)", verdict=verdict_line(claims, conclusions), width=COLUMN, mean=False,
+        published={(name, "background"): (period(runs[name, False]) / 1e9 / one.value,
+                                          CERTAINTY[one.sure])
+                   for name, one in BACKGROUND.items()},
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=compared([(published, gains[name]) for name, published in BACKGROUND.items()]),
+        published=claims,
+        conclusions=conclusions,
         source=f"recalled values of the figure. {SURE}",
-        figures=(plot_stacked_bars(folder / "figure_12.svg", bars, y="iteration (ms)"),),
+        figures=(drawn,),
         notes=("times are means over the later half of 8 iterations", NOT_PUBLISHED),
     )
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from tutti.alone import Alone
 from tutti.endpoint import AceSettings, Configuration, Npu, Ring
+from tutti.papers.ace.workloads import BATCH, Reading, compute_of, model_of
 from tutti.training import Step
 from tutti.units import Size, Time, TimePerByte
-from tutti.workload import build
+from tutti.workload.transfers import Elements
 
 if TYPE_CHECKING:
     from tutti.alone import AloneResult
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 SIZES = {"4x2x2": (4, 2, 2), "4x4x2": (4, 4, 2), "4x4x4": (4, 4, 4), "4x8x4": (4, 8, 4)}
 """16 to 128 NPUs: local x vertical x horizontal (R)."""
 
-BATCH = {"resnet50": 32, "gnmt": 128, "dlrm": 512}
-"""Samples per NPU (R)."""
-
 PAYLOAD = Size.parse("64 MiB")
 """Payload of the all_reduce of figures 5 and 6 (R)."""
+
+MESSAGE = Size.parse("8 KiB")
+"""The unit of kernels and of loads and stores of ACE (R)."""
 
 INSIDE, BETWEEN = 90, 500
 """Link latency in cycles: inside a package (V: ASTRA-sim's sample), between packages (R)."""
@@ -31,6 +32,9 @@ SAMPLE = 200
 
 EFFICIENCY = 0.94
 """Payload share of the transmitted bytes (R)."""
+
+READING = Reading()
+"""The reading of the exhibits: the cycles and bytes of LIBRA, with FP16 gradients (S)."""
 
 
 def rings(size: str, between: int = BETWEEN) -> tuple[Ring, ...]:
@@ -65,9 +69,13 @@ def baseline(memory: str, sms: int = 80) -> Configuration:
     )
 
 
-def alone(configuration: Configuration, size: str, between: int = BETWEEN) -> AloneResult:
+def alone(
+    configuration: Configuration, size: str, between: int = BETWEEN, message: Size = MESSAGE
+) -> AloneResult:
     """Runs the all_reduce of figures 5 and 6."""
-    experiment = Alone(size=PAYLOAD, rings=rings(size, between), efficiency=EFFICIENCY)
+    experiment = Alone(
+        size=PAYLOAD, rings=rings(size, between), efficiency=EFFICIENCY, message=message
+    )
     return experiment.run(configuration)
 
 
@@ -79,11 +87,14 @@ def step(
     between: int = BETWEEN,
     batch: int | None = None,
     iterations: int = 2,
+    reading: Reading = READING,
 ) -> TrainingResult:
-    """Runs a few iterations of a model, with utilisation in windows of 20 us."""
+    """Runs a few iterations of a workload, with utilisation in windows of 20 us."""
     experiment = Step(
-        model=build(model),
+        model=model_of(model, reading.clock),
         batch=batch or BATCH[model],
+        compute=compute_of(model, reading),
+        elements=Elements(gradients=reading.gradient if model == "resnet50_libra" else None),
         rings=rings(size, between),
         efficiency=EFFICIENCY,
         iterations=iterations,

@@ -9,7 +9,8 @@ import polars as pl
 from tutti.endpoint import AceSettings, Npu, configurations
 from tutti.papers import Exhibit, ExhibitResult
 from tutti.papers.ace.published import SURE
-from tutti.papers.ace.system import BATCH, rings
+from tutti.papers.ace.system import rings
+from tutti.papers.ace.workloads import BATCH
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +40,12 @@ def _table_5(folder: Path) -> ExhibitResult:
         ("banks, width of buses", f"{ace.banks}, {ace.width} B", "R"),
         ("samples per NPU", ", ".join(f"{m} {n}" for m, n in BATCH.items()), "R"),
         ("FSMs per phase", "in proportion to the time of a chunk", "inferred"),
+        ("FSMs for all-to-alls", "any, in addition to its phase", "words S, any inferred"),
+        (
+            "recorded times",
+            "LIBRA's files, a cycle is 1 ns",
+            "V; that they are the paper's inferred",
+        ),
         ("partitions", "rate of the links in use x chunk", "words S, rest inferred"),
         ("buffer space of the next phase", "reserved at the end of a phase", "inferred"),
     ]

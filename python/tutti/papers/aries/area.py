@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tutti.package import PUBLISHED_UM2, packages, scaled_um2
-from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers import Exhibit, ExhibitResult, looks
 from tutti.papers.aries.published import AREA_MORE, AREA_OF_NETWORK, compared
 from tutti.papers.aries.system import SIDES
+from tutti.papers.claims import verdict_line
+from tutti.report.exhibits import COLUMN, plot_bars
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
 def _figure_5(folder: Path) -> ExhibitResult:
     """Returns router areas of each network: by components, and scaled from the published one."""
-    del folder
     mesh, bypass = packages(8)["mesh"], packages(8)["bypass"]
     parts = mesh.area(1).um2_by_component
     found = [
@@ -26,22 +27,48 @@ def _figure_5(folder: Path) -> ExhibitResult:
         if name in parts
     ]
     more = 64 * bypass.mux_um2 / 1e6
+    claims = compared(
+        [
+            *found,
+            ("64 routers, mm2", AREA_OF_NETWORK, mesh.area(64).total_um2.nominal / 1e6),
+            ("64 routers, sum of components, mm2", AREA_OF_NETWORK, _sum_of_components()),
+            ("additional for bypass wires, mm2", AREA_MORE, more),
+        ]
+    )
     return ExhibitResult(
         frame=pl.DataFrame(_routers()),
-        published=compared(
-            [
-                *found,
-                ("64 routers, mm2", AREA_OF_NETWORK, mesh.area(64).total_um2.nominal / 1e6),
-                ("64 routers, sum of components, mm2", AREA_OF_NETWORK, _sum_of_components()),
-                ("additional for bypass wires, mm2", AREA_MORE, more),
-            ]
-        ),
+        published=claims,
+        figures=(_drawn(folder, verdict_line(claims)),),
         source="section V-D, at 45 nm",
         notes=(
             "component areas are the paper's values; muxes are counted in cells",
             "scaled: crossbar by ports^2 bits^2, allocators by ports^2, buffers by ports and bits",
         ),
     )
+
+
+def _drawn(folder: Path, verdict: str) -> Path:
+    """Draws the area of all routers of each network, and of its muxes."""
+    groups = {}
+    for side in SIDES:
+        chiplets = side * side / 1e6
+        groups[f"{side}x{side}"] = {
+            _NAMES.get(name, name): {
+                "routers": chiplets * (package.area(1).total_um2.nominal - package.mux_um2),
+                "muxes": chiplets * package.mux_um2,
+            }
+            for name, package in packages(side).items()
+        }
+    return plot_bars(
+        folder / "figure_5.svg", groups, y="area of all routers (mm2)", verdict=verdict,
+        looks=looks.ARIES, width=COLUMN, mean=False,
+        published={("8x8", "mesh"): (AREA_OF_NETWORK, "text"),
+                   ("8x8", "aries"): (AREA_OF_NETWORK + AREA_MORE, "text")},
+    )  # fmt: skip
+
+
+_NAMES = {"bypass": "aries"}
+"""The network of a package with another name."""
 
 
 def _routers() -> list[dict[str, object]]:

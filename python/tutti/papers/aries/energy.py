@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
-from statistics import mean
+from operator import mul
+from statistics import correlation, mean
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tutti.package import Package, packages, technologies
-from tutti.papers import Exhibit, ExhibitResult, watched
+from tutti.papers import Exhibit, ExhibitResult, looks, watched
 from tutti.papers.aries.applications import APPLICATIONS
+from tutti.papers.aries.conclusions import of_energy
 from tutti.papers.aries.iterations import iterations
-from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, compared
-from tutti.papers.aries.system import ALGORITHMS, BEST, SIDES
-from tutti.report.plot import plot_stacked_bars
+from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, SPEEDUPS, compared
+from tutti.papers.aries.system import ALGORITHMS, SIDES
+from tutti.papers.claims import verdict_line
+from tutti.report.exhibits import plot_bars
 from tutti.units import Time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tutti.energy import Technology
     from tutti.papers.aries.iterations import Iteration, Key
     from tutti.phases import PhasedRun
+    from tutti.report.exhibits import PublishedBar
 
 
 PARTS = ("dynamic", "leakage")
@@ -35,7 +40,7 @@ def _package(network: str, side: int, technology: Technology) -> Package:
     known = packages(side, technology)
     if network == "adapt_noc":
         return known["bypass"].model_copy(update={"muxes": "own", "circuit": False})
-    return known["bypass" if network in ("aries", BEST) else network]
+    return known["bypass" if network == "aries" else network]
 
 
 def _all_reduce_energy(run: PhasedRun, package: Package) -> tuple[float, float]:
@@ -89,10 +94,15 @@ def _figure_11(folder: Path) -> ExhibitResult:
         for side, values in ENERGY_SAVED.items()
         for network, published in zip(NETWORKS, values, strict=True)
     ]
-    figures = tuple(_drawn(folder, usual, side) for side in SIDES)
+    claims = compared(rows)
+    over = list(product(NETWORKS, SIDES))
+    conclusions = of_energy({which: _saved(usual, *which) for which in over})
+    verdict = verdict_line(claims, conclusions)
+    figures = tuple(_drawn(folder, usual, side, verdict) for side in SIDES)
     return ExhibitResult(
         frame=pl.DataFrame([_row(key, one) for key, one in usual.items()]),
-        published=compared(rows),
+        published=claims,
+        conclusions=conclusions,
         source="section V-C; means over four applications and three algorithms",
         figures=figures,
         notes=(
@@ -100,21 +110,39 @@ def _figure_11(folder: Path) -> ExhibitResult:
                 "leakage is proportional to the iteration time, dynamic energy to bytes, hops and "
                 "routers"
             ),
+            (
+                "power_and_time: the published savings in energy follow the published savings in "
+                "time, as if most energy were a constant power times the time"
+            ),
         ),
-        tables={"technologies": _technologies(by_technology)},
+        tables={
+            "power_and_time": _power_and_time(by_technology, steps),
+            "technologies": _technologies(by_technology),
+        },
     )
 
 
-def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int) -> Path:
-    """Draws both parts of each network's energy, relative to the mesh."""
-    bars = {
-        f"{algorithm} {network}": dict(
-            zip(PARTS, _normalised(joules, network, algorithm, side), strict=True)
-        )
-        for algorithm, network in product(ALGORITHMS, (*NETWORKS, "aries"))
+def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int, verdict: str) -> Path:
+    """Draws both parts of each network's energy, relative to the mesh.
+
+    The published savings give the means of the other networks over that of ARIES.
+    """
+    groups = {
+        algorithm: {
+            network: dict(zip(PARTS, _normalised(joules, network, algorithm, side), strict=True))
+            for network in (*NETWORKS, "aries")
+        }
+        for algorithm in ALGORITHMS
     }
-    path = folder / f"figure_11_{side}x{side}.svg"
-    return plot_stacked_bars(path, bars, y="energy relative to the mesh")
+    saved = dict(zip(NETWORKS, ENERGY_SAVED[side], strict=True))
+    left = {network: 1 - percent / 100 for network, percent in saved.items()}
+    published: dict[tuple[str, str], PublishedBar] = {("mean", "aries"): (left["mesh"], "text")}
+    for network in NETWORKS[1:]:
+        published["mean", network] = (left["mesh"] / left[network], "derived")
+    return plot_bars(
+        folder / f"figure_11_{side}x{side}.svg", groups, y="energy over that of the mesh",
+        verdict=verdict, looks=looks.ARIES, published=published,
+    )  # fmt: skip
 
 
 def _normalised(
@@ -138,6 +166,52 @@ def _row(key: Key, joules: tuple[float, float]) -> dict[str, object]:
         "dynamic_mJ": round(1000 * joules[0], 3),
         "leakage_mJ": round(1000 * joules[1], 3),
     }
+
+
+SYNTHESIS = "synthesis"
+"""The technology whose routers take a constant power."""
+
+
+def _power_and_time(
+    by_technology: Mapping[str, dict[Key, tuple[float, float]]], steps: Mapping[Key, Iteration]
+) -> pl.DataFrame:
+    """Returns the published energy savings with those of time times the fitted factor.
+
+    The factor is that of least squares through the origin, between means over the algorithms.
+    """
+    cases = list(product(SIDES, NETWORKS))
+    energy = [ENERGY_SAVED[side][NETWORKS.index(network)] for side, network in cases]
+    time = [
+        mean(100 * (1 - 1 / SPEEDUPS[of, side][NETWORKS.index(network)]) for of in ALGORITHMS)
+        for side, network in cases
+    ]
+    factor = sum(map(mul, energy, time)) / sum(map(mul, time, time))
+    return pl.DataFrame(
+        [
+            {
+                "over": f"{network} {side}x{side}",
+                "published_time_%": round(time[row], 1),
+                "times_factor_%": round(factor * time[row], 1),
+                "published_energy_%": energy[row],
+                "ratio": round(energy[row] / (factor * time[row]), 2),
+                "factor": round(factor, 2),
+                "correlation": round(correlation(energy, time), 2),
+                "our_time_%": round(_time_saved(steps, network, side), 1),
+                "our_energy_%": round(_saved(by_technology[SYNTHESIS], network, side), 1),
+            }
+            for row, (side, network) in enumerate(cases)
+        ]
+    )
+
+
+def _time_saved(steps: Mapping[Key, Iteration], network: str, side: int) -> float:
+    """Returns the iteration time saved by ARIES in per cent, as `_saved` averages."""
+    return 100 * mean(
+        1
+        - steps["aries", of, side, name].overlapped.iteration.ps
+        / steps[network, of, side, name].overlapped.iteration.ps
+        for of, name in product(ALGORITHMS, APPLICATIONS)
+    )
 
 
 def _technologies(by_technology: dict[str, dict[Key, tuple[float, float]]]) -> pl.DataFrame:

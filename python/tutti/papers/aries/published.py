@@ -6,7 +6,12 @@ compared value is from the text of the stated section.
 
 from __future__ import annotations
 
-import polars as pl
+from typing import TYPE_CHECKING
+
+from tutti.papers.claims import Claim
+
+if TYPE_CHECKING:
+    from tutti.papers.claims import Certainty
 
 CITATION = (
     "L. Yin, A. Ghazizadeh, A. Louri, H. Zheng, ARIES: Accelerating Distributed Training in "
@@ -41,21 +46,16 @@ AREA_MORE = 0.3
 """Additional mm2 of ARIES (section V-D)."""
 
 
-def compared(rows: list[tuple[str, float, float]]) -> pl.DataFrame:
-    """Returns published values, tutti's values and their ratio.
+def compared(
+    rows: list[tuple[str, float, float]], certainty: Certainty = "text"
+) -> tuple[Claim, ...]:
+    """Returns published values with tutti's values.
 
     Args:
         rows: quantity, published, ours.
+        certainty: How the published values are known.
     """
-    return pl.DataFrame(
-        [
-            {
-                "quantity": quantity,
-                "published": published,
-                "ours": round(ours, 3),
-                "ratio": round(ours / published, 3),
-            }
-            for quantity, published, ours in rows
-        ],
-        schema_overrides={"published": pl.Float64, "ours": pl.Float64, "ratio": pl.Float64},
+    return tuple(
+        Claim(quantity=quantity, published=published, computed=ours, certainty=certainty)
+        for quantity, published, ours in rows
     )

@@ -10,7 +10,7 @@ import polars as pl
 
 from tutti.papers import watched
 from tutti.papers.aries.applications import BATCHES
-from tutti.papers.aries.iterations import interpolated, speedups
+from tutti.papers.aries.iterations import read_as, speedups
 from tutti.papers.aries.published import NETWORKS
 from tutti.papers.aries.system import ALGORITHMS, DEFAULT, SIDES, Assumptions
 
@@ -25,50 +25,36 @@ class Variation:
     Attributes:
         name: The label.
         assumptions: All assumptions.
-        networks: The networks that depend on it; the others keep their default results.
-        algorithms: The algorithms that depend on it.
         batch: The batch of the applications.
     """
 
     name: str
     assumptions: Assumptions = DEFAULT
-    networks: tuple[str, ...] = ("aries",)
-    algorithms: tuple[str, ...] = ALGORITHMS
     batch: str = BATCHES[0]
 
 
-EVERY = ("aries", *NETWORKS)
-RING, TREES, MANY_TREES = (("ring",), ("double_binary_tree",), ("multi_tree",))
-BUTTERFLY = ("flattened_butterfly",)
-
-
 def _variation(name: str, **changed: object) -> Variation:
-    scope = {key: changed.pop(key) for key in ("networks", "algorithms") if key in changed}
-    return Variation(name, replace(DEFAULT, **changed), **scope)  # type: ignore[arg-type]
+    return Variation(name, replace(DEFAULT, **changed))  # type: ignore[arg-type]
 
 
 VARIATIONS = (
-    _variation("two bypass wires", wires=2, networks=("aries", "adapt_noc")),
+    _variation("two bypass wires", wires=2),
     _variation("muxes: same sign", muxes="sign"),
     _variation("muxes: own axis", muxes="axis"),
-    _variation("hop of 10 ns", hop="10 ns", networks=EVERY),
-    _variation("long wires slower", per_span=True, networks=EVERY),
+    _variation("hop of 10 ns", hop="10 ns"),
+    _variation("long wires slower", per_span=True),
     _variation("configured once", switched=False),
     _variation("reconfiguration takes 1 us", switch="1 us"),
-    _variation("bidirectional rings", bidirectional=True, algorithms=RING),
-    _variation(
-        "plain rings only",
-        grid_rings=False,
-        algorithms=RING,
-        networks=("flattened_butterfly", "adapt_noc"),
-    ),
-    _variation("trees in 1 chunk", chunks=1, algorithms=TREES, networks=EVERY),
-    _variation("trees in 16 chunks", chunks=16, algorithms=TREES, networks=EVERY),
-    _variation("2 accumulators", accumulators=2, algorithms=MANY_TREES),
-    _variation("1 accumulator", accumulators=1, algorithms=MANY_TREES),
-    _variation("butterfly: wide links", butterfly="wide", networks=BUTTERFLY),
-    _variation("butterfly: 4 chiplets per router", butterfly="concentrated", networks=BUTTERFLY),
-    *(Variation(batch, networks=EVERY, batch=batch) for batch in BATCHES[1:]),
+    _variation("bidirectional rings", bidirectional=True),
+    _variation("plain rings only", rings="plain"),
+    _variation("Adapt-NoC: rings in rows and columns", rings="grid"),
+    _variation("trees in 1 chunk", chunks=1),
+    _variation("trees in 16 chunks", chunks=16),
+    _variation("2 accumulators", accumulators=2),
+    _variation("1 accumulator", accumulators=1),
+    _variation("butterfly: wide links", butterfly="wide"),
+    _variation("butterfly: 4 chiplets per router", butterfly="concentrated"),
+    *(Variation(batch, batch=batch) for batch in BATCHES[1:]),
 )
 """Alternatives to what the paper leaves open, one assumption changed at a time."""
 
@@ -77,8 +63,7 @@ def sensitivity(default: dict[Key, Iteration]) -> dict[str, pl.DataFrame]:
     """Returns the speedups of iterations in every variation by size, and the conclusions."""
     by_variation = {"default": speedups(default)}
     for one in watched("variations", VARIATIONS):
-        found = interpolated(one.assumptions, one.batch, one.networks, one.algorithms)
-        by_variation[one.name] = speedups(default | found)
+        by_variation[one.name] = speedups(read_as(default, one.assumptions, one.batch))
     columns = list(product(ALGORITHMS, NETWORKS))
     tables = {
         f"sensitivity_{side}x{side}": pl.DataFrame(

@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from tutti.units import Size
 
 SIDES = (4, 8)
-SEARCH = "5 s"
+SEARCH = "1 s"
 """Time limit of a mapping, in the solver's deterministic time."""
 ALGORITHMS = ("ring", "double_binary_tree", "multi_tree")
-BEST = "aries_best"
-"""ARIES with any configuration of its wires, including those not in the paper."""
 RATE = "68 GB/s"
 """Link rate between chiplets, each direction (section V)."""
 PITCH = "5 mm"
@@ -54,7 +52,10 @@ class Assumptions:
         chunks: Chunks of each half of a double binary tree.
         accumulators: Accumulators per group of the concentrated MultiTree.
         bidirectional: Whether latency-optimised rings also use both directions, as ports allow.
-        grid_rings: Whether networks with more links than a mesh also run rings in rows and columns.
+        rings: The rings of Adapt-NoC and the butterfly; mesh and torus run the plain ring (section
+            V-B). `stated`: Adapt-NoC runs the plain ring, by the title of figure 10; the butterfly,
+            with "multiple nodes fully connected" (V-B), also runs rings or direct exchanges in each
+            row and then each column. `plain`: both run the plain ring. `grid`: both run all.
     """
 
     hop: str = "12 ns"
@@ -67,7 +68,26 @@ class Assumptions:
     chunks: int = 4
     accumulators: int = 4
     bidirectional: bool = False
-    grid_rings: bool = True
+    rings: Literal["stated", "plain", "grid"] = "stated"
+
+    def relevant(self, network: str, algorithm: str) -> Assumptions:
+        """Returns these assumptions, with those on which a case does not depend at the default."""
+        kept = {"hop", "per_span"}
+        if network == "aries":
+            kept |= {"wires", "muxes", "switched", "switch"}
+        if network == "adapt_noc":
+            kept.add("wires")
+        if network == "flattened_butterfly":
+            kept.add("butterfly")
+        if algorithm == "ring":
+            kept |= {"aries": {"bidirectional"}, "mesh": set(), "torus": set()}.get(
+                network, {"rings"}
+            )
+        if algorithm == "double_binary_tree":
+            kept.add("chunks")
+        if algorithm == "multi_tree" and network == "aries":
+            kept.add("accumulators")
+        return replace(DEFAULT, **{name: getattr(self, name) for name in sorted(kept)})
 
 
 DEFAULT = Assumptions()
@@ -97,19 +117,21 @@ class Variant:
         return run_on(self.schedule, self.routes, size, switch=self.switch, datatype="int8")
 
 
-@cache
 def variants(
     network: str, algorithm: str, side: int, assumptions: Assumptions = DEFAULT
 ) -> tuple[Variant, ...]:
     """Returns the variants of an algorithm on a network, which uses the fastest for a size."""
+    return _variants(network, algorithm, side, assumptions.relevant(network, algorithm))
+
+
+@cache
+def _variants(
+    network: str, algorithm: str, side: int, assumptions: Assumptions
+) -> tuple[Variant, ...]:
     if network == "aries":
         return tuple(_aries(algorithm, side, assumptions))
     if network == "adapt_noc":
         return tuple(_adapt_noc(algorithm, side, assumptions))
-    if network == BEST:
-        # Muxes for any wire can select wires of their own axis: this includes Adapt-NoC's shapes.
-        extended = replace(assumptions, bidirectional=True)
-        return (*_aries(algorithm, side, extended), *_adapt_noc(algorithm, side, extended))
     return tuple(_fixed(network, algorithm, side, assumptions))
 
 
@@ -129,44 +151,53 @@ def fastest(
 
     def best(request: tuple[Case, Size]) -> PhasedRun:
         case, size = request
-        runs = (variant.run(size) for variant in known[case])
-        return min(runs, key=lambda run: run.completion_ps)
+        return fastest_of(known[case], size)
 
     return at_once(best, product(known, sizes), None if quiet else "runs")
 
 
+def fastest_of(known: Iterable[Variant], size: Size) -> PhasedRun:
+    """Returns the run of the fastest of these variants."""
+    return min((variant.run(size) for variant in known), key=lambda run: run.completion_ps)
+
+
 def _fixed(network: str, algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Variant]:
     """Yields the variants on a network without configurable links."""
-    if network == "torus":
-        # Wraparound links are long wires of a mesh, so that `per_span` applies to them.
-        routes = _shaped(network, BypassMesh(side=side, muxes="axis"), assumptions)
-    else:
-        routes = _routes(_notation(network, side, assumptions), assumptions)
-    hierarchical = network == "flattened_butterfly"
-    for schedule in _schedules(algorithm, side, assumptions, routes, hierarchical=hierarchical):
+    routes = routes_of(network, side, assumptions)
+    in_lines = network == "flattened_butterfly" and assumptions.rings != "plain"
+    for schedule in _schedules(algorithm, side, assumptions, routes, in_lines=in_lines):
         yield Variant(schedule.name, schedule, (routes,))
 
 
+def routes_of(network: str, side: int, assumptions: Assumptions = DEFAULT) -> Routes:
+    """Returns the routes of a network without configurable links."""
+    if network == "torus":
+        # Wraparound links are long wires of a mesh, so that `per_span` applies to them.
+        return shaped(network, BypassMesh(side=side, muxes="axis"), assumptions)
+    return _routes(_notation(network, side, assumptions), assumptions)
+
+
 def _schedules(
-    algorithm: str, side: int, assumptions: Assumptions, routes: Routes, *, hierarchical: bool
+    algorithm: str, side: int, assumptions: Assumptions, routes: Routes, *, in_lines: bool
 ) -> Iterator[Schedule]:
     """Yields the schedules for networks without algorithms for bypass wires.
 
-    Meshes and tori run the plain ring, as the paper states. Networks with more links also run a
-    ring in each row and then in each column.
+    `in_lines`: whether rings may run in rows and columns.
     """
     grid = f"{side}x{side}"
     if algorithm == "ring":
-        yield _all_reduce(f"ring:{grid}", side)
-        if hierarchical and assumptions.grid_rings:
-            yield _all_reduce(f"multi_ring:{grid}:all_dimensions", side)
+        yield all_reduce(f"ring:{grid}", side)
+        if in_lines:
+            yield all_reduce(f"multi_ring:{grid}:all_dimensions", side)
+            yield all_reduce(f"blue_connect:{grid}:direct", side)
     elif algorithm == "double_binary_tree":
-        yield _all_reduce(f"double_binary_tree:nccl,{assumptions.chunks}", side)
+        yield all_reduce(f"double_binary_tree:nccl,{assumptions.chunks}", side)
     else:
         yield tutti.schedule("multi_tree", ranks=side * side, topology=routes)
 
 
-def _all_reduce(notation: str, side: int) -> Schedule:
+def all_reduce(notation: str, side: int) -> Schedule:
+    """Returns an all_reduce of k x k chiplets."""
     return tutti.schedule(notation, collective="all_reduce", ranks=side * side)
 
 
@@ -191,16 +222,17 @@ def _adapt_noc(algorithm: str, side: int, assumptions: Assumptions) -> Iterator[
     """Yields variants whose ports select their mesh link or a wire of their axis, once per run."""
     own = BypassMesh(side=side, wires=assumptions.wires, muxes="axis")
     for shape in ("mesh", "torus"):
-        routes = _shaped(shape, own, assumptions)
-        for schedule in _schedules(algorithm, side, assumptions, routes, hierarchical=True):
+        routes = shaped(shape, own, assumptions)
+        in_lines = assumptions.rings == "grid"
+        for schedule in _schedules(algorithm, side, assumptions, routes, in_lines=in_lines):
             yield Variant(f"{schedule.name} on a {shape}", schedule, (routes,))
     if algorithm == "double_binary_tree":
-        schedule = _all_reduce(f"double_binary_tree:nccl,{assumptions.chunks}", side)
+        schedule = all_reduce(f"double_binary_tree:nccl,{assumptions.chunks}", side)
         yield from _mapped("tree", own, schedule, assumptions)
 
 
 @cache
-def _shaped(shape: str, mesh: BypassMesh, assumptions: Assumptions) -> Routes:
+def shaped(shape: str, mesh: BypassMesh, assumptions: Assumptions) -> Routes:
     """Returns dimension-order routes of a mesh, or of a torus of one long wire per line."""
     side, last = mesh.side, mesh.side - 1
     rows = [f"{row * side}={row * side + last}" for row in range(side)]
@@ -231,7 +263,7 @@ def _aries(algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Vari
     grid = f"{side}x{side}"
     if algorithm == "ring":
         yield from _mapped(
-            "bandwidth", mesh, _all_reduce(f"ring:{grid}", side), assumptions, copies=2
+            "bandwidth", mesh, all_reduce(f"ring:{grid}", side), assumptions, copies=2
         )
         yield from _either("latency", mesh, f"mirrored_ring:{grid}", side, assumptions)
         if assumptions.bidirectional:
@@ -240,9 +272,9 @@ def _aries(algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Vari
     elif algorithm == "double_binary_tree":
         notation = f"double_binary_tree:nccl,phased,{assumptions.chunks}"
         static = f"double_binary_tree:nccl,{assumptions.chunks}"
-        yield from _mapped("configured once", mesh, _all_reduce(static, side), assumptions)
+        yield from _mapped("configured once", mesh, all_reduce(static, side), assumptions)
         if assumptions.switched:
-            phased = _all_reduce(notation, side)
+            phased = all_reduce(notation, side)
             yield from _mapped(
                 "configured for each phase", mesh, phased, assumptions, switched=True
             )
@@ -255,7 +287,7 @@ def _either(
     name: str, mesh: BypassMesh, notation: str, side: int, assumptions: Assumptions
 ) -> Iterator[Variant]:
     """Yields the variants configured once and, if `switched`, once per phase."""
-    schedule = _all_reduce(notation, side)
+    schedule = all_reduce(notation, side)
     yield from _mapped(name, mesh, schedule, assumptions)
     if assumptions.switched:
         name = f"{name}, configured for each phase"
@@ -283,6 +315,6 @@ def _mapped(
 
 
 @cache
-def mapped(mesh: BypassMesh, flows: tuple[Flow, ...]) -> Mapping:
+def mapped(mesh: BypassMesh, flows: tuple[Flow, ...], time_limit: str = SEARCH) -> Mapping:
     """Returns the configuration for these flows; cached, since most variations share it."""
-    return map_flows(mesh, flows, time_limit=SEARCH)
+    return map_flows(mesh, flows, time_limit=time_limit)

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutti.papers import Exhibit, ExhibitResult, at_once
+from tutti.papers import Exhibit, ExhibitResult, at_once, looks
+from tutti.papers.aries.conclusions import of_throughput
 from tutti.papers.aries.system import ALGORITHMS, SIDES, Assumptions, variants
-from tutti.report.plot import plot_curves
+from tutti.papers.claims import verdict_line
+from tutti.report.exhibits import plot_curves
 from tutti.units import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from tutti.papers import Conclusion
     from tutti.papers.aries.system import Variant
 
 SIZES = tuple(Size(bytes=1024 << power) for power in range(12))
@@ -63,6 +67,8 @@ def _figure_9(folder: Path) -> ExhibitResult:
         for variant, points in curves.items()
         for size, rate in points
     ]
+    words = _words(found)
+    conclusions = of_throughput(words.rows())
     figures = tuple(
         plot_curves(
             folder / f"figure_9_{LABELS[algorithm]}_{side}x{side}.svg",
@@ -71,8 +77,10 @@ def _figure_9(folder: Path) -> ExhibitResult:
                 for variant, p in curves.items()
             },
             x="size (B)",
-            y="throughput (GB/s)",
+            y=f"{LABELS[algorithm]} {side}x{side}, throughput (GB/s)",
             doubling=True,
+            verdict=_verdict(conclusions, f"{LABELS[algorithm]} {side}x{side}"),
+            looks=looks.ARIES,
         )
         for (side, algorithm), curves in found.items()
     )
@@ -80,8 +88,15 @@ def _figure_9(folder: Path) -> ExhibitResult:
         frame=pl.DataFrame(rows),
         source="the figure's values are not known; section V-A describes them in words",
         figures=figures,
-        tables={"alpha_beta": _alpha_beta(found), "words": _words(found)},
+        conclusions=conclusions,
+        tables={"alpha_beta": _alpha_beta(found), "words": words},
     )
+
+
+def _verdict(conclusions: Sequence[Conclusion], part: str) -> str:
+    """Returns the verdict of an algorithm on a size, such as `ring 4x4`."""
+    of_part = [one for one in conclusions if one.statement.startswith(part)]
+    return verdict_line((), of_part)
 
 
 def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:

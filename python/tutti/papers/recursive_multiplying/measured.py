@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 import tutti
-from tutti.papers import Exhibit, ExhibitResult, watched
+from tutti.papers import Conclusion, Exhibit, ExhibitResult, watched
+from tutti.papers.claims import verdict_line
 from tutti.papers.recursive_multiplying.archer import (
     BLOCKS,
     CALIBRATED,
@@ -33,14 +34,20 @@ from tutti.papers.recursive_multiplying.published import (
     compared,
 )
 from tutti.platforms import platform
-from tutti.report.plot import plot_curves
+from tutti.report.exhibits import Anchor, plot_curves
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 UNSEEN = tuple(row for row in TABLE_2 if row.ranks not in CALIBRATED)
 """Predicted rows, not used in the calibration."""
-NAMES = ("rd_minimum", "rm_minimum", "rd_median", "rm_median")
+TITLES = {
+    "rd_minimum": "recursive doubling, minimum",
+    "rm_minimum": "recursive multiplying, minimum",
+    "rd_median": "recursive doubling, median",
+    "rm_median": "recursive multiplying, median",
+}
+NAMES = tuple(TITLES)
 
 FEW_BLOCKS = 5
 """Blocks per allocation for exhibits with many schedules or machines: 200 in total."""
@@ -53,6 +60,9 @@ SUBSET_64 = ("a2,a2,a2,a2,a2,a2", "a4,a4,a4", "a8,a8", "a16,a4", "a2,a4,a8")
 SCATTERED = (4, 6, 8, 12, 16, 24, 32)
 WIDEST = 16
 """Maximum stage width in the scatter plots; wider stages are far off the scale."""
+
+GOOD_PERCENT, CLUSTERED = 15, 0.8
+"""Limits of the qualitative statements on Figs 14 and 15; the paper states none."""
 
 PICTURE = "no values were read from the curves"
 
@@ -157,6 +167,7 @@ def _table_2(_folder: Path) -> ExhibitResult:
     found = errors()
     return ExhibitResult(
         frame=pl.DataFrame(rows),
+        published=compared(_times()),
         source="Table 2: published | ours (error), times in us, reductions in per cent",
         notes=(
             "Calibrated on N = 4, 8 and 16 only; the other eight rows are predictions.",
@@ -168,6 +179,16 @@ the minimum falls. Medians beyond N = 24 are too low, because simulated detours 
         ),
         tables={"parameters": _parameters(), "sensitivity": _sensitivity()},
     )
+
+
+def _times() -> list[tuple[str, float, str, float]]:
+    """Returns the times of the rows that were not used in the calibration, in us."""
+    return [
+        (f"N = {row.ranks}, {TITLES[name]}, us", theirs[name], "Table 2", ours[name])
+        for row in UNSEEN
+        for ours, theirs in [(_predicted(FITTED, row.ranks, BLOCKS), published(row))]
+        for name in NAMES
+    ]
 
 
 def _parameters() -> pl.DataFrame:
@@ -224,30 +245,42 @@ def _figure_9(folder: Path) -> ExhibitResult:
             for row in watched("rows", TABLE_2)
         ]
     )
-    titles = {
-        "rd_minimum": "recursive doubling, minimum",
-        "rm_minimum": "recursive multiplying, minimum",
-        "rd_median": "recursive doubling, median",
-        "rm_median": "recursive multiplying, median",
-    }
-    lines = {titles[name]: (frame["ranks"], frame[f"{name}_us"]) for name in NAMES}
-    dots = {
-        f"{titles[name]}, published": (frame["ranks"], frame[f"{name}_paper_us"]) for name in NAMES
-    }
-    drawn = plot_curves(folder / "figure_9.svg", lines, x="N", y="time (us)", points=dots)
+    lines = {TITLES[name]: (frame["ranks"], frame[f"{name}_us"]) for name in NAMES}
+    anchors = [
+        Anchor(ranks, time, "text", TITLES[name])
+        for name in NAMES
+        for ranks, time in frame.select("ranks", f"{name}_paper_us").iter_rows()
+    ]
     faster = sum(
         _predicted(FITTED, row.ranks, BLOCKS)[f"rm_{which}"]
         < _predicted(FITTED, row.ranks, BLOCKS)[f"rd_{which}"]
         for row in TABLE_2
         for which in ("minimum", "median")
     )
+    claims = compared(
+        [*_times(), ("times out of 22 below recursive doubling", 22, "section 5.3", faster)]
+    )
+    conclusions = (_doubles(),)
+    drawn = plot_curves(
+        folder / "figure_9.svg", lines, x="N", y="time (us)", anchors=anchors,
+        verdict=verdict_line(claims, conclusions),
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=compared(
-            [("times out of 22 below recursive doubling", 22, "section 5.3", faster)]
-        ),
+        published=claims,
+        conclusions=conclusions,
         source="Fig. 9 without its tds curves; medians and minima are those of Table 2",
         figures=(drawn,),
+    )
+
+
+def _doubles() -> Conclusion:
+    """Returns whether the median of recursive doubling doubles from N = 96 to 128."""
+    before, after = (_predicted(FITTED, ranks, BLOCKS)["rd_median"] for ranks in (96, 128))
+    return Conclusion(
+        statement="medians double from N = 96 to 128",
+        holds=after / before > 1.7,
+        why=f"{before:.1f} to {after:.1f} us; simulated detours are independent",
     )
 
 
@@ -271,15 +304,17 @@ def _sweep(folder: Path, number: int, ranks: int, schedules: tuple[str, ...]) ->
         for name in schedules
         for part in [frame.filter(pl.col("schedule") == name)]
     }
-    drawn = plot_curves(
-        folder / f"figure_{number}.svg", lines, x="elements of 8 bytes", y="time (us)"
-    )
-    rows = [("elements where a2,a2,... is bandwidth-bound (published: 24 to 32)", 28.0)]
+    quantity = f"N = {ranks}: elements where a2,a2,... is bandwidth-bound"
     knee = _knee(frame.filter(pl.col("schedule") == schedules[0]))
-    claims = [(quantity, value, "section 5.4", knee) for quantity, value in rows]
+    claims = compared([(quantity, (24.0, 32.0), "section 5.4", knee)])
+    drawn = plot_curves(
+        folder / f"figure_{number}.svg", lines, x="elements of 8 bytes", y="time (us)",
+        verdict=verdict_line(claims), doubling=True,
+        anchors=[Anchor((24, 32), None, "text", schedules[0])],
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=compared(claims),
+        published=claims,
         source=f"Fig. {number} and section 5.4; {PICTURE}",
         figures=(drawn,),
         notes=(
@@ -317,14 +352,12 @@ def _figure_12(folder: Path) -> ExhibitResult:
             values[f"{which}_ours"] = ours[f"rm_{which}"] / model - 1
         rows.append(values)
     frame = pl.DataFrame(rows)
-    lines = {
-        f"{which}, {origin}": (frame["ranks"], frame[f"{which}_{origin}"])
-        for which in ("minimum", "median")
-        for origin in ("published", "ours")
-    }
-    drawn = plot_curves(
-        folder / "figure_12.svg", lines, x="N", y="measured over model - 1", points={}
-    )
+    lines = {which: (frame["ranks"], frame[f"{which}_ours"]) for which in ("minimum", "median")}
+    anchors = [
+        Anchor(ranks, value, "text", which)
+        for which in lines
+        for ranks, value in frame.select("ranks", f"{which}_published").iter_rows()
+    ]
     small = frame.filter(pl.col("ranks") < 24)
     large = frame.filter(pl.col("ranks") >= 24)
 
@@ -354,9 +387,14 @@ def _figure_12(folder: Path) -> ExhibitResult:
             mean(large, "median_ours"),
         ),
     ]
+    found = compared(claims)
+    drawn = plot_curves(
+        folder / "figure_12.svg", lines, x="N", y="measured over model - 1", anchors=anchors,
+        verdict=verdict_line(found),
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=compared(claims),
+        published=found,
         source="Fig. 12, recomputed from Tables 1 and 2; section 5.5",
         figures=(drawn,),
         notes=("Differences are of recursive multiplying, as fractions of the model time.",),
@@ -397,35 +435,32 @@ def _scatter(folder: Path, number: int, which: str) -> ExhibitResult:
         for ranks in SCATTERED
         for part in [frame.filter(pl.col("ranks") == ranks)]
     }
-    longest = max(frame["model_us"])
-    drawn = plot_curves(
-        folder / f"figure_{number}.svg",
-        {"model = measured": ([0, longest], [0, longest])},
-        x="model (us)",
-        y=f"measured, {which} (us)",
-        points=dots,
-    )
     lost = [_lost(part) for _, part in frame.group_by("ranks", maintain_order=True)]
     order = frame.group_by("ranks", maintain_order=True).agg(
         pl.corr("model_us", "measured_us", method="spearman").alias("order")
     )
-    claims = [
-        (
-            "maximum time lost by the model's best schedule, % (text: a good one is chosen)",
-            0.0,
-            "section 5.7",
-            100 * max(lost),
+    loss, correlation = 100 * max(lost), float(min(order["order"]))
+    conclusions = (
+        Conclusion(
+            statement="the model chooses a good schedule",
+            holds=loss <= GOOD_PERCENT,
+            why=f"its choice loses at most {loss:.1f} % on the fastest (good: {GOOD_PERCENT} %)",
         ),
-        (
-            "minimum rank correlation of model and measured over N (text: they cluster)",
-            1.0,
-            "section 5.7",
-            min(order["order"]),
+        Conclusion(
+            statement="modelled and measured times cluster",
+            holds=correlation >= CLUSTERED,
+            why=f"rank correlation of at least {correlation:.2f} over N (high: {CLUSTERED})",
         ),
-    ]
+    )
+    longest = max(frame["model_us"])
+    drawn = plot_curves(
+        folder / f"figure_{number}.svg", {"model = measured": ([0, longest], [0, longest])},
+        x="model (us)", y=f"measured, {which} (us)", points=dots,
+        verdict=verdict_line((), conclusions),
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=compared(claims),
+        conclusions=conclusions,
         source=f"Fig. {number} and section 5.7; {PICTURE}",
         figures=(drawn,),
         notes=(f"Limited to stages of at most a{WIDEST} and N up to {SCATTERED[-1]}.",),

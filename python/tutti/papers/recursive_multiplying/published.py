@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import polars as pl
+from tutti.papers.claims import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CITATION = (
     "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce: Now "
@@ -67,12 +71,22 @@ def doubling(ranks: int) -> str:
     return f"c{2 * rest}m2,{stages},e{2 * rest}m2" if rest else stages
 
 
-def compared(rows: list[tuple[str, float, str, float]]) -> pl.DataFrame:
-    """Returns published and tutti's values: columns quantity, published, ours, where."""
-    return pl.DataFrame(
-        [
-            {"quantity": quantity, "published": published, "ours": float(ours), "where": where}
-            for quantity, published, where, ours in rows
-        ],
-        schema_overrides={"published": pl.Float64},
+def compared(
+    rows: Sequence[tuple[str, float | tuple[float, float], str, float]],
+) -> tuple[Claim, ...]:
+    """Returns published values with tutti's values.
+
+    Args:
+        rows: quantity, published value or range, its place, ours. A value whose place starts with
+            "derived" is derived.
+    """
+    return tuple(
+        Claim(
+            quantity=quantity,
+            published=published,
+            computed=float(ours),
+            certainty="derived" if where.startswith("derived") else "text",
+            source=where,
+        )
+        for quantity, published, where, ours in rows
     )

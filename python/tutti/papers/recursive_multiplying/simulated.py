@@ -14,10 +14,11 @@ import polars as pl
 import tutti
 from tutti.models import b_opt, time_of_uniform_stages
 from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers.claims import verdict_line
 from tutti.papers.recursive_multiplying.published import DATATYPE, SIZE, compared
 from tutti.platforms import platform
 from tutti.report import draw_program_graph, draw_timeline
-from tutti.report.plot import plot_curves
+from tutti.report.exhibits import Anchor, plot_curves
 from tutti.report.program_graph import program_graph
 
 if TYPE_CHECKING:
@@ -41,18 +42,18 @@ Runs = dict[Case, "Run"]
 
 
 @dataclass(frozen=True)
-class Claim:
+class Stated:
     """A value that the paper states about a figure.
 
     Attributes:
         quantity: The quantity, with its unit and definition.
-        published: The value.
+        published: The value, or the bounds of a range.
         where: Section or caption.
         ours: Computes tutti's value from the runs of the figure.
     """
 
     quantity: str
-    published: float
+    published: float | tuple[float, float]
     where: str
     ours: Callable[[Runs], float]
 
@@ -63,7 +64,7 @@ class Simulated:
 
     shown: Case
     title: str
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[Stated, ...] = ()
     references: tuple[Case, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -101,11 +102,11 @@ def _ratio(this: Case, that: Case) -> Callable[[Runs], float]:
     return lambda runs: runs[this].completion_ps / runs[that].completion_ps
 
 
-def _merged(case: Case, skew_ns: float) -> tuple[Claim, ...]:
+def _merged(case: Case, skew_ns: float) -> tuple[Stated, ...]:
     gain = "faster than splitting, ns (published: about)"
     return (
-        Claim("skew at the finish, ns (published: within)", skew_ns, "section 6.3", _skew(case)),
-        Claim(gain, 1000, "section 6.3", _gain(SPLIT, case)),
+        Stated("skew at the finish, ns (published: within)", skew_ns, "section 6.3", _skew(case)),
+        Stated(gain, 1000, "section 6.3", _gain(SPLIT, case)),
     )
 
 
@@ -115,9 +116,9 @@ SIMULATED: dict[int, Simulated] = {
         PIPELINED_8,
         "a single 8-way stage (a8) on 8 ranks: full overlap",
         (
-            Claim(
+            Stated(
                 "a8 over a2,a2,a2, time (published: significantly below 1)",
-                1,
+                (0, 1),
                 "section 6.2",
                 _ratio(PIPELINED_8, DOUBLING_8),
             ),
@@ -128,8 +129,8 @@ SIMULATED: dict[int, Simulated] = {
         SPLIT,
         "splitting (c6m2,a2,a2,e6m2) on 7 ranks: skew from the collapse",
         (
-            Claim("skew at the finish, ns (published: about)", 700, "section 6.3", _skew(SPLIT)),
-            Claim(
+            Stated("skew at the finish, ns (published: about)", 700, "section 6.3", _skew(SPLIT)),
+            Stated(
                 "the same, if a rank finishes when its last message has arrived",
                 700,
                 "section 6.3",
@@ -153,13 +154,13 @@ arrival, the skew is one collapse, 603.2 ns. The paper states about 700 ns, with
         ELIMINATION_6,
         "3-2 elimination on 6 ranks",
         (
-            Claim(
+            Stated(
                 "duration in rounds of recursive doubling (published: ceil(log2 6))",
                 3,
                 "section 6.4",
                 lambda runs: 3 * _ratio(ELIMINATION_6, DOUBLING_8)(runs),
             ),
-            Claim(
+            Stated(
                 "on 7 ranks, time over that of splitting (published: near 1)",
                 1,
                 "section 6.4",
@@ -202,6 +203,8 @@ def _figure_3(folder: Path) -> ExhibitResult:
         x="alpha_p / alpha_r",
         y="b_opt (messages that overlap in a stage)",
         points={"best integer b": (frame["ratio"], frame["best_integer_b"])},
+        verdict=verdict_line(published),
+        anchors=[Anchor(4, 3.97, "derived"), Anchor(1, 1.72, "derived")],
     )
     source = "equation (5) and Fig. 3; the values are derived from the equation"
     return ExhibitResult(frame=frame, published=published, source=source, figures=(drawn,))
@@ -241,8 +244,9 @@ def _figure_4(folder: Path) -> ExhibitResult:
         for part in [frame.filter(frame["ranks"] == n)]
     }
     drawn = plot_curves(
-        folder / "figure_4.svg", lines, x="b (messages that overlap in a stage)", y="time (us)"
-    )
+        folder / "figure_4.svg", lines, x="b (messages that overlap in a stage)", y="time (us)",
+        verdict=verdict_line(published), anchors=[Anchor(4, None, "text")],
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
         published=published,
@@ -282,7 +286,6 @@ def _simulated(number: int, folder: Path) -> ExhibitResult:
         for name, ranks in (figure.shown, *figure.references)
     }
     shown = runs[figure.shown]
-    drawn = draw_timeline(folder / f"figure_{number}.svg", shown.timeline, shown.messages_frame)
     frame = pl.DataFrame(
         [
             {
@@ -295,10 +298,14 @@ def _simulated(number: int, folder: Path) -> ExhibitResult:
             for (name, ranks), run in runs.items()
         ]
     )
-    claims = [(c.quantity, c.published, c.where, c.ours(runs)) for c in figure.claims]
+    claims = compared([(c.quantity, c.published, c.where, c.ours(runs)) for c in figure.claims])
+    drawn = draw_timeline(
+        folder / f"figure_{number}.svg", shown.timeline, shown.messages_frame,
+        title=verdict_line(claims),
+    )  # fmt: skip
     return ExhibitResult(
         frame=frame,
-        published=compared(claims) if claims else None,
+        published=claims,
         source=f"Fig. {number} and section 6",
         figures=(drawn,),
         notes=figure.notes,

@@ -5,13 +5,19 @@ Only the text was legible, not the figures: values of curves are those that the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import polars as pl
+from tutti.papers import claims
+from tutti.papers.claims import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import polars as pl
+
+    from tutti.papers.claims import Certainty
 
 CITATION = (
     "T. Krishna, L.-S. Peh, Single-Cycle Collective Communication Over A Shared Network Fabric, "
@@ -43,28 +49,25 @@ class Row:
     confidence: str = STATED
     at_least: bool = False
 
-    def shown(self) -> dict[str, Any]:
-        """Returns a row of a frame."""
-        return {
-            "row": self.row,
-            "quantity": self.quantity,
-            "published": f"{'>= ' if self.at_least else ''}{self.published:g}",
-            "ours": round(self.ours, 3),
-            "ratio": round(self.ours / self.published, 3),
-            "confidence": self.confidence,
-        }
+    def claim(self) -> Claim:
+        """Returns the published value with tutti's value."""
+        return Claim(
+            quantity=f"{self.row} {self.quantity}",
+            published=(self.published, math.inf) if self.at_least else self.published,
+            computed=self.ours,
+            certainty=CERTAINTY[self.confidence],
+        )
+
+
+CERTAINTY: dict[str, Certainty] = {STATED: "text", DERIVED: "derived", VAGUE: "words"}
+"""The certainty of each confidence."""
+
+
+def claims_of(rows: Sequence[Row]) -> tuple[Claim, ...]:
+    """Returns the published values of rows with tutti's values."""
+    return tuple(row.claim() for row in rows)
 
 
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
     """Returns rows as a frame."""
-    return pl.DataFrame(
-        [row.shown() for row in rows],
-        schema={
-            "row": pl.String,
-            "quantity": pl.String,
-            "published": pl.String,
-            "ours": pl.Float64,
-            "ratio": pl.Float64,
-            "confidence": pl.String,
-        },
-    )
+    return claims.frame_of(claims_of(rows))

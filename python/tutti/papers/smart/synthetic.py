@@ -7,38 +7,31 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tutti.noc.smart import frame
-from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers import Exhibit, ExhibitResult, looks
+from tutti.papers.claims import verdict_line
 from tutti.papers.smart import system
+from tutti.papers.smart.anchors import FAN_IN_ANCHORS, fan_out_anchors
+from tutti.papers.smart.conclusions import of_fan_in, of_fan_out
+from tutti.papers.smart.published import claims_of
 from tutti.papers.smart.system import (
     ALL,
     BASELINE,
-    COMPLETE,
     CORNERS,
     GREEDY,
     HALF,
-    IN_BYPASS,
-    IN_COMPLETE,
-    IN_COMPLETE_LOCAL,
-    IN_LOCAL,
-    INTERVALS,
-    PRIVATE,
+    SHOWN,
     SOME,
     TO_ONE,
 )
+from tutti.papers.smart.tables import all_nodes, corners, some, to_one
+from tutti.report.exhibits import plot_load
+from tutti.report.smart import smart_chart
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tutti.noc.smart import Saturation
-
-SHOWN = {
-    CORNERS: (BASELINE, GREEDY, *(COMPLETE.format(interval) for interval in INTERVALS)),
-    ALL: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(6)),
-    SOME: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(4), COMPLETE.format(6)),
-    HALF: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(4), COMPLETE.format(6)),
-    TO_ONE: (BASELINE, IN_LOCAL, IN_BYPASS, IN_COMPLETE, IN_COMPLETE_LOCAL),
-}
-"""The designs in each part of the figures; `half` is an alternative definition of multicasts."""
+    from tutti.noc.smart import Run, Saturation
+    from tutti.report.smart import Quantity
 
 _SOURCE = "the figure's curves are not known; section V describes them in words"
 
@@ -53,6 +46,10 @@ def _rows(experiment: str, found: dict[str, Saturation]) -> pl.DataFrame:
     every = pl.concat(frames)
     first = ["traffic", "design"]
     return every.select(*first, *(name for name in every.columns if name not in first))
+
+
+def _runs(found: dict[str, Saturation]) -> dict[str, tuple[Run, ...]]:
+    return {name: tuple(one.runs) for name, one in found.items()}
 
 
 def _saturations(found: dict[str, dict[str, Saturation]]) -> pl.DataFrame:
@@ -78,28 +75,50 @@ def _saturations(found: dict[str, dict[str, Saturation]]) -> pl.DataFrame:
     )
 
 
+def _shared_trees(found: dict[str, Saturation]) -> pl.DataFrame:
+    """Returns row B6 over load: broadcasts of all nodes on shared trees, and on the baseline."""
+    ideal, rows = 64 * system.ideal_load(ALL), []
+    for part in system.POINTS:
+        load = part * system.largest(ALL)
+        base, shared = (system.at(found[name], load) for name in (BASELINE, GREEDY))
+        rows.append(
+            {
+                "of_ideal": part,
+                "baseline_latency": base.latency.mean,
+                "svt_latency": shared.latency.mean,
+                "over_baseline": shared.latency.mean / base.latency.mean,
+                "baseline_accepted_of_ideal": base.loads[0].accepted.mean / ideal,
+                "svt_accepted_of_ideal": shared.loads[0].accepted.mean / ideal,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
 def _figure_6(folder: Path) -> ExhibitResult:
     """Returns latency over load for three traffics, and the alternative multicasts."""
-    from tutti.report import plot_smart
-
     found = {
         experiment: system.curves(experiment, SHOWN[experiment])
         for experiment in (CORNERS, ALL, SOME, HALF)
     }
     tops = {CORNERS: 40.0, ALL: 60.0, SOME: 60.0, HALF: 60.0}
+    claims, conclusions = claims_of([*corners(), *all_nodes(), *some()]), of_fan_out(found)
+    verdict = verdict_line(claims, conclusions)
     figures = tuple(
-        plot_smart(
+        plot_load(
             folder / f"figure_6{part}.svg",
-            {name: one.runs for name, one in found[experiment].items()},
-            most={"latency": tops[experiment]},
+            smart_chart(_runs(found[experiment]), "latency", tops[experiment], looks.SMART),
+            verdict=verdict,
+            anchors=fan_out_anchors(experiment),
         )
         for part, experiment in (("a", CORNERS), ("b", ALL), ("c", SOME), ("c_half", HALF))
     )
     return ExhibitResult(
         frame=pl.concat([_rows(experiment, some) for experiment, some in found.items()]),
+        published=claims,
+        conclusions=conclusions,
         source=_SOURCE,
         figures=figures,
-        tables={"saturation": _saturations(found)},
+        tables={"saturation": _saturations(found), "shared_trees": _shared_trees(found[ALL])},
         notes=(
             "6a: the four corners broadcast; 6b: all nodes broadcast; 6c: all nodes multicast",
             (
@@ -112,17 +131,28 @@ def _figure_6(folder: Path) -> ExhibitResult:
 
 def _figure_7(folder: Path) -> ExhibitResult:
     """Returns latency, ACKs per flow, and flows in flight, over load."""
-    from tutti.report import plot_smart
-
     found = {TO_ONE: system.curves(TO_ONE, SHOWN[TO_ONE])}
-    lines = {name: one.runs for name, one in found[TO_ONE].items()}
+    lines = _runs(found[TO_ONE])
+    claims, conclusions = claims_of(to_one()), of_fan_in(found[TO_ONE])
+    verdict = verdict_line(claims, conclusions)
+    parts: tuple[tuple[str, Quantity, float | None], ...] = (
+        ("a", "latency", 60.0),
+        ("b", "answers", None),
+        ("c", "active", 25.0),
+    )
     return ExhibitResult(
         frame=_rows(TO_ONE, found[TO_ONE]),
+        published=claims,
+        conclusions=conclusions,
         source=_SOURCE,
-        figures=(
-            plot_smart(folder / "figure_7a.svg", lines, ("latency",), most={"latency": 60.0}),
-            plot_smart(folder / "figure_7b.svg", lines, ("answers",)),
-            plot_smart(folder / "figure_7c.svg", lines, ("active",), most={"active": 25.0}),
+        figures=tuple(
+            plot_load(
+                folder / f"figure_7{part}.svg",
+                smart_chart(lines, quantity, top, looks.SMART),
+                verdict=verdict,
+                anchors=FAN_IN_ANCHORS[quantity],
+            )
+            for part, quantity, top in parts
         ),
         tables={"saturation": _saturations(found)},
         notes=(

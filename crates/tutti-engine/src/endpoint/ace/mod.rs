@@ -12,7 +12,7 @@
 
 mod partitions;
 
-pub use partitions::{Division, Fsms, Handover, Partitions, PhaseLoad};
+pub use partitions::{Division, Exchanges, Fsms, Handover, Partitions, PhaseLoad};
 
 use super::{Admission, Endpoint, EndpointError, Handling, ServerKind, Stop};
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -45,6 +45,8 @@ pub struct Ace {
     pub sram_write: TimePerByte,
     /// The FSMs.
     pub fsms: Fsms,
+    /// Which of them process all-to-alls.
+    pub exchanges: Exchanges,
     /// Time per byte of reductions, all ALUs together.
     pub alu: TimePerByte,
     /// Maximum bytes of a packet, the unit of reducing and sending.
@@ -77,9 +79,16 @@ impl Ace {
         if self.loads == 0 {
             return Err(EndpointError::Empty { what: "DMA slots" });
         }
+        let time = |phase: &PhaseLoad| match self.exchanges {
+            Exchanges::AnyFsm => phase.time,
+            Exchanges::OfPhase => phase.time.max(phase.exchange),
+        };
+        let phases: Vec<PhaseLoad> =
+            phases.iter().map(|phase| PhaseLoad { time: time(phase), ..*phase }).collect();
         let partitions = Partitions {
             handover: self.handover,
-            ..Partitions::new(self.sram, &self.division, &self.fsms, phases, done)?
+            exchanges: self.exchanges,
+            ..Partitions::new(self.sram, &self.division, &self.fsms, &phases, done)?
         };
         Ok(Endpoint {
             name: "ace",

@@ -12,6 +12,8 @@ pub struct PhaseLoad {
     pub chunk: Bytes,
     /// Time of the phase for a chunk without contention.
     pub time: Time,
+    /// Time of a chunk of an all-to-all that shares the partition; zero without.
+    pub exchange: Time,
 }
 
 /// When a chunk reserves space in the partition of its next phase.
@@ -25,6 +27,16 @@ pub enum Handover {
     AtEnd,
 }
 
+/// The FSMs that process chunks of all-to-alls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exchanges {
+    /// Any FSM, in addition to its phase of an all-reduce.
+    #[default]
+    AnyFsm,
+    /// The FSMs of the phase that shares its partition; its time is the longer of the two.
+    OfPhase,
+}
+
 /// The partitions of the SRAM and the FSMs of each phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partitions {
@@ -34,6 +46,8 @@ pub struct Partitions {
     pub fsms: Vec<u32>,
     /// When a chunk reserves space in the next partition.
     pub handover: Handover,
+    /// The FSMs that process all-to-alls.
+    pub exchanges: Exchanges,
 }
 
 /// How the SRAM is divided.
@@ -127,7 +141,8 @@ impl Partitions {
                 return Err(EndpointError::PartitionTooSmall { partition, size, chunk });
             }
         }
-        Ok(Partitions { sizes, fsms, handover: Handover::default() })
+        let (handover, exchanges) = (Handover::default(), Exchanges::default());
+        Ok(Partitions { sizes, fsms, handover, exchanges })
     }
 }
 
@@ -179,6 +194,7 @@ mod tests {
             links: TimePerByte::parse(rate).unwrap(),
             chunk: Bytes(chunk),
             time: Time::from_ps(1000 * ns),
+            exchange: Time::ZERO,
         };
         let (full, quarter) = (64 << 10, 16 << 10);
         [

@@ -75,6 +75,7 @@ impl Mesh {
                 }
             }
         }
+        self.tables.settle();
     }
 
     /// Injects a flit at a node, if possible; returns whether a packet was queued there.

@@ -77,6 +77,7 @@ impl Mesh {
                 self.land_one(self.landings.at(self.now, input));
             }
         }
+        self.tables.settle();
     }
 
     #[inline]

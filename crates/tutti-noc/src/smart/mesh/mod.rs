@@ -170,7 +170,7 @@ impl Mesh {
             state::Kind::Response(flow) | state::Kind::Single(flow) => {
                 let (count, value) = self.vcs.sum(place);
                 if packet.kind == state::Kind::Response(flow) {
-                    self.tables.leaves(flow, router);
+                    self.tables.leaves(flow, router, place);
                 }
                 arrival.responses = Some(Responses { flow, count, value, last: false });
             }

@@ -352,14 +352,14 @@ impl Mesh {
         if self.settings.priority == Priority::Local {
             return;
         }
-        if let Some(place) = self.tables.buffered_at(flow, router) {
+        while let Some(place) = self.tables.buffered_at(flow, router) {
             let buffered = self.vcs.at(place).packet;
             if !loses {
                 *sum = self.tables.joined(flow, *sum, self.vcs.sum(place));
             }
             self.counts.merged += 1;
             self.note(router, buffered, EventKind::Merged);
-            self.tables.leaves(flow, router);
+            self.tables.leaves(flow, router, place);
             self.leave(place);
         }
     }
@@ -451,7 +451,7 @@ impl Mesh {
             && !ejected
             && let Some(flow) = self.packets.flow(vc.packet)
         {
-            self.tables.leaves(flow, router_of(place.input));
+            self.tables.leaves(flow, router_of(place.input), place);
         }
         self.vcs.vacate(place, self.now);
         if vc.is(CHANGES) || ejected {

@@ -1,7 +1,7 @@
 //! Combining of responses: tables of directions, and responses that meet.
 
 use super::super::message::{Combine, Flow, FlowId};
-use super::super::settings::{FanIn, Fault, Settings};
+use super::super::settings::{FanIn, Fault, Merge, Settings};
 use super::geometry::{Geometry, LOCAL};
 use super::vcs::VcId;
 
@@ -34,6 +34,10 @@ pub(super) struct Tables {
     pub(super) waiting: u64,
     /// Buffered responses that can be combined.
     pub(super) buffered: u64,
+    merge: Merge,
+    /// With [`Merge::Buffered`]: responses that are not merged with others before
+    /// [`Tables::settle`].
+    fresh: Vec<(FlowId, u32, VcId)>,
 }
 
 /// One flow at all routers.
@@ -47,8 +51,10 @@ struct Table {
     directions: Vec<u8>,
     /// The dropped responses that the last one replaces: how many, and their value.
     dropped: Vec<Option<(u32, u64)>>,
-    /// The VC of a buffered response, [`packed`].
+    /// The VC of the buffered response that came first, [`packed`].
     at: Vec<u32>,
+    /// Other buffered responses with their routers, in the order in which they came.
+    others: Vec<(u32, VcId)>,
 }
 
 /// The fate of a response that arrives at a router.
@@ -73,6 +79,8 @@ impl Tables {
             tables: Vec::new(),
             waiting: 0,
             buffered: 0,
+            merge: settings.merge,
+            fresh: Vec::new(),
         }
     }
 
@@ -116,6 +124,7 @@ impl Tables {
         }
         debug_assert!(table.dropped.iter().all(Option::is_none), "a response was left behind");
         debug_assert!(!table.combines || table.at.iter().all(|&at| at == NONE), "one is buffered");
+        debug_assert!(table.others.is_empty(), "one is buffered");
     }
 
     pub(super) fn combines(&self, id: FlowId) -> bool {
@@ -168,17 +177,38 @@ impl Tables {
 
     /// A response is buffered in a VC.
     pub(super) fn is_at(&mut self, id: FlowId, router: u32, place: VcId) {
-        self.tables[id.0 as usize].at[router as usize] = packed(place);
         self.buffered += 1;
+        match self.merge {
+            Merge::Landing => self.tables[id.0 as usize].at[router as usize] = packed(place),
+            Merge::Buffered => self.fresh.push((id, router, place)),
+        }
+    }
+
+    /// From now on, others merge into the responses that have come.
+    pub(super) fn settle(&mut self) {
+        for (id, router, place) in self.fresh.drain(..) {
+            let table = &mut self.tables[id.0 as usize];
+            match &mut table.at[router as usize] {
+                at if *at == NONE => *at = packed(place),
+                _ => table.others.push((router, place)),
+            }
+        }
     }
 
     /// A response has left its VC.
-    pub(super) fn leaves(&mut self, id: FlowId, router: u32) {
-        self.tables[id.0 as usize].at[router as usize] = NONE;
+    pub(super) fn leaves(&mut self, id: FlowId, router: u32, place: VcId) {
         self.buffered -= 1;
+        let Table { at, others, .. } = &mut self.tables[id.0 as usize];
+        let at = &mut at[router as usize];
+        if *at == packed(place) {
+            let next = others.iter().position(|&(there, _)| there == router);
+            *at = next.map_or(NONE, |next| packed(others.remove(next).1));
+        } else {
+            others.retain(|&(_, other)| other != place);
+        }
     }
 
-    /// The response that is buffered at a router.
+    /// The response that is buffered at a router; of several, the one that came first.
     #[inline]
     pub(super) fn buffered_at(&self, id: FlowId, router: u32) -> Option<VcId> {
         let at = self.tables[id.0 as usize].at[router as usize];

@@ -91,7 +91,7 @@ impl Mesh {
     /// Whether a response will be dropped or merged on injection.
     fn needs_no_vc(&self, node: u32, flit: &Flit) -> bool {
         match (flit.combines(Rule::Merge), flit.combines(Rule::Table)) {
-            (Some(flow), _) => self.buffered(node, flow).is_some(),
+            (Some(flow), _) => !self.buffered(node, flow).is_empty(),
             (_, Some(flow)) => self.directions(flow, node) > 1,
             _ => false,
         }

@@ -6,7 +6,7 @@ use super::Mesh;
 use super::grid::Port;
 use super::parts::{Cargo, Flit, Rule};
 use crate::smart::message::FlowId;
-use crate::smart::settings::{FanIn, Fault};
+use crate::smart::settings::{FanIn, Fault, Merge, Priority};
 
 /// The table entries of a flow, by router.
 #[derive(Clone, Debug)]
@@ -110,7 +110,10 @@ impl Mesh {
 
     /// A response comes to a router; returns whether it is merged into a buffered one of its flow.
     pub(super) fn merge_into_buffered(&mut self, router: u32, flow: FlowId, flit: &Flit) -> bool {
-        let Some((input, vc)) = self.buffered(router, flow) else { return false };
+        let fits = |&(input, vc): &(Port, usize)| self.is_met(router, input, vc);
+        let Some((input, vc)) = self.buffered(router, flow).into_iter().find(fits) else {
+            return false;
+        };
         let combine = self.flows.get(flow).combine;
         let (count, value) = operand(flit);
         let into = &mut self.input_mut(router, input).vcs[vc].flits[0];
@@ -121,19 +124,31 @@ impl Mesh {
         true
     }
 
-    /// The position of the buffered response of a flow at a router.
-    pub(super) fn buffered(&self, router: u32, flow: FlowId) -> Option<(Port, usize)> {
-        let mut found = None;
+    /// Whether a response that comes now is merged into a buffered one: with `merge = "buffered"`
+    /// only if that was in its VC in this cycle's switch allocation, as all at L were.
+    fn is_met(&self, router: u32, input: Port, vc: usize) -> bool {
+        let arrived = self.input(router, input).vcs[vc].flits[0].arrived;
+        let was_there = input == Port::Local || arrived < self.now;
+        was_there || self.settings.merge == Merge::Landing
+    }
+
+    /// The positions of the buffered responses of a flow at a router, in the order in which they
+    /// came.
+    pub(super) fn buffered(&self, router: u32, flow: FlowId) -> Vec<(Port, usize)> {
+        let mut found = Vec::new();
         for input in Port::ALL {
             for (vc, buffer) in self.input(router, input).vcs.iter().enumerate() {
-                if buffer.flits.front().is_some_and(|flit| flit.combines(Rule::Merge) == Some(flow))
-                {
-                    assert!(found.is_none(), "responses of a flow that meet are merged");
-                    found = Some((input, vc));
+                let Some(flit) = buffer.flits.front() else { continue };
+                if flit.combines(Rule::Merge) == Some(flow) {
+                    // Injection is before landing.
+                    found.push(((flit.arrived, input != Port::Local, input), (input, vc)));
                 }
             }
         }
-        found
+        let alone = found.len() < 2 || self.settings.merge == Merge::Buffered;
+        assert!(alone, "responses of a flow that meet are merged");
+        found.sort();
+        found.into_iter().map(|(_, place)| place).collect()
     }
 
     /// A response comes to a router: it is dropped if others are outstanding, else it takes over
@@ -167,17 +182,18 @@ impl Mesh {
             assert!(!is_dropped, "a response passes where it is the last to come");
         }
         if let Some(flow) = flit.combines(Rule::Merge)
-            && self.settings.priority == crate::smart::settings::Priority::Bypass
-            && let Some((input, vc)) = self.buffered(router, flow)
+            && self.settings.priority == Priority::Bypass
         {
             let combine = self.flows.get(flow).combine;
             let now = self.now;
-            let other = self.input_mut(router, input).pop(vc, now);
-            let (more, theirs) = operand(&other);
-            let (count, value) = operand_mut(flit);
-            *count += more;
-            *value = combine.of(theirs, *value);
-            self.counts.merged += 1;
+            for (input, vc) in self.buffered(router, flow) {
+                let other = self.input_mut(router, input).pop(vc, now);
+                let (more, theirs) = operand(&other);
+                let (count, value) = operand_mut(flit);
+                *count += more;
+                *value = combine.of(theirs, *value);
+                self.counts.merged += 1;
+            }
         }
         if self.settings.fault == Some(Fault::LostMerge)
             && let Some((lost_count, lost_value)) = before
