@@ -7,7 +7,7 @@ use crate::endpoint::ace::{Ace, Division, Exchanges, Fsms, Handover};
 use crate::endpoint::agent::Agent;
 use crate::endpoint::baseline::Baseline;
 use crate::endpoint::ideal::Ideal;
-use crate::endpoint::{Chunks, Endpoint, ServerUse};
+use crate::endpoint::{Admission, Chunks, Endpoint, ServerUse};
 use crate::workload::{Layer, Rings, TrainingLoop, Transfer, What};
 use tutti_schedule::collective::Collective;
 use tutti_units::TimePerByte;
