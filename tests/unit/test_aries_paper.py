@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tutti.papers import find_paper
-from tutti.papers.aries import throughput
+from tutti.papers.aries import energy, readings, throughput
 from tutti.papers.aries.applications import BATCHES
 from tutti.papers.aries.best import candidates
 from tutti.papers.aries.iterations import interpolated, speedups
@@ -109,6 +109,24 @@ def test_assumptions_that_a_case_does_not_use_are_not_relevant() -> None:
     assert changed.relevant("torus", "ring") == DEFAULT
     assert changed.relevant("adapt_noc", "ring") == Assumptions(wires=2, rings="plain")
     assert changed.relevant("aries", "double_binary_tree") == Assumptions(wires=2, chunks=16)
+
+
+def test_speedups_are_compared_with_the_published_ones() -> None:
+    exact_and_twice = {
+        (algorithm, side, network): (value, 2 * value)
+        for (algorithm, side), values in SPEEDUPS.items()
+        for network, value in zip(NETWORKS, values, strict=True)
+    }
+    assert readings.met(exact_and_twice, 0) == dict.fromkeys(ALGORITHMS, 8)
+    assert readings.met(exact_and_twice, 1) == dict.fromkeys(ALGORITHMS, 0)
+    assert readings.distance(exact_and_twice, 1) == pytest.approx(2)
+
+
+def test_published_energies_follow_published_times() -> None:
+    rows = energy.power_and_time()
+    assert all(row["ratio"] == pytest.approx(1, abs=0.145) for row in rows)
+    assert rows[0]["factor"] == 0.73
+    assert rows[0]["correlation"] == 0.97
 
 
 def test_published_values_are_complete() -> None:

@@ -108,9 +108,9 @@ def _rows(default: Mapping[Key, Iteration], values: tuple[Any, ...]) -> list[dic
     changed = sum(one != usual for one, usual in zip(values, _defaults(), strict=True))
     return [
         {
-            "met": sum(_met(found, at).values()),
-            **{SHORT[algorithm]: count for algorithm, count in _met(found, at).items()},
-            "distance": round(_distance(found, at), 2),
+            "met": sum(met(found, at).values()),
+            **{SHORT[algorithm]: count for algorithm, count in met(found, at).items()},
+            "distance": round(distance(found, at), 2),
             "time": measure,
             **named,
             "changed": changed + at,
@@ -128,15 +128,15 @@ def _pairs(found: Mapping[Any, tuple[float, float]], at: int) -> list[tuple[str,
     ]
 
 
-def _met(found: Mapping[Any, tuple[float, float]], at: int) -> dict[str, int]:
+def met(found: Mapping[Any, tuple[float, float]], at: int) -> dict[str, int]:
     """Returns the number of published speedups that are met, by algorithm."""
-    met = dict.fromkeys(ALGORITHMS, 0)
+    counts = dict.fromkeys(ALGORITHMS, 0)
     for algorithm, ratio in _pairs(found, at):
-        met[algorithm] += abs(ratio - 1) <= NEAR
-    return met
+        counts[algorithm] += abs(ratio - 1) <= NEAR
+    return counts
 
 
-def _distance(found: Mapping[Any, tuple[float, float]], at: int) -> float:
+def distance(found: Mapping[Any, tuple[float, float]], at: int) -> float:
     """Returns the geometric mean of the factors between the speedups and the published ones."""
     return exp(mean(abs(log(ratio)) for _, ratio in _pairs(found, at)))
 
