@@ -6,9 +6,7 @@ mod common;
 use common::{Operation, Outcome, engines, run};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tutti_noc::smart::{
-    Class, Combine, FanIn, FanOut, Merge, NodeSet, Priority, Settings, Tree,
-};
+use tutti_noc::smart::{Class, Combine, FanIn, FanOut, Merge, NodeSet, Priority, Settings, Tree};
 
 #[derive(Clone, Debug)]
 struct Case {
