@@ -41,8 +41,13 @@ def platform() -> tutti.Platform:
     return platforms.platform(FOLDER / "platform.toml")
 
 
+def constants() -> dict[str, int]:
+    found: dict[str, int] = about()["constants"]
+    return found
+
+
 def flits(size: int) -> int:
-    return size // int(about()["constants"]["beat"])
+    return size // constants()["beat"]
 
 
 def halvings(count: int) -> list[int]:
@@ -52,7 +57,7 @@ def halvings(count: int) -> list[int]:
 
 def theirs(how: str, rows: int, size: int) -> float:
     """Returns the cycles of a multicast by the authors' model; of chains with the best batch."""
-    given, beats = about()["constants"], flits(size)
+    given, beats = constants(), flits(size)
     start, pause = given["memory"], given["synchronisation"]
     if how == HARDWARE:
         return start + beats + COLUMNS - 1 + rows - 1
@@ -82,7 +87,7 @@ def _made(batches: int = 1) -> tutti.ScheduleBuilder:
 
 def _start() -> float:
     """Returns the start-up of a transfer from memory, less the two cycles of its first hop."""
-    return about()["constants"]["memory"] - 2
+    return constants()["memory"] - 2
 
 
 def hardware(rows: int) -> tutti.Schedule:
@@ -96,7 +101,7 @@ def hardware(rows: int) -> tutti.Schedule:
 
 def tree(rows: int) -> tutti.Schedule:
     """Returns a binary tree along the row, then along all columns."""
-    given, made = about()["constants"], _made()
+    given, made = constants(), _made()
     made.rank(MEMORY).compute(f"{_start()} ns").send(node(0, 0))
     made.rank(node(0, 0)).recv(MEMORY)
     have, wait = [(0, 0)], given["cluster"]
@@ -122,7 +127,7 @@ def chain(rows: int, batches: int, beats: int) -> tutti.Schedule:
 
 def _line(made: tutti.ScheduleBuilder, line: list[int], batches: int, beats: int) -> None:
     """Appends a pipeline: in each turn a rank sends a batch and receives the next one."""
-    between = _start() + about()["constants"]["synchronisation"]
+    between = _start() + constants()["synchronisation"]
     for place, rank in enumerate(line):
         program = made.rank(rank)
         for batch in range(-1 if place else 0, batches):
@@ -141,7 +146,7 @@ def reduction(rows: int) -> tutti.Schedule:
     made = tutti.ScheduleBuilder("reduce", ranks=4 * (COLUMNS + 1), root=root)
     others = [node(row, column) for row in range(rows) for column in range(COLUMNS)][1:]
     for other in others:
-        made.rank(other).compute(f"{about()['constants']['cluster']} ns").contribute(root)
+        made.rank(other).compute(f"{constants()['cluster']} ns").contribute(root)
     made.rank(root).combine(0, [(0, None), *((1 + slot, rank) for slot, rank in enumerate(others))])
     return made.build()
 
@@ -189,8 +194,8 @@ def _facts(given: dict[str, Any]) -> str:
     lines = (
         "Paper: {paper}.",
         (
-            "Source: {source}; see `validation/floonoc/case.toml`. The cycles measured in RTL are not "
-            "public. The model reproduces the published geometric means."
+            "Source: {source}; see `validation/floonoc/case.toml`. The cycles measured in RTL are "
+            "not public. The model reproduces the published geometric means."
         ),
         (
             "Model: [smart](models/smart.md), design `baseline_collective`; "

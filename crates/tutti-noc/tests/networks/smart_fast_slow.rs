@@ -5,9 +5,7 @@
 use super::common::{Operation, Outcome, engines, run};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tutti_noc::smart::{
-    Class, Combine, FanIn, FanOut, Merge, NodeSet, Priority, Settings, Tree,
-};
+use tutti_noc::smart::{Class, Combine, FanIn, FanOut, Merge, NodeSet, Priority, Settings, Tree};
 
 #[derive(Clone, Debug)]
 struct Case {
