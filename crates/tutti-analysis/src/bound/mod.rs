@@ -15,12 +15,16 @@
 //! between two ranks. The two ranks with the maximum latency between them need at least one
 //! message.
 //!
+//! In an all_to_all_v the data of a rank must reach only the ranks for which it has a block.
+//!
 //! **Bandwidth.** The most loaded rank sends and receives at least the average of all messages.
 //! Some rank also sends and receives at least these bytes:
 //!
 //! - all_reduce: S each; 2 (N - 1) S in all messages;
 //! - broadcast, reduce: S each; (N - 1) S in all messages;
 //! - reduce_scatter, all_gather, all_to_all: (N - 1) S in all messages;
+//! - all_to_all_v: the largest sums of the blocks from a rank to others, and to a rank from others
+//!   ([`Exchange`]); the sum of all blocks in all messages;
 //! - scatter, gather: (N - 1) S / N at the root, and as much in all messages.
 //!
 //! The port takes `Endpoint::sent` for them and, if receiving takes time, `Endpoint::received`.
@@ -39,16 +43,20 @@
 //! average rank does both sequentially. A result takes at least one message and one reduction.
 
 use tutti_network::{LogGP, Model, Serialization};
-use tutti_schedule::algorithm::bound::{by_links, by_links_in_network};
+use tutti_schedule::Layout;
+use tutti_schedule::algorithm::bound::{by_links, by_links_in_network, by_links_of_blocks};
 use tutti_schedule::collective::Collective;
 use tutti_topology::Topology;
 use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 mod distance;
+mod exchange;
 mod protocols;
 #[cfg(test)]
 mod tests;
+
+pub use exchange::Exchange;
 
 /// The collective to bound.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +69,8 @@ pub struct Query {
     pub size: Bytes,
     /// Bytes of an element; elements are indivisible.
     pub element: u64,
+    /// The blocks of an all_to_all_v.
+    pub exchange: Option<Exchange>,
 }
 
 impl Query {
@@ -69,6 +79,14 @@ impl Query {
         let element = self.element.max(1);
         let elements = self.size.0.div_ceil(element);
         elements.div_ceil(u64::from(self.ranks)).saturating_mul(element)
+    }
+
+    /// The ranks that must have the data of a rank, including itself.
+    fn receivers(&self) -> u32 {
+        match self.collective {
+            Collective::AllToAllV => self.exchange.map_or(1, |exchange| exchange.fanout + 1),
+            _ => self.ranks,
+        }
     }
 
     /// The size; for collectives on shards, rounded down to equal shards, since a set of ranks may
@@ -110,6 +128,8 @@ pub struct GraphBound {
     pub farthest: Time,
     /// The bound of the links per byte of the size; zero without contention.
     pub links: TimePerByte,
+    /// The bound of the links for the blocks of an all_to_all_v; zero without contention.
+    pub blocks: Time,
     /// The ports of the NPUs, if messages share them.
     pub ports: Option<Ports>,
 }
@@ -142,6 +162,7 @@ impl GraphBound {
         nearest: Time::ZERO,
         farthest: Time::ZERO,
         links: TimePerByte::ZERO,
+        blocks: Time::ZERO,
         ports: None,
     };
 
@@ -157,9 +178,12 @@ impl GraphBound {
         let ranks = ranks.min(topology.npus());
         let root = collective.root().map(|RankId(root)| VertexId(root.min(ranks.max(1) - 1)));
         let inwards = matches!(collective, Collective::Gather { .. } | Collective::Reduce { .. });
-        let (nearest, farthest) = distance::extremes(topology, ranks, root, inwards);
+        let (nearest, mut farthest) = distance::extremes(topology, ranks, root, inwards);
+        if collective == Collective::AllToAllV {
+            farthest = nearest;
+        }
         let links = if shared { by_links(collective, ranks, topology) } else { TimePerByte::ZERO };
-        GraphBound { nearest, farthest, links, ports: None }
+        GraphBound { nearest, farthest, links, ..GraphBound::NONE }
     }
 
     /// As [`GraphBound::through`], for links that messages share and switches that multicast and
@@ -168,6 +192,15 @@ impl GraphBound {
     pub fn in_network(topology: &Topology, collective: Collective, ranks: u32) -> GraphBound {
         let links = by_links_in_network(collective, ranks, topology);
         GraphBound { links, ..GraphBound::through(topology, collective, ranks, false) }
+    }
+
+    /// Adds the blocks of an all_to_all_v; `shared` if messages contend for links.
+    #[must_use]
+    pub fn with_blocks(self, topology: &Topology, layout: &Layout, shared: bool) -> GraphBound {
+        let Some(blocks) = layout.blocks() else { return self };
+        let farthest = self.farthest.max(distance::farthest(topology, blocks));
+        let links = if shared { by_links_of_blocks(layout, topology) } else { Time::ZERO };
+        GraphBound { farthest, blocks: links, ..self }
     }
 
     /// Adds ports.
@@ -191,6 +224,13 @@ pub struct Bound {
 }
 
 impl Bound {
+    const NONE: Bound = Bound {
+        latency: Time::ZERO,
+        bandwidth: Time::ZERO,
+        links: Time::ZERO,
+        folding: Time::ZERO,
+    };
+
     /// The lower bound: the largest part.
     #[must_use]
     pub fn at_least(self) -> Time {
@@ -201,9 +241,8 @@ impl Bound {
 /// Returns the lower bound of a collective on a model and a graph.
 #[must_use]
 pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) -> Bound {
-    if query.ranks < 2 {
-        let none = Time::ZERO;
-        return Bound { latency: none, bandwidth: none, links: none, folding: none };
+    if query.receivers() < 2 {
+        return Bound::NONE;
     }
     let endpoint = Endpoint { model, element: query.element.max(1) };
     let needs = Needs::of(query);
@@ -214,7 +253,7 @@ pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) 
         (true, None) => endpoint.receive_interval(smallest),
         (true, Some(_)) => endpoint.receive_interval(Bytes(0)),
     };
-    let spreading = spread(query.ranks, delivery + graph.nearest, interval);
+    let spreading = spread(query.receivers(), delivery + graph.nearest, interval);
     let latency = spreading.max(delivery + graph.farthest);
     let average = Bytes(share(needs.all, query.ranks));
     let (sends, receives) = (average.max(needs.sends), average.max(needs.receives));
@@ -228,7 +267,7 @@ pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) 
     Bound {
         latency,
         bandwidth,
-        links: graph.links.of(query.divided()),
+        links: graph.links.of(query.divided()).max(graph.blocks),
         folding: folds(query, &endpoint, needs, folding, delivery),
     }
 }
@@ -241,8 +280,8 @@ pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) 
 #[must_use]
 pub fn in_network(query: &Query, model: &Model, graph: GraphBound) -> Bound {
     let none = Time::ZERO;
-    if query.ranks < 2 {
-        return Bound { latency: none, bandwidth: none, links: none, folding: none };
+    if query.receivers() < 2 {
+        return Bound::NONE;
     }
     let endpoint = Endpoint { model, element: query.element.max(1) };
     let smallest = Bytes(if query.size.0 == 0 { 0 } else { endpoint.smallest(query.collective) });
@@ -259,6 +298,9 @@ pub fn in_network(query: &Query, model: &Model, graph: GraphBound) -> Bound {
             let bytes = share(u128::from(all) * others, query.ranks);
             (bytes, bytes)
         }
+        Collective::AllToAllV => {
+            query.exchange.map_or((0, 0), |exchange| (exchange.sends.0, exchange.receives.0))
+        }
         Collective::Gather { .. } => (shard, size - shard),
         Collective::Scatter { .. } => (size - shard, shard),
         Collective::Barrier => (0, 0),
@@ -270,7 +312,7 @@ pub fn in_network(query: &Query, model: &Model, graph: GraphBound) -> Bound {
     Bound {
         latency: endpoint.delivery(smallest) + graph.farthest,
         bandwidth: endpoint.sent(sends).max(ports),
-        links: graph.links.of(query.divided()),
+        links: graph.links.of(query.divided()).max(graph.blocks),
         folding: none,
     }
 }
@@ -319,6 +361,10 @@ impl Needs {
             },
             Collective::ReduceScatter => Needs { folds: all, ..plain },
             Collective::AllGather | Collective::AllToAll => plain,
+            Collective::AllToAllV => {
+                let Exchange { sends, receives, all, .. } = query.exchange.unwrap_or_default();
+                Needs { sends, receives, all, ..plain }
+            }
             Collective::Broadcast { .. } => Needs { sends: payload, receives: payload, ..plain },
             Collective::Reduce { .. } => {
                 Needs { sends: payload, receives: payload, folds: all, inwards: true, ..plain }
