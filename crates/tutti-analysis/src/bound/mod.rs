@@ -29,34 +29,32 @@
 //!
 //! The port takes `Endpoint::sent` for them and, if receiving takes time, `Endpoint::received`.
 //!
-//! **Links.** If messages share the links of a graph, [`by_links`] is a further bound. The
+//! **Links.** If messages share the links of a graph, [`by_links`](tutti_schedule::algorithm::bound::by_links) is a further bound. The
 //! injection and ejection ports of an NPU are then links as well ([`Ports`]). They replace the
 //! receiver's time per byte in the model.
 //!
 //! **In-network collectives.** If the network forks and reduces messages ([`in_network`]), a
 //! multicast is one message at its sender, and a reduction one message at its receiver. The bound
 //! is the endpoint time of one message, and the time of the bytes that every rank must send and
-//! receive once. In a graph, [`by_links_in_network`] bounds the links.
+//! receive once. In a graph, [`by_links_in_network`](tutti_schedule::algorithm::bound::by_links_in_network) bounds the links.
 //!
 //! **Reduction.** N contributions to an element take N - 1 reductions: (N - 1) S gamma in total, at
 //! least 1/N of it on some rank. If sending occupies the processor (postal, pipelining postal), the
 //! average rank does both sequentially. A result takes at least one message and one reduction.
 
-use tutti_network::{LogGP, Model, Serialization};
-use tutti_schedule::Layout;
-use tutti_schedule::algorithm::bound::{by_links, by_links_in_network, by_links_of_blocks};
+use tutti_network::{LogGP, Model};
 use tutti_schedule::collective::Collective;
-use tutti_topology::Topology;
-use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 mod distance;
 mod exchange;
+mod graph;
 mod protocols;
 #[cfg(test)]
 mod tests;
 
 pub use exchange::Exchange;
+pub use graph::{GraphBound, Ports};
 
 /// The collective to bound.
 #[derive(Clone, Copy, Debug)]
@@ -117,97 +115,6 @@ pub struct Folding {
 impl Folding {
     /// Reductions take no time.
     pub const FREE: Folding = Folding { gamma: TimePerByte::ZERO, overhead: Time::ZERO };
-}
-
-/// The contribution of a graph: computed once per collective and rank count, for all sizes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GraphBound {
-    /// The minimum latency between two ranks.
-    pub nearest: Time,
-    /// The maximum latency of a shortest path from a rank to one that needs its data.
-    pub farthest: Time,
-    /// The bound of the links per byte of the size; zero without contention.
-    pub links: TimePerByte,
-    /// The bound of the links for the blocks of an all_to_all_v; zero without contention.
-    pub blocks: Time,
-    /// The ports of the NPUs, if messages share them.
-    pub ports: Option<Ports>,
-}
-
-/// Times per byte between an NPU and its links, with contention.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ports {
-    /// Of the injection port; zero if only the links limit injection.
-    pub injection: TimePerByte,
-    /// Of the ejection port, or of the receiver in the model.
-    pub ejection: Serialization,
-}
-
-impl Ports {
-    /// The declared injection and ejection ports of a network; without an ejection port, that of the model.
-    #[must_use]
-    pub fn of(declared: (Option<TimePerByte>, Option<TimePerByte>), model: &Model) -> Ports {
-        let (injection, ejection) = declared;
-        let ejection = ejection.map(Serialization::of_every_byte).or(model.takes());
-        Ports {
-            injection: injection.unwrap_or(TimePerByte::ZERO),
-            ejection: ejection.unwrap_or(Serialization::NONE),
-        }
-    }
-}
-
-impl GraphBound {
-    /// No graph.
-    pub const NONE: GraphBound = GraphBound {
-        nearest: Time::ZERO,
-        farthest: Time::ZERO,
-        links: TimePerByte::ZERO,
-        blocks: Time::ZERO,
-        ports: None,
-    };
-
-    /// The contribution of a topology, whose first NPUs are the ranks; `shared` if messages contend
-    /// for links.
-    #[must_use]
-    pub fn through(
-        topology: &Topology,
-        collective: Collective,
-        ranks: u32,
-        shared: bool,
-    ) -> GraphBound {
-        let ranks = ranks.min(topology.npus());
-        let root = collective.root().map(|RankId(root)| VertexId(root.min(ranks.max(1) - 1)));
-        let inwards = matches!(collective, Collective::Gather { .. } | Collective::Reduce { .. });
-        let (nearest, mut farthest) = distance::extremes(topology, ranks, root, inwards);
-        if collective == Collective::AllToAllV {
-            farthest = nearest;
-        }
-        let links = if shared { by_links(collective, ranks, topology) } else { TimePerByte::ZERO };
-        GraphBound { nearest, farthest, links, ..GraphBound::NONE }
-    }
-
-    /// As [`GraphBound::through`], for links that messages share and switches that multicast and
-    /// reduce.
-    #[must_use]
-    pub fn in_network(topology: &Topology, collective: Collective, ranks: u32) -> GraphBound {
-        let links = by_links_in_network(collective, ranks, topology);
-        GraphBound { links, ..GraphBound::through(topology, collective, ranks, false) }
-    }
-
-    /// Adds the blocks of an all_to_all_v; `shared` if messages contend for links.
-    #[must_use]
-    pub fn with_blocks(self, topology: &Topology, layout: &Layout, shared: bool) -> GraphBound {
-        let Some(blocks) = layout.blocks() else { return self };
-        let farthest = self.farthest.max(distance::farthest(topology, blocks));
-        let links = if shared { by_links_of_blocks(layout, topology) } else { Time::ZERO };
-        GraphBound { farthest, blocks: links, ..self }
-    }
-
-    /// Adds ports.
-    #[must_use]
-    pub fn with_ports(self, ports: Ports) -> GraphBound {
-        GraphBound { ports: Some(ports), ..self }
-    }
 }
 
 /// The parts of a lower bound; each is itself a lower bound.

@@ -1,8 +1,10 @@
 use super::*;
 use tutti_network::packet::Packets;
 use tutti_schedule::Blocks;
+use tutti_schedule::Layout;
 use tutti_schedule::algorithm::build_blocks;
 use tutti_topology::LinkParameters;
+use tutti_units::ids::RankId;
 
 fn ns(time: u64) -> Time {
     Time::from_ps(time * 1000)
