@@ -12,7 +12,8 @@ from tutti import display, errors
 from tutti._core import __version__
 
 # `search` and `sweep` are functions and modules: import the functions first.
-from tutti.schedule import Schedule, ScheduleBuilder, algorithms, schedule
+from tutti.schedule import Schedule, algorithms, schedule
+from tutti.schedule_builder import ScheduleBuilder
 from tutti.search import Found, search
 from tutti.search_by_size import thresholds
 from tutti.simulate import Run, compare, simulate

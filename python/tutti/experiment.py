@@ -112,6 +112,7 @@ def _request(experiment: Experiment) -> Request:
         sizes=experiment.sizes,
         algorithms=experiment.algorithms,
         root=experiment.root,
+        blocks=experiment.blocks,
         datatype=experiment.datatype,
         conditions=experiment.conditions(),
         repetitions=experiment.repetitions,
@@ -148,6 +149,7 @@ def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
         ranks=ranks,
         root=experiment.root,
         routes=experiment.machine().routes,
+        blocks=experiment.blocks,
     )
 
 

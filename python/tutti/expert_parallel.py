@@ -1,8 +1,8 @@
 """Times dispatch and combine of a layer of experts on a platform.
 
 Both are all-to-alls with messages of unequal size. The lower bound is the largest time of a link
-for its bytes. The flow network gives the time of a schedule in which every rank sends all messages
-at once. docs/models/moe.md has the equations.
+for its bytes. The flow network gives the time of an all_to_all_v in which every rank sends all
+messages at once (`direct`). docs/models/moe.md has the equations.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tutti.errors import ConfigError
-from tutti.schedule import ScheduleBuilder
+from tutti.schedule import schedule
 from tutti.simulate import simulate
 from tutti.units import Size
 from tutti.workload.experts import STAGES, balanced, copies, imbalance
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tutti.platform import Platform
-    from tutti.schedule import Schedule
     from tutti.topology import Routes
     from tutti.workload.experts import Choices, ExpertLayer, Kernel, Matrix, Placement
 
-__all__ = ["ExpertTimes", "Links", "Range", "StageTimes", "exchange", "time_experts"]
+__all__ = ["ExpertTimes", "Links", "Range", "StageTimes", "time_experts"]
 
 MOST_SIMULATED = 32
 """The most ranks that are simulated by default; the number of messages grows with the square."""
@@ -155,35 +154,6 @@ def _fixed_routes(platform: Platform, ranks: int) -> Routes:
     return routes
 
 
-def exchange(matrix: Matrix) -> Schedule:
-    """Returns a schedule in which every rank sends its copies at once, a chunk for each copy.
-
-    Rank r sends to r + 1 first, then r + 2, and so on. It cannot be verified as an all_to_all,
-    whose messages have equal sizes; `simulate` it with `verify=False`.
-
-    Args:
-        matrix: Copies from each rank to each rank; the diagonal is ignored. Shape (ranks, ranks),
-            2 ranks or more.
-    """
-    moved = matrix.copy()
-    np.fill_diagonal(moved, 0)
-    ranks = len(moved)
-    chunks = int(max(1, moved.sum(axis=0).max(), moved.sum(axis=1).max()))
-    build = ScheduleBuilder("all_to_all", ranks=ranks, chunks=chunks, name="experts", result=1)
-    ends = moved.cumsum(axis=1), moved.cumsum(axis=0)
-    for rank in range(ranks):
-        program = build.rank(rank)
-        for peer in ((rank + step) % ranks for step in range(1, ranks)):
-            if count := int(moved[rank, peer]):
-                end = int(ends[0][rank, peer])
-                program.send(peer, chunks=(end - count, end))
-        for peer in ((rank - step) % ranks for step in range(1, ranks)):
-            if count := int(moved[peer, rank]):
-                end = int(ends[1][peer, rank])
-                program.recv(peer, chunks=(end - count, end), slot=1)
-    return build.build()
-
-
 def time_experts(
     layer: ExpertLayer,
     placement: Placement,
@@ -273,11 +243,12 @@ def _simulated(matrix: Matrix, platform: Platform, size: int, *, forwards: bool)
 
 def _flow_ps(matrix: Matrix, platform: Platform, size: int) -> float:
     """Returns the time of the messages without the launch, which is not that of NCCL."""
-    if not (matrix - np.diag(np.diag(matrix))).any():
+    moved = matrix - np.diag(np.diag(matrix))
+    if not moved.any():
         return 0.0
-    schedule = exchange(matrix)
-    payload = Size(bytes=schedule.chunks * size)
-    run = simulate(schedule, platform, size=payload, datatype="uint8", verify=False)
+    exchange = schedule("direct", ranks=len(moved), collective="all_to_all_v", blocks=moved)
+    payload = Size(bytes=int(moved.sum(axis=1).max()) * size)
+    run = simulate(exchange, platform, size=payload, datatype="uint8")
     return float(run.completion_ps - platform.model.launch.ps)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti import _core
+    from tutti.blocks import Matrix
     from tutti.cases import Figures
     from tutti.conditions import Conditions
     from tutti.platform import Platform
@@ -104,6 +105,7 @@ class Request:
             supports the collective and the rank count, its best argument at each size, and the
             best schedule of the search.
         root: The root of a rooted collective.
+        blocks: The relative sizes of the blocks of an all_to_all_v; see `tutti.schedule`.
         datatype: The datatype of the elements.
         conditions: Noise, arrival skew and slow ranks.
         repetitions: Repetitions of each measurement; repetition k uses seed + k.
@@ -118,6 +120,7 @@ class Request:
     sizes: Sequence[Size]
     algorithms: Sequence[str | Schedule] | None
     root: int = 0
+    blocks: str | Matrix | None = None
     datatype: str = "float32"
     conditions: Conditions | None = None
     repetitions: int = 1
@@ -137,6 +140,7 @@ class Request:
             ranks=ranks,
             root=self.root,
             routes=self.platform.routes,
+            blocks=self.blocks,
         )
         name = laid_out.name
         if isinstance(algorithm, Schedule):
@@ -390,15 +394,30 @@ def _is_file(notation: str) -> bool:
 
 
 def lay_out(
-    algorithm: str | Schedule, *, collective: str, ranks: int, root: int, routes: Routes | None
+    algorithm: str | Schedule,
+    *,
+    collective: str,
+    ranks: int,
+    root: int,
+    routes: Routes | None,
+    blocks: str | Matrix | None = None,
 ) -> Schedule:
     """Returns the schedule of a notation, a file or a given schedule for a rank count.
+
+    Files and given schedules have their own blocks.
 
     Raises:
         AlgorithmError: The algorithm does not fit.
     """
     if isinstance(algorithm, str) and not _is_file(algorithm):
-        return schedule(algorithm, collective=collective, ranks=ranks, root=root, topology=routes)
+        return schedule(
+            algorithm,
+            collective=collective,
+            ranks=ranks,
+            root=root,
+            topology=routes,
+            blocks=blocks,
+        )
     found = _read(algorithm) if isinstance(algorithm, str) else algorithm
     called = _called(algorithm)
     if (found.collective, found.ranks) != (collective, ranks):

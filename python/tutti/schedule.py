@@ -1,7 +1,7 @@
 """Schedules: the ops of every rank, their order, and the chunks of the payload that they use.
 
-A schedule is independent of sizes: chunks are equal fractions of the payload. Steps are generated
-on access, so that a schedule of a million ranks takes no memory.
+A schedule is independent of sizes: chunks are fractions of the payload, equal except in an
+all_to_all_v. Steps are generated on access, so that a schedule of a million ranks takes no memory.
 
 Examples:
     >>> ring = schedule("ring", collective="all_reduce", ranks=4)
@@ -9,16 +9,6 @@ Examples:
     6
     >>> ring.ops(0, 0)[0]
     send data[3] to 1
-
-    A custom schedule is written rank by rank; the builder groups the ops of a rank into steps:
-
-    >>> builder = ScheduleBuilder("all_reduce", ranks=2)
-    >>> for rank in range(2):
-    ...     builder.rank(rank).send(1 - rank).recv(1 - rank, slot=1).reduce(0, [0, 1])
-    <RankProgram of rank 0>
-    <RankProgram of rank 1>
-    >>> builder.build()
-    <Schedule explicit: all_reduce on 2 ranks>
 """
 
 from __future__ import annotations
@@ -26,19 +16,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from tutti import _core, display
-from tutti.errors import AlgorithmError, ScheduleError
+from tutti.blocks import block_sizes
+from tutti.errors import AlgorithmError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from tutti.blocks import Matrix
     from tutti.topology import Routes, Topology
-    from tutti.units import Time
 
 __all__ = [
     "Op",
-    "RankProgram",
     "Schedule",
-    "ScheduleBuilder",
     "Verification",
     "algorithms",
     "schedule",
@@ -82,8 +69,17 @@ class Schedule:
 
     @property
     def chunks(self) -> int:
-        """The number of equal chunks of the payload."""
+        """The number of chunks of the payload, equal unless the schedule has :attr:`blocks`."""
         return self._core.chunks
+
+    @property
+    def blocks(self) -> list[list[int]] | None:
+        """The relative sizes of the blocks of an all_to_all_v, a row per source; else None.
+
+        The payload's size is that of the largest row. With the sum of that row as the size, sizes
+        of blocks are bytes.
+        """
+        return self._core.blocks
 
     @property
     def slots(self) -> int:
@@ -206,212 +202,6 @@ class Schedule:
         return display.renderers().schedule_html(self)
 
 
-class ScheduleBuilder:
-    """Builds a custom schedule, op by op.
-
-    The ops of a rank are grouped into steps. In a step sends precede receives, and these precede
-    local ops. An op that violates this order starts a new step, and so does a receive into chunks
-    that the step sends. A multicast or contribution is a send, a combine is a receive and a
-    reduction. A send followed by a receive is therefore an exchange.
-    """
-
-    __slots__ = ("_core", "_ranks")
-
-    def __init__(
-        self,
-        collective: str,
-        *,
-        ranks: int,
-        chunks: int = 1,
-        root: int = 0,
-        name: str = "explicit",
-        result: int = 0,
-    ) -> None:
-        """Creates an empty schedule.
-
-        Args:
-            collective: The collective to perform, such as ``"all_reduce"``.
-            ranks: The number of ranks.
-            chunks: The number of equal chunks of the payload.
-            root: The root of a rooted collective.
-            name: The name in results.
-            result: The slot that holds the result.
-
-        Raises:
-            AlgorithmError: The collective is unknown.
-        """
-        self._core = _core.ScheduleBuilder(name, collective, ranks, chunks, root=root)
-        self._core.result(result)
-        self._ranks = ranks
-
-    def rank(self, rank: int) -> RankProgram:
-        """Returns the program of a rank, to which ops are added.
-
-        Raises:
-            ScheduleError: The rank does not exist.
-        """
-        if not 0 <= rank < self._ranks:
-            message = f"rank {rank} does not exist: the schedule has ranks 0 to {self._ranks - 1}"
-            raise ScheduleError(message, kind="no_such_rank", fields={"rank": rank})
-        return RankProgram(self._core, rank)
-
-    def build(self) -> Schedule:
-        """Returns the schedule, which is not verified yet.
-
-        Raises:
-            ScheduleError: An op is invalid; raised for the first one.
-        """
-        return Schedule(self._core.build())
-
-
-class RankProgram:
-    """The program of a rank; every method appends an op and returns the program.
-
-    ``chunk=2`` selects one chunk, ``chunks=(0, 4)`` the chunks 0, 1, 2, 3; the default is chunk 0.
-    Slot 0 holds the rank's data, the others are scratch.
-    """
-
-    __slots__ = ("_core", "_rank")
-
-    def __init__(self, core: _core.ScheduleBuilder, rank: int) -> None:
-        """Use :meth:`ScheduleBuilder.rank`."""
-        self._core = core
-        self._rank = rank
-
-    def send(
-        self,
-        to: int,
-        *,
-        chunk: int | None = None,
-        chunks: tuple[int, int] | None = None,
-        slot: int = 0,
-    ) -> Self:
-        """Sends chunks of ``slot`` to rank ``to``."""
-        self._core.send(self._rank, to, slot, _run(chunk, chunks))
-        return self
-
-    def recv(
-        self,
-        source: int,
-        *,
-        chunk: int | None = None,
-        chunks: tuple[int, int] | None = None,
-        slot: int = 0,
-    ) -> Self:
-        """Receives chunks from rank ``source`` into ``slot``."""
-        self._core.recv(self._rank, source, slot, _run(chunk, chunks))
-        return self
-
-    def multicast(
-        self,
-        to: Sequence[int],
-        *,
-        chunk: int | None = None,
-        chunks: tuple[int, int] | None = None,
-        slot: int = 0,
-    ) -> Self:
-        """Sends chunks of ``slot`` to all ranks ``to``, as one message if the network forks it."""
-        self._core.multicast(self._rank, to, slot, _run(chunk, chunks))
-        return self
-
-    def contribute(
-        self,
-        to: int,
-        *,
-        chunk: int | None = None,
-        chunks: tuple[int, int] | None = None,
-        slot: int = 0,
-    ) -> Self:
-        """Sends chunks of ``slot`` to rank ``to``, which combines them with other contributions."""
-        self._core.contribute(self._rank, to, slot, _run(chunk, chunks))
-        return self
-
-    def combine(
-        self,
-        into: int,
-        operands: Sequence[tuple[int, int | None]],
-        *,
-        chunk: int | None = None,
-        chunks: tuple[int, int] | None = None,
-    ) -> Self:
-        """Receives contributions and reduces them into the slot ``into``.
-
-        Each operand is a slot and the rank received into it, or None for data that the slot already
-        holds.
-        """
-        self._core.combine(self._rank, into, operands, _run(chunk, chunks))
-        return self
-
-    def reduce(
-        self,
-        into: int,
-        operands: Sequence[int],
-        *,
-        chunk: int | None = None,
-        chunks: tuple[int, int] | None = None,
-    ) -> Self:
-        """Reduces the slots ``operands``, left to right, into the slot ``into``."""
-        self._core.reduce(self._rank, into, operands, _run(chunk, chunks))
-        return self
-
-    def copy(
-        self,
-        slot: int,
-        into: int,
-        *,
-        chunk: int | None = None,
-        chunks: tuple[int, int] | None = None,
-        to: int | None = None,
-    ) -> Self:
-        """Copies chunks of ``slot`` to ``into``, starting at chunk ``to``; by default in place."""
-        run = _run(chunk, chunks)
-        self._core.copy(self._rank, slot, run, into, run[0] if to is None else to)
-        return self
-
-    def compute(self, duration: str | Time) -> Self:
-        """Performs work of the application, such as ``"1.5 us"``.
-
-        Raises:
-            UnitError: The duration cannot be parsed.
-        """
-        from tutti.units import Time
-
-        self._core.compute(self._rank, Time.of_any(duration).ps)
-        return self
-
-    def sleep(self, duration: str | Time) -> Self:
-        """Waits for a duration.
-
-        Raises:
-            UnitError: The duration cannot be parsed.
-        """
-        from tutti.units import Time
-
-        self._core.sleep(self._rank, Time.of_any(duration).ps)
-        return self
-
-    def step(self, name: str = "") -> Self:
-        """Starts a new step, with a name for drawings."""
-        self._core.step(self._rank, name)
-        return self
-
-    def __repr__(self) -> str:
-        return f"<RankProgram of rank {self._rank}>"
-
-
-def _run(chunk: int | None, chunks: tuple[int, int] | None) -> tuple[int, int]:
-    """Returns a range of chunks from either parameter."""
-    if chunk is not None and chunks is not None:
-        message = f"both chunk={chunk} and chunks={chunks} are given: expected one of them"
-        raise ScheduleError(message, kind="no_such_chunks")
-    if chunks is None:
-        chunks = (chunk or 0, (chunk or 0) + 1)
-    if chunks[0] < 0 or chunks[1] >= 1 << 32:
-        message = f"chunks {chunks[0]} to {chunks[1]} do not exist: chunks count from 0"
-        raise ScheduleError(message, kind="no_such_chunks")
-    return chunks
-
-
 def schedule(
     algorithm: str,
     *,
@@ -419,6 +209,7 @@ def schedule(
     collective: str = "all_reduce",
     root: int = 0,
     topology: Topology | Routes | None = None,
+    blocks: str | Matrix | None = None,
 ) -> Schedule:
     """Returns the schedule of an algorithm.
 
@@ -429,15 +220,27 @@ def schedule(
         root: The root of a rooted collective.
         topology: The graph of an algorithm for graphs whose notation names none, with shortest
             paths or the given routes. Its first NPUs are the ranks. Other algorithms ignore it.
+        blocks: The relative sizes of the blocks of an all_to_all_v, from each rank to each rank: a
+            matrix of integers, or a text of :func:`tutti.blocks.block_sizes`. Default: equal.
 
     Examples:
         >>> schedule("multi_tree:torus:4x4", ranks=16, collective="all_gather").chunks
         16
+        >>> blocks = [[0, 300], [100, 0]]
+        >>> schedule("direct", ranks=2, collective="all_to_all_v", blocks=blocks).verify().messages
+        2
 
     Raises:
         AlgorithmError: The name, the argument, the collective or the rank count does not fit.
+        LayoutError: The blocks are not a matrix of sizes for these ranks.
+        ConfigError: The file of blocks is invalid.
     """
     check_ranks(ranks)
+    if blocks is not None:
+        if collective != "all_to_all_v":
+            message = f"{collective} has equal chunks: expected all_to_all_v with blocks"
+            raise AlgorithmError(message, kind="wrong_collective")
+        return Schedule(_core.build_blocks(algorithm, ranks, block_sizes(blocks, ranks)))
     if root < 0 or root > _MOST_RANKS:
         message = f"root {root} is not one of the ranks 0 to {ranks - 1}"
         raise AlgorithmError(message, kind="wrong_root")

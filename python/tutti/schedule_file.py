@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tutti.errors import TuttiError
 from tutti.files import limits
@@ -10,10 +10,7 @@ from tutti.files.mistakes import mistake
 from tutti.files.reader import read_text
 from tutti.schedule import Schedule
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["SCHEDULE_SUFFIX", "read_schedule"]
+__all__ = ["SCHEDULE_SUFFIX", "content", "read_schedule"]
 
 SCHEDULE_SUFFIX = ".schedule"
 """Suffix that distinguishes schedule files from algorithms."""
@@ -31,3 +28,10 @@ def read_schedule(path: Path) -> Schedule:
         return Schedule.from_text(text)
     except TuttiError as error:
         raise mistake(error.problem, source=str(path), hint=error.hint) from None
+
+
+def content(notation: str) -> str:
+    """Returns the text that represents an algorithm in hashes; for a file, its schedule."""
+    if notation.endswith(SCHEDULE_SUFFIX):
+        return read_schedule(Path(notation)).to_text()
+    return notation

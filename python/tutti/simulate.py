@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tutti.blocks import Matrix
     from tutti.conditions import Conditions
     from tutti.platform import Platform
     from tutti.schedule import Schedule
@@ -45,7 +46,8 @@ def simulate(
         schedule: The schedule.
         platform: The platform.
         size: The payload, such as ``"64 KiB"``, by the convention of nccl-tests: for all_reduce the
-            bytes of one rank's buffer, for all_gather and related collectives the total.
+            bytes of one rank's buffer, for all_gather and related collectives the total, for
+            all_to_all_v the bytes of the busiest source.
         datatype: The datatype of the elements, whose size divides `size`.
         conditions: Noise, arrival skew, slow ranks and background traffic; none by default.
         seed: The random seed.
@@ -85,6 +87,7 @@ def compare(
     sizes: Sequence[str | Size],
     algorithms: Sequence[str | Schedule] | None = None,
     root: int = 0,
+    blocks: str | Matrix | None = None,
     datatype: str = "float32",
     conditions: Conditions | None = None,
     repetitions: int = 1,
@@ -105,6 +108,7 @@ def compare(
             the collective, the rank count and all sizes. Algorithms have rows only for rank counts
             that they support.
         root: The root of a rooted collective.
+        blocks: The relative sizes of the blocks of an all_to_all_v, as in :func:`tutti.schedule`.
         datatype: The datatype of the elements.
         conditions: Noise, arrival skew, slow ranks and background traffic.
         repetitions: Repetitions of each measurement; repetition k uses ``seed + k``.
@@ -139,6 +143,7 @@ def compare(
         "sizes": [size.bytes for size in payloads],
         "algorithms": None if algorithms is None else [_identity(one) for one in algorithms],
         "root": root,
+        "blocks": _content(blocks, ranks),
         "datatype": datatype,
         "conditions": conditions.model_dump(mode="json") if conditions else None,
         "repetitions": repetitions,
@@ -151,6 +156,7 @@ def compare(
         sizes=payloads,
         algorithms=algorithms,
         root=root,
+        blocks=blocks,
         datatype=datatype,
         conditions=conditions,
         repetitions=repetitions,
@@ -185,6 +191,13 @@ def _check_repetitions(repetitions: int, seed: int) -> None:
         raise ConfigError(message, kind="invalid", fields={"repetitions": repetitions})
     check_seed(seed)
     check_seed(seed + repetitions - 1)
+
+
+def _content(blocks: str | Matrix | None, ranks: Sequence[int]) -> list[list[int]] | None:
+    """Returns the sizes of blocks for each rank count, for hashes."""
+    from tutti.blocks import block_sizes
+
+    return None if blocks is None else [block_sizes(blocks, one) for one in ranks]
 
 
 def _identity(algorithm: str | Schedule) -> str:

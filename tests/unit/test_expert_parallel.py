@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import tutti
 from tutti.cli import app
 from tutti.errors import ConfigError, WorkloadError
-from tutti.expert_parallel import Links, exchange, time_experts
+from tutti.expert_parallel import Links, time_experts
 from tutti.workload.experts import (
     KERNELS,
     ExpertLayer,
@@ -121,12 +121,12 @@ def test_no_simulated_time_is_below_the_bound(kernel: Kernel, routing: str) -> N
 
 
 def test_one_message_takes_alpha_its_bytes_and_the_links() -> None:
-    matrix = np.zeros((2, 2), dtype=np.int64)
-    matrix[0, 1], matrix[0, 0] = 10, 5
-    schedule = exchange(matrix)
-    assert (schedule.chunks, schedule.steps(0), schedule.steps(1)) == (10, 1, 1)
-    run = tutti.simulate(schedule, cluster(), size="4 MB", datatype="uint8", verify=False)
-    assert run.completion_ps == pytest.approx(500_000 + 2 * 50_000 + 4e6 / 0.4, rel=1e-6)
+    layer = ExpertLayer(hidden=1_000_000, experts=2, top_k=1, tokens=2, combine="bf16")
+    placed = Placement.of(2, ranks=2, per_node=2)
+    # Rank 0 sends both tokens to rank 1, which keeps its own.
+    found = time_experts(layer, placed, [np.ones((2, 2, 1), dtype=np.int64)], cluster(), "normal")
+    assert found.combine.time_ps is not None
+    assert found.combine.time_ps.median == pytest.approx(500_000 + 2 * 50_000 + 4e6 / 0.4, rel=1e-6)
 
 
 def test_link_times_add_the_bytes_of_all_routes() -> None:

@@ -50,7 +50,7 @@ pub struct Simulation<'a, M: MessageModel> {
     /// The schedule.
     pub schedule: &'a dyn Schedule,
     /// The payload layout; it has the chunks of the schedule.
-    pub layout: Layout,
+    pub layout: Layout<'a>,
     /// The network model.
     pub model: &'a M,
     /// The cost of local work.

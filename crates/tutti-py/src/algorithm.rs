@@ -1,6 +1,7 @@
 //! The registry of algorithms: what there is, and schedules laid out by name.
 
 use pyo3::prelude::*;
+use tutti_schedule::Blocks;
 use tutti_schedule::algorithm::{self, Entry, REGISTRY};
 use tutti_schedule::collective::Collective;
 use tutti_units::ids::RankId;
@@ -99,6 +100,16 @@ pub(crate) fn build_schedule(
     }
     let built = py.detach(|| algorithm::build(notation, collective, ranks.0));
     built.or_raise().map(|inner| Schedule { inner, algorithm: Some(notation.to_owned()) })
+}
+
+/// Generates the schedule of `notation` for an all_to_all_v on `ranks` ranks with these relative
+/// sizes of blocks, the row of a source after another.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+pub(crate) fn build_blocks(notation: &str, ranks: Number, sizes: Vec<u64>) -> PyResult<Schedule> {
+    let blocks = Blocks::new(ranks.0, &sizes).or_raise()?;
+    let inner = algorithm::build_blocks(notation, &blocks).or_raise()?;
+    Ok(Schedule { inner, algorithm: Some(notation.to_owned()) })
 }
 
 /// One stage of an algorithm's critical path: the ops of its slowest rank between two waits.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use tutti_analysis::bound::{Folding, GraphBound, Ports, Query, bound, in_network};
+use tutti_analysis::bound::{Exchange, Folding, GraphBound, Ports, Query, bound, in_network};
 use tutti_analysis::closed_form;
 use tutti_engine::results;
 use tutti_engine::{
@@ -34,7 +34,7 @@ use crate::topology::{Choosing, GraphBounds, Routes};
 pub(crate) struct Case {
     schedule: Schedule,
     model: Model,
-    layout: Layout,
+    size: Bytes,
     element: u64,
     costs: LocalCosts,
     conditions: Conditions,
@@ -84,10 +84,11 @@ impl Case {
         if let Some(mesh) = mesh {
             mesh.check(schedule.inner.shape().ranks)?;
         }
+        Layout::of_schedule(&*schedule.inner, Bytes(size), element).or_raise()?;
         Ok(Case {
             schedule: schedule.clone(),
             model: model.0,
-            layout: Layout::of_schedule(&*schedule.inner, Bytes(size), element).or_raise()?,
+            size: Bytes(size),
             element,
             costs: model.1,
             conditions: conditions.cloned().unwrap_or_default(),
@@ -118,7 +119,7 @@ impl Case {
         let path = critical_path(notation, shape.collective, shape.ranks).or_raise()?;
         let reduce = |operands, bytes| self.costs.reduce(operands, bytes);
         let time = |stages: Vec<_>| {
-            closed_form::time(&self.model, &stages, self.layout.size(), self.element, reduce)
+            closed_form::time(&self.model, &stages, self.size, self.element, reduce)
         };
         Ok(path.and_then(time).map(|time| (self.costs.launch + time).ps()))
     }
@@ -131,14 +132,17 @@ impl Case {
         }
         let shape = self.schedule.inner.shape();
         let (collective, ranks) = (shape.collective, shape.ranks);
-        let query = Query { collective, ranks, size: self.layout.size(), element: self.element };
         let found = py.detach(|| {
+            let (size, element, layout) = (self.size, self.element, self.layout());
+            let exchange = Exchange::of(&layout);
+            let query = Query { collective, ranks, size, element, exchange };
             let graph = self.routes.as_deref().zip(self.graph_bounds.as_deref()).map_or(
                 GraphBound::NONE,
                 // Without contention, the links' rates are not a bound.
                 |(routes, graph_bounds)| {
                     let links = (self.is_contended(), self.is_in_network());
-                    graph_bounds.of(routes.topology(), collective, ranks, links)
+                    let graph = graph_bounds.of(routes.topology(), collective, ranks, links);
+                    graph.with_blocks(routes.topology(), &layout, links.0)
                 },
             );
             let of_flow = self.flow.map(|flow| (flow.injection, flow.ejection));
@@ -255,6 +259,11 @@ fn check_packets(
 }
 
 impl Case {
+    fn layout(&self) -> Layout<'_> {
+        let layout = Layout::of_schedule(&*self.schedule.inner, self.size, self.element);
+        layout.expect("the constructor has checked it")
+    }
+
     /// Whether messages share links.
     fn is_contended(&self) -> bool {
         self.flow.is_some() || self.packets.is_some() || self.flits.is_some() || self.mesh.is_some()
@@ -299,7 +308,7 @@ impl Case {
         let distance = routed.as_ref().map(|routed| routed as &dyn tutti_engine::Distance);
         let simulation = Simulation {
             schedule: &*self.schedule.inner,
-            layout: self.layout,
+            layout: self.layout(),
             model,
             costs: self.costs,
             conditions: tutti_engine::Conditions { disturbance, distance },

@@ -20,7 +20,7 @@ use tutti_noc::allocator::AllocatorError;
 use tutti_noc::traffic::TrafficError;
 use tutti_schedule::algorithm::AlgorithmError;
 use tutti_schedule::text::TextError;
-use tutti_schedule::{ExplicitError, LayoutError, VerifyError};
+use tutti_schedule::{BlocksError, ExplicitError, LayoutError, VerifyError};
 use tutti_topology::TopologyError;
 use tutti_topology::bypass::BypassError;
 use tutti_units::UnitError;
@@ -33,6 +33,7 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
     [
         UnitError::KINDS,
         LayoutError::KINDS,
+        BlocksError::KINDS,
         TopologyError::KINDS,
         BypassError::KINDS,
         ExplicitError::KINDS,

@@ -37,7 +37,9 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::algorithm::{Algorithm, Stage, algorithms, build_schedule, critical_path};
+    use crate::algorithm::{
+        Algorithm, Stage, algorithms, build_blocks, build_schedule, critical_path,
+    };
     #[pymodule_export]
     use crate::bypass::{BypassConfiguration, BypassMesh};
     #[pymodule_export]

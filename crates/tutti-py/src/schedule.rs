@@ -80,6 +80,14 @@ impl Schedule {
         self.inner.moves_chunks()
     }
 
+    /// The relative sizes of the blocks of an all_to_all_v, a row per source.
+    #[getter]
+    fn blocks(&self) -> Option<Vec<Vec<u64>>> {
+        let blocks = self.inner.blocks()?;
+        let sizes: Vec<u64> = blocks.sizes().collect();
+        Some(sizes.chunks(blocks.ranks() as usize).map(<[u64]>::to_vec).collect())
+    }
+
     /// The number of steps of `rank`.
     fn steps(&self, rank: Number) -> PyResult<u32> {
         self.rank(rank.0).map(|rank| self.inner.steps(rank))

@@ -32,6 +32,12 @@ impl ScheduleBuilder {
         Ok(ScheduleBuilder(builder))
     }
 
+    /// Sets the relative sizes of the blocks of an all_to_all_v, the row of a source after another.
+    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+    fn blocks(&mut self, sizes: Vec<u64>) {
+        self.0.blocks(&sizes);
+    }
+
     /// Sets the result slot; the default is slot 0.
     fn result(&mut self, slot: Number) {
         self.0.result(Slot(slot.0));

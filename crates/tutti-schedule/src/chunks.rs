@@ -1,8 +1,9 @@
 //! Chunks: equal fractions of a payload, and their conversion to bytes.
 
-use super::{Schedule, Shape};
+use super::{Blocks, Schedule, Shape};
 use crate::collective::Collective;
 use tutti_units::Bytes;
+use tutti_units::ids::RankId;
 
 /// A range of chunks, `start..end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, PartialOrd, Ord)]
@@ -96,16 +97,21 @@ pub enum LayoutError {
 /// Chunk `i` of `C` holds elements `floor(i E / C) .. floor((i + 1) E / C)` of `E`. Chunks differ
 /// by at most one element, and their sum is the payload, for any `C` and `E`. With fewer elements
 /// than chunks some chunks are empty; their messages are sent with zero bytes.
+///
+/// With blocks, chunk `i` starts at element `floor(E B / L)`: B is the sum of the sizes before it,
+/// and L the largest sum of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Layout {
+pub struct Layout<'a> {
     elements: u64,
     element_bytes: u64,
     chunks: u32,
     /// The bytes of a chunk if all are equal: saves two divisions per message.
     even: Option<u64>,
+    /// The relative sizes of the chunks; otherwise they are equal.
+    blocks: Option<&'a Blocks>,
 }
 
-impl Layout {
+impl<'a> Layout<'a> {
     /// Returns the layout of a schedule's payload: `size` bytes by its collective's convention, of
     /// elements of `element_bytes`.
     ///
@@ -113,18 +119,23 @@ impl Layout {
     /// If the size does not suit the datatype, the collective or the schedule, which may require
     /// equal chunks ([`Schedule::moves_chunks`]).
     pub fn of_schedule(
-        schedule: &dyn Schedule,
+        schedule: &'a dyn Schedule,
         size: Bytes,
         element_bytes: u64,
-    ) -> Result<Layout, LayoutError> {
-        Layout::checked(schedule.shape(), schedule.moves_chunks(), size, element_bytes)
+    ) -> Result<Layout<'a>, LayoutError> {
+        let moves = schedule.moves_chunks();
+        let layout = Layout::checked(schedule.shape(), moves, size, element_bytes)?;
+        Ok(match schedule.blocks() {
+            None => layout,
+            blocks => Layout { even: None, blocks, ..layout },
+        })
     }
 
     /// As [`Layout::of_schedule`], from the shape alone.
     ///
     /// # Errors
     /// If the size does not suit the datatype or the collective.
-    pub fn of(shape: &Shape, size: Bytes, element_bytes: u64) -> Result<Layout, LayoutError> {
+    pub fn of(shape: &Shape, size: Bytes, element_bytes: u64) -> Result<Layout<'a>, LayoutError> {
         Layout::checked(shape, shape.moves_chunks(), size, element_bytes)
     }
 
@@ -133,7 +144,7 @@ impl Layout {
         moves: bool,
         size: Bytes,
         element: u64,
-    ) -> Result<Layout, LayoutError> {
+    ) -> Result<Layout<'a>, LayoutError> {
         let layout = Layout::new(size, element, shape.chunks)?;
         let &Shape { collective, ranks, chunks, .. } = shape;
         if moves && layout.even.is_none() {
@@ -150,7 +161,7 @@ impl Layout {
     ///
     /// # Errors
     /// If the size is not a multiple of the element size, or there are no chunks.
-    pub fn new(size: Bytes, element_bytes: u64, chunks: u32) -> Result<Layout, LayoutError> {
+    pub fn new(size: Bytes, element_bytes: u64, chunks: u32) -> Result<Layout<'a>, LayoutError> {
         if element_bytes == 0 {
             return Err(LayoutError::EmptyElement);
         }
@@ -164,7 +175,7 @@ impl Layout {
         let even = elements
             .is_multiple_of(u64::from(chunks))
             .then(|| elements / u64::from(chunks) * element_bytes);
-        Ok(Layout { elements, element_bytes, chunks, even })
+        Ok(Layout { elements, element_bytes, chunks, even, blocks: None })
     }
 
     /// Returns the bytes of a range of chunks; saturates for chunks beyond the payload.
@@ -174,7 +185,7 @@ impl Layout {
         if let Some(even) = self.even {
             return Bytes(even.saturating_mul(u64::from(range.len())));
         }
-        if range.len() == self.chunks {
+        if range.len() == self.chunks && self.blocks.is_none() {
             return self.size();
         }
         let elements = self.before(range.end).saturating_sub(self.before(range.start));
@@ -193,14 +204,31 @@ impl Layout {
         self.chunks
     }
 
+    /// Returns the relative sizes of the chunks, if they are blocks.
+    #[must_use]
+    pub fn blocks(&self) -> Option<&'a Blocks> {
+        self.blocks
+    }
+
+    /// Returns the bytes of the block from one rank to another; zero without blocks.
+    #[must_use]
+    pub fn block(&self, source: RankId, destination: RankId) -> Bytes {
+        let chunk = self.blocks.map(|blocks| blocks.chunk(source, destination));
+        chunk.map_or(Bytes(0), |chunk| self.bytes(ChunkRange::one(chunk)))
+    }
+
     /// Returns the number of elements before a chunk.
     #[inline]
     fn before(&self, chunk: u32) -> u64 {
+        let (part, of) = match self.blocks {
+            None => (u64::from(chunk), u64::from(self.chunks)),
+            Some(blocks) => (blocks.before(chunk), blocks.largest()),
+        };
         // Most payloads fit 64 bits here, and a 128-bit division costs several times as much.
-        if let Some(product) = self.elements.checked_mul(u64::from(chunk)) {
-            return product / u64::from(self.chunks);
+        if let Some(product) = self.elements.checked_mul(part) {
+            return product / of;
         }
-        let wide = u128::from(chunk) * u128::from(self.elements) / u128::from(self.chunks);
+        let wide = u128::from(part) * u128::from(self.elements) / u128::from(of);
         u64::try_from(wide).unwrap_or(u64::MAX)
     }
 }

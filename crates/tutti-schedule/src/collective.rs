@@ -4,8 +4,9 @@
 //! to rank `r` and is a range of `chunks / ranks` chunks. The size convention is that of
 //! nccl-tests. For all_reduce, broadcast and reduce, S is the size of one rank's buffer. For
 //! all_gather, reduce_scatter, gather and scatter, S is the **total**, ranks x shard. For
-//! all_to_all, S is the size that one rank sends, including its part for itself. For barrier, S is
-//! zero.
+//! all_to_all, S is the size that one rank sends, including its part for itself. For all_to_all_v,
+//! S is the size that the busiest rank sends, including its block for itself; its chunks are the
+//! blocks ([`crate::Blocks`]). For barrier, S is zero.
 
 use tutti_units::ids::RankId;
 
@@ -29,6 +30,8 @@ pub enum Collective {
     Scatter { root: RankId },
     /// Rank `r` ends with shard `r` of every rank's buffer.
     AllToAll,
+    /// As all_to_all, with a size per source and destination (`MPI_Alltoallv`).
+    AllToAllV,
     /// No rank leaves before every rank has entered.
     Barrier,
 }
@@ -59,7 +62,7 @@ pub enum Postcondition {
 
 impl Collective {
     /// All collectives, rooted ones at rank 0.
-    pub const ALL: [Collective; 9] = [
+    pub const ALL: [Collective; 10] = [
         Collective::AllReduce,
         Collective::ReduceScatter,
         Collective::AllGather,
@@ -68,6 +71,7 @@ impl Collective {
         Collective::Gather { root: RankId(0) },
         Collective::Scatter { root: RankId(0) },
         Collective::AllToAll,
+        Collective::AllToAllV,
         Collective::Barrier,
     ];
 
@@ -83,6 +87,7 @@ impl Collective {
             Collective::Gather { .. } => "gather",
             Collective::Scatter { .. } => "scatter",
             Collective::AllToAll => "all_to_all",
+            Collective::AllToAllV => "all_to_all_v",
             Collective::Barrier => "barrier",
         }
     }
@@ -150,7 +155,8 @@ impl Collective {
             | Collective::Reduce { .. }
             | Collective::AllToAll
             | Collective::Barrier => own,
-            Collective::AllGather | Collective::Gather { .. } => {
+            // The blocks from a rank are adjacent, as shards are.
+            Collective::AllGather | Collective::Gather { .. } | Collective::AllToAllV => {
                 own.filter(|_| owner(chunk, ranks, chunks) == rank)
             }
             Collective::Broadcast { root } | Collective::Scatter { root } => {
@@ -178,6 +184,7 @@ impl Collective {
                 let per_shard = chunks / ranks;
                 one(shard(chunk), rank.0 * per_shard + chunk % per_shard)
             }
+            Collective::AllToAllV if chunk % ranks == rank.0 => one(shard(chunk), chunk),
             _ => Postcondition::Anything,
         }
     }

@@ -1,7 +1,9 @@
 //! Explicit schedules: every step stored, for hand-written schedules, files and tests. Their memory
 //! is proportional to ranks x steps; algorithms generate their steps on demand instead.
 
-use super::{ChunkRange, Local, MAX_RANKS, Message, Op, Schedule, Shape, Slot, Step};
+use super::{
+    Blocks, BlocksError, ChunkRange, Local, MAX_RANKS, Message, Op, Schedule, Shape, Slot, Step,
+};
 use crate::collective::Collective;
 use tutti_units::Time;
 use tutti_units::ids::RankId;
@@ -32,6 +34,9 @@ pub enum ExplicitError {
     /// A name that cannot be written to a file.
     #[error("invalid name `{name}`: expected one line without leading or trailing blanks")]
     BadName { name: String },
+    /// Blocks that do not fit the schedule.
+    #[error("invalid blocks: {problem}")]
+    Blocks { problem: String },
     /// A root outside the ranks.
     #[error("root {root} is not one of the ranks 0 to {last}")]
     WrongRoot { root: u32, last: u32 },
@@ -48,6 +53,7 @@ struct Named {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explicit {
     shape: Shape,
+    blocks: Option<Blocks>,
     /// Ranks after the last active one are omitted.
     programs: Vec<Vec<Named>>,
 }
@@ -67,6 +73,13 @@ impl Explicit {
             let root = collective.root().filter(|root| root.0 >= ranks);
             root.map(|root| ExplicitError::WrongRoot { root: root.0, last: ranks - 1 })
         };
+        let (blocks, problem) = match problem {
+            None if collective == Collective::AllToAllV => match equal_blocks(ranks, chunks) {
+                Ok(blocks) => (Some(blocks), None),
+                Err(problem) => (None, Some(problem)),
+            },
+            problem => (None, problem),
+        };
         let shape = Shape {
             name: "explicit".to_owned(),
             collective,
@@ -75,7 +88,8 @@ impl Explicit {
             slots: 1,
             result: Slot::DATA,
         };
-        Builder { schedule: Explicit { shape, programs: Vec::new() }, open: Vec::new(), problem }
+        let schedule = Explicit { shape, blocks, programs: Vec::new() };
+        Builder { schedule, open: Vec::new(), problem }
     }
 
     /// Materialises any schedule.
@@ -92,7 +106,7 @@ impl Explicit {
             (0..schedule.steps(rank)).map(named).collect()
         };
         let programs = (0..shape.ranks).map(|rank| program(RankId(rank))).collect();
-        Explicit { shape, programs }.trimmed()
+        Explicit { shape, blocks: schedule.blocks().cloned(), programs }.trimmed()
     }
 
     /// Removes empty programs at the end, so that equal schedules compare equal.
@@ -125,6 +139,10 @@ impl Schedule for Explicit {
         self.shape.moves_chunks() || locals.any(moves)
     }
 
+    fn blocks(&self) -> Option<&Blocks> {
+        self.blocks.as_ref()
+    }
+
     fn step_name(&self, rank: RankId, step: u32) -> String {
         let named = self.programs.get(rank.index()).and_then(|steps| steps.get(step as usize));
         match named {
@@ -132,6 +150,22 @@ impl Schedule for Explicit {
             _ => default_name(step),
         }
     }
+}
+
+/// Returns the blocks of an all_to_all_v of so many chunks.
+fn equal_blocks(ranks: u32, chunks: u32) -> Result<Blocks, ExplicitError> {
+    let blocks = Blocks::equal(ranks).map_err(|source| invalid(&source))?;
+    if chunks != blocks.chunks() {
+        let expected = blocks.chunks();
+        let problem =
+            format!("{chunks} chunks of an all_to_all_v: expected {expected}, one per block");
+        return Err(ExplicitError::Blocks { problem });
+    }
+    Ok(blocks)
+}
+
+fn invalid(source: &BlocksError) -> ExplicitError {
+    ExplicitError::Blocks { problem: source.to_string() }
 }
 
 fn default_name(step: u32) -> String {
@@ -169,6 +203,22 @@ impl Builder {
     pub fn result(&mut self, slot: Slot) -> &mut Builder {
         self.schedule.shape.result = slot;
         self.slot(slot)
+    }
+
+    /// Sets the relative sizes of the blocks of an all_to_all_v, a row per source; the default is
+    /// equal blocks.
+    pub fn blocks(&mut self, sizes: &[u64]) -> &mut Builder {
+        let Shape { collective, ranks, .. } = self.schedule.shape;
+        match Blocks::new(ranks, sizes) {
+            _ if collective != Collective::AllToAllV => {
+                let problem =
+                    format!("{collective} has equal chunks: only all_to_all_v has blocks");
+                self.refuse(ExplicitError::Blocks { problem });
+            }
+            Ok(blocks) => self.schedule.blocks = Some(blocks),
+            Err(source) => self.refuse(invalid(&source)),
+        }
+        self
     }
 
     /// Sets the minimum number of slots; ops add the slots that they name.
@@ -426,44 +476,4 @@ fn is_name(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const A: RankId = RankId(0);
-    const B: RankId = RankId(1);
-    const SCRATCH: Slot = Slot(1);
-    const ALL: ChunkRange = ChunkRange::new(0, 2);
-
-    #[test]
-    fn ops_gather_into_steps_in_program_order() {
-        let mut builder = Explicit::builder(Collective::AllReduce, 2, 2);
-        builder.send(A, B, Slot::DATA, ALL).recv(A, B, SCRATCH, ALL);
-        builder.reduce(A, Slot::DATA, &[Slot::DATA, SCRATCH], ALL);
-        // A send after a receive: a new step; a receive into a chunk being sent: another.
-        builder.send(A, B, Slot::DATA, ALL).recv(A, B, Slot::DATA, ChunkRange::one(1));
-        builder.end_step(A).compute(A, Time::from_ps(5));
-        let schedule = builder.build().unwrap();
-        let ops = |step| {
-            let mut out = Step::new();
-            schedule.step(A, step, &mut out);
-            (out.sends.len(), out.recvs.len(), out.locals.len())
-        };
-        assert_eq!(schedule.steps(A), 4);
-        assert_eq!([ops(0), ops(1), ops(2), ops(3)], [(1, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)]);
-        assert_eq!((schedule.steps(B), schedule.shape().slots), (0, 2));
-        assert_eq!(Explicit::of(&schedule), schedule);
-    }
-
-    #[test]
-    fn the_first_mistake_is_reported() {
-        let mut builder = Explicit::builder(Collective::AllReduce, 2, 2);
-        builder.send(RankId(7), B, Slot::DATA, ALL).recv(A, B, Slot(u32::MAX), ALL);
-        let error = builder.build().unwrap_err();
-        assert_eq!(error.to_string(), "rank 7 cannot send: the ranks are 0 to 1");
-        let none = Explicit::builder(Collective::AllReduce, 0, 1).build();
-        assert_eq!(none.unwrap_err(), ExplicitError::NoRanks);
-        let root = Collective::Broadcast { root: RankId(2) };
-        let wrong = Explicit::builder(root, 2, 1).build();
-        assert_eq!(wrong.unwrap_err(), ExplicitError::WrongRoot { root: 2, last: 1 });
-    }
-}
+mod tests;

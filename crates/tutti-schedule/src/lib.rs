@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 pub mod algorithm;
+mod blocks;
 mod chunks;
 pub mod collective;
 mod compose;
@@ -29,6 +30,7 @@ mod step;
 pub mod text;
 pub mod verify;
 
+pub use blocks::{Blocks, BlocksError};
 pub use chunks::{ChunkRange, Layout, LayoutError};
 pub use compose::{ComposeError, Digit, Embedded, Phase, Placement, Sequence};
 pub use explicit::{Builder, Explicit, ExplicitError};
@@ -54,7 +56,8 @@ pub struct Shape {
     pub collective: Collective,
     /// The number of ranks.
     pub ranks: u32,
-    /// The number of equal chunks of the payload; at least one.
+    /// The number of chunks of the payload, at least one. They are equal, unless the schedule has
+    /// [`Schedule::blocks`].
     pub chunks: u32,
     /// The number of slots per rank: the data slot, then scratch.
     pub slots: u32,
@@ -98,6 +101,11 @@ pub trait Schedule: Send + Sync {
     /// chunks must then have equal size.
     fn moves_chunks(&self) -> bool {
         self.shape().moves_chunks()
+    }
+
+    /// Returns the relative sizes of the chunks of an all_to_all_v; otherwise chunks are equal.
+    fn blocks(&self) -> Option<&Blocks> {
+        None
     }
 
     /// Returns the number of phases. Between two phases the network may be reconfigured: each phase

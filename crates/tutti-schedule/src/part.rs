@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::compose::ComposeError;
-use super::{Digit, Schedule, Shape, Step};
+use super::{Blocks, Digit, Schedule, Shape, Step};
 use tutti_units::ids::RankId;
 
 /// The steps of one phase of a schedule. It can be timed and drawn like any other schedule. If
@@ -61,6 +61,10 @@ impl Schedule for OnlyPhase {
 
     fn moves_chunks(&self) -> bool {
         self.inner.moves_chunks()
+    }
+
+    fn blocks(&self) -> Option<&Blocks> {
+        self.inner.blocks()
     }
 
     fn is_ordered(&self, rank: RankId, step: u32) -> bool {

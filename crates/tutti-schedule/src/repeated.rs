@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::compose::ComposeError;
-use super::{Schedule, Shape, Slot, Step};
+use super::{Blocks, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 /// A schedule, `count` times in sequence. A rank starts the next repetition as soon as it completes
@@ -46,6 +46,10 @@ impl Schedule for Repeated {
         if let Some(within) = step.checked_rem(self.inner.steps(rank)) {
             self.inner.step(rank, within, out);
         }
+    }
+
+    fn blocks(&self) -> Option<&Blocks> {
+        self.inner.blocks()
     }
 
     fn is_ordered(&self, rank: RankId, step: u32) -> bool {

@@ -46,6 +46,15 @@ Root = Annotated[
     int | None, typer.Option("--root", help="The root of a rooted collective. Default: 0.")
 ]
 
+Blocks = Annotated[
+    str | None,
+    typer.Option(
+        "--blocks",
+        help="Relative sizes of the blocks of an all_to_all_v: uniform, zipf:S, or a CSV file of "
+        "bytes, a row per source.",
+    ),
+]
+
 
 @app.command("list")
 def list_(
@@ -104,6 +113,7 @@ def show(
     ranks: Ranks = None,
     collective: Collective = None,
     root: Root = None,
+    blocks: Blocks = None,
 ) -> None:
     """Print a schedule in its text form, which you can edit and read back.
 
@@ -111,9 +121,10 @@ def show(
     Examples:
       tutti schedule show recursive_multiplying:a3,a2 --ranks 6
       tutti schedule show ring --ranks 4 --collective all_gather
+      tutti schedule show direct --ranks 4 -c all_to_all_v --blocks zipf:1.2
       tutti schedule show binomial --ranks 8 > mine.schedule
     """
-    typer.echo(find(notation, ranks, collective, root).to_text(), nl=False)
+    typer.echo(find(notation, ranks, collective, root, blocks).to_text(), nl=False)
 
 
 @app.command()
@@ -122,6 +133,7 @@ def verify(
     ranks: Ranks = None,
     collective: Collective = None,
     root: Root = None,
+    blocks: Blocks = None,
 ) -> None:
     """Verify that a schedule performs its collective, or report where it fails (exit code 3).
 
@@ -130,7 +142,7 @@ def verify(
       tutti schedule verify recursive_multiplying:m1g2a3,n1g3a2 --ranks 7
       tutti schedule verify mine.schedule
     """
-    laid_out = find(notation, ranks, collective, root)
+    laid_out = find(notation, ranks, collective, root, blocks)
     try:
         proof = laid_out.verify()
     except VerificationError as error:
@@ -159,6 +171,7 @@ def draw(
     ranks: Ranks = None,
     collective: Collective = None,
     root: Root = None,
+    blocks: Blocks = None,
     to: Annotated[
         Path, typer.Option("--out", "-o", help="Output file: .svg, .png, .pdf, .dot or .graphml.")
     ] = Path("schedule.svg"),
@@ -170,11 +183,17 @@ def draw(
       tutti schedule draw recursive_multiplying:a3,a2 --ranks 6
       tutti schedule draw ring --ranks 4 -o ring.dot
     """
-    laid_out = find(notation, ranks, collective, root)
+    laid_out = find(notation, ranks, collective, root, blocks)
     wrote(written(draw_program_graph, to, laid_out), wrap=True)
 
 
-def find(notation: str, ranks: int | None, collective: str | None, root: int | None) -> Schedule:
+def find(
+    notation: str,
+    ranks: int | None,
+    collective: str | None,
+    root: int | None,
+    blocks: str | None = None,
+) -> Schedule:
     """Returns the schedule of a notation, or of a file.
 
     Raises:
@@ -187,6 +206,7 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
         _agrees(notation, "--ranks", ranks, written.ranks)
         _agrees(notation, "--collective", collective, written.collective)
         _agrees(notation, "--root", root, written.root)
+        _agrees(notation, "--blocks", blocks, None)
         return written
     if Path(notation).is_file():
         raise mistake(
@@ -202,7 +222,13 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
             source=notation,
             expected="--ranks N, such as --ranks 8",
         )
-    return schedule(notation, collective=collective or "all_reduce", ranks=ranks, root=root or 0)
+    return schedule(
+        notation,
+        collective=collective or "all_reduce",
+        ranks=ranks,
+        root=root or 0,
+        blocks=blocks,
+    )
 
 
 def _agrees(file: str, option: str, value: object, written: object) -> None:

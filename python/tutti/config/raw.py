@@ -99,6 +99,14 @@ class RawExperiment(Table):
         int,
         Field(default=0, ge=0, description="The root of a rooted collective, such as broadcast."),
     ]
+    blocks: Annotated[
+        str | None,
+        Field(
+            default=None,
+            description="The relative sizes of the blocks of an all_to_all_v: `uniform`, `zipf:S` "
+            "by destination, or a CSV file of bytes, a row per source.",
+        ),
+    ]
     algorithms: Annotated[
         Algorithms,
         Field(
@@ -115,7 +123,7 @@ class RawExperiment(Table):
         Field(
             description="Sizes: one, a list, or a range `{from, to, factor}`. As in nccl-tests, "
             "the size of all_reduce is that of one rank's buffer; the size of all_gather and "
-            "reduce_scatter is the total."
+            "reduce_scatter is the total. That of all_to_all_v is what the busiest rank sends."
         ),
     ]
     datatype: Annotated[str, Field(default="float32", description="The datatype of the elements.")]

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
+from tutti.blocks import block_sizes
 from tutti.conditions import Background, Conditions, PerRank
 from tutti.config import raw as as_written
+from tutti.config.blocks import checked_blocks
 from tutti.config.kinds import validated_file
 from tutti.config.machine import machine
 from tutti.config.platform import numbers
@@ -21,7 +23,7 @@ from tutti.datatypes import DATATYPES
 from tutti.errors import TuttiError
 from tutti.files.mistakes import did_you_mean, mistake, shown
 from tutti.files.reader import read_toml
-from tutti.schedule_file import SCHEDULE_SUFFIX, read_schedule
+from tutti.schedule_file import SCHEDULE_SUFFIX, content, read_schedule
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class Experiment:
         model: The name of one of its models.
         collective: The name of the collective.
         root: The root of a rooted collective, else 0.
+        blocks: The relative sizes of the blocks of an all_to_all_v, or None.
         algorithms: Notations, or None for every algorithm that performs the collective.
         ranks: Rank counts, ascending, without duplicates.
         sizes: Sizes, ascending, without duplicates.
@@ -70,6 +73,7 @@ class Experiment:
     model: str
     collective: str
     root: int
+    blocks: str | None
     algorithms: tuple[str, ...] | None
     ranks: tuple[int, ...]
     sizes: tuple[Size, ...]
@@ -185,6 +189,7 @@ class Experiment:
         return {
             "collective": self.collective,
             "root": self.root,
+            "blocks": self.blocks and [block_sizes(self.blocks, ranks) for ranks in self.ranks],
             "algorithms": [content(notation) for notation in self.algorithms or ("all",)],
             "ranks": self.ranks,
             "sizes": [size.bytes for size in self.sizes],
@@ -269,6 +274,7 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
         model=chosen_model(platform, raw.model, source=source),
         collective=collective,
         root=raw.root,
+        blocks=checked_blocks(raw.blocks, collective, ranks, folder, source),
         algorithms=_algorithms(raw.algorithms, collective, folder, source),
         ranks=ranks,
         sizes=_sizes(raw.sizes, raw.datatype, collective, source),
@@ -319,13 +325,6 @@ def _check_conditions(
     except TuttiError as error:
         key = "arrival" if error.kind == "too_few_arrivals" else key
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
-
-
-def content(notation: str) -> str:
-    """Returns the text that represents an algorithm in hashes; for a file, its schedule."""
-    if notation.endswith(SCHEDULE_SUFFIX):
-        return read_schedule(Path(notation)).to_text()
-    return notation
 
 
 def _known(value: str, known: list[str], *, key: str, what: str, source: str) -> str:

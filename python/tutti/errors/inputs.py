@@ -54,6 +54,11 @@ class LayoutError(TuttiError, ValueError):
         "unknown_datatype": Kind("The datatype is unknown.", "names are those of numpy"),
         "empty_element": Kind("The datatype has no bytes.", "give a datatype of at least one byte"),
         "no_chunks": Kind("The payload is divided into zero chunks.", "give at least one chunk"),
+        "not_square": Kind("The blocks are not ranks x ranks.", "give a row per source"),
+        "block_size": Kind("The size of a block is invalid.", "sizes are integers from 0"),
+        "too_many_ranks": Kind("Blocks exist for up to 4,096 ranks.", "use fewer ranks"),
+        "too_large": Kind("The blocks sum to more than 2^64 - 1.", "use smaller relative sizes"),
+        "all_empty": Kind("All blocks are empty.", "give at least one block a size above zero"),
     }
 
 
@@ -108,6 +113,10 @@ class ScheduleError(TuttiError, ValueError):
             "use fewer ranks",
         ),
         "no_chunks": Kind("The payload is divided into zero chunks.", "give at least one chunk"),
+        "blocks": Kind(
+            "The blocks of an all_to_all_v do not fit, or the collective has none.",
+            "give a size per source and destination",
+        ),
         "rank_outside": Kind(
             "An op belongs to a rank that the schedule does not have.",
             "ranks count from 0",

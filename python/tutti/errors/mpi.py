@@ -39,6 +39,10 @@ class PlanError(TuttiError, ValueError):
             "The root of a rooted schedule is not 0.",
             "generate it for root 0: libtutti_mpi rotates the ranks for the root of each call",
         ),
+        "blocks": Kind(
+            "The schedule is an all_to_all_v, whose sizes a program chooses per call.",
+            "`MPI_Alltoallv` stays with the MPI library",
+        ),
         "op": Kind(
             "The schedule contains work of the application.",
             "remove its compute and sleep ops: the application does this work",

@@ -60,6 +60,10 @@ class VerificationError(TuttiError):
             "A message has more or fewer chunks than its receive.",
             "the k-th send to a rank matches its k-th receive from the sender",
         ),
+        "block_moved": Kind(
+            "A block of an all_to_all_v moves to the position of another, whose size may differ.",
+            "receive and copy blocks at their positions",
+        ),
         "never_sent": Kind(
             "A receive waits for a message that no rank sends.",
             "add the send, or remove the receive",

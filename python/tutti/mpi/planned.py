@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PlannedSchedule", "Rule"]
 
-COLLECTIVES: Final = tuple(_core.collectives())
-"""The index of a collective is its number in the file."""
+COLLECTIVES: Final = tuple(name for name in _core.collectives() if name != "all_to_all_v")
+"""The index of a collective is its number in the file. Plans hold no sizes of blocks."""
 
 RANK_ORDER: Final = 1
 MOVES_CHUNKS: Final = 2
@@ -63,9 +63,12 @@ class PlannedSchedule:
 
         Raises:
             VerificationError: It does not perform its collective.
-            PlanError: It has a root other than 0, compute or sleep ops, or too many chunks or
-                slots.
+            PlanError: It is an all_to_all_v, or it has a root other than 0, compute or sleep ops,
+                or too many chunks or slots.
         """
+        if schedule.collective not in COLLECTIVES:
+            message = f"{schedule.name}: {schedule.collective} has sizes of blocks: plans hold none"
+            raise PlanError(message, kind="blocks", fields={"collective": schedule.collective})
         if schedule.root:
             message = f"{schedule.name}: root {schedule.root}: expected 0, as in all plans"
             raise PlanError(message, kind="root", fields={"root": schedule.root})

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from tutti.config.resolve import content
+from tutti.schedule_file import content
 from tutti.sweep.version import FORMAT, simulator
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Questions:
         texts = experiment.inputs_as_json.items()
         shared = sorted(f"{key}:{text}" for key, text in texts if key not in _NOT_SHARED)
         self._shared = digest(FORMAT, simulator(), *shared)
-        self._what = [experiment.collective, experiment.root]
+        self._what = [experiment.collective, experiment.root, experiment.inputs["blocks"]]
         self._seed = experiment.seed
         self._contents: dict[str, str] = {}
 

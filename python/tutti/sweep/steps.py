@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tutti.config.resolve import content
 from tutti.errors import ConfigError, TuttiError, WorkerError
+from tutti.schedule_file import content
 from tutti.sweep.keys import digest
 from tutti.sweep.version import FORMAT, simulator
 from tutti.sweep.worker import Done, Item, check_version

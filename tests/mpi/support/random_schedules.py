@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti.schedule import ScheduleBuilder
+from tutti.schedule_builder import ScheduleBuilder
 
 if TYPE_CHECKING:
     from random import Random

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from random_schedules import runs_of
 
-from tutti.schedule import ScheduleBuilder
+from tutti.schedule_builder import ScheduleBuilder
 
 if TYPE_CHECKING:
     from random import Random

@@ -1,9 +1,10 @@
 //! Minimum and maximum distances of ranks in latency, independent of the routing.
 
+use tutti_schedule::Blocks;
 use tutti_topology::Topology;
 use tutti_topology::search::least_costs;
 use tutti_units::Time;
-use tutti_units::ids::VertexId;
+use tutti_units::ids::{RankId, VertexId};
 
 /// Above this many link visits, only the paths from one rank are computed.
 const MOST_WORK: u64 = 60_000_000;
@@ -45,6 +46,23 @@ pub(super) fn extremes(
         farthest = all.map(|rank| latencies[rank.index()]).max().unwrap_or(Time::ZERO);
     }
     (nearest, farthest)
+}
+
+/// The maximum latency of a shortest path from a rank to one for which it has a block; zero in a large
+/// graph.
+pub(super) fn farthest(topology: &Topology, blocks: &Blocks) -> Time {
+    let ranks = blocks.ranks().min(topology.npus());
+    if u64::from(ranks) * topology.link_count() as u64 > MOST_WORK {
+        return Time::ZERO;
+    }
+    let is_sent = |from, to| from != to && !blocks.is_empty(blocks.chunk(RankId(from), RankId(to)));
+    let sources = (0..ranks).flat_map(|source| {
+        let latencies = self::from(topology, VertexId(source), false);
+        (0..ranks)
+            .zip(latencies)
+            .filter_map(move |(to, latency)| is_sent(source, to).then_some(latency))
+    });
+    sources.max().unwrap_or(Time::ZERO)
 }
 
 /// The minimum latency from a vertex to every other, or to it from every other.

@@ -15,41 +15,47 @@
 //! between two ranks. The two ranks with the maximum latency between them need at least one
 //! message.
 //!
+//! In an all_to_all_v the data of a rank must reach only the ranks for which it has a block.
+//!
 //! **Bandwidth.** The most loaded rank sends and receives at least the average of all messages.
 //! Some rank also sends and receives at least these bytes:
 //!
 //! - all_reduce: S each; 2 (N - 1) S in all messages;
 //! - broadcast, reduce: S each; (N - 1) S in all messages;
 //! - reduce_scatter, all_gather, all_to_all: (N - 1) S in all messages;
+//! - all_to_all_v: the largest sums of the blocks from a rank to others, and to a rank from others
+//!   ([`Exchange`]); the sum of all blocks in all messages;
 //! - scatter, gather: (N - 1) S / N at the root, and as much in all messages.
 //!
 //! The port takes `Endpoint::sent` for them and, if receiving takes time, `Endpoint::received`.
 //!
-//! **Links.** If messages share the links of a graph, [`by_links`] is a further bound. The
+//! **Links.** If messages share the links of a graph, [`by_links`](tutti_schedule::algorithm::bound::by_links) is a further bound. The
 //! injection and ejection ports of an NPU are then links as well ([`Ports`]). They replace the
 //! receiver's time per byte in the model.
 //!
 //! **In-network collectives.** If the network forks and reduces messages ([`in_network`]), a
 //! multicast is one message at its sender, and a reduction one message at its receiver. The bound
 //! is the endpoint time of one message, and the time of the bytes that every rank must send and
-//! receive once. In a graph, [`by_links_in_network`] bounds the links.
+//! receive once. In a graph, [`by_links_in_network`](tutti_schedule::algorithm::bound::by_links_in_network) bounds the links.
 //!
 //! **Reduction.** N contributions to an element take N - 1 reductions: (N - 1) S gamma in total, at
 //! least 1/N of it on some rank. If sending occupies the processor (postal, pipelining postal), the
 //! average rank does both sequentially. A result takes at least one message and one reduction.
 
-use tutti_network::{LogGP, Model, Serialization};
-use tutti_schedule::algorithm::bound::{by_links, by_links_in_network};
+use tutti_network::{LogGP, Model};
 use tutti_schedule::collective::Collective;
-use tutti_topology::Topology;
-use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 mod distance;
+mod exchange;
+mod graph;
 mod launch;
 mod protocols;
 #[cfg(test)]
 mod tests;
+
+pub use exchange::Exchange;
+pub use graph::{GraphBound, Ports};
 
 /// The collective to bound.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +68,8 @@ pub struct Query {
     pub size: Bytes,
     /// Bytes of an element; elements are indivisible.
     pub element: u64,
+    /// The blocks of an all_to_all_v.
+    pub exchange: Option<Exchange>,
 }
 
 impl Query {
@@ -70,6 +78,14 @@ impl Query {
         let element = self.element.max(1);
         let elements = self.size.0.div_ceil(element);
         elements.div_ceil(u64::from(self.ranks)).saturating_mul(element)
+    }
+
+    /// The ranks that must have the data of a rank, including itself.
+    fn receivers(&self) -> u32 {
+        match self.collective {
+            Collective::AllToAllV => self.exchange.map_or(1, |exchange| exchange.fanout + 1),
+            _ => self.ranks,
+        }
     }
 
     /// The size; for collectives on shards, rounded down to equal shards, since a set of ranks may
@@ -102,82 +118,6 @@ impl Folding {
     pub const FREE: Folding = Folding { gamma: TimePerByte::ZERO, overhead: Time::ZERO };
 }
 
-/// The contribution of a graph: computed once per collective and rank count, for all sizes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GraphBound {
-    /// The minimum latency between two ranks.
-    pub nearest: Time,
-    /// The maximum latency of a shortest path from a rank to one that needs its data.
-    pub farthest: Time,
-    /// The bound of the links per byte of the size; zero without contention.
-    pub links: TimePerByte,
-    /// The ports of the NPUs, if messages share them.
-    pub ports: Option<Ports>,
-}
-
-/// Times per byte between an NPU and its links, with contention.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ports {
-    /// Of the injection port; zero if only the links limit injection.
-    pub injection: TimePerByte,
-    /// Of the ejection port, or of the receiver in the model.
-    pub ejection: Serialization,
-}
-
-impl Ports {
-    /// The declared injection and ejection ports of a network; without an ejection port, that of the model.
-    #[must_use]
-    pub fn of(declared: (Option<TimePerByte>, Option<TimePerByte>), model: &Model) -> Ports {
-        let (injection, ejection) = declared;
-        let ejection = ejection.map(Serialization::of_every_byte).or(model.takes());
-        Ports {
-            injection: injection.unwrap_or(TimePerByte::ZERO),
-            ejection: ejection.unwrap_or(Serialization::NONE),
-        }
-    }
-}
-
-impl GraphBound {
-    /// No graph.
-    pub const NONE: GraphBound = GraphBound {
-        nearest: Time::ZERO,
-        farthest: Time::ZERO,
-        links: TimePerByte::ZERO,
-        ports: None,
-    };
-
-    /// The contribution of a topology, whose first NPUs are the ranks; `shared` if messages contend
-    /// for links.
-    #[must_use]
-    pub fn through(
-        topology: &Topology,
-        collective: Collective,
-        ranks: u32,
-        shared: bool,
-    ) -> GraphBound {
-        let ranks = ranks.min(topology.npus());
-        let root = collective.root().map(|RankId(root)| VertexId(root.min(ranks.max(1) - 1)));
-        let inwards = matches!(collective, Collective::Gather { .. } | Collective::Reduce { .. });
-        let (nearest, farthest) = distance::extremes(topology, ranks, root, inwards);
-        let links = if shared { by_links(collective, ranks, topology) } else { TimePerByte::ZERO };
-        GraphBound { nearest, farthest, links, ports: None }
-    }
-
-    /// As [`GraphBound::through`], for links that messages share and switches that multicast and
-    /// reduce.
-    #[must_use]
-    pub fn in_network(topology: &Topology, collective: Collective, ranks: u32) -> GraphBound {
-        let links = by_links_in_network(collective, ranks, topology);
-        GraphBound { links, ..GraphBound::through(topology, collective, ranks, false) }
-    }
-
-    /// Adds ports.
-    #[must_use]
-    pub fn with_ports(self, ports: Ports) -> GraphBound {
-        GraphBound { ports: Some(ports), ..self }
-    }
-}
-
 /// The parts of a lower bound; each is itself a lower bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bound {
@@ -192,6 +132,13 @@ pub struct Bound {
 }
 
 impl Bound {
+    const NONE: Bound = Bound {
+        latency: Time::ZERO,
+        bandwidth: Time::ZERO,
+        links: Time::ZERO,
+        folding: Time::ZERO,
+    };
+
     /// The lower bound: the largest part.
     #[must_use]
     pub fn at_least(self) -> Time {
@@ -202,9 +149,8 @@ impl Bound {
 /// Returns the lower bound of a collective on a model and a graph.
 #[must_use]
 pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) -> Bound {
-    if query.ranks < 2 {
-        let none = Time::ZERO;
-        return Bound { latency: none, bandwidth: none, links: none, folding: none };
+    if query.receivers() < 2 {
+        return Bound::NONE;
     }
     let endpoint = Endpoint { model, element: query.element.max(1) };
     let needs = Needs::of(query);
@@ -215,7 +161,7 @@ pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) 
         (true, None) => endpoint.receive_interval(smallest),
         (true, Some(_)) => endpoint.receive_interval(Bytes(0)),
     };
-    let spreading = spread(query.ranks, delivery + graph.nearest, interval);
+    let spreading = spread(query.receivers(), delivery + graph.nearest, interval);
     let latency = spreading.max(delivery + graph.farthest);
     let average = Bytes(share(needs.all, query.ranks));
     let (sends, receives) = (average.max(needs.sends), average.max(needs.receives));
@@ -229,7 +175,7 @@ pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) 
     Bound {
         latency,
         bandwidth,
-        links: graph.links.of(query.divided()),
+        links: graph.links.of(query.divided()).max(graph.blocks),
         folding: folds(query, &endpoint, needs, folding, delivery),
     }
 }
@@ -242,8 +188,8 @@ pub fn bound(query: &Query, model: &Model, folding: Folding, graph: GraphBound) 
 #[must_use]
 pub fn in_network(query: &Query, model: &Model, graph: GraphBound) -> Bound {
     let none = Time::ZERO;
-    if query.ranks < 2 {
-        return Bound { latency: none, bandwidth: none, links: none, folding: none };
+    if query.receivers() < 2 {
+        return Bound::NONE;
     }
     let endpoint = Endpoint { model, element: query.element.max(1) };
     let smallest = Bytes(if query.size.0 == 0 { 0 } else { endpoint.smallest(query.collective) });
@@ -260,6 +206,9 @@ pub fn in_network(query: &Query, model: &Model, graph: GraphBound) -> Bound {
             let bytes = share(u128::from(all) * others, query.ranks);
             (bytes, bytes)
         }
+        Collective::AllToAllV => {
+            query.exchange.map_or((0, 0), |exchange| (exchange.sends.0, exchange.receives.0))
+        }
         Collective::Gather { .. } => (shard, size - shard),
         Collective::Scatter { .. } => (size - shard, shard),
         Collective::Barrier => (0, 0),
@@ -271,7 +220,7 @@ pub fn in_network(query: &Query, model: &Model, graph: GraphBound) -> Bound {
     Bound {
         latency: endpoint.delivery(smallest) + graph.farthest,
         bandwidth: endpoint.sent(sends).max(ports),
-        links: graph.links.of(query.divided()),
+        links: graph.links.of(query.divided()).max(graph.blocks),
         folding: none,
     }
 }
@@ -320,6 +269,10 @@ impl Needs {
             },
             Collective::ReduceScatter => Needs { folds: all, ..plain },
             Collective::AllGather | Collective::AllToAll => plain,
+            Collective::AllToAllV => {
+                let Exchange { sends, receives, all, .. } = query.exchange.unwrap_or_default();
+                Needs { sends, receives, all, ..plain }
+            }
             Collective::Broadcast { .. } => Needs { sends: payload, receives: payload, ..plain },
             Collective::Reduce { .. } => {
                 Needs { sends: payload, receives: payload, folds: all, inwards: true, ..plain }

@@ -1,6 +1,10 @@
 use super::*;
 use tutti_network::packet::Packets;
+use tutti_schedule::Blocks;
+use tutti_schedule::Layout;
+use tutti_schedule::algorithm::build_blocks;
 use tutti_topology::LinkParameters;
+use tutti_units::ids::RankId;
 
 fn ns(time: u64) -> Time {
     Time::from_ps(time * 1000)
@@ -11,7 +15,7 @@ fn model(name: &str, given: &[(&str, &str)]) -> Model {
 }
 
 fn on(collective: Collective, ranks: u32, size: u64, model: &Model) -> Bound {
-    let query = Query { collective, ranks, size: Bytes(size), element: 4 };
+    let query = Query { collective, ranks, size: Bytes(size), element: 4, exchange: None };
     bound(&query, model, Folding::FREE, GraphBound::NONE)
 }
 
@@ -74,7 +78,13 @@ fn a_schedule_may_cut_its_messages_where_that_is_cheaper() {
 fn reductions_are_shared() {
     let given = [("alpha", "50 ns"), ("beta", "1 ns/B")];
     let postal = model("postal", &given);
-    let query = Query { collective: Collective::AllReduce, ranks: 6, size: Bytes(600), element: 4 };
+    let query = Query {
+        collective: Collective::AllReduce,
+        ranks: 6,
+        size: Bytes(600),
+        element: 4,
+        exchange: None,
+    };
     let gamma = TimePerByte::parse("0.5 ns/B").unwrap();
     let folding = Folding { gamma, overhead: ns(7) };
     // 5/6 x 600 x 0.5 = 250, with 1000 of sending and one alpha of each rank's 10/6 messages; one less for
@@ -96,10 +106,16 @@ fn a_graph_adds_its_latencies_and_its_links() {
     let per_byte = TimePerByte::new(7000, 8).unwrap();
     assert_eq!(
         graph,
-        GraphBound { nearest: ns(10), farthest: ns(40), links: per_byte, ports: None }
+        GraphBound { nearest: ns(10), farthest: ns(40), links: per_byte, ..GraphBound::NONE }
     );
     let postal = model("postal", &[("alpha", "3 ns"), ("beta", "0 ns/B")]);
-    let query = Query { collective: Collective::AllReduce, ranks: 8, size: Bytes(800), element: 4 };
+    let query = Query {
+        collective: Collective::AllReduce,
+        ranks: 8,
+        size: Bytes(800),
+        element: 4,
+        exchange: None,
+    };
     let found = bound(&query, &postal, Folding::FREE, graph);
     assert_eq!((found.latency, found.links), (ns(43), ns(700)));
     let alone = GraphBound::through(&ring, Collective::AllReduce, 8, false);
@@ -122,7 +138,7 @@ fn ports_of_packets_replace_the_receiver_time_of_a_model() {
     let on = |collective, packets: &Packets| {
         let graph =
             GraphBound::NONE.with_ports(Ports::of((packets.injection, packets.ejection), &loggp));
-        let query = Query { collective, ranks: 6, size: Bytes(600), element: 4 };
+        let query = Query { collective, ranks: 6, size: Bytes(600), element: 4, exchange: None };
         bound(&query, &loggp, Folding::FREE, graph)
     };
     let gather = Collective::Gather { root };
@@ -134,8 +150,13 @@ fn ports_of_packets_replace_the_receiver_time_of_a_model() {
     assert_eq!(on(Collective::Scatter { root }, &injecting).bandwidth, ns(13 + 2000));
     // A reduce's messages of an element are g apart, not g + 3 G: at 17, 20 and 23 two, three and four
     // have come to the root.
-    let alone =
-        Query { collective: Collective::Reduce { root }, ranks: 4, size: Bytes(4), element: 4 };
+    let alone = Query {
+        collective: Collective::Reduce { root },
+        ranks: 4,
+        size: Bytes(4),
+        element: 4,
+        exchange: None,
+    };
     let met = GraphBound::NONE.with_ports(Ports::of((packets.injection, packets.ejection), &loggp));
     let latency = |graph| bound(&alone, &loggp, Folding::FREE, graph).latency;
     assert_eq!((latency(met), latency(GraphBound::NONE)), (ns(16 + 2 * 3), ns(16 + 2 * 6)));
@@ -145,4 +166,39 @@ fn ports_of_packets_replace_the_receiver_time_of_a_model() {
 fn a_single_rank_takes_no_time() {
     let postal = model("postal", &[("alpha", "3 ns"), ("beta", "1 ns/B")]);
     assert_eq!(on(Collective::AllReduce, 1, 100, &postal).at_least(), Time::ZERO);
+}
+
+/// Rank 0 sends 100 B and 300 B, rank 1 sends 200 B to rank 2, which receives 500 B; blocks of ranks for
+/// themselves do not count.
+#[test]
+fn the_busiest_sender_and_receiver_bound_unequal_blocks() {
+    let blocks = Blocks::new(3, &[0, 100, 300, 0, 700, 200, 0, 0, 0]).unwrap();
+    let schedule = build_blocks("pairwise", &blocks).unwrap();
+    let layout = Layout::of_schedule(&*schedule, Bytes(900), 1).unwrap();
+    let exchange = Exchange::of(&layout);
+    let volumes = exchange.unwrap();
+    assert_eq!((volumes.sends, volumes.receives), (Bytes(400), Bytes(500)));
+    assert_eq!((volumes.all, volumes.fanout), (600, 2));
+    let query = Query {
+        collective: Collective::AllToAllV,
+        ranks: 3,
+        size: Bytes(900),
+        element: 1,
+        exchange,
+    };
+    let on = |model: &Model, graph| bound(&query, model, Folding::FREE, graph);
+    let postal = model("postal", &[("alpha", "50 ns"), ("beta", "1 ns/B")]);
+    let loggp = model("loggp", &[("L", "9 ns"), ("o", "2 ns"), ("g", "3 ns"), ("G", "1 ns/B")]);
+    assert_eq!(on(&postal, GraphBound::NONE).bandwidth, ns(450));
+    assert_eq!(on(&loggp, GraphBound::NONE).bandwidth, ns(13 + 499));
+    // Two destinations, sequentially.
+    assert_eq!(on(&postal, GraphBound::NONE).latency, ns(100));
+    let link = LinkParameters::new(TimePerByte::parse("2 ns/B").unwrap(), ns(7));
+    let star = tutti_topology::build("switch:3", &[link]).unwrap();
+    let graph = GraphBound::through(&star, Collective::AllToAllV, 3, true);
+    let graph = graph.with_blocks(&star, &layout, true);
+    assert_eq!((on(&postal, graph).links, graph.farthest), (ns(1000), ns(14)));
+    // Nothing to send, nothing to wait for.
+    let alone = Query { exchange: Some(Exchange::default()), ..query };
+    assert_eq!(bound(&alone, &postal, Folding::FREE, graph).at_least(), Time::ZERO);
 }

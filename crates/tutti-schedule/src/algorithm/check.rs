@@ -21,12 +21,15 @@ pub(super) fn performs(notation: &str, collective: Collective, ranks: u32) -> Ve
 }
 
 /// Verifies every collective that the entry claims on this many ranks, with every root if there are
-/// few.
+/// few, and an all_to_all_v only on few ranks, because its cost grows with their cube.
 pub(super) fn claims(entry: &Entry, notation: &str, ranks: u32) {
     for collective in Collective::ALL {
         let argument = notation.split_once(':').map(|(_, argument)| argument);
         let request = Request { collective, ranks, argument };
         if !entry.collectives.contains(&collective.name()) || !(entry.claims)(&request) {
+            continue;
+        }
+        if collective == Collective::AllToAllV && ranks > 24 {
             continue;
         }
         let roots = if ranks <= 17 { 0..ranks } else { ranks / 3..ranks / 3 + 1 };

@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use super::sizes;
 use super::{AlgorithmError, Entry, Request, Stage};
+use super::{sizes, unequal};
 use crate::collective::Collective;
 use crate::{ChunkRange, Digit, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
@@ -19,7 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "direct",
     summary: "every rank exchanges with every other rank at once; one step, most messages",
     source: "Thakur, Rabenseifner and Gropp 2005; one- and two-shot all_reduce: MSCCL++",
-    argument: "for all_reduce: `one_step` (default) or `two_step`; for all_to_all: sizes of a grid of ranks, such as \
+    argument: "for all_reduce: `one_step` (default) or `two_step`; for all_to_all and all_to_all_v: sizes of a grid of ranks, such as \
                `4x4`, whose offsets give the order of the messages",
     collectives: &[
         "all_reduce",
@@ -30,6 +30,7 @@ pub(super) const ENTRY: Entry = Entry {
         "gather",
         "scatter",
         "all_to_all",
+        "all_to_all_v",
         "barrier",
     ],
     ranks: "any",
@@ -42,6 +43,9 @@ pub(super) const ENTRY: Entry = Entry {
 const RESULT: Slot = Slot(1);
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    if request.collective == Collective::AllToAllV {
+        return unequal::build(&ENTRY, request, None);
+    }
     if two_step(request)? {
         let halves = [(&ENTRY, Collective::ReduceScatter), (&ENTRY, Collective::AllGather)];
         return request.in_sequence(ENTRY.name, &halves);
@@ -53,7 +57,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
 
 /// Returns the sizes of the grid of ranks, innermost first.
 fn grid(request: &Request) -> Result<Vec<u32>, AlgorithmError> {
-    match request.argument.filter(|_| request.collective == Collective::AllToAll) {
+    match request.argument.filter(|_| exchanges(request)) {
         None => Ok(vec![request.ranks]),
         Some(argument) => sizes::read(argument, "dimension")
             .and_then(|sizes| sizes::fits(&sizes, request.ranks).map(|()| sizes))
@@ -61,8 +65,13 @@ fn grid(request: &Request) -> Result<Vec<u32>, AlgorithmError> {
     }
 }
 
+/// Returns whether every rank has data for every rank.
+fn exchanges(request: &Request) -> bool {
+    matches!(request.collective, Collective::AllToAll | Collective::AllToAllV)
+}
+
 fn two_step(request: &Request) -> Result<bool, AlgorithmError> {
-    if request.collective == Collective::AllToAll {
+    if exchanges(request) {
         return grid(request).map(|_| false);
     }
     if request.argument.is_some() && request.collective != Collective::AllReduce {
@@ -93,6 +102,7 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
         Collective::Scatter { .. } => vec![stage(others, 1, 0, shards)],
         Collective::Reduce { .. } => vec![stage(1, others, others, 1)],
         Collective::Gather { .. } => vec![stage(1, others, 0, shards)],
+        Collective::AllToAllV => return None,
     })
 }
 
@@ -298,7 +308,7 @@ mod tests {
     #[test]
     fn the_critical_path_is_exact_at_every_rank_count() {
         for ranks in [2, 3, 5, 8, 16, 21] {
-            for collective in Collective::ALL {
+            for collective in Collective::ALL.into_iter().filter(|&c| c != Collective::AllToAllV) {
                 assert!(check::critical_path_is_exact("direct", collective, ranks));
             }
             let two_step = "direct:two_step";

@@ -48,13 +48,14 @@ mod sizes;
 mod sparbit;
 mod split_binary_tree;
 mod swing;
+mod unequal;
 
 use std::sync::Arc;
 
 pub use recursive_multiplying::stage_bound;
 
 use crate::collective::Collective;
-use crate::{Phase, Schedule, Sequence, Shape};
+use crate::{Blocks, Phase, Schedule, Sequence, Shape};
 use sizes::Misfit;
 use tutti_topology::Routes;
 
@@ -305,6 +306,15 @@ pub fn build(
 ) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let (entry, request) = resolve(notation, collective, ranks)?;
     (entry.build)(&request)
+}
+
+/// Builds `notation` for an all_to_all_v of these blocks.
+///
+/// # Errors
+/// If the name or the argument is invalid, or the algorithm does not perform it on so many ranks.
+pub fn build_blocks(notation: &str, blocks: &Blocks) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    let (entry, request) = resolve(notation, Collective::AllToAllV, blocks.ranks())?;
+    unequal::build(entry, &request, Some(blocks))
 }
 
 /// Builds `notation` on a graph, if the algorithm is built on a graph and its argument names none.

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use super::{AlgorithmError, Entry, Request, Stage};
+use super::{AlgorithmError, Entry, Request, Stage, unequal};
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "exchanges with one partner per step; fewest bytes, no rank receives two messages at once",
     source: "Thakur, Rabenseifner and Gropp 2005",
     argument: "",
-    collectives: &["reduce_scatter", "all_gather", "all_to_all"],
+    collectives: &["reduce_scatter", "all_gather", "all_to_all", "all_to_all_v"],
     ranks: "any",
     claims: |request| request.ranks >= 2,
     build,
@@ -37,6 +37,9 @@ struct Pairwise {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    if request.collective == Collective::AllToAllV {
+        return unequal::build(&ENTRY, request, None);
+    }
     let slots = if request.collective == Collective::AllGather { 1 } else { 2 };
     let result = if request.collective == Collective::AllToAll { RESULT } else { Slot::DATA };
     let shape = Shape { result, ..request.shape(ENTRY.name, request.ranks, slots) };
@@ -45,6 +48,9 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
 
 /// All ranks act alike and stay synchronised.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
+    if request.collective == Collective::AllToAllV {
+        return None;
+    }
     let reductions = u32::from(request.collective.reduces());
     let stage = Stage { messages: 1, receives: 1, chunks: 1, reductions, of: request.ranks };
     Some(vec![stage; (request.ranks - 1) as usize])

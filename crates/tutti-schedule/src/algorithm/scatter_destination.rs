@@ -12,7 +12,8 @@
 
 use std::sync::Arc;
 
-use super::{AlgorithmError, Entry, Request, Stage};
+use super::{AlgorithmError, Entry, Request, Stage, unequal};
+use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
@@ -21,7 +22,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "all_to_all in batches of B peers; fewest bytes, at most B messages to a rank at once",
     source: "MPICH; Thakur, Rabenseifner and Gropp 2005",
     argument: "B, the number of peers per batch; default 32",
-    collectives: &["all_to_all"],
+    collectives: &["all_to_all", "all_to_all_v"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && batch(request).is_ok(),
     build,
@@ -44,12 +45,18 @@ struct ScatterDestination {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    if request.collective == Collective::AllToAllV {
+        return unequal::build(&ENTRY, request, None);
+    }
     let shape = Shape { result: RESULT, ..request.shape(ENTRY.name, request.ranks, 2) };
     Ok(Arc::new(ScatterDestination { shape, batch: batch(request)?.min(request.ranks - 1) }))
 }
 
 /// All ranks act alike and stay synchronised.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
+    if request.collective == Collective::AllToAllV {
+        return None;
+    }
     let (batch, of) = (batch(request).ok()?, request.ranks);
     let stage = |done: u32| {
         let messages = batch.min(of - 1 - done);
@@ -92,7 +99,6 @@ impl Schedule for ScatterDestination {
 mod tests {
     use super::*;
     use crate::algorithm::check;
-    use crate::collective::Collective;
 
     #[test]
     fn it_does_what_it_claims_at_every_rank_count_and_in_every_batch() {

@@ -16,7 +16,8 @@
 //!   reduce data[0] = data + s1
 //! ```
 //!
-//! The header comes first; rooted collectives have a line `root R`. Ranks are in ascending order;
+//! The header comes first; rooted collectives have a line `root R`. An all_to_all_v has a line
+//! `blocks 0 4; 9 1` with the relative sizes of its blocks, the row of a source after another. Ranks are in ascending order;
 //! ranks without steps may be omitted. Within a step sends come first, then receives, then local
 //! ops (`copy s1[0..2] to data[4]`, `compute 1.5 us`, `sleep 3 ns`). Messages that the network may
 //! fork or combine are one op: `multicast data[0] to 1 2 3` and `contribute data[0] to 0` among the
@@ -48,6 +49,9 @@ pub fn write(schedule: &dyn Schedule, out: &mut impl Write) -> std::fmt::Result 
         writeln!(out, "root {}", root.0)?;
     }
     writeln!(out, "ranks {}\nchunks {}", shape.ranks, shape.chunks)?;
+    if let Some(blocks) = schedule.blocks() {
+        writeln!(out, "blocks {blocks}")?;
+    }
     writeln!(out, "slots {}\nresult {}", shape.slots, shape.result)?;
     let mut step = Step::new();
     for rank in (0..shape.ranks).map(RankId) {

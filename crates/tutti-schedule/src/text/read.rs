@@ -145,6 +145,13 @@ impl<'a> Line<'a> {
         Ok((into, chunks, operands))
     }
 
+    /// Rows of numbers, separated by `;`.
+    fn sizes(self) -> Result<Vec<u64>, TextError> {
+        let words = self.rest().split([' ', '\t', ';']).filter(|word| !word.is_empty());
+        let expected = "`blocks` and a size per source and destination, such as `blocks 0 4; 9 1`";
+        words.map(|word| word.parse().map_err(|_| self.malformed(expected))).collect()
+    }
+
     fn duration(self) -> Result<Time, TextError> {
         let line = self.number;
         Time::parse(self.rest()).map_err(|source| TextError::Duration { line, source })
@@ -158,6 +165,7 @@ struct Header<'a> {
     root: Option<Line<'a>>,
     ranks: Option<Line<'a>>,
     chunks: Option<Line<'a>>,
+    blocks: Option<Line<'a>>,
     slots: Option<Line<'a>>,
     result: Option<Line<'a>>,
 }
@@ -170,10 +178,11 @@ impl<'a> Header<'a> {
             "root" => &mut self.root,
             "ranks" => &mut self.ranks,
             "chunks" => &mut self.chunks,
+            "blocks" => &mut self.blocks,
             "slots" => &mut self.slots,
             "result" => &mut self.result,
             _ => {
-                let keys = "name, collective, root, ranks, chunks, slots, result or rank";
+                let keys = "name, collective, root, ranks, chunks, blocks, slots, result or rank";
                 return Err(line.malformed(keys));
             }
         };
@@ -192,7 +201,7 @@ impl<'a> Header<'a> {
         let [ranks, chunks] = [need(self.ranks, "ranks")?, need(self.chunks, "chunks")?];
         let mut builder = Explicit::builder(self.collective(last)?, count(ranks)?, count(chunks)?);
         let at_fault = match builder.problem() {
-            Some(ExplicitError::NoChunks) => chunks,
+            Some(ExplicitError::NoChunks | ExplicitError::Blocks { .. }) => chunks,
             Some(ExplicitError::WrongRoot { .. }) => self.root.unwrap_or(ranks),
             _ => ranks,
         };
@@ -200,6 +209,10 @@ impl<'a> Header<'a> {
         if let Some(name) = self.name {
             builder.name(name.rest());
             refuse(&builder, name)?;
+        }
+        if let Some(blocks) = self.blocks {
+            builder.blocks(&blocks.sizes()?);
+            refuse(&builder, blocks)?;
         }
         if let Some(slots) = self.slots {
             builder.slots(count(slots)?);

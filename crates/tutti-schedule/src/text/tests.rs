@@ -133,10 +133,16 @@ fn any_op() -> impl Strategy<Value = Op> {
 
 fn any_schedule() -> impl Strategy<Value = Explicit> {
     let ops = proptest::collection::vec((0..6_u32, any_op(), any::<bool>()), 0..40);
-    (0..9_usize, 0..6_u32, 0..5_u32, ops, "[a-z:,# 0-9]{0,12}").prop_map(
+    (0..Collective::ALL.len(), 0..6_u32, 0..5_u32, ops, "[a-z:,# 0-9]{0,12}").prop_map(
         |(kind, root, result, ops, name)| {
             let collective = Collective::ALL[kind].with_root(RankId(root));
-            let mut builder = Explicit::builder(collective, 6, 7);
+            let has_blocks = collective == Collective::AllToAllV;
+            let mut builder = Explicit::builder(collective, 6, if has_blocks { 36 } else { 7 });
+            if has_blocks {
+                builder.blocks(
+                    &(0..36).map(|chunk| u64::from(root) * chunk % 7 + 1).collect::<Vec<_>>(),
+                );
+            }
             builder.result(Slot(result)).name(&format!("x{}", name.trim_end()));
             for (rank, op, end) in &ops {
                 builder.op(RankId(*rank), op);

@@ -41,10 +41,14 @@
 //! three classes.
 
 use super::VerifyError;
-use crate::{At, ChunkRange, Local, Message, Shape, Slot, Step};
+use crate::collective::Collective;
+use crate::{At, Blocks, ChunkRange, Local, Message, Schedule, Shape, Slot, Step};
 
 /// Refuses an inconsistent shape.
-pub(super) fn shape(shape: &Shape) -> Result<(), VerifyError> {
+pub(super) fn shape(schedule: &dyn Schedule) -> Result<(), VerifyError> {
+    let shape = schedule.shape();
+    let is_of_blocks =
+        |blocks: &Blocks| (blocks.ranks(), blocks.chunks()) == (shape.ranks, shape.chunks);
     let Shape { collective, ranks, chunks, slots, result, .. } = shape;
     let problem = if *ranks == 0 {
         "there are no ranks".to_owned()
@@ -56,6 +60,8 @@ pub(super) fn shape(shape: &Shape) -> Result<(), VerifyError> {
         format!(
             "{collective} divides the payload into shards, but {chunks} chunks are not a multiple of {ranks} ranks"
         )
+    } else if *collective == Collective::AllToAllV && !schedule.blocks().is_some_and(is_of_blocks) {
+        format!("{chunks} chunks on {ranks} ranks are not the blocks of an all_to_all_v")
     } else if let Some(root) = collective.root().filter(|root| root.0 >= *ranks) {
         format!("the root is {root}, but the ranks are 0 to {}", ranks - 1)
     } else {
@@ -69,6 +75,8 @@ pub(super) struct Checker {
     ranks: u32,
     chunks: u32,
     slots: u32,
+    /// Whether chunks are blocks of different sizes, which must stay at their positions.
+    has_blocks: bool,
     /// Marks of the steps so far.
     marks: u64,
     /// Receives of the step, sorted by position.
@@ -80,8 +88,9 @@ const FEW: usize = 64;
 
 impl Checker {
     pub(super) fn new(shape: &Shape) -> Checker {
-        let Shape { ranks, chunks, slots, .. } = *shape;
-        Checker { ranks, chunks, slots, marks: 0, sorted: Vec::new() }
+        let Shape { collective, ranks, chunks, slots, .. } = *shape;
+        let has_blocks = collective == Collective::AllToAllV;
+        Checker { ranks, chunks, slots, has_blocks, marks: 0, sorted: Vec::new() }
     }
 
     /// Returns the number of marks in the checked steps.
@@ -110,6 +119,22 @@ impl Checker {
         } else {
             self.many_hazards(at, step)
         }
+    }
+
+    /// Checks that a receive takes what the matching send carries.
+    #[inline]
+    pub(super) fn pair(
+        &self,
+        (from, sent): (At, ChunkRange),
+        (to, expected): (At, ChunkRange),
+    ) -> Result<(), VerifyError> {
+        if sent.len() != expected.len() {
+            return Err(VerifyError::LengthMismatch { from, to, sent, expected });
+        }
+        if self.has_blocks && sent != expected {
+            return Err(VerifyError::BlockMoved { from, to, sent, expected });
+        }
+        Ok(())
     }
 
     #[inline]
@@ -163,7 +188,8 @@ impl Checker {
                     let (op, chunks) = ("copy", self.chunks);
                     return Err(VerifyError::ChunksOutside { at, op, start, end, chunks });
                 }
-                Ok(())
+                let into = ChunkRange::new(to, to + chunks.len());
+                self.pair((at, chunks), (at, into))
             }
             Local::Compute { .. } | Local::Sleep { .. } => Ok(()),
         }

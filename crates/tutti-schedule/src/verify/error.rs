@@ -70,6 +70,12 @@ pub enum VerifyError {
          (length {})", sent.len(), expected.len()
     )]
     LengthMismatch { from: At, to: At, sent: ChunkRange, expected: ChunkRange },
+    /// A block that moves to the position of another, which may have another size.
+    #[error(
+        "{from} moves blocks {sent} to the positions {expected} of {to}: expected the same positions, since \
+         the blocks of an all_to_all_v have different sizes"
+    )]
+    BlockMoved { from: At, to: At, sent: ChunkRange, expected: ChunkRange },
     /// A multicast or combine that names a rank twice.
     #[error("{at}: {op} names {peer} twice: expected one message per rank")]
     NamedTwice { at: At, op: &'static str, peer: RankId },

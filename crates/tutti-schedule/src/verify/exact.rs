@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use super::{Fold, Reproducibility, Verification, VerifyError, check, stuck};
 use crate::collective::{Contribution, Postcondition};
-use crate::{At, Explicit, Local, Message, Schedule, Shape, Slot, Step, Wait};
+use crate::{At, Blocks, Explicit, Local, Message, Schedule, Shape, Slot, Step, Wait};
 use tutti_units::ids::RankId;
 
 /// Verifies a schedule by tracking every contribution.
 pub(super) fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
-    check::shape(schedule.shape())?;
+    check::shape(schedule)?;
     let programs = programs(schedule);
     let mut checker = check::Checker::new(schedule.shape());
     for (at, step) in all_steps(&programs) {
@@ -19,8 +19,8 @@ pub(super) fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyErro
         check::few_hazards(at, step)?;
     }
     let mut run = SymbolicRun::new(schedule.shape(), &programs);
-    run.finish()?;
-    let reproducibility = run.judge()?;
+    run.finish(&checker)?;
+    let reproducibility = run.judge(schedule.blocks())?;
     let count = |of: fn(&Step) -> usize| all_steps(&programs).map(|(_, s)| of(s) as u64).sum();
     let buffering = (0..).find(|&buffering| finishes(&programs, buffering)).unwrap_or(0);
     Ok(Verification {
@@ -169,7 +169,7 @@ impl<'a> SymbolicRun<'a> {
     }
 
     /// Executes all steps, with unlimited buffering.
-    fn finish(&mut self) -> Result<(), VerifyError> {
+    fn finish(&mut self, checker: &check::Checker) -> Result<(), VerifyError> {
         let mut at = vec![0; self.programs.len()];
         let mut sent = vec![false; self.programs.len()];
         loop {
@@ -181,7 +181,7 @@ impl<'a> SymbolicRun<'a> {
                         self.send(here, step)?;
                         moved = true;
                     }
-                    if !self.receive(here, step)? {
+                    if !self.receive(here, step, checker)? {
                         break;
                     }
                     self.locals(here, step)?;
@@ -207,7 +207,12 @@ impl<'a> SymbolicRun<'a> {
     }
 
     /// Receives the step's messages if all of them have arrived.
-    fn receive(&mut self, at: At, step: &Step) -> Result<bool, VerifyError> {
+    fn receive(
+        &mut self,
+        at: At,
+        step: &Step,
+        checker: &check::Checker,
+    ) -> Result<bool, VerifyError> {
         let mut needed: BTreeMap<RankId, usize> = BTreeMap::new();
         step.recvs.iter().for_each(|recv| *needed.entry(recv.peer).or_default() += 1);
         let there = |peer| self.queues.get(&(peer, at.rank)).map_or(0, VecDeque::len);
@@ -217,10 +222,7 @@ impl<'a> SymbolicRun<'a> {
         for recv in &step.recvs {
             let queue = self.queues.entry((recv.peer, at.rank)).or_default();
             let Some((from, sent, values)) = queue.pop_front() else { return Ok(false) };
-            if sent.chunks.len() != recv.chunks.len() {
-                let (sent, expected) = (sent.chunks, recv.chunks);
-                return Err(VerifyError::LengthMismatch { from, to: at, sent, expected });
-            }
+            checker.pair((from, sent.chunks), (at, recv.chunks))?;
             for (chunk, value) in recv.chunks.iter().zip(values) {
                 let held = Held { value, from: Some(recv.peer) };
                 self.slots.insert((at.rank, recv.slot, chunk), held);
@@ -309,14 +311,15 @@ impl<'a> SymbolicRun<'a> {
         Err(VerifyError::NeverReceived { from: *from, to, slot, chunks, count })
     }
 
-    fn judge(&mut self) -> Result<Reproducibility, VerifyError> {
+    fn judge(&mut self, blocks: Option<&Blocks>) -> Result<Reproducibility, VerifyError> {
         let Shape { collective, ranks, chunks, result, .. } = *self.shape;
         let mut class = Reproducibility::ALL;
         for chunk in 0..chunks {
             let mut trees = Vec::new();
             for rank in (0..ranks).map(RankId) {
                 let postcondition = collective.after(rank, chunk, ranks, chunks);
-                if postcondition == Postcondition::Anything {
+                let is_empty = blocks.is_some_and(|blocks| blocks.is_empty(chunk));
+                if postcondition == Postcondition::Anything || is_empty {
                     continue;
                 }
                 let held = self.slots.get(&(rank, result, chunk));

@@ -11,6 +11,8 @@
 //! The checks are:
 //! - every position of the result has the right contributions, each exactly once (for a barrier: at
 //!   least once), and no position is read before it is written;
+//! - the blocks of an all_to_all_v stay at their positions, whose sizes differ; those without bytes
+//!   need not arrive;
 //! - every message matches a receive of the same number of chunks, no message is left over, and no
 //!   rank waits forever;
 //! - the marks of multicasts and combines agree at all participating ranks;

@@ -78,6 +78,40 @@ fn a_dropped_message_is_waited_for() {
     );
 }
 
+/// Rank 0 has two bytes for rank 1, which has none for rank 0, and one for itself.
+fn unequal(sent: ChunkRange, received: ChunkRange) -> Builder {
+    let mut builder = Explicit::builder(Collective::AllToAllV, 2, 4);
+    builder.result(SCRATCH).blocks(&[0, 2, 0, 1]);
+    builder.send(RankId(0), RankId(1), Slot::DATA, sent);
+    builder.recv(RankId(1), RankId(0), SCRATCH, received);
+    builder
+}
+
+#[test]
+fn blocks_keep_their_positions_and_empty_ones_need_not_arrive() {
+    let (block, last) = (ChunkRange::one(1), ChunkRange::one(3));
+    let mut complete = unequal(block, block);
+    complete.copy(RankId(1), Slot::DATA, last, SCRATCH, 3);
+    assert_eq!(verify(&complete.build().unwrap()).unwrap().messages, 1);
+    let lacks = VerifyError::NotWritten { rank: RankId(1), chunk: 3 };
+    assert_eq!(fault(&unequal(block, block)), lacks);
+    let (from, to) = (at(0, 0), at(1, 0));
+    let moved = VerifyError::BlockMoved { from, to, sent: block, expected: last };
+    assert_eq!(fault(&unequal(block, last)), moved);
+    let mut copied = unequal(block, block);
+    copied.copy(RankId(1), Slot::DATA, last, SCRATCH, 2);
+    assert!(matches!(fault(&copied), VerifyError::BlockMoved { .. }));
+    let chunks = Explicit::builder(Collective::AllToAllV, 2, 3).build().unwrap_err();
+    assert_eq!(
+        chunks.to_string(),
+        "invalid blocks: 3 chunks of an all_to_all_v: expected 4, one per block"
+    );
+    let equal = builder(2).blocks(&[1; 4]).build().unwrap_err();
+    assert!(
+        equal.to_string().ends_with("all_reduce has equal chunks: only all_to_all_v has blocks")
+    );
+}
+
 #[test]
 fn a_message_without_a_receive_is_left_over() {
     let mut builder = pair();

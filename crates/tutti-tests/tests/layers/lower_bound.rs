@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tutti_analysis::bound::{Folding, GraphBound, Ports, Query, bound, in_network};
+use tutti_analysis::bound::{Exchange, Folding, GraphBound, Ports, Query, bound, in_network};
 use tutti_engine::{Conditions, Distance, LocalCosts, Routed, Silent, Simulation};
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::{Choice, Ends, PacketNetwork, PacketRouting, Packets};
 use tutti_network::{Carrier, Model};
-use tutti_schedule::algorithm::{REGISTRY, build, build_on};
+use tutti_schedule::algorithm::{REGISTRY, build, build_blocks, build_on};
 use tutti_schedule::collective::Collective;
-use tutti_schedule::{Layout, Schedule};
+use tutti_schedule::{Blocks, Layout, Schedule};
 use tutti_tests::{MODELS, Shaken, model};
 use tutti_topology::{Distances, LinkParameters, Routes, Topology};
 use tutti_units::ids::RankId;
@@ -44,11 +44,21 @@ fn costs() -> LocalCosts {
     }
 }
 
+/// Blocks of very different sizes; a third of them are empty.
+fn skewed(ranks: u32) -> Blocks {
+    let size = |index: u64| if index % 3 == 1 { 0 } else { 1 + index * index % 97 * (index % 5) };
+    let count = u64::from(ranks) * u64::from(ranks);
+    Blocks::new(ranks, &(0..count).map(size).collect::<Vec<_>>()).unwrap()
+}
+
 /// Every schedule on so many ranks, at any root.
 fn schedules(ranks: u32) -> Vec<Arc<dyn Schedule>> {
     let notations = REGISTRY.iter().map(|entry| entry.name).chain(NOTATIONS.iter().copied());
     let all = notations.flat_map(|notation| {
         Collective::ALL.into_iter().filter_map(move |collective| {
+            if collective == Collective::AllToAllV {
+                return build_blocks(notation, &skewed(ranks)).ok();
+            }
             build(notation, collective.with_root(RankId(ranks / 3)), ranks).ok()
         })
     });
@@ -85,13 +95,14 @@ fn hold(
 
 fn check(schedule: &dyn Schedule, model: &Model, took: Time, (size, graph): (u64, GraphBound)) {
     let shape = schedule.shape();
-    let (collective, ranks) = (shape.collective, shape.ranks);
-    let query = Query { collective, ranks, size: Bytes(size), element: 4 };
+    let (collective, ranks, size) = (shape.collective, shape.ranks, Bytes(size));
+    let exchange = Exchange::of(&Layout::of_schedule(schedule, size, 4).unwrap());
+    let query = Query { collective, ranks, size, element: 4, exchange };
     let folding = Folding { gamma: costs().gamma, overhead: costs().reduce_overhead };
     let least = bound(&query, model, folding, graph).after(costs().launch);
     assert!(
         took >= least.at_least(),
-        "{} {collective} on {ranks} ranks, {size} B, {model:?}: {took} is below {least:?} by {graph:?}",
+        "{} {collective} on {ranks} ranks, {size}, {model:?}: {took} is below {least:?} by {graph:?}",
         shape.name,
     );
 }
@@ -242,6 +253,10 @@ fn no_algorithm_with_contention_is_below_it() {
                 let mut draw = draws(held);
                 let (model, packets) = (&models[draw(models.len())], packets[draw(packets.len())]);
                 let routing = choices[draw(choices.len())];
+                let Ok(layout) = Layout::of_schedule(&*schedule, Bytes(size.min(40_004)), 4) else {
+                    continue;
+                };
+                let graph = graph.with_blocks(&topology, &layout, true);
                 let mut fabric = PacketNetwork::new(routing, packets, Ends::of(model));
                 let graph =
                     graph.with_ports(Ports::of((packets.injection, packets.ejection), model));
@@ -284,7 +299,9 @@ fn no_algorithm_in_the_network_is_below_it() {
                 let outcome = run.run_through(&mut network, &AtomicBool::new(false), &mut Silent);
                 let took = outcome.unwrap().completion_time();
                 let (collective, ranks) = (shape.collective, shape.ranks);
-                let query = Query { collective, ranks, size: Bytes(size), element: 4 };
+                let (size, exchange) = (Bytes(size), Exchange::of(&layout));
+                let query = Query { collective, ranks, size, element: 4, exchange };
+                let graph = graph.with_blocks(&topology, &layout, true);
                 let least = in_network(&query, model, graph).after(costs().launch);
                 let name = &shape.name;
                 assert!(
@@ -359,8 +376,13 @@ fn the_best_schedules_come_close() {
         run.run().unwrap().completion_time()
     };
     let least = |size| {
-        let query =
-            Query { collective: Collective::AllReduce, ranks: 16, size: Bytes(size), element: 4 };
+        let query = Query {
+            collective: Collective::AllReduce,
+            ranks: 16,
+            size: Bytes(size),
+            element: 4,
+            exchange: None,
+        };
         bound(&query, &postal, Folding::FREE, GraphBound::NONE).at_least()
     };
     assert_eq!(time("recursive_doubling", 4), least(4));

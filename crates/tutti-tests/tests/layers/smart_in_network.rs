@@ -149,7 +149,7 @@ fn no_all_reduce_is_faster_than_its_flits_pass_a_port() {
                     assert!(ran.cycles() >= flits, "{name}, {notation}: {} cycles", ran.cycles());
                     let size = Bytes(flits * FLIT);
                     let collective = Collective::AllReduce;
-                    let query = Query { collective, ranks: 16, size, element: 1 };
+                    let query = Query { collective, ranks: 16, size, element: 1, exchange: None };
                     let bound =
                         in_network(&query, &model, GraphBound::NONE.with_ports(ports)).at_least();
                     assert!(bound <= ran.outcome.completion_time() && bound.ps() >= flits * 1000);

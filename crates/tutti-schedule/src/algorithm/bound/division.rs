@@ -14,17 +14,17 @@ use super::capacity::Capacities;
 use super::own_cuts;
 
 /// A group of a partition.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// The number of ranks in it.
-    pub(super) ranks: u128,
+    /// The ranks in it.
+    pub(super) ranks: Vec<u32>,
     /// The minimum capacity that leaves a set of vertices with exactly these ranks.
     pub(super) exit: u128,
 }
 
 /// Returns the partition with the minimum total exit capacity per number of groups less one.
 pub(super) fn worst(caps: &Capacities) -> Vec<Group> {
-    let alone = own_cuts(caps).into_iter().map(|exit| Group { ranks: 1, exit });
+    let alone = (0..).zip(own_cuts(caps)).map(|(rank, exit)| Group { ranks: vec![rank], exit });
     let mut found: Vec<Group> = alone.collect();
     while let Some(worse) = worse(caps, &found) {
         found = worse;
@@ -98,6 +98,6 @@ impl Ratio {
     /// Returns a group whose ranks have the total weight q B(X) - P.
     fn group(&self, part: &Part) -> Group {
         let exit = (part.worth + self.exits.cast_signed()).unsigned_abs() / self.apart;
-        Group { ranks: part.ranks.len() as u128, exit }
+        Group { ranks: part.ranks.clone(), exit }
     }
 }

@@ -38,7 +38,8 @@
 //!
 //! **all_to_all** has no such theorem. The sets tried are single ranks, the groups of the worst
 //! partition for all_reduce, the components without the links below a rate, and ranks below a
-//! number. A second bound uses lengths: for any length of each link, the bytes of all pairs times
+//! number. For all_to_all_v, the bytes of the blocks from the ranks of X to other ranks, over B(X),
+//! are the limit of the same sets. A second bound uses lengths: for any length of each link, the bytes of all pairs times
 //! their distance are at most the links' rates times their lengths. Lengths of 1 and of the time
 //! per byte are tried.
 
@@ -55,8 +56,9 @@ pub use load::most_loaded;
 use capacity::Capacities;
 
 use crate::collective::Collective;
+use crate::{Blocks, Layout};
 use tutti_topology::Topology;
-use tutti_units::TimePerByte;
+use tutti_units::{Time, TimePerByte};
 
 /// Above this product of ranks and links only each rank's links are checked.
 const MOST_WORK: u64 = 60_000_000;
@@ -108,8 +110,21 @@ fn with_reducers(
         Collective::AllReduce if reducers == Reducers::All => halves(&out, &back),
         Collective::AllReduce => all_reduced(&out, &back),
         Collective::AllToAll => volume::exchanged(&out, &back),
-        Collective::Barrier => TimePerByte::ZERO,
+        // Its blocks decide; see `by_links_of_blocks`.
+        Collective::AllToAllV | Collective::Barrier => TimePerByte::ZERO,
     }
+}
+
+/// Returns the minimum time of an all_to_all_v of this layout on a topology, from its links alone.
+/// Zero for another collective, and for graphs too large for all cuts.
+#[must_use]
+pub fn by_links_of_blocks(layout: &Layout, topology: &Topology) -> Time {
+    let ranks = layout.blocks().map_or(0, Blocks::ranks).min(topology.npus());
+    if ranks < 2 || u64::from(ranks) * topology.link_count() as u64 > MOST_WORK {
+        return Time::ZERO;
+    }
+    let out = Capacities::of(topology, ranks);
+    volume::exchanged_blocks(&out, &out.reversed(), layout)
 }
 
 /// Returns the limit from each rank's links, for graphs too large for all cuts.
