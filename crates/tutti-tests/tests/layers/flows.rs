@@ -341,7 +341,7 @@ fn trees_of_small_packets_equal_those_of_flows() {
         ),
         ("hierarchical:switch:4/switch:2", vec![link(100, 50), link(30, 50)], "*"),
     ];
-    for (notation, links, names) in &graphs {
+    for &(notation, ref links, names) in &graphs {
         let routes = routes(notation, links);
         let switches = named(&[names]);
         for schedule in in_network_schedules(routes.topology().npus()) {

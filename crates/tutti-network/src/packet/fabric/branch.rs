@@ -1,9 +1,8 @@
 //! Packets of multicasts and combines at switches.
 
 use super::super::NONE;
-use super::super::outbox::Posted;
 use super::super::pieces::{Message, Packet, Stage};
-use super::super::routing::{HeadPosition, PacketRouting, Traveller, along_link};
+use super::super::routing::{HeadPosition, PacketRouting, along_link};
 use super::super::trees::{Branch, Combine, Multicast, Tree};
 use super::super::waiting::Input;
 use super::{BACKGROUND, COMBINED, Event, PacketNetwork};
@@ -123,7 +122,7 @@ impl PacketNetwork<'_> {
             copies => Stage::shared(trees.share(copies)),
         };
         for (nth, branch) in branches.into_iter().enumerate() {
-            let copy = self.onto(Packet { stage, next: NONE, ..packet }, branch);
+            let copy = onto(Packet { stage, next: NONE, ..packet }, branch);
             let copy = if nth == 0 {
                 self.in_flight[id] = copy;
                 id
@@ -154,16 +153,8 @@ impl PacketNetwork<'_> {
         };
         let stage = Stage::on_link(input.link, NONE);
         let reduced = Packet { message: result, tail, stage, next: NONE, ..packet };
-        self.in_flight[id] = self.onto(reduced, branch);
+        self.in_flight[id] = onto(reduced, branch);
         self.put_onto(branch, id, input);
-    }
-
-    /// A packet on a link of a tree.
-    fn onto(&self, packet: Packet, branch: Branch) -> Packet {
-        match branch.last {
-            Some((destination, message)) => Packet { destination, message, ..packet },
-            None => packet,
-        }
     }
 
     fn put_onto(&mut self, branch: Branch, id: u32, input: Input) {
@@ -183,5 +174,13 @@ impl PacketNetwork<'_> {
             let contribution = self.messages.put(Message { ticket, ..message });
             self.events.push(self.events.now(), Event::Deliver(contribution));
         }
+    }
+}
+
+/// A packet on a link of a tree.
+fn onto(packet: Packet, branch: Branch) -> Packet {
+    match branch.last {
+        Some((destination, message)) => Packet { destination, message, ..packet },
+        None => packet,
     }
 }
