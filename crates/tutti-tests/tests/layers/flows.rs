@@ -85,7 +85,7 @@ fn ports_limit_the_flows_of_an_npu() {
     let rate = TimePerByte::new(150, 1);
     let injection = FlowLevel { injection: rate, ..FlowLevel::default() };
     // Alone 1,500 ps through the port, three together 4,500.
-    assert_eq!(arrivals(routing, injection, 10, &[(0, 1)]), [1_500]);
+    assert_eq!(arrivals(routing, injection.clone(), 10, &[(0, 1)]), [1_500]);
     assert_eq!(arrivals(routing, injection, 10, &[(0, 1), (0, 2), (0, 3)]), [4_500; 3]);
     let ejection = FlowLevel { ejection: rate, ..FlowLevel::default() };
     assert_eq!(arrivals(routing, ejection, 10, &[(0, 1), (2, 1), (0, 3)]), [3_000, 3_000, 1_500]);
