@@ -23,6 +23,7 @@ TYPES = {
     "number": "float",
     "flag": "bool",
     "text": "str",
+    "flag or list of names": "StrictBool | tuple[StrictStr, ...]",
 }
 QUANTITIES = ("Time", "TimePerByte", "Size")
 SHADOWED = {"copy"}
@@ -53,7 +54,8 @@ def field(parameter: Any) -> str:
         given = [f"ge={least}", f"le={most}", *given]
     if name != parameter.name:
         given.append(f"alias={parameter.name!r}")
-    strict = "" if parameter.choices or kind in QUANTITIES else "Strict(), "
+    is_strict = parameter.choices or kind in QUANTITIES or "Strict" in kind
+    strict = "" if is_strict else "Strict(), "
     optional = " | None" if parameter.optional else ""
     default = parameter.default
     if default is None:
@@ -61,7 +63,7 @@ def field(parameter: Any) -> str:
     elif kind in QUANTITIES:
         value = f" = {kind}.parse({default!r})"
     else:
-        value = f" = {default.title() if kind == 'bool' else default}"
+        value = f" = {default.title() if default in ('true', 'false') else default}"
         value = f" = {default!r}" if parameter.choices or kind == "str" else value
     return f"    {name}: Annotated[{kind}{optional}, {strict}Field({', '.join(given)})]{value}"
 
@@ -93,7 +95,7 @@ def files() -> dict[Path, str]:
     imports = (
         "from __future__ import annotations\n\n"
         "from typing import Annotated, Literal\n\n"
-        "from pydantic import Field, Strict\n\n"
+        "from pydantic import Field, Strict, StrictBool, StrictStr\n\n"
     )
     parts = [HEAD.format("Parameters of the core."), imports]
     parts += [

@@ -59,6 +59,8 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
 
 
 def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -267,6 +267,12 @@ class Platform(Parameters):
         return self.flow or FlowLevel()
 
     @property
+    def is_in_network(self) -> bool:
+        """Whether switches of the topology multicast or reduce, with flows or packets."""
+        found = self.packets or self.sharing
+        return found is not None and bool(found.multicast or found.reduce)
+
+    @property
     def routers(self) -> _core.FlitNetwork | None:
         """The core's network of routers; None without flits.
 

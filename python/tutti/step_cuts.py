@@ -78,6 +78,17 @@ def _across(collective: str, blocks: int, ranks: int, size: int) -> float:
     return factors.get(collective, 0) * (blocks - 1) * size
 
 
+def _across_in_network(collective: str, blocks: int, ranks: int, size: int) -> float:
+    """Returns the bytes that leave blocks of ranks of one group if switches multicast and reduce.
+
+    The data of a block leave it at least once: the full payload of an all_reduce, and the shards of
+    an all_gather.
+    """
+    if blocks < 2 or collective not in {"all_reduce", "all_gather"}:
+        return _across(collective, blocks, ranks, size)
+    return blocks * size if collective == "all_reduce" else size
+
+
 @dataclass(frozen=True)
 class Cuts:
     """The cuts of the network of a training step, and its latencies.
@@ -106,9 +117,10 @@ class Cuts:
         collective, mask, size, _ = transfer
         group = self.within(mask)
         ranks, npus = self.ranks(group), self.ranks(self.wide)
+        across = _across_in_network if self._is_in_network else _across
         for cut, rate in self._rates.items():
             blocks = self.ranks([at for at in group if at in cut])
-            moved = _across(collective, blocks, ranks, size) * (npus // ranks)
+            moved = across(collective, blocks, ranks, size) * (npus // ranks)
             yield f"links of {self._name(cut)}", moved / rate
         if len(group) == len(self.wide):
             yield from self._by_links(collective, size)
@@ -120,7 +132,9 @@ class Cuts:
         """Yields the load of the worst cut of a topology, which belongs to one collective."""
         if self._topology is not None and collective in _BOUND_BY_LINKS:
             if collective not in self._worst:
-                bound = self._topology.bound_by_links(collective)
+                # Switches that reduce leave only the bound of single cuts, as for a broadcast.
+                is_single = self._is_in_network and collective == "all_reduce"
+                bound = self._topology.bound_by_links("broadcast" if is_single else collective)
                 self._worst[collective] = bound.core.ps_per_byte
             # Some cuts have shards that are a byte shorter.
             yield (
@@ -136,6 +150,11 @@ class Cuts:
     def _topology(self) -> Topology | None:
         platform = self.network.platform
         return platform.routes.topology if platform and platform.routes else None
+
+    @cached_property
+    def _is_in_network(self) -> bool:
+        platform = self.network.platform
+        return platform is not None and platform.is_in_network
 
     @cached_property
     def _rates(self) -> dict[tuple[int, ...], float]:

@@ -103,7 +103,7 @@ def test_either_function_can_be_absent() -> None:
 
 def test_trees_need_fixed_routes() -> None:
     where = machine("torus:4x4", "adaptive", flow=NVLS)
-    with pytest.raises(TopologyError, match="one route per pair of ranks"):
+    with pytest.raises(TopologyError, match="several routes per pair of ranks"):
         tutti.simulate(tutti.schedule("in_network", ranks=16), where, size="1 KB")
 
 
@@ -162,7 +162,9 @@ links = [{{ rate = "10 GB/s", latency = "100 ns" }}]
         ("[platform.topology.flow]\n[platform.topology.flits]", "has `flow` and `flits`"),
         ("[platform.topology.flow]\nrate = '1 GB/s'", "unknown key `rate`"),
         ("[platform.topology.flow]\ninjection = '1 ms'", "topology.flow.injection"),
-        ("[platform.topology.flow]\nmulticast = 'yes'", "topology.flow.multicast"),
+        ("multicast = 'yes'", "topology.multicast"),
+        ("reduce = []", "topology.reduce"),
+        ("[platform.topology.flow]\nmulticast = true", "unknown key `multicast`"),
         ("[platform.topology.packets]\nmulticast = true", "unknown key `multicast`"),
         ("routing = 'ugal'", "depends on queues"),
     ],

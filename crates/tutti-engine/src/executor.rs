@@ -15,7 +15,7 @@ use super::record::{Activity, Span};
 use super::transit::Parcel;
 use super::{EngineError, Probe, Simulation};
 use tutti_network::{Carried, Carrier, Cursor, MessageModel, Port, Ticket};
-use tutti_schedule::{Local, Message, MessageRange, Step};
+use tutti_schedule::{Local, Message, Step};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
@@ -114,7 +114,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             && carrier.prefers_offers().is_some_and(|rate| simulation.model.keeps_order(rate));
         let mut combining = Combining::default();
         if C::IN_NETWORK && carrier.combines() {
-            let (found, combines) = Combining::of(simulation);
+            let (found, combines) = Combining::of(simulation, &*carrier);
             carrier.expect(combines);
             combining = found;
         }
@@ -411,15 +411,11 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let Simulation { layout, model, .. } = self.simulation;
         let Message { peer, chunks, .. } = self.step.recvs[position as usize];
         let bytes = layout.bytes(chunks);
-        let progress = &mut self.ranks[rank.index()];
-        let (now, step) = (progress.clock, progress.step);
+        let Progress { clock: now, step, .. } = self.ranks[rank.index()];
         // With contention, the ejection port has already accounted for the bytes.
         let passing = if C::CONTENDED { Bytes(0) } else { bytes };
-        // The result of an in-network reduction arrives as one message, the first of its
-        // contributions.
-        let combined = |(run, _): &(MessageRange, u32)| run.start < position && position < run.end;
-        let rest =
-            C::IN_NETWORK && self.carrier.combines() && self.step.combines().any(|c| combined(&c));
+        let rest = C::IN_NETWORK && self.carrier.combines() && self.is_combined(rank, position);
+        let progress = &mut self.ranks[rank.index()];
         let held = if rest {
             self.combined.count(1, bytes);
             arrival.max(now)
@@ -443,7 +439,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let folded = if in_network { self.step.combines().count() } else { 0 };
         for index in 0..self.step.locals.len() {
             let (activity, nominal, bytes) = self.local(self.step.locals[index]);
-            let nominal = if index < folded { Time::ZERO } else { nominal };
+            let nominal = if index < folded { self.folding(rank, index) } else { nominal };
             let asleep = activity == Activity::Sleep;
             let conditions = &self.simulation.conditions;
             let now = self.ranks[rank.index()].clock;

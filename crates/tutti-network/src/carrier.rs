@@ -101,11 +101,17 @@ pub trait Carrier {
         false
     }
 
-    /// Accepts a multicast message, with one ticket per destination.
+    /// Accepts a part of a multicast, with one ticket per destination.
     fn fork(&mut self, messages: &[(Ticket, Carried)]) {
         for &(ticket, message) in messages {
             self.carry(ticket, message);
         }
+    }
+
+    /// The parts of a multicast from `root` to `leaves`, or of a combine from them (`inwards`), each as
+    /// indices of leaves. The network performs each part as one message.
+    fn parts(&self, _root: RankId, leaves: &[RankId], _inwards: bool) -> Vec<Vec<usize>> {
+        vec![(0..leaves.len()).collect()]
     }
 
     /// Whether it reduces messages to one rank; these are handed over by [`Carrier::contribute`].
@@ -113,7 +119,7 @@ pub trait Carrier {
         false
     }
 
-    /// Announces all in-network reductions, before any message is sent.
+    /// Announces all parts of in-network reductions, before any message is sent.
     fn expect(&mut self, _combines: Vec<Combined>) {}
 
     /// Accepts a contribution to a reduction, by its index among the announced ones.
@@ -167,6 +173,19 @@ pub trait Stepped {
         _start: Time,
     ) -> bool {
         false
+    }
+
+    /// The parts that one multicast from `root`, or one combine to it (`inwards`), has.
+    fn tree_parts(&self, _root: RankId, leaves: &[RankId], _inwards: bool) -> Vec<Vec<usize>> {
+        (0..leaves.len()).map(|index| vec![index]).collect()
+    }
+
+    /// Accepts the messages of such a part, which the network performs as one. The first of them is
+    /// reported when the part has left.
+    fn send_tree(&mut self, messages: &[(Ticket, Carried)], _inwards: bool) {
+        for &(ticket, message) in messages {
+            self.send(ticket, message);
+        }
     }
 
     /// Runs until the next progress of a message, but not beyond `until`.

@@ -11,10 +11,12 @@
 mod background;
 mod carrier;
 pub mod flow;
+mod in_network;
 mod model;
 mod noise;
 pub mod packet;
 mod queue;
+mod route_tree;
 mod serialization;
 mod slab;
 #[cfg(test)]
@@ -24,6 +26,7 @@ pub use background::{BackgroundFlow, LinkLoad};
 pub use carrier::{
     Carried, Carrier, Combined, Cursor, Deadlock, Progress, Stepped, Supply, Ticket, Uncontended,
 };
+pub use in_network::{Switches, classes_of_switches};
 pub use model::*;
 pub use noise::{Detours, Distribution, Noise, NoiseError, Part};
 pub use serialization::Serialization;

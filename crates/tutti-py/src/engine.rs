@@ -12,7 +12,10 @@ use tutti_engine::{
 };
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::{self, Choice, Ends, PacketNetwork, Packets};
-use tutti_network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended, dispatch};
+use tutti_network::{
+    BackgroundFlow, Carrier, MessageModel, Model, Switches, Uncontended, classes_of_switches,
+    dispatch,
+};
 use tutti_schedule::Layout;
 use tutti_schedule::algorithm::critical_path;
 use tutti_units::ids::RankId;
@@ -73,8 +76,10 @@ impl Case {
         let choosing = routes.and_then(|routes| routes.choosing.clone());
         match (flits, flow) {
             (Some(flits), _) => flits.check(routes)?,
-            (None, Some(flow)) => check_flow(routes, choosing.as_ref(), flow.0)?,
-            (None, None) => check_packets(packets.is_some(), routes, choosing.as_ref())?,
+            (None, Some(flow)) => check_flow(routes, choosing.as_ref(), &flow.0)?,
+            (None, None) => {
+                check_packets(packets.map(|packets| &packets.0), routes, choosing.as_ref())?;
+            }
         }
         if let Some(routes) = routes {
             // If the last rank exists, all do.
@@ -94,8 +99,8 @@ impl Case {
             conditions: conditions.cloned().unwrap_or_default(),
             routes: routes.map(|routes| Arc::clone(&routes.inner)),
             graph_bounds: routes.map(|routes| Arc::clone(&routes.graph_bounds)),
-            flow: flow.map(|flow| flow.0),
-            packets: packets.map(|packets| packets.0),
+            flow: flow.map(|flow| flow.0.clone()),
+            packets: packets.map(|packets| packets.0.clone()),
             flits: flits.map(|flits| flits.with_seed(seed)),
             mesh: mesh.cloned(),
             choosing: choosing.map(|choosing| (choosing, seed)),
@@ -140,13 +145,15 @@ impl Case {
                 GraphBound::NONE,
                 // Without contention, the links' rates are not a bound.
                 |(routes, graph_bounds)| {
-                    let links = (self.is_contended(), self.is_in_network());
-                    let graph = graph_bounds.of(routes.topology(), collective, ranks, links);
-                    graph.with_blocks(routes.topology(), &layout, links.0)
+                    let topology = routes.topology();
+                    let (shared, vertices) = (self.is_contended(), self.in_network_on(topology));
+                    let graph = graph_bounds.of(topology, collective, ranks, (shared, vertices));
+                    graph.with_blocks(topology, &layout, shared)
                 },
             );
-            let of_flow = self.flow.map(|flow| (flow.injection, flow.ejection));
-            let declared = self.packets.map(|p| (p.injection, p.ejection)).or(of_flow);
+            let of_flow = self.flow.as_ref().map(|flow| (flow.injection, flow.ejection));
+            let of_packets = self.packets.as_ref().map(|p| (p.injection, p.ejection));
+            let declared = of_packets.or(of_flow);
             let of_links = declared.map(|ports| Ports::of(ports, &self.model));
             let of_flits = self.flits.as_ref().map(|flits| flits.ports(&self.model));
             let of_mesh = self.mesh.as_ref().map(MeshFlits::ports);
@@ -220,7 +227,7 @@ fn checked_flows(flows: Vec<Flow>, routes: Option<&Routes>) -> PyResult<Vec<Back
 pub(crate) fn check_flow(
     routes: Option<&Routes>,
     choosing: Option<&Choosing>,
-    flow: FlowLevel,
+    flow: &FlowLevel,
 ) -> PyResult<()> {
     let message = match choosing {
         _ if routes.is_none() => {
@@ -229,29 +236,57 @@ pub(crate) fn check_flow(
         Some((_, choice)) if *choice != Choice::Adaptive => {
             format!("routing `{}` depends on queues: expected packets or flits", choice.name())
         }
-        Some((_, choice)) if flow.multicast || flow.reduce => format!(
-            "routing `{}` splits a flow, but switches that multicast or reduce need one route per \
-             pair of ranks: expected another routing",
-            choice.name()
-        ),
-        _ => return Ok(()),
+        _ => return check_switches(routes, choosing, [&flow.multicast, &flow.reduce]),
     };
     Err(refuse("TopologyError", "argument", &message))
 }
 
-/// Rejects packets without a topology, and per-packet routing without packets.
+/// Rejects names of switches that the topology lacks, and trees without fixed routes.
+pub(crate) fn check_switches(
+    routes: Option<&Routes>,
+    choosing: Option<&Choosing>,
+    switches: [&Switches; 2],
+) -> PyResult<()> {
+    let Some(routes) = routes.filter(|_| switches.into_iter().any(Switches::is_some)) else {
+        return Ok(());
+    };
+    let topology = routes.inner.topology();
+    let unknown = |switches: &&Switches| switches.unknown_on(topology).map(str::to_owned);
+    let message = if let Some((_, choice)) = choosing {
+        format!(
+            "routing `{}` has several routes per pair of ranks, but switches that multicast or \
+             reduce need one: expected another routing",
+            choice.name()
+        )
+    } else if let Some(name) = switches.iter().find_map(unknown) {
+        format!(
+            "topology {} has no switch `{name}` to multicast or reduce: expected one of {}",
+            topology.name(),
+            classes_of_switches(topology).join(", ")
+        )
+    } else {
+        return Ok(());
+    };
+    Err(refuse("TopologyError", "argument", &message))
+}
+
+/// Rejects packets without a topology, per-packet routing without packets, and trees without fixed
+/// routes.
 fn check_packets(
-    packets: bool,
+    packets: Option<&Packets>,
     routes: Option<&Routes>,
     choosing: Option<&Choosing>,
 ) -> PyResult<()> {
-    let message = match choosing {
-        Some((_, choice)) if !packets => {
+    let message = match (choosing, packets) {
+        (Some((_, choice)), None) => {
             format!("routing `{}` is per packet, but the platform has no packets", choice.name())
         }
-        _ if packets && routes.is_none() => {
+        (_, Some(_)) if routes.is_none() => {
             "the platform has packets but no topology: expected links on which packets queue"
                 .to_owned()
+        }
+        (_, Some(packets)) => {
+            return check_switches(routes, choosing, [&packets.multicast, &packets.reduce]);
         }
         _ => return Ok(()),
     };
@@ -269,10 +304,25 @@ impl Case {
         self.flow.is_some() || self.packets.is_some() || self.flits.is_some() || self.mesh.is_some()
     }
 
+    /// The switches that multicast, and those that reduce.
+    fn switches(&self) -> [&Switches; 2] {
+        let of_flow = self.flow.as_ref().map(|flow| [&flow.multicast, &flow.reduce]);
+        let of_packets = self.packets.as_ref().map(|packets| [&packets.multicast, &packets.reduce]);
+        of_flow.or(of_packets).unwrap_or([&Switches::None; 2])
+    }
+
+    /// By vertex, whether it multicasts or reduces; None if none does.
+    fn in_network_on(&self, topology: &tutti_topology::Topology) -> Option<Vec<bool>> {
+        let switches = self.switches();
+        let [multicast, reduce] = switches.map(|switches| switches.on(topology));
+        let either = || multicast.into_iter().zip(reduce).map(|(a, b)| a || b).collect();
+        switches.into_iter().any(Switches::is_some).then(either)
+    }
+
     /// Whether the network performs multicasts or combines.
     fn is_in_network(&self) -> bool {
-        let by_flows = self.flow.is_some_and(|flow| flow.multicast || flow.reduce);
-        by_flows || self.mesh.iter().any(MeshFlits::is_in_network)
+        let by_switches = self.switches().into_iter().any(Switches::is_some);
+        by_switches || self.mesh.iter().any(MeshFlits::is_in_network)
     }
 
     /// The reduction cost on the fastest rank.
@@ -334,13 +384,13 @@ impl Case {
             let left = run_through(simulation, &mut carrier, record, stop)?;
             return Ok(Left { used: MeshFlits::used(&carrier), ..left });
         }
-        if let Some((routes, flow)) = self.routes.as_deref().zip(self.flow) {
+        if let Some((routes, flow)) = self.routes.as_deref().zip(self.flow.clone()) {
             let network = FlowNetwork::new(self.flow_routing(routes), flow, ends);
             let mut network = network.with_background(&self.flows);
             let left = run_through(simulation, &mut network, record, stop)?;
             return Ok(Left { used: Used::ByFlows(network.link_use()), ..left });
         }
-        let Some((routes, packets)) = self.routes.as_deref().zip(self.packets) else {
+        let Some((routes, packets)) = self.routes.as_deref().zip(self.packets.clone()) else {
             return run_through(simulation, &mut Uncontended, record, stop);
         };
         let mut fabric = PacketNetwork::new(self.packet_routing(routes), packets, ends)

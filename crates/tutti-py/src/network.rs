@@ -61,7 +61,7 @@ impl Model {
 
 /// The parameters of the flow model.
 #[pyclass(frozen, module = "tutti._core")]
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct FlowLevel(pub(crate) flow::FlowLevel);
 
 #[pymethods]
@@ -75,7 +75,7 @@ impl FlowLevel {
 
 /// The packet parameters.
 #[pyclass(frozen, module = "tutti._core")]
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Packets(pub(crate) packet::Packets);
 
 #[pymethods]

@@ -11,12 +11,10 @@ use tutti_engine::training::{
     Torus, TrainingFabric,
 };
 use tutti_engine::workload::{Rings, Transfer};
-use tutti_schedule::Step;
-use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
 use crate::algorithm::collective_named;
-use crate::engine::check_flow;
+use crate::engine::{check_flow, check_switches};
 use crate::errors::{OrRaise, refuse};
 use crate::network::{FlowLevel, Packets};
 use crate::schedule::{Number, Schedule};
@@ -76,10 +74,13 @@ impl StepFabric {
     ) -> PyResult<StepFabric> {
         let choosing = routes.choosing.as_ref();
         let sharing = match (flow, packets) {
-            (None, Some(packets)) => Sharing::Packets(packets.0),
+            (None, Some(packets)) => {
+                check_switches(Some(routes), choosing, [&packets.0.multicast, &packets.0.reduce])?;
+                Sharing::Packets(packets.0.clone())
+            }
             (Some(flow), None) => {
-                check_flow(Some(routes), choosing, flow.0)?;
-                Sharing::Flows(flow.0)
+                check_flow(Some(routes), choosing, &flow.0)?;
+                Sharing::Flows(flow.0.clone())
             }
             _ => {
                 let message = "expected either flows or packets on a topology";
@@ -130,7 +131,6 @@ impl StepFabric {
     /// The fabric with these schedules instead of rings along each dimension.
     fn with_algorithms(&self, chosen: Vec<GivenAlgorithm<'_>>) -> PyResult<StepFabric> {
         let one = |(name, rings, channels): GivenAlgorithm<'_>| {
-            channels.iter().try_for_each(|channel| self.check_marks(&*channel.inner))?;
             Ok::<_, PyErr>(Chosen {
                 collective: collective_named(&name, 0)?.name(),
                 rings: Rings(rings).of(&self.sizes),
@@ -159,22 +159,6 @@ impl StepFabric {
 }
 
 impl StepFabric {
-    /// Rejects multicasts and combines of which switches would relieve the endpoints.
-    fn check_marks(&self, schedule: &dyn tutti_schedule::Schedule) -> PyResult<()> {
-        let StepNetwork::Graph(Graph { sharing: Sharing::Flows(flow), .. }) = self.network else {
-            return Ok(());
-        };
-        if !(flow.multicast || flow.reduce) || !is_marked(schedule) {
-            return Ok(());
-        }
-        let message = format!(
-            "schedule {} has multicasts or combines, which endpoints of a training step send as \
-             single messages: expected flows without `multicast` and `reduce`, or another algorithm",
-            schedule.shape().name
-        );
-        Err(refuse("TopologyError", "argument", &message))
-    }
-
     /// The fabric with an endpoint and settings.
     pub(crate) fn fabric(
         &self,
@@ -210,16 +194,4 @@ impl StepFabric {
         let fabric = self.fabric(endpoint, (chunk, chunk, None), Order::Lifo, Population::All);
         fabric.phase_loads(transfers, packet).map_err(run_raised)
     }
-}
-
-/// Whether a schedule has multicasts or combines.
-fn is_marked(schedule: &dyn tutti_schedule::Schedule) -> bool {
-    let mut step = Step::new();
-    (0..schedule.shape().ranks).map(RankId).any(|rank| {
-        (0..schedule.steps(rank)).any(|index| {
-            step.clear();
-            schedule.step(rank, index, &mut step);
-            !step.marks().is_empty()
-        })
-    })
 }

@@ -262,9 +262,9 @@ impl Routes {
     }
 }
 
-/// A collective with its root, a rank count, whether links are shared, and whether switches multicast
-/// and reduce.
-type BoundKey = (&'static str, Option<u32>, u32, bool, bool);
+/// A collective with its root, a rank count, whether links are shared, and by vertex whether it multicasts
+/// or reduces, if any does.
+type BoundKey = (&'static str, Option<u32>, u32, bool, Option<Vec<bool>>);
 
 /// The contribution of the graph to lower bounds, cached per key.
 #[derive(Default)]
@@ -276,15 +276,15 @@ impl GraphBounds {
         topology: &tutti_topology::Topology,
         collective: Collective,
         ranks: u32,
-        (shared, in_network): (bool, bool),
+        (shared, in_network): (bool, Option<Vec<bool>>),
     ) -> GraphBound {
         let root = collective.root().map(|root| root.0);
-        let key = (collective.name(), root, ranks, shared, in_network);
+        let key = (collective.name(), root, ranks, shared, in_network.clone());
         // Bounds are deterministic, so the cache of a poisoned lock is valid.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *known.entry(key).or_insert_with(|| match in_network {
-            true => GraphBound::in_network(topology, collective, ranks),
-            false => GraphBound::through(topology, collective, ranks, shared),
+            Some(vertices) => GraphBound::in_network(topology, collective, ranks, &vertices),
+            None => GraphBound::through(topology, collective, ranks, shared),
         })
     }
 }

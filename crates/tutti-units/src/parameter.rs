@@ -36,6 +36,8 @@ pub enum Kind {
     Number,
     /// `true` or `false`.
     Flag,
+    /// `true`, `false`, or names separated by commas.
+    FlagOrNames,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// Text in the notation that the meaning describes.
@@ -53,6 +55,7 @@ impl Kind {
             Kind::Count => "count",
             Kind::Number => "number",
             Kind::Flag => "flag",
+            Kind::FlagOrNames => "flag or list of names",
             Kind::Choice(_) => "choice",
             Kind::Text => "text",
         }

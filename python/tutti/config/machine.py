@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti.config.sourced import written
 from tutti.errors import TuttiError
@@ -109,13 +109,25 @@ _PLACES = {
 """The key of each kind of error that the core reports."""
 
 
+def _switches(topology: TopologyTable) -> dict[str, Any]:
+    """Returns which switches multicast and reduce, as parameters of flows or packets."""
+    from tutti.config.platform import SWITCHES
+
+    given = {name: written(getattr(topology, name)) for name in SWITCHES}
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in given.items()}
+
+
 def _flow(platform: RawPlatform) -> FlowLevel | None:
     from tutti.platform import FlowLevel
 
-    table = platform.topology.flow if platform.topology else None
-    if table is None:
+    topology = platform.topology
+    if topology is None or topology.packets or topology.flits or topology.contention_free:
         return None
-    return FlowLevel(**{name: written(value) for name, value in table if value is not None})
+    switches = _switches(topology)
+    if topology.flow is None and not any(switches.values()):
+        return None
+    given = {name: written(value) for name, value in topology.flow or () if value is not None}
+    return FlowLevel(**given, **switches)
 
 
 def _packets(platform: RawPlatform, source: str) -> Packets | None:
@@ -123,10 +135,11 @@ def _packets(platform: RawPlatform, source: str) -> Packets | None:
     from tutti.platform import Packets
 
     table = platform.topology.packets if platform.topology else None
-    if table is None:
+    if table is None or platform.topology is None:
         return None
     key = f"platform {platform.name}: topology.packets"
     given = {name: written(value) for name, value in table if value is not None}
+    given |= _switches(platform.topology)
     if table.package is not None:
         given["package"] = package_of(table.package, source=source, key=f"{key}.package")
     try:
@@ -138,7 +151,7 @@ def _packets(platform: RawPlatform, source: str) -> Packets | None:
 
 
 def _routes(platform: RawPlatform, source: str) -> Routes | None:
-    from tutti.config.platform import CONTENTION
+    from tutti.config.platform import CONTENTION, SWITCHES
 
     table = platform.topology
     if table is None:
@@ -146,7 +159,7 @@ def _routes(platform: RawPlatform, source: str) -> Routes | None:
     try:
         if table.build is None:
             return _routes_of(table)
-        return _cached(_Built(table.model_dump_json(exclude=set(CONTENTION)), table))
+        return _cached(_Built(table.model_dump_json(exclude={*CONTENTION, *SWITCHES}), table))
     except TuttiError as error:
         key = f"platform {platform.name}: topology"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None

@@ -15,7 +15,12 @@ from tutti.config.flits import FlitsTable
 from tutti.config.mesh import MeshTable
 from tutti.config.noc_tables import LinksTable
 from tutti.config.package import PackageTable  # noqa: TC001 - pydantic resolves it
-from tutti.config.sourced import Sourced, sourced_table, written
+from tutti.config.sourced import (
+    Sourced,
+    SwitchesParameter,
+    sourced_table,
+    written,
+)
 from tutti.declared.groups import FlowParameters, LocalCosts, PacketParameters
 from tutti.declared.models import MODELS
 from tutti.files.custom_errors import refused
@@ -33,6 +38,9 @@ _SUMMARY = (
     Field(default="", description="The machine or measurement that the values describe."),
 )
 
+SWITCHES = ("multicast", "reduce")
+"""The keys of the topology table that state what switches do, for flows and packets."""
+
 if TYPE_CHECKING:
     Compute: TypeAlias = LocalCosts
 
@@ -44,8 +52,9 @@ if TYPE_CHECKING:
     _Packets: TypeAlias = PacketParameters
     _Flow: TypeAlias = FlowParameters
 else:
-    Compute, _Packets = sourced_table(LocalCosts), sourced_table(PacketParameters)
-    _Flow = sourced_table(FlowParameters)
+    Compute = sourced_table(LocalCosts)
+    _Packets = sourced_table(PacketParameters, without=SWITCHES)
+    _Flow = sourced_table(FlowParameters, without=SWITCHES)
     # NCCL's protocols differ in their launch, so a model may have its own.
     _work = LocalCosts.model_fields.keys() - {"launch"}
     _tables = [sourced_table(model, without=_work, summary=_SUMMARY) for model in MODELS]
@@ -120,6 +129,22 @@ class TopologyTable(Table):
             default_factory=list,
             description="Where all vertices are NPUs: paths between ranks, each as its ranks, "
             "ends included. Other pairs take the shortest path.",
+        ),
+    ]
+    multicast: Annotated[
+        SwitchesParameter,
+        Field(
+            default=False,
+            description="Whether switches fork a multicast, with flows or packets; or the names of "
+            "the switches that do, with `*` for any characters.",
+        ),
+    ]
+    reduce: Annotated[
+        SwitchesParameter,
+        Field(
+            default=False,
+            description="Whether switches reduce the contributions to a combine, with flows or "
+            "packets; or the names of the switches that do, with `*` for any characters.",
         ),
     ]
     flow: Annotated[
@@ -256,6 +281,7 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
     ]
     tables.append(("compute", platform.compute))
     if platform.topology is not None:
+        tables.append(("topology", platform.topology))
         links = enumerate(platform.topology.links)
         tables.extend((f"topology.links[{index}]", link) for index, link in links)
         if platform.topology.flow is not None:
@@ -271,6 +297,8 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
         for field, info in type(table).model_fields.items():
             value = getattr(table, field)
             if field in {"kind", "summary", "router"} or field not in table.model_fields_set:
+                continue
+            if table is platform.topology and field not in SWITCHES:
                 continue
             key = f"{path}.{info.alias or field}"
             if isinstance(value, Sourced):

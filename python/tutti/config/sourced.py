@@ -54,6 +54,15 @@ class SourcedSize(Sourced):
 Count = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
+Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+
+
+class SourcedSwitches(Sourced):
+    """Names of switches, or whether all are meant, with the source."""
+
+    value: Annotated[bool | Names, Field(description="All or none, or the names.")]
+
+
 class SourcedCount(Sourced):
     """A count with its source."""
 
@@ -74,6 +83,12 @@ SizeParameter = Annotated[
 ]
 CountParameter = Annotated[
     Annotated[Count, Tag("value")] | Annotated[SourcedCount, Tag("table")],
+    Discriminator(kind_of),
+]
+SwitchesParameter = Annotated[
+    Annotated[bool, Tag("value")]
+    | Annotated[Names, Tag("list")]
+    | Annotated[SourcedSwitches, Tag("table")],
     Discriminator(kind_of),
 ]
 
@@ -125,6 +140,8 @@ def _with_source(kind: Any) -> Any:  # noqa: ANN401 - the annotation of any fiel
 
 def written(parameter: Any) -> Any:  # noqa: ANN401 - any quantity
     """Returns the value of a parameter, without its source."""
-    if isinstance(parameter, SourcedTime | SourcedTimePerByte | SourcedSize | SourcedCount):
+    if isinstance(
+        parameter, SourcedTime | SourcedTimePerByte | SourcedSize | SourcedCount | SourcedSwitches
+    ):
         return parameter.value
     return parameter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict
+from pydantic import Field, Strict, StrictBool, StrictStr
 
 from tutti.parameters import Parameters
 from tutti.units import Size, Time, TimePerByte
@@ -56,9 +56,9 @@ class FlowParameters(Parameters):
             limit injection.
         ejection: Rate of the ejection port of each NPU.
         multicast: Whether switches fork a multicast, so that each link of its tree carries one
-            copy.
+            copy; or the names of the switches that do, with `*` for any characters.
         reduce: Whether switches reduce the contributions to a combine, so that each link carries
-            one result.
+            one result; or the names of the switches that do, with `*` for any characters.
     """
 
     injection: Annotated[
@@ -71,17 +71,15 @@ class FlowParameters(Parameters):
         TimePerByte | None, Field(description="Rate of the ejection port of each NPU.")
     ] = None
     multicast: Annotated[
-        bool,
-        Strict(),
+        StrictBool | tuple[StrictStr, ...],
         Field(
-            description="Whether switches fork a multicast, so that each link of its tree carries one copy."
+            description="Whether switches fork a multicast, so that each link of its tree carries one copy; or the names of the switches that do, with `*` for any characters."
         ),
     ] = False
     reduce: Annotated[
-        bool,
-        Strict(),
+        StrictBool | tuple[StrictStr, ...],
         Field(
-            description="Whether switches reduce the contributions to a combine, so that each link carries one result."
+            description="Whether switches reduce the contributions to a combine, so that each link carries one result; or the names of the switches that do, with `*` for any characters."
         ),
     ] = False
 
@@ -97,6 +95,10 @@ class PacketParameters(Parameters):
         injection: Rate of the injection port of each NPU; without it, only the links limit
             injection.
         ejection: Rate of the ejection port of each NPU.
+        multicast: Whether switches copy the packets of a multicast to several links; or the names
+            of the switches that do, with `*` for any characters.
+        reduce: Whether switches reduce the packets of contributions to a combine; or the names of
+            the switches that do, with `*` for any characters.
     """
 
     size: Annotated[Size, Field(description="Maximum payload of a packet.")] = Size.parse("4 KiB")
@@ -118,6 +120,18 @@ class PacketParameters(Parameters):
     ejection: Annotated[
         TimePerByte | None, Field(description="Rate of the ejection port of each NPU.")
     ] = None
+    multicast: Annotated[
+        StrictBool | tuple[StrictStr, ...],
+        Field(
+            description="Whether switches copy the packets of a multicast to several links; or the names of the switches that do, with `*` for any characters."
+        ),
+    ] = False
+    reduce: Annotated[
+        StrictBool | tuple[StrictStr, ...],
+        Field(
+            description="Whether switches reduce the packets of contributions to a combine; or the names of the switches that do, with `*` for any characters."
+        ),
+    ] = False
 
 
 class Speculation(Parameters):

@@ -77,11 +77,16 @@ impl GraphBound {
         GraphBound { nearest, farthest, links, ..GraphBound::NONE }
     }
 
-    /// As [`GraphBound::through`], for links that messages share and switches that multicast and
-    /// reduce.
+    /// As [`GraphBound::through`], for links that messages share. By vertex, whether it multicasts or
+    /// reduces.
     #[must_use]
-    pub fn in_network(topology: &Topology, collective: Collective, ranks: u32) -> GraphBound {
-        let links = by_links_in_network(collective, ranks, topology);
+    pub fn in_network(
+        topology: &Topology,
+        collective: Collective,
+        ranks: u32,
+        vertices: &[bool],
+    ) -> GraphBound {
+        let links = by_links_in_network(collective, ranks, topology, vertices);
         GraphBound { links, ..GraphBound::through(topology, collective, ranks, false) }
     }
 

@@ -144,9 +144,9 @@ fn ports_of_packets_replace_the_receiver_time_of_a_model() {
     let gather = Collective::Gather { root };
     assert_eq!(on(gather, &packets).bandwidth, ns(13 + 499));
     // 500 bytes at 2 per ns, from the arrival of the first.
-    let ejecting = packets.with_ejection(per_byte("0.5 ns/B"));
+    let ejecting = packets.clone().with_ejection(per_byte("0.5 ns/B"));
     assert_eq!(on(gather, &ejecting).bandwidth, ns(13 + 250));
-    let injecting = packets.with_injection(per_byte("4 ns/B"));
+    let injecting = packets.clone().with_injection(per_byte("4 ns/B"));
     assert_eq!(on(Collective::Scatter { root }, &injecting).bandwidth, ns(13 + 2000));
     // A reduce's messages of an element are g apart, not g + 3 G: at 17, 20 and 23 two, three and four
     // have come to the root.

@@ -85,6 +85,7 @@ impl Dataflow {
             forwarded: false,
             handling: Handling::SendOwn,
             fused: 0,
+            multicast: side.mark,
         }
     }
 
@@ -96,6 +97,7 @@ impl Dataflow {
             fused: (Handling::KeepAndSend, 0),
             kept: Handling::Keep,
             forward: None,
+            combine: side.mark,
             first_follower: 0,
             followers: 0,
         }

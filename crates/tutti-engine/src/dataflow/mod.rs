@@ -90,6 +90,8 @@ pub struct Outgoing {
     pub handling: Handling,
     /// The number of its chunks that are fused with a receive.
     pub fused: u32,
+    /// The multicast of the sender that it belongs to.
+    pub multicast: Option<u32>,
 }
 
 /// A message that a rank receives.
@@ -107,6 +109,8 @@ pub struct Incoming {
     pub kept: Handling,
     /// The send into which it is forwarded.
     pub forward: Option<u32>,
+    /// The combine of the receiver that it belongs to.
+    pub combine: Option<u32>,
     first_follower: u32,
     followers: u32,
 }
@@ -153,6 +157,15 @@ impl Dataflow {
             None => of.0,
             Some(digits) => rotated(digits, rank, of.0),
         }
+    }
+
+    /// Whether it has multicasts or combines.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.lists.iter().any(|list| {
+            list.sends.iter().any(|send| send.multicast.is_some())
+                || list.recvs.iter().any(|recv| recv.combine.is_some())
+        })
     }
 
     /// The lengths of messages for a payload of `bytes`. Chunks that differ by a byte count as the

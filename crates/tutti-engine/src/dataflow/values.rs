@@ -2,7 +2,7 @@
 
 use super::DataflowError;
 use super::compile::index_of;
-use tutti_schedule::{ChunkRange, Local, Message, Schedule, Slot, Step};
+use tutti_schedule::{ChunkRange, Local, Mark, Message, MessageRange, Schedule, Slot, Step};
 use tutti_units::ids::RankId;
 
 /// No value.
@@ -46,6 +46,8 @@ pub(super) struct Side {
     pub(super) channel: u32,
     /// In an ordered step, the receives of the previous step and phase, which a send awaits.
     pub(super) follows: (u32, u32),
+    /// The multicast that the send belongs to, or the combine that the receive belongs to.
+    pub(super) mark: Option<u32>,
 }
 
 /// The values of a rank.
@@ -69,6 +71,8 @@ pub(super) struct Values<'a> {
     pub(super) loaded: u32,
     /// Values of the result.
     pub(super) results: u32,
+    /// Marks of the steps so far.
+    marks: u32,
 }
 
 impl<'a> Values<'a> {
@@ -91,6 +95,7 @@ impl<'a> Values<'a> {
             entries: vec![0; schedule.phases() as usize],
             loaded: 0,
             results: 0,
+            marks: 0,
         };
         for chunk in 0..shape.chunks {
             let initial = shape.collective.before(rank, chunk, shape.ranks, shape.chunks);
@@ -152,15 +157,16 @@ impl<'a> Values<'a> {
         let follows = self.follows(step, phase);
         for (index, send) in (0..).zip(&content.sends) {
             let channel = self.schedule.channel(self.rank, step, index);
-            self.send(
-                send,
-                Side { peer: send.peer, chunks: send.chunks.len(), phase, channel, follows },
-            )?;
+            let (peer, chunks) = (send.peer, send.chunks.len());
+            let mark = multicast_with(content, index).map(|nth| self.marks + nth);
+            self.send(send, Side { peer, chunks, phase, channel, follows, mark })?;
         }
         let (before, first) = (self.values.len(), self.recvs.len());
-        for recv in &content.recvs {
-            self.receive(recv, phase);
+        for (index, recv) in (0..).zip(&content.recvs) {
+            let mark = combine_with(content, index).map(|nth| self.marks + nth);
+            self.receive(recv, phase, mark);
         }
+        self.marks += index_of(content.marks().len());
         if !content.recvs.is_empty() {
             self.last = (index_of(first), index_of(self.recvs.len()));
         }
@@ -204,7 +210,7 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    fn receive(&mut self, recv: &Message, phase: u32) {
+    fn receive(&mut self, recv: &Message, phase: u32, mark: Option<u32>) {
         let index = index_of(self.recvs.len());
         let mut produced = Vec::with_capacity(recv.chunks.len() as usize);
         for chunk in recv.chunks.iter() {
@@ -215,7 +221,7 @@ impl<'a> Values<'a> {
             produced.push(value);
         }
         let (chunks, follows) = (recv.chunks.len(), (0, 0));
-        self.recvs.push(Side { peer: recv.peer, chunks, phase, channel: 0, follows });
+        self.recvs.push(Side { peer: recv.peer, chunks, phase, channel: 0, follows, mark });
         self.received.push(produced);
     }
 
@@ -315,4 +321,20 @@ impl<'a> Values<'a> {
             }
         }
     }
+}
+
+/// The number among the marks of a step of the multicast with a send.
+fn multicast_with(content: &Step, send: u32) -> Option<u32> {
+    let with = |mark: &Mark| matches!(mark, Mark::Multicast(run) if contains(*run, send));
+    content.marks().iter().position(with).map(index_of)
+}
+
+/// The number among the marks of a step of the combine with a receive.
+fn combine_with(content: &Step, recv: u32) -> Option<u32> {
+    let with = |mark: &Mark| matches!(mark, Mark::Combine(run, _) if contains(*run, recv));
+    content.marks().iter().position(with).map(index_of)
+}
+
+fn contains(run: MessageRange, index: u32) -> bool {
+    run.start <= index && index < run.end
 }

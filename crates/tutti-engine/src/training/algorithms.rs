@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::TrainingRunError;
+use super::rounds::InNetwork;
+use super::{Detail, TrainingFabric, TrainingRunError};
+use crate::dataflow::Dataflow;
 use crate::workload::Rings;
 use tutti_schedule::algorithm::build;
 use tutti_schedule::collective::Collective;
@@ -118,5 +120,23 @@ impl Schedule for Hop {
         } else {
             out.recv(RankId(0), Slot::DATA, all);
         }
+    }
+}
+
+/// Rejects multicasts and combines in the network, of which switches would relieve the endpoints.
+pub(super) fn check_marks(
+    fabric: &TrainingFabric,
+    schedules: &[Arc<dyn Schedule>],
+    flows: &[Arc<Dataflow>],
+) -> Result<(), TrainingRunError> {
+    let is_plain = fabric.network.in_network() == InNetwork::default();
+    if is_plain || fabric.detail == Detail::Flows {
+        return Ok(());
+    }
+    match schedules.iter().zip(flows).find(|(_, flow)| flow.is_marked()) {
+        Some((schedule, _)) => {
+            Err(TrainingRunError::InNetwork { name: schedule.shape().name.clone() })
+        }
+        None => Ok(()),
     }
 }

@@ -6,8 +6,9 @@
 //! collective at a time, by priority. A round of flows ends when all of them have been transmitted,
 //! after the latencies of the messages that they stand for; then the next round starts. Collectives
 //! of several rounds are divided into up to eight pieces: a piece starts a round when the previous
-//! piece has transmitted it. NPUs relay nothing and handle nothing: links are shared, memory and
-//! processors are not used.
+//! piece has transmitted it. In a network that multicasts or reduces, a round has one flow for each
+//! part of a multicast or combine. NPUs relay nothing and handle nothing: links are shared, memory
+//! and processors are not used.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -319,6 +320,11 @@ impl<'a> Bulk<'a> {
                 flows.send(from, groups.npu(group, to), bytes, now, event);
                 count += 1;
             }
+            for (inwards, leaves, chunks) in rounds.trees(round, rank) {
+                let leaves: Vec<u32> = leaves.iter().map(|&leaf| groups.npu(group, leaf)).collect();
+                let bytes = rounds.flow.share(bytes, chunks);
+                count += flows.send_tree((from, inwards), &leaves, bytes, now, event);
+            }
         }
         let part = &mut running.parts[part];
         (part.started, part.flows) = (round + 1, count);
@@ -406,13 +412,11 @@ impl<'a> Bulk<'a> {
         let groups = &self.operations.groups[operation];
         let group = communicator - self.first[operation];
         let rounds = &plan[channel];
-        let mut pairs = Vec::new();
-        for rank in 0..groups.size {
-            for (to, _) in rounds.sends(round, rank) {
-                let (source, target) = (groups.npu(group, rank), groups.npu(group, to));
-                pairs.push((rank as usize, to as usize, flows.latency(source, target)));
-            }
-        }
+        let pair = |(from, to)| {
+            let (source, target) = (groups.npu(group, from), groups.npu(group, to));
+            (from as usize, to as usize, flows.latency(source, target))
+        };
+        let pairs: Vec<_> = rounds.pairs(round).into_iter().map(pair).collect();
         let mut reached = vec![Time::ZERO; groups.size as usize];
         for _ in 0..rounds.rounds[round].steps {
             let before = reached.clone();

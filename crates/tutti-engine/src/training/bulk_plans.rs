@@ -52,6 +52,7 @@ pub(super) struct FirstRounds {
 
 impl FirstRounds {
     /// The messages of a group, if they have equal sizes and the network has a pattern for them.
+    /// Multicasts and combines are no pattern.
     pub(super) fn of<T: Copy>(
         plan: &Plan,
         groups: &Groups,
@@ -62,6 +63,9 @@ impl FirstRounds {
         for rounds in plan.iter() {
             let before = pairs.len();
             for rank in 0..groups.size {
+                if rounds.trees(0, rank).next().is_some() {
+                    return None;
+                }
                 for (to, chunks) in rounds.sends(0, rank) {
                     pairs.push((RankId(groups.npu(group, rank)), RankId(groups.npu(group, to))));
                     sizes.insert((chunks, rounds.flow.chunks));
@@ -118,7 +122,9 @@ pub(super) fn plans(
             Some(plan) => Arc::clone(plan),
             None => {
                 let channels = schedules.of(fabric, transfer)?;
-                let rounds = channels.flows.iter().map(Rounds::of).collect::<Vec<_>>();
+                let in_network = fabric.network.in_network();
+                let rounds = channels.flows.iter().map(|flow| Rounds::of(flow, in_network));
+                let rounds = rounds.collect::<Vec<_>>();
                 for rounds in &rounds {
                     check_paths(&fabric.network, groups, &rounds.flow)?;
                 }

@@ -86,9 +86,32 @@ impl<'a, T: Copy> Flows<'a, T> {
     }
 
     pub(super) fn send(&mut self, from: u32, to: u32, bytes: Bytes, now: Time, of: T) {
-        let ticket = self.put(Flow { is_sent: false, batch: 0, of });
-        let (source, destination) = (RankId(from), RankId(to));
-        self.network.send(Ticket(ticket), Carried { source, destination, bytes, arrival: now });
+        let ticket = Ticket(self.put(Flow { is_sent: false, batch: 0, of }));
+        self.network.send(ticket, carried((from, to), bytes, now));
+    }
+
+    /// Sends a multicast from a root, or a combine to it (`inwards`); returns in how many flows.
+    pub(super) fn send_tree(
+        &mut self,
+        (root, inwards): (u32, bool),
+        leaves: &[u32],
+        bytes: Bytes,
+        now: Time,
+        of: T,
+    ) -> u32 {
+        let ranks: Vec<RankId> = leaves.iter().map(|&leaf| RankId(leaf)).collect();
+        let parts = self.network.tree_parts(RankId(root), &ranks, inwards);
+        for part in &parts {
+            let mut messages = Vec::with_capacity(part.len());
+            for &leaf in part {
+                let pair = if inwards { (leaves[leaf], root) } else { (root, leaves[leaf]) };
+                // The first message stands for the flow.
+                let ticket = Ticket(self.put(Flow { is_sent: !messages.is_empty(), batch: 0, of }));
+                messages.push((ticket, carried(pair, bytes, now)));
+            }
+            self.network.send_tree(&messages, inwards);
+        }
+        u32::try_from(parts.len()).unwrap_or(u32::MAX)
     }
 
     /// What happens to a flow until a time.
@@ -113,4 +136,9 @@ impl<'a, T: Copy> Flows<'a, T> {
             }
         }
     }
+}
+
+/// A message at the port of its sender.
+fn carried((from, to): (u32, u32), bytes: Bytes, now: Time) -> Carried {
+    Carried { source: RankId(from), destination: RankId(to), bytes, arrival: now }
 }

@@ -65,6 +65,13 @@ pub enum TrainingRunError {
          all_reduce, reduce_scatter, all_gather or all_to_all among at least 2 NPUs"
     )]
     NoPlan { collective: &'static str },
+    /// A schedule with multicasts or combines in the network, behind endpoints.
+    #[error(
+        "schedule {name} has multicasts or combines, which the switches of the network perform, but \
+         endpoints send single messages: expected `detail = \"flows\"`, another algorithm, or a network \
+         without `multicast` and `reduce`"
+    )]
+    InNetwork { name: String },
     /// A schedule for groups of another size.
     #[error("{name} has {ranks} ranks: expected {group}, the size of the group")]
     WrongGroup { name: String, ranks: u32, group: u32 },

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::TrainingRunError;
 use super::npu::Piece;
 use super::operations::Operation;
+use super::rounds::InNetwork;
 use super::torus::Torus;
 use crate::workload::{Content, Transfer};
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
@@ -83,7 +84,7 @@ pub struct Graph {
 }
 
 /// A model of contention.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Sharing {
     /// Flows with these ports.
     Flows(FlowLevel),
@@ -102,6 +103,16 @@ pub(super) struct Exit {
 }
 
 impl StepNetwork {
+    /// Whether the network multicasts and reduces.
+    pub(super) fn in_network(&self) -> InNetwork {
+        let StepNetwork::Graph(Graph { sharing, .. }) = self else { return InNetwork::default() };
+        let (multicast, reduce) = match sharing {
+            Sharing::Flows(flow) => (&flow.multicast, &flow.reduce),
+            Sharing::Packets(packets) => (&packets.multicast, &packets.reduce),
+        };
+        InNetwork { multicasts: multicast.is_some(), reduces: reduce.is_some() }
+    }
+
     /// The number of NPUs.
     #[must_use]
     pub fn npus(&self) -> u32 {
@@ -200,13 +211,13 @@ impl Graph {
     }
 
     pub(super) fn network(&self) -> Box<dyn Stepped + '_> {
-        match self.sharing {
+        match &self.sharing {
             Sharing::Flows(level) => {
                 let routing = match &self.choosing {
                     Some((distances, ..)) => FlowRouting::Spread(distances),
                     None => FlowRouting::Routed(&self.routes),
                 };
-                Box::new(FlowNetwork::new(routing, level, Ends::FREE))
+                Box::new(FlowNetwork::new(routing, level.clone(), Ends::FREE))
             }
             Sharing::Packets(packets) => {
                 let routing = match &self.choosing {
@@ -215,7 +226,7 @@ impl Graph {
                     }
                     None => PacketRouting::Routed(&self.routes),
                 };
-                Box::new(PacketNetwork::new(routing, packets, Ends::FREE))
+                Box::new(PacketNetwork::new(routing, packets.clone(), Ends::FREE))
             }
         }
     }

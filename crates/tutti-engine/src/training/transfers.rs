@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::algorithms::Hop;
+use super::algorithms::{Hop, check_marks};
 use super::group::Groups;
 use super::network::StepNetwork;
 use super::operations::{Operation, Operations};
@@ -157,7 +157,8 @@ impl Plans {
         let groups = Groups::new(&fabric.sizes, rings);
         let schedules = fabric.algorithms.of(collective, rings, &groups.sizes())?;
         let flows = schedules.iter().map(|schedule| Ok(Arc::new(Dataflow::of(&**schedule)?)));
-        let flows = flows.collect::<Result<_, TrainingRunError>>()?;
+        let flows = flows.collect::<Result<Vec<Arc<Dataflow>>, TrainingRunError>>()?;
+        check_marks(fabric, &schedules, &flows)?;
         let plan = Plan { groups: Arc::new(groups), flows };
         self.all.insert((collective.name(), rings.0), plan.clone());
         Ok(plan)

@@ -17,7 +17,9 @@
 //!
 //! **Multicasts and combines.** With [`FlowLevel::multicast`] or [`FlowLevel::reduce`] a multicast or combine is
 //! one flow on the links of a tree, which it loads once. Its rate is that of its slowest link. The flow of a
-//! combine starts when the first byte of its last contribution leaves its port. Trees need fixed routes.
+//! combine starts when the first byte of its last contribution leaves its port. Trees need fixed routes. Where
+//! a tree would branch at a switch that does not multicast or reduce, the operation has several parts, each a
+//! flow ([`crate::Carrier::parts`]).
 //!
 //! **Batches** of equal messages that start together, such as those of a ring, are one flow as long as no other
 //! flow uses their links.
@@ -47,6 +49,7 @@ mod tree;
 pub use network::FlowNetwork;
 pub use route::FlowRouting;
 
+use crate::Switches;
 use tutti_units::TimePerByte;
 use tutti_units::parameter::ParameterError;
 
@@ -55,15 +58,17 @@ const ALL: u32 = 1 << 30;
 
 tutti_units::parameters! {
     /// Concurrent messages share links and ports by max-min fairness.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct FlowLevel("flow" as "FlowParameters", "", ParameterError) {
         /// Rate of the injection port of each NPU; without it, only the model and the links limit injection.
         injection: Option<TimePerByte>,
         /// Rate of the ejection port of each NPU.
         ejection: Option<TimePerByte>,
-        /// Whether switches fork a multicast, so that each link of its tree carries one copy.
-        multicast: bool = "false",
-        /// Whether switches reduce the contributions to a combine, so that each link carries one result.
-        reduce: bool = "false",
+        /// Whether switches fork a multicast, so that each link of its tree carries one copy; or the names of
+        /// the switches that do, with `*` for any characters.
+        multicast: Switches = "false",
+        /// Whether switches reduce the contributions to a combine, so that each link carries one result; or
+        /// the names of the switches that do, with `*` for any characters.
+        reduce: Switches = "false",
     }
 }

@@ -6,9 +6,10 @@ use super::ends::Ends as FlowEnds;
 use super::max_min::MaxMin;
 use super::resources::{Resources, rate_of};
 use super::route::{Crossing, FlowRouting, RecentRoutes};
-use super::tree::{Gathering, Tree};
+use super::tree::{Gathering, Leaf, Tree};
 use crate::packet::{Ends, LinkUse};
 use crate::queue::EventQueue;
+use crate::route_tree::Branching;
 use crate::slab::Slab;
 use crate::{BackgroundFlow, Carried, Carrier, Combined, Progress, Serialization, Stepped, Ticket};
 use std::collections::BTreeMap;
@@ -27,9 +28,6 @@ pub(super) enum Event {
 
 /// The ticket of background messages.
 const BACKGROUND: Ticket = Ticket(u32::MAX);
-
-/// The ticket of multicasts and combines; their leaves have their own.
-const TREE: Ticket = Ticket(u32::MAX - 1);
 
 /// A message, from when it is handed over until its transmission ends.
 #[derive(Clone, Copy)]
@@ -111,6 +109,7 @@ pub struct FlowNetwork<'a> {
     /// The announced combines.
     combines: Vec<Gathering>,
     pub(super) batches: Batches,
+    branching: Branching,
     /// Working memory.
     route: Vec<Crossing>,
 }
@@ -127,8 +126,10 @@ impl<'a> FlowNetwork<'a> {
         let takes = ends.takes.filter(|_| flows.ejection.is_none()).unwrap_or(Serialization::NONE);
         let injection = slower(flows.injection, ends.hands_over.per_byte());
         let ejection = slower(flows.ejection, takes.per_byte());
-        let limited = FlowLevel { injection, ejection, ..flows };
+        let limited = FlowLevel { injection, ejection, ..FlowLevel::default() };
+        let topology = routing.topology();
         FlowNetwork {
+            branching: Branching::with_npus(topology, &flows.multicast, &flows.reduce),
             routing,
             ports: flows,
             hands_over: ends.hands_over,
@@ -300,9 +301,11 @@ impl<'a> FlowNetwork<'a> {
         self.start(id);
     }
 
-    /// Accepts a multicast or combine whose first byte leaves its port at `start`.
+    /// Accepts a multicast or combine whose first byte leaves its port at `start`. Its first leaf stands for
+    /// it while it is transmitted.
     fn plant(&mut self, tree: Tree, bytes: Bytes, start: Time) {
-        let id = self.post(TREE, (tree.root, tree.root), bytes, start);
+        let Some(&Leaf { ticket, .. }) = tree.leaves.first() else { return };
+        let id = self.post(ticket, (tree.root, tree.root), bytes, start);
         self.trees.insert(id, tree);
         self.begin(id, start);
     }
@@ -362,7 +365,7 @@ impl Carrier for FlowNetwork<'_> {
     }
 
     fn forks(&self) -> bool {
-        self.ports.multicast && self.routing.is_fixed()
+        self.ports.multicast.is_some() && self.routing.is_fixed()
     }
 
     fn fork(&mut self, messages: &[(Ticket, Carried)]) {
@@ -372,7 +375,11 @@ impl Carrier for FlowNetwork<'_> {
     }
 
     fn combines(&self) -> bool {
-        self.ports.reduce && self.routing.is_fixed()
+        self.ports.reduce.is_some() && self.routing.is_fixed()
+    }
+
+    fn parts(&self, root: RankId, leaves: &[RankId], inwards: bool) -> Vec<Vec<usize>> {
+        self.routing.parts(&self.branching, (root, inwards), leaves)
     }
 
     fn expect(&mut self, combines: Vec<Combined>) {
@@ -424,6 +431,21 @@ impl Stepped for FlowNetwork<'_> {
         self.post_batch(pattern, tickets, bytes, start.max(self.events.now()))
     }
 
+    fn tree_parts(&self, root: RankId, leaves: &[RankId], inwards: bool) -> Vec<Vec<usize>> {
+        let takes = if inwards { self.combines() } else { self.forks() };
+        let alone = || (0..leaves.len()).map(|index| vec![index]).collect();
+        if takes { self.parts(root, leaves, inwards) } else { alone() }
+    }
+
+    fn send_tree(&mut self, messages: &[(Ticket, Carried)], inwards: bool) {
+        let Some(&(_, message)) = messages.first() else { return };
+        let start = self.departure(&message);
+        let tree = if inwards { Tree::combine(messages) } else { Tree::multicast(messages) };
+        if let Some(tree) = tree {
+            self.plant(tree, message.bytes, start);
+        }
+    }
+
     fn used_links(&self) -> Vec<LinkUse> {
         self.link_use()
     }
@@ -450,7 +472,7 @@ impl Stepped for FlowNetwork<'_> {
                     continue;
                 }
                 let ticket = self.end(id);
-                if ticket != BACKGROUND && ticket != TREE {
+                if ticket != BACKGROUND {
                     return Some(Progress::Left(ticket, self.events.now()));
                 }
             } else if self.resources.is_dirty() {

@@ -10,6 +10,7 @@ use super::route::Crossing;
 use super::tree::{Gathering, Leaf, Tree};
 use super::{ALL, FlowLevel, FlowRouting};
 use crate::packet::Ends;
+use crate::route_tree::Branching;
 use crate::{Carried, Carrier, Combined, Serialization, Ticket};
 use tutti_units::ids::{LinkId, RankId};
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -296,7 +297,7 @@ impl Carrier for ReferenceFlows<'_> {
     }
 
     fn forks(&self) -> bool {
-        self.declared.multicast && self.routing.is_fixed()
+        self.declared.multicast.is_some() && self.routing.is_fixed()
     }
 
     fn fork(&mut self, messages: &[(Ticket, Carried)]) {
@@ -306,7 +307,13 @@ impl Carrier for ReferenceFlows<'_> {
     }
 
     fn combines(&self) -> bool {
-        self.declared.reduce && self.routing.is_fixed()
+        self.declared.reduce.is_some() && self.routing.is_fixed()
+    }
+
+    fn parts(&self, root: RankId, leaves: &[RankId], inwards: bool) -> Vec<Vec<usize>> {
+        let FlowLevel { multicast, reduce, .. } = &self.declared;
+        let branching = Branching::with_npus(self.routing.topology(), multicast, reduce);
+        self.routing.parts(&branching, (root, inwards), leaves)
     }
 
     fn expect(&mut self, combines: Vec<Combined>) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ALL;
+use crate::route_tree::Branching;
 use tutti_topology::{Distances, Family, Routes, Topology, UNREACHABLE};
 use tutti_units::ids::{LinkId, RankId, VertexId};
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -49,6 +50,19 @@ impl<'a> FlowRouting<'a> {
     /// Whether every pair of ranks has one route, so that multicasts have a tree.
     pub(super) fn is_fixed(&self) -> bool {
         matches!(self, FlowRouting::Routed(_))
+    }
+
+    /// The parts of a multicast from a root, or of a combine to it (`inwards`).
+    pub(super) fn parts(
+        &self,
+        branching: &Branching,
+        (root, inwards): (RankId, bool),
+        leaves: &[RankId],
+    ) -> Vec<Vec<usize>> {
+        match self {
+            FlowRouting::Routed(routes) => branching.parts(routes, (root, inwards), leaves),
+            FlowRouting::Spread(_) => (0..leaves.len()).map(|index| vec![index]).collect(),
+        }
     }
 
     /// The rate of a link, or of the bundle that it represents.

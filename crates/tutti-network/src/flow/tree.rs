@@ -1,12 +1,10 @@
 //! Multicasts and combines: flows on the links of a tree.
 
-use std::collections::BTreeMap;
-
 use super::ALL;
 use super::route::{Crossing, FlowRouting};
+use crate::route_tree::{Hop, RouteTree};
 use crate::{Carried, Combined, Ticket};
-use tutti_topology::Routes;
-use tutti_units::ids::{LinkId, RankId, VertexId};
+use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
 /// A rank that receives a multicast, or contributes to a combine.
@@ -27,13 +25,6 @@ pub(super) struct Tree {
     pub(super) inwards: bool,
 }
 
-/// A link of a path, between the vertex nearer to the root and the other one.
-struct Hop {
-    near: VertexId,
-    far: VertexId,
-    link: LinkId,
-}
-
 impl Tree {
     /// The tree of a multicast, of messages with one source.
     pub(super) fn multicast(messages: &[(Ticket, Carried)]) -> Option<Tree> {
@@ -46,61 +37,33 @@ impl Tree {
         Some(Tree { root, leaves: messages.iter().map(leaf).collect(), inwards: false })
     }
 
+    /// The tree of a combine, of messages with one destination.
+    pub(super) fn combine(messages: &[(Ticket, Carried)]) -> Option<Tree> {
+        let root = messages.first()?.1.destination;
+        let leaf = |&(ticket, message): &(Ticket, Carried)| Leaf {
+            rank: message.source,
+            ticket,
+            latency: Time::ZERO,
+        };
+        Some(Tree { root, leaves: messages.iter().map(leaf).collect(), inwards: true })
+    }
+
     /// Appends the links of the tree, and sets the latencies of the leaves. The tree contains the route
     /// of the first leaf, and of each further leaf the part outside the tree. A multicast arrives at
     /// each leaf separately. A combine arrives once, with the latency of the farthest leaf.
     pub(super) fn route(&mut self, routing: &FlowRouting<'_>, into: &mut Vec<Crossing>) {
         let FlowRouting::Routed(routes) = *routing else { return };
-        let mut reached = BTreeMap::from([(VertexId(self.root.0), Time::ZERO)]);
-        for index in 0..self.leaves.len() {
-            let leaf = VertexId(self.leaves[index].rank.0);
-            if !reached.contains_key(&leaf) {
-                self.graft(routes, self.leaves[index].rank, &mut reached, routing, into);
-            }
-            self.leaves[index].latency = reached[&leaf];
+        let mut tree = RouteTree::new(self.root, self.inwards);
+        for leaf in &mut self.leaves {
+            let hops = tree.graft(routes, leaf.rank, |_| true).unwrap_or_default();
+            let link = |hop: &Hop| Crossing { link: routing.first_of(hop.link), share: ALL };
+            into.extend(hops.iter().map(link));
+            leaf.latency = tree.latency(leaf.rank);
         }
         if self.inwards {
             let farthest = self.leaves.iter().map(|leaf| leaf.latency).max().unwrap_or_default();
             self.leaves.iter_mut().for_each(|leaf| leaf.latency = farthest);
         }
-    }
-
-    /// Adds the part of a leaf's route that is outside the tree.
-    fn graft(
-        &self,
-        routes: &Routes,
-        leaf: RankId,
-        reached: &mut BTreeMap<VertexId, Time>,
-        routing: &FlowRouting<'_>,
-        into: &mut Vec<Crossing>,
-    ) {
-        let path = self.path(routes, leaf);
-        let start = path.iter().rposition(|hop| reached.contains_key(&hop.near)).unwrap_or(0);
-        for hop in &path[start..] {
-            into.push(Crossing { link: routing.first_of(hop.link), share: ALL });
-            let latency = reached[&hop.near] + routes.parameters(hop.link).latency;
-            reached.insert(hop.far, latency);
-        }
-    }
-
-    /// The route between the root and a leaf, from the root.
-    fn path(&self, routes: &Routes, leaf: RankId) -> Vec<Hop> {
-        let (from, to) = if self.inwards { (leaf, self.root) } else { (self.root, leaf) };
-        let (mut path, mut at) = (Vec::new(), VertexId(from.0));
-        for hops in 0.. {
-            if at.0 == to.0 {
-                break;
-            }
-            let link = routes.next_link(from, to, at, hops);
-            let next = routes.topology().link_to(link);
-            let (near, far) = if self.inwards { (next, at) } else { (at, next) };
-            path.push(Hop { near, far, link });
-            at = next;
-        }
-        if self.inwards {
-            path.reverse();
-        }
-        path
     }
 
     /// The ranks that inject, and the ranks that eject.

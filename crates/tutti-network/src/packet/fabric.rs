@@ -1,8 +1,10 @@
 //! The packets in flight and the event loop.
 
+mod branch;
+mod carrier;
 mod source;
 
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
 
 use super::active::ActiveLinks;
 use super::buffers::Buffers;
@@ -10,15 +12,15 @@ use super::injection::InjectionQueues;
 use super::links::{Link, LinkUse, Links};
 use super::outbox::Outbox;
 use super::pieces::{Message, Packet, Stage};
-use super::prefetch::{self, Prefetcher};
+use super::prefetch::Prefetcher;
 use super::routing::{HeadPosition, PacketRouting, Traveller, along};
+use super::trees::{TREE, Trees};
 use super::waiting::{Input, Neighbour, Queues};
 use super::{Ends, NONE, Packets};
 use crate::queue::EventQueue;
+use crate::route_tree::Branching;
 use crate::slab::Slab;
-use crate::{
-    BackgroundFlow, Carried, Carrier, Cursor, Progress, Serialization, Stepped, Supply, Ticket,
-};
+use crate::{BackgroundFlow, Combined, Serialization, Supply, Ticket};
 use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time};
 
@@ -49,6 +51,9 @@ impl Event {
 
 /// The ticket of background messages.
 const BACKGROUND: Ticket = Ticket(u32::MAX);
+
+/// The ticket of the results of combines; their contributions have their own.
+const COMBINED: Ticket = Ticket(u32::MAX - 1);
 
 /// Peak numbers of messages and packets stored during a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,6 +100,12 @@ pub struct PacketNetwork<'a> {
     background: Vec<BackgroundFlow>,
     /// Bytes of a full packet on the wire.
     full: u64,
+    /// Multicasts and combines, if switches perform them.
+    trees: Option<Trees>,
+    /// The announced combines, each with its tree once a rank has contributed.
+    combines: Vec<(Combined, Option<RankId>)>,
+    /// The trees of combines, by the message of the result.
+    results: BTreeMap<u32, RankId>,
 }
 
 impl<'a> PacketNetwork<'a> {
@@ -105,7 +116,16 @@ impl<'a> PacketNetwork<'a> {
         let ejection = packets.ejection.or(takes.map(Serialization::per_byte));
         let packets = Packets { ejection, ..packets };
         let links = Links::new(routing.topology(), &packets);
+        let in_network = packets.multicast.is_some() || packets.reduce.is_some();
+        let trees = in_network.then(|| {
+            let (multicast, reduce) = (&packets.multicast, &packets.reduce);
+            Trees::new(Branching::without_npus(routing.topology(), multicast, reduce))
+        });
         PacketNetwork {
+            trees,
+            combines: Vec::new(),
+            results: BTreeMap::new(),
+            full: (packets.size + packets.header).0,
             routing,
             packets,
             included: ends.hands_over,
@@ -126,7 +146,6 @@ impl<'a> PacketNetwork<'a> {
             chosen: Vec::new(),
             background: Vec::new(),
             prefetch: Prefetcher::new(),
-            full: (packets.size + packets.header).0,
         }
     }
 
@@ -162,6 +181,9 @@ impl<'a> PacketNetwork<'a> {
         let [over, mut link] = stage.links();
         let input = Input { link: over, class: crossed };
         if link == NONE {
+            if destination.0 >= TREE {
+                return self.arrive_in_tree(id, over, crossed);
+            }
             link = self.next_link(id, (self.messages[message].source, destination), input);
         }
         if self.injection.is_due(link, self.events.now()) {
@@ -186,6 +208,9 @@ impl<'a> PacketNetwork<'a> {
     #[inline]
     fn next_link(&mut self, id: u32, pair: (RankId, RankId), input: Input) -> u32 {
         let (source, destination) = pair;
+        if destination.0 >= TREE {
+            return self.first_in_tree(source, destination);
+        }
         let (at, hops) = if input == Input::SOURCE {
             if let Some(port) = self.links.injection(source.0) {
                 return port;
@@ -217,7 +242,7 @@ impl<'a> PacketNetwork<'a> {
     #[inline]
     fn precompute_next_link(&mut self, id: u32, packet: &Packet, input: Input) -> u32 {
         let PacketRouting::Routed(routes) = self.routing else { return NONE };
-        if routes.share_bundles() {
+        if routes.share_bundles() || packet.destination.0 >= TREE {
             return NONE;
         }
         // Behind a port the source counts as well.
@@ -335,6 +360,11 @@ impl<'a> PacketNetwork<'a> {
         if input == Input::SOURCE {
             return self.follow_up(packet.message);
         }
+        if let Some(copies) = packet.stage.copies()
+            && !self.trees.as_mut().is_none_or(|trees| trees.start_copy(copies))
+        {
+            return;
+        }
         let class = input.class - 1;
         self.buffers.release(input.link, class, u64::from(packet.bytes));
         self.unblock_first(input.link, class);
@@ -381,6 +411,9 @@ impl<'a> PacketNetwork<'a> {
             Event::Due(link) => self.due.push(link),
             Event::Arrive(packet, crossed, round) => self.arrive(packet, crossed, round, supply),
             Event::Wake(link) => self.handle_wake(link),
+            Event::Deliver(message) if self.messages[message].ticket == COMBINED => {
+                self.deliver_combined(message);
+            }
             Event::Deliver(message) => {
                 let ticket = self.messages.remove(message).ticket;
                 return (ticket != BACKGROUND).then_some(ticket);
@@ -397,84 +430,4 @@ impl Link {
     fn ends(&self, packet: &Packet) -> bool {
         self.last_of == packet.destination.0
     }
-}
-
-impl Carrier for PacketNetwork<'_> {
-    const CONTENDED: bool = true;
-
-    fn carry(&mut self, ticket: Ticket, message: Carried) {
-        self.post(ticket, message);
-    }
-
-    fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
-        self.next_arrival_of(&mut NoSupply)
-    }
-
-    fn prefers_offers(&self) -> Option<Serialization> {
-        let offers =
-            self.background.is_empty() && source::enter_in_order(&self.routing, &self.links);
-        offers.then_some(self.included)
-    }
-
-    fn has_unreachable_pairs(&self) -> bool {
-        self.routing.disconnected()
-    }
-
-    fn reaches(&self, from: RankId, to: RankId) -> bool {
-        self.routing.reach(from, to)
-    }
-
-    fn offer(&mut self, at: &Cursor, message: Carried) {
-        self.record_offer(at, message);
-    }
-
-    fn next_arrival_of(&mut self, supply: &mut dyn Supply) -> Option<(Ticket, Time)> {
-        self.arrival_until(Time::MAX, supply)
-    }
-}
-
-impl Stepped for PacketNetwork<'_> {
-    fn send(&mut self, ticket: Ticket, message: Carried) {
-        self.post(ticket, message);
-    }
-
-    fn progress(&mut self, until: Time) -> Option<Progress> {
-        let (ticket, time) = self.arrival_until(until, &mut NoSupply)?;
-        Some(Progress::Arrived(ticket, time))
-    }
-
-    fn used_links(&self) -> Vec<LinkUse> {
-        self.link_use().collect()
-    }
-}
-
-impl PacketNetwork<'_> {
-    /// Runs until the next arrival, but not beyond `until`.
-    fn arrival_until(&mut self, until: Time, supply: &mut dyn Supply) -> Option<(Ticket, Time)> {
-        loop {
-            while let Some(event) = self.events.pop() {
-                if let Some(ticket) = self.handle(event, supply) {
-                    return Some((ticket, self.events.now()));
-                }
-            }
-            self.settle(supply);
-            let before = self.events.now();
-            let next = self.events.earliest().filter(|&next| next <= until)?;
-            self.events.advance_to(next);
-            self.round = if self.events.now() == before { self.round + 1 } else { 0 };
-            let arriving = self.events.present().filter_map(Event::arrives);
-            prefetch::fetch(&self.in_flight, arriving);
-        }
-    }
-}
-
-/// A supply for networks to which nothing was offered.
-struct NoSupply;
-
-impl Supply for NoSupply {
-    fn set_off(&mut self, _: RankId, _: RankId, _: Bytes) -> Ticket {
-        BACKGROUND
-    }
-
-    fn replay(&mut self, _: &Cursor, _: &mut dyn FnMut(&Cursor, Carried) -> ControlFlow<()>) {}
 }

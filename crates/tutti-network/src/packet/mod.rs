@@ -33,6 +33,10 @@
 //! The channel dependency graph is therefore acyclic for any routes. Real networks need fewer virtual
 //! channels because they forbid some turns.
 //!
+//! **Multicasts and combines.** With [`Packets::multicast`] a switch copies a packet to several links; with
+//! [`Packets::reduce`] it reduces one packet of each contribution to one. Reductions take no time. NPUs do
+//! neither. Trees need fixed routes, as in [`crate::flow`], and tests compare the two.
+//!
 //! **Without contention** the time of a message of n bytes is the sender's model time, plus the latencies of
 //! the links, plus the time of the slowest link for n bytes in excess of the model's serialization. This is
 //! exactly `tutti_engine::Routed`. Tests compare the two, and this model with [`oracle`].
@@ -48,13 +52,14 @@ mod outbox;
 mod pieces;
 mod prefetch;
 mod routing;
+mod trees;
 mod waiting;
 
 pub use fabric::{InFlight, PacketNetwork};
 pub use links::LinkUse;
 pub use routing::{Choice, PacketRouting};
 
-use super::{Model, Serialization, Ticket};
+use super::{Model, Serialization, Switches, Ticket};
 use tutti_units::parameter::ParameterError;
 use tutti_units::{Bytes, TimePerByte};
 
@@ -113,7 +118,7 @@ impl Ends {
 
 tutti_units::parameters! {
     /// Messages are cut into packets, which queue for the links of the topology.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Packets("packets" as "PacketParameters", "", PacketError) {
         /// Maximum payload of a packet.
         size: Bytes = "4 KiB",
@@ -126,6 +131,12 @@ tutti_units::parameters! {
         injection: Option<TimePerByte>,
         /// Rate of the ejection port of each NPU.
         ejection: Option<TimePerByte>,
+        /// Whether switches copy the packets of a multicast to several links; or the names of the switches
+        /// that do, with `*` for any characters.
+        multicast: Switches = "false",
+        /// Whether switches reduce the packets of contributions to a combine; or the names of the switches
+        /// that do, with `*` for any characters.
+        reduce: Switches = "false",
     }
 }
 
@@ -147,7 +158,8 @@ impl Packets {
     /// # Errors
     /// When packets would be empty, too long, or larger than the buffer.
     pub fn checked(self) -> Result<Packets, PacketError> {
-        let Packets { size, header, buffer, .. } = self;
+        let Packets { size, header, buffer, .. } = &self;
+        let (size, header, buffer) = (*size, *header, *buffer);
         if size == Bytes(0) {
             return Err(PacketError::Empty);
         }

@@ -47,6 +47,9 @@ pub(super) struct Packet {
 #[derive(Clone, Copy)]
 pub(super) struct Stage(u64);
 
+/// Links are fewer than 2^31, and runs end earlier than after 2^63 ps.
+const SHARED: u64 = 1 << 63;
+
 impl Stage {
     #[inline]
     pub(super) fn source(head: Time) -> Stage {
@@ -61,6 +64,19 @@ impl Stage {
     #[inline]
     pub(super) fn on_link(over: u32, onto: u32) -> Stage {
         Stage(u64::from(over) << 32 | u64::from(onto))
+    }
+
+    /// At a switch: one of several copies, which share the buffer space of the packet.
+    #[inline]
+    pub(super) fn shared(copies: u32) -> Stage {
+        Stage(SHARED | u64::from(copies))
+    }
+
+    /// The copies that it is one of, if it is at a switch.
+    #[inline]
+    pub(super) fn copies(self) -> Option<u32> {
+        let [copies, _] = split_words(self.0);
+        (self.0 & SHARED != 0).then_some(copies)
     }
 
     /// The link it is or was last on, and its next link.

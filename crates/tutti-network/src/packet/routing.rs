@@ -140,8 +140,13 @@ impl<'a> PacketRouting<'a> {
 /// The next link of a pair's route; of a bundle, the link with the shortest queueing delay, at ties the first.
 #[inline]
 pub(super) fn along(routes: &Routes, pair: (RankId, RankId), place: &HeadPosition<'_>) -> u32 {
-    let HeadPosition { at, hops, links, now } = *place;
-    let link = routes.next_link(pair.0, pair.1, at, hops);
+    along_link(routes, routes.next_link(pair.0, pair.1, place.at, place.hops), place)
+}
+
+/// The link itself; of a bundle, the link with the shortest queueing delay, at ties the first.
+#[inline]
+pub(super) fn along_link(routes: &Routes, link: LinkId, place: &HeadPosition<'_>) -> u32 {
+    let HeadPosition { links, now, .. } = *place;
     if !routes.share_bundles() {
         return link.0;
     }

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 use tutti_engine::{Conditions, Disturbance, MessageRecord, Outcome, TimelineProbe};
-use tutti_network::BackgroundFlow;
 use tutti_network::flow::oracle::ReferenceFlows;
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
-use tutti_network::packet::Ends;
+use tutti_network::packet::{Ends, PacketNetwork, PacketRouting, Packets};
+use tutti_network::{BackgroundFlow, Switches};
 use tutti_schedule::Schedule;
 use tutti_schedule::algorithm::build;
 use tutti_schedule::collective::Collective;
@@ -85,7 +85,7 @@ fn ports_limit_the_flows_of_an_npu() {
     let rate = TimePerByte::new(150, 1);
     let injection = FlowLevel { injection: rate, ..FlowLevel::default() };
     // Alone 1,500 ps through the port, three together 4,500.
-    assert_eq!(arrivals(routing, injection, 10, &[(0, 1)]), [1_500]);
+    assert_eq!(arrivals(routing, injection.clone(), 10, &[(0, 1)]), [1_500]);
     assert_eq!(arrivals(routing, injection, 10, &[(0, 1), (0, 2), (0, 3)]), [4_500; 3]);
     let ejection = FlowLevel { ejection: rate, ..FlowLevel::default() };
     assert_eq!(arrivals(routing, ejection, 10, &[(0, 1), (2, 1), (0, 3)]), [3_000, 3_000, 1_500]);
@@ -173,7 +173,7 @@ fn background_flows_take_their_share() {
 
 /// Switches that multicast and reduce.
 const IN_NETWORK: FlowLevel =
-    FlowLevel { injection: None, ejection: None, multicast: true, reduce: true };
+    FlowLevel { injection: None, ejection: None, multicast: Switches::All, reduce: Switches::All };
 
 /// Schedules with multicasts and combines.
 fn in_network_schedules(ranks: u32) -> Vec<Arc<dyn Schedule>> {
@@ -230,10 +230,10 @@ fn a_switch_multicasts_and_reduces_at_the_rate_of_a_link() {
         );
     }
     // Switches that only forward carry 2 (N - 1) / N S per link, and 7 S at the root of a broadcast.
-    let plain = (&switch, FlowLevel::default());
-    let (_, bytes) = in_network("in_network:all", Collective::AllReduce, plain, size);
+    let plain = || (&switch, FlowLevel::default());
+    let (_, bytes) = in_network("in_network:all", Collective::AllReduce, plain(), size);
     assert_eq!(bytes, [size / 8 * 14; 16]);
-    assert_eq!(in_network("in_network", root, plain, size).0, 5_600_000 + 100_000 + 1);
+    assert_eq!(in_network("in_network", root, plain(), size).0, 5_600_000 + 100_000 + 1);
 }
 
 /// Segments use both directions at once: 7 of 8 parts up, then all of them in both, then 7 of 8 down.
@@ -284,6 +284,94 @@ fn a_multicast_has_the_rate_of_its_slowest_link() {
     assert_eq!(outcome.finish.iter().map(|time| time.ps()).collect::<Vec<_>>(), [0, 2_001, 2_001]);
 }
 
+/// The switches with these names.
+fn named(names: &[&str]) -> Switches {
+    Switches::Named(names.iter().map(|&name| name.to_owned()).collect())
+}
+
+/// 2 hosts of 2 NPUs, 2 leaf switches and 1 spine; rank 0 sends to or receives from the other 3.
+#[test]
+fn an_operation_is_divided_where_a_switch_does_not_perform_it() {
+    let pods = routes("rail_optimized:npus=2,hosts=2,spines=1", &[link(100, 0)]);
+    let (broadcast, reduce) =
+        (Collective::Broadcast { root: RankId(0) }, Collective::Reduce { root: RankId(0) });
+    for (switches, links) in [
+        // The route to rank 3 goes over the NVSwitch and rank 1, the route from it over rank 2 and a leaf switch.
+        // It would leave the others at ranks 1 and 2, which only forward.
+        (named(&["host*.switch"]), 2 + 2 + 4),
+        (named(&["pod*", "spine*"]), 2 + 2 + 4),
+        (Switches::None, 2 + 2 + 4),
+        (Switches::All, 2 + 2 + 2),
+    ] {
+        for collective in [broadcast, reduce] {
+            let flows = FlowLevel {
+                multicast: switches.clone(),
+                reduce: switches.clone(),
+                ..FlowLevel::default()
+            };
+            let (_, bytes) = in_network("in_network", collective, (&pods, flows), 10);
+            assert_eq!(bytes.iter().sum::<u64>(), 10 * links, "{collective} {switches:?}");
+        }
+    }
+    // On a fat tree of 4 leaf switches, leaf switches fork for themselves and for the next leaf switch; each of
+    // the others gets a message. The route to all others leaves one switch of level 2.
+    let tree = routes("fat_tree:k=2,n=3", &[link(100, 0)]);
+    for (switches, links) in [
+        (named(&["level1.*"]), 6 + 7 + 7),
+        (named(&["level1.*", "level2.*"]), 8 + 4 + 2),
+        (named(&["*"]), 8 + 4 + 2),
+    ] {
+        let flows = FlowLevel { multicast: switches, ..FlowLevel::default() };
+        let (_, bytes) = in_network("in_network", broadcast, (&tree, flows), 10);
+        assert_eq!(bytes.iter().sum::<u64>(), 10 * links);
+    }
+}
+
+/// Small packets copied and reduced in switches take as long as flows.
+#[test]
+fn trees_of_small_packets_equal_those_of_flows() {
+    let graphs = [
+        ("switch:8", vec![link(100, 50)], "switch"),
+        ("fat_tree:k=2,n=3", vec![link(100, 50)], "level*"),
+        ("fat_tree:k=2,n=3", vec![link(100, 50)], "level1.*"),
+        (
+            "rail_optimized:npus=4,hosts=2,spines=2",
+            vec![link(50, 20), link(100, 50), link(100, 50)],
+            "host*",
+        ),
+        ("hierarchical:switch:4/switch:2", vec![link(100, 50), link(30, 50)], "*"),
+    ];
+    for &(notation, ref links, names) in &graphs {
+        let routes = routes(notation, links);
+        let switches = named(&[names]);
+        for schedule in in_network_schedules(routes.topology().npus()) {
+            let chunks = u64::from(schedule.shape().chunks);
+            let model = instant();
+            let run = simulation(&*schedule, 40_000 * chunks, &model, Conditions::default());
+            let flows = FlowLevel {
+                multicast: switches.clone(),
+                reduce: switches.clone(),
+                ..FlowLevel::default()
+            };
+            let routing = FlowRouting::Routed(&routes);
+            let flow = through(&run, &mut FlowNetwork::new(routing, flows, Ends::FREE));
+            let packets = Packets {
+                multicast: switches.clone(),
+                reduce: switches.clone(),
+                ..Packets::new(Bytes(500), Bytes(0), Bytes(16_000)).unwrap()
+            };
+            let routing = PacketRouting::Routed(&routes);
+            let packet = through(&run, &mut PacketNetwork::new(routing, packets, Ends::FREE));
+            let (flow, packet) = (flow.completion_time().ps(), packet.completion_time().ps());
+            let name = &schedule.shape().name;
+            assert!(
+                flow.abs_diff(packet) * 100 <= 4 * flow.max(1),
+                "{name} on {notation} with {names}: {flow} ps with flows, {packet} with packets"
+            );
+        }
+    }
+}
+
 /// A random run; the seed chooses schedule and model.
 #[derive(Clone, Copy, Debug)]
 struct Case {
@@ -316,7 +404,18 @@ impl Case {
         let routing =
             if spread { FlowRouting::Spread(&distances) } else { FlowRouting::Routed(&routes) };
         let port = |bit, ps| (ports & bit > 0).then(|| TimePerByte::new(ps, 11).unwrap());
-        let (multicast, reduce) = (in_network & 1 > 0, in_network & 2 > 0);
+        let switches = |bit: u8| match in_network & bit > 0 {
+            false => Switches::None,
+            true if seed % 3 == 0 => Switches::All,
+            true => {
+                let topology = routes.topology();
+                let drawn = |at: &u64| (at ^ (seed >> 2)) % 3 < u64::from(bit);
+                let vertices = (0..).zip(topology.vertices()).filter(|(at, _)| drawn(at));
+                let names = vertices.map(|(_, vertex)| topology.vertex_name(vertex).to_owned());
+                Switches::Named(names.collect())
+            }
+        };
+        let (multicast, reduce) = (switches(1), switches(2));
         let (injection, ejection) = (port(1, 883), port(2, 1013));
         let flows = FlowLevel { injection, ejection, multicast, reduce };
         let (shaken, staggered) = (Shaken { seed }, Staggered(Shaken { seed }));
@@ -337,7 +436,7 @@ impl Case {
         };
         let size = size * u64::from(schedule.shape().chunks);
         let run = simulation(schedule, size, &model, conditions);
-        let fast = through(&run, &mut FlowNetwork::new(routing, flows, ends));
+        let fast = through(&run, &mut FlowNetwork::new(routing, flows.clone(), ends));
         (fast, through(&run, &mut ReferenceFlows::new(routing, flows, ends)))
     }
 }

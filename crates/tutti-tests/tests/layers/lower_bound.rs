@@ -9,13 +9,14 @@ use tutti_analysis::bound::{Exchange, Folding, GraphBound, Ports, Query, bound, 
 use tutti_engine::{Conditions, Distance, LocalCosts, Routed, Silent, Simulation};
 use tutti_network::flow::{FlowLevel, FlowNetwork, FlowRouting};
 use tutti_network::packet::{Choice, Ends, PacketNetwork, PacketRouting, Packets};
-use tutti_network::{Carrier, Model};
+use tutti_network::{Carrier, Model, Switches};
 use tutti_schedule::algorithm::{REGISTRY, build, build_blocks, build_on};
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{Blocks, Layout, Schedule};
 use tutti_tests::{MODELS, Shaken, model};
 use tutti_topology::{Distances, LinkParameters, Routes, Topology};
 use tutti_units::ids::RankId;
+use tutti_units::parameter::ParameterValue;
 use tutti_units::{Bytes, Time, TimePerByte};
 
 const RANKS: &[u32] = &[2, 3, 4, 5, 7, 8, 12, 16, 27, 32];
@@ -251,13 +252,13 @@ fn no_algorithm_with_contention_is_below_it() {
             let graph = GraphBound::through(&topology, shape.collective, shape.ranks, true);
             for size in sizes(shape.collective, shape.ranks) {
                 let mut draw = draws(held);
-                let (model, packets) = (&models[draw(models.len())], packets[draw(packets.len())]);
+                let (model, packets) = (&models[draw(models.len())], &packets[draw(packets.len())]);
                 let routing = choices[draw(choices.len())];
                 let Ok(layout) = Layout::of_schedule(&*schedule, Bytes(size.min(40_004)), 4) else {
                     continue;
                 };
                 let graph = graph.with_blocks(&topology, &layout, true);
-                let mut fabric = PacketNetwork::new(routing, packets, Ends::of(model));
+                let mut fabric = PacketNetwork::new(routing, packets.clone(), Ends::of(model));
                 let graph =
                     graph.with_ports(Ports::of((packets.injection, packets.ejection), model));
                 let case = (model, size.min(40_004));
@@ -273,7 +274,8 @@ fn no_algorithm_with_contention_is_below_it() {
     assert!(held > 5_000, "only {held} were tried");
 }
 
-/// Switches that multicast and reduce; every schedule on every family.
+/// Switches that multicast and reduce: all of them, or some drawn; every schedule on every family, with flows
+/// and packets in turn.
 #[test]
 fn no_algorithm_in_the_network_is_below_it() {
     let (models, packets) = (MODELS.iter().map(model).collect::<Vec<_>>(), packets());
@@ -283,20 +285,33 @@ fn no_algorithm_in_the_network_is_below_it() {
         let routings = routings(&topology);
         for schedule in schedules_on(&routings[0]) {
             let shape = schedule.shape();
-            let graph = GraphBound::in_network(&topology, shape.collective, shape.ranks);
+            let [multicast, reduce] = [held, held + 7].map(|seed| some_switches(&topology, seed));
+            let either = multicast.on(&topology).into_iter().zip(reduce.on(&topology));
+            let either: Vec<bool> = either.map(|(a, b)| a || b).collect();
+            let graph = GraphBound::in_network(&topology, shape.collective, shape.ranks, &either);
             for size in sizes(shape.collective, shape.ranks) {
                 let Ok(layout) = Layout::of_schedule(&*schedule, Bytes(size), 4) else { continue };
                 let mut draw = draws(held);
-                let (model, packets) = (&models[draw(models.len())], packets[draw(packets.len())]);
-                let routing = FlowRouting::Routed(&routings[draw(routings.len())]);
+                let (model, packets) = (&models[draw(models.len())], &packets[draw(packets.len())]);
+                let routes = &routings[draw(routings.len())];
                 let (injection, ejection) = (packets.injection, packets.ejection);
-                let ports = FlowLevel { injection, ejection, multicast: true, reduce: true };
                 let graph = graph.with_ports(Ports::of((injection, ejection), model));
-                let mut network = FlowNetwork::new(routing, ports, Ends::of(model));
+                let (multicast, reduce) = (multicast.clone(), reduce.clone());
                 let conditions = Conditions::default();
                 let run =
                     Simulation { schedule: &*schedule, layout, model, costs: costs(), conditions };
-                let outcome = run.run_through(&mut network, &AtomicBool::new(false), &mut Silent);
+                let stop = AtomicBool::new(false);
+                let outcome = if held % 2 == 0 {
+                    let ports = FlowLevel { injection, ejection, multicast, reduce };
+                    let routing = FlowRouting::Routed(routes);
+                    let mut network = FlowNetwork::new(routing, ports, Ends::of(model));
+                    run.run_through(&mut network, &stop, &mut Silent)
+                } else {
+                    let packets = Packets { multicast, reduce, ..packets.clone() };
+                    let routing = PacketRouting::Routed(routes);
+                    let mut network = PacketNetwork::new(routing, packets, Ends::of(model));
+                    run.run_through(&mut network, &stop, &mut Silent)
+                };
                 let took = outcome.unwrap().completion_time();
                 let (collective, ranks) = (shape.collective, shape.ranks);
                 let (size, exchange) = (Bytes(size), Exchange::of(&layout));
@@ -313,6 +328,43 @@ fn no_algorithm_in_the_network_is_below_it() {
         }
     }
     assert!(held > 1_000, "only {held} were tried");
+}
+
+/// All vertices, or some that belong to the seed.
+fn some_switches(topology: &Topology, seed: u32) -> Switches {
+    if seed.is_multiple_of(3) {
+        return Switches::All;
+    }
+    let mut draw = draws(seed);
+    let drawn = topology.vertices().filter(|_| draw(2) == 0);
+    Switches::Named(drawn.map(|vertex| topology.vertex_name(vertex).to_owned()).collect())
+}
+
+/// 2 hosts of 4 NPUs at 10 and 100 ps per byte: NVSwitches that reduce leave the bound of the rails, and
+/// lower that inside a host.
+#[test]
+fn the_bound_follows_the_switches_that_reduce() {
+    let link = |ps| LinkParameters::new(TimePerByte::new(ps, 1).unwrap(), Time::ZERO);
+    let build = |hosts: &str| {
+        let notation = format!("rail_optimized:npus=4,hosts={hosts},spines=1");
+        tutti_topology::build(&notation, &[link(10), link(100), link(100)]).unwrap()
+    };
+    let of = |topology: &Topology, names: &str| {
+        let on = Switches::read(names).unwrap().on(topology);
+        let ranks = topology.npus();
+        GraphBound::in_network(topology, Collective::AllReduce, ranks, &on).links.fraction()
+    };
+    let alone = |topology: &Topology| {
+        GraphBound::through(topology, Collective::AllReduce, topology.npus(), true).links.fraction()
+    };
+    // 4 rails of 100 ps per byte between the hosts, in each direction.
+    let two = build("2");
+    assert_eq!([of(&two, "host*.switch"), of(&two, "true")], [(25, 1), (25, 1)]);
+    // With 4 hosts, 2 x 3 S leave the hosts over 4 x 4 rails, unless leaf switches reduce.
+    let four = build("4");
+    assert_eq!(alone(&four), (75, 2));
+    assert_eq!(of(&four, "host*.switch"), (75, 2));
+    assert_eq!(of(&four, "pod*,spine*"), (25, 1));
 }
 
 /// The routing of flows that corresponds to that of packets: an even split if packets choose.

@@ -147,8 +147,8 @@ fn ports_limit_what_several_links_could_carry() {
     let rate = TimePerByte::new(100, 1).unwrap();
     let plain = packets(1000, 8000);
     let out = [(0, 1), (0, 2)];
-    assert_eq!(arrivals(&routes, plain, 10_000, &out), [1_050_000, 1_050_000]);
-    let injecting = plain.with_injection(rate);
+    assert_eq!(arrivals(&routes, plain.clone(), 10_000, &out), [1_050_000, 1_050_000]);
+    let injecting = plain.clone().with_injection(rate);
     assert_eq!(arrivals(&routes, injecting, 10_000, &out), [1_050_000, 2_050_000]);
     let ejecting = arrivals(&routes, plain.with_ejection(rate), 10_000, &[(0, 2), (1, 2)]);
     assert_eq!(ejecting.iter().max(), Some(&2_050_000));
@@ -198,7 +198,8 @@ fn every_link_carries_what_the_routes_say() {
         for schedule in algorithms(12) {
             let model = instant();
             let run = simulation(&*schedule, 12_000, &model, Conditions::default());
-            let mut fabric = PacketNetwork::new(PacketRouting::Routed(&routes), packet, Ends::FREE);
+            let routing = PacketRouting::Routed(&routes);
+            let mut fabric = PacketNetwork::new(routing, packet.clone(), Ends::FREE);
             let mut probe = TimelineProbe::default();
             let stop = AtomicBool::new(false);
             let outcome = run.run_through(&mut fabric, &stop, &mut probe).unwrap();
@@ -231,7 +232,7 @@ fn adaptive_packets_use_both_paths_of_a_square() {
     let adaptive =
         PacketRouting::PerPacket { distances: &distances, choice: Choice::Adaptive, seed: 0 };
     let (size, packet) = (100_000, packets(1000, 8000));
-    assert_eq!(arrivals(&routes, packet, size, &[(0, 3)]), [size * 100 + 100_000]);
+    assert_eq!(arrivals(&routes, packet.clone(), size, &[(0, 3)]), [size * 100 + 100_000]);
     assert_eq!(arrivals_by(adaptive, packet, size, &[(0, 3)]), [size * 50 + 100_000]);
 }
 
@@ -388,14 +389,14 @@ fn messages_that_wait_at_their_source_need_no_entry_each() {
     let adaptive =
         PacketRouting::PerPacket { distances: &distances, choice: Choice::Ugal, seed: 3 };
     let plain = packets(1000, 8000);
-    let injecting = plain.with_injection(TimePerByte::new(30, 1).unwrap());
+    let injecting = plain.clone().with_injection(TimePerByte::new(30, 1).unwrap());
     let model = instant();
     for (routing, packets) in [(PacketRouting::Routed(&routes), plain), (adaptive, injecting)] {
         let most = |each| {
             let schedule = Burst::new(16, each);
             let run = simulation(&schedule, 1000, &model, Conditions::default());
             let [mut offered, mut given] =
-                [0, 1].map(|_| PacketNetwork::new(routing, packets, Ends::FREE));
+                [0, 1].map(|_| PacketNetwork::new(routing, packets.clone(), Ends::FREE));
             let outcome = through(&run, &mut offered);
             let mut probe = TimelineProbe::default();
             let watched = run.run_through(&mut given, &AtomicBool::new(false), &mut probe).unwrap();
@@ -426,7 +427,7 @@ fn a_blocked_rank_names_the_rank_it_waits_for() {
     let (schedule, model) = (builder.build().unwrap(), instant());
     let run = simulation(&schedule, 1000, &model, Conditions::default());
     let plain = packets(1000, 8000);
-    let fabric = || PacketNetwork::new(PacketRouting::Routed(&routes), plain, Ends::FREE);
+    let fabric = || PacketNetwork::new(PacketRouting::Routed(&routes), plain.clone(), Ends::FREE);
     let stop = AtomicBool::new(false);
     let unwatched = run.run_through(&mut fabric(), &stop, &mut Silent).unwrap_err();
     let mut probe = TimelineProbe::default();

@@ -106,8 +106,8 @@ impl Case {
         let schedule = if messages == 0 { &*all[nth % all.len()] } else { &flood };
         let size = size * u64::from(schedule.shape().chunks);
         let run = simulation(schedule, size, &model, conditions);
-        let fast =
-            through(&run, &mut PacketNetwork::new(PacketRouting::Routed(&routes), cut, ends));
+        let routing = PacketRouting::Routed(&routes);
+        let fast = through(&run, &mut PacketNetwork::new(routing, cut.clone(), ends));
         (fast, through(&run, &mut ReferencePackets::new(&routes, cut, ends)))
     }
 }

@@ -15,6 +15,7 @@ use super::super::links::Links;
 use super::super::outbox::Posted;
 use super::super::pieces::{Message, Packet, Stage};
 use super::super::routing::{HeadPosition, PacketRouting, Traveller};
+use super::super::trees::TREE;
 use super::super::waiting::Input;
 use super::{BACKGROUND, Event, PacketNetwork};
 use crate::{BackgroundFlow, Carried, Cursor, Supply, Ticket};
@@ -197,6 +198,9 @@ impl PacketNetwork<'_> {
                 .push(head + self.included.of(Bytes(bytes)), Event::Deliver(message));
         }
         let link = self.links.injection(traveller.source.0).unwrap_or_else(|| {
+            if traveller.destination.0 >= TREE {
+                return self.first_in_tree(traveller.source, traveller.destination);
+            }
             let place =
                 HeadPosition { at: VertexId(traveller.source.0), hops: 0, links: &self.links, now };
             self.routing.next(&mut traveller, &place, || serial)

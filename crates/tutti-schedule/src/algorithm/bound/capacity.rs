@@ -3,7 +3,7 @@
 //! Parallel links of a [`tutti_topology::Topology`] are added up. [`FlowGraph`]s are built from
 //! these edges, with further edges, scaled or reversed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::flow::FlowGraph;
 use tutti_topology::Topology;
@@ -45,6 +45,41 @@ impl Capacities {
         let mut edges: Vec<_> = self.edges.iter().map(|&(a, b, c)| (b, a, c)).collect();
         edges.sort_unstable();
         Capacities { edges, ..*self }
+    }
+
+    /// Returns the links after each of some vertices has been merged with the nearest rank, the lowest of
+    /// several. A set of vertices that contains a rank then contains the vertices merged with it.
+    pub(super) fn joined(&self, vertices: &[bool]) -> Capacities {
+        let owners = self.nearest_ranks();
+        let place = |vertex: u32| match owners[vertex as usize] {
+            Some(rank) if vertices[vertex as usize] => rank,
+            _ => vertex,
+        };
+        let mut edges = BTreeMap::new();
+        for &(from, to, capacity) in &self.edges {
+            let ends = (place(from), place(to));
+            if ends.0 != ends.1 {
+                *edges.entry(ends).or_insert(0) += capacity;
+            }
+        }
+        let edges = edges.into_iter().map(|((from, to), capacity)| (from, to, capacity)).collect();
+        Capacities { edges, ..*self }
+    }
+
+    /// Returns for each vertex the nearest rank with a path to it, by number of links.
+    fn nearest_ranks(&self) -> Vec<Option<u32>> {
+        let mut owners: Vec<Option<u32>> = vec![None; self.vertices];
+        let mut queue: VecDeque<u32> = (0..self.ranks).collect();
+        (0..self.ranks).for_each(|rank| owners[rank as usize] = Some(rank));
+        while let Some(vertex) = queue.pop_front() {
+            for (to, _) in self.leaving(vertex) {
+                if owners[to as usize].is_none() {
+                    owners[to as usize] = owners[vertex as usize];
+                    queue.push_back(to);
+                }
+            }
+        }
+        owners
     }
 
     /// Returns the destinations and capacities of the edges from a vertex.

@@ -70,25 +70,32 @@ pub fn by_links(collective: Collective, ranks: u32, topology: &Topology) -> Time
     with_reducers(collective, ranks, topology, Reducers::Npus)
 }
 
-/// As [`by_links`], where switches may multicast and reduce.
+/// As [`by_links`], where vertices may multicast or reduce: by vertex, whether it does.
 #[must_use]
-pub fn by_links_in_network(collective: Collective, ranks: u32, topology: &Topology) -> TimePerByte {
-    with_reducers(collective, ranks, topology, Reducers::All)
+pub fn by_links_in_network(
+    collective: Collective,
+    ranks: u32,
+    topology: &Topology,
+    vertices: &[bool],
+) -> TimePerByte {
+    with_reducers(collective, ranks, topology, Reducers::Also(vertices))
 }
 
-/// The vertices that reduce values.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reducers {
+/// The vertices that reduce or copy values.
+#[derive(Clone, Copy)]
+enum Reducers<'a> {
+    /// The ranks.
     Npus,
-    /// Limits of single sets of vertices hold; that of partitions does not.
-    All,
+    /// The ranks and these vertices. Limits of single sets of vertices hold; that of partitions holds if
+    /// each of these vertices is in the set of a rank.
+    Also(&'a [bool]),
 }
 
 fn with_reducers(
     collective: Collective,
     ranks: u32,
     topology: &Topology,
-    reducers: Reducers,
+    reducers: Reducers<'_>,
 ) -> TimePerByte {
     let ranks = ranks.min(topology.npus());
     if ranks < 2 || collective == Collective::Barrier {
@@ -107,8 +114,13 @@ fn with_reducers(
         Collective::Scatter { root: from } => gathered(&back, root(from)..root(from) + 1),
         Collective::Broadcast { root: from } => spread(&out, root(from)),
         Collective::Reduce { root: to } => spread(&back, root(to)),
-        Collective::AllReduce if reducers == Reducers::All => halves(&out, &back),
-        Collective::AllReduce => all_reduced(&out, &back),
+        Collective::AllReduce => match reducers {
+            Reducers::Npus => halves(&out, &back).max(divided(&out, &back)),
+            Reducers::Also(vertices) => {
+                let joined = out.joined(vertices);
+                halves(&out, &back).max(divided(&joined, &joined.reversed()))
+            }
+        },
         Collective::AllToAll => volume::exchanged(&out, &back),
         // Its blocks decide; see `by_links_of_blocks`.
         Collective::AllToAllV | Collective::Barrier => TimePerByte::ZERO,
@@ -132,7 +144,7 @@ fn roughly(
     collective: Collective,
     out: &Capacities,
     back: &Capacities,
-    reducers: Reducers,
+    reducers: Reducers<'_>,
 ) -> TimePerByte {
     let n = u128::from(out.ranks);
     let ends = |caps: &Capacities| {
@@ -147,7 +159,7 @@ fn roughly(
         Collective::AllGather => out.time(n - 1, n, least_in),
         Collective::ReduceScatter => out.time(n - 1, n, least_out),
         Collective::AllToAll => out.time(n - 1, n, least),
-        Collective::AllReduce if reducers == Reducers::All => out.time(1, 1, least),
+        Collective::AllReduce if matches!(reducers, Reducers::Also(_)) => out.time(1, 1, least),
         Collective::AllReduce => out.time(2 * (n - 1), 1, all).max(out.time(1, 1, least)),
         _ => TimePerByte::ZERO,
     }
@@ -190,14 +202,14 @@ fn halves(out: &Capacities, back: &Capacities) -> TimePerByte {
     spread(out, 0).max(spread(back, 0))
 }
 
-fn all_reduced(out: &Capacities, back: &Capacities) -> TimePerByte {
-    let divided = |caps: &Capacities| {
+/// The messages between the groups of the worst partition of the ranks, in one of the directions.
+fn divided(out: &Capacities, back: &Capacities) -> TimePerByte {
+    let between = |caps: &Capacities| {
         let groups = division::worst(caps);
         caps.time(2 * (groups.len() as u128 - 1), 1, division::exits(&groups))
     };
     let alike = out.edges == back.edges;
-    let entering = if alike { TimePerByte::ZERO } else { divided(back) };
-    halves(out, back).max(divided(out)).max(entering)
+    between(out).max(if alike { TimePerByte::ZERO } else { between(back) })
 }
 
 /// Returns for each rank the minimum capacity that leaves a set with no other rank in it. These
