@@ -327,27 +327,24 @@ fn an_operation_is_divided_where_a_switch_does_not_perform_it() {
     }
 }
 
-/// Small packets copied and reduced in switches take as long as flows.
+/// Small packets copied and reduced in switches take as long as flows, if trees do not contend.
 #[test]
 fn trees_of_small_packets_equal_those_of_flows() {
     let graphs = [
         ("switch:8", vec![link(100, 50)], "switch"),
         ("fat_tree:k=2,n=3", vec![link(100, 50)], "level*"),
         ("fat_tree:k=2,n=3", vec![link(100, 50)], "level1.*"),
-        (
-            "rail_optimized:npus=4,hosts=2,spines=2",
-            vec![link(50, 20), link(100, 50), link(100, 50)],
-            "host*",
-        ),
         ("hierarchical:switch:4/switch:2", vec![link(100, 50), link(30, 50)], "*"),
     ];
     for &(notation, ref links, names) in &graphs {
         let routes = routes(notation, links);
         let switches = named(&[names]);
-        for schedule in in_network_schedules(routes.topology().npus()) {
+        // An all_reduce, a broadcast and a reduce with one root.
+        let schedules = in_network_schedules(routes.topology().npus());
+        for schedule in [0, 5, 6].map(|nth: usize| &schedules[nth]) {
             let chunks = u64::from(schedule.shape().chunks);
             let model = instant();
-            let run = simulation(&*schedule, 40_000 * chunks, &model, Conditions::default());
+            let run = simulation(&**schedule, 40_000 * chunks, &model, Conditions::default());
             let flows = FlowLevel {
                 multicast: switches.clone(),
                 reduce: switches.clone(),
@@ -365,7 +362,7 @@ fn trees_of_small_packets_equal_those_of_flows() {
             let (flow, packet) = (flow.completion_time().ps(), packet.completion_time().ps());
             let name = &schedule.shape().name;
             assert!(
-                flow.abs_diff(packet) * 100 <= 4 * flow.max(1),
+                flow.abs_diff(packet) * 100 <= flow,
                 "{name} on {notation} with {names}: {flow} ps with flows, {packet} with packets"
             );
         }
