@@ -53,7 +53,7 @@ def simulated(notation: str, where: tutti.Platform, size: str = "64 MB") -> tutt
 
 def sent_to(run: tutti.Run, vertex: str) -> int:
     """Returns the bytes of the busiest link to a vertex."""
-    return max(run.links.filter(target=vertex)["bytes"].to_list())
+    return int(max(run.links.filter(target=vertex)["bytes"].to_list()))
 
 
 def test_nvls_inside_hosts_and_a_ring_between_them() -> None:

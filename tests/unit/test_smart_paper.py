@@ -9,7 +9,7 @@ import pytest
 
 from tutti.noc import smart
 from tutti.papers import find_paper
-from tutti.papers.smart import sensitivity, synthetic, system, tables
+from tutti.papers.smart import sensitivity, system, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ def test_figure_7_is_drawn(tmp_path: Path) -> None:
     assert {path.name for path in made.figures} == {
         "figure_7a.svg", "figure_7b.svg", "figure_7c.svg"
     }  # fmt: skip
-    assert set(made.frame["design"]) == {*synthetic.SHOWN[system.TO_ONE]}
+    assert set(made.frame["design"]) == {*system.SHOWN[system.TO_ONE]}
     complete = made.frame.filter(made.frame["design"] == system.IN_COMPLETE)
     assert complete["arrivals"][0] == 1
 

@@ -6,9 +6,8 @@ use crate::Parameter::*;
 use crate::{Constant, Entry, Parameter};
 
 const CELLS: &str = "NanGate 45 nm open cell library, typical corner: DFF_X1 takes 4.522 um2, 6.9 fJ per clock \
-    cycle without a change of data, 1.1 fJ at its clock pin of 0.95 fF and 1.1 V, and leaks 79 nW; the 98740 um2 of \
-    ARIES's buffers (section V-D) are 21835 of them, 1.07 times 5 ports, 4 VCs, 32 flits and 32 bits (Table II); \
-    that registers are not gated is inferred";
+    cycle without a change of data, 1.1 fJ at its clock pin, and leaks 79 nW. ARIES's buffers of 98740 um2 \
+    (section V-D) are 21835 of them. That registers are not gated is inferred";
 const AVERAGE: &str =
     "by definition: an average power is charged for the time, events are not counted";
 

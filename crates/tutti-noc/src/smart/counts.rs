@@ -75,7 +75,8 @@ counters! {
     responses_buffered,
     /// Entries of tables of reductions in use, summed over routers and cycles.
     table_entries,
-    /// Distinct flows with a combinable response buffered, summed over routers and cycles.
+    /// Combinable responses in buffers, summed over routers and cycles. They are of distinct flows,
+    /// unless [`Merge::Buffered`](super::Merge::Buffered) lets several of a flow stay.
     buffered_flows,
     /// Cycles simulated, including skipped ones.
     cycles,

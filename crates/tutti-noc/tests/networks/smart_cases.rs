@@ -1,6 +1,5 @@
 //! Small cases worked out by hand: who passes whom, who stops where, what tables say.
 
-
 use super::common::{
     Operation, Outcome, broadcast, classes, collective, combining, engines, reduction, run,
     slotted, smart, unicast,

@@ -1,7 +1,6 @@
 //! The fast meshes with several hops per cycle against the obvious ones: the same packets and
 //! responses arrive in the same cycles, and as much has happened, over random settings and traffic.
 
-
 use super::common::{Operation, Outcome, engines, run};
 use proptest::collection::vec;
 use proptest::prelude::*;

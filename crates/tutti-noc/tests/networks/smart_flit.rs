@@ -2,7 +2,6 @@
 //! a cycle for VC and switch at once, a cycle for switch and link, the same credit delay.
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 

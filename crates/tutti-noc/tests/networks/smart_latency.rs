@@ -1,6 +1,5 @@
 //! Zero-load latency of every design, to the cycle.
 
-
 use super::common::{
     Operation, broadcast, collective, combining, engines, greedy, reduction, run, slotted, smart,
     unicast,

@@ -1,7 +1,6 @@
 //! Meshes with more to do than they can: what slots let through, what deadlocks, and what broken
 //! rules do.
 
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::common::{

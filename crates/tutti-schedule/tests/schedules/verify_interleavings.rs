@@ -2,7 +2,6 @@
 //! and refused schedules that are correct in all are exactly those documented in
 //! `tutti_schedule::verify`.
 
-
 use std::collections::BTreeMap;
 
 use super::common::{Ending, Interpreter};

@@ -132,7 +132,8 @@ impl Measurement {
         self.per_router(self.counts.table_entries)
     }
 
-    /// Distinct flows with a response in a buffer, per router.
+    /// Combinable responses in buffers, per router: distinct flows, unless
+    /// [`Merge::Buffered`](super::Merge::Buffered) lets several of a flow stay.
     #[must_use]
     pub fn buffered_flows(&self) -> f64 {
         self.per_router(self.counts.buffered_flows)

@@ -203,21 +203,16 @@ impl Mesh {
         }
     }
 
-    /// Counts entries and buffered flows at the end of a cycle, for so many cycles.
+    /// Counts entries and buffered responses at the end of a cycle, for so many cycles.
     pub(super) fn tally(&mut self, cycles: u64) {
         let used = |table: &Table| table.directions.iter().filter(|&&left| left > 0).count();
         let used: usize = self.tables.values().map(used).sum();
-        let mut flows = BTreeSet::new();
-        for router in 0..self.grid.nodes() {
-            for input in &self.routers[router as usize].inputs {
-                for flit in input.vcs.iter().flat_map(|vc| &vc.flits) {
-                    if let Some(flow) = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)) {
-                        flows.insert((router, flow));
-                    }
-                }
-            }
-        }
-        let [used, flows] = [used, flows.len()].map(|count| u64::try_from(count).expect("it fits"));
+        let inputs = self.routers.iter().flat_map(|router| &router.inputs);
+        let flits = inputs.flat_map(|input| &input.vcs).flat_map(|vc| &vc.flits);
+        let combines =
+            |flit: &&Flit| flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();
+        let [used, flows] = [used, flits.filter(combines).count()]
+            .map(|count| u64::try_from(count).expect("it fits"));
         self.counts.table_entries += cycles * used;
         self.counts.buffered_flows += cycles * flows;
         self.counts.cycles += cycles;
