@@ -124,7 +124,7 @@ def test_a_model_or_the_platform_states_the_launch(tmp_path: Path) -> None:
         models = [machine(raw, name, source="gpus").model for name in ("short", "long")]
         return [str(model.launch) for model in models]
 
-    assert launches("launch = '6.6 us'", "") == ["6.6 us", "0 ns"]
+    assert launches("launch = '6.6 us'", "") == ["6.6 us", "0 ps"]
     assert launches("", "launch = '7 us'") == ["7 us", "7 us"]
     with pytest.raises(ConfigError, match=r"models\.short\.launch` and `compute\.launch"):
         launches("launch = '6.6 us'", "launch = '7 us'")

@@ -109,6 +109,10 @@ class SimulationError(TuttiError):
             "Messages are sent that no rank receives.",
             "verify() names the schedule's error",
         ),
+        "in_network": Kind(
+            "A training step with packets has a schedule that the network performs.",
+            'detail = "flows" performs multicasts and combines in the network',
+        ),
         "no_such_rank": Kind(
             "A message is sent to a rank that does not exist.",
             "verify() names the schedule's error",

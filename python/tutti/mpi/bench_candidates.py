@@ -9,7 +9,7 @@ from tutti.errors import BenchError
 from tutti.mpi.bench import Candidate
 from tutti.platform import PipeliningPostal, Platform
 from tutti.schedule import schedule
-from tutti.search import KINDS, MOST_SCHEDULES
+from tutti.search import MOST_SCHEDULES, MULTIPLYING_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +102,7 @@ def every_schedule(
     """
     model = (machine or _RATIO_4).model
     search = _core.ScheduleSearch(model.core, size=size)
-    rows = search.all(ranks, list(KINDS), most=MOST_SCHEDULES)
+    rows = search.all(ranks, list(MULTIPLYING_KINDS), most=MOST_SCHEDULES)
     if rows is None:
         message = f"more than {MOST_SCHEDULES:,} schedules on {ranks} ranks: expected fewer ranks"
         raise BenchError(message, kind="request")

@@ -13,7 +13,7 @@ import pytest
 from tutti import algorithms, schedule
 from tutti.errors import PlanError
 from tutti.mpi import code, proof
-from tutti.mpi.plan import CollectivePlan, PlannedSchedule, Rule
+from tutti.mpi.plan import COLLECTIVES, CollectivePlan, PlannedSchedule, Rule
 from tutti.mpi.planned import MOVES_CHUNKS, SAME_ON_ALL, SAME_ORDER
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def every() -> Iterator[PlannedSchedule]:
     for algorithm in algorithms():
         for collective in algorithm.collectives:
             ranks = next((n for n in (3, 4, 6) if algorithm.claims(collective, n)), None)
-            if ranks is not None:
+            if ranks is not None and collective in COLLECTIVES:
                 one = schedule(algorithm.name, collective=collective, ranks=ranks)
                 yield PlannedSchedule.of(one)
     yield PlannedSchedule.of(schedule("forest:pieces=2", ranks=5))

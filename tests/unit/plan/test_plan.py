@@ -140,7 +140,9 @@ def test_without_communication_the_estimate_is_the_roofline() -> None:
     assert took.compute == pytest.approx(flops / (where.peak * 0.6), rel=1e-3)
     # Gradients in FP32 hide behind the backward pass, weights in BF16 behind the forward pass.
     moved = 6 * model.parameters * 15 / 16 / where.outer.rate
-    assert took.exposed["data"] == pytest.approx(moved - took.compute, rel=0.05)
+    assert moved - took.compute < took.exposed["data"]
+    # Each of the collectives starts with a launch.
+    assert took.exposed["data"] == pytest.approx(moved - took.compute, rel=0.07)
 
 
 @pytest.mark.parametrize(
