@@ -19,6 +19,7 @@ from tutti.schedule import schedule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from tutti.blocks import Matrix
     from tutti.cases import Figures
     from tutti.platform import Platform
     from tutti.schedule import Schedule
@@ -102,6 +103,7 @@ def tune_arguments(
     sizes: Sequence[Size],
     *,
     root: int = 0,
+    blocks: str | Matrix | None = None,
     datatype: str = "float32",
     most: int,
     defaults: bool = True,
@@ -115,6 +117,7 @@ def tune_arguments(
         ranks: The number of ranks.
         sizes: The sizes.
         root: The root of a rooted collective.
+        blocks: The relative sizes of the blocks of an all_to_all_v; see `tutti.schedule`.
         datatype: The datatype of the elements.
         most: Most messages to simulate for one algorithm; algorithms beyond are left out.
         defaults: Whether to time algorithms without arguments, too.
@@ -129,7 +132,12 @@ def tune_arguments(
     """
     builder = CaseBuilder(platform, datatype=datatype)
     lay_out = functools.partial(
-        schedule, collective=collective, ranks=ranks, root=root, topology=platform.routes
+        schedule,
+        collective=collective,
+        ranks=ranks,
+        root=root,
+        topology=platform.routes,
+        blocks=blocks,
     )
     timer = _Timer(platform, builder, most, threads)
     ascending = sorted(sizes, key=lambda size: size.bytes)
@@ -145,6 +153,12 @@ def tune_arguments(
             continue
         timer.tune(name, _distinct(lay_out, notations), ascending)
     return Tuned(timer.variants, timer.left_out, timer.scored)
+
+
+_Point = tuple[str, int]
+"""A notation, and the index of a size."""
+_Case = tuple[_core.Case, int | None]
+"""The inputs of a run, and its closed form in ps if there is one."""
 
 
 class _Timer:
@@ -167,73 +181,69 @@ class _Timer:
         """
         pivots = sorted({round(part * (len(sizes) - 1) / _PIVOTS) for part in range(_PIVOTS + 1)})
         points = [(notation, place) for place in pivots for notation in laid_out]
+        cases = self._cases(laid_out, sizes, points)
         work = sum(
             (messages_of(laid_out[notation]) or laid_out[notation].ranks ** 2)
             * message_weight(self._platform, sizes[place])
-            for notation, place in points
-            if self._closed_form(laid_out[notation], sizes[place]) is None
+            for (notation, place), (_, closed_form) in cases.items()
+            if closed_form is None
         )
         if work > self._most:
             self.left_out[name] = (
                 f"about {work:,} messages to simulate, above the limit of {self._most:,}"
             )
             return
-        timed = self._time(laid_out, sizes, points)
+        timed = self._time(cases, sizes)
         between = [
             (notation, place)
             for first, last in itertools.pairwise(pivots)
             for place in range(first + 1, last)
             for notation in dict.fromkeys([*_first(timed, first), *_first(timed, last)])
         ]
-        timed |= self._time(laid_out, sizes, between)
+        timed |= self._time(self._cases(laid_out, sizes, between), sizes)
         self.scored += len(timed)
         for place in range(len(sizes)):
             best = _first(timed, place)[:1]
             self.variants += [timed[notation, place] for notation in best]
 
-    def _closed_form(self, one: Schedule, size: Size) -> int | None:
-        case = self._case(one, size)
-        return case.closed_form_ps() if case else None
-
-    def _case(self, one: Schedule, size: Size) -> _core.Case | None:
-        """Returns a case; None if the schedule needs equal parts."""
-        try:
-            return self._builder.case(one, size=size)
-        except LayoutError as error:
-            if error.kind != "unequal_parts":
-                raise
-            return None
-
-    def _time(
-        self, laid_out: dict[str, Schedule], sizes: Sequence[Size], points: list[tuple[str, int]]
-    ) -> dict[tuple[str, int], Variant]:
-        """Returns the times at the points, by notation and index of the size."""
-        timed: dict[tuple[str, int], Variant] = {}
-        waiting: list[tuple[tuple[str, int], _core.Case]] = []
+    def _cases(
+        self, laid_out: dict[str, Schedule], sizes: Sequence[Size], points: Sequence[_Point]
+    ) -> dict[_Point, _Case]:
+        """Returns the inputs of the points, without schedules that need equal parts."""
+        cases: dict[_Point, _Case] = {}
         for notation, place in points:
-            case = self._case(laid_out[notation], sizes[place])
-            if case is None:
+            try:
+                case = self._builder.case(laid_out[notation], size=sizes[place])
+            except LayoutError as error:
+                if error.kind != "unequal_parts":
+                    raise
                 continue
-            time = case.closed_form_ps()
-            if time is None:
-                waiting.append(((notation, place), case))
-            else:
-                timed[notation, place] = Variant(notation, sizes[place], time, "closed form")
+            cases[notation, place] = case, case.closed_form_ps()
+        return cases
+
+    def _time(self, cases: dict[_Point, _Case], sizes: Sequence[Size]) -> dict[_Point, Variant]:
+        """Returns the times at the points, without those above the range of time."""
+        waiting = [point for point, (_, closed_form) in cases.items() if closed_form is None]
         finished: dict[int, Figures] = {}
         try:
-            cases = [case for _, case in waiting]
-            run_all(cases, finished.__setitem__, threads=self._threads)
+            to_run = [cases[point][0] for point in waiting]
+            run_all(to_run, finished.__setitem__, threads=self._threads)
         except SimulationError as error:
             if error.kind != "time_overflow":
                 raise
-        for index, figures in finished.items():
-            notation, place = waiting[index][0]
-            timed[notation, place] = Variant(notation, sizes[place], figures[0], "simulation")
+        simulated = {waiting[index]: figures[0] for index, figures in finished.items()}
         # In the order of the points, so that the first of equal arguments is the default.
-        return {point: timed[point] for point in points if point in timed}
+        timed: dict[_Point, Variant] = {}
+        for point, (_, closed_form) in cases.items():
+            notation, place = point
+            if closed_form is not None:
+                timed[point] = Variant(notation, sizes[place], closed_form, "closed form")
+            elif point in simulated:
+                timed[point] = Variant(notation, sizes[place], simulated[point], "simulation")
+        return timed
 
 
-def _first(timed: dict[tuple[str, int], Variant], place: int) -> list[str]:
+def _first(timed: dict[_Point, Variant], place: int) -> list[str]:
     """Returns the fastest arguments at a size; of equal ones, the first of the grid."""
     here = [one for (_, at), one in timed.items() if at == place]
     return [one.notation for one in sorted(here, key=lambda one: one.time_ps)[:_KEPT]]

@@ -292,6 +292,7 @@ class _Planner:
             ranks,
             request.sizes,
             root=request.root,
+            blocks=request.blocks,
             datatype=request.datatype,
             most=_MOST_TUNED,
             defaults=False,

@@ -105,7 +105,7 @@ FOUND: dict[str, type[pl.DataType]] = {
 """The columns of a search.
 
 `above_best` is a fraction: 0.05 is 5 % longer than the best. `bound_ps` is the lower bound of the
-searched kinds of the `family`, not of all schedules. `method` states how the time was computed; all
+searched schedules, not of all schedules. `method` states how the time was computed; all
 methods but `estimate` are exact. Only the best schedule is `verified`.
 """
 
@@ -122,8 +122,8 @@ THRESHOLDS: dict[str, type[pl.DataType]] = {
 }
 """The columns of thresholds.
 
-A schedule is the best of its `family` from the first to the last size of its row, with the times at
-both. `gap` is the excess over the lower bound of the family: 0 if proved optimal.
+A schedule is the best of the searched ones from the first to the last size of its row, with the
+times at both. `gap` is the excess over their lower bound: 0 if proved optimal.
 """
 
 _NO_PEER = 2**32 - 1

@@ -1,10 +1,9 @@
 """Searches the fastest all_reduce schedule on a platform.
 
 **Recursive multiplying.** If all ranks are at equal distance, the time of a schedule follows from
-its closed form, or from one
-rank of each class of equivalent ranks. The search then proves that no schedule of the family is
-faster, or returns a bound. On a topology the order of stages matters, too: the search selects
-candidates by the cost of their stages, and simulates them.
+its closed form, or from one rank of each class of equivalent ranks. The search then proves that no
+schedule of the family is faster, or returns a bound. On a topology the order of stages matters,
+too: the search selects candidates by the cost of their stages, and simulates them.
 
 **Other algorithms.** Every argument of :mod:`tutti.arguments` is timed.
 

@@ -1,4 +1,4 @@
-//! The switches that multicast, and those that reduce.
+//! Switches that multicast or reduce.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tutti_topology::{Topology, VertexKind};
 use tutti_units::ids::VertexId;
 use tutti_units::parameter::{Kind, ParameterError, ParameterValue};
 
-/// The vertices of a topology that multicast, or those that reduce.
+/// The vertices of a topology that perform an operation: multicast or reduce.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Switches {
     /// None.

@@ -304,7 +304,7 @@ impl Case {
         self.flow.is_some() || self.packets.is_some() || self.flits.is_some() || self.mesh.is_some()
     }
 
-    /// The switches that multicast, and those that reduce.
+    /// The multicasting and the reducing switches.
     fn switches(&self) -> [&Switches; 2] {
         let of_flow = self.flow.as_ref().map(|flow| [&flow.multicast, &flow.reduce]);
         let of_packets = self.packets.as_ref().map(|packets| [&packets.multicast, &packets.reduce]);

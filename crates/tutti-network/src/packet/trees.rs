@@ -59,7 +59,7 @@ pub(super) struct Trees {
     branching: Branching,
     all: BTreeMap<u32, Tree>,
     next: u32,
-    /// Of each set of copies, those that have not started.
+    /// The number of copies that have not started, by set of copies.
     copies: Slab<u32>,
 }
 

@@ -64,7 +64,7 @@ pub enum Merge {
     #[default]
     Landing,
     /// One that was in its VC in this cycle's switch allocation (section IV-B: buffered responses
-    /// poll while they arbitrate for the switch). Those that land in the same cycle stay separate.
+    /// poll while they arbitrate for the switch). Responses that land in the same cycle stay separate.
     Buffered,
 }
 

@@ -28,10 +28,12 @@ from tutti.papers.recursive_multiplying.archer import (
     published,
 )
 from tutti.papers.recursive_multiplying.published import (
+    CLUSTERED,
     DATATYPE,
     TABLE_1,
     TABLE_2,
     compared,
+    of_the_model,
 )
 from tutti.platforms import platform
 from tutti.report.exhibits import Anchor, plot_curves
@@ -61,8 +63,6 @@ SCATTERED = (4, 6, 8, 12, 16, 24, 32)
 WIDEST = 16
 """Maximum stage width in the scatter plots; wider stages are far off the scale."""
 
-GOOD_PERCENT, CLUSTERED = 15, 0.8
-"""Limits of the qualitative statements on Figs 14 and 15; the paper states none."""
 
 PICTURE = "no values were read from the curves"
 
@@ -440,18 +440,8 @@ def _scatter(folder: Path, number: int, which: str) -> ExhibitResult:
         pl.corr("model_us", "measured_us", method="spearman").alias("order")
     )
     loss, correlation = 100 * max(lost), float(min(order["order"]))
-    conclusions = (
-        Conclusion(
-            statement="the model chooses a good schedule",
-            holds=loss <= GOOD_PERCENT,
-            why=f"its choice loses at most {loss:.1f} % on the fastest (good: {GOOD_PERCENT} %)",
-        ),
-        Conclusion(
-            statement="modelled and measured times cluster",
-            holds=correlation >= CLUSTERED,
-            why=f"rank correlation of at least {correlation:.2f} over N (high: {CLUSTERED})",
-        ),
-    )
+    why = f"rank correlation of at least {correlation:.2f} over N (high: {CLUSTERED})"
+    conclusions = of_the_model(loss, holds=correlation >= CLUSTERED, why=why)
     longest = max(frame["model_us"])
     drawn = plot_curves(
         folder / f"figure_{number}.svg", {"model = measured": ([0, longest], [0, longest])},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti.papers.claims import Claim
+from tutti.papers.claims import Claim, Conclusion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,9 @@ ALLOCATIONS = 40
 
 TABLE_1 = {"minimum": (1.34, 0.34), "median": (1.51, 0.38)}
 """alpha_p and alpha_r in us, non-blocking sends (Table 1)."""
+
+GOOD_PERCENT, CLUSTERED = 15, 0.8
+"""Limits of the qualitative statements on Figs 14 and 15; the paper states none."""
 
 
 @dataclass(frozen=True)
@@ -89,4 +92,22 @@ def compared(
             source=where,
         )
         for quantity, published, where, ours in rows
+    )
+
+
+def of_the_model(loss: float, *, holds: bool, why: str) -> tuple[Conclusion, Conclusion]:
+    """Returns the conclusions on a model that chooses schedules.
+
+    Args:
+        loss: The largest loss of the model's choice on the fastest schedule, in per cent.
+        holds: Whether modelled and measured times have the same order.
+        why: The reason for `holds`.
+    """
+    return (
+        Conclusion(
+            statement="the model chooses a good schedule",
+            holds=loss <= GOOD_PERCENT,
+            why=f"its choice loses at most {loss:.1f} % on the fastest (good: {GOOD_PERCENT} %)",
+        ),
+        Conclusion(statement="modelled and measured times cluster", holds=holds, why=why),
     )

@@ -16,8 +16,15 @@ from tutti.mpi.bench_multicast import FITTED_PEERS, fit
 from tutti.mpi.distance import NOTE
 from tutti.mpi.machine import this_machine
 from tutti.papers import Conclusion, Exhibit, ExhibitResult, watched
-from tutti.papers.recursive_multiplying.measured import CLUSTERED, GOOD_PERCENT, factored
-from tutti.papers.recursive_multiplying.published import TABLE_1, compared, doubling
+from tutti.papers.recursive_multiplying.measured import factored
+from tutti.papers.recursive_multiplying.published import (
+    CLUSTERED,
+    GOOD_PERCENT,
+    TABLE_1,
+    compared,
+    doubling,
+    of_the_model,
+)
 from tutti.papers.recursive_multiplying_live import runs
 from tutti.report.boxes import plot_multicasts
 from tutti.report.exhibits import plot_curves
@@ -388,18 +395,8 @@ def _scatter(folder: Path, number: int) -> ExhibitResult:
     order = pl.DataFrame(by_ranks)
     loss = 100 * float(order["lost"].max())  # type: ignore[arg-type]
     ordered = float(order["in_order"].min())  # type: ignore[arg-type]
-    conclusions = (
-        Conclusion(
-            statement="the model chooses a good schedule",
-            holds=loss <= GOOD_PERCENT,
-            why=f"its choice loses at most {loss:.1f} % on the fastest",
-        ),
-        Conclusion(
-            statement="modelled and measured times cluster",
-            holds=ordered >= CLUSTERED,
-            why=f"at least {ordered:.2f} of the pairs have the model's order",
-        ),
-    )
+    why = f"at least {ordered:.2f} of the pairs have the model's order"
+    conclusions = of_the_model(loss, holds=ordered >= CLUSTERED, why=why)
     return ExhibitResult(
         frame=frame,
         conclusions=conclusions,
