@@ -1,0 +1,129 @@
+"""File formats of other tools, and of tutti, that `tutti convert` reads and writes.
+
+A format reads files into one of four contents, and writes that content. A conversion between
+contents exists in one direction only: a schedule of a given size becomes a trace, and a trace
+becomes messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from tutti.files.mistakes import did_you_mean, mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tutti.units import Size
+
+__all__ = ["Content", "Format", "Options", "formats", "named", "recognised"]
+
+Content = Literal["schedule", "trace", "topology", "messages"]
+"""What a file holds: a `tutti.Schedule`, `tutti.workload.operations.Trace`, `tutti.Topology` or
+`tutti.interop.messages.Messages`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of a conversion. A format refuses those that it does not list.
+
+    Attributes:
+        size: The payload per rank, for formats whose files have sizes.
+        algorithm: The algorithm that replaces collectives by messages.
+        repair: Whether faults with a known repair are repaired.
+    """
+
+    size: Size | None = None
+    algorithm: str | None = None
+    repair: bool = False
+
+    def given(self) -> tuple[str, ...]:
+        """Returns the names of the options that differ from their defaults."""
+        return tuple(each.name for each in fields(self) if getattr(self, each.name) != each.default)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A file format.
+
+    Attributes:
+        name: The name, such as ``"msccl-xml"``.
+        content: What its files hold.
+        endings: File endings, such as ``".xml"``; several formats may share one.
+        summary: One line for the list of formats.
+        source: Project, file and version that define the format.
+        read: Reads a file. Returns the content and one line per loss: each part of the file
+            that the content does not represent. None if the format is write-only.
+        write: Writes a file and returns one line per loss. None if the format is read-only.
+        matches: Whether the first bytes of a file (at most 4,096) have this format.
+        read_options: The options that `read` honours.
+        write_options: The options that `write` honours.
+    """
+
+    name: str
+    content: Content
+    endings: tuple[str, ...]
+    summary: str
+    source: str
+    read: Callable[[Path, Options], tuple[Any, tuple[str, ...]]] | None = None
+    write: Callable[[Any, Path, Options], tuple[str, ...]] | None = None
+    matches: Callable[[bytes], bool] | None = None
+    read_options: tuple[str, ...] = ()
+    write_options: tuple[str, ...] = ()
+
+
+_MODULES = ("tutti.interop.schedule_text",)
+"""Modules with a tuple `FORMATS`."""
+
+
+def formats() -> tuple[Format, ...]:
+    """Returns all formats in the order of their names."""
+    found = [each for name in _MODULES for each in import_module(name).FORMATS]
+    return tuple(sorted(found, key=lambda each: each.name))
+
+
+def named(name: str, *, option: str) -> Format:
+    """Returns the format of a name.
+
+    Raises:
+        ConfigError: No format has the name.
+    """
+    known = {each.name: each for each in formats()}
+    if name not in known:
+        raise mistake(
+            f"unknown format `{name}`",
+            source=option,
+            expected=f"one of {', '.join(known)}",
+            hint=did_you_mean(name, known),
+        )
+    return known[name]
+
+
+def recognised(path: Path, head: bytes | None, *, option: str) -> Format:
+    """Returns the format of a file, from its ending and, for input, its first bytes.
+
+    Args:
+        path: The file.
+        head: The first bytes of an input file; None for an output file.
+        option: The option that names a format explicitly, for the error.
+
+    Raises:
+        ConfigError: No format fits, or several do.
+    """
+    usable = [each for each in formats() if (each.write if head is None else each.read)]
+    fitting = [each for each in usable if any(path.name.endswith(end) for end in each.endings)]
+    if head is not None:
+        fitting = [each for each in fitting if each.matches is None or each.matches(head)] or [
+            each for each in usable if each.matches is not None and each.matches(head)
+        ]
+    if len(fitting) == 1:
+        return fitting[0]
+    choices = fitting or usable
+    raise mistake(
+        "several formats have this ending" if fitting else "unknown format",
+        source=str(path),
+        expected=f"{option} with one of {', '.join(each.name for each in choices)}",
+    )

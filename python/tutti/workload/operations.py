@@ -1,0 +1,92 @@
+"""Traces: the sends, receives, computations and collectives of every rank, with dependencies.
+
+A trace may have millions of operations, so that each rank stores its operations as columns. The
+times and sizes are fixed, unlike those of a schedule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["CollectiveCall", "Kind", "Operations", "Trace"]
+
+
+class Kind(IntEnum):
+    """The kind of an operation, as stored in `Operations.kinds`."""
+
+    COMPUTE = 0
+    SEND = 1
+    RECEIVE = 2
+    COLLECTIVE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveCall:
+    """A collective that the ranks of a group start.
+
+    Attributes:
+        collective: The collective, such as ``"all_reduce"``.
+        group: The ranks, in the order of the communicator.
+        root: The root's index in the group; 0 for collectives without a root.
+    """
+
+    collective: str
+    group: tuple[int, ...]
+    root: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operations:
+    """The operations of a rank. Operation i has element i of each column.
+
+    Attributes:
+        kinds: `Kind` of each operation, uint8.
+        sizes: Bytes of a message or of a collective's payload, int64; 0 for computations.
+        durations: Time of a computation in ps, int64; 0 for other operations.
+        peers: The destination or source of a message, the index into `Trace.collectives` of a
+            collective, -1 of a computation; int32.
+        tags: Tag of a message, int64; 0 for other operations.
+        streams: The stream (or CPU thread) that executes the operation, int32. A stream executes
+            one operation at a time, in any order that dependencies allow.
+        first_dependency: Offsets into `dependencies`, int64, one more than operations.
+        dependencies: Indices of operations of this rank that must have completed, int64.
+        on_start: Whether the dependency is satisfied when the other operation starts; bool, one
+            per dependency.
+        names: A name per operation, or empty.
+    """
+
+    kinds: NDArray[np.uint8]
+    sizes: NDArray[np.int64]
+    durations: NDArray[np.int64]
+    peers: NDArray[np.int32]
+    tags: NDArray[np.int64]
+    streams: NDArray[np.int32]
+    first_dependency: NDArray[np.int64]
+    dependencies: NDArray[np.int64]
+    on_start: NDArray[np.bool_]
+    names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Returns the number of operations."""
+        return len(self.kinds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """The operations of all ranks.
+
+    Attributes:
+        name: The name, for results.
+        ranks: The operations of each rank.
+        collectives: The distinct collectives that operations refer to.
+    """
+
+    name: str
+    ranks: tuple[Operations, ...]
+    collectives: tuple[CollectiveCall, ...] = ()
