@@ -38,6 +38,7 @@ _VERBS = {
     "plot": "Plot the results of a comparison.",
     "paper": "Reproduce a paper's figures and tables.",
     "platforms": "List the built-in platforms and their sources.",
+    "convert": "Convert schedules, traces and topologies between formats.",
     "schema": "Print the JSON Schema of a configuration file.",
     "schedule": "List, show, verify and draw schedules.",
     "nccl": "Explain NCCL's choices, diagnose measured collectives, read topologies.",

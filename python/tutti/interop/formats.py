@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from tutti.units import Size
 
-__all__ = ["Content", "Format", "Options", "formats", "named", "recognised"]
+    Reader = Callable[[Path, "Options"], tuple[Any, tuple[str, ...]]]
+    Writer = Callable[[Any, Path, "Options"], tuple[str, ...]]
+
+__all__ = ["Content", "Format", "Options", "formats", "head", "named", "recognised"]
 
 Content = Literal["schedule", "trace", "topology", "messages"]
 """What a file holds: a `tutti.Schedule`, `tutti.workload.operations.Trace`, `tutti.Topology` or
@@ -68,12 +71,36 @@ class Format:
     endings: tuple[str, ...]
     summary: str
     source: str
-    read: Callable[[Path, Options], tuple[Any, tuple[str, ...]]] | None = None
-    write: Callable[[Any, Path, Options], tuple[str, ...]] | None = None
+    read: Reader | None = None
+    write: Writer | None = None
     matches: Callable[[bytes], bool] | None = None
     read_options: tuple[str, ...] = ()
     write_options: tuple[str, ...] = ()
 
+    def reader(self, *, option: str = "--from") -> Reader:
+        """Returns the function `read`.
+
+        Raises:
+            ConfigError: The format is write-only; `option` names it.
+        """
+        if self.read is None:
+            able = ", ".join(each.name for each in formats() if each.read)
+            raise mistake(f"{self.name} is write-only", source=option, expected=f"one of {able}")
+        return self.read
+
+    def writer(self, *, option: str = "--to") -> Writer:
+        """Returns the function `write`.
+
+        Raises:
+            ConfigError: The format is read-only; `option` names it.
+        """
+        if self.write is None:
+            able = ", ".join(each.name for each in formats() if each.write)
+            raise mistake(f"{self.name} is read-only", source=option, expected=f"one of {able}")
+        return self.write
+
+
+_HEAD = 4096
 
 _MODULES = ("tutti.interop.schedule_text",)
 """Modules with a tuple `FORMATS`."""
@@ -102,22 +129,35 @@ def named(name: str, *, option: str) -> Format:
     return known[name]
 
 
-def recognised(path: Path, head: bytes | None, *, option: str) -> Format:
+def head(path: Path) -> bytes:
+    """Returns the first bytes of a file, from which its format is recognised.
+
+    Raises:
+        ConfigError: The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD)
+    except OSError as error:
+        raise mistake(f"cannot be read: {error.strerror}", source=str(path)) from None
+
+
+def recognised(path: Path, start: bytes | None, *, option: str) -> Format:
     """Returns the format of a file, from its ending and, for input, its first bytes.
 
     Args:
         path: The file.
-        head: The first bytes of an input file; None for an output file.
+        start: The first bytes of an input file; None for an output file.
         option: The option that names a format explicitly, for the error.
 
     Raises:
         ConfigError: No format fits, or several do.
     """
-    usable = [each for each in formats() if (each.write if head is None else each.read)]
+    usable = [each for each in formats() if (each.write if start is None else each.read)]
     fitting = [each for each in usable if any(path.name.endswith(end) for end in each.endings)]
-    if head is not None:
-        fitting = [each for each in fitting if each.matches is None or each.matches(head)] or [
-            each for each in usable if each.matches is not None and each.matches(head)
+    if start is not None:
+        fitting = [each for each in fitting if each.matches is None or each.matches(start)] or [
+            each for each in usable if each.matches is not None and each.matches(start)
         ]
     if len(fitting) == 1:
         return fitting[0]

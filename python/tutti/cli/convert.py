@@ -1,0 +1,153 @@
+"""`tutti convert`: converts schedules, traces and topologies between formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from tutti.cli import options
+from tutti.cli.console import out, remark, wrote
+from tutti.cli.files import written
+from tutti.cli.schedule import Blocks, Collective, Ranks, Root, find
+from tutti.files.mistakes import mistake
+from tutti.files.reader import missing
+from tutti.interop.contents import as_content
+from tutti.interop.formats import Format, Options, formats, head, named, recognised
+from tutti.units import Size
+
+From = Annotated[str | None, typer.Option("--from", help="Format of IN. Default: recognised.")]
+To = Annotated[str | None, typer.Option("--to", help="Format of OUT. Default: from its ending.")]
+
+
+def convert(
+    given: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="IN", help="A file, or an algorithm as NAME[:ARG].", show_default=False
+        ),
+    ] = None,
+    target: Annotated[
+        Path | None, typer.Argument(metavar="OUT", help="Output file.", show_default=False)
+    ] = None,
+    *,
+    from_: From = None,
+    to: To = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the formats.", is_eager=True)] = False,
+    ranks: Ranks = None,
+    collective: Collective = None,
+    root: Root = None,
+    blocks: Blocks = None,
+    size: Annotated[
+        str | None, typer.Option("--size", help="Payload per rank, for formats with sizes.")
+    ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algorithm", help="Algorithm that replaces collectives by messages."),
+    ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair faults of IN with a known repair.")
+    ] = False,
+) -> None:
+    """Convert schedules, traces and topologies between formats; report what is lost.
+
+    \b
+    Examples:
+      tutti convert --list
+      tutti convert ring ring.schedule --ranks 8
+    """
+    if list_:
+        _print_formats()
+        return
+    if given is None or target is None:
+        raise mistake("IN or OUT is missing", source="convert", expected="tutti convert IN OUT")
+    chosen = Options(
+        size=None if size is None else Size.parse(options.size(size, "--size")),
+        algorithm=algorithm,
+        repair=repair,
+    )
+    writer = named(to, option="--to") if to else recognised(target, None, option="--to")
+    write = writer.writer()
+    reader = _reader(given, from_)
+    value, losses, used = _read(given, reader, chosen, (ranks, collective, root, blocks))
+    content = "schedule" if reader is None else reader.content
+    value, converted = as_content(value, content, writer.content, chosen)
+    _check_options(chosen, {*used, *converted, *writer.write_options}, (reader, writer))
+    lost: list[str] = []
+
+    def run(path: Path) -> Path:
+        lost.extend(write(value, path, chosen))
+        return path
+
+    wrote(written(run, target), wrap=True)
+    for loss in (*losses, *lost):
+        remark(f"lost: {loss}")
+
+
+def _reader(given: str, name: str | None) -> Format | None:
+    """Returns the format of the input; None if it is an algorithm."""
+    path = Path(given)
+    if name is not None:
+        return named(name, option="--from")
+    if path.is_dir():
+        raise mistake(
+            "is a folder, whose format cannot be recognised",
+            source=given,
+            expected="a file, or --from with a format",
+        )
+    if path.is_file():
+        return recognised(path, head(path), option="--from")
+    if "/" in given or path.suffix:
+        raise missing(path, "a file of a known format, or an algorithm as NAME[:ARG]")
+    return None
+
+
+def _read(
+    given: str,
+    reader: Format | None,
+    chosen: Options,
+    laid_out: tuple[int | None, str | None, int | None, str | None],
+) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
+    """Returns the content, the losses, and the options that the reader honoured."""
+    if reader is None:
+        return find(given, *laid_out), (), ()
+    names = ("--ranks", "--collective", "--root", "--blocks")
+    for name, value in zip(names, laid_out, strict=True):
+        if value is not None:
+            raise mistake(
+                "applies to algorithms only", source=name, expected=f"no {name}: {given} is a file"
+            )
+    value, losses = reader.reader()(Path(given), chosen)
+    return value, losses, reader.read_options
+
+
+def _check_options(
+    chosen: Options, honoured: set[str], formats_used: tuple[Format | None, Format]
+) -> None:
+    """Refuses options without effect on this conversion."""
+    reader, writer = formats_used
+    for name in chosen.given():
+        if name not in honoured:
+            source = "a schedule" if reader is None else reader.name
+            raise mistake(
+                f"has no effect from {source} to {writer.name}",
+                source=f"--{name}",
+                expected=f"no --{name}",
+            )
+
+
+def _print_formats() -> None:
+    """Prints the formats as paragraphs: a table would not fit a terminal."""
+    console = out()
+    for each in formats():
+        directions = " and ".join(
+            name for name, able in (("read", each.read), ("write", each.write)) if able
+        )
+        console.print(f"{each.name}: {each.content}, {directions}", style="bold", markup=False)
+        console.print(Padding(Text(each.summary), (0, 0, 0, 2)))
+        console.print(
+            Padding(Text(f"files: *{', *'.join(each.endings)}", style="dim"), (0, 0, 0, 2))
+        )
