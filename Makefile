@@ -20,7 +20,8 @@ BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
 .PHONY: demo build dev mpi test fuzz test-mpi test-torch test-rust test-python browser bench papers \
-  validate machines gpu check check-fast docs hooks reference format lock clean help
+  validate machines gpu check check-python check-rust check-fast docs hooks reference format lock \
+  clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -66,9 +67,9 @@ $(READY): requirements.txt | $(BIN)/uv
 # One build, with optimisation, for the demo, the tests and the benchmarks alike. The Python files
 # are used where they are, so only a change of Rust sources makes it build again.
 $(BUILT): $(READY) $(RUST_SOURCES) pyproject.toml
-	@echo "compiling the Rust core: 2 to 5 minutes the first time, in silence"
+	@echo "compiling the Rust core: 2 to 5 minutes the first time"
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
-	  $(BIN)/maturin develop --quiet --release --uv
+	  $(BIN)/maturin develop --release --uv
 	@$(BIN)/python -m compileall -q python/tutti
 	@touch $@
 
@@ -138,27 +139,31 @@ check-fast: $(READY)
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_language.py
 
-check: check-fast build
+check: check-python check-rust
+
+check-python: check-fast build
 	$(BIN)/python scripts/build_site.py --no-examples
-	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 	$(BIN)/mypy
 	$(BIN)/stubtest tutti._core --concise --mypy-config-file pyproject.toml
 
-test-rust:
+check-rust: $(READY)
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
+
+test-rust: check-rust
 	cargo test --quiet --workspace --locked
 
 test-python: build browser mpi
 	TUTTI_CACHE=$(CACHE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 20
 
 # Each part in turn, and at the end how long each took. Python tests are last but for the table, since
-# pytest prints the 20 slowest.
-PARTS := build check test-rust validate test-python
+# pytest prints the 20 slowest. Two jobs run the checks: the linker and mypy use one core each.
+PARTS := build check-python+test-rust validate test-python
 test:
 	@table=; for part in $(PARTS); do \
 	  start=$$(date +%s); \
-	  $(MAKE) --no-print-directory $$part || exit; \
-	  table="$$table$$(printf '%-12s %6d s' $$part $$(($$(date +%s) - start)))\n"; \
+	  $(MAKE) --no-print-directory --jobs 2 --output-sync=line $$(echo $$part | tr + ' ') || exit; \
+	  table="$$table$$(printf '%-24s %6d s' $$part $$(($$(date +%s) - start)))\n"; \
 	done; \
 	printf "\n$$table"
 
