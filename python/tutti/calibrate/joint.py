@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from tutti.calibrate.files import Provenance, document
 from tutti.predict.features import features
@@ -144,6 +143,8 @@ def _fitted(environment: str, rows: Features, times_us: Floats, curve: CurveFit)
 
     def at(limit: int, longer: int) -> tuple[_Problem, Any]:
         problem = _Problem(rows, np.log(times_us), limit, longer, _start(curve, limit, longer))
+        from scipy.optimize import least_squares
+
         return problem, least_squares(problem.residuals, problem.start, max_nfev=_EVALUATIONS)
 
     limit = min(_LIMITS, key=lambda one: at(one, _LONG[-1])[1].cost)

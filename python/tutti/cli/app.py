@@ -134,8 +134,8 @@ class _Root(TyperGroup):
             raise typer.Exit(int(error.exit_code)) from None
         except typer.TyperException as error:
             raise _reported(error) from None
-        except OSError as error:
-            refusal = _unwritten(error)
+        except (OSError, ModuleNotFoundError) as error:
+            refusal = _refusal(error)
             if refusal is None:
                 raise
             fail(refusal)
@@ -163,10 +163,13 @@ _OUTSIDE = {
 """Errors of the machine or of a path, such as a full disk, not of tutti."""
 
 
-def _unwritten(error: OSError) -> TuttiError | None:
-    """Returns the error to report if a file or a disk ended a command, else None."""
+def _refusal(error: OSError | ModuleNotFoundError) -> TuttiError | None:
+    """Returns the error to report if a file, a disk or a missing extra ended a command."""
+    from tutti.files.extras import missing_extra
     from tutti.files.mistakes import mistake
 
+    if isinstance(error, ModuleNotFoundError):
+        return missing_extra(error)
     if error.errno not in _OUTSIDE:
         return None
     source = str(error.filename) if error.filename is not None else "the output"

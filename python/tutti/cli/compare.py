@@ -15,9 +15,9 @@ from tutti.cli.progress import Progress
 from tutti.cli.ranked import ranked_table, spread_table, winners
 from tutti.errors import ExitCode
 from tutti.experiment import Rows, measure, parts, plan, prove, run_once
+from tutti.files.extras import installed
 from tutti.mpi.bits import bits_differ, is_exact
 from tutti.proving import remarks
-from tutti.report import write_report, write_trace
 from tutti.report.quantity import plural
 from tutti.results import write
 from tutti.units import Size
@@ -53,8 +53,12 @@ def compare(
     verify: options.Verify = True,
     to: options.Out = None,
     report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write the HTML report and the trace.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--report/--no-report",
+            help="Write the HTML report and the trace. Default: if tutti[reports] is installed.",
+        ),
+    ] = None,
 ) -> None:
     """Compare algorithms: the fastest at each rank count and size, its lead, and the reason.
 
@@ -97,7 +101,9 @@ def compare(
     _show(frame, laid_out, top)
     for line in remarks(laid_out, unverified):
         remark(line)
-    if report:
+    if report is None and not installed("reports"):
+        remark("no report is written: it requires `pip install 'tutti[reports]'`")
+    elif report is None or report:
         _write_report(frame, laid_out)
 
 
@@ -189,6 +195,8 @@ def _show_bits(found: Sequence[Region], plan: ExperimentPlan) -> None:
 
 
 def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
+    from tutti.report import write_report, write_trace
+
     experiment = plan.experiment
     shown = _example(frame)
     size = Size(bytes=shown.size_bytes)

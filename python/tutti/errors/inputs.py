@@ -488,4 +488,7 @@ class ConfigError(TuttiError, ValueError):
 
     kinds: ClassVar[dict[str, Kind]] = {
         "invalid": Kind("A key or a value of the configuration is invalid."),
+        "missing_extra": Kind(
+            "An optional dependency is not installed.", "install the extra that the message names"
+        ),
     }

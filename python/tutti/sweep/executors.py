@@ -147,7 +147,7 @@ class _Dask:
 @contextmanager
 def _dask(workers: int | None, address: str | None) -> Iterator[Crew | None]:
     if find_spec("distributed") is None:
-        raise _missing("dask", "Dask's `distributed`", "tutti[dask]")
+        raise _missing("dask", "Dask's `distributed`", "tutti[sweep]")
     with ThreadPoolExecutor(1) as background, ExitStack() as to_close:
         if address is None:
             prepare("dask")

@@ -364,15 +364,17 @@ def test_invalid_executors_are_refused(
     assert expected in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "module"), [("dask", "distributed"), ("mpi", "mpi4py")])
+@pytest.mark.parametrize(
+    ("name", "module", "extra"), [("dask", "distributed", "sweep"), ("mpi", "mpi4py", "mpi")]
+)
 def test_missing_executor_gives_an_install_hint(
-    name: str, module: str, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    name: str, module: str, extra: str, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ExecutorError) as caught:
         tutti.sweep(tables, executor=name)
     assert caught.value.kind == "missing"
-    assert f"pip install 'tutti[{name}]'" in caught.value.hint
+    assert f"pip install 'tutti[{extra}]'" in caught.value.hint
 
 
 def test_script_needs_no_main_guard(tmp_path: Path) -> None:
