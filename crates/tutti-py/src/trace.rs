@@ -44,7 +44,9 @@ macro_rules! integers {
 integers!(i64_of, bytes_of_i64, i64);
 integers!(i32_of, bytes_of_i32, i32);
 
-fn operations((kinds, sizes, durations, peers, tags, streams, first, on, on_start): &Columns<&[u8]>) -> Operations {
+fn operations(
+    (kinds, sizes, durations, peers, tags, streams, first, on, on_start): &Columns<&[u8]>,
+) -> Operations {
     Operations {
         kinds: kinds.to_vec(),
         sizes: i64_of(sizes),
@@ -125,7 +127,11 @@ impl Network<'_> {
         Ok(())
     }
 
-    fn run(&self, ranks: &[Operations], stop: &AtomicBool) -> Result<PyResult<TraceOutcome>, EngineError> {
+    fn run(
+        &self,
+        ranks: &[Operations],
+        stop: &AtomicBool,
+    ) -> Result<PyResult<TraceOutcome>, EngineError> {
         let contended = self.flow.is_some() || self.packets.is_some();
         let alone = self.routes.filter(|_| !contended);
         let included = self.model.serialization();

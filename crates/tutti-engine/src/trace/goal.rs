@@ -53,7 +53,8 @@ pub fn read(text: &[u8]) -> Result<Goal, TraceError> {
             Token::Word(b"rank") => {
                 let rank = reader.number("the number of a rank", u64::from(u32::MAX >> 1))?;
                 if blocks.contains_key(&rank) {
-                    return reader.refuse(&format!("a second block of rank {rank}"), "one per rank");
+                    return reader
+                        .refuse(&format!("a second block of rank {rank}"), "one per rank");
                 }
                 reader.expect(b"{")?;
                 blocks.insert(rank, reader.block()?);
@@ -213,7 +214,9 @@ impl<'a> Reader<'a> {
                         token => return self.unexpected(token, "`:`, `requires` or `irequires`"),
                     };
                     let token = self.words.next()?;
-                    let Token::Word(other) = token else { return self.unexpected(token, "a label") };
+                    let Token::Word(other) = token else {
+                        return self.unexpected(token, "a label");
+                    };
                     requirements.push((labels.find(label, line)?, other, on_start, line));
                     self.end_line()?;
                 }

@@ -118,7 +118,13 @@ impl Graph {
             let computes = kind == kind::COMPUTE;
             let refuse = |column, value: i64, expected| {
                 let value = value.to_string();
-                Err(TraceError::Value { rank: RankId(rank), operation: at, column, value, expected })
+                Err(TraceError::Value {
+                    rank: RankId(rank),
+                    operation: at,
+                    column,
+                    value,
+                    expected,
+                })
             };
             if kind > kind::RECEIVE {
                 return refuse("kind", kind.into(), "a computation, a send or a receive");
@@ -148,7 +154,13 @@ impl Graph {
         for at in 0..of.len() {
             let refuse = |column, value: i64, expected| {
                 let value = value.to_string();
-                Err(TraceError::Value { rank: RankId(rank), operation: at, column, value, expected })
+                Err(TraceError::Value {
+                    rank: RankId(rank),
+                    operation: at,
+                    column,
+                    value,
+                    expected,
+                })
             };
             let (start, end) = (of.first_dependency[at], of.first_dependency[at + 1]);
             if start < 0 || end < start || end > of.dependencies.len() as i64 {
@@ -194,8 +206,7 @@ impl Graph {
         let key = |work: &Work| {
             let peer = u32::try_from(work.peer).unwrap_or(NONE);
             let sends = work.kind == kind::SEND;
-            let (source, destination) =
-                if sends { (work.rank, peer) } else { (peer, work.rank) };
+            let (source, destination) = if sends { (work.rank, peer) } else { (peer, work.rank) };
             (destination, source, work.tag)
         };
         let messages = (0..).zip(&self.works);

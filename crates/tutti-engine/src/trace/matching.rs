@@ -4,8 +4,8 @@
 //! it. A receive that accepts several channels takes the first message to arrive that no other
 //! receive has matched.
 
-use super::{ANY, kind};
 use super::graph::{Graph, NONE, Work};
+use super::{ANY, kind};
 use tutti_units::Time;
 
 /// The oldest and the latest unmatched operation of a channel: sends or receives, never both.

@@ -74,7 +74,13 @@ impl Operations {
     }
 
     /// Appends an operation without dependencies; returns its index.
-    pub(crate) fn push(&mut self, kind: u8, amount: i64, (peer, tag): (i32, i64), stream: i32) -> i64 {
+    pub(crate) fn push(
+        &mut self,
+        kind: u8,
+        amount: i64,
+        (peer, tag): (i32, i64),
+        stream: i32,
+    ) -> i64 {
         let computes = kind == kind::COMPUTE;
         self.kinds.push(kind);
         self.sizes.push(if computes { 0 } else { amount });
@@ -103,9 +109,11 @@ impl Operations {
 pub enum TraceError {
     /// Columns of different lengths.
     #[error("column `{column}` of {rank} has {length} entries: expected {expected}")]
+    #[refusal(kind = "trace_column")]
     Length { rank: RankId, column: &'static str, length: usize, expected: usize },
     /// A value out of range.
     #[error("operation {operation} of {rank} has {column} {value}: expected {expected}")]
+    #[refusal(kind = "trace_value")]
     Value {
         rank: RankId,
         operation: usize,
@@ -115,8 +123,10 @@ pub enum TraceError {
     },
     /// More operations than the executor numbers.
     #[error("the trace has {operations} operations: expected fewer than {most}")]
+    #[refusal(kind = "trace_size")]
     TooLarge { operations: usize, most: u32 },
     /// Text that is not GOAL.
     #[error("line {line}: {problem}: expected {expected}")]
+    #[refusal(kind = "goal")]
     Text { line: usize, problem: String, expected: String },
 }

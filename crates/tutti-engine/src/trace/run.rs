@@ -18,8 +18,8 @@ use super::matching::Matching;
 use super::{Operations, TraceError, kind};
 use crate::{Conditions, EngineError};
 use tutti_network::{Carried, MessageModel, Port, Progress, Stepped, Ticket};
-use tutti_units::{Bytes, Time};
 use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time};
 
 /// The most blocked ranks that an error lists.
 const LISTED: usize = 16;
@@ -383,7 +383,11 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
                 waiting.push(self.explained(at, posted.is_some()));
             }
         }
-        EngineError::TraceDeadlock { waiting: waiting.join("; "), stuck, ranks: self.run.trace.len() }
+        EngineError::TraceDeadlock {
+            waiting: waiting.join("; "),
+            stuck,
+            ranks: self.run.trace.len(),
+        }
     }
 
     fn explained(&self, at: u32, posted: bool) -> String {
@@ -392,7 +396,8 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
         if !posted {
             return format!("{rank} in operation {index} has dependencies that never complete");
         }
-        let source = u32::try_from(work.peer).map_or("any rank".to_owned(), |peer| RankId(peer).to_string());
+        let source =
+            u32::try_from(work.peer).map_or("any rank".to_owned(), |peer| RankId(peer).to_string());
         let tag = if work.tag < 0 { "any tag".to_owned() } else { format!("tag {}", work.tag) };
         format!("{rank} in operation {index} waits for {source} ({tag})")
     }

@@ -70,7 +70,8 @@ fn messages_match_by_source_and_tag() {
 
 #[test]
 fn blocked_ranks_are_named_with_the_ranks_they_wait_for() {
-    let error = run(&two("a: recv 1b from 1 tag 3\nb: send 1b to 1\nb requires a", "recv 1b from 0"));
+    let error =
+        run(&two("a: recv 1b from 1 tag 3\nb: send 1b to 1\nb requires a", "recv 1b from 0"));
     assert_eq!(
         error.unwrap_err().to_string(),
         "the trace cannot finish: 2 of 2 ranks are blocked forever: rank 0 in operation 0 waits for \
