@@ -21,8 +21,8 @@ import tutti
 from tutti import platforms
 from tutti.interop.formats import Options
 from tutti.interop.goal import write_goal, write_goal_binary
+from tutti.lowering import lower
 from tutti.units import Size
-from tutti.workload.lowering import lower
 
 if TYPE_CHECKING:
     from tutti.workload.operations import Trace
@@ -83,7 +83,7 @@ def measured(trace: Trace, folder: Path) -> int:
         write_goal_binary(trace, binary, Options())
         subprocess.run([folder / "txt2bin", "-i", text, "-o", theirs], check=True)
         assert binary.read_bytes() == theirs.read_bytes()
-        command = [folder / "LogGOPSim", "-b", "-S", _ALWAYS_EAGER, "-f", binary]
+        command = [str(folder / "LogGOPSim"), "-b", "-S", _ALWAYS_EAGER, "-f", str(binary)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = _FINISH.search(done.stdout)
     assert found is not None, done.stdout

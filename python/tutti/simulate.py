@@ -14,7 +14,6 @@ from tutti import _core, planning, proving
 from tutti.cases import check_platform, make_case
 from tutti.errors import ConfigError, WorkloadError
 from tutti.run import Run
-from tutti.workload.operations import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -203,7 +202,7 @@ def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceR
     destination and tag, in order.
 
     Args:
-        trace: The trace, without collectives; see :func:`tutti.workload.lowering.expand`.
+        trace: The trace, without collectives; see :func:`tutti.lowering.expand`.
         platform: The platform.
         seed: The seed of routing that draws random numbers.
 
@@ -213,12 +212,14 @@ def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceR
         DeadlockError: Ranks wait for messages that never arrive; the message names them.
         SimulationError: The run gives no result for another reason.
     """
+    from tutti.workload.operations import Kind
+
     check_platform(platform)
     if platform.flits is not None or platform.mesh is not None:
         hint = "use the platform's packets or flows"
         raise ConfigError("traces do not run on flit networks", kind="invalid", hint=hint)
     if any((of.kinds == Kind.COLLECTIVE).any() for of in trace.ranks):
-        hint = "replace them first: tutti.workload.lowering.expand(trace, algorithm)"
+        hint = "replace them first: tutti.lowering.expand(trace, algorithm)"
         message = f"trace {trace.name} has collectives"
         raise WorkloadError(message, kind="trace_collective", hint=hint)
     finish, busy, messages, message_bytes = _core.simulate_trace(

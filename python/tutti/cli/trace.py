@@ -13,9 +13,9 @@ from tutti.cli import options
 from tutti.cli.console import out, remark
 from tutti.files.mistakes import mistake
 from tutti.interop.formats import Options, head, named, recognised
+from tutti.lowering import expand
 from tutti.platforms import platform as find
 from tutti.simulate import TraceRun, simulate_trace
-from tutti.workload.lowering import expand
 from tutti.workload.operations import Trace
 
 app = options.group("Simulate traces of applications.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.files.mistakes import mistake
-from tutti.workload.lowering import LOSSES, lower
+from tutti.lowering import LOSSES, lower
 
 if TYPE_CHECKING:
     from tutti.interop.formats import Content, Options

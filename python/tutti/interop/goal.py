@@ -17,7 +17,7 @@ from tutti.files.mistakes import mistake
 from tutti.files.reader import read_bytes
 from tutti.interop.formats import Format, Options
 from tutti.interop.goal_binary import MAGIC, trace_of, write_ranks
-from tutti.workload.lowering import expand
+from tutti.lowering import expand
 from tutti.workload.operations import ANY, Kind, Operations, Trace
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from tutti import platforms
 from tutti.errors import ConfigError, DeadlockError, TuttiError, WorkloadError
 from tutti.interop.formats import Options
 from tutti.interop.goal import read_goal, read_goal_binary, write_goal, write_goal_binary
+from tutti.lowering import expand, lower
 from tutti.units import Size
-from tutti.workload.lowering import expand, lower
 from tutti.workload.operations import CollectiveCall, Kind, Operations, Trace
 
 if TYPE_CHECKING:
