@@ -27,6 +27,9 @@ use crate::topology::Routes;
 /// dependencies, and whether these are satisfied on start.
 type Columns<T> = (T, T, T, T, T, T, T, T, T);
 
+/// The columns of all ranks, for Python.
+type Ranks<'py> = Vec<Columns<Bound<'py, PyBytes>>>;
+
 macro_rules! integers {
     ($from:ident, $to:ident, $type:ty) => {
         fn $from(bytes: &[u8]) -> Vec<$type> {
@@ -78,11 +81,7 @@ fn columns<'py>(py: Python<'py>, of: &Operations) -> Columns<Bound<'py, PyBytes>
 /// Reads GOAL text: the columns of each rank, and how many operations name another network
 /// interface than 0.
 #[pyfunction]
-#[expect(clippy::type_complexity, reason = "nine columns")]
-pub(crate) fn read_goal<'py>(
-    py: Python<'py>,
-    text: &[u8],
-) -> PyResult<(Vec<Columns<Bound<'py, PyBytes>>>, u64)> {
+pub(crate) fn read_goal<'py>(py: Python<'py>, text: &[u8]) -> PyResult<(Ranks<'py>, u64)> {
     let goal = py.detach(|| trace::goal::read(text)).or_raise()?;
     Ok((goal.ranks.iter().map(|of| columns(py, of)).collect(), goal.other_nics))
 }
@@ -97,7 +96,7 @@ pub(crate) fn lower_schedule<'py>(
     size: u64,
     element: u64,
     model: Option<&network::Model>,
-) -> PyResult<Vec<Columns<Bound<'py, PyBytes>>>> {
+) -> PyResult<Ranks<'py>> {
     let layout = Layout::of_schedule(&*schedule.inner, Bytes(size), element).or_raise()?;
     let costs = model.map_or(LocalCosts::FREE, |model| model.1);
     let ranks = py.detach(|| trace::lower(&*schedule.inner, &layout, &costs));
@@ -176,7 +175,7 @@ impl Network<'_> {
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub(crate) fn simulate_trace(
     py: Python<'_>,
-    ranks: Vec<Columns<Bound<'_, PyBytes>>>,
+    ranks: Ranks<'_>,
     model: &network::Model,
     routes: Option<&Routes>,
     flow: Option<&network::FlowLevel>,
