@@ -16,7 +16,7 @@ from tutti.schedule import Schedule, algorithms, schedule
 from tutti.schedule_builder import ScheduleBuilder
 from tutti.search import Found, search
 from tutti.search_by_size import thresholds
-from tutti.simulate import Run, compare, simulate
+from tutti.simulate import Run, compare, simulate, simulate_trace
 from tutti.sweep import sweep
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ __all__ = [
     "schedule",
     "search",
     "simulate",
+    "simulate_trace",
     "summary",
     "sweep",
     "thresholds",

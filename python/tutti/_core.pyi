@@ -571,6 +571,24 @@ def simulate_many(
     threads: int = 0,
 ) -> None: ...
 
+# --- traces ---
+
+_Columns: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
+
+def read_goal(text: bytes) -> tuple[list[_Columns], int]: ...
+def lower_schedule(
+    schedule: Schedule, *, size: int, element: int, model: Model | None = None
+) -> list[_Columns]: ...
+def simulate_trace(
+    ranks: Sequence[tuple[bytes, ...]],
+    model: Model,
+    *,
+    routes: Routes | None = None,
+    flow: FlowLevel | None = None,
+    packets: Packets | None = None,
+    seed: int = 0,
+) -> tuple[list[int], list[int], int, int]: ...
+
 # --- search ---
 
 @final

@@ -7,11 +7,12 @@ on the number of threads.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti import planning, proving
+from tutti import _core, planning, proving
 from tutti.cases import check_platform, make_case
-from tutti.errors import ConfigError
+from tutti.errors import ConfigError, WorkloadError
 from tutti.run import Run
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from tutti.platform import Platform
     from tutti.schedule import Schedule
     from tutti.units import Size
+    from tutti.workload.operations import Trace
 
-__all__ = ["Run", "compare", "simulate"]
+__all__ = ["Run", "TraceRun", "compare", "simulate", "simulate_trace"]
 
 _LOG = logging.getLogger("tutti")
 
@@ -168,6 +170,67 @@ def compare(
     for line in proving.remarks(plan, unverified):
         (remark or _LOG.warning)(line)
     return _measured(plan, threads, done)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRun:
+    """A simulated trace.
+
+    Attributes:
+        finish_ps: When the last operation of each rank completes, in ps.
+        busy_ps: Time that operations occupy the streams of each rank, summed, in ps.
+        messages: The number of messages.
+        message_bytes: Bytes in them.
+    """
+
+    finish_ps: tuple[int, ...]
+    busy_ps: tuple[int, ...]
+    messages: int
+    message_bytes: int
+
+    @property
+    def completion_ps(self) -> int:
+        """When the last operation of all ranks completes, in ps."""
+        return max(self.finish_ps, default=0)
+
+
+def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceRun:
+    """Runs a trace on a platform with a cost model, flows or packets.
+
+    A send and a receive occupy their stream for the overhead of the model; a posted receive does
+    not while it waits. The streams of a rank share its port. Messages match by source,
+    destination and tag, in order.
+
+    Args:
+        trace: The trace, without collectives; see :func:`tutti.lowering.expand`.
+        platform: The platform.
+        seed: The seed of routing that draws random numbers.
+
+    Raises:
+        ConfigError: The platform is not a `Platform`, or simulates flits.
+        WorkloadError: The trace is invalid or has collectives.
+        DeadlockError: Ranks wait for messages that never arrive; the message names them.
+        SimulationError: The run gives no result for another reason.
+    """
+    from tutti.workload.operations import Kind
+
+    check_platform(platform)
+    if platform.flits is not None or platform.mesh is not None:
+        hint = "use the platform's packets or flows"
+        raise ConfigError("traces do not run on flit networks", kind="invalid", hint=hint)
+    if any((of.kinds == Kind.COLLECTIVE).any() for of in trace.ranks):
+        hint = "replace them first: tutti.lowering.expand(trace, algorithm)"
+        message = f"trace {trace.name} has collectives"
+        raise WorkloadError(message, kind="trace_collective", hint=hint)
+    finish, busy, messages, message_bytes = _core.simulate_trace(
+        [of.columns() for of in trace.ranks],
+        platform.model.core,
+        routes=platform.routes.core if platform.routes else None,
+        flow=platform.sharing.core if platform.sharing else None,
+        packets=platform.packets.core if platform.packets else None,
+        seed=seed,
+    )
+    return TraceRun(tuple(finish), tuple(busy), messages, message_bytes)
 
 
 def _measured(

@@ -49,6 +49,10 @@ pub enum EngineError {
     )]
     #[refusal(class = "DeadlockError")]
     NetworkDeadlock { since: Time, messages: usize, deadlock_cycle: Vec<String> },
+    /// Ranks of a trace that wait forever; at most the first sixteen are listed.
+    #[error("the trace cannot finish: {stuck} of {ranks} ranks are blocked forever: {waiting}")]
+    #[refusal(class = "DeadlockError", kind = "trace_deadlock")]
+    TraceDeadlock { waiting: String, stuck: usize, ranks: usize },
     /// Messages that no rank receives.
     #[error("{count} messages are never received; the first is from {sender} to {receiver}")]
     Unreceived { count: u64, sender: RankId, receiver: RankId },

@@ -28,6 +28,7 @@ pub mod oracle;
 mod probe;
 mod record;
 pub mod results;
+pub mod trace;
 pub mod training;
 mod transit;
 pub mod workload;

@@ -188,6 +188,11 @@ pub trait Stepped {
         }
     }
 
+    /// Whether a path connects one rank to another; no message is sent otherwise.
+    fn connects(&self, _from: RankId, _to: RankId) -> bool {
+        true
+    }
+
     /// Runs until the next progress of a message, but not beyond `until`.
     fn progress(&mut self, until: Time) -> Option<Progress>;
 

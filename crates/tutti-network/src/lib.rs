@@ -73,6 +73,12 @@ pub trait MessageModel: Send + Sync {
     /// completion time.
     fn receive(&self, port: &mut Port, now: Time, arrival: Time, bytes: Bytes) -> Time;
 
+    /// When a rank that has other work starts its next send at the earliest: a send before waits for
+    /// the port. [`Time::ZERO`] if a send never waits, or its wait occupies the rank.
+    fn next_send(&self, _port: &Port) -> Time {
+        Time::ZERO
+    }
+
     /// Whether the first bytes of a rank's messages leave in the order in which they are sent, given that the
     /// last byte leaves at `arrival` and `bytes` is the serialization. `false` if unknown.
     fn keeps_order(&self, _bytes: Serialization) -> bool {

@@ -272,7 +272,7 @@ pub(crate) fn check_switches(
 
 /// Rejects packets without a topology, per-packet routing without packets, and trees without fixed
 /// routes.
-fn check_packets(
+pub(crate) fn check_packets(
     packets: Option<&Packets>,
     routes: Option<&Routes>,
     choosing: Option<&Choosing>,

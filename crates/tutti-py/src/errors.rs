@@ -11,6 +11,7 @@ use tutti_coherence::program::ProgramError as KernelError;
 use tutti_energy::EnergyError;
 use tutti_engine::EngineError;
 use tutti_engine::endpoint::EndpointError;
+use tutti_engine::trace::TraceError;
 use tutti_engine::training::{TorusError, TrainingRunError};
 use tutti_engine::workload::{PipelineError, ProgramError, SystolicError, TrainingError};
 use tutti_network::packet::PacketError;
@@ -50,6 +51,7 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         EngineError::KINDS,
         ProgramError::KINDS,
         PipelineError::KINDS,
+        TraceError::KINDS,
         TrainingError::KINDS,
         SystolicError::KINDS,
         EndpointError::KINDS,

@@ -26,6 +26,7 @@ mod smart_measure;
 mod step_fabric;
 mod threads;
 mod topology;
+mod trace;
 mod training;
 mod units;
 
@@ -89,6 +90,8 @@ mod _core {
         Routes, Topology, TopologyFacts, TopologyFamily, Wire, format_length, parse_length,
         topology_families, topology_link_classes,
     };
+    #[pymodule_export]
+    use crate::trace::{lower_schedule, read_goal, simulate_trace};
     #[pymodule_export]
     use crate::training::{
         TrainingProgram, TrainingRecord, collective_limit, roofline_time, simulate_training,

@@ -47,6 +47,7 @@ _VERBS = {
     "bypass": "Map collectives to chiplet networks with bypass links.",
     "train": "Simulate training steps: compute, exposed and hidden communication.",
     "moe": "Time dispatch and combine of mixture-of-experts layers.",
+    "trace": "Simulate traces of applications, such as GOAL files.",
     "workload": "Convert PyTorch models to lists of layers.",
     "glossary": "Define a term, with its source.",
     "energy": "Report energy and area of routers, links and networks.",

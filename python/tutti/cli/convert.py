@@ -58,6 +58,7 @@ def convert(
     Examples:
       tutti convert --list
       tutti convert ring ring.schedule --ranks 8
+      tutti convert ring ring.goal --ranks 8 --size 1MiB
     """
     if list_:
         _print_formats()
@@ -74,7 +75,7 @@ def convert(
     reader = _reader(given, from_)
     value, losses, used = _read(given, reader, chosen, (ranks, collective, root, blocks))
     content = "schedule" if reader is None else reader.content
-    value, converted = as_content(value, content, writer.content, chosen)
+    value, converted, more = as_content(value, content, writer.content, chosen)
     _check_options(chosen, {*used, *converted, *writer.write_options}, (reader, writer))
     lost: list[str] = []
 
@@ -83,7 +84,7 @@ def convert(
         return path
 
     wrote(written(run, target), wrap=True)
-    for loss in (*losses, *lost):
+    for loss in (*losses, *more, *lost):
         remark(f"lost: {loss}")
 
 

@@ -183,6 +183,10 @@ class DeadlockError(SimulationError):
             "Ranks wait for messages that no rank sends.",
             "verify() names the schedule's error",
         ),
+        "trace_deadlock": Kind(
+            "Ranks of a trace wait for messages that no rank sends.",
+            "compare the sources and tags of the receives with those of the sends",
+        ),
         "network_deadlock": Kind(
             "Packets in the network form a cyclic dependency.",
             "use a deadlock-free routing, or more VCs and buffers",

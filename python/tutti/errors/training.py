@@ -44,6 +44,14 @@ class WorkloadError(TuttiError, ValueError):
         "cyclic_dependency": Kind(
             "Tasks form a cyclic dependency.", "remove one of the dependencies"
         ),
+        "trace_column": Kind("The columns of a trace have different lengths."),
+        "trace_value": Kind("An operation of a trace has an invalid value."),
+        "trace_size": Kind("The trace has too many operations.", "use fewer than 2^31"),
+        "trace_collective": Kind(
+            "The ranks of a trace disagree on a collective, or it has not been replaced.",
+            "`--algorithm NAME` replaces collectives by the messages of an algorithm",
+        ),
+        "goal": Kind("The text is not GOAL.", "see the reference page of the format"),
         "no_bytes": Kind(
             "The payload of a collective is empty.",
             "give it at least 1 B, or remove it",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.files.mistakes import mistake
+from tutti.lowering import LOSSES, lower
 
 if TYPE_CHECKING:
     from tutti.interop.formats import Content, Options
@@ -20,16 +21,19 @@ def as_content(
     given: Content,
     needed: Content,
     options: Options,
-) -> tuple[Any, tuple[str, ...]]:
-    """Returns a value as another content, and the names of the options that mattered.
+) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
+    """Returns a value as another content, the names of the options that mattered, and the losses.
 
     Raises:
         ConfigError: The content does not convert, or an option that it requires is missing.
     """
     if given == needed:
-        return value, ()
+        return value, (), ()
     convertible = given in _ORDER and needed in _ORDER
     if not convertible or _ORDER.index(given) > _ORDER.index(needed):
         raise mistake(f"a {given} does not convert to a {needed}", source="convert")
-    del options
-    return value, ()
+    if given == "schedule" and needed == "trace":
+        if options.size is None:
+            raise mistake("a trace has sizes", source="--size", expected="--size, such as 1MiB")
+        return lower(value, options.size), ("size",), LOSSES
+    return value, (), ()

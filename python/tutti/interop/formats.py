@@ -102,7 +102,7 @@ class Format:
 
 _HEAD = 4096
 
-_MODULES = ("tutti.interop.schedule_text",)
+_MODULES = ("tutti.interop.goal", "tutti.interop.schedule_text")
 """Modules with a tuple `FORMATS`."""
 
 

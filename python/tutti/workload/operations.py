@@ -6,15 +6,21 @@ times and sizes are fixed, unlike those of a schedule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["CollectiveCall", "Kind", "Operations", "Trace"]
+__all__ = ["ANY", "CollectiveCall", "Kind", "Operations", "Trace"]
+
+ANY = -1
+"""The peer of a receive from any rank, and the tag of a receive of any tag."""
 
 
 class Kind(IntEnum):
@@ -50,8 +56,8 @@ class Operations:
         sizes: Bytes of a message or of a collective's payload, int64; 0 for computations.
         durations: Time of a computation in ps, int64; 0 for other operations.
         peers: The destination or source of a message, the index into `Trace.collectives` of a
-            collective, -1 of a computation; int32.
-        tags: Tag of a message, int64; 0 for other operations.
+            collective, -1 of a computation; int32. A receive may have `ANY`.
+        tags: Tag of a message, int64; 0 for other operations. A receive may have `ANY`.
         streams: The stream (or CPU thread) that executes the operation, int32. A stream executes
             one operation at a time, in any order that dependencies allow.
         first_dependency: Offsets into `dependencies`, int64, one more than operations.
@@ -75,6 +81,36 @@ class Operations:
     def __len__(self) -> int:
         """Returns the number of operations."""
         return len(self.kinds)
+
+    @classmethod
+    def from_columns(cls, columns: Sequence[bytes]) -> Self:
+        """Builds operations from the columns of the core, in the order of the attributes."""
+        named = zip(_TYPES, columns, strict=True)
+        arrays: dict[str, Any] = {n: np.frombuffer(column, _TYPES[n]) for n, column in named}
+        return cls(**arrays)
+
+    def columns(self) -> tuple[bytes, ...]:
+        """Returns the columns for the core, in the order of the attributes."""
+        return tuple(
+            np.asarray(getattr(self, name), kind).tobytes() for name, kind in _TYPES.items()
+        )
+
+    def replaced(self, **columns: Any) -> Self:  # noqa: ANN401 - each column has its type
+        """Returns operations with other columns."""
+        return replace(self, **columns)
+
+
+_TYPES: dict[str, type[np.generic]] = {
+    "kinds": np.uint8,
+    "sizes": np.int64,
+    "durations": np.int64,
+    "peers": np.int32,
+    "tags": np.int64,
+    "streams": np.int32,
+    "first_dependency": np.int64,
+    "dependencies": np.int64,
+    "on_start": np.bool_,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

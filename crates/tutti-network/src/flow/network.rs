@@ -446,6 +446,10 @@ impl Stepped for FlowNetwork<'_> {
         }
     }
 
+    fn connects(&self, from: RankId, to: RankId) -> bool {
+        self.reaches(from, to)
+    }
+
     fn used_links(&self) -> Vec<LinkUse> {
         self.link_use()
     }

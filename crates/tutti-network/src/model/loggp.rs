@@ -76,6 +76,11 @@ impl MessageModel for LogGP {
         start + self.o
     }
 
+    #[inline]
+    fn next_send(&self, port: &Port) -> Time {
+        port.send_free
+    }
+
     // The first byte leaves L after its sender is free, and the last no sooner than that of an earlier message.
     fn keeps_order(&self, bytes: Serialization) -> bool {
         bytes == Serialization::NONE || bytes == self.serialization()

@@ -50,6 +50,11 @@ impl MessageModel for LogP {
         self.as_loggp().receive(port, now, arrival, Bytes(0))
     }
 
+    #[inline]
+    fn next_send(&self, port: &Port) -> Time {
+        port.send_free
+    }
+
     fn keeps_order(&self, bytes: Serialization) -> bool {
         self.as_loggp().keeps_order(bytes)
     }

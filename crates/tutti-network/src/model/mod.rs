@@ -195,6 +195,11 @@ impl MessageModel for Model {
         dispatch!(self, model => model.receive(port, now, arrival, bytes))
     }
 
+    #[inline]
+    fn next_send(&self, port: &Port) -> Time {
+        dispatch!(self, model => model.next_send(port))
+    }
+
     fn keeps_order(&self, bytes: Serialization) -> bool {
         dispatch!(self, model => model.keeps_order(bytes))
     }

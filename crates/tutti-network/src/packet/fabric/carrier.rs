@@ -89,6 +89,10 @@ impl Stepped for PacketNetwork<'_> {
         Some(Progress::Arrived(ticket, time))
     }
 
+    fn connects(&self, from: RankId, to: RankId) -> bool {
+        self.reaches(from, to)
+    }
+
     fn used_links(&self) -> Vec<LinkUse> {
         self.link_use().collect()
     }

@@ -1,0 +1,134 @@
+//! Traces: GOAL text, dependencies, streams, matching and deadlocks.
+
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::{Conditions, EngineError, LocalCosts, Simulation};
+use tutti_network::{LogGP, Model};
+use tutti_schedule::algorithm;
+use tutti_schedule::collective::Collective;
+use tutti_schedule::{Layout, Schedule};
+use tutti_units::{Bytes, Time};
+
+/// `LogGOPSim`'s defaults.
+fn loggp() -> LogGP {
+    let given = [("L", "2500 ns"), ("o", "1500 ns"), ("g", "1000 ns"), ("G", "6 ns/B")];
+    let Model::LogGP(model) = tutti_network::build("loggp", &given).unwrap() else {
+        unreachable!()
+    };
+    model
+}
+
+/// The completion time of each rank in ns.
+fn run(text: &str) -> Result<Vec<u64>, EngineError> {
+    let goal = goal::read(text.as_bytes()).unwrap();
+    let model = loggp();
+    let run = TraceRun::new(&goal.ranks, &model, Conditions::default()).unwrap();
+    let outcome = run.run(None, &AtomicBool::new(false))?;
+    Ok(outcome.finish.iter().map(|time| time.ps() / 1000).collect())
+}
+
+fn two(first: &str, second: &str) -> String {
+    format!("num_ranks 2\nrank 0 {{\n{first}\n}}\nrank 1 {{\n{second}\n}}\n")
+}
+
+#[test]
+fn a_message_takes_two_overheads_the_latency_and_the_gaps() {
+    let found = run(&two("send 8b to 1 tag 5", "recv 8b from 0 tag 5")).unwrap();
+    assert_eq!(found, [1500, 1500 + 2500 + 7 * 6 + 1500]);
+}
+
+#[test]
+fn a_stream_executes_one_operation_at_a_time() {
+    let calc = two("calc 100\ncalc 200\ncalc 400 cpu 1", "");
+    assert_eq!(run(&calc).unwrap(), [400, 0]);
+    let chained = two("a: calc 100\nb: calc 400 cpu 1\nb requires a", "");
+    assert_eq!(run(&chained).unwrap(), [500, 0]);
+    let started = two("a: calc 100\nb: calc 400 cpu 1\nb irequires a", "");
+    assert_eq!(run(&started).unwrap(), [400, 0]);
+}
+
+#[test]
+fn a_stream_works_while_a_send_waits_for_the_port() {
+    // The sends start at 0 and 1000 + 999 x 6 = 6994 ns; the computation fits in between.
+    let first = "a: send 1000b to 1\nb: send 1000b to 1\nc: calc 5000";
+    let found = run(&two(first, "recv 1000b from 0\nrecv 1000b from 0")).unwrap();
+    assert_eq!(found[0], 6994 + 1500);
+    assert_eq!(found[1], 6994 + 1500 + 2500 + 999 * 6 + 1500);
+}
+
+#[test]
+fn messages_match_by_source_and_tag() {
+    let first = "a: send 1b to 1 tag 1\nb: send 1b to 1 tag 2\nb requires a";
+    let second = "a: recv 1b from 0 tag 2\nb: recv 1b from 0 tag 1\nc: calc 9000\nc requires b";
+    // Tag 1 arrives at 4000 and is received at 5500; then the computation runs until 14500, before
+    // tag 2, which arrives at 5500.
+    assert_eq!(run(&two(first, second)).unwrap(), [3000, 5500 + 9000 + 1500]);
+    let any = "a: recv 1b from -1 tag -1\nb: recv 1b from 0 tag -1\nb requires a";
+    assert_eq!(run(&two(first, any)).unwrap(), [3000, 7000]);
+}
+
+#[test]
+fn blocked_ranks_are_named_with_the_ranks_they_wait_for() {
+    let error =
+        run(&two("a: recv 1b from 1 tag 3\nb: send 1b to 1\nb requires a", "recv 1b from 0"));
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "the trace cannot finish: 2 of 2 ranks are blocked forever: rank 0 in operation 0 waits for \
+         rank 1 (tag 3); rank 1 in operation 0 waits for rank 0 (tag 0)"
+    );
+    let cyclic = run(&two("a: calc 1\nb: calc 1\nb requires a\na requires b", ""));
+    assert!(cyclic.unwrap_err().to_string().contains("dependencies that never complete"));
+    let lost = run(&two("send 1b to 1", "")).unwrap_err().to_string();
+    assert_eq!(lost, "1 messages are never received; the first is from rank 0 to rank 1");
+}
+
+#[test]
+fn lowered_schedules_take_the_time_of_the_schedule() {
+    let model = loggp();
+    for (notation, collective, ranks) in [
+        ("ring", Collective::AllReduce, 5),
+        ("recursive_multiplying:a2,a2,a2", Collective::AllReduce, 8),
+        ("binomial", Collective::from_name("broadcast", tutti_units::ids::RankId(1)).unwrap(), 7),
+        ("direct", Collective::AllToAll, 6),
+    ] {
+        let Ok(schedule) = algorithm::build(notation, collective, ranks) else {
+            panic!("{notation} on {ranks} ranks")
+        };
+        let layout = Layout::of_schedule(&*schedule, Bytes(7680), 8).unwrap();
+        let simulation = Simulation {
+            schedule: &*schedule,
+            layout,
+            model: &model,
+            costs: LocalCosts::FREE,
+            conditions: Conditions::default(),
+        };
+        let expected = simulation.run().unwrap();
+        let trace = lower(&*schedule, &layout, &LocalCosts::FREE);
+        let run = TraceRun::new(&trace, &model, Conditions::default()).unwrap();
+        let found = run.run(None, &AtomicBool::new(false)).unwrap();
+        assert_eq!(found.finish, expected.finish, "{notation}");
+        assert_eq!((found.messages, found.bytes), (expected.messages, expected.bytes));
+    }
+}
+
+#[test]
+fn errors_of_text_name_the_line() {
+    let refused = |text: &str| goal::read(text.as_bytes()).unwrap_err().to_string();
+    for (text, expected) in [
+        ("", "line 1: the number of ranks is missing: expected `num_ranks`"),
+        ("num_ranks x", "line 1: `x`: expected the number of ranks, at most 2147483647"),
+        (
+            "num_ranks 2\nrank 0 {\n}\n",
+            "line 4: 1 blocks for 2 ranks; the first missing block is of rank 1: expected a block \
+             for each rank",
+        ),
+        ("num_ranks 1\nrank 0 {\nsend 8 to 1\n}", "line 3: `to`: expected `b`"),
+        ("num_ranks 1\nrank 0 {\ncalc 1 tag 2\n}", "line 3: `tag`: expected `tag`, `cpu`, `nic`"),
+        ("num_ranks 1\nrank 0 {\na: calc 1\na requires b\n}", "line 4: unknown label `b`"),
+        ("num_ranks 1\nrank 0 {\na: calc 1\na: calc 1\n}", "line 4: label `a` is defined before"),
+        ("num_ranks 1\n/* rank 0 {\n", "line 2: `/` starts no comment"),
+    ] {
+        assert!(refused(text).starts_with(expected), "{}", refused(text));
+    }
+}

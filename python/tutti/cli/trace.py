@@ -1,0 +1,103 @@
+"""`tutti trace`: simulates traces of applications."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tutti import _core
+from tutti.cli import options
+from tutti.cli.console import out, remark
+from tutti.files.mistakes import mistake
+from tutti.interop.formats import Options, head, named, recognised
+from tutti.lowering import expand
+from tutti.platforms import platform as find
+from tutti.simulate import TraceRun, simulate_trace
+from tutti.workload.operations import Trace
+
+app = options.group("Simulate traces of applications.")
+
+_SHOWN_RANKS = 16
+
+
+@app.callback()
+def _group() -> None:
+    """Makes typer keep the group although it has a single command."""
+
+
+@app.command("run")
+def run(
+    file: Annotated[Path, typer.Argument(help="A trace, such as a GOAL file.")],
+    *,
+    platform: Annotated[
+        str, typer.Option("--platform", "-p", help="Name or file of a platform.")
+    ] = "loggp_cluster",
+    model: options.Model = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", help="Format of the file. Default: recognised.")
+    ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algorithm", help="Algorithm that replaces collectives by messages."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Simulate a trace on a platform: the completion time of each rank.
+
+    \b
+    Examples:
+      tutti trace run app.goal  # exit code 2
+      tutti trace run app.bin -p loggp_cluster --json  # exit code 2
+    """
+    trace, losses = _read(file, from_)
+    for loss in losses:
+        remark(f"lost: {loss}")
+    if algorithm is not None:
+        trace = expand(trace, algorithm)
+    machine = find(platform, model=model)
+    _show(trace, simulate_trace(trace, machine), machine.name, as_json=as_json)
+
+
+def _read(file: Path, name: str | None) -> tuple[Trace, tuple[str, ...]]:
+    start = head(file)
+    chosen = named(name, option="--from") if name else recognised(file, start, option="--from")
+    if chosen.content != "trace":
+        raise mistake(
+            f"has the format {chosen.name}, a {chosen.content}",
+            source=str(file),
+            expected="a trace",
+        )
+    return chosen.reader()(file, Options())
+
+
+def _show(trace: Trace, result: TraceRun, machine: str, *, as_json: bool) -> None:
+    operations = sum(len(of) for of in trace.ranks)
+    if as_json:
+        fields = {
+            "trace": trace.name,
+            "platform": machine,
+            "operations": operations,
+            "completion_ps": result.completion_ps,
+            "finish_ps": result.finish_ps,
+            "busy_ps": result.busy_ps,
+            "messages": result.messages,
+            "message_bytes": result.message_bytes,
+        }
+        typer.echo(json.dumps(fields, indent=2))
+        return
+    console = out()
+    console.print(
+        f"{trace.name} on {machine}: {_core.format_time(result.completion_ps)}", markup=False
+    )
+    console.print(
+        f"{len(trace.ranks):,} ranks, {operations:,} operations, {result.messages:,} messages, "
+        f"{result.message_bytes:,} B"
+    )
+    for rank, finish in enumerate(result.finish_ps[:_SHOWN_RANKS]):
+        busy = _core.format_time(result.busy_ps[rank])
+        console.print(f"rank {rank}: {_core.format_time(finish)}, busy {busy}")
+    if len(result.finish_ps) > _SHOWN_RANKS:
+        console.print(f"and {len(result.finish_ps) - _SHOWN_RANKS:,} more ranks")
