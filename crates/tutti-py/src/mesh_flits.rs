@@ -116,7 +116,10 @@ pub(crate) struct StepMesh {
 impl fmt::Debug for StepMesh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let StepMesh { mesh, npus } = self;
-        f.debug_struct("StepMesh").field("settings", &mesh.mesh.settings).field("npus", npus).finish()
+        f.debug_struct("StepMesh")
+            .field("settings", &mesh.mesh.settings)
+            .field("npus", npus)
+            .finish()
     }
 }
 
@@ -138,6 +141,7 @@ impl Mesh for StepMesh {
     }
 
     fn network(&self) -> Box<dyn Stepped + '_> {
-        Box::new(self.mesh.empty(Ends::FREE).expect("`of_step` has built it"))
+        let mesh = self.mesh.empty(Ends::FREE).expect("`of_step` has built it");
+        Box::new(mesh.behind_endpoints())
     }
 }

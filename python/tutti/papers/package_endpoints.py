@@ -57,12 +57,12 @@ __all__ = [
 PACKAGES = ("mesh", "adapt_noc", "flattened_butterfly", "aries")
 """Networks of chiplets: four ports of 68 GB/s, 12 ns per hop."""
 MESHES = {"smart_1": 1, "smart_8": 8}
-"""SMART meshes with one port of 68 GB/s, by hops per cycle of 1 ns."""
+"""SMART meshes with one port of 64 GB/s, by hops per cycle of 1 ns."""
 NETWORKS = (*PACKAGES, *MESHES)
 ENDPOINTS = ("ideal", "comm_opt", "comp_opt", "ace")
-FLIT = Size(bytes=68)
-"""Bytes of a flit: 68 GB/s at 1 GHz, the rate of the links between chiplets."""
-PACKETS = Packets(size=Size(bytes=256), buffer=Size(bytes=4 * 32 * FLIT.bytes))
+FLIT = Size(bytes=64)
+"""Payload of a flit of a SMART mesh: 64 GB/s at 1 GHz, close to the 68 GB/s between chiplets."""
+PACKETS = Packets(size=Size(bytes=256), buffer=Size(bytes=4 * 32 * 68))
 """Packets as small as those of endpoints; 4 VCs of 32 flits (Yin et al. 2023)."""
 CHOSEN = Size.parse("1 MiB")
 """The size whose fastest algorithm a training step uses."""
@@ -267,6 +267,8 @@ def steps(
             platform=best.platform,
             algorithms={"all_reduce": best.schedule},
             iterations=1,
+            # With `lifo`, NPUs that differ could admit different collectives and wait for each other.
+            order="fifo",
         )
         run = step.run(endpoint)
         return {

@@ -45,7 +45,6 @@ impl TrainingFabric {
         let after = list.recvs.get(recv as usize + 1).map(|after| after.combine);
         after == Some(Some(nth)) && self.network.in_network().reduces
     }
-
 }
 
 impl Running<'_> {

@@ -197,9 +197,9 @@ mod tests {
 
     /// The ends of the links with the latency of die-to-die links, in ascending direction.
     fn crossings(topology: &Topology) -> Vec<(u32, u32)> {
-        let ends = topology.links().filter(|&link| {
-            topology.parameters(link).latency == Time::from_ps(10_000)
-        });
+        let ends = topology
+            .links()
+            .filter(|&link| topology.parameters(link).latency == Time::from_ps(10_000));
         let ends = ends.map(|link| (topology.link_from(link).0, topology.link_to(link).0));
         ends.filter(|(from, to)| from < to).collect()
     }
