@@ -44,7 +44,7 @@ def on_smart(
     return alone.run(endpoint)
 
 
-def test_a_flit_on_a_smart_mesh_takes_the_cycles_of_both_ways_and_both_endpoints() -> None:
+def test_a_flit_on_a_smart_mesh_takes_the_cycles_of_mesh_and_endpoints() -> None:
     # Four cycles to the root and a cycle of its endpoint, four back and a cycle of theirs.
     assert on_smart(ENDPOINTS["ideal"], 64).time.ps == (4 + 1 + 4 + 1) * 1000
     # The executor has no endpoints: 4, a cycle to turn, and 4.

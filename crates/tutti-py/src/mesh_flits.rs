@@ -141,7 +141,6 @@ impl Mesh for StepMesh {
     }
 
     fn network(&self) -> Box<dyn Stepped + '_> {
-        let mesh = self.mesh.empty(Ends::FREE).expect("`of_step` has built it");
-        Box::new(mesh.behind_endpoints())
+        Box::new(self.mesh.empty(Ends::FREE).expect("`of_step` has built it"))
     }
 }

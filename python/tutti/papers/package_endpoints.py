@@ -197,10 +197,10 @@ def all_reduces(
         side: Chiplets or nodes per side.
 
     Returns:
-        A row per network, endpoint and size: ``network``, ``endpoint``, ``bytes``, ``algorithm``,
-        ``time_ps``, ``bound_ps`` (of this algorithm behind this endpoint), ``read_bytes`` (from the
-        memory of the first NPU), ``energy_j`` (of the network), and ``gain``: the time on the mesh
-        over this time, null without a row of the mesh.
+        A row per network, endpoint and size. ``algorithm`` is the fastest, ``time_ps`` its time and
+        ``bound_ps`` its lower bound behind this endpoint. ``read_bytes`` are read from the memory
+        of the first NPU. ``energy_j`` is the energy of the network. ``gain`` is the time on the
+        mesh over this time, null without a row of the mesh.
 
     Raises:
         ConfigError: A network or an endpoint is unknown.

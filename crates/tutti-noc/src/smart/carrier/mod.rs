@@ -97,8 +97,6 @@ pub struct FabricCarrier<'a> {
     endpoints: Endpoints<'a>,
     /// Per node and step, the messages to inject, the next first.
     nics: Vec<VecDeque<VecDeque<Job>>>,
-    /// How many steps a NIC searches for a message that it can inject.
-    lookahead: usize,
     jobs: usize,
     /// Messages that have not arrived, by number, which is the tag of their packets.
     under: BTreeMap<u64, Under>,
@@ -131,7 +129,6 @@ impl<'a> FabricCarrier<'a> {
             cutting,
             endpoints: Endpoints::new(cutting.cycle, cutting.payload, ends, nodes),
             nics: vec![VecDeque::new(); nodes],
-            lookahead: usize::MAX,
             jobs: 0,
             under: BTreeMap::new(),
             next: 0,
@@ -192,7 +189,7 @@ impl<'a> FabricCarrier<'a> {
             if self.nics[node as usize].is_empty() || self.fabric.queued(node) > 0 {
                 continue;
             }
-            for step in 0..self.nics[node as usize].len().min(self.lookahead) {
+            for step in 0..self.nics[node as usize].len() {
                 if self.hand_over_of(node, step, &mut beyond) {
                     any = true;
                     break;

@@ -9,17 +9,7 @@ use tutti_network::{Carried, Carrier, Progress, Stepped, Ticket};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
-/// The messages among which a NIC behind an endpoint chooses, if the first waits for a table entry.
-const LOOKAHEAD: usize = 64;
-
 impl FabricCarrier<'_> {
-    /// The fabric behind endpoints, which send many messages ahead.
-    #[must_use]
-    pub fn behind_endpoints(mut self) -> Self {
-        self.lookahead = LOOKAHEAD;
-        self
-    }
-
     /// Whether a cycle can be executed: nothing sent at `until` or later can enter in it.
     fn precedes(&self, until: Time) -> bool {
         self.endpoints.time_of(self.fabric.now()) < until
