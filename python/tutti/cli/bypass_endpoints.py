@@ -56,7 +56,7 @@ def endpoints(
     Examples:
       tutti bypass endpoints -b 64KiB -n mesh -n aries
       tutti bypass endpoints -b 1MiB -n mesh -n aries --memory '64 GB/s' --memory '450 GB/s'
-      tutti bypass endpoints --model resnet50 -n mesh -n aries
+      tutti bypass endpoints --model resnet50 --side 2 -n mesh -e comp_opt
     """
     networks, kinds = network or list(NETWORKS), endpoint or list(ENDPOINTS)
     sizes = [Size.of_any(size) for size in payload or ["64 KiB", "1 MiB"]]

@@ -267,7 +267,7 @@ def steps(
             platform=best.platform,
             algorithms={"all_reduce": best.schedule},
             iterations=1,
-            # With `lifo`, NPUs that differ could admit different collectives and wait for each other.
+            # With `lifo`, NPUs could admit different collectives and wait for each other.
             order="fifo",
         )
         run = step.run(endpoint)
