@@ -850,6 +850,8 @@ class StepFabric:
         seed: int = 0,
     ) -> StepFabric: ...
     @staticmethod
+    def mesh(mesh: MeshFlits, sizes: list[int]) -> StepFabric: ...
+    @staticmethod
     def isolated(
         sizes: list[int],
         collectives: list[tuple[tuple[str, int, int, int], int]],

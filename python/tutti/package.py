@@ -16,6 +16,7 @@ Examples:
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -137,6 +138,8 @@ class Package(Parameters):
     Attributes:
         pitch: Chiplet distance on a square grid, row by row; None for the topology's lengths.
         technology: Constants of routers and links.
+        on_chip: Constants of the links inside the chiplets of a `chiplet_mesh`; `technology` by
+            default.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -170,10 +173,11 @@ class Package(Parameters):
     ] = 1
     cycle: Annotated[Time, Field(description="Cycle time.")] = Time(ps=1000)
     technology: Technology = Field(default_factory=_usual)
+    on_chip: Technology | None = None
 
-    @field_serializer("technology")
-    def _technology_by_name(self, technology: Technology) -> str:
-        return repr(technology)
+    @field_serializer("technology", "on_chip")
+    def _technology_by_name(self, technology: Technology | None) -> str | None:
+        return None if technology is None else repr(technology)
 
     @property
     def router(self) -> RouterHardware:
@@ -190,10 +194,12 @@ class Package(Parameters):
 
         Raises:
             EnergyError: A router parameter is zero, a link has no length or is off the grid, or
-                some NPUs are routers and others attach to one.
+                some NPUs are routers and others attach to one, or `on_chip` is given for a
+                topology other than a `chiplet_mesh`.
         """
         self.router.core  # noqa: B018 - the core checks it
         self._lengths(topology)
+        self._inside(topology)
         _routers(topology)
 
     def energy(self, topology: Topology, traffic: PackageTraffic) -> EnergyReport:
@@ -221,22 +227,48 @@ class Package(Parameters):
         if self.circuit:
             known = traffic.circuit_bytes
             direct = traffic.sent_bytes if known is None else known
-        each = costs(self.router, self.technology, lengths=[Length(um=um) for um in set(lengths)])
-        links = Interval(0.0, 0.0, 0.0)
-        for um, size in zip(lengths, traffic.link_bytes, strict=True):
-            links = links.plus(self._joules(each[f"link of {Length(um=um)}"], size))
+        each = costs(self.router, self.technology, lengths=())
+        inside = self._inside(topology)
         buffered = each["buffer_write"].plus(each["buffer_read"])
         dynamic = {
             "buffers": self._joules(buffered, passed - direct),
             "crossbar": self._joules(each["crossbar_to_1"], passed),
             "switch_allocator": self._joules(each["switch_allocation"], passed),
-            "links": links,
+            "links": self._of_links(traffic, lengths, inside, False),
         }
         idle = self.idle(routers, traffic.time)
-        return EnergyReport(
+        report = EnergyReport(
             {name: dynamic.get(name, cost) for name, cost in idle.dynamic_by_component.items()},
             idle.leakage_by_component,
         )
+        if self.on_chip is None:
+            return report
+        on_chip = {"on_chip_links": self._of_links(traffic, lengths, inside, True)}
+        return report + EnergyReport(on_chip, {"on_chip_links": Interval(0.0, 0.0, 0.0)})
+
+    def _of_links(
+        self, traffic: PackageTraffic, lengths: list[int], inside: list[bool], on_chip: bool
+    ) -> Interval:
+        """Returns the energy of the links inside chiplets, or of all others."""
+        technology = self.on_chip if on_chip and self.on_chip else self.technology
+        each = costs(self.router, technology, lengths=[Length(um=um) for um in set(lengths)])
+        links = Interval(0.0, 0.0, 0.0)
+        for um, size, is_inside in zip(lengths, traffic.link_bytes, inside, strict=True):
+            if is_inside == on_chip:
+                links = links.plus(self._joules(each[f"link of {Length(um=um)}"], size))
+        return links
+
+    def _inside(self, topology: Topology) -> list[bool]:
+        """Returns whether each link is inside a chiplet; False for all without `on_chip`."""
+        if self.on_chip is None:
+            return [False] * len(topology.links)
+        found = re.match(r"chiplet_mesh:.*tiles=(\d+)x(\d+)", topology.name)
+        if found is None:
+            message = f"{topology.name} has no links inside chiplets: expected a chiplet_mesh"
+            raise EnergyError(message, kind="no_chiplets")
+        tiles = int(found[1]) * int(found[2])
+        ranks = {vertex.name: vertex.rank or 0 for vertex in topology.vertices}
+        return [ranks[one.source] // tiles == ranks[one.target] // tiles for one in topology.links]
 
     def energy_of(self, run: Run) -> EnergyReport:
         """Returns the energy of a run with packets.

@@ -1,8 +1,9 @@
 """The network of a training step, and the schedules of its collectives.
 
-A step runs on a torus of rings, whose NPUs relay packets, or on a platform with a topology, on
-which messages share links as flows or packets. Its NPU numbers have named dimensions, the innermost
-first. A collective spans the groups along some of them.
+A step runs on a torus of rings, whose NPUs relay packets; on a platform with a topology, on which
+messages share links as flows or packets; or on a mesh whose routers may fork and combine. Its NPU
+numbers have named dimensions, the innermost first. A collective spans the groups along some of
+them.
 
 Examples:
     >>> from tutti.units import TimePerByte, Time
@@ -140,12 +141,14 @@ class StepNetwork:
         if self.platform is None:
             rings = [ring for ring in self.rings if isinstance(ring, Ring)]
             return torus(rings, self.efficiency)
+        if self.platform.mesh is not None:
+            return _core.StepFabric.mesh(self.platform.mesh.core, self.sizes)
         sharing, packets = self.platform.sharing, self.platform.packets
         routes = self.platform.routes
         if routes is None or not (sharing or packets):
             message = (
                 f"platform {self.platform.name} ({self.platform.network}) has neither flows nor "
-                "packets: expected a topology without flits, mesh or `contention_free`"
+                "packets: expected a mesh, or a topology without flits or `contention_free`"
             )
             raise WorkloadError(message, kind="no_flows")
         npus = math.prod(self.sizes)

@@ -99,6 +99,11 @@ impl Endpoints<'_> {
         self.arrived.front().map(|&(_, time)| self.cycle_of(time))
     }
 
+    /// The first message that has arrived, not reported yet.
+    pub(crate) fn next(&self) -> Option<(Ticket, Time)> {
+        self.arrived.front().copied()
+    }
+
     /// Reports the first message that has arrived.
     pub(crate) fn report(&mut self) -> Option<(Ticket, Time)> {
         self.arrived.pop_front()

@@ -1,11 +1,13 @@
 //! Schedules over meshes of several hops per cycle: how messages are cut, and what the mesh did.
 
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use tutti_analysis::bound::Ports;
-use tutti_network::Serialization;
+use tutti_engine::training::Mesh;
 use tutti_network::packet::Ends;
+use tutti_network::{Serialization, Stepped};
 use tutti_noc::FlitError;
 use tutti_noc::smart::{Counts, Cutting, FabricCarrier, FanIn, FanOut};
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -77,13 +79,68 @@ impl MeshFlits {
         ends: Ends,
         stop: &'a AtomicBool,
     ) -> Result<FabricCarrier<'a>, FlitError> {
-        let fabric = self.mesh.build(&self.mesh.settings)?;
-        Ok(FabricCarrier::new(fabric, &self.mesh.settings, self.cutting, ends)?.until(stop))
+        Ok(self.empty(ends)?.until(stop))
     }
 
     /// What happened in it.
     pub(crate) fn used(carrier: &FabricCarrier<'_>) -> Used {
         let counts: Counts = *carrier.counts();
         Used::ByMesh { counts: Box::new(counts), beyond: carrier.beyond() }
+    }
+}
+
+impl MeshFlits {
+    /// The mesh as the network of a training step on so many NPUs.
+    pub(crate) fn of_step(&self, npus: u32) -> PyResult<StepMesh> {
+        if npus < 2 {
+            let message = format!("a training step on {npus} NPU: expected at least 2 NPUs");
+            return Err(refuse("TopologyError", "argument", &message));
+        }
+        self.check(npus)?;
+        self.empty(Ends::FREE).map_err(|error| raised_by_flits(&error))?;
+        Ok(StepMesh { mesh: self.clone(), npus })
+    }
+
+    fn empty<'a>(&self, ends: Ends) -> Result<FabricCarrier<'a>, FlitError> {
+        let fabric = self.mesh.build(&self.mesh.settings)?;
+        FabricCarrier::new(fabric, &self.mesh.settings, self.cutting, ends)
+    }
+}
+
+/// The mesh of a training step.
+pub(crate) struct StepMesh {
+    mesh: MeshFlits,
+    npus: u32,
+}
+
+impl fmt::Debug for StepMesh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StepMesh { mesh, npus } = self;
+        f.debug_struct("StepMesh")
+            .field("settings", &mesh.mesh.settings)
+            .field("npus", npus)
+            .finish()
+    }
+}
+
+impl Mesh for StepMesh {
+    fn npus(&self) -> u32 {
+        self.npus
+    }
+
+    fn multicasts(&self) -> bool {
+        self.mesh.forks()
+    }
+
+    fn reduces(&self) -> bool {
+        self.mesh.combines()
+    }
+
+    fn port(&self) -> (TimePerByte, Time) {
+        (self.mesh.ports().injection, self.mesh.cutting.cycle)
+    }
+
+    fn network(&self) -> Box<dyn Stepped + '_> {
+        Box::new(self.mesh.empty(Ends::FREE).expect("`of_step` has built it"))
     }
 }

@@ -16,6 +16,7 @@ use tutti_units::{Bytes, Time};
 use crate::algorithm::collective_named;
 use crate::engine::{check_flow, check_switches};
 use crate::errors::{OrRaise, refuse};
+use crate::mesh_flits::MeshFlits;
 use crate::network::{FlowLevel, Packets};
 use crate::schedule::{Number, Schedule};
 use crate::topology::Routes;
@@ -99,6 +100,15 @@ impl StepFabric {
             sizes: sizes.into_iter().map(|size| size.0).collect(),
             algorithms: Algorithms::default(),
         })
+    }
+
+    /// A mesh whose routers may fork and combine; NPU i is node i, and `sizes` are as in `graph`.
+    #[staticmethod]
+    fn mesh(mesh: &MeshFlits, sizes: Vec<Number>) -> PyResult<StepFabric> {
+        let sizes: Vec<u32> = sizes.into_iter().map(|size| size.0).collect();
+        let npus = sizes.iter().fold(1, |all: u32, &size| all.saturating_mul(size));
+        let network = StepNetwork::Mesh(Arc::new(mesh.of_step(npus)?));
+        Ok(StepFabric { network, sizes, algorithms: Algorithms::default() })
     }
 
     /// No network: each collective and message takes a given time in picoseconds; `concurrent`:

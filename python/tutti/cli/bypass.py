@@ -14,6 +14,7 @@ from tutti.bypass.improve import improve
 from tutti.bypass.plans import plan, run_on
 from tutti.bypass.platform_file import write_platform
 from tutti.cli import options
+from tutti.cli.bypass_endpoints import endpoints
 from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import written
 from tutti.cli.progress import Progress
@@ -374,3 +375,6 @@ def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, Mappe
     if schedule.phases > 1:
         plans["bypass, for each phase"] = plan(schedule, mesh, switched=True, copies=copies)
     return plans
+
+
+app.command("endpoints")(endpoints)

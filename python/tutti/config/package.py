@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tutti.topology import Topology
 
 
-@described_by(Package, without={"technology"})
+@described_by(Package, without={"technology", "on_chip"})
 class PackageTable(EnergyTable):
     """Identical routers, one per chiplet; docs/models/energy.md documents their energy and area."""
 
@@ -27,6 +27,14 @@ class PackageTable(EnergyTable):
     ]
     link: Annotated[
         str, Field(default="muchisim_interposer", description="The technology of the links.")
+    ]
+    on_chip: Annotated[
+        str | None,
+        Field(
+            default=None,
+            description="The technology of links inside the chiplets of a `chiplet_mesh`; that of "
+            "`link` if absent.",
+        ),
     ]
     pitch: Annotated[
         Length | None,
@@ -45,9 +53,13 @@ def package_of(table: PackageTable, *, source: str, key: str) -> Package:
         ConfigError: The technology is unknown, or a value is invalid.
     """
     technology = technology_of(table, source=source, key=key)
-    names = Package.model_fields.keys() & PackageTable.model_fields.keys()
+    names = Package.model_fields.keys() & PackageTable.model_fields.keys() - {"on_chip"}
     values = {name: getattr(table, name) for name in names}
-    return Package(**values, technology=technology)
+    on_chip = None
+    if table.on_chip is not None:
+        inside = table.model_copy(update={"link": table.on_chip, "constants": {}})
+        on_chip = technology_of(inside, source=source, key=key)
+    return Package(**values, technology=technology, on_chip=on_chip)
 
 
 def check_package(package: Package, topology: Topology, *, source: str, key: str) -> None:

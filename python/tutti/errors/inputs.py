@@ -291,6 +291,10 @@ class EnergyError(TuttiError, ValueError):
             "leave the pitch out, and give the topology's links their `length`",
         ),
         "mixed_ends": Kind("Some NPUs are routers, and others are attached to a router."),
+        "no_chiplets": Kind(
+            "A technology for links inside chiplets is given for another topology.",
+            "leave `on_chip` out",
+        ),
         "no_technology": Kind(
             "An energy is requested without the technology that defines the energy of events.",
             'such as Technology(router="dsent_45nm", link="dsent_45nm")',

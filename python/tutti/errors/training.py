@@ -92,7 +92,7 @@ class WorkloadError(TuttiError, ValueError):
         "unknown_dataflow": Kind("The dataflow is unknown."),
         "unknown_order": Kind("The order of collectives is unknown.", "`lifo` or `fifo`"),
         "no_flows": Kind(
-            "The platform of the step has neither flows nor packets.",
+            "The platform of the step has neither flows nor packets nor a mesh.",
             "use a platform with a topology",
         ),
         "unfixed_iterations": Kind(

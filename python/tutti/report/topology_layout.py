@@ -168,6 +168,19 @@ def _rail_optimized(topology: Topology) -> Layout:
     return _in_rows(rows)
 
 
+def _chiplet_mesh(topology: Topology) -> Layout:
+    """Draws chiplets side by side, with the tiles of each on a grid."""
+    sizes = [int(number) for number in re.findall(r"\d+", topology.name)[:4]]
+    columns, _, width, height = sizes
+    at = {}
+    for number, vertex in enumerate(topology.vertices):
+        chiplet, tile = divmod(number, width * height)
+        row, column = divmod(chiplet, columns)
+        y, x = divmod(tile, width)
+        at[vertex.name] = (column * (width + 0.6) + x, -row * (height + 0.6) - y)
+    return Layout(at=at)
+
+
 def _in_rows(rows: dict[int, list[str]]) -> Layout:
     """Draws rows of equal width, with a gap in proportion to the width."""
     width = max(len(row) for row in rows.values())
@@ -338,6 +351,7 @@ def _plus(a: Position, b: Position) -> Position:
 
 _OF_FAMILY: dict[str, Callable[[Topology], Layout]] = {
     "butterfly": _butterfly,
+    "chiplet_mesh": _chiplet_mesh,
     "cmesh": _with_npus_around,
     "dragonfly": _dragonfly,
     "fat_tree": _fat_tree,

@@ -27,6 +27,7 @@ NOTATIONS = [family.example for family in families()] + [
     "hyperx:s=3x3x3,t=1",
     "hyperx:s=4,t=2",
     "hyperx:s=4x4,t=5",
+    "chiplet_mesh:chiplets=2x2,tiles=3x2,boundary=1",
     "rail_optimized:npus=4,hosts=3",
     "torus:3x2x2x2x2",
 ]

@@ -22,6 +22,7 @@ use super::network::{Messages, StepNetwork};
 use super::npu::{Awaited, Cause, Npu, Piece};
 use super::operations::Operations;
 use super::transfers::Cuts;
+use super::trees::Trees;
 use super::windows::Windows;
 use crate::endpoint::ace::Handover;
 use crate::endpoint::{Endpoint, Handling};
@@ -97,6 +98,8 @@ pub(super) struct Running<'a> {
     pub(super) events: BinaryHeap<Reverse<Event>>,
     /// Packets on a network other than a torus.
     pub(super) messages: Option<Messages<'a>>,
+    /// Packets of multicasts and combines that await others of the same tree.
+    pub(super) trees: Trees,
     /// Packets received before their chunk reached the phase.
     early: BTreeMap<(u32, u32), Vec<Piece>>,
     /// (NPU, transfer) completed since the last call of `take_done`.
@@ -126,10 +129,8 @@ impl<'a> Running<'a> {
             npus: (0..count).map(npu).collect(),
             fresh: npu(0),
             events: BinaryHeap::new(),
-            messages: match network {
-                StepNetwork::Graph(graph) => Some(Messages::new(graph)),
-                StepNetwork::Torus(_) | StepNetwork::Isolated(_) => None,
-            },
+            messages: Messages::new(network),
+            trees: Trees::default(),
             early: BTreeMap::new(),
             done: Vec::new(),
             links: Windows::new(window),
@@ -154,6 +155,7 @@ impl<'a> Running<'a> {
     pub(super) fn is_at_rest(&self) -> bool {
         self.events.is_empty()
             && self.early.is_empty()
+            && self.trees.is_empty()
             && self.npus.iter().all(|npu| npu.has_released_all(&self.fresh))
     }
 

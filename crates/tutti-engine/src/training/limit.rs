@@ -6,6 +6,7 @@
 
 use super::group::Groups;
 use super::network::StepNetwork;
+use super::rounds::InNetwork;
 use super::transfers::{Channel, Cuts, Sizes};
 use super::{TrainingFabric, TrainingRunError};
 use crate::dataflow::{Incoming, Messages, Outgoing};
@@ -67,7 +68,8 @@ impl TrainingFabric {
     /// Latency of the last packet of each message of a chunk, each phase after the previous one.
     fn latency(&self, cuts: &Cuts, chunk: u32) -> Time {
         let (channel, sizes) = (cuts.channel(chunk), cuts.sizes(chunk));
-        if channel.flow.symmetry.is_none() {
+        let trees = channel.flow.is_marked() && self.network.in_network() != InNetwork::default();
+        if channel.flow.symmetry.is_none() || trees {
             return Time::ZERO;
         }
         let list = channel.flow.messages(0);
@@ -173,17 +175,24 @@ impl Sum<'_> {
         let (groups, channel, sizes) = (cuts.groups(chunk), cuts.channel(chunk), cuts.sizes(chunk));
         let list = cuts.list(0, chunk);
         self.moved(Handling::Load, sizes.loaded);
-        for (index, send) in list.sends.iter().enumerate() {
+        let fabric = self.fabric;
+        for (index, send) in (0..).zip(&list.sends) {
+            if fabric.is_later_branch(list, index) {
+                continue;
+            }
             let fused = self.fused(channel, sizes, send.length, send.fused);
             for piece in 0..sizes.packets(send.length) {
                 let bytes = sizes.bytes(send.length, piece);
                 if !send.forwarded && piece >= fused {
                     self.handled(send.handling, bytes);
                 }
-                self.sent(groups, channel, (index, send), bytes);
+                self.sent(groups, channel, (index as usize, send), bytes);
             }
         }
-        for recv in &list.recvs {
+        for (index, recv) in (0..).zip(&list.recvs) {
+            if fabric.is_earlier_member(list, index) {
+                continue;
+            }
             let fused = self.fused(channel, sizes, recv.length, recv.fused.1);
             for piece in 0..sizes.packets(recv.length) {
                 let handling = if piece < fused { recv.fused.0 } else { recv.kept };

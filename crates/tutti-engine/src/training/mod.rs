@@ -28,13 +28,14 @@ mod rounds;
 mod tests;
 mod torus;
 mod transfers;
+mod trees;
 mod windows;
 
 pub use algorithms::{Algorithms, Chosen};
 pub use entry::Order;
 pub use fabric::{Detail, Population, TrainingFabric};
 pub use limit::Limit;
-pub use network::{Graph, Isolated, Sharing, StepNetwork};
+pub use network::{Graph, Isolated, Mesh, Sharing, StepNetwork};
 pub use npu::Stall;
 pub use processor::{Breakdown, TaskSpan};
 pub use record::{NpuRecord, TrainingOutcome};

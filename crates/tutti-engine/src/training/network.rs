@@ -1,6 +1,7 @@
 //! The network of a training run, and the packets on it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 
 use super::TrainingRunError;
@@ -23,8 +24,28 @@ pub enum StepNetwork {
     Torus(Torus),
     /// Messages on any topology; switches and routers forward them without the endpoints.
     Graph(Graph),
+    /// Routers of a mesh, which may fork and combine messages.
+    Mesh(Arc<dyn Mesh>),
     /// No network: each transfer takes as long as it takes alone.
     Isolated(Isolated),
+}
+
+/// A mesh that another crate simulates; NPU i is node i.
+pub trait Mesh: fmt::Debug + Send + Sync {
+    /// The number of NPUs.
+    fn npus(&self) -> u32;
+
+    /// Whether routers fork multicasts.
+    fn multicasts(&self) -> bool;
+
+    /// Whether routers reduce.
+    fn reduces(&self) -> bool;
+
+    /// The time per byte of the port of an NPU, and the least latency of a message.
+    fn port(&self) -> (TimePerByte, Time);
+
+    /// The empty mesh.
+    fn network(&self) -> Box<dyn Stepped + '_>;
 }
 
 /// The times of transfers alone.
@@ -95,8 +116,9 @@ pub enum Sharing {
 /// A link that leaves an NPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Exit {
-    /// Its number at the NPU.
+    /// Its number at the NPU; the first of a bundle of parallel links.
     pub(super) link: u16,
+    /// That of the bundle.
     pub(super) per_byte: TimePerByte,
     /// The latency of the path that starts with it.
     pub(super) latency: Time,
@@ -105,7 +127,13 @@ pub(super) struct Exit {
 impl StepNetwork {
     /// Whether the network multicasts and reduces.
     pub(super) fn in_network(&self) -> InNetwork {
-        let StepNetwork::Graph(Graph { sharing, .. }) = self else { return InNetwork::default() };
+        let sharing = match self {
+            StepNetwork::Graph(Graph { sharing, .. }) => sharing,
+            StepNetwork::Mesh(mesh) => {
+                return InNetwork { multicasts: mesh.multicasts(), reduces: mesh.reduces() };
+            }
+            StepNetwork::Torus(_) | StepNetwork::Isolated(_) => return InNetwork::default(),
+        };
         let (multicast, reduce) = match sharing {
             Sharing::Flows(flow) => (&flow.multicast, &flow.reduce),
             Sharing::Packets(packets) => (&packets.multicast, &packets.reduce),
@@ -119,6 +147,7 @@ impl StepNetwork {
         match self {
             StepNetwork::Torus(torus) => torus.npus(),
             StepNetwork::Graph(graph) => graph.routes.topology().npus(),
+            StepNetwork::Mesh(mesh) => mesh.npus(),
             StepNetwork::Isolated(isolated) => isolated.npus,
         }
     }
@@ -136,6 +165,7 @@ impl StepNetwork {
                 let of = |link| (topology.parameters(link).rate, topology.parameters(link).latency);
                 links.map(of).collect()
             }
+            StepNetwork::Mesh(mesh) => vec![mesh.port()],
             StepNetwork::Isolated(_) => Vec::new(),
         }
     }
@@ -156,6 +186,7 @@ impl StepNetwork {
             StepNetwork::Graph(graph) if from == to || !graph.reaches(from, to) => {
                 Err(TrainingRunError::NoPath { from, to })
             }
+            StepNetwork::Mesh(_) if from == to => Err(TrainingRunError::NoPath { from, to }),
             _ => Ok(()),
         }
     }
@@ -173,6 +204,7 @@ impl StepNetwork {
                 let to = |link| topology.vertex_name(topology.link_to(link)).to_owned();
                 links.map(to).collect()
             }
+            StepNetwork::Mesh(_) => vec!["router".to_owned()],
             StepNetwork::Isolated(_) => Vec::new(),
         }
     }
@@ -186,6 +218,10 @@ impl StepNetwork {
                 Exit { link, per_byte: ring.per_byte, latency: ring.latency }
             }
             StepNetwork::Graph(graph) => graph.exit(from, to),
+            StepNetwork::Mesh(mesh) => {
+                let (per_byte, latency) = mesh.port();
+                Exit { link: 0, per_byte, latency }
+            }
             StepNetwork::Isolated(_) => Exit::default(),
         }
     }
@@ -200,7 +236,7 @@ impl Graph {
         let first = topology.links_out(vertex).next().unwrap_or(link);
         Exit {
             link: u16::try_from(link.0 - first.0).unwrap_or(u16::MAX),
-            per_byte: topology.parameters(link).rate,
+            per_byte: self.routes.parameters(link).rate,
             latency: self.routes.pair(RankId(from), RankId(to)).latency,
         }
     }
@@ -276,15 +312,23 @@ pub(super) struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    pub(super) fn new(graph: &'a Graph) -> Messages<'a> {
-        Messages {
-            network: graph.network(),
-            reports: matches!(graph.sharing, Sharing::Flows(_)),
+    /// The empty network; None where it carries no messages.
+    pub(super) fn new(network: &'a StepNetwork) -> Option<Messages<'a>> {
+        let (network, reports) = match network {
+            StepNetwork::Graph(graph) => {
+                (graph.network(), matches!(graph.sharing, Sharing::Flows(_)))
+            }
+            StepNetwork::Mesh(mesh) => (mesh.network(), false),
+            StepNetwork::Torus(_) | StepNetwork::Isolated(_) => return None,
+        };
+        Some(Messages {
+            network,
+            reports,
             packets: Vec::new(),
             unused: Vec::new(),
             arrived: None,
             waiting: BTreeMap::new(),
-        }
+        })
     }
 
     /// Whether the network buffers packets at their senders: endpoints do not wait for links.
@@ -319,7 +363,18 @@ impl<'a> Messages<'a> {
         }
     }
 
+    /// Sends the packets of a multicast or, `inwards`, of a combine as one message.
+    pub(super) fn send_tree(&mut self, packets: Vec<InFlight>, inwards: bool) {
+        let sent: Vec<_> = packets.into_iter().map(|packet| self.ticketed(packet)).collect();
+        self.network.send_tree(&sent, inwards);
+    }
+
     fn inject(&mut self, packet: InFlight) {
+        let (ticket, carried) = self.ticketed(packet);
+        self.network.send(ticket, carried);
+    }
+
+    fn ticketed(&mut self, packet: InFlight) -> (Ticket, Carried) {
         let (source, destination) = (RankId(packet.source), RankId(packet.destination));
         let carried = Carried { source, destination, bytes: packet.bytes, arrival: packet.sent };
         let ticket = match self.unused.pop() {
@@ -332,7 +387,7 @@ impl<'a> Messages<'a> {
                 u32::try_from(self.packets.len() - 1).expect("fewer than 2^32 packets in flight")
             }
         };
-        self.network.send(Ticket(ticket), carried);
+        (Ticket(ticket), carried)
     }
 
     /// What happens next, but not after `until`. A packet leaves before it arrives.

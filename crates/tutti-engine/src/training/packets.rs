@@ -7,6 +7,7 @@ use super::fabric::{Population, Running};
 use super::network::{InFlight, News, StepNetwork};
 use super::npu::{Cause, Piece, Waiting};
 use super::torus::Torus;
+use super::trees::Packets;
 use crate::dataflow::{Incoming, Outgoing};
 use crate::endpoint::Handling;
 use tutti_units::{Bytes, Time};
@@ -62,11 +63,15 @@ impl Running<'_> {
         };
         if job.kind == Kind::Own {
             let Outgoing { length, handling, fused: part, .. } = list.sends[step as usize];
-            let handling = (!fused(length, part)).then_some(handling);
+            let is_read = !fused(length, part) && !self.fabric.is_later_branch(list, step);
+            let handling = is_read.then_some(handling);
             return (handling, sizes.bytes(length, piece));
         }
         let recv = &list.recvs[step as usize];
         let bytes = sizes.bytes(recv.length, piece);
+        if self.fabric.is_earlier_member(list, step) {
+            return (None, bytes);
+        }
         let handling = if self.passes(job, recv) {
             Handling::PassOn
         } else if fused(recv.length, recv.fused.1) {
@@ -240,13 +245,19 @@ impl Running<'_> {
         let fabric = self.fabric;
         match &fabric.network {
             StepNetwork::Torus(torus) => self.send_on_torus(torus, job, (link, onward), bytes, now),
-            StepNetwork::Graph(_) | StepNetwork::Isolated(_) => {
+            StepNetwork::Graph(_) | StepNetwork::Mesh(_) | StepNetwork::Isolated(_) => {
                 let to = self.receiver(job, send);
                 let packet = InFlight::new((npu, link, at), (to, onward), bytes, now);
-                let exit = fabric.network.exit(npu, to, 0).link;
-                self.npus[npu as usize].links[usize::from(exit)].server.count(bytes);
+                if !fabric.is_later_branch(self.cuts.list(npu, at.chunk), send) {
+                    let exit = fabric.network.exit(npu, to, 0).link;
+                    self.npus[npu as usize].links[usize::from(exit)].server.count(bytes);
+                }
+                let Some(packets) = self.tree_of(send, packet) else { return };
                 if let Some(messages) = &mut self.messages {
-                    messages.send(packet);
+                    match packets {
+                        Packets::One(packet) => messages.send(packet),
+                        Packets::Tree(packets, inwards) => messages.send_tree(packets, inwards),
+                    }
                 }
             }
         }

@@ -437,9 +437,6 @@ fn routes(
 ) -> Result<Option<Arc<Vec<Vec<u16>>>>, TrainingRunError> {
     let same = flow.symmetry.as_ref().filter(|digits| groups.are_along(digits));
     match (&fabric.network, fabric.population) {
-        (StepNetwork::Graph(_) | StepNetwork::Isolated(_), Population::One) => {
-            Err(TrainingRunError::NotSymmetric)
-        }
         (StepNetwork::Torus(_), Population::One) if same.is_none() => {
             Err(TrainingRunError::NotSymmetric)
         }
@@ -453,7 +450,10 @@ fn routes(
             };
             Ok(Some(Arc::new(flow.messages(0).sends.iter().map(route).collect())))
         }
-        _ => check_paths(&fabric.network, groups, flow).map(|()| None),
+        (StepNetwork::Torus(_), _) | (_, Population::All) => {
+            check_paths(&fabric.network, groups, flow).map(|()| None)
+        }
+        (_, Population::One) => Err(TrainingRunError::NotSymmetric),
     }
 }
 

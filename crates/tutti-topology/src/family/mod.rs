@@ -6,6 +6,7 @@
 
 mod butterfly;
 mod bypass;
+mod chiplet_mesh;
 mod cmesh;
 mod concentrated;
 mod dimensions;
@@ -173,6 +174,7 @@ pub const REGISTRY: &[Entry] = &[
     flattened_butterfly::ENTRY,
     butterfly::ENTRY,
     bypass::ENTRY,
+    chiplet_mesh::ENTRY,
     rail_optimized::ENTRY,
     hierarchical::ENTRY,
     edges::ENTRY,

@@ -35,7 +35,7 @@ PARTS = ("dynamic", "leakage")
 """Energy of events and clocks, and energy in proportion to time."""
 
 
-def _package(network: str, side: int, technology: Technology) -> Package:
+def package_of(network: str, side: int, technology: Technology) -> Package:
     """Returns the package with the routers and links of a network."""
     known = packages(side, technology)
     if network == "adapt_noc":
@@ -58,7 +58,7 @@ def _joules(steps: dict[Key, Iteration], technology: Technology) -> dict[Key, tu
     found = {}
     for key, step in steps.items():
         network, _, side, _ = key
-        package = _package(network, side, technology)
+        package = package_of(network, side, technology)
         dynamic = leakage = 0.0
         for name, count in Counter(map(id, step.runs)).items():
             run = next(run for run in step.runs if id(run) == name)

@@ -22,6 +22,7 @@
 //! entry; its responses are then unicasts, if routers have tables.
 
 mod jobs;
+mod stepped;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicBool;
