@@ -1,4 +1,4 @@
-"""Chooses the argument of each algorithm: radix, ports, fanout, segments and level sizes.
+"""Chooses the argument of each algorithm: radix, ports, fanout, segments, group and level sizes.
 
 For each size, every argument of the grid is timed: by the closed form if there is one, else by
 simulation. Recursive multiplying has a separate search, :mod:`tutti.search`.
@@ -31,13 +31,17 @@ _RADICES = range(2, 17)
 _SEGMENTS = (2, 4, 8, 16, 32, 64)
 _MOST_LEVELS = 8
 """Most splits of the ranks into two and into three levels, the most balanced ones."""
+_MOST_GROUPS = 16
+"""Most sizes of equal groups, the smallest ones."""
 _PIVOTS = 4
 """Intervals of sizes, at whose ends every argument is timed."""
 _KEPT = 2
 """Best arguments of a size that are timed at neighbouring sizes."""
 _MOST_RANKS = 16_384
 """Most ranks for algorithms whose steps may grow with the rank count."""
-_LOGARITHMIC = ("dissemination", "elimination", "knomial", "recursive_doubling")
+_LOGARITHMIC = (
+    "dissemination", "elimination", "knomial", "recursive_doubling", "recursive_exchange",
+)  # fmt: skip
 """Algorithms that are tuned for any number of ranks."""
 
 _SEARCHED = "recursive_multiplying"
@@ -321,6 +325,12 @@ def _shards(_collective: str, ranks: int) -> Iterator[str]:
     return (str(1 << bit) for bit in range((ranks - 1).bit_length()))
 
 
+def _groups(_collective: str, ranks: int) -> Iterator[str]:
+    """Yields the sizes of equal groups of ranks; one group, or one rank each, is a ring."""
+    sizes = (size for size in range(2, ranks // 2 + 1) if ranks % size == 0)
+    return map(str, itertools.islice(sizes, _MOST_GROUPS))
+
+
 def _named(*arguments: str) -> Callable[[str, int], Iterator[str]]:
     return lambda _collective, _ranks: iter(arguments)
 
@@ -338,9 +348,11 @@ _GRIDS: dict[str, Callable[[str, int], Iterator[str]]] = {
     "hierarchical": _levels,
     "hierarchical_leader": _levels,
     "hierarchical_local": _levels,
+    "k_ring": _groups,
     "kary_tree": _segments("fanout=3", "fanout=4", "fanout=8"),
     "knomial": _numbers(_RADICES),
     "pat": _shards,
+    "recursive_exchange": _numbers(_RADICES),
     "recursive_halving_doubling": _segments("2-1", "3-2", "binary_blocks"),
     "reduce_scatter_gather": _named("ring"),
     "ring": _segments(),
