@@ -272,9 +272,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("k_ring:3", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
     ("recursive_exchange", "all_reduce"): lambda n: exchanged(n, min(4, n), "all_reduce"),
     ("recursive_exchange", "all_gather"): lambda n: exchanged(n, min(4, n), "all_gather"),
-    ("recursive_exchange:3", "reduce_scatter"): lambda n: exchanged(
-        n, min(3, n), "reduce_scatter"
-    ),
+    ("recursive_exchange:3", "reduce_scatter"): lambda n: exchanged(n, min(3, n), "reduce_scatter"),
     ("pat", "all_gather"): lambda n: (n * (n - 1).bit_length(), n * (n - 1)),
     ("pat:1", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
     ("pat", "reduce_scatter"): lambda n: (n * (n - 1).bit_length(), n * (n - 1)),
