@@ -1,4 +1,4 @@
-"""Chooses the argument of each algorithm: radix, ports, fanout, segments and level sizes.
+"""Chooses the argument of each algorithm: radix, ports, fanout, segments, group and level sizes.
 
 For each size, every argument of the grid is timed: by the closed form if there is one, else by
 simulation. Recursive multiplying has a separate search, :mod:`tutti.search`.
@@ -31,13 +31,20 @@ _RADICES = range(2, 17)
 _SEGMENTS = (2, 4, 8, 16, 32, 64)
 _MOST_LEVELS = 8
 """Most splits of the ranks into two and into three levels, the most balanced ones."""
+_MOST_GROUPS = 16
+"""Most sizes of equal groups, the smallest ones."""
+_OF_LEVELS = ("ring", "direct", "recursive_halving_doubling", "recursive_exchange")
+_OF_LEADERS = ("binomial", "direct", "knomial")
+"""Algorithms of one level, the default first."""
 _PIVOTS = 4
 """Intervals of sizes, at whose ends every argument is timed."""
 _KEPT = 2
 """Best arguments of a size that are timed at neighbouring sizes."""
 _MOST_RANKS = 16_384
 """Most ranks for algorithms whose steps may grow with the rank count."""
-_LOGARITHMIC = ("dissemination", "elimination", "knomial", "recursive_doubling")
+_LOGARITHMIC = (
+    "dissemination", "elimination", "knomial", "recursive_doubling", "recursive_exchange",
+)  # fmt: skip
 """Algorithms that are tuned for any number of ranks."""
 
 _SEARCHED = "recursive_multiplying"
@@ -139,7 +146,7 @@ def tune_arguments(
         topology=platform.routes,
         blocks=blocks,
     )
-    timer = _Timer(platform, builder, most, threads)
+    timer = _Timer(platform, builder, lay_out, most, threads)
     ascending = sorted(sizes, key=lambda size: size.bytes)
     for entry in _core.algorithms():
         name = entry.name
@@ -151,7 +158,7 @@ def tune_arguments(
         if ranks > _MOST_RANKS and name not in _LOGARITHMIC:
             timer.left_out[name] = f"{ranks:,} ranks, above the limit of {_MOST_RANKS:,}"
             continue
-        timer.tune(name, _distinct(lay_out, notations), ascending)
+        timer.tune(name, notations, ascending)
     return Tuned(timer.variants, timer.left_out, timer.scored)
 
 
@@ -164,36 +171,41 @@ _Case = tuple[_core.Case, int | None]
 class _Timer:
     """Times the arguments of algorithms."""
 
-    def __init__(self, platform: Platform, builder: CaseBuilder, most: int, threads: int) -> None:
+    def __init__(
+        self,
+        platform: Platform,
+        builder: CaseBuilder,
+        lay_out: Callable[[str], Schedule],
+        most: int,
+        threads: int,
+    ) -> None:
         self.variants: list[Variant] = []
         self.left_out: dict[str, str] = {}
         self.scored = 0
         self._platform = platform
         self._builder = builder
+        self._lay_out = lay_out
         self._most = most
         self._threads = threads
 
-    def tune(self, name: str, laid_out: dict[str, Schedule], sizes: Sequence[Size]) -> None:
+    def tune(self, name: str, notations: Iterable[str], sizes: Sequence[Size]) -> None:
         """Adds the best argument for each size, or the reason why it takes too long.
 
-        Every argument is timed at some of the sizes. Between two of these, only the best arguments
-        of both are.
+        Every argument is timed at some of the sizes, and so are variants of the best. Between two
+        of these sizes, only the best arguments of both are.
         """
+        laid_out = _distinct(self._lay_out, notations)
         pivots = sorted({round(part * (len(sizes) - 1) / _PIVOTS) for part in range(_PIVOTS + 1)})
         points = [(notation, place) for place in pivots for notation in laid_out]
         cases = self._cases(laid_out, sizes, points)
-        work = sum(
-            (messages_of(laid_out[notation]) or laid_out[notation].ranks ** 2)
-            * message_weight(self._platform, sizes[place])
-            for (notation, place), (_, closed_form) in cases.items()
-            if closed_form is None
-        )
+        work = self._work(laid_out, sizes, cases)
         if work > self._most:
             self.left_out[name] = (
                 f"about {work:,} messages to simulate, above the limit of {self._most:,}"
             )
             return
         timed = self._time(cases, sizes)
+        timed |= self._vary(laid_out, timed, pivots, sizes)
         between = [
             (notation, place)
             for first, last in itertools.pairwise(pivots)
@@ -205,6 +217,38 @@ class _Timer:
         for place in range(len(sizes)):
             best = _first(timed, place)[:1]
             self.variants += [timed[notation, place] for notation in best]
+
+    def _vary(
+        self,
+        laid_out: dict[str, Schedule],
+        timed: dict[_Point, Variant],
+        pivots: Iterable[int],
+        sizes: Sequence[Size],
+    ) -> dict[_Point, Variant]:
+        """Times the best arguments with another algorithm on one level, and lays these out."""
+        points = dict.fromkeys(
+            (notation, place)
+            for place in pivots
+            for best in _first(timed, place)
+            for notation in _other_levels(best)
+        )
+        new = _distinct(self._lay_out, dict.fromkeys(notation for notation, _ in points))
+        laid_out |= {notation: one for notation, one in new.items() if notation not in laid_out}
+        untimed = [point for point in points if point[0] in laid_out and point not in timed]
+        cases = self._cases(laid_out, sizes, untimed)
+        within = self._work(laid_out, sizes, cases) <= self._most
+        return self._time(cases, sizes) if within else {}
+
+    def _work(
+        self, laid_out: dict[str, Schedule], sizes: Sequence[Size], cases: dict[_Point, _Case]
+    ) -> int:
+        """Returns the weighted number of messages to simulate."""
+        return sum(
+            (messages_of(laid_out[notation]) or laid_out[notation].ranks ** 2)
+            * message_weight(self._platform, sizes[place])
+            for (notation, place), (_, closed_form) in cases.items()
+            if closed_form is None
+        )
 
     def _cases(
         self, laid_out: dict[str, Schedule], sizes: Sequence[Size], points: Sequence[_Point]
@@ -283,6 +327,22 @@ def _levels(_collective: str, ranks: int) -> Iterator[str]:
             yield f"{sizes}:direct"
 
 
+def _other_levels(notation: str) -> Iterator[str]:
+    """Yields the notations with another algorithm on one level, if it has levels."""
+    name, _, argument = notation.partition(":")
+    if not argument or _GRIDS.get(name) is not _levels:
+        return
+    choices = _OF_LEADERS if name == "hierarchical_leader" else _OF_LEVELS
+    sizes, _, named = argument.partition(":")
+    count = sizes.count("x") + 1
+    algorithms = named.split("/") if named else [choices[0]]
+    algorithms *= count // len(algorithms)
+    for level, other in itertools.product(range(count), choices):
+        if algorithms[level] != other:
+            varied = [*algorithms[:level], other, *algorithms[level + 1 :]]
+            yield f"{name}:{sizes}:{'/'.join(varied)}"
+
+
 def _factorings(number: int, count: int) -> Iterator[tuple[int, ...]]:
     """Yields the ordered factorings of a number into `count` factors of at least 2."""
     if count == 1:
@@ -321,6 +381,12 @@ def _shards(_collective: str, ranks: int) -> Iterator[str]:
     return (str(1 << bit) for bit in range((ranks - 1).bit_length()))
 
 
+def _groups(_collective: str, ranks: int) -> Iterator[str]:
+    """Yields the sizes of equal groups of ranks; one group, or one rank each, is a ring."""
+    sizes = (size for size in range(2, ranks // 2 + 1) if ranks % size == 0)
+    return map(str, itertools.islice(sizes, _MOST_GROUPS))
+
+
 def _named(*arguments: str) -> Callable[[str, int], Iterator[str]]:
     return lambda _collective, _ranks: iter(arguments)
 
@@ -338,9 +404,11 @@ _GRIDS: dict[str, Callable[[str, int], Iterator[str]]] = {
     "hierarchical": _levels,
     "hierarchical_leader": _levels,
     "hierarchical_local": _levels,
+    "k_ring": _groups,
     "kary_tree": _segments("fanout=3", "fanout=4", "fanout=8"),
     "knomial": _numbers(_RADICES),
     "pat": _shards,
+    "recursive_exchange": _numbers(_RADICES),
     "recursive_halving_doubling": _segments("2-1", "3-2", "binary_blocks"),
     "reduce_scatter_gather": _named("ring"),
     "ring": _segments(),

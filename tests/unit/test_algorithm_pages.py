@@ -133,6 +133,17 @@ def misplaced(n: int) -> int:
     return found
 
 
+def exchanged(n: int, radix: int, collective: str) -> tuple[int, int]:
+    """Exchanges among the largest power of the radix; the extra ranks send first and last."""
+    power, stages = 1, 0
+    while power * radix <= n:
+        power, stages = power * radix, stages + 1
+    messages = power * stages * (radix - 1)
+    if collective == "all_reduce":
+        return 2 * messages + 2 * (n - power), 2 * n * (n - 1)
+    return messages + 2 * (n - power), n * (n - 1) + n - power
+
+
 def segmented_halving(n: int) -> tuple[int, int]:
     """Four messages in each step of the reduce_scatter."""
     f, p, r = powers(n)
@@ -256,6 +267,12 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("pairwise", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
     ("neighbor_exchange", "all_gather"): lambda n: (n * (n // 2), n * (n - 1)),
     ("sparbit", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("k_ring", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
+    ("k_ring:3", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("k_ring:3", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("recursive_exchange", "all_reduce"): lambda n: exchanged(n, min(4, n), "all_reduce"),
+    ("recursive_exchange", "all_gather"): lambda n: exchanged(n, min(4, n), "all_gather"),
+    ("recursive_exchange:3", "reduce_scatter"): lambda n: exchanged(n, min(3, n), "reduce_scatter"),
     ("pat", "all_gather"): lambda n: (n * (n - 1).bit_length(), n * (n - 1)),
     ("pat:1", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
     ("pat", "reduce_scatter"): lambda n: (n * (n - 1).bit_length(), n * (n - 1)),
@@ -349,6 +366,11 @@ CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
     ("hierarchical_local", "all_reduce"): lambda _: SAME,
     ("pairwise", "reduce_scatter"): lambda n: (True, False, n == 2),
     ("pat", "reduce_scatter"): lambda n: (True, False, n == 2),
+    ("k_ring", "all_reduce"): lambda _: SAME,
+    ("k_ring:3", "reduce_scatter"): lambda _: SAME,
+    ("recursive_exchange", "all_reduce"): lambda n: (True, True, n < 8),
+    ("recursive_exchange:3", "all_reduce"): lambda n: (True, True, n < 6),
+    ("recursive_exchange:3", "reduce_scatter"): lambda n: (True, n < 9, n < 6),
     ("double_binary_tree:node=2", "all_reduce"): lambda n: (True, n == 2 or n % 4 == 0, n == 2),
     ("swing", "all_reduce"): lambda n: (True, n <= 4, n == 2),
     ("swing:latency_optimal", "all_reduce"): lambda n: (n <= 4, n <= 4, n == 2),

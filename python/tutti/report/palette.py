@@ -47,7 +47,7 @@ _KNOWN = (
     "scatter_destination", "blue_connect", "multi_ring", "swing", "reduce_scatter_gather",
     "multi_tree", "forest", "hierarchical_local", "mirrored_ring", "concentrated_multi_tree",
     "in_network", "neighbor_exchange", "sparbit", "binary_tree", "chain", "split_binary_tree",
-    "kary_tree", "bine", "pat",
+    "kary_tree", "bine", "pat", "k_ring", "recursive_exchange",
 )  # fmt: skip
 
 KIND_COLOURS: dict[str, str] = {

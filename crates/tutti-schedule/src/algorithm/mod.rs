@@ -24,6 +24,7 @@ mod forest;
 mod grid;
 mod hierarchical;
 mod in_network;
+mod k_ring;
 mod kary_tree;
 mod knomial;
 mod mirrored_ring;
@@ -35,6 +36,7 @@ mod pairwise;
 mod pat;
 mod pipeline;
 mod recursive_doubling;
+mod recursive_exchange;
 mod recursive_halving_doubling;
 mod recursive_multiplying;
 mod reduce_scatter_gather;
@@ -229,6 +231,7 @@ pub const REGISTRY: &[Entry] = &[
     hierarchical::LEADER,
     hierarchical::LOCAL,
     in_network::ENTRY,
+    k_ring::ENTRY,
     kary_tree::ENTRY,
     knomial::ENTRY,
     mirrored_ring::ENTRY,
@@ -238,6 +241,7 @@ pub const REGISTRY: &[Entry] = &[
     pairwise::ENTRY,
     pat::ENTRY,
     recursive_doubling::ENTRY,
+    recursive_exchange::ENTRY,
     recursive_halving_doubling::ENTRY,
     recursive_multiplying::ENTRY,
     reduce_scatter_gather::ENTRY,
