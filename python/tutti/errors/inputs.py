@@ -138,6 +138,7 @@ class ScheduleError(TuttiError, ValueError):
             "The schedule cannot be repeated.",
             "repeat it at least once; its result must be in the data slot",
         ),
+        "not_a_program": Kind("No chunk program is equivalent to the schedule.", "report it"),
         "no_such_chunks": Kind(
             "The chunks are neither a number nor a range.",
             "chunk=2 is one chunk, chunks=(0, 4) the run 0, 1, 2, 3",
@@ -194,6 +195,10 @@ class ProgramError(ScheduleError):
         "no_such_chunks": Kind("The group has no such chunks.", "chunks count from 0"),
         "no_operands": Kind("A fold has no operands.", "name the chunks to reduce"),
         "counts": Kind("Operands have different numbers of chunks.", "give the same `count`"),
+        "in_network": Kind(
+            "Operands of a fold in the network start at different chunks.",
+            "copy them to the index of the result first",
+        ),
         "multicast": Kind(
             "The destinations of a message are invalid.",
             "name each other rank at most once; use a plain copy within a rank",

@@ -96,9 +96,17 @@ class Chunk:
         at = self._at(peers, index, buffer, location)
         record.read(self, location)
         if not isinstance(to, int):
-            record.check_multicast(self._region.rank, [each.rank for each in at], location)
+            record.check_destinations(self._region.rank, [each.rank for each in at], location)
+        record.check_order((self._region,), at, location)
         record.add(
-            Statement("copy", location, targets=at, operands=(self._region,), channel=channel)
+            Statement(
+                "copy",
+                location,
+                targets=at,
+                operands=(self._region,),
+                channel=channel,
+                multicast=not isinstance(to, int),
+            )
         )
         written = tuple(Chunk(group, each, record.write(each, location)) for each in at)
         return written[0] if isinstance(to, int) else written
@@ -134,31 +142,56 @@ class Chunk:
         """
         return self._fold(operands, channel, in_network)
 
-    def send(self, to: int, *, channel: int | None = None) -> SentChunk:
+    @overload
+    def send(self, to: int, *, channel: int | None = None, in_network: bool = False) -> SentChunk: ...
+    @overload
+    def send(
+        self, to: Sequence[int], *, channel: int | None = None, in_network: bool = False
+    ) -> tuple[SentChunk, ...]: ...
+    def send(
+        self, to: int | Sequence[int], *, channel: int | None = None, in_network: bool = False
+    ) -> SentChunk | tuple[SentChunk, ...]:
         """Sends the chunks to a rank, which receives them in a later statement.
 
-        A copy sends and receives in one statement. This is for early sends.
+        A copy sends and receives in one statement. Use `send` to send early, or to choose the order
+        of a rank's sends independently of the order in which others receive.
+
+        Args:
+            to: The destination; several destinations are a multicast.
+            channel: The channel of the message, as for :meth:`copy`.
+            in_network: Whether the message is an operand of a fold in the network.
 
         Raises:
-            ProgramError: The chunks are stale or uninitialised, or the rank does not exist.
+            ProgramError: The chunks are stale or uninitialised, or a rank does not exist.
         """
         location = caller()
         record = self._group._record
-        peer = self._group._rank(to, location)
+        one = isinstance(to, int)
+        peers = [self._group._rank(each, location) for each in ([to] if isinstance(to, int) else to)]
         record.read(self, location)
-        sent = Sent(self._region, peer, location)
+        record.check_destinations(self._region.rank, peers, location)
+        sent = tuple(Sent(self._region, peer, location) for peer in peers)
         record.sends(sent)
         record.add(
-            Statement("send", location, operands=(self._region,), channel=channel, sent=sent)
+            Statement(
+                "send",
+                location,
+                operands=(self._region,),
+                channel=channel,
+                in_network=in_network,
+                sent=sent,
+                multicast=not one,
+            )
         )
-        return SentChunk(self._group, sent)
+        handles = tuple(SentChunk(self._group, each) for each in sent)
+        return handles[0] if one else handles
 
     def _fold(
         self, operands: Sequence[Chunk | SentChunk], channel: int | None, in_network: bool
     ) -> Chunk:
         location = caller()
         record = self._group._record
-        record.check_operands(self._region, [each._region for each in operands], location)
+        record.check_operands(self._region, [e._region for e in operands], in_network, location)
         reads: list[Region | Sent] = []
         for each in operands:
             if isinstance(each, SentChunk):
@@ -168,7 +201,7 @@ class Chunk:
                 record.read(each, location)
                 reads.append(each._region)
         at = self._region
-        record.check_matched(reads, (at,), location)
+        record.check_order(reads, (at,), location)
         record.add(
             Statement(
                 "fold",

@@ -33,6 +33,7 @@ def compile_program(
     blocks: Sequence[int] | None,
     instances: int,
     pipelined: bool,
+    explicit_steps: bool,
 ) -> Schedule:
     """Returns the schedule of a program, which is not verified yet.
 
@@ -43,8 +44,9 @@ def compile_program(
         blocks: The relative sizes of the blocks of an all_to_all_v.
         instances: The number of parts of each chunk.
         pipelined: Whether statements without a channel use channel 0.
+        explicit_steps: Whether statements are in the last step that their ranks have started.
     """
-    levels = _Levels(record.chunks * instances)
+    levels = _Levels(record.chunks * instances, is_explicit=explicit_steps)
     messages: dict[Sent, list[Sent]] = {}
     for batch in record.batches:
         if batch.step is not None:
@@ -101,16 +103,14 @@ def _part(
     def part(of: Region | Sent) -> Region | Sent:
         return of.part(index, parts) if isinstance(of, Region) else messages[of][index]
 
-    sent = statement.sent
-    if sent is not None:
-        source = sent.source.part(index, parts)
-        messages.setdefault(sent, []).append(Sent(source, sent.peer, sent.location))
-        sent = messages[sent][index]
+    for each in statement.sent:
+        source = each.source.part(index, parts)
+        messages.setdefault(each, []).append(Sent(source, each.peer, each.location))
     return replace(
         statement,
         targets=tuple(region.part(index, parts) for region in statement.targets),
         operands=tuple(part(each) for each in statement.operands),
-        sent=sent,
+        sent=tuple(messages[each][index] for each in statement.sent),
         duration_ps=statement.duration_ps if index == 0 else 0,
     )
 
@@ -134,9 +134,10 @@ class _Levels:
     Within a step sends read first, then receives write, then local ops read and write, in order.
     """
 
-    def __init__(self, chunks: int) -> None:
+    def __init__(self, chunks: int, *, is_explicit: bool) -> None:
         self.steps = Steps()
         self._chunks = chunks
+        self._is_explicit = is_explicit
         self._highest: dict[int, int] = defaultdict(lambda: -1)
         self._lowest: dict[int, int] = defaultdict(int)
         self._written: dict[tuple[int, int], list[int]] = defaultdict(self._none)
@@ -154,50 +155,68 @@ class _Levels:
         """Adds a batch."""
         ops = lower(part.statements)
         channels = list(_channels(part))
-        level = max(self._required(ops), *(1 + self._ordered[each] for each in channels), 0)
-        self.steps.add(ops, level)
-        for each in channels:
-            self._ordered[each] = level
-        self._note(ops, level)
+        levels = self._required(ops)
+        for rank, *channel in channels:
+            levels[rank] = max(levels[rank], 1 + self._ordered[rank, *channel])
+        if self._is_explicit:
+            levels = {rank: max(level, self._highest[rank]) for rank, level in levels.items()}
+        else:
+            levels = dict.fromkeys(levels, max(levels.values(), default=0))
+        self.steps.add(ops, levels)
+        for rank, *channel in channels:
+            self._ordered[rank, *channel] = levels[rank]
+        self._note(ops, levels)
 
     def _none(self) -> list[int]:
         return [-1] * self._chunks
 
-    def _required(self, ops: Lowered) -> int:
-        """Returns the first level that the dependencies allow."""
-        found = [self._lowest[rank] for rank in _ranks(ops)]
+    def _required(self, ops: Lowered) -> dict[int, int]:
+        """Returns the first level of each rank that the dependencies allow."""
+        levels = {rank: self._lowest[rank] for rank in _ranks(ops)}
+
+        def after(rank: int, *least: int) -> None:
+            levels[rank] = max(levels[rank], *least)
+
         for send in ops.sends:
-            found.append(1 + _last(self._written, send.source))
-            found += [self._ordered["sent", send.source.rank, m.peer] for m in send.messages]
-        for target, message in ops.receives:
-            found.append(1 + _last(self._accessed, target))
-            found += self._arrival(message)
+            rank = send.source.rank
+            after(rank, 1 + _last(self._written, send.source))
+            for message in send.messages:
+                after(rank, self._ordered["sent", rank, message.peer])
+        for target, message in _arrivals(ops):
+            after(target.rank, 1 + _last(self._accessed, target), *self._arrival(message))
+        for combine in ops.receives:
+            if isinstance(combine, Combine):
+                # A combine precedes the local ops of its step.
+                reads = [1 + _last(self._written, region) for region in _reads(combine)]
+                after(combine.target.rank, 1 + _last(self._accessed, combine.target), *reads)
         for op in ops.locals:
-            late = int(isinstance(op, Combine))  # a combine precedes the local ops of its step
-            found += [late + _last(self._written, region) for region in _reads(op)]
             if not isinstance(op, Work):
-                found.append(late + _last(self._accessed, op.target))
-            if isinstance(op, Combine):
-                found += [each for _, m in op.operands if m for each in self._arrival(m)]
-        return max(found, default=0)
+                reads = [_last(self._written, region) for region in _reads(op)]
+                after(op.target.rank, _last(self._accessed, op.target), *reads)
+        return levels
 
     def _arrival(self, message: Sent) -> tuple[int, int]:
         source = message.source.rank
-        return self.steps.sent_level(message), self._ordered["received", source, message.peer]
+        sent = -1 if self._is_explicit else self.steps.sent_level(message)
+        return sent, self._ordered["received", source, message.peer]
 
-    def _note(self, ops: Lowered, level: int) -> None:
+    def _note(self, ops: Lowered, levels: dict[int, int]) -> None:
         """Notes what a batch accesses."""
-        for rank in _ranks(ops):
+        for rank, level in levels.items():
             self._highest[rank] = max(self._highest[rank], level)
         for send in ops.sends:
+            level = levels[send.source.rank]
             _raise(self._accessed, send.source, level)
             for message in send.messages:
                 self._ordered["sent", send.source.rank, message.peer] = level
         for target, message in _arrivals(ops):
+            level = levels[target.rank]
             self._ordered["received", message.source.rank, message.peer] = level
             _raise(self._written, target, level)
             _raise(self._accessed, target, level)
-        for op in ops.locals:
+        combines = [op for op in ops.receives if isinstance(op, Combine)]
+        for op in (*combines, *ops.locals):
+            level = levels[op.rank if isinstance(op, Work) else op.target.rank]
             for region in _reads(op):
                 _raise(self._accessed, region, level)
             if not isinstance(op, Work):
@@ -232,14 +251,15 @@ def _reads(op: Combine | Reduce | Move | Work) -> list[Region]:
 
 def _arrivals(ops: Lowered) -> Iterator[tuple[Region, Sent]]:
     """Returns the target and the message of every receive."""
-    yield from ops.receives
-    for op in ops.locals:
+    for op in ops.receives:
         if isinstance(op, Combine):
             yield from (
                 (op.target._replace(buffer=buffer), message)
                 for buffer, message in op.operands
                 if message is not None
             )
+        else:
+            yield op.target, op.message
 
 
 def _ranks(ops: Lowered) -> set[int]:
@@ -249,18 +269,18 @@ def _ranks(ops: Lowered) -> set[int]:
     return found | {op.rank if isinstance(op, Work) else op.target.rank for op in ops.locals}
 
 
-def _channels(part: _Part) -> Iterator[tuple[object, ...]]:
-    """Returns the channels that a batch uses: of each rank, in each direction."""
+def _channels(part: _Part) -> Iterator[tuple[int, str, int, int]]:
+    """Returns the channels that a batch uses: rank, direction, channel and connection."""
     for statement in part.statements:
         if statement.channel is None:
             continue
         key = (statement.channel, part.connection)
-        if statement.sent is not None:
-            yield ("out", statement.sent.source.rank, *key)
+        for sent in statement.sent[:1]:
+            yield (sent.source.rank, "out", *key)
         for operand in statement.operands:
             source = operand.source if isinstance(operand, Sent) else operand
             for target in statement.targets:
                 if source.rank != target.rank:
-                    yield ("in", target.rank, *key)
+                    yield (target.rank, "in", *key)
                     if not isinstance(operand, Sent):
-                        yield ("out", source.rank, *key)
+                        yield (source.rank, "out", *key)

@@ -17,11 +17,11 @@ __all__ = ["Combine", "Lowered", "Move", "Receive", "Reduce", "Send", "Steps", "
 
 
 class Send(NamedTuple):
-    """A send of chunks; a multicast if it has several messages."""
+    """A send of chunks, a multicast or a contribution."""
 
     source: Region
     messages: tuple[Sent, ...]
-    is_contribution: bool = False
+    kind: str = "send"
 
 
 class Receive(NamedTuple):
@@ -66,13 +66,13 @@ class Lowered:
 
     Attributes:
         sends: The sends.
-        receives: The receives that follow them.
-        locals: The local ops that follow these, combines first.
+        receives: The receives that follow them, and combines.
+        locals: The local ops that follow these.
     """
 
     sends: list[Send] = field(default_factory=list)
-    receives: list[Receive] = field(default_factory=list)
-    locals: list[Combine | Reduce | Move | Work] = field(default_factory=list)
+    receives: list[Receive | Combine] = field(default_factory=list)
+    locals: list[Reduce | Move | Work] = field(default_factory=list)
 
 
 def lower(statements: Sequence[Statement]) -> Lowered:
@@ -103,12 +103,12 @@ class _Lowering:
                 self._fold(index, statement)
             elif statement.kind == "copy":
                 self._copy(index, statement)
-            elif statement.kind == "send" and statement.sent is not None:
-                self._ops.sends.append(Send(statement.sent.source, (statement.sent,)))
+            elif statement.kind == "send":
+                kind = _send_kind(statement)
+                self._ops.sends.append(Send(statement.sent[0].source, statement.sent, kind))
             else:
                 work = Work(statement.rank, statement.kind, statement.duration_ps)
                 self._ops.locals.append(work)
-        self._ops.locals.sort(key=lambda op: not isinstance(op, Combine))
         self._ops.locals += self._deferred
         return self._ops
 
@@ -139,7 +139,7 @@ class _Lowering:
                 self._deferred.append(Move(at, target))
             return
         messages = tuple(Sent(source, each.rank, statement.location) for each in statement.targets)
-        self._ops.sends.append(Send(source, messages))
+        self._ops.sends.append(Send(source, messages, _send_kind(statement)))
         for target, message in zip(statement.targets, messages, strict=True):
             self._receive(index, target, message)
 
@@ -163,15 +163,14 @@ class _Lowering:
             message = operand
             if isinstance(message, Region):
                 message = Sent(message, target.rank, statement.location)
-                send = Send(message.source, (message,), is_contribution=statement.in_network)
-                self._ops.sends.append(send)
+                self._ops.sends.append(Send(message.source, (message,), _send_kind(statement)))
             at = self._temporary(target)
             operands.append((at.buffer, message))
             if not statement.in_network:
                 self._ops.receives.append(Receive(at, message))
         into = self._local_target(index, target)
         if statement.in_network and any(message for _, message in operands):
-            self._ops.locals.append(Combine(into, tuple(operands)))
+            self._ops.receives.append(Combine(into, tuple(operands)))
         else:
             self._ops.locals.append(Reduce(into, tuple(buffer for buffer, _ in operands)))
 
@@ -196,6 +195,12 @@ class _Lowering:
         return target._replace(buffer=-self._temporaries)
 
 
+def _send_kind(statement: Statement) -> str:
+    if statement.multicast:
+        return "multicast"
+    return "contribute" if statement.in_network else "send"
+
+
 def _places(region: Region) -> Iterable[tuple[int, int, int]]:
     return (
         (region.rank, region.buffer, chunk) for chunk in range(region.start, region.end)
@@ -212,7 +217,7 @@ class _Step:
 
     name: str
     sends: list[Send] = field(default_factory=list)
-    receives: list[tuple[tuple[int, int], Receive | Combine]] = field(default_factory=list)
+    receives: list[Receive | Combine] = field(default_factory=list)
     locals: list[Reduce | Move | Work] = field(default_factory=list)
     temporaries: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -233,10 +238,10 @@ class Steps:
         """Starts without steps."""
         self.names: dict[int, str] = {}
         self._steps: dict[int, dict[int, _Step]] = defaultdict(dict)
-        self._sent_at: dict[Sent, tuple[int, int]] = {}
+        self._sent_at: dict[Sent, int] = {}
 
-    def add(self, ops: Lowered, level: int) -> None:
-        """Adds the ops of a batch at a level."""
+    def add(self, ops: Lowered, levels: dict[int, int]) -> None:
+        """Adds the ops of a batch at the level of each rank."""
         temporaries: dict[int, int] = {}
 
         def placed(region: Region) -> Region:
@@ -244,29 +249,26 @@ class Steps:
             if buffer >= 0:
                 return region
             if buffer not in temporaries:
-                found = self._step(region.rank, level).temporary(region.start, region.end)
+                found = self._step(region.rank, levels).temporary(region.start, region.end)
                 temporaries[buffer] = -1 - found
             return region._replace(buffer=temporaries[buffer])
 
         for send in ops.sends:
-            step = self._step(send.source.rank, level)
-            for message in send.messages:
-                self._sent_at[message] = (level, len(step.sends))
-            step.sends.append(send)
-        for receive in ops.receives:
-            self._receive(Receive(placed(receive.target), receive.message), level)
-        for op in ops.locals:
-            self._local(op, level, placed)
+            rank = send.source.rank
+            self._sent_at.update(dict.fromkeys(send.messages, levels[rank]))
+            self._step(rank, levels).sends.append(send)
+        for op in ops.receives:
+            self._step(op.target.rank, levels).receives.append(_placed_receive(op, placed))
+        for local in ops.locals:
+            rank = local.rank if isinstance(local, Work) else local.target.rank
+            self._step(rank, levels).locals.append(_placed_local(local, placed))
 
     def sent_level(self, message: Sent) -> int:
         """Returns the level of a message; -1 if it is not sent yet."""
-        return self._sent_at.get(message, (-1, 0))[0]
+        return self._sent_at.get(message, -1)
 
     def build(self, builder: _core.ScheduleBuilder, *, buffers: int) -> None:
-        """Adds all ops to a builder.
-
-        Receives of a step are in the order in which their messages are sent.
-        """
+        """Adds all ops to a builder."""
 
         def slot(buffer: int) -> int:
             return buffer if buffer >= 0 else buffers - 1 - buffer
@@ -276,49 +278,47 @@ class Steps:
                 builder.step(rank, step.name)
                 for send in step.sends:
                     _send(builder, send)
-                for _, receive in sorted(step.receives, key=lambda each: each[0]):
+                for receive in step.receives:
                     _receive(builder, receive, slot)
                 for op in step.locals:
                     _local(builder, op, slot)
 
-    def _receive(self, op: Receive | Combine, level: int) -> None:
-        messages = [op.message] if isinstance(op, Receive) else [m for _, m in op.operands if m]
-        order = max(self._sent_at[message] for message in messages)
-        self._step(op.target.rank, level).receives.append((order, op))
-
-    def _local(
-        self, op: Combine | Reduce | Move | Work, level: int, placed: Callable[[Region], Region]
-    ) -> None:
-        if isinstance(op, Work):
-            self._step(op.rank, level).locals.append(op)
-            return
-        target = op.target
-
-        def buffer(number: int) -> int:
-            return placed(target._replace(buffer=number)).buffer
-
-        step = self._step(target.rank, level)
-        if isinstance(op, Combine):
-            operands = tuple((buffer(number), message) for number, message in op.operands)
-            self._receive(Combine(placed(target), operands), level)
-        elif isinstance(op, Reduce):
-            step.locals.append(Reduce(placed(target), tuple(buffer(b) for b in op.operands)))
-        else:
-            step.locals.append(Move(placed(op.source), placed(target)))
-
-    def _step(self, rank: int, level: int) -> _Step:
-        steps = self._steps[rank]
+    def _step(self, rank: int, levels: dict[int, int]) -> _Step:
+        steps, level = self._steps[rank], levels[rank]
         if level not in steps:
             steps[level] = _Step(self.names.get(rank, ""))
         return steps[level]
 
 
+def _placed_receive(
+    op: Receive | Combine, placed: Callable[[Region], Region]
+) -> Receive | Combine:
+    target = op.target
+    if isinstance(op, Receive):
+        return Receive(placed(target), op.message)
+    operands = tuple(
+        (placed(target._replace(buffer=buffer)).buffer, message) for buffer, message in op.operands
+    )
+    return Combine(placed(target), operands)
+
+
+def _placed_local(
+    op: Reduce | Move | Work, placed: Callable[[Region], Region]
+) -> Reduce | Move | Work:
+    if isinstance(op, Work):
+        return op
+    if isinstance(op, Move):
+        return Move(placed(op.source), placed(op.target))
+    operands = tuple(placed(op.target._replace(buffer=buffer)).buffer for buffer in op.operands)
+    return Reduce(placed(op.target), operands)
+
+
 def _send(builder: _core.ScheduleBuilder, send: Send) -> None:
     rank, slot, start, end = send.source
     peers = [message.peer for message in send.messages]
-    if len(peers) > 1:
+    if send.kind == "multicast":
         builder.multicast(rank, peers, slot, (start, end))
-    elif send.is_contribution:
+    elif send.kind == "contribute":
         builder.contribute(rank, peers[0], slot, (start, end))
     else:
         builder.send(rank, peers[0], slot, (start, end))

@@ -245,6 +245,7 @@ class Program(RankGroup):
         result: str = "data",
         instances: int = 1,
         pipelined: bool = False,
+        explicit_steps: bool = False,
         blocks: str | Matrix | None = None,
     ) -> None:
         """Creates an empty program; statements follow in its ``with`` block.
@@ -261,6 +262,9 @@ class Program(RankGroup):
                 executed once for each part.
             pipelined: Whether statements without a channel use channel 0, so that parts follow
                 each other. Otherwise parts are concurrent.
+            explicit_steps: Whether the statements between two calls of :meth:`step` are one step
+                of a rank, unless one depends on another. Otherwise each statement is in the first
+                possible step.
             blocks: The relative sizes of the blocks of an all_to_all_v, as in
                 :func:`tutti.schedule`. Default: equal.
 
@@ -282,6 +286,7 @@ class Program(RankGroup):
         self.name = name
         self.instances = instances
         self.pipelined = pipelined
+        self.explicit_steps = explicit_steps
         self._result = record.buffer(result)
         self._blocks = None if blocks is None else block_sizes(blocks, ranks)
         self._schedule: Schedule | None = None
@@ -328,6 +333,7 @@ class Program(RankGroup):
             blocks=self._blocks,
             instances=self.instances,
             pipelined=self.pipelined,
+            explicit_steps=self.explicit_steps,
         )
         try:
             schedule.verify()

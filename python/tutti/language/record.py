@@ -142,12 +142,12 @@ class Record:
             raise program_error("closed", location, "a statement outside the `with` block of its program")
 
     def check_operands(
-        self, target: Region, operands: Sequence[Region], location: Location
+        self, target: Region, operands: Sequence[Region], in_network: bool, location: Location
     ) -> None:
-        """Checks the number of operands, and of their chunks.
+        """Checks the number of operands, and their chunks.
 
         Raises:
-            ProgramError: There are none, or their counts differ.
+            ProgramError: There are none, their counts differ, or their indices do in the network.
         """
         if not operands:
             raise program_error("no_operands", location, "a fold has no operands")
@@ -155,20 +155,21 @@ class Record:
             if _length(each) != _length(target):
                 problem = f"an operand has {_length(each)} chunks, the result {_length(target)}"
                 raise program_error("counts", location, problem)
+            if in_network and each.start != target.start:
+                problem = f"an operand in the network starts at chunk {each.start}"
+                raise program_error("in_network", location, f"{problem}, not at {target.start}")
 
-    def check_multicast(self, source: int, peers: Sequence[int], location: Location) -> None:
-        """Checks the destinations of a multicast.
+    def check_destinations(self, source: int, peers: Sequence[int], location: Location) -> None:
+        """Checks the destinations of messages.
 
         Raises:
             ProgramError: There are none, one appears twice, or it is the source.
         """
         if not peers or source in peers or len(set(peers)) != len(peers):
-            problem = f"rank {source} copies to ranks {list(peers)}"
+            problem = f"rank {source} sends to ranks {list(peers)}"
             raise program_error("multicast", location, problem)
-        for peer in peers:
-            self._check_order(source, peer, location)
 
-    def check_matched(
+    def check_order(
         self, reads: Sequence[Region | Sent], targets: Sequence[Region], location: Location
     ) -> None:
         """Checks that messages of a statement do not overtake messages that are not received.
@@ -176,20 +177,20 @@ class Record:
         Raises:
             ProgramError: A message would.
         """
-        for each in reads:
-            for target in targets:
-                if isinstance(each, Region) and each.rank != target.rank:
-                    self._check_order(each.rank, target.rank, location)
+        pairs = [(r.rank, t.rank) for r in reads if isinstance(r, Region) for t in targets]
+        for source, peer in pairs:
+            pending = self._pending.get((source, peer))
+            if pending:
+                problem = (
+                    f"a message from rank {source} to rank {peer} overtakes that of "
+                    f"{pending[0].location}, which is not yet received"
+                )
+                raise program_error("order", location, problem)
 
-    def sends(self, sent: Sent) -> None:
-        """Stores a message that is received later.
-
-        Raises:
-            ProgramError: The receiver is the sender.
-        """
-        if sent.peer == sent.source.rank:
-            raise program_error("multicast", sent.location, f"rank {sent.peer} sends to itself")
-        self._pending[sent.source.rank, sent.peer].append(sent)
+    def sends(self, sent: Sequence[Sent]) -> None:
+        """Stores messages that are received later."""
+        for each in sent:
+            self._pending[each.source.rank, each.peer].append(each)
 
     def receives(self, sent: Sent, rank: int, location: Location) -> None:
         """Removes a message that is received.
@@ -223,15 +224,6 @@ class Record:
         """Returns the line that last wrote a chunk; None if no line did."""
         version = self._versions(Region(rank, buffer, chunk, chunk + 1))[chunk]
         return self._lines[version] if version > 0 else None
-
-    def _check_order(self, source: int, peer: int, location: Location) -> None:
-        pending = self._pending.get((source, peer))
-        if pending:
-            problem = (
-                f"a message from rank {source} to rank {peer} overtakes that of "
-                f"{pending[0].location}, which is not yet received"
-            )
-            raise program_error("order", location, problem)
 
     def _versions(self, region: Region) -> list[int]:
         key = (region.rank, region.buffer)

@@ -65,26 +65,30 @@ class Statement:
     """A statement of a program.
 
     Attributes:
-        kind: What it does. A copy with several targets is a multicast.
+        kind: What it does.
         location: Its line.
         targets: The chunks that it writes.
         operands: The chunks that it reads, in order, or messages that it receives.
         channel: The channel of its messages, if any.
-        in_network: Whether the network may reduce the operands of a fold.
-        sent: The message of a send.
+        in_network: Whether the network may reduce the operands of a fold, or what a send sends.
+        sent: The messages of a send.
+        multicast: Whether the messages of a copy or a send are a multicast.
         duration_ps: The duration of `compute` and `sleep`, in ps.
-        rank: The rank that computes or sleeps.
+        rank: The rank that computes or sleeps, or starts a step.
+        name: The name of the step.
     """
 
-    kind: Literal["copy", "fold", "send", "compute", "sleep"]
+    kind: Literal["copy", "fold", "send", "compute", "sleep", "step"]
     location: Location
     targets: tuple[Region, ...] = ()
     operands: tuple[Region | Sent, ...] = ()
     channel: int | None = None
     in_network: bool = False
-    sent: Sent | None = None
+    sent: tuple[Sent, ...] = ()
+    multicast: bool = False
     duration_ps: int = 0
     rank: int = 0
+    name: str = ""
 
 
 @dataclass
