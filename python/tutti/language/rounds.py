@@ -179,22 +179,26 @@ def _name(schedule: Schedule, members: Iterable[_At]) -> str:
 def _levels(messages: _Messages) -> dict[_At, int] | None:
     """Returns the round of each step, the same for peers; None if there is none."""
     nodes = [_At(rank, step) for rank, ops in messages.steps.items() for step in range(len(ops))]
-    pairs = [(each.sent.at, each.end[0].at) for each in messages.transfers]
-    levels = dict.fromkeys(nodes, 0)
-    changed = True
-    while changed:
-        changed = False
-        for pair in pairs:
-            level = max(levels[at] for at in pair)
-            changed = changed or any(levels[at] < level for at in pair)
-            levels.update(dict.fromkeys(pair, level))
-        for at in nodes:
-            if at.step and levels[at] <= (before := levels[_At(at.rank, at.step - 1)]):
-                levels[at] = before + 1
-                changed = True
-        if max(levels.values(), default=0) > len(nodes):
-            return None
-    return levels
+    leaders = {at: at for at in nodes}
+
+    def leader(at: _At) -> _At:
+        while leaders[at] != at:
+            leaders[at] = at = leaders[leaders[at]]
+        return at
+
+    for each in messages.transfers:
+        leaders[leader(each.sent.at)] = leader(each.end[0].at)
+    before: dict[_At, set[_At]] = {leader(at): set() for at in nodes}
+    for at in nodes:
+        if at.step:
+            before[leader(at)].add(leader(_At(at.rank, at.step - 1)))
+    levels: dict[_At, int] = {}
+    try:
+        for at in TopologicalSorter(before).static_order():
+            levels[at] = max((levels[each] + 1 for each in before[at]), default=0)
+    except CycleError:
+        return None
+    return {at: levels[leader(at)] for at in nodes}
 
 
 def _half_levels(messages: _Messages) -> dict[tuple[_At, bool], int]:
@@ -228,7 +232,7 @@ def _last_uses(messages: _Messages, schedule: Schedule) -> set[tuple[_At, int, i
                 if op.kind == "reduce":
                     for index, slot in enumerate(op.operands or ()):
                         places = set(_slots(slot, op.chunks))
-                        if not places & (live | written):
+                        if places.isdisjoint(live) and places.isdisjoint(written):
                             found.add((_At(rank, step), position, index))
                 live |= set(_read(op))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Literal, NamedTuple
 
 __all__ = ["Batch", "Location", "Region", "Sent", "Statement", "caller"]
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 class Location(NamedTuple):
@@ -25,7 +26,7 @@ class Location(NamedTuple):
 def caller() -> Location:
     """Returns the innermost line outside this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and str(Path(frame.f_code.co_filename).parent) == _PACKAGE:
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return Location(frame.f_code.co_filename, frame.f_lineno)
 
