@@ -75,7 +75,7 @@ class Format:
     write_options: tuple[str, ...] = ()
 
 
-_MODULES = ("tutti.interop.schedule_text",)
+_MODULES = ("tutti.interop.chunk_program", "tutti.interop.schedule_text")
 """Modules with a tuple `FORMATS`."""
 
 

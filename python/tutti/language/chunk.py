@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.language.program import RankGroup
+    from tutti.language.trace import Location
 
 __all__ = ["Chunk", "SentChunk"]
 
@@ -143,7 +144,9 @@ class Chunk:
         return self._fold(operands, channel, in_network)
 
     @overload
-    def send(self, to: int, *, channel: int | None = None, in_network: bool = False) -> SentChunk: ...
+    def send(
+        self, to: int, *, channel: int | None = None, in_network: bool = False
+    ) -> SentChunk: ...
     @overload
     def send(
         self, to: Sequence[int], *, channel: int | None = None, in_network: bool = False
@@ -167,7 +170,9 @@ class Chunk:
         location = caller()
         record = self._group._record
         one = isinstance(to, int)
-        peers = [self._group._rank(each, location) for each in ([to] if isinstance(to, int) else to)]
+        peers = [
+            self._group._rank(each, location) for each in ([to] if isinstance(to, int) else to)
+        ]
         record.read(self, location)
         record.check_destinations(self._region.rank, peers, location)
         sent = tuple(Sent(self._region, peer, location) for peer in peers)
@@ -221,9 +226,7 @@ class Chunk:
         group = self._group
         index = self.index if index is None else index
         buffer = self.buffer if buffer is None else buffer
-        return tuple(
-            group._region(each, index, self.count, buffer, location) for each in peers
-        )
+        return tuple(group._region(each, index, self.count, buffer, location) for each in peers)
 
     def __repr__(self) -> str:
         index = f"{self.index}..{self.index + self.count}" if self.count != 1 else f"{self.index}"

@@ -87,7 +87,9 @@ def _parts(
     if instances == 1:
         yield _Part(statements, 0)
         return
-    parts = [[_part(s, index, instances, messages) for s in statements] for index in range(instances)]
+    parts = [
+        [_part(s, index, instances, messages) for s in statements] for index in range(instances)
+    ]
     if _aligned(statements):
         for index, part in enumerate(parts):
             yield _Part(part, 0 if pipelined else index)

@@ -90,7 +90,7 @@ def _steps(schedule: Schedule, rank: int) -> list[list[tuple[object, ...]]]:
 
     Receives of a step are sorted by peer, as they are concurrent.
     """
-    found = []
+    found: list[list[tuple[object, ...]]] = []
     for step in range(schedule.steps(rank)):
         ops = schedule.ops(rank, step)
         receives = sorted((op for op in ops if op.kind == "recv"), key=lambda op: op.peer or 0)
@@ -104,9 +104,7 @@ def _steps(schedule: Schedule, rank: int) -> list[list[tuple[object, ...]]]:
     return [ops for ops in found if ops]
 
 
-def _performed(
-    schedule: Schedule, found: Sequence[Section], *, explicit_steps: bool
-) -> Schedule:
+def _performed(schedule: Schedule, found: Sequence[Section], *, explicit_steps: bool) -> Schedule:
     """Returns the schedule of a program with these sections."""
     program = Program(
         schedule.collective,

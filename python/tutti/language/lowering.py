@@ -202,9 +202,7 @@ def _send_kind(statement: Statement) -> str:
 
 
 def _places(region: Region) -> Iterable[tuple[int, int, int]]:
-    return (
-        (region.rank, region.buffer, chunk) for chunk in range(region.start, region.end)
-    )
+    return ((region.rank, region.buffer, chunk) for chunk in range(region.start, region.end))
 
 
 def _overlap(first: Region, second: Region) -> bool:
@@ -290,9 +288,7 @@ class Steps:
         return steps[level]
 
 
-def _placed_receive(
-    op: Receive | Combine, placed: Callable[[Region], Region]
-) -> Receive | Combine:
+def _placed_receive(op: Receive | Combine, placed: Callable[[Region], Region]) -> Receive | Combine:
     target = op.target
     if isinstance(op, Receive):
         return Receive(placed(target), op.message)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Loop", "Values", "find_loop", "merged", "ordered", "values_of"]
 
-_FEWEST = 2
-"""Fewest ranks of a loop."""
+_FEWEST = 3
+"""Fewest ranks of a loop, unless it is over all ranks."""
 
 
 class Values(NamedTuple):
@@ -75,7 +75,9 @@ _FORMS = {
         is_offset=True,
         is_modular=True,
     ),
-    "exclusive or": _Form(lambda r, c, _n: r ^ c, lambda v, r, _n: v ^ r, lambda c, _n: f"rank ^ {c}"),
+    "exclusive or": _Form(
+        lambda r, c, _n: r ^ c, lambda v, r, _n: v ^ r, lambda c, _n: f"rank ^ {c}"
+    ),
     "lower": _Form(
         lambda r, c, _n: min(r, r ^ c), lambda _v, _r, _n: 0, lambda c, _n: f"min(rank, rank ^ {c})"
     ),
@@ -159,9 +161,7 @@ def _constant(constants: Sequence[int], form: _Form, ranks: int) -> str | None:
     first = constants[0]
     modulus = ranks if form.is_modular else 0
     delta = constants[1] - first if len(constants) > 1 else 0
-    differences = (
-        each - first - delta * step for step, each in enumerate(constants)
-    )
+    differences = (each - first - delta * step for step, each in enumerate(constants))
     if all((each % modulus if modulus else each) == 0 for each in differences):
         if form.is_offset:
             return _signed(first, modulus) + _signed(delta, modulus, "step")
@@ -189,7 +189,7 @@ def _signed(number: int, modulus: int, unit: str = "") -> str:
 
 
 def _owner(statement: Statement) -> int | None:
-    """Returns the rank that a loop assigns a statement to: the source of a copy, else the target."""
+    """Returns the rank whose iteration has a statement: the source of a copy, else the target."""
     first = statement.operands[0] if statement.operands else None
     if statement.kind == "copy" and isinstance(first, Region):
         return first.rank
@@ -205,9 +205,9 @@ def ordered(statements: Sequence[Statement], owners: Sequence[int]) -> list[Stat
 def find_loop(statements: Sequence[Statement], ranks: int) -> Loop | None:
     """Returns the loop over ranks of one round; None if there is no simple one."""
     by_owner = _by_owner(statements)
-    if None in by_owner or len(by_owner) < _FEWEST:
+    if None in by_owner or len(by_owner) < min(_FEWEST, ranks):
         return None
-    owners = sorted(by_owner)
+    owners = sorted(owner for owner in by_owner if owner is not None)
     stride = owners[1] - owners[0]
     progression = range(owners[0], owners[-1] + 1, stride)
     if list(progression) != owners or len({len(each) for each in by_owner.values()}) != 1:

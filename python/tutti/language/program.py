@@ -50,9 +50,7 @@ class RankGroup:
         """The number of chunks of a buffer."""
         return self._chunks
 
-    def chunk(
-        self, rank: int, index: int = 0, *, count: int = 1, buffer: str = "data"
-    ) -> Chunk:
+    def chunk(self, rank: int, index: int = 0, *, count: int = 1, buffer: str = "data") -> Chunk:
         """Returns a reference to chunks.
 
         Args:
@@ -170,9 +168,7 @@ class RankGroup:
             raise program_error("no_such_rank", location, problem)
         return self._ranks[rank]
 
-    def _region(
-        self, rank: int, index: int, count: int, buffer: str, location: Location
-    ) -> Region:
+    def _region(self, rank: int, index: int, count: int, buffer: str, location: Location) -> Region:
         at = self._rank(rank, location)
         if index < 0 or count < 0 or index + count > self._chunks:
             problem = f"chunks {index}..{index + count} do not exist: expected 0..{self._chunks}"
@@ -346,12 +342,14 @@ class Program(RankGroup):
         rank, chunk = error.fields.get("rank"), error.fields.get("chunk")
         if not isinstance(rank, int) or not isinstance(chunk, int):
             return error
-        writer = self._record.writer(rank, self._result, chunk // self.instances)
+        index = chunk // self.instances
+        writer = self._record.writer(rank, self._result, index)
         fields = dict(error.fields)
+        name = f"chunk {index} of the program" if self.instances > 1 else "it"
         if writer is None:
-            problem = f"{error.problem}; no statement writes it"
+            problem = f"{error.problem}; no statement writes {name}"
         else:
-            problem = f"{error.problem}; {writer} wrote it last"
+            problem = f"{error.problem}; {writer} wrote {name} last"
             fields |= {"file": writer.file, "line": writer.line}
         return VerificationError(problem, kind=error.kind, hint=error.hint, fields=fields)
 

@@ -67,7 +67,9 @@ class Record:
                 problem = f"{what} was overwritten at {self._lines[now]}"
                 raise program_error("stale", location, problem, overwritten=self._lines[now])
             if now == _UNINITIALISED:
-                raise program_error("uninitialised", location, f"{what} is read, but was never written")
+                raise program_error(
+                    "uninitialised", location, f"{what} is read, but was never written"
+                )
 
     def write(self, region: Region, location: Location) -> tuple[int, ...]:
         """Gives the chunks a new version, at the end of an exchange if one is open.
@@ -139,7 +141,9 @@ class Record:
             ProgramError: The program is not open.
         """
         if not self.is_open:
-            raise program_error("closed", location, "a statement outside the `with` block of its program")
+            raise program_error(
+                "closed", location, "a statement outside the `with` block of its program"
+            )
 
     def check_operands(
         self, target: Region, operands: Sequence[Region], in_network: bool, location: Location
@@ -254,5 +258,3 @@ def program_error(
     if overwritten is not None:
         fields["overwritten"] = (overwritten.file, overwritten.line)
     return ProgramError(f"{location}: {problem}", kind=kind, fields=fields)
-
-

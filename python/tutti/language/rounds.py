@@ -150,7 +150,7 @@ def rounds(schedule: Schedule, *, early: bool = False) -> list[Round] | None:
 def separate_ends(schedule: Schedule) -> list[Round]:
     """Returns a verified schedule with all sends and receives as separate statements.
 
-    Each rank's steps start with a statement of their own, for programs with explicit steps.
+    A statement starts each step of each rank, for programs with explicit steps.
     """
     messages = _Messages(schedule)
     writer = _Writer(messages, set(), early=True)

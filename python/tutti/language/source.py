@@ -37,9 +37,7 @@ class Section:
     exchange: bool = False
 
 
-def sections(
-    rounds: Sequence[Round], ranks: int, *, steps: bool, loops: bool
-) -> list[Section]:
+def sections(rounds: Sequence[Round], ranks: int, *, steps: bool, loops: bool) -> list[Section]:
     """Returns the sections of a program, one per round.
 
     Args:
@@ -142,11 +140,12 @@ class _Writer:
 
     def _group(self, statements: Sequence[Statement], loop: Loop | None) -> list[str]:
         if loop is None:
-            return [self._statement(each) for each in statements]
+            return [line for each in statements for line in self._statement(each)]
         expressions = loop.expressions() or []
         body = [
-            self._statement(statement, texts)
+            line
             for statement, texts in zip(statements, expressions, strict=False)
+            for line in self._statement(statement, texts)
         ]
         owners = loop.owners
         bounds = f"{owners.start}, {owners.stop}, {owners.step}"
@@ -154,21 +153,18 @@ class _Writer:
             bounds = f"{owners.stop}" if owners.start == 0 else f"{owners.start}, {owners.stop}"
         return [f"for rank in range({bounds}):", *_indented(body)]
 
-    def _statement(self, statement: Statement, texts: Sequence[str] | None = None) -> str:
-        """Returns a statement, with expressions instead of the numbers of its regions."""
-        if statement.kind == "step":
-            name = _quoted(statement.name) if statement.name else ""
-            return f"program.group([{statement.rank}]).step({name})"
-        if statement.kind in {"compute", "sleep"}:
-            return f'program.{statement.kind}({statement.rank}, "{statement.duration_ps} ps")'
+    def _statement(self, statement: Statement, texts: Sequence[str] | None = None) -> list[str]:
+        """Returns the lines of a statement, with the expressions of its numbers."""
+        if not statement.operands:
+            return [_without_operands(statement)]
         if texts is None:
             values = values_of(statement)
             texts = [str(number) for number in values.numbers] if values else []
         if statement.kind == "send":
-            return self._send(statement)
+            return [self._send(statement)]
         first = statement.operands[0]
         if isinstance(first, Sent) and statement.kind == "copy":
-            return f"{self._sent[first]}.receive({_place(first.source, statement.targets[0])})"
+            return [f"{self._sent[first]}.receive({_place(first.source, statement.targets[0])})"]
         if not texts:
             return self._fold_of_sent(statement)
         pairs = list(zip(texts[::2], texts[1::2], strict=True))
@@ -180,7 +176,7 @@ class _Writer:
         ]
         if statement.kind == "fold":
             return _fold(_chunk(statement.targets[0], *pairs[0]), operands, statement)
-        return _copy(operands[0], statement, pairs)
+        return [_copy(operands[0], statement, pairs)]
 
     def _send(self, statement: Statement) -> str:
         names = [f"sent_{len(self._sent) + index}" for index in range(len(statement.sent))]
@@ -194,7 +190,7 @@ class _Writer:
         left = f"{', '.join(names)}{',' if peers == f'[{statement.sent[0].peer}]' else ''}"
         return f"{left} = {chunk}.send({peers}{option})"
 
-    def _fold_of_sent(self, statement: Statement) -> str:
+    def _fold_of_sent(self, statement: Statement) -> list[str]:
         target = statement.targets[0]
         operands = [
             self._sent[each]
@@ -203,6 +199,14 @@ class _Writer:
             for each in statement.operands
         ]
         return _fold(_chunk(target, str(target.rank), str(target.start)), operands, statement)
+
+
+def _without_operands(statement: Statement) -> str:
+    """Returns the start of a step, or work."""
+    if statement.kind == "step":
+        name = _quoted(statement.name) if statement.name else ""
+        return f"program.group([{statement.rank}]).step({name})"
+    return f'program.{statement.kind}({statement.rank}, "{statement.duration_ps} ps")'
 
 
 def _run(found: Sequence[Section], start: int) -> tuple[list[Loop | None], int]:
@@ -241,11 +245,15 @@ def _chunk(region: Region, rank: str, index: str) -> str:
     return f"program.chunk({', '.join(arguments)})"
 
 
-def _fold(target: str, operands: Sequence[str], statement: Statement) -> str:
+def _fold(target: str, operands: Sequence[str], statement: Statement) -> list[str]:
+    """Returns the lines of a fold."""
     option = ", in_network=True" if statement.in_network else ""
     if operands[0] == target and len(operands) > 1:
-        return f"{target}.reduce({', '.join(operands[1:])}{option})"
-    return f"{target}.fold({', '.join(operands)}{option})"
+        return [f"{target}.reduce({', '.join(operands[1:])}{option})"]
+    if target in operands:
+        named = ["chunk" if each == target else each for each in operands]
+        return [f"chunk = {target}", f"chunk.fold({', '.join(named)}{option})"]
+    return [f"{target}.fold({', '.join(operands)}{option})"]
 
 
 def _copy(chunk: str, statement: Statement, pairs: Sequence[tuple[str, str]]) -> str:
