@@ -45,16 +45,12 @@ def decompile(schedule: Schedule) -> str:
     steps. Statements with the same pattern on all ranks are loops.
 
     Examples:
-        >>> broadcast = tutti.schedule("binomial", collective="broadcast", ranks=2)
-        >>> print(decompile(broadcast))
-        import tutti
-        <BLANKLINE>
-        <BLANKLINE>
-        def build() -> tutti.Schedule:
-            with tutti.Program("broadcast", ranks=2, chunks=1, name="binomial") as program:
-                program.chunk(0).copy(1)
-            return program.schedule
-        <BLANKLINE>
+        >>> import tutti
+        >>> source = decompile(tutti.schedule("ring", collective="all_gather", ranks=8))
+        >>> print("\\n".join(source.splitlines()[5:8]))
+                for step in range(7):
+                    for rank in range(8):
+                        program.chunk(rank, (rank - step) % 8).copy((rank + 1) % 8)
 
     Raises:
         VerificationError: The schedule is not correct.

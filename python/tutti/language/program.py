@@ -220,9 +220,9 @@ class Program(RankGroup):
         ...         for rank in range(4):
         ...             chunk = program.chunk(rank, (rank - step) % 4)
         ...             if step < 3:
-        ...                 program.chunk((rank + 1) % 4, chunk.index).reduce(chunk)
+        ...                 _ = program.chunk((rank + 1) % 4, chunk.index).reduce(chunk)
         ...             else:
-        ...                 chunk = chunk.copy((rank + 1) % 4)
+        ...                 _ = chunk.copy((rank + 1) % 4)
         >>> program.schedule
         <Schedule my_ring: all_reduce on 4 ranks>
 
