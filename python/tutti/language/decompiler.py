@@ -47,10 +47,11 @@ def decompile(schedule: Schedule) -> str:
     Examples:
         >>> import tutti
         >>> source = decompile(tutti.schedule("ring", collective="all_gather", ranks=8))
-        >>> print("\\n".join(source.splitlines()[5:8]))
-                for step in range(7):
-                    for rank in range(8):
-                        program.chunk(rank, (rank - step) % 8).copy((rank + 1) % 8)
+        >>> for line in source.splitlines()[5:8]:
+        ...     print(line.strip())
+        for step in range(7):
+        for rank in range(8):
+        program.chunk(rank, (rank - step) % 8).copy((rank + 1) % 8)
 
     Raises:
         VerificationError: The schedule is not correct.
