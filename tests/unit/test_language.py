@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 LOGGP = tutti.Platform(
     name="loggp",
-    model=tutti.LogGP(
-        L="2500 ns", o="1500 ns", g="1000 ns", G="6 ns/B", gamma="0.1 ns/B", copy="0.05 ns/B"
-    ),
+    model=tutti.LogGP(L="2500 ns", o="1500 ns", g="1000 ns", G="6 ns/B", gamma="0.1 ns/B"),
 )
 TORUS = tutti.Topology.build("torus:4x4", rate="10 GB/s", latency="50 ns").routes()
 FLOWS = tutti.Platform(
@@ -271,9 +269,9 @@ def test_statements_outside_the_block_are_refused() -> None:
     with pytest.raises(errors.ProgramError) as caught:
         program.chunk(0).copy(1)
     assert caught.value.kind == "closed"
-    for options in ({"chunks": 0}, {"instances": 0}):
+    for chunks, instances in ((0, 1), (1, 0)):
         with pytest.raises(errors.ProgramError, match="chunks and"):
-            tutti.Program("all_reduce", ranks=2, **options)
+            tutti.Program("all_reduce", ranks=2, chunks=chunks, instances=instances)
     with pytest.raises(errors.AlgorithmError, match="all_reduce"):
         tutti.Program("all_reduces", ranks=2)
 
