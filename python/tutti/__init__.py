@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Trace,
         Uniform,
     )
+    from tutti.language import Program, decompile
     from tutti.platform import (
         Flits,
         FlowLevel,
@@ -85,6 +86,7 @@ __all__ = [
     "Platform",
     "Poisson",
     "Postal",
+    "Program",
     "Protocols",
     "Recorded",
     "Run",
@@ -99,6 +101,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "compare",
+    "decompile",
     "errors",
     "schedule",
     "search",
@@ -136,6 +139,7 @@ _LAZY = {
     "PipeliningPostal": "platform",
     "Platform": "platform",
     "Postal": "platform",
+    "Program": "language",
     "Protocols": "platform",
     "Recorded": "conditions",
     "Size": "units",
@@ -144,6 +148,7 @@ _LAZY = {
     "Topology": "topology",
     "Trace": "conditions",
     "Uniform": "conditions",
+    "decompile": "language",
     "summary": "results",
 }
 """Modules of names that are imported on first use."""

@@ -102,7 +102,13 @@ class Format:
 
 _HEAD = 4096
 
-_MODULES = ("tutti.interop.goal", "tutti.interop.schedule_text")
+_MODULES = (
+    "tutti.interop.chakra_trace",
+    "tutti.interop.chunk_program",
+    "tutti.interop.goal",
+    "tutti.interop.msccl",
+    "tutti.interop.schedule_text",
+)
 """Modules with a tuple `FORMATS`."""
 
 

@@ -1,0 +1,32 @@
+"""Chunk programs in Python, as a format that `tutti convert` writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.interop.formats import Format, Options
+from tutti.language import decompile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tutti.schedule import Schedule
+
+__all__ = ["FORMATS"]
+
+
+def _write(schedule: Schedule, path: Path, _options: Options) -> tuple[str, ...]:
+    path.write_text(decompile(schedule), encoding="utf-8")
+    return ()
+
+
+FORMATS = (
+    Format(
+        name="chunk-program",
+        content="schedule",
+        endings=(".py",),
+        summary="Python source in the language of chunk programs; write-only, as reading executes.",
+        source="docs/guides/write-a-schedule.md",
+        write=_write,
+    ),
+)
