@@ -106,8 +106,12 @@ _MODULES = (
     "tutti.interop.chakra_trace",
     "tutti.interop.chunk_program",
     "tutti.interop.goal",
+    "tutti.interop.graph_files",
+    "tutti.interop.htsim",
     "tutti.interop.msccl",
+    "tutti.interop.ns3",
     "tutti.interop.schedule_text",
+    "tutti.interop.simgrid",
 )
 """Modules with a tuple `FORMATS`."""
 
