@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from tutti.errors import TuttiError
 from tutti.files import limits
 from tutti.files.mistakes import mistake, shown
 from tutti.files.reader import read_bytes
@@ -43,6 +44,7 @@ _SENDS: Final = {"s", "rcs", "rrs", "rrcs"}
 _RECEIVES: Final = {"r", "rcs", "rrs", "rrc", "rrcs"}
 _MOST_ELEMENTS: Final = 1 << 17
 _MOST: Final = 1 << 20
+_MOST_ROOTS: Final = 64
 _EXPECTED: Final = "an MSCCL XML program"
 
 
@@ -72,8 +74,14 @@ def _rooted(program: Program) -> tuple[Schedule, list[str]]:
         return built(program)
     end = 1 if program.collective == "broadcast" else 0
     active = {message[end] for message in program.messages}
-    roots = [rank for rank in range(program.ranks) if rank not in active] or [0]
-    return built(replace(program, root=roots[0]))
+    roots = sorted(range(program.ranks), key=lambda rank: rank in active)[:_MOST_ROOTS]
+    first: TuttiError | None = None
+    for root in roots:
+        try:
+            return built(replace(program, root=root))
+        except TuttiError as error:
+            first = first or error
+    raise first or mistake("has no root", source=program.source)
 
 
 def _losses(algo: Element) -> list[str]:
