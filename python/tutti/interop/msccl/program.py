@@ -73,7 +73,7 @@ class Event:
         actions: What it does. Actions of its GPU are performed in order.
         after: Events that precede it, without the previous one of the thread block.
         after_all: Events that precede it including their actions on other GPUs.
-        waits: What it waits for, for errors.
+        label: The name of the step in errors, by default from the number.
     """
 
     rank: int
@@ -82,12 +82,12 @@ class Event:
     actions: list[Action] = field(default_factory=list)
     after: list[int] = field(default_factory=list)
     after_all: list[int] = field(default_factory=list)
-    waits: str = ""
+    label: str = ""
 
     @property
     def place(self) -> str:
         """The place in the file, for errors."""
-        return f"gpu {self.rank}, tb {self.block}, step {self.number}"
+        return f"gpu {self.rank}, tb {self.block}, {self.label or f'step {self.number}'}"
 
 
 @dataclass(slots=True)
