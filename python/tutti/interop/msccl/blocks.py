@@ -177,7 +177,9 @@ class _Assignment:
         count = end - start
         if op.kind in {"send", "contribute", "multicast"}:
             if op.kind != "send":
-                self._losses["ops that a network forks or combines become sends and receives"] = None
+                self._losses["ops that a network forks or combines become sends and receives"] = (
+                    None
+                )
             for peer in op.peers if op.kind == "multicast" else [op.peer]:
                 yield _Local("s", _known(peer), _known(op.slot), start, count)
         elif op.kind == "recv":
@@ -218,20 +220,16 @@ class _Assignment:
 
     def place(self, rank: int, slot: int, at: int) -> tuple[str, int]:
         """Returns buffer and index of a chunk of a slot."""
-        schedule, shard = self._schedule, self._shard
-        first = rank * shard
-        mine = first <= at < first + shard
-        collective = schedule.collective
-        if slot == schedule.result:
-            if collective == "all_gather" or schedule.result:
-                if collective != "reduce_scatter":
-                    return "o", at
-                if mine:
-                    return "o", at - first
-            else:
-                return "i", at
+        result, first = self._schedule.result, rank * self._shard
+        mine = first <= at < first + self._shard
+        gathers = self._schedule.collective == "all_gather"
+        if slot == result and (result or gathers):
+            if self._schedule.collective != "reduce_scatter":
+                return "o", at
+            if mine:
+                return "o", at - first
         elif slot == 0:
-            if collective != "all_gather":
+            if not gathers:
                 return "i", at
             if mine:
                 return "i", at - first

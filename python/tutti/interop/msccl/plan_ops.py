@@ -23,9 +23,7 @@ _COPIES: Final = {"copy", "cpkt", "upkt"}
 _SKIPPED: Final = {"nop", "flush"}
 _OTHERS: Final = {"get", "barrier", "sem_acquire", "sem_release", "pipeline"}
 _SWITCH: Final = {"gstore", "gstorepkt", "glre", "glres"}
-_KNOWN: Final = (
-    _SIGNALS | _WAITS | _PUTS | _REDUCTIONS | _COPIES | _SKIPPED | _OTHERS
-)
+_KNOWN: Final = _SIGNALS | _WAITS | _PUTS | _REDUCTIONS | _COPIES | _SKIPPED | _OTHERS
 
 
 class ThreadBlock:
@@ -37,6 +35,7 @@ class ThreadBlock:
         sync: Synchronisation,
         gpu: Table,
         block: Table,
+        *,
         factor: int,
         losses: dict[str, None],
     ) -> None:

@@ -54,9 +54,7 @@ def read_plan(path: Path, _options: Options) -> tuple[Schedule, tuple[str, ...]]
     """
     text = read_text(path, limits.Bytes.SCHEDULE, _EXPECTED)
     loads = partial(json.loads, parse_int=_bounded)
-    plan = Table(
-        parse_json(text, source=str(path), expected=_EXPECTED, parse=loads), str(path)
-    )
+    plan = Table(parse_json(text, source=str(path), expected=_EXPECTED, parse=loads), str(path))
     program, losses = read_plan_program(plan)
     schedule, more = built(program)
     return schedule, (*losses, *more)
@@ -87,14 +85,13 @@ def read_plan_program(plan: Table) -> tuple[Program, list[str]]:
     )
     program.chunks = _chunks(program, gpus) * factor
     losses = [f"protocol {plan.text('protocol')}"]
-    for name in ("min_message_size", "max_message_size", "num_threads_per_block"):
-        if name in plan:
-            losses.append(f"{name} {plan.count(name, limits.MOST)}")
+    names = ("min_message_size", "max_message_size", "num_threads_per_block")
+    losses += [f"{name} {plan.count(name, limits.MOST)}" for name in names if name in plan]
     sync = Synchronisation(program, gpus)
     found: dict[str, None] = {}
     for gpu in gpus:
         for block in gpu.tables("threadblocks"):
-            ThreadBlock(program, sync, gpu, block, factor, found).read()
+            ThreadBlock(program, sync, gpu, block, factor=factor, losses=found).read()
     sync.connect()
     count = len({(event.rank, event.block) for event in program.events})
     losses.append(f"{count} thread blocks: a rank performs one sequence of steps")
@@ -147,9 +144,7 @@ def _chunks(program: Program, gpus: list[Table]) -> int:
             if count:
                 found.add(count * (program.ranks if name == shard else 1))
     if len(found) != 1:
-        gpus[0].refuse(
-            "input_chunks", "chunks of equal size on all GPUs and in input and output"
-        )
+        gpus[0].refuse("input_chunks", "chunks of equal size on all GPUs and in input and output")
     chunks = found.pop()
     if program.collective != "all_reduce" and chunks % program.ranks:
         gpus[0].refuse("input_chunks", f"a multiple of the {program.ranks} GPUs")

@@ -6,7 +6,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tutti.files.mistakes import mistake
-
 from tutti.interop.msccl.program import Range
 
 if TYPE_CHECKING:
@@ -163,9 +162,7 @@ class Synchronisation:
         for signal, wait in zip(signals, waits[initial:], strict=False):
             events[wait].after.append(signal)
 
-    def _meet(
-        self, rank: int, barrier: int, blocks: dict[int, list[tuple[int, int, int]]]
-    ) -> None:
+    def _meet(self, rank: int, barrier: int, blocks: dict[int, list[tuple[int, int, int]]]) -> None:
         count = max(len(arrivals) for arrivals in blocks.values())
         for number in range(count):
             met = [arrivals[number] for arrivals in blocks.values() if number < len(arrivals)]

@@ -127,17 +127,21 @@ _MOST_CELLS = 1 << 22
 
 def check_size(program: Program) -> str:
     """Returns what exceeds the limits of the readers, or ""."""
-    if program.chunks > _MOST_CHUNKS:
-        return f"has {program.chunks:,} chunks: expected at most {_MOST_CHUNKS:,}"
-    if program.chunks * program.ranks > _MOST_CELLS:
-        return f"has {program.chunks * program.ranks:,} chunks on all GPUs: expected at most " + (
-            f"{_MOST_CELLS:,}"
-        )
     cells = sum(
         (action.into or action.sources[0]).count
         for event in program.events
         for action in event.actions
     )
-    if cells > _MOST_CELLS:
-        return f"accesses {cells:,} chunks: expected at most {_MOST_CELLS:,}"
-    return ""
+    counts = (
+        ("chunks", program.chunks, _MOST_CHUNKS),
+        ("chunks on all GPUs", program.chunks * program.ranks, _MOST_CELLS),
+        ("accesses to chunks", cells, _MOST_CELLS),
+    )
+    return next(
+        (
+            f"has {count:,} {what}: expected at most {most:,}"
+            for what, count, most in counts
+            if count > most
+        ),
+        "",
+    )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from tutti.errors import ConfigError
     from tutti.interop.formats import Options
+    from tutti.interop.msccl.program import Ref
     from tutti.interop.nccl.xml import Element
     from tutti.schedule import Schedule
 
@@ -197,7 +198,7 @@ class _Steps:
                 block.refuse(
                     side, f"one thread block with {side}={peer} on channel {channel} of the GPU"
                 )
-        found = []
+        found: list[tuple[int, Element]] = []
         for step in block.children:
             if step.tag == "op":
                 expected = "<step> with srcbuf, srcoff, dstbuf, dstoff and cnt"
@@ -305,30 +306,26 @@ def _actions(kind: str, step: Element, rank: int, sizes: dict[str, int]) -> list
     def chunks(side: str) -> Range:
         return _range(step, side, sizes)
 
-    if kind == "s":
-        return [Action("send", rank, (chunks("src"),))]
+    if kind in {"s", "cpy", "re"}:
+        return [_local(kind, rank, chunks("src"), chunks("dst") if kind != "s" else None)]
+    if kind in {"r", "rcs"}:
+        into: Ref = chunks("dst")
+        found = [Action("recv", rank, (), into)]
+    else:
+        source = chunks("src")
+        target = source if kind == "rrs" else chunks("dst")
+        held = Held(target)
+        into = held if kind == "rrs" else target
+        found = [Action("recv", rank, (), held), Action("fold", rank, (source, held), into)]
+    return [*found, Action("send", rank, (into,))] if kind in _SENDS else found
+
+
+def _local(kind: str, rank: int, source: Range, into: Range | None) -> Action:
+    if into is None:
+        return Action("send", rank, (source,))
     if kind == "cpy":
-        return [Action("copy", rank, (chunks("src"),), chunks("dst"))]
-    if kind == "re":
-        into = chunks("dst")
-        return [Action("fold", rank, (into, chunks("src")), into)]
-    if kind == "r":
-        return [Action("recv", rank, (), chunks("dst"))]
-    if kind == "rcs":
-        into = chunks("dst")
-        return [Action("recv", rank, (), into), Action("send", rank, (into,))]
-    source = chunks("src")
-    if kind == "rrs":
-        held = Held(source)
-        return [
-            Action("recv", rank, (), held),
-            Action("fold", rank, (source, held), held),
-            Action("send", rank, (held,)),
-        ]
-    into = chunks("dst")
-    held = Held(into)
-    found = [Action("recv", rank, (), held), Action("fold", rank, (source, held), into)]
-    return found if kind == "rrc" else [*found, Action("send", rank, (into,))]
+        return Action("copy", rank, (source,), into)
+    return Action("fold", rank, (into, source), into)
 
 
 def _range(step: Element, side: str, sizes: dict[str, int]) -> Range:

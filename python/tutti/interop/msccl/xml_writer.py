@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 from tutti.interop.msccl.blocks import COLLECTIVES, Blocks, assigned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tutti.interop.formats import Options
@@ -142,6 +142,6 @@ def _step(
     return "      " + _tag("step", {"s": number, **attributes, **depends}, closed=True)
 
 
-def _tag(name: str, attributes: dict[str, object], *, closed: bool = False) -> str:
+def _tag(name: str, attributes: Mapping[str, object], *, closed: bool = False) -> str:
     text = " ".join(f"{key}={quoteattr(str(value))}" for key, value in attributes.items())
     return f"<{name} {text}{'/' if closed else ''}>"
