@@ -326,7 +326,7 @@ class _Rank:
         places: dict[tuple[int, int], list[tuple[list[Range], list[Range]]]],
     ) -> None:
         self._assignment, self._rank, self._places = assignment, rank, places
-        self._blocks: dict[tuple[int, int, int], Block] = {}
+        self._numbers: dict[tuple[int, int, int], int] = {}
         self._order: list[Block] = []
         self._writers: dict[tuple[str, int], tuple[int, int]] = {}
         self._readers: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
@@ -368,10 +368,10 @@ class _Rank:
         return self._block((-1, -1, 0))
 
     def _block(self, key: tuple[int, int, int]) -> int:
-        if key not in self._blocks:
-            self._blocks[key] = Block(*key)
-            self._order.append(self._blocks[key])
-        return self._order.index(self._blocks[key])
+        if key not in self._numbers:
+            self._numbers[key] = len(self._order)
+            self._order.append(Block(*key))
+        return self._numbers[key]
 
     def _add(self, block: int, step: Step) -> None:
         """Adds a step with its dependencies on other thread blocks."""

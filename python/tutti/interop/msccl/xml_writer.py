@@ -91,21 +91,21 @@ def _lines(schedule: Schedule, blocks: Blocks) -> Iterator[str]:
     sizes = {f"{name}_chunks": blocks.sizes[name] for name in "ios"}
     for rank, thread_blocks in enumerate(blocks.ranks):
         yield "  " + _tag("gpu", {"id": rank, **sizes})
+        numbers = [_numbers(block) for block in thread_blocks]
         for number, block in enumerate(thread_blocks):
             peers = {"id": number, "send": block.send, "recv": block.recv, "chan": block.channel}
             yield "    " + _tag("tb", peers)
-            yield from _steps(thread_blocks, block)
+            yield from _steps(block, numbers)
             yield "    </tb>"
         yield "  </gpu>"
     yield "</algo>"
 
 
-def _steps(blocks: list[Block], block: Block) -> Iterator[str]:
+def _steps(block: Block, numbers: list[list[int]]) -> Iterator[str]:
     """Yields the steps; each dependency but the last of a step is on a nop before it."""
-    numbers = {id(each): _numbers(each) for each in blocks}
     number = 0
     for step in block.steps:
-        after = [(other, numbers[id(blocks[other])][at]) for other, at in step.after.items()]
+        after = [(other, numbers[other][at]) for other, at in step.after.items()]
         for dependency in after[:-1]:
             nop = {"type": "nop", "srcbuf": "i", "srcoff": -1, "dstbuf": "o", "dstoff": -1}
             yield _step(number, {**nop, "cnt": 0}, dependency, awaited=False)
