@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from typing import TYPE_CHECKING
@@ -139,8 +140,10 @@ def test_shards_of_all_gather_and_reduce_scatter(tmp_path: Path) -> None:
             (
                 sizes,
                 [
-                    f"{1 - rank} {1 - rank} 0: s {mine.format(rank)} o {rank} 1; "
-                    f"r o {1 - rank} o {1 - rank} 1",
+                    (
+                        f"{1 - rank} {1 - rank} 0: s {mine.format(rank)} o {rank} 1; "
+                        f"r o {1 - rank} o {1 - rank} 1"
+                    ),
                     *([f"-1 -1 0: cpy i 0 o {rank} 1"] if mine.startswith("i") else []),
                 ],
             )
@@ -272,7 +275,7 @@ def test_files_have_what_runtimes_require(tmp_path: Path) -> None:
         assert f'{name}="' in head
     assert 'inplace="1" outofplace="0"' in head
     steps = text.split("<step ")[1:]
-    for step, after in zip(steps, steps[1:], strict=False):
+    for step, after in itertools.pairwise(steps):
         if 'type="nop"' in step:  # runtimes refuse a nop before a step without a dependency
             assert 'depid="-1"' not in after
     blocks = re.findall(r'send="(-?\d+)" recv="(-?\d+)"', text)
