@@ -68,13 +68,21 @@ def read_json(path: Path, expected: str, most: int = limits.Bytes.CONFIG) -> dic
     return parse_json(read_text(path, most, expected), source=str(path), expected=expected)
 
 
-def parse_json(text: str, *, source: str, expected: str) -> dict[str, Any]:
+def parse_json(
+    text: str, *, source: str, expected: str, parse: Callable[[str], Any] = json.loads
+) -> dict[str, Any]:
     """Reads a JSON object from text, as `read_json` does.
+
+    Args:
+        text: The text.
+        source: The name of the text in errors.
+        expected: What the text should be, for errors.
+        parse: `json.loads`, with other options for formats that need them.
 
     Raises:
         ConfigError: The text is not a JSON object.
     """
-    found = _parsed(json.loads, text, "JSON", source, expected=expected)
+    found = _parsed(parse, text, "JSON", source, expected=expected)
     return _table(found, source, expected)
 
 

@@ -124,9 +124,11 @@ def read_xml(path: Path, root: str, expected: str) -> Element:
     return parse_xml(read_bytes(path, limits.Bytes.CONFIG, expected), root, expected, str(path))
 
 
-def parse_xml(data: bytes, root: str, expected: str, source: str) -> Element:
-    """Parses XML from bytes, as :func:`read_xml`; errors name `source`."""
-    found = _Builder(source, expected).parse(data)
+def parse_xml(
+    data: bytes, root: str, expected: str, source: str, *, most: int = _MOST_ELEMENTS
+) -> Element:
+    """Parses XML of at most `most` elements, as :func:`read_xml`; errors name `source`."""
+    found = _Builder(source, expected, most).parse(data)
     if found.tag != root:
         raise mistake(
             f"the outermost element is <{shown(found.tag)[1:-1]}>",
@@ -139,8 +141,8 @@ def parse_xml(data: bytes, root: str, expected: str, source: str) -> Element:
 class _Builder:
     """Collects the elements that expat reports."""
 
-    def __init__(self, source: str, expected: str) -> None:
-        self._source, self._expected = source, expected
+    def __init__(self, source: str, expected: str, most: int) -> None:
+        self._source, self._expected, self._most = source, expected, most
         self._open: list[Element] = []
         self._root: Element | None = None
         self._elements = 0
@@ -173,8 +175,8 @@ class _Builder:
         self._elements += 1
         if len(self._open) >= limits.DEPTH:
             raise self._mistake(f"elements are nested more than {limits.DEPTH} levels deep", line)
-        if self._elements > _MOST_ELEMENTS:
-            raise self._mistake(f"has more than {_MOST_ELEMENTS:,} elements", line)
+        if self._elements > self._most:
+            raise self._mistake(f"has more than {self._most:,} elements", line)
         element = Element(tag, attributes, line, self._source)
         if self._open:
             self._open[-1].children.append(element)
