@@ -133,8 +133,9 @@ def _mutate_trace(path: Path, rng: random.Random) -> None:
     from dataclasses import replace
 
     from tutti.interop import chakra
+    from tutti.interop.chakra_schema import SCALARS
 
-    kinds = [name for name, _ in chakra._SCALARS]
+    kinds = [name for name, _ in SCALARS]
     trace = chakra.read(path)
     nodes = list(trace.nodes)
     at = rng.randrange(len(nodes))

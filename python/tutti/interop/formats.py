@@ -75,7 +75,7 @@ class Format:
     write_options: tuple[str, ...] = ()
 
 
-_MODULES = ("tutti.interop.schedule_text",)
+_MODULES = ("tutti.interop.chakra_trace", "tutti.interop.schedule_text")
 """Modules with a tuple `FORMATS`."""
 
 
