@@ -38,7 +38,8 @@ METADATA = NODE_TYPES.index("METADATA")
 INTEGERS = (*_UNSIGNED, *_SIGNED, "is_cpu_op", "num_ops", "tensor_size")
 """Attributes whose values become columns."""
 _GROUP, _ON_START = "pg_name", "start_deps"
-_KNOWN = (*INTEGERS, _GROUP, _ON_START)
+_DIMENSIONS = "involved_dim"
+_KNOWN = (*INTEGERS, _GROUP, _ON_START, _DIMENSIONS)
 _MOST_CACHED = 1 << 16
 """Decoded attributes that are kept; most attributes of a trace repeat."""
 _PREFIX = 8
@@ -63,6 +64,7 @@ class Nodes:
         starts: Recorded start times in microseconds, int64.
         durations: Recorded durations in microseconds, int64.
         counts: Dependencies per node, int64.
+        data: Data dependencies per node, int64.
         parents: The numbers of the nodes depended on, uint64: first those of data.
         integers: Attributes of `INTEGERS`: node indices and values, int64 each.
         groups: Names of process groups, by node index.
@@ -80,6 +82,7 @@ class Nodes:
     starts: NDArray[np.int64]
     durations: NDArray[np.int64]
     counts: NDArray[np.int64]
+    data: NDArray[np.int64]
     parents: NDArray[np.uint64]
     integers: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]
     groups: dict[int, str]
@@ -144,7 +147,8 @@ class _Decoder:
             add_value(value)
 
     def _skip(self, raw: bytes, name: str) -> None:
-        self.dropped.add(name)
+        if name:
+            self.dropped.add(name)
         start = _prefix(name)
         space = len(self._skipped) < _MOST_CACHED
         if space and raw.startswith(start) and start not in self._prefixes:
@@ -154,16 +158,29 @@ class _Decoder:
         place = f"{self._source}, rank {self._rank}, node {number}"
         message = parsed(self._attribute, raw, self._source, f"an attribute of node {number}")
         for name, attribute in attributes_of([message]).items():
-            if name == "is_cpu_op" and attribute.kind == "bool":
-                return name, int(attribute.value)
             if name in INTEGERS:
+                if name == "is_cpu_op" and attribute.kind == "bool":
+                    return name, int(attribute.value)
                 return name, attribute.integer(name, place, signed=name in _SIGNED)
-            if name == _GROUP:
-                return name, str(attribute.value)
-            if name == _ON_START and attribute.kind == "uint64_list":
-                return name, attribute.value
-            return name, None
+            if name == _DIMENSIONS:
+                return _all_dimensions(attribute, place)
+            if name == _ON_START and attribute.kind != "uint64_list":
+                return name, ()
+            return name, str(attribute.value) if name == _GROUP else attribute.value
         return "", None
+
+
+def _all_dimensions(attribute: Attribute, place: str) -> tuple[str, None]:
+    """Returns no attribute if a collective spans all dimensions of a network.
+
+    Raises:
+        TraceError: It spans some: traces have no dimensions.
+    """
+    if attribute.kind == "bool_list" and all(attribute.value):
+        return "", None
+    message = f"{place}: attribute `{_DIMENSIONS}` selects dimensions of a network: expected "
+    message += "`pg_name`, or all dimensions"
+    raise TraceError(message, kind="attribute_type", fields={"attribute": _DIMENSIONS})
 
 
 def load_nodes(path: Path, rank: int) -> Nodes:
@@ -181,6 +198,7 @@ def load_nodes(path: Path, rank: int) -> Nodes:
     texts: dict[bytes, str] = {}
     ids, starts, durations, parents = array("Q"), array("Q"), array("Q"), array("Q")
     types, ends, names, tensors = array("q"), array("q", [0]), list[str](), 0
+    data = array("q")
     inputs: dict[int, str] = {}
     parse = schema()["NodeBytes"].FromString
     for index, part in enumerate(parts):
@@ -198,6 +216,7 @@ def load_nodes(path: Path, rank: int) -> Nodes:
         starts.append(node.start_time_micros)
         durations.append(node.duration_micros)
         after = node.data_deps[:]
+        data.append(len(after))
         control = node.ctrl_deps
         if control:
             after += control[:]
@@ -221,6 +240,7 @@ def load_nodes(path: Path, rank: int) -> Nodes:
             starts=_times(np.frombuffer(starts, np.uint64)),
             durations=_times(np.frombuffer(durations, np.uint64)),
             counts=bounds[1:] - bounds[:-1],
+            data=np.frombuffer(data, np.int64),
             parents=np.frombuffer(parents, np.uint64),
             integers={
                 name: (np.frombuffer(nodes, np.int64), np.frombuffer(values, np.int64))

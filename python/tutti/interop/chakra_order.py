@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tutti.interop.chakra_nodes import Nodes
 
-__all__ = ["Graph", "StreamOrder", "graph_of", "stream_order"]
+__all__ = ["Graph", "StreamOrder", "acyclic", "positions", "stream_order"]
 
 _CYCLE_SHOWN = 9
 
@@ -69,10 +69,16 @@ class StreamOrder:
     unchecked: int
 
 
-def graph_of(nodes: Nodes, rank: int, *, repair: bool = False) -> tuple[Graph, int]:
-    """Returns the dependencies of a rank, without repetitions.
+def _graph(
+    nodes: Nodes, rank: int, *, repair: bool = False, control: bool = True
+) -> tuple[Graph, int]:
+    """Returns the dependencies of a rank, without repetitions, and how many were removed.
 
-    With `repair`, dependencies on missing nodes are removed; the number is how many were.
+    Args:
+        nodes: The nodes.
+        rank: The rank, for errors.
+        repair: Whether dependencies on missing nodes are removed.
+        control: Whether control dependencies count; those of data always do.
 
     Raises:
         TraceError: Two nodes have the same number, or a dependency is missing.
@@ -86,18 +92,57 @@ def graph_of(nodes: Nodes, rank: int, *, repair: bool = False) -> tuple[Graph, i
         message = f"{nodes.place(at, rank)}: another node has the same number"
         raise TraceError(message, kind="same_number", fields={"node": int(ids[at])})
     children = np.repeat(np.arange(count), nodes.counts)
-    found = np.minimum(np.searchsorted(ordered, nodes.parents), max(count - 1, 0))
-    present = ordered[found] == nodes.parents if count else np.ones(0, bool)
+    given = nodes.parents
+    if not control:
+        first = np.cumsum(nodes.counts) - nodes.counts
+        of_data = np.arange(len(given)) - first[children] < nodes.data[children]
+        given, children = given[of_data], children[of_data]
+    found = np.minimum(np.searchsorted(ordered, given), max(count - 1, 0))
+    present = ordered[found] == given if count else np.ones(0, bool)
     missing = np.flatnonzero(~present)
     if len(missing) and not repair:
-        at, lost = int(children[missing[0]]), int(nodes.parents[missing[0]])
+        at, lost = int(children[missing[0]]), int(given[missing[0]])
         message = f"{nodes.place(at, rank)}: depends on node {lost}, which is missing"
         more = f" ({len(missing):,} such dependencies): expected a node of the file, or --repair"
         raise TraceError(message + more, kind="missing_node", fields={"node": lost})
     children, parents = children[present], order[found[present]]
-    _, kept = np.unique(children * count + parents, return_index=True)
-    kept.sort()
+    keys = children * count + parents
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    kept = np.ones(len(keys), bool)
+    kept[order[1:][keys[1:] == keys[:-1]]] = False
     return Graph(count, parents[kept], children[kept]), len(missing)
+
+
+def acyclic(nodes: Nodes, rank: int, *, repair: bool) -> tuple[Graph, NDArray[np.int64], list[int]]:
+    """Returns the graph of a rank, the position of each node, and numbers of repairs.
+
+    PyTorch traces have control dependencies on the caller of an operation, which may contradict
+    those of data. The feeder of mlcommons/chakra 1.0.0 ignores them, that of ASTRA-sim does not.
+
+    Returns:
+        The graph, topological positions, and how many dependencies on missing nodes and how many
+        control dependencies were removed.
+
+    Raises:
+        TraceError: Two nodes have the same number, a dependency is missing, or dependencies form a
+            cycle.
+    """
+    graph, lost = _graph(nodes, rank, repair=repair)
+    try:
+        return graph, positions(graph, nodes, rank), [lost, 0]
+    except TraceError as error:
+        cycle = error
+    graph, lost = _graph(nodes, rank, repair=True, control=False)
+    try:
+        found = positions(graph, nodes, rank)
+    except TraceError:
+        raise cycle from None
+    if not repair:
+        message = str(cycle).partition("\n")[0]
+        message += ": control dependencies close it: expected --repair, which removes them"
+        raise TraceError(message, kind="cyclic_dependency")
+    return graph, found, [lost, int((nodes.counts - nodes.data).sum())]
 
 
 def positions(graph: Graph, nodes: Nodes, rank: int, *, hint: str = "") -> NDArray[np.int64]:
@@ -175,7 +220,7 @@ def stream_order(
     ordered = nodes.starts[before] + nodes.durations[before] <= nodes.starts[after]
     overlapping = int((~ordered).sum())
     before, after = before[ordered], after[ordered]
-    direct = np.isin(before * graph.count + after, graph.parents * graph.count + graph.children)
+    direct = _has(graph, before, after)
     before, after = before[~direct], after[~direct]
     has_child = np.bincount(graph.parents, minlength=graph.count) > 0
     has_parent = np.bincount(graph.children, minlength=graph.count) > 0
@@ -184,6 +229,20 @@ def stream_order(
     kept = np.ones(len(before), bool)
     kept[possible[linked]] = False
     return StreamOrder(before[kept], after[kept], overlapping, unchecked)
+
+
+def _has(
+    graph: Graph, parents: NDArray[np.int64], children: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Returns which of these pairs are edges."""
+    edges = np.sort(graph.children * graph.count + graph.parents)
+    given = children * graph.count + parents
+    if not len(edges):
+        return np.zeros(len(given), bool)
+    found: NDArray[np.bool_] = (
+        edges[np.minimum(np.searchsorted(edges, given), len(edges) - 1)] == given
+    )
+    return found
 
 
 def _with_path(

@@ -24,7 +24,7 @@ from tutti.files.limits import MOST, RANKS
 from tutti.interop.astrasim import load_groups
 from tutti.interop.chakra import COLLECTIVES, NODE_TYPES, rank_files
 from tutti.interop.chakra_nodes import METADATA, load_nodes
-from tutti.interop.chakra_order import graph_of, positions, stream_order
+from tutti.interop.chakra_order import acyclic, positions, stream_order
 from tutti.interop.chakra_write import GROUPS, PICOSECONDS, SUMMED, prefix_of, write_trace
 from tutti.interop.formats import Format
 from tutti.workload.operations import CollectiveCall, Kind, Operations, Trace
@@ -54,8 +54,8 @@ def read_trace(path: Path, options: Options) -> tuple[Trace, tuple[str, ...]]:
 
     Args:
         path: The file of a rank, the prefix of the files, or a folder with the files of a prefix.
-        options: With `repair`, adds missing dependencies between operations of a stream, and removes
-            dependencies on missing nodes.
+        options: With `repair`, adds missing dependencies between operations of a stream, removes
+            dependencies on missing nodes, and removes control dependencies that form cycles.
 
     Returns:
         The trace, and a line per loss or repair.
@@ -139,10 +139,13 @@ class _Reader:
 
     def operations(self, nodes: Nodes, rank: int) -> Operations:
         """Returns the operations of a rank."""
-        graph, lost = graph_of(nodes, rank, repair=self.repair)
-        self.losses["dependencies on missing nodes removed"] += lost
-        at = positions(graph, nodes, rank)
+        graph, at, repairs = acyclic(nodes, rank, repair=self.repair)
+        for count, what in zip(repairs, ("on missing nodes", "of control"), strict=True):
+            self.losses[f"dependencies {what} were removed"] += count
         kinds = _KINDS[nodes.types]
+        launchers = _launchers(nodes, kinds)
+        self.losses["launchers of collectives on a CPU are computations"] += int(launchers.sum())
+        kinds[launchers] = Kind.COMPUTE
         streams, recorded = self._streams(nodes, kinds, rank)
         graph = self._in_stream_order(graph, nodes, recorded, at, rank)
         self._count_losses(nodes, kinds)
@@ -230,7 +233,7 @@ class _Reader:
             text = "operations lack the recorded order of their stream (mlcommons/chakra#215)"
             self.losses[f"{text}; --repair adds it"] += len(found.before)
             return graph
-        self.losses["dependencies added in the recorded order of streams"] += len(found.before)
+        self.losses["dependencies were added in the recorded order of streams"] += len(found.before)
         graph = graph.with_edges(found.before, found.after)
         hint = ": recorded start times contradict dependencies: expected a trace without --repair"
         positions(graph, nodes, rank, hint=hint)
@@ -269,17 +272,35 @@ class _Reader:
                 raise self._no_peer(nodes, int(chosen[wrong.argmax()]), rank, name)
             peers[chosen] = given
         sizes = np.where(kinds == Kind.COMPUTE, 0, nodes.column("comm_size", -1))
-        types, roots = nodes.column("comm_type", -1), nodes.column("comm_root", -1)
-        definitions = {**self.table, **_defined(nodes, self.ranks)}
-        for node in np.flatnonzero(kinds == Kind.COLLECTIVE).tolist():
-            group = self._group(nodes, node, rank, definitions)
-            call, scale = self._call(nodes, node, rank, (int(types[node]), group, int(roots[node])))
-            peers[node] = self.collectives.setdefault(call, len(self.collectives))
-            sizes[node] = _payload(int(sizes[node]), scale, call, nodes.place(node, rank))
         wrong = sizes < 0
+        wrong[kinds == Kind.COLLECTIVE] = False
         if wrong.any():
             raise _missing(nodes, int(wrong.argmax()), rank, "comm_size")
+        chosen = np.flatnonzero(kinds == Kind.COLLECTIVE)
+        peers[chosen], scales = self._collectives(nodes, chosen, rank)
+        sizes[chosen] = _payloads(nodes, chosen, scales, rank)
         return peers, sizes
+
+    def _collectives(
+        self, nodes: Nodes, chosen: NDArray[np.int64], rank: int
+    ) -> tuple[list[int], NDArray[np.int64]]:
+        """Returns the collective of each of the nodes, and the factor of its payload."""
+        types, roots = nodes.column("comm_type", -1)[chosen], nodes.column("comm_root", -1)[chosen]
+        rooted = np.isin(types, [COLLECTIVES.index(name) for name in _ROOTED]) & (roots < 0)
+        text = "collectives have no `comm_root`: the root is the first rank of the group"
+        self.losses[text] += int(rooted.sum())
+        definitions = {**self.table, **_defined(nodes, self.ranks)}
+        known: dict[tuple[int, str, int], tuple[int, int]] = {}
+        found, scales = [], []
+        for node, which, root in zip(chosen.tolist(), types.tolist(), roots.tolist(), strict=True):
+            key = which, nodes.groups.get(node, ""), root
+            if key not in known:
+                group = self._group(nodes, node, rank, definitions)
+                call, scale = self._call(nodes, node, rank, (which, group, root))
+                known[key] = self.collectives.setdefault(call, len(self.collectives)), scale
+            found.append(known[key][0])
+            scales.append(known[key][1])
+        return found, np.array(scales, np.int64)
 
     def _no_peer(self, nodes: Nodes, node: int, rank: int, name: str) -> TraceError:
         given = int(nodes.column(name, -1)[node])
@@ -315,7 +336,7 @@ class _Reader:
     def _call(
         self, nodes: Nodes, node: int, rank: int, given: tuple[int, tuple[int, ...], int]
     ) -> tuple[CollectiveCall, int]:
-        """Returns the collective of a node, and the parts that its payload consists of.
+        """Returns the collective of a node, and the factor of its payload: 0 for a barrier.
 
         Raises:
             TraceError: The collective is missing or unknown.
@@ -329,32 +350,40 @@ class _Reader:
             message += f": expected {known}"
             raise TraceError(message, kind="unknown_collective", fields={"comm_type": which})
         name = _RENAMED.get(COLLECTIVES[which], COLLECTIVES[which])
-        if name in _ROOTED and root < 0:
-            text = "collectives have no `comm_root`: the root is the first rank of the group"
-            self.losses[text] += 1
         if root >= len(group):
             message = f"{nodes.place(node, rank)}: `comm_root` is {root}: expected at most "
             message += f"{len(group) - 1}"
             raise TraceError(message, kind="other_ranks", fields={"rank": root})
         call = CollectiveCall(name, group, max(root, 0) if name in _ROOTED else 0)
-        return call, len(group) if name in SUMMED else 1
+        return call, 0 if name == "barrier" else len(group) if name in SUMMED else 1
 
 
-def _payload(size: int, scale: int, call: CollectiveCall, place: str) -> int:
-    """Returns the payload of a collective: the total over ranks for all_gather and gather.
+def _launchers(nodes: Nodes, kinds: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Returns the COMM_COLL nodes on a CPU without a collective, such as ``c10d::broadcast_``."""
+    unknown = np.maximum(nodes.column("comm_type", -1), nodes.column("comm_size", -1)) < 0
+    return (kinds == Kind.COLLECTIVE) & unknown & (nodes.column("is_cpu_op", 0) != 0)
+
+
+def _payloads(
+    nodes: Nodes, chosen: NDArray[np.int64], scales: NDArray[np.int64], rank: int
+) -> NDArray[np.int64]:
+    """Returns the payloads of collectives: totals over ranks for all_gather and gather.
 
     Raises:
-        TraceError: The payload is empty or too large.
+        TraceError: A payload is missing, empty or too large.
     """
-    if call.collective == "barrier":
-        return 0
-    if size == 0:
-        message = f"{place}: {call.collective} of 0 B: expected at least 1 B"
-        raise TraceError(message, kind="no_bytes", fields={"comm_size": size})
-    if size * scale > MOST:
-        message = f"{place}: {call.collective} of {size * scale} B: expected at most {MOST} B"
-        raise TraceError(message, kind="attribute_type", fields={"comm_size": size})
-    return size * scale
+    sizes = np.where(scales == 0, 1, nodes.column("comm_size", -1)[chosen])
+    wrong = (sizes <= 0) | (sizes > MOST // np.maximum(scales, 1))
+    if wrong.any():
+        at = int(wrong.argmax())
+        node, size, scale = int(chosen[at]), int(sizes[at]), int(scales[at])
+        if size < 0:
+            raise _missing(nodes, node, rank, "comm_size")
+        kind = "attribute_type" if size else "no_bytes"
+        message = f"{nodes.place(node, rank)}: collective of {size * scale} B: expected 1 B to "
+        raise TraceError(message + f"{MOST} B", kind=kind, fields={"comm_size": size})
+    found: NDArray[np.int64] = sizes * scales
+    return found
 
 
 def _missing(nodes: Nodes, node: int, rank: int, name: str) -> TraceError:
