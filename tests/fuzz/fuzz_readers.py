@@ -154,8 +154,8 @@ class Session:
             self._in_child(reader, first, end, report, at)
         status = os.waitpid(child, 0)[1]
         for line in report.read_text("utf-8", "replace").splitlines():
-            number, outcome, failure = line.split("\t", 2)
-            self._count(reader, int(number), outcome, failure)
+            case, outcome, failure = line.split("\t", 2)
+            self._count(reader, int(case), outcome, failure)
         if status == 0:
             return end
         number = int.from_bytes(at[:8], "little")

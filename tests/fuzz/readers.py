@@ -165,11 +165,16 @@ def _pytorch() -> Any:
         if at % 2:
             gpu |= {"comm_type": Attribute("int64", 0), "comm_size": Attribute("int64", 64)}
             gpu |= {"pg_name": Attribute("string", str(at // 2))}
-        times = {"start_us": 10 * at + 10, "duration_us": 3}
         before = (2 * at,) if at else ()
         nodes += [
             Node(
-                id=2 * at + 2, name="op", data_deps=before, ctrl_deps=(1,), attributes=cpu, **times
+                id=2 * at + 2,
+                name="op",
+                data_deps=before,
+                ctrl_deps=(1,),
+                attributes=cpu,
+                start_us=10 * at + 10,
+                duration_us=3,
             ),
             Node(
                 id=2 * at + 3,
