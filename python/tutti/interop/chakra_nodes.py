@@ -41,7 +41,7 @@ _GROUP, _ON_START = "pg_name", "start_deps"
 _DIMENSIONS = "involved_dim"
 _KNOWN = (*INTEGERS, _GROUP, _ON_START, _DIMENSIONS)
 _MOST_CACHED = 1 << 16
-"""Decoded attributes that are kept; most attributes of a trace repeat."""
+"""The largest number of cached attributes; most attributes of a trace repeat."""
 _PREFIX = 8
 
 

@@ -55,7 +55,7 @@ def write_trace(trace: Trace, path: Path, options: Options) -> tuple[str, ...]: 
 
     Raises:
         ConfigError: A file of a further rank exists.
-        TraceError: A collective has no equivalent.
+        TraceError: A collective, or a receive from any rank, has no equivalent.
     """
     prefix = prefix_of(path)
     further = prefix.with_name(f"{prefix.name}.{len(trace.ranks)}.et")
@@ -118,6 +118,8 @@ class _Writer:
                 attributes["comm_size"] = Attribute("int64", self._part(size, peer))
             else:
                 node_type = "COMM_SEND" if kind == Kind.SEND else "COMM_RECV"
+                if peer < 0:
+                    raise _from_any(rank, index)
                 ends = (rank, peer) if kind == Kind.SEND else (peer, rank)
                 attributes |= self._message(size, tag, ends)
             if early.any():
@@ -142,7 +144,7 @@ class _Writer:
     def _message(self, size: int, tag: int, ends: tuple[int, int]) -> dict[str, Attribute]:
         fits = 0 <= tag <= _MOST_TAG
         if not fits:
-            self.losses["tags exceed 31 bits, which other readers cut off"] += 1
+            self.losses["tags are negative or exceed 31 bits: other readers cut them off"] += 1
         return {
             "comm_src": Attribute("int32", ends[0]),
             "comm_dst": Attribute("int32", ends[1]),
@@ -170,3 +172,9 @@ class _Writer:
         if call.group in self.groups:
             found["pg_name"] = Attribute("string", str(self.groups[call.group]))
         return found
+
+
+def _from_any(rank: int, index: int) -> TraceError:
+    message = f"rank {rank}, operation {index}: a receive from any rank has no Chakra equivalent"
+    message += ": expected its source"
+    return TraceError(message, kind="other_ranks", fields={"rank": rank})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,6 +181,9 @@ def test_losses_of_other_readers_are_reported(tmp_path: Path) -> None:
     other = Trace(name="x", ranks=(one,), collectives=calls)
     with pytest.raises(ConfigError, match=r"o\.1\.et.*1 ranks"):
         write_trace(other, tmp_path / "o", Options())
+    anyone = replace(one, kinds=np.array([0, 2, 3], np.uint8))
+    with pytest.raises(TraceError, match=r"rank 0, operation 1: .*from any rank"):
+        write_trace(Trace(name="x", ranks=(anyone,), collectives=calls), tmp_path / "q", Options())
     calls = (CollectiveCall("all_to_all_v", (0, 1)),)
     with pytest.raises(TraceError, match="no Chakra equivalent"):
         write_trace(Trace(name="x", ranks=(one, one), collectives=calls), tmp_path / "p", Options())
@@ -190,7 +193,7 @@ def test_losses_of_other_readers_are_reported(tmp_path: Path) -> None:
 
 
 def kernels(*gaps: int, linked: bool = False, stream: int = 7) -> list[Node]:
-    """Kernels on a stream with a launcher each, which run one after another."""
+    """Kernels on a stream with a launcher each, which run sequentially."""
     nodes, start = [], 10
     for index, gap in enumerate(gaps):
         cpu = {"is_cpu_op": CPU, "tid": integer(99)}
