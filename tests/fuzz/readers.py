@@ -84,7 +84,8 @@ def _formats(work: Path) -> list[Reader]:
 
 
 def _written(each: Any, work: Path) -> tuple[Files, ...]:
-    """Returns the files that a format writes for a sample of its content."""
+    """Returns the files that a format writes for a sample of its content, or none."""
+    from tutti.errors import TuttiError
     from tutti.interop.formats import Options
 
     make = {"schedule": _schedule, "trace": _trace}.get(each.content)
@@ -94,7 +95,10 @@ def _written(each: Any, work: Path) -> tuple[Files, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     size = _size() if "size" in each.write_options else None
     main = folder / f"f.0{each.endings[0]}"
-    each.write(make(), main, Options(size=size))
+    try:
+        each.write(make(), main, Options(size=size))
+    except TuttiError:
+        return ()
     names = sorted(folder.iterdir(), key=lambda path: (path != main, path.name))
     return ({path.name: path.read_bytes() for path in names},)
 
