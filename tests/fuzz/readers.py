@@ -98,7 +98,7 @@ def _written(each: Any, work: Path) -> tuple[Files, ...]:
     try:
         each.write(make(), main, Options(size=size))
     except TuttiError:
-        return ()
+        return ()  # listed as a format without a seed
     names = sorted(folder.iterdir(), key=lambda path: (path != main, path.name))
     return ({path.name: path.read_bytes() for path in names},)
 

@@ -361,7 +361,9 @@ class _Reader:
 def _launchers(nodes: Nodes, kinds: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Returns the COMM_COLL nodes on a CPU without a collective, such as ``c10d::broadcast_``."""
     unknown = np.maximum(nodes.column("comm_type", -1), nodes.column("comm_size", -1)) < 0
-    return (kinds == Kind.COLLECTIVE) & unknown & (nodes.column("is_cpu_op", 0) != 0)
+    on_cpu = nodes.column("is_cpu_op", 0) != 0
+    found: NDArray[np.bool_] = (kinds == Kind.COLLECTIVE) & unknown & on_cpu
+    return found
 
 
 def _payloads(
