@@ -19,9 +19,9 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
-.PHONY: demo build dev mpi test fuzz test-mpi test-torch test-rust test-python browser bench papers \
-  validate machines gpu check check-python check-rust check-fast docs hooks reference format lock \
-  clean help
+.PHONY: demo build dev mpi test fuzz fuzz-readers test-mpi test-torch test-rust test-python browser \
+  bench papers validate machines gpu check check-python check-rust check-fast docs hooks reference \
+  format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -31,6 +31,7 @@ help:
 	@echo "make mpi        build, and the MPI library, compiled for Open MPI and MPICH"
 	@echo "make test       every check and every test"
 	@echo "make fuzz       verbs on damaged files, for SECONDS=600; CASE=SEED:NUMBER repeats one"
+	@echo "make fuzz-readers  each reader on COUNT=1000 damaged files; CASE=READER:SEED:NUMBER"
 	@echo "make test-mpi   the long tests of the MPI library: hours"
 	@echo "make test-torch tests of models of PyTorch, which it installs"
 	@echo "make bench      benchmarks, as a table"
@@ -176,6 +177,13 @@ SECONDS ?= 60
 fuzz: build
 	$(BIN)/python tests/fuzz/fuzzer.py --out $(OUT)/fuzz \
 	  $(if $(CASE),--case $(CASE),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+
+# Each reader on COUNT damaged files, from number FIRST on; READER limits it to readers of that name.
+COUNT ?= 1000
+fuzz-readers: build
+	$(BIN)/python tests/fuzz/fuzz_readers.py --jobs $(or $(JOBS),2) \
+	  $(if $(CASE),--case $(CASE),--count $(COUNT)) $(if $(FIRST),--first $(FIRST)) \
+	  $(if $(SEED),--seed $(SEED)) $(if $(READER),--only $(READER))
 
 # The long tests of the MPI library: every schedule on up to 64 ranks, and a soak. Hours on two cores.
 test-mpi: build mpi

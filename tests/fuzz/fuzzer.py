@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import importlib
-import json
 import os
 import pkgutil
 import random
@@ -25,7 +24,6 @@ import signal
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -94,72 +92,8 @@ class Case:
             path.write_bytes(data)
             if name in chosen:
                 with suppress(RecursionError):
-                    self._mutate(path, data)
+                    mutations.mutated_file(path, data, rng, self._lines)
         return call
-
-    def _mutate(self, path: Path, data: bytes) -> None:
-        rng, suffix = self._rng, path.suffix
-        if rng.random() < 0.02:
-            path.unlink()
-            if rng.random() < 0.5:
-                path.mkdir()
-            return
-        if rng.random() < 0.03:
-            path.write_bytes(
-                rng.choice((b"", b"\n", b"\0" * 100, rng.randbytes(300), b"{}", b"[]"))
-            )
-            return
-        if suffix in {".parquet", ".csv"} and rng.random() < 0.6 and data[:4] in {b"PAR1", b"coll"}:
-            mutations.mutated_frame(path, path, rng)
-        elif suffix == ".et" and rng.random() < 0.7:
-            _mutate_trace(path, rng)
-        elif suffix == ".toml" and rng.random() < 0.7:
-            tree = mutations.mutated_tree(tomllib.loads(data.decode()), rng)
-            path.write_text(mutations.toml_of(tree), "utf-8", "replace")
-        elif suffix == ".json" and rng.random() < 0.7:
-            path.write_text(json.dumps(mutations.mutated_tree(json.loads(data), rng)), "utf-8")
-        elif suffix == ".yml" and rng.random() < 0.7:
-            import yaml
-
-            tree = mutations.mutated_tree(yaml.safe_load(data), rng)
-            path.write_text(yaml.safe_dump(tree), "utf-8", "replace")
-        elif suffix in {".parquet", ".et", ".tutti"}:
-            path.write_bytes(mutations.mutated_bytes(data, rng))
-        else:
-            path.write_bytes(mutations.mutated_text(data.decode(), rng, self._lines))
-
-
-def _mutate_trace(path: Path, rng: random.Random) -> None:
-    from dataclasses import replace
-
-    from tutti.interop import chakra
-
-    kinds = [name for name, _ in chakra._SCALARS]
-    trace = chakra.read(path)
-    nodes = list(trace.nodes)
-    at = rng.randrange(len(nodes))
-    node = nodes[at]
-    action = rng.randrange(6)
-    if action < 3:
-        attributes = dict(node.attributes)
-        name = rng.choice(
-            (*attributes, "comm_type", "comm_size", "num_ops", "tensor_size", "is_cpu_op")
-        )
-        attributes[name] = chakra.Attribute(rng.choice(kinds) + rng.choice(("", "_list")), None)
-        value = mutations.hostile(rng)
-        value = (value, value) if attributes[name].kind.endswith("_list") else value
-        attributes[name] = chakra.Attribute(attributes[name].kind, value)
-        nodes[at] = replace(node, attributes=attributes)
-    elif action == 3:
-        nodes[at] = replace(node, duration_us=rng.choice((2**63, 2**64 - 1, 2**53, 0)))
-    elif action == 4:
-        nodes[at] = replace(node, data_deps=(rng.choice((1, 2, 3, 9, 2**64 - 1)),))
-    else:
-        nodes[at] = replace(
-            node, type=rng.choice(chakra.NODE_TYPES[1:]), id=rng.choice((1, 2**64 - 1))
-        )
-    with suppress(ValueError, TypeError, OverflowError):
-        chakra.write(path, replace(trace, nodes=tuple(nodes)))
 
 
 # --- running -------------------------------------------------------------------------------------

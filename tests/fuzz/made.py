@@ -35,11 +35,11 @@ def make(folder: Path) -> None:
     ):
         subprocess.run([*program, *words], cwd=folder, check=True, capture_output=True)
     for rank in range(2):
-        chakra.write(folder / f"t.{rank}.et", _trace(rank))
+        chakra.write(folder / f"t.{rank}.et", trace(rank))
     _frames(folder)
 
 
-def _trace(rank: int) -> Any:
+def trace(rank: int) -> Any:
     from tutti.interop.chakra import Attribute, ChakraTrace, Node
 
     collective = {

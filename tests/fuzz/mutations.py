@@ -8,6 +8,8 @@ from __future__ import annotations
 import copy
 import json
 import math
+import tomllib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -263,3 +265,83 @@ def _mutated_column(frame: Any, rng: Random) -> Any:
         return frame.rename({name: f"{name}x"})
     mixed = [None if rng.random() < 0.5 else value for value in frame[name].to_list()]
     return frame.with_columns(pl.Series(name, mixed, dtype=frame.schema[name]))
+
+
+def mutated_file(path: Path, data: bytes, rng: Random, lines: list[str]) -> None:
+    """Replaces a file with a mutation of its data, or with a folder or nothing.
+
+    Args:
+        path: The file; its suffix selects the mutations.
+        data: The valid content.
+        rng: Determines the mutation.
+        lines: Lines of other files, which may be inserted.
+    """
+    suffix = path.suffix
+    if rng.random() < 0.02:
+        path.unlink()
+        if rng.random() < 0.5:
+            path.mkdir()
+        return
+    if rng.random() < 0.03:
+        path.write_bytes(rng.choice((b"", b"\n", b"\0" * 100, rng.randbytes(300), b"{}", b"[]")))
+        return
+    if suffix in {".parquet", ".csv"} and rng.random() < 0.6 and data[:4] in {b"PAR1", b"coll"}:
+        mutated_frame(path, path, rng)
+    elif suffix == ".et" and rng.random() < 0.7:
+        _mutate_trace(path, rng)
+    elif suffix == ".toml" and rng.random() < 0.7:
+        tree = mutated_tree(tomllib.loads(data.decode()), rng)
+        path.write_text(toml_of(tree), "utf-8", "replace")
+    elif suffix == ".json" and rng.random() < 0.7:
+        path.write_text(json.dumps(mutated_tree(json.loads(data), rng)), "utf-8")
+    elif suffix == ".yml" and rng.random() < 0.7:
+        import yaml
+
+        tree = mutated_tree(yaml.safe_load(data), rng)
+        path.write_text(yaml.safe_dump(tree), "utf-8", "replace")
+    elif suffix in {".parquet", ".et", ".tutti"} or not _is_text(data):
+        path.write_bytes(mutated_bytes(data, rng))
+    else:
+        path.write_bytes(mutated_text(data.decode(), rng, lines))
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _mutate_trace(path: Path, rng: Random) -> None:
+    from dataclasses import replace
+
+    from tutti.interop import chakra
+    from tutti.interop.chakra_schema import SCALARS
+
+    kinds = [name for name, _ in SCALARS]
+    trace = chakra.read(path)
+    nodes = list(trace.nodes)
+    at = rng.randrange(len(nodes))
+    node = nodes[at]
+    action = rng.randrange(6)
+    if action < 3:
+        attributes = dict(node.attributes)
+        name = rng.choice(
+            (*attributes, "comm_type", "comm_size", "num_ops", "tensor_size", "is_cpu_op")
+        )
+        attributes[name] = chakra.Attribute(rng.choice(kinds) + rng.choice(("", "_list")), None)
+        value = hostile(rng)
+        value = (value, value) if attributes[name].kind.endswith("_list") else value
+        attributes[name] = chakra.Attribute(attributes[name].kind, value)
+        nodes[at] = replace(node, attributes=attributes)
+    elif action == 3:
+        nodes[at] = replace(node, duration_us=rng.choice((2**63, 2**64 - 1, 2**53, 0)))
+    elif action == 4:
+        nodes[at] = replace(node, data_deps=(rng.choice((1, 2, 3, 9, 2**64 - 1)),))
+    else:
+        nodes[at] = replace(
+            node, type=rng.choice(chakra.NODE_TYPES[1:]), id=rng.choice((1, 2**64 - 1))
+        )
+    with suppress(ValueError, TypeError, OverflowError):
+        chakra.write(path, replace(trace, nodes=tuple(nodes)))

@@ -34,11 +34,11 @@ def targets(made: Path) -> list[Target]:
     """Every target; `made` is the folder that `made.make` has written."""
     return [
         *_words(),
-        *_experiments(),
-        *_networks(),
+        *experiments(),
+        *networks(),
         *_training(made),
-        *_benchmarks(),
-        *_measurements(),
+        *benchmarks(),
+        *measurements(),
         *_written(made),
     ]
 
@@ -102,7 +102,7 @@ def _words() -> list[Target]:
     ]
 
 
-def _experiments() -> list[Target]:
+def experiments() -> list[Target]:
     small: dict[str, Any] = {"ranks": [4], "sizes": ["8 B", "1 KiB"], "algorithms": ["ring"]}
     compare = ("compare", "f.toml", "--no-report", "--threads", "1", "--out", "o")
     found = [
@@ -163,12 +163,12 @@ def _experiments() -> list[Target]:
             Target(f"platform {path.stem}", {"f.toml": path.read_bytes()}, ("platforms", "f.toml"))
             for path in sorted((ROOT / "python/tutti/platforms").glob("*.toml"))[:4]
         ),
-        *_recordings(),
+        *recordings(),
     ]
     return found
 
 
-def _recordings() -> list[Target]:
+def recordings() -> list[Target]:
     base = {
         "platform": "cray_xc30",
         "collective": "all_reduce",
@@ -193,7 +193,7 @@ def _recordings() -> list[Target]:
     ]
 
 
-def _networks() -> list[Target]:
+def networks() -> list[Target]:
     short = {"measure__warmup": 50, "measure__measure": 100, "measure__drain": 100}
     noc = example("08*/noc.toml", topology__build="mesh:4x4", **short)
     mesh = {
@@ -251,11 +251,11 @@ def _networks() -> list[Target]:
             {"f.toml": chip},
             ("coherence", "run", "f.toml", "--threads", "1", "--out", "o"),
         ),
-        *_graphs(),
+        *graphs(),
     ]
 
 
-def _graphs() -> list[Target]:
+def graphs() -> list[Target]:
     """Topologies in files."""
     edge = {"rate": "10 GB/s", "latency": "100 ns"}
     nodes = [{"id": f"n{rank}", "kind": "npu", "rank": rank} for rank in range(4)]
@@ -294,6 +294,31 @@ def _graphs() -> list[Target]:
     return found
 
 
+SCALESIM = (
+    b"layer,h,w,fh,fw,c,f,s,\nconv1,32,32,3,3,3,16,1,\nDP2,16,16,3,3,16,1,1,\ngemm,64,32,16,\n"
+)
+MODEL: dict[str, Any] = {
+    "name": "m",
+    "layers": [
+        {
+            "name": "a",
+            "gemms": [{"m": 8, "n": 8, "k": 8}],
+            "parameters": 64,
+            "inputs": 64,
+            "outputs": 64,
+            "first": True,
+        }
+    ],
+}
+
+
+def training_step(name: str, **more: Any) -> bytes:
+    """The file of a training step of a model on a small torus."""
+    rings = [{"name": "local", "nodes": 2, "rate": "200 GB/s", "latency": "72 ns"}]
+    training: dict[str, Any] = {"batch": 4, "torus": {"efficiency": 0.94, "rings": rings}}
+    return example("10*/training.toml", model=name, **training, **more)
+
+
 def _training(made: Path) -> list[Target]:
     folder = EXAMPLES / "13_astrasim"
     astra = {
@@ -306,33 +331,12 @@ def _training(made: Path) -> list[Target]:
         "Ring.json": astra["Ring.json"],
     }
     groups = {"g.json": json.dumps({"all": [0, 1]}).encode()}
-    rings = [{"name": "local", "nodes": 2, "rate": "200 GB/s", "latency": "72 ns"}]
-    training: dict[str, Any] = {"batch": 4, "torus": {"efficiency": 0.94, "rings": rings}}
-    scale = (
-        b"layer,h,w,fh,fw,c,f,s,\nconv1,32,32,3,3,3,16,1,\nDP2,16,16,3,3,16,1,1,\ngemm,64,32,16,\n"
-    )
-    model = {
-        "name": "m",
-        "layers": [
-            {
-                "name": "a",
-                "gemms": [{"m": 8, "n": 8, "k": 8}],
-                "parameters": 64,
-                "inputs": 64,
-                "outputs": 64,
-                "first": True,
-            }
-        ],
-    }
     rows = (
         "layer,forward,input_gradient,weight_gradient",
         *(f"{name},1 us,2 us,2 us" for name in ("conv1", "DP2", "gemm")),
     )
     times = "\n".join(rows).encode()
     step = ("train", "run", "f.toml", "--out", "o")
-
-    def of_model(name: str, **more: Any) -> bytes:
-        return example("10*/training.toml", model=name, **training, **more)
 
     measured = {"compute": {"model": "measured", "file": "times.csv"}}
     return [
@@ -342,30 +346,36 @@ def _training(made: Path) -> list[Target]:
             traces | pair | groups,
             ("train", "from-astrasim", "t", *run, "--groups", "g.json"),
         ),
-        Target("train", {"f.toml": of_model("gnmt")}, step),
-        Target("train chakra", {"f.toml": of_model("chakra:t")} | traces, step, fixed=("f.toml",)),
+        Target("train", {"f.toml": training_step("gnmt")}, step),
+        Target(
+            "train chakra", {"f.toml": training_step("chakra:t")} | traces, step, fixed=("f.toml",)
+        ),
         Target(
             "scalesim",
-            {"f.toml": of_model("scalesim:s.csv"), "s.csv": scale},
+            {"f.toml": training_step("scalesim:s.csv"), "s.csv": SCALESIM},
             step,
             fixed=("f.toml",),
         ),
         Target(
             "model",
-            {"f.toml": of_model("file:m.json"), "m.json": json.dumps(model).encode()},
+            {"f.toml": training_step("file:m.json"), "m.json": json.dumps(MODEL).encode()},
             step,
             fixed=("f.toml",),
         ),
         Target(
             "times",
-            {"f.toml": of_model("scalesim:s.csv", **measured), "s.csv": scale, "times.csv": times},
+            {
+                "f.toml": training_step("scalesim:s.csv", **measured),
+                "s.csv": SCALESIM,
+                "times.csv": times,
+            },
             step,
             fixed=("f.toml", "s.csv"),
         ),
     ]
 
 
-def _benchmarks() -> list[Target]:
+def benchmarks() -> list[Target]:
     """Logs of OSU, IMB and nccl-tests; those of the example are fitted in full."""
     calibrate = ("calibrate", "f.txt", "--ranks", "4", "-a", "ring", "--out", "o")
     examples = sorted((EXAMPLES / "19_calibrate_and_tune").glob("*.txt"))
@@ -391,7 +401,7 @@ def _benchmarks() -> list[Target]:
     ]
 
 
-def _measurements() -> list[Target]:
+def measurements() -> list[Target]:
     """A job log of several tools, and CSV files of PICO and of OSU results."""
     log = OUTPUTS.with_name("logs") / "job.log"
     tables = {

@@ -1,4 +1,4 @@
-"""Runs fixed cases of the fuzzer for a minute; `make fuzz` runs others for a given time."""
+"""Runs fixed cases of the fuzzers; `make fuzz` and `make fuzz-readers` run others."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 FUZZER = Path(__file__).with_name("fuzzer.py")
-CASES = 130
-"""Cases per seed: 30 s on a core of 2026. Limits are in processor time, not wall time."""
+READERS = FUZZER.with_name("fuzz_readers.py")
+CASES = 60
+"""Cases per seed: 14 s on a core of 2026. Limits are in processor time, not wall time."""
+DAMAGED = 60
+"""Damaged files per reader: most defects are in readers, and these cases cost a millisecond."""
 
 
 @pytest.mark.slow
@@ -26,3 +29,16 @@ def test_every_case_ends_in_a_result_or_an_error(seed: int, tmp_path: Path) -> N
         f"{done.stdout}\n{done.stderr}\nrepeat one: make fuzz CASE=SEED:NUMBER"
     )
     assert f"{CASES:,} cases" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_readers_reject_damaged_files_with_an_error() -> None:
+    command = [sys.executable, READERS, "--count", DAMAGED, "--seed", 1]
+    done = subprocess.run(
+        [str(word) for word in command], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, (
+        f"{done.stdout}\n{done.stderr}\nrepeat one: make fuzz-readers CASE=READER:SEED:NUMBER"
+    )
+    assert "format-chakra: " in done.stdout

@@ -313,7 +313,10 @@ def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes
         status = path.stat()
         _refuse_unreadable(path, status, most, expected)
         with path.open("rb") as file:
-            data = file.read(most + 1)
+            # A buffer of `most` bytes would be allocated at once.
+            data = file.read(min(most, status.st_size) + 1)
+            if status.st_size < len(data) <= most:  # the file grew, or has no size
+                data += file.read(most + 1 - len(data))
     except FileNotFoundError:
         raise missing(path, expected, hint=hint) from None
     except TuttiError:

@@ -16,7 +16,6 @@ import math
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,11 +23,25 @@ from typing import TYPE_CHECKING, Any
 from tutti.errors import TraceError
 from tutti.files.limits import MOST, Bytes
 from tutti.files.reader import read_bytes
+from tutti.interop.chakra_schema import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["Attribute", "ChakraTrace", "Node", "read", "read_all", "write"]
+__all__ = [
+    "Attribute",
+    "ChakraTrace",
+    "Node",
+    "attributes_of",
+    "load_bytes",
+    "messages",
+    "parsed",
+    "rank_files",
+    "read",
+    "read_all",
+    "write",
+    "write_nodes",
+]
 
 NODE_TYPES = (
     "INVALID",
@@ -54,28 +67,9 @@ COLLECTIVES = (
 )
 """Names by the number of `comm_type`."""
 
-_SCALARS = (
-    ("double", 1),
-    ("float", 2),
-    ("int32", 5),
-    ("int64", 3),
-    ("uint32", 13),
-    ("uint64", 4),
-    ("sint32", 17),
-    ("sint64", 18),
-    ("fixed32", 7),
-    ("fixed64", 6),
-    ("sfixed32", 15),
-    ("sfixed64", 16),
-    ("bool", 8),
-    ("string", 9),
-    ("bytes", 12),
-)
-"""The types of attributes, with their numbers in descriptors."""
-
 _NOT_NUMBERS = {"bool", "string", "bytes"}
 _MOST_NUMBER = (1 << 53) - 1
-_MOST_US = MOST // 10**6
+MOST_US = MOST // 10**6
 """Maximum duration that picoseconds can represent."""
 
 
@@ -85,6 +79,31 @@ class Attribute:
 
     kind: str
     value: Any
+
+    def integer(self, name: str, place: str, *, signed: bool = False) -> int:
+        """Returns the value as an integer from 0 to 2^53 - 1.
+
+        Args:
+            name: The name of the attribute, for errors.
+            place: File, rank and node, for errors.
+            signed: Whether the value may be any signed 64-bit integer.
+
+        Raises:
+            TraceError: The value is not such an integer.
+        """
+        value, problem = self.value, ""
+        low, high = (-MOST, MOST) if signed else (0, _MOST_NUMBER)
+        if self.kind in _NOT_NUMBERS or self.kind.endswith("_list"):
+            problem = f"is a {self.kind}"
+        elif not math.isfinite(value) or value != int(value):
+            problem = f"is a {self.kind} of {value:g}"
+        elif not low <= value <= high:
+            problem = f"is {value}"
+        if problem:
+            limits = "of 64 bits" if signed else "from 0 to 2^53 - 1"
+            message = f"{place}: attribute `{name}` {problem}: expected an integer {limits}"
+            raise TraceError(message, kind="attribute_type", fields={"attribute": name})
+        return int(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,20 +144,7 @@ class Node:
             TraceError: The value is not such an integer.
         """
         found = self.attributes.get(name)
-        if found is None:
-            return None
-        value, problem = found.value, ""
-        if found.kind in _NOT_NUMBERS or found.kind.endswith("_list"):
-            problem = f"is a {found.kind}"
-        elif not math.isfinite(value) or value != int(value):
-            problem = f"is a {found.kind} of {value:g}"
-        elif not 0 <= value <= _MOST_NUMBER:
-            problem = f"is {value}"
-        if problem:
-            message = f"{self.place}: attribute `{name}` {problem}: expected an integer"
-            message += " from 0 to 2^53 - 1"
-            raise TraceError(message, kind="attribute_type", fields={"attribute": name})
-        return int(value)
+        return None if found is None else found.integer(name, self.place)
 
     def needed(self, name: str) -> int:
         """Returns a required attribute as an integer.
@@ -231,18 +237,18 @@ def read(path: str | Path) -> ChakraTrace:
         TraceError: The file cannot be read, is truncated, or is not a trace.
     """
     source = Path(path)
-    stream = _bytes(source)
-    messages = _messages(stream, source)
-    schema = _schema()
-    head = _parsed(schema["GlobalMetadata"], next(messages, b""), source, "the metadata")
+    stream = load_bytes(source)
+    parts = messages(stream, source)
+    classes = schema()
+    head = parsed(classes["GlobalMetadata"], next(parts, b""), source, "the metadata")
     nodes = [
-        _node(_parsed(schema["Node"], part, source, f"node {index} of the file"), source)
-        for index, part in enumerate(messages)
+        _node(parsed(classes["Node"], part, source, f"node {index} of the file"), source)
+        for index, part in enumerate(parts)
     ]
     return ChakraTrace(
         nodes=tuple(nodes),
         version=head.version,
-        attributes=_attributes(head.attr),
+        attributes=attributes_of(head.attr),
         source=str(source),
     )
 
@@ -253,20 +259,29 @@ def read_all(prefix: str | Path) -> list[ChakraTrace]:
     Raises:
         TraceError: The file of a rank is missing.
     """
+    return [read(file) for file in rank_files(prefix)]
+
+
+def rank_files(prefix: str | Path) -> list[Path]:
+    """Returns the files of all ranks: ``<prefix>.0.et``, ``<prefix>.1.et`` and so on.
+
+    Raises:
+        TraceError: The file of a rank is missing.
+    """
     folder, stem = Path(prefix).parent, Path(prefix).name
     ranks = {}
-    for file in folder.glob(f"{stem}.*.et"):
+    for file in folder.iterdir() if folder.is_dir() else ():
         rank = file.name[len(stem) + 1 : -len(".et")]
-        if rank.isdecimal():
+        if file.name == f"{stem}.{rank}.et" and rank.isdecimal() and rank == str(int(rank)):
             ranks[int(rank)] = file
     if not ranks:
         message = f"{prefix}: missing file {prefix}.0.et"
         raise TraceError(message, kind="missing_rank", fields={"rank": 0})
-    for number in range(max(ranks) + 1):
+    for number in range(len(ranks)):
         if number not in ranks:
             message = f"{prefix}: missing file of rank {number}: expected ranks 0 to {max(ranks)}"
             raise TraceError(message, kind="missing_rank", fields={"rank": number})
-    return [read(ranks[number]) for number in range(len(ranks))]
+    return [ranks[number] for number in range(len(ranks))]
 
 
 def write(path: str | Path, trace: ChakraTrace) -> Path:
@@ -275,36 +290,55 @@ def write(path: str | Path, trace: ChakraTrace) -> Path:
     Returns:
         The path written.
     """
-    schema = _schema()
-    head = schema["GlobalMetadata"](version=trace.version)
-    _put_attributes(head.attr, trace.attributes)
-    parts = [head.SerializeToString(deterministic=True)]
-    for node in trace.nodes:
-        message = schema["Node"](
-            id=node.id,
-            name=node.name,
-            type=NODE_TYPES.index(node.type),
-            ctrl_deps=node.ctrl_deps,
-            data_deps=node.data_deps,
-            start_time_micros=node.start_us,
-            duration_micros=node.duration_us,
-        )
-        for name in ("inputs", "outputs"):
-            text = getattr(node, name)
-            if text is not None:
-                values, shapes, types = text
-                getattr(message, name).CopyFrom(
-                    schema["IOInfo"](values=values, shapes=shapes, types=types)
-                )
-        _put_attributes(message.attr, node.attributes)
-        parts.append(message.SerializeToString(deterministic=True))
-    stream = b"".join(_length(len(part)) + part for part in parts)
+    return write_nodes(path, trace.nodes, version=trace.version, attributes=trace.attributes)
+
+
+def write_nodes(
+    path: str | Path,
+    nodes: Iterable[Node],
+    *,
+    version: str = "1.0.0",
+    attributes: dict[str, Attribute] | None = None,
+) -> Path:
+    """Writes the nodes of a rank, as `write` does."""
+    head = schema()["GlobalMetadata"](version=version)
+    _put_attributes(head.attr, attributes or {})
+    parts = [head.SerializeToString(deterministic=True), *map(_serialised, nodes)]
+    stream = b"".join(part for each in parts for part in (_length(len(each)), each))
     target = Path(path)
     target.write_bytes(gzip.compress(stream, mtime=0) if target.suffix == ".gz" else stream)
     return target
 
 
-def _bytes(source: Path) -> bytes:
+def _serialised(node: Node) -> bytes:
+    classes = schema()
+    message = classes["Node"](
+        id=node.id,
+        name=node.name,
+        type=NODE_TYPES.index(node.type),
+        ctrl_deps=node.ctrl_deps,
+        data_deps=node.data_deps,
+        start_time_micros=node.start_us,
+        duration_micros=node.duration_us,
+    )
+    for name in ("inputs", "outputs"):
+        text = getattr(node, name)
+        if text is not None:
+            values, shapes, types = text
+            info = classes["IOInfo"](values=values, shapes=shapes, types=types)
+            getattr(message, name).CopyFrom(info)
+    _put_attributes(message.attr, node.attributes)
+    found: bytes = message.SerializeToString(deterministic=True)
+    return found
+
+
+def load_bytes(source: Path) -> bytes:
+    """Returns the bytes of a file, decompressed.
+
+    Raises:
+        ConfigError: The file cannot be read.
+        TraceError: The file cannot be decompressed.
+    """
     stream = read_bytes(source, Bytes.TRACE, "a Chakra trace")
     if stream[:2] != b"\x1f\x8b":
         return stream
@@ -319,24 +353,31 @@ def _bytes(source: Path) -> bytes:
     return unpacked
 
 
-def _messages(stream: bytes, source: Path) -> Iterator[bytes]:
-    """Yields the length-prefixed messages of a stream."""
-    at = 0
-    while at < len(stream):
-        start, length, shift = at, 0, 0
-        while True:
-            if at == len(stream) or shift > 63:
-                raise _cut(source, start)
-            byte = stream[at]
-            at += 1
-            length |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
-        if at + length > len(stream):
+def messages(stream: bytes, source: Path) -> Iterator[bytes]:
+    """Yields the length-prefixed messages of a stream.
+
+    Raises:
+        TraceError: A message is truncated.
+    """
+    at, end = 0, len(stream)
+    while at < end:
+        start, length, shift = at, stream[at], 7
+        at += 1
+        if length > 0x7F:
+            length &= 0x7F
+            while True:
+                if at == end or shift > 63:
+                    raise _cut(source, start)
+                byte = stream[at]
+                at += 1
+                length |= (byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80:
+                    break
+        first, at = at, at + length
+        if at > end:
             raise _cut(source, start)
-        yield stream[at : at + length]
-        at += length
+        yield stream[first:at]
 
 
 def _cut(source: Path, start: int) -> TraceError:
@@ -352,7 +393,12 @@ def _length(value: int) -> bytes:
     return bytes([*parts, value])
 
 
-def _parsed(kind: Any, part: bytes, source: Path, what: str) -> Any:  # noqa: ANN401 - generated at run time
+def parsed(kind: Any, part: bytes, source: Path, what: str) -> Any:  # noqa: ANN401 - generated at run time
+    """Returns a message; `what` names it in errors.
+
+    Raises:
+        TraceError: The bytes are not such a message.
+    """
     from google.protobuf.message import DecodeError
 
     message = kind()
@@ -370,10 +416,10 @@ def _node(message: Any, source: Path) -> Node:  # noqa: ANN401 - generated at ru
     if not 0 < message.type < len(NODE_TYPES):
         problem = f"{place}: unknown type {message.type}: expected 1 to {len(NODE_TYPES) - 1}"
         raise TraceError(problem, kind="unknown_type", fields={"type": message.type})
-    if message.duration_micros > _MOST_US:
+    if message.duration_micros > MOST_US:
         problem = (
             f"{place}: duration of {message.duration_micros} us is too long: expected at most "
-            f"{_MOST_US}"
+            f"{MOST_US}"
         )
         raise TraceError(problem, kind="attribute_type", fields={"attribute": "duration_micros"})
 
@@ -391,14 +437,15 @@ def _node(message: Any, source: Path) -> Node:  # noqa: ANN401 - generated at ru
         ctrl_deps=tuple(message.ctrl_deps),
         duration_us=message.duration_micros,
         start_us=message.start_time_micros,
-        attributes=_attributes(message.attr),
+        attributes=attributes_of(message.attr),
         inputs=tensors("inputs"),
         outputs=tensors("outputs"),
         place=place,
     )
 
 
-def _attributes(given: Any) -> dict[str, Attribute]:  # noqa: ANN401 - generated at run time
+def attributes_of(given: Any) -> dict[str, Attribute]:  # noqa: ANN401 - generated at run time
+    """Returns the attributes of a message, by name."""
     found = {}
     for one in given:
         kind = one.WhichOneof("value")
@@ -420,63 +467,3 @@ def _put_attributes(into: Any, attributes: dict[str, Attribute]) -> None:  # noq
             listed.values.extend(attribute.value)
         else:
             setattr(one, f"{attribute.kind}_val", attribute.value)
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    """Returns the message classes of the schema, by name."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    file = descriptor_pb2.FileDescriptorProto(
-        name="chakra/et_def.proto", package="ChakraProtoMsg", syntax="proto3"
-    )
-    text, count, many = 9, 4, 3
-
-    def message(name: str, *fields: tuple[str, int, int | str, bool]) -> None:
-        described = file.message_type.add(name=name)
-        for label, number, kind, repeated in fields:
-            one = described.field.add(name=label, number=number, label=many if repeated else 1)
-            if isinstance(kind, str):
-                one.type, one.type_name = 11, f".ChakraProtoMsg.{kind}"
-            else:
-                one.type = kind
-
-    for name, kind in _SCALARS:
-        message(f"{name.capitalize()}List", ("values", 1, kind, True))
-    message("AttributeProto", ("name", 1, text, False), ("doc_string", 2, text, False))
-    attribute = file.message_type[-1]
-    attribute.oneof_decl.add(name="value")
-    for index, (name, kind) in enumerate(_SCALARS):
-        number = 3 + 2 * index
-        attribute.field.add(name=f"{name}_val", number=number, label=1, type=kind, oneof_index=0)
-        attribute.field.add(
-            name=f"{name}_list",
-            number=number + 1,
-            label=1,
-            type=11,
-            type_name=f".ChakraProtoMsg.{name.capitalize()}List",
-            oneof_index=0,
-        )
-    message(
-        "IOInfo", *((n, i, text, False) for i, n in enumerate(("values", "shapes", "types"), 1))
-    )
-    message("GlobalMetadata", ("version", 1, text, False), ("attr", 2, "AttributeProto", True))
-    message(
-        "Node",
-        ("id", 1, count, False),
-        ("name", 2, text, False),
-        ("type", 3, 5, False),
-        ("ctrl_deps", 4, count, True),
-        ("data_deps", 5, count, True),
-        ("start_time_micros", 6, count, False),
-        ("duration_micros", 7, count, False),
-        ("inputs", 8, "IOInfo", False),
-        ("outputs", 9, "IOInfo", False),
-        ("attr", 10, "AttributeProto", True),
-    )
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"ChakraProtoMsg.{name}"))
-        for name in ("GlobalMetadata", "Node", "IOInfo")
-    }

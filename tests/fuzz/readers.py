@@ -1,0 +1,367 @@
+"""The readers of files that `make fuzz-readers` damages, with small valid files.
+
+Readers are those of all formats of `tutti.interop.formats`, and those of other files. A format that
+has no seed here is written from a small sample of its content.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import made
+import seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["Reader", "readers", "unseeded"]
+
+Files = dict[str, bytes]
+"""Contents by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """A reader with its valid inputs.
+
+    Attributes:
+        name: The name, without spaces.
+        read: Reads a file in a folder.
+        files: The valid inputs: each has files by name, of which the first is read.
+    """
+
+    name: str
+    read: Callable[[Path], Any]
+    files: tuple[Files, ...]
+
+
+def readers(work: Path) -> list[Reader]:
+    """Returns all readers; `work` is a folder for files of writers."""
+    return [
+        *_formats(work / "formats"),
+        *_astrasim(work / "astrasim"),
+        *_networks(),
+        *_nccl(),
+        *_benchmarks(),
+        *_tables(),
+    ]
+
+
+def _targets(found: list[seeds.Target], *names: str) -> tuple[Files, ...]:
+    """Returns the files of the targets with these names; without names, of all."""
+    return tuple(one.files for one in found if one.files and (not names or one.name in names))
+
+
+# --- formats -------------------------------------------------------------------------------------
+
+
+def unseeded(work: Path) -> list[str]:
+    """Returns the readable formats without a valid input."""
+    from tutti.interop.formats import formats
+
+    known = {reader.name for reader in _formats(work)}
+    return [each.name for each in formats() if each.read and f"format-{each.name}" not in known]
+
+
+def _formats(work: Path) -> list[Reader]:
+    from tutti.interop.formats import Format, Options, formats
+
+    def reader(each: Format, files: tuple[Files, ...]) -> Reader:
+        read = each.read
+        assert read is not None
+        repair = Options(repair="repair" in each.read_options)
+        return Reader(name=f"format-{each.name}", read=lambda path: read(path, repair), files=files)
+
+    found = []
+    for each in formats():
+        files = _seeded(each.name, work) or _written(each, work)
+        if each.read and files:
+            found.append(reader(each, files))
+    return found
+
+
+def _written(each: Any, work: Path) -> tuple[Files, ...]:
+    """Returns the files that a format writes for a sample of its content, or none."""
+    from tutti.errors import TuttiError
+    from tutti.interop.formats import Options
+
+    make = {"schedule": _schedule, "trace": _trace}.get(each.content)
+    if make is None or each.write is None:
+        return ()
+    folder = work / each.name
+    folder.mkdir(parents=True, exist_ok=True)
+    size = _size() if "size" in each.write_options else None
+    main = folder / f"f.0{each.endings[0]}"
+    try:
+        each.write(make(), main, Options(size=size))
+    except TuttiError:
+        return ()  # listed as a format without a seed
+    names = sorted(folder.iterdir(), key=lambda path: (path != main, path.name))
+    return ({path.name: path.read_bytes() for path in names},)
+
+
+def _size() -> Any:
+    from tutti.units import Size
+
+    return Size.parse("64 KiB")
+
+
+def _schedule() -> Any:
+    from tutti.schedule import schedule
+
+    return schedule("ring", collective="all_reduce", ranks=3)
+
+
+def _trace() -> Any:
+    """Returns a trace of two ranks with all kinds of operations."""
+    import numpy as np
+
+    from tutti.workload.operations import CollectiveCall, Kind, Operations, Trace
+
+    def operations(rank: int) -> Operations:
+        kinds = [Kind.COMPUTE, Kind.SEND, Kind.RECEIVE, Kind.COLLECTIVE]
+        return Operations(
+            kinds=np.array(kinds, np.uint8),
+            sizes=np.array([0, 64, 64, 4096], np.int64),
+            durations=np.array([2_000_000, 0, 0, 0], np.int64),
+            peers=np.array([-1, 1 - rank, 1 - rank, 0], np.int32),
+            tags=np.array([0, 7, 7, 0], np.int64),
+            streams=np.array([0, 1, 1, 2], np.int32),
+            first_dependency=np.array([0, 0, 1, 2, 3], np.int64),
+            dependencies=np.array([0, 0, 2], np.int64),
+            on_start=np.array([False, True, False]),
+            names=("a", "b", "c", "d"),
+        )
+
+    call = CollectiveCall("all_reduce", (0, 1))
+    return Trace(name="sample", ranks=(operations(0), operations(1)), collectives=(call,))
+
+
+def _seeded(name: str, work: Path) -> tuple[Files, ...]:
+    """Returns valid inputs of a format beyond those that tutti writes."""
+    if name != "chakra":
+        return ()
+    from tutti.interop import chakra
+    from tutti.interop.formats import named
+
+    written = _written(named("chakra", option="name"), work)
+    files: Files = {}
+    for rank in range(2):
+        path = chakra.write(work / f"p.{rank}.et", _pytorch())
+        files[path.name] = path.read_bytes()
+    files["comm_group.json"] = b'{"1": [1, 0]}'
+    return (*written, files)
+
+
+def _pytorch() -> Any:
+    """Returns a trace as PyTorch records it: launchers on a CPU, kernels on streams, groups."""
+    from tutti.interop.chakra import Attribute, ChakraTrace, Node
+
+    groups = '[\'[{"pg_name": "0", "ranks": [], "group_size": 2}]\']'
+    nodes = [Node(id=1, name="process_group:init", type="METADATA", inputs=(groups, "", ""))]
+    for at in range(4):
+        cpu = {"is_cpu_op": Attribute("bool", value=True), "tid": Attribute("int64", 9)}
+        gpu = {"is_cpu_op": Attribute("bool", value=False), "stream": Attribute("int64", 7)}
+        kind = "COMM_COLL" if at % 2 else "COMP"
+        if at % 2:
+            gpu |= {"comm_type": Attribute("int64", 0), "comm_size": Attribute("int64", 64)}
+            gpu |= {"pg_name": Attribute("string", str(at // 2))}
+        before = (2 * at,) if at else ()
+        nodes += [
+            Node(
+                id=2 * at + 2,
+                name="op",
+                data_deps=before,
+                ctrl_deps=(1,),
+                attributes=cpu,
+                start_us=10 * at + 10,
+                duration_us=3,
+            ),
+            Node(
+                id=2 * at + 3,
+                name="kernel",
+                type=kind,
+                data_deps=(2 * at + 2,),
+                attributes=gpu,
+                start_us=10 * at + 12,
+                duration_us=4,
+            ),
+        ]
+    return ChakraTrace(nodes=tuple(nodes))
+
+
+# --- other readers -------------------------------------------------------------------------------
+
+
+def _astrasim(work: Path) -> list[Reader]:
+    from tutti.interop import astrasim, chakra
+    from tutti.interop.astrasim_text import load_text
+    from tutti.workload.trace import programs
+
+    work.mkdir(parents=True, exist_ok=True)
+    folder = seeds.EXAMPLES / "13_astrasim"
+    traces = {}
+    for rank in range(2):
+        path = chakra.write(work / f"t.{rank}.et", made.trace(rank))
+        traces[path.name] = path.read_bytes()
+
+    def run(path: Path) -> Any:
+        return programs(chakra.read_all(path.parent / "t"), (2,), groups={"all": (0, 1)})
+
+    def file(name: str) -> tuple[Files, ...]:
+        return ({name: (folder / name).read_bytes()},)
+
+    return [
+        Reader(name="astrasim-network", read=astrasim.load_network, files=file("Ring_8.yml")),
+        Reader(name="astrasim-system", read=astrasim.load_system, files=file("Ring.json")),
+        Reader(
+            name="astrasim-groups", read=astrasim.load_groups, files=({"g.json": b'{"1": [0, 1]}'},)
+        ),
+        Reader(
+            name="astrasim-text",
+            read=lambda path: load_text(path, (8,)),
+            files=file("two_layers.txt"),
+        ),
+        Reader(name="astrasim-chakra", read=run, files=(traces,)),
+    ]
+
+
+def _networks() -> list[Reader]:
+    from tutti.config import booksim as config_of_booksim
+    from tutti.interop import booksim, scalesim
+    from tutti.topology import anynet
+    from tutti.topology import files as graphs
+    from tutti.workload.files import read_model
+
+    networks = seeds.networks()
+    config = _targets(networks, "booksim")
+    anynets = [one.files for one in networks if one.name == "anynet"]
+    tables = _targets(seeds.graphs())
+    return [
+        Reader(name="booksim-config", read=booksim.read, files=config),
+        Reader(name="booksim-network", read=config_of_booksim.load, files=(*config, *anynets)),
+        Reader(
+            name="booksim-anynet",
+            read=anynet.read,
+            files=tuple({"n.anynet": files["n.anynet"]} for files in anynets),
+        ),
+        Reader(
+            name="graph",
+            read=graphs.read,
+            files=tuple({n: d for n, d in files.items() if n != "f.toml"} for files in tables),
+        ),
+        Reader(
+            name="scalesim",
+            read=scalesim.read_topology,
+            files=({"s.csv": seeds.SCALESIM},),
+        ),
+        Reader(
+            name="model", read=read_model, files=({"m.json": json.dumps(seeds.MODEL).encode()},)
+        ),
+    ]
+
+
+_GRAPHS = b"""<graphs version="1">
+  <graph id="0" pattern="4" crossnic="0" nchannels="1" speedintra="24" speedinter="20.5"
+         latencyinter="0" typeintra="NVL" typeinter="PXB" samechannels="1">
+    <channel>
+      <net dev="0"/>
+      <gpu dev="0" rank="0"/>
+      <gpu dev="1" rank="1"/>
+      <net dev="0"/>
+    </channel>
+  </graph>
+</graphs>
+"""
+
+
+def _nccl() -> list[Reader]:
+    from tutti.interop.nccl import debug, graphs, inspector, topology
+
+    folder = seeds.EXAMPLES / "23_nccl_doctor"
+    log = {"default.log": (folder / "default.log").read_bytes()}
+    record = {
+        "header": {"id": "0x7f", "rank": 2, "n_ranks": 4, "nnodes": 1},
+        "metadata": {"inspector_output_format_version": "v4.0", "hostname": "n", "pid": 1},
+        "coll_perf": {
+            "coll": "AllGather",
+            "coll_sn": 7,
+            "coll_msg_size_bytes": 1024,
+            "coll_exec_time_us": 50,
+            "coll_timing_source": "kernel_gpu",
+            "coll_algobw_gbs": 0.08,
+            "coll_busbw_gbs": 0.06,
+        },
+    }
+    text = "\n".join([json.dumps(record, indent=None)] * 3).encode()
+    xml = {"topology.xml": (folder / "topology.xml").read_bytes()}
+    return [
+        Reader(name="nccl-log", read=debug.read_debug_log, files=(log,)),
+        Reader(name="nccl-topology", read=topology.read_topology, files=(xml,)),
+        Reader(name="nccl-graphs", read=graphs.read_graphs, files=({"g.xml": _GRAPHS},)),
+        Reader(name="nccl-inspector", read=inspector.read_inspector, files=({"i.log": text},)),
+    ]
+
+
+def _benchmarks() -> list[Reader]:
+    from tutti.interop import benchmarks
+    from tutti.interop.measurements import read_measurements
+
+    def measured(path: Path) -> Any:
+        return read_measurements(path, ranks=4, collective="all_reduce")
+
+    outputs = [path.read_bytes() for path in sorted(seeds.OUTPUTS.iterdir())]
+    tables = [
+        {name: data for name, data in files.items() if name != "f.toml"}
+        for files in _targets(seeds.measurements())
+    ]
+    return [
+        Reader(
+            name="benchmarks",
+            read=lambda path: benchmarks.read(path, ranks=4),
+            files=tuple({"all_reduce_perf.txt": data} for data in outputs),
+        ),
+        Reader(name="measurements", read=measured, files=tuple(tables)),
+    ]
+
+
+def _tables() -> list[Reader]:
+    from tutti import recordings
+    from tutti.config.coherence import load_coherence
+    from tutti.config.noc import load_noc
+    from tutti.config.presets import load_platform
+    from tutti.config.resolve import load_experiment
+    from tutti.config.smart import load_smart
+    from tutti.config.sweep import load_sweep
+    from tutti.config.training import load_training
+
+    experiments, networks = seeds.experiments(), seeds.networks()
+    recorded = {name: data for one in seeds.recordings() for name, data in one.files.items()}
+    platforms = _targets([one for one in experiments if one.name.startswith("platform ")])
+    names = ("01_which_all_reduce", "02_noise_and_skew", "03", "04", "07", "14", "17")
+    return [
+        Reader(name="experiment", read=load_experiment, files=_targets(experiments, *names)),
+        Reader(name="sweep", read=load_sweep, files=_targets(experiments, "sweep")),
+        Reader(name="platform", read=load_platform, files=platforms),
+        Reader(name="noc", read=load_noc, files=_targets(networks, "noc")),
+        Reader(
+            name="smart",
+            read=load_smart,
+            files=_targets(networks, "mesh broadcast", "mesh reduction"),
+        ),
+        Reader(
+            name="training", read=load_training, files=({"f.toml": seeds.training_step("gnmt")},)
+        ),
+        Reader(name="coherence", read=load_coherence, files=_targets(networks, "coherence")),
+        *(
+            Reader(name=f"recording-{name}", read=read, files=({file: recorded[file]},))
+            for name, read, file in (
+                ("durations", recordings.durations, "noise.csv"),
+                ("detours", recordings.detours, "trace.txt"),
+                ("arrivals", recordings.arrivals, "arrival.csv"),
+            )
+        ),
+    ]
