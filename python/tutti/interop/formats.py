@@ -102,7 +102,13 @@ class Format:
 
 _HEAD = 4096
 
-_MODULES = ("tutti.interop.schedule_text",)
+_MODULES = (
+    "tutti.interop.graph_files",
+    "tutti.interop.htsim",
+    "tutti.interop.ns3",
+    "tutti.interop.schedule_text",
+    "tutti.interop.simgrid",
+)
 """Modules with a tuple `FORMATS`."""
 
 
