@@ -129,7 +129,9 @@ def _flat(network: Network, element: Element, hosts: list[int]) -> None:
         network.edge(router, hub.entry, Cost(backbone.rate, 0))
         network.edge(hub.exit, router, Cost(backbone.rate, 0))
         if element.text("bb_sharing_policy", "SHARED") == "FATPIPE":
-            network.lose("FATPIPE links, whose rate messages do not share in SimGrid: they share it")
+            network.lose(
+                "FATPIPE links, whose rate messages do not share in SimGrid: they share it"
+            )
     for host in hosts:
         _join(network, _leaf(network, element, host), hub, cost)
 
@@ -137,7 +139,9 @@ def _flat(network: Network, element: Element, hosts: list[int]) -> None:
 def _numbers(element: Element, text: str, count: int | None) -> list[int]:
     found = [parse_count(part.strip(), most=_MOST_HOSTS) for part in text.split(",")]
     if None in found or 0 in found or (count is not None and len(found) != count):
-        element.refuse("topo_parameters", "positive integers; see SimGrid's manual for their number")
+        element.refuse(
+            "topo_parameters", "positive integers; see SimGrid's manual for their number"
+        )
     return [number for number in found if number is not None]
 
 

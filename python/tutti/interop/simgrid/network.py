@@ -216,7 +216,9 @@ class Network:
             loops = [
                 link.name
                 for link in self.links.values()
-                if link.used and not link.bus and self._find(link.ends[0]) == self._find(link.ends[1])
+                if link.used
+                and not link.bus
+                and self._find(link.ends[0]) == self._find(link.ends[1])
             ]
             if not conflicts and not loops:
                 return
@@ -310,7 +312,9 @@ class Network:
             if not link.used:
                 self.lose("links that no route uses")
             elif link.policy == "FATPIPE":
-                self.lose("FATPIPE links, whose rate messages do not share in SimGrid: they share it")
+                self.lose(
+                    "FATPIPE links, whose rate messages do not share in SimGrid: they share it"
+                )
             elif link.policy == "SHARED" and not link.bus:
                 self.lose("SHARED links, whose directions share the rate in SimGrid: each has it")
 
@@ -321,8 +325,10 @@ class Network:
         dropped = [p for p, kind in self._kinds.items() if kind == "router" and p not in used]
         if dropped:
             self.lose("routers without links", len(dropped))
-        labels = [(self._kinds[point], self._label(point, number)) for number, point in enumerate(others)]
-        links = [
+        labels = [
+            (self._kinds[point], self._label(point, number)) for number, point in enumerate(others)
+        ]
+        links: list[tuple[int, int, tuple[_core.TimePerByte, int, int | None]]] = [
             (index[self._find(a)], index[self._find(b)], (cost.rate.core, cost.latency, None))
             for a, b, cost in self._edges
         ]

@@ -157,7 +157,11 @@ class _Reader:
             name, _, direction = name.rpartition("_")
         link = links.get(name)
         split = link is not None and link.policy == "SPLITDUPLEX"
-        if link is None or split != (direction != "NONE") or direction not in {"UP", "DOWN", "NONE"}:
+        if (
+            link is None
+            or split != (direction != "NONE")
+            or direction not in {"UP", "DOWN", "NONE"}
+        ):
             raise mistake(
                 f"there is no link {shown(name)}"
                 if link is None
@@ -187,7 +191,9 @@ class _Reader:
             hops.append(self._hop(child, child.text("id"), child.text("direction", "NONE")))
         if not hops:
             raise mistake(
-                f"<{element.tag}> has no link", source=element.place, expected='<link_ctn id="..."/>'
+                f"<{element.tag}> has no link",
+                source=element.place,
+                expected='<link_ctn id="..."/>',
             )
         if source == target:
             self.network.lose("loopback links")

@@ -1,7 +1,7 @@
 """Rates and latencies of SimGrid, such as ``125MBps``, ``1Gibps`` and ``50us``.
 
-Source: ``src/xbt/xbt_parse_units.cpp`` of SimGrid 4.1: a number without a unit is in bytes per second
-or in seconds.
+Source: ``src/xbt/xbt_parse_units.cpp`` of SimGrid 4.1: a number without a unit is in bytes per
+second or in seconds.
 """
 
 from __future__ import annotations
@@ -49,39 +49,32 @@ def rate_of(element: Element, name: str, text: str | None = None) -> TimePerByte
     Raises:
         ConfigError: It is missing, not a rate, or zero.
     """
-    value = _value(element, name, _RATES, "Bps", "a rate, such as 125MBps or 1Gbps", text)
+    value = _value(element.text(name) if text is None else text, _RATES, "Bps")
+    if value is None:
+        element.refuse(name, "a rate, such as 125MBps or 1Gbps")
     try:
         return TimePerByte.parse(f"{value:f} B/s")
     except UnitError:
-        element.refuse(name, "a rate that is not zero, such as 125MBps or 1Gbps")
+        element.refuse(name, "a rate in range that is not zero, such as 125MBps or 1Gbps")
 
 
-def latency_of(element: Element, name: str, default: str | None = None) -> tuple[int, bool]:
+def latency_of(element: Element, name: str, default: str) -> tuple[int, bool]:
     """Returns the latency in an attribute in ps, and whether it is exact.
 
     Raises:
-        ConfigError: It is missing without a default, or not a latency.
+        ConfigError: It is not a latency.
     """
-    text = element.text(name, default) or default
-    value = _value(element, name, _TIMES, "s", "a latency, such as 50us", text) * 10**12
-    if value > _MOST_PS:
-        element.refuse(name, "a latency of at most 53 days")
-    whole_ps = int(value.to_integral_value())
-    return whole_ps, whole_ps == value
+    seconds = _value(element.text(name, default) or default, _TIMES, "s")
+    if seconds is None or seconds * 10**12 > _MOST_PS:
+        element.refuse(name, "a latency of at most 53 days, such as 50us")
+    ps = int((seconds * 10**12).to_integral_value())
+    return ps, ps == seconds * 10**12
 
 
-def _value(
-    element: Element,
-    name: str,
-    units: dict[str, Decimal],
-    default: str,
-    expected: str,
-    text: str | None,
-) -> Decimal:
-    found = _VALUE.fullmatch(element.text(name) if text is None else text)
-    if found is None or not found[1].strip(".").strip() or not found[1][:1].strip("eE"):
-        element.refuse(name, expected)
-    unit = found[2] or default
-    if unit not in units:
-        element.refuse(name, f"{expected}; units are {', '.join(units)}")
-    return Decimal(found[1]) * units[unit]
+def _value(text: str, units: dict[str, Decimal], default: str) -> Decimal | None:
+    """Returns a number with its unit in the base unit, or None."""
+    found = _VALUE.fullmatch(text)
+    if found is None or (not found[1][:1].isdigit() and not found[1][1:2].isdigit()):
+        return None
+    scale = units.get(found[2] or default)
+    return None if scale is None else Decimal(found[1]) * scale
