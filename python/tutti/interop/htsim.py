@@ -17,7 +17,7 @@ from tutti.files import limits
 from tutti.files.mistakes import did_you_mean, mistake, shown
 from tutti.files.reader import check_lines, parse_count, read_text
 from tutti.interop.formats import Format, Options
-from tutti.interop.htsim_topology import write_fat_tree
+from tutti.interop.htsim_topology import read_fat_tree, write_fat_tree
 from tutti.interop.messages import Messages
 
 if TYPE_CHECKING:
@@ -94,6 +94,9 @@ def read_connections(path: Path) -> tuple[Messages, tuple[str, ...]]:
         "link failures": found.failures,
         "priorities": sum("prio" in each.values for each in found.connections),
         "connections that extend a connection (addon)": found.added,
+        "connections without a size, whose size htsim selects": sum(
+            "size" not in each.values for each in found.connections
+        ),
     }
     return messages, tuple(f"{count:,} x {what}" for what, count in lost.items() if count)
 
@@ -308,6 +311,10 @@ def _write(messages: Messages, path: Path, _options: Options) -> tuple[str, ...]
     return write_connections(messages, path)
 
 
+def _read_topology(path: Path, _options: Options) -> tuple[Topology, tuple[str, ...]]:
+    return read_fat_tree(path)
+
+
 def _write_topology(topology: Topology, path: Path, _options: Options) -> tuple[str, ...]:
     return write_fat_tree(topology, path)
 
@@ -328,6 +335,7 @@ FORMATS = (
         endings=(".topo",),
         summary="Fat trees of htsim, of two or three tiers.",
         source="Broadcom/csg-htsim, sim/datacenter/fat_tree_topology.cpp",
+        read=_read_topology,
         write=_write_topology,
     ),
 )

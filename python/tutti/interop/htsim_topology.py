@@ -1,4 +1,4 @@
-"""Writes the fat trees of htsim: files with two or three tiers of switches.
+"""Fat trees of htsim: files with two or three tiers of switches.
 
 Source: ``FatTreeTopology::load``, ``set_custom_params`` and ``init_network`` of
 ``sim/datacenter/fat_tree_topology.cpp`` in Broadcom/csg-htsim (2026-03). Tier 0 are the switches
@@ -9,17 +9,169 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from tutti.files.mistakes import mistake
+from tutti import _core
+from tutti.files import limits
+from tutti.files.mistakes import did_you_mean, mistake, shown
+from tutti.files.reader import parse_count, read_text
 from tutti.interop.link_values import cables_of, gbps_of
+from tutti.topology import Topology
+from tutti.units import TimePerByte
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tutti.topology import Link, Topology
+    from tutti.topology import Link
 
-__all__ = ["write_fat_tree"]
+__all__ = ["read_fat_tree", "write_fat_tree"]
+
+_EXPECTED: Final = "a topology of htsim"
+_MOST: Final = 1 << 20
+_TIER_KEYS: Final = (
+    "downlink_speed_gbps",
+    "radix_down",
+    "radix_up",
+    "downlink_latency_ns",
+    "switch_latency_ns",
+    "bundle",
+    "oversubscribed",
+    "queue_up",
+    "queue_down",
+)
+
+
+def read_fat_tree(path: Path) -> tuple[Topology, tuple[str, ...]]:
+    """Reads the topology file of a fat tree.
+
+    The latency of a switch is added to the links that leave it.
+
+    Returns:
+        The topology, and a line for each part of the file that it does not represent.
+
+    Raises:
+        ConfigError: The file cannot be read, or its numbers do not fit each other.
+    """
+    text = read_text(path, limits.Bytes.CONFIG, _EXPECTED, line=limits.LOG_LINE)
+    head, tiers = _parsed(text, str(path))
+    builder = _Builder(head, tiers, str(path))
+    core = _core.Topology.from_links(
+        path.stem or str(path),
+        [f"npu{rank}" for rank in range(head["nodes"])],
+        [("switch", f"tier{tier}.{index}") for tier, index in builder.switches()],
+        builder.links(),
+    )
+    queues = any(key.startswith("queue") for tier in tiers for key in tier)
+    return Topology(core), ("sizes of queues",) if queues else ()
+
+
+def _parsed(text: str, source: str) -> tuple[dict[str, int], list[dict[str, int]]]:
+    """Returns the header and the values of each tier."""
+    head: dict[str, int] = {}
+    tiers: list[dict[str, int]] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        key = words[0].lower()
+        known = _TIER_KEYS if tiers else ("nodes", "tiers", "podsize")
+        value = parse_count(words[1], most=_MOST) if len(words) > 1 else None
+        place = f"{source}, line {number}"
+        if value is None or key not in (*known, "tier"):
+            raise mistake(
+                f"`{shown(line.strip())[1:-1]}` is invalid",
+                source=place,
+                expected=f"an integer of at most {_MOST:,} after one of {', '.join(known)}",
+                hint=did_you_mean(key, known),
+            )
+        into = tiers[-1] if tiers else head
+        if key == "tier" and value == len(tiers) and len(tiers) < 3:
+            tiers.append({})
+        elif key == "tier" or key in into:
+            raise mistake(f"`{key}` appears twice", source=place, expected="tiers 0, 1 and 2 once")
+        else:
+            into[key] = value
+    if not 2 <= len(tiers) == head.get("tiers"):
+        raise mistake(f"has {len(tiers)} tiers", source=source, expected="2 or 3, as in `Tiers`")
+    return head, tiers
+
+
+class _Builder:
+    """Builds the switches and links of a file."""
+
+    def __init__(self, head: dict[str, int], tiers: list[dict[str, int]], source: str) -> None:
+        self._source, self._tiers = source, tiers
+        for values, keys in (
+            (head, ("nodes", "podsize")),
+            *(
+                (tier, ("downlink_speed_gbps", "radix_down", "downlink_latency_ns"))
+                for tier in tiers
+            ),
+            *((tier, ("radix_up",)) for tier in tiers[:-1]),
+        ):
+            for key in keys:
+                self._check(values.get(key, 0) > 0, f"`{key}` is missing or zero")
+        self._nodes = head["nodes"]
+        down = [tier["radix_down"] for tier in tiers]
+        bundle = [max(1, tier.get("bundle", 1)) for tier in tiers]
+        self._pods = self._nodes // head["podsize"]
+        self._tors = head["podsize"] // down[0]
+        self._aggs = tiers[0]["radix_up"] // bundle[1]
+        self._check(head["podsize"] * self._pods == self._nodes, "pods do not divide the nodes")
+        self._check(self._tors * down[0] == head["podsize"], "switches do not divide the pods")
+        self._check(bundle[0] == 1, "nodes have bundles of cables")
+        self._check(self._aggs * bundle[1] == tiers[0]["radix_up"], "`bundle` does not divide")
+        self._check(self._tors * bundle[1] == down[1], "`radix_down` of tier 1 does not fit a pod")
+        self._each = 0
+        if len(tiers) == 2:
+            self._check(self._pods == 1, "two tiers have several pods")
+        else:
+            self._each = tiers[1]["radix_up"] // bundle[2]
+            self._check(self._each * bundle[2] == tiers[1]["radix_up"], "`bundle` does not divide")
+            self._check(self._pods * bundle[2] == down[2], "`radix_down` of tier 2 is not the pods")
+        self._bundle = bundle
+        total = self._nodes * (1 + tiers[0]["radix_up"] + tiers[1].get("radix_up", 0))
+        self._check(total <= _MOST, f"it has more than {_MOST:,} links")
+
+    def _check(self, condition: bool, problem: str) -> None:
+        if not condition:
+            raise mistake(problem, source=self._source, expected="numbers that fit each other")
+
+    def _counts(self) -> list[int]:
+        return [self._tors * self._pods, self._aggs * self._pods, self._aggs * self._each]
+
+    def switches(self) -> list[tuple[int, int]]:
+        """Returns tier and number of each switch."""
+        return [(tier, index) for tier, n in enumerate(self._counts()) for index in range(n)]
+
+    def links(self) -> list[tuple[int, int, tuple[_core.TimePerByte, int, int | None]]]:
+        """Returns all links, between vertex numbers."""
+        tors, aggs, _ = self._counts()
+        first = [self._nodes, self._nodes + tors, self._nodes + tors + aggs]
+        cables = [
+            (node, first[0] + node // self._tiers[0]["radix_down"], 0)
+            for node in range(self._nodes)
+        ]
+        for pod in range(self._pods):
+            for position in range(self._aggs):
+                agg = first[1] + pod * self._aggs + position
+                for tor in range(self._tors):
+                    below = first[0] + pod * self._tors + tor
+                    cables += [(below, agg, 1)] * self._bundle[1]
+                for index in range(self._each):
+                    core = first[2] + position + self._aggs * index
+                    cables += [(agg, core, 2)] * self._bundle[2]
+        return [link for lower, upper, tier in cables for link in self._cable(lower, upper, tier)]
+
+    def _cable(
+        self, lower: int, upper: int, tier: int
+    ) -> list[tuple[int, int, tuple[_core.TimePerByte, int, int | None]]]:
+        values = self._tiers[tier]
+        rate = TimePerByte.parse(f"{values['downlink_speed_gbps']} Gb/s").core
+        ns = values["downlink_latency_ns"]
+        below = self._tiers[tier - 1].get("switch_latency_ns", 0) if tier else 0
+        up, down = (ns + below) * 1000, (ns + values.get("switch_latency_ns", 0)) * 1000
+        return [(lower, upper, (rate, up, None)), (upper, lower, (rate, down, None))]
 
 
 @dataclass

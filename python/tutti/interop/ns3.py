@@ -82,6 +82,10 @@ class _Words:
             self.refuse(f"{what} is {shown(text)}", "a number from 0")
         return Decimal(text)
 
+    def rest(self) -> int:
+        """Returns the number of words that follow, which ns-3 does not read."""
+        return sum(1 for _ in self._words)
+
     def refuse(self, problem: str, expected: str) -> NoReturn:
         raise mistake(problem, source=f"{self._source}, line {self.line}", expected=expected)
 
@@ -126,6 +130,8 @@ def read_network(path: Path, *, simai: bool) -> tuple[Topology, _Losses]:
             f"{path}: {error.problem}", kind=error.kind, hint=error.hint, fields=error.fields
         ) from None
     lost = [f"{errors} error rates of links"] if errors else []
+    if rest := words.rest():
+        lost.append(f"{rest} words after the last link, which ns-3 does not read")
     if npus and npus[-1] >= len(npus):
         lost.append("numbers of nodes: switches are not the last ones")
     if simai:
@@ -289,7 +295,10 @@ def read_flows(path: Path) -> tuple[Messages, _Losses]:
         rows.append((source, target, size, round(start)))
     ranks = max((max(row[:2]) for row in rows), default=0) + 1
     messages = Messages.of_rows(path.stem, ranks, rows, [{} for _ in rows])
-    return messages, ("priorities and ports of flows",) if rows else ()
+    lost = ["priorities and ports of flows"] if rows else []
+    if rest := words.rest():
+        lost.append(f"{rest} words after the last flow, which ns-3 does not read")
+    return messages, tuple(lost)
 
 
 def write_flows(messages: Messages, path: Path) -> _Losses:
