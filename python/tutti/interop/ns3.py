@@ -178,10 +178,11 @@ def _read_latency(words: _Words) -> int:
 def write_network(topology: Topology, path: Path, *, simai: bool) -> _Losses:
     """Writes a topology file: NPUs by rank, then NVSwitches, then other switches.
 
-    For SimAI, an NVSwitch is a switch that joins NPUs only, if these have other switches, too.
+    For SimAI, servers are the smallest equal blocks of consecutive ranks that have a switch of
+    their own. That switch is an NVSwitch, if its NPUs have other switches, too.
 
     Raises:
-        ConfigError: A link has no equal reverse, or servers differ in their GPUs.
+        ConfigError: A link has no equal reverse.
     """
     cables, single = cables_of(topology.links)
     if single:
@@ -192,7 +193,7 @@ def write_network(topology: Topology, path: Path, *, simai: bool) -> _Losses:
         )
     npus = [v.name for v in topology.vertices if v.rank is not None]
     switches = [v.name for v in topology.vertices if v.rank is None]
-    nvswitches, servers = _nvswitches(topology, cables, str(path)) if simai else ([], 1)
+    nvswitches, servers = _nvswitches(topology, cables) if simai else ([], 1)
     others = [name for name in switches if name not in set(nvswitches)]
     order = {name: number for number, name in enumerate([*npus, *nvswitches, *others])}
     head = [len(order), len(switches), len(cables)]
@@ -211,35 +212,24 @@ def write_network(topology: Topology, path: Path, *, simai: bool) -> _Losses:
     return _network_losses(topology, cables, inexact, list(order), len(nvswitches), simai=simai)
 
 
-def _nvswitches(topology: Topology, cables: list[Link], source: str) -> tuple[list[str], int]:
-    """Returns the NVSwitches in the order of their first rank, and the GPUs of a server."""
+def _nvswitches(topology: Topology, cables: list[Link]) -> tuple[list[str], int]:
+    """Returns the NVSwitches in the order of their ranks, and the GPUs of a server."""
     ranks = {v.name: v.rank for v in topology.vertices if v.rank is not None}
     around: dict[str, set[str]] = {v.name: set() for v in topology.vertices}
     for link in cables:
         around[link.source].add(link.target)
         around[link.target].add(link.source)
-    found = [
-        v.name
-        for v in topology.vertices
-        if v.rank is None
-        and all(name in ranks and len(around[name]) > 1 for name in around[v.name])
-    ]
-    if not found:
-        return [], 1
-    groups = {name: sorted(ranks[npu] for npu in around[name]) for name in found}
-    found.sort(key=lambda name: groups[name])
-    sizes = {len(group) for group in groups.values()}
-    size = max(sizes)
-    if len(sizes) > 1 or any(
-        group[0] % size or group != list(range(group[0], group[0] + size))
-        for group in groups.values()
-    ):
-        raise mistake(
-            "the switches that join NPUs only have different or scattered NPUs",
-            source=source,
-            expected="servers of consecutive ranks with equally many GPUs",
-        )
-    return found, size
+    servers: dict[int, dict[str, int]] = {}
+    for vertex in topology.vertices:
+        near = around[vertex.name]
+        if vertex.rank is None and all(name in ranks and len(around[name]) > 1 for name in near):
+            first, size = min(ranks[name] for name in near), len(near)
+            if first % size == 0 and max(ranks[name] for name in near) < first + size:
+                servers.setdefault(size, {})[vertex.name] = first
+    for size in sorted(servers):
+        if len(set(servers[size].values())) * size == topology.ranks:
+            return sorted(servers[size], key=lambda name: servers[size][name]), size
+    return [], 1
 
 
 def _network_losses(

@@ -26,6 +26,8 @@ __all__ = ["Cost", "Hop", "Network", "PlatformLink", "Route"]
 
 _MOST_VERTICES: Final = 1 << 20
 _MOST_LINKS: Final = 1 << 21
+_MOST_ROUNDS: Final = 16
+"""Attempts to place links before all of them become buses."""
 _MOST_CHECKED: Final = 1 << 14
 """Routes between hosts that are compared with shortest paths."""
 
@@ -209,6 +211,7 @@ class Network:
 
     def _place_links(self) -> None:
         """Merges the points at which links meet, with as few buses as the routes allow."""
+        rounds = 0
         while True:
             before = self._parents[:]
             placed = {link.name for link in self.links.values() if link.bus}
@@ -223,7 +226,9 @@ class Network:
             if not conflicts and not loops:
                 return
             self._parents = before
-            for found in dict.fromkeys(conflicts or loops):
+            rounds += 1
+            all_used = [link.name for link in self.links.values() if link.used and not link.bus]
+            for found in dict.fromkeys(all_used if rounds == _MOST_ROUNDS else conflicts or loops):
                 self._make_bus(self.links[found])
 
     def _make_bus(self, link: PlatformLink) -> None:
