@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.files.mistakes import mistake
+from tutti.interop.messages import messages_of
 
 if TYPE_CHECKING:
     from tutti.interop.formats import Content, Options
@@ -32,4 +33,6 @@ def as_content(
     if not convertible or _ORDER.index(given) > _ORDER.index(needed):
         raise mistake(f"a {given} does not convert to a {needed}", source="convert")
     del options
+    if given == "trace" and needed == "messages":
+        value = messages_of(value)
     return value, ()

@@ -61,8 +61,8 @@ def _write_anynet(topology: Topology, path: Path, _options: Options) -> _Losses:
 class _Anynet:
     """A topology as BookSim's routers and nodes.
 
-    An NPU with one cable to a switch or router is a node on it. Another NPU is a node on a router
-    of its own, as in BookSim, whose nodes never forward.
+    An NPU with one cable to a switch or router is a node on it. Another NPU is a node on a
+    separate router, because nodes of BookSim never forward.
     """
 
     def __init__(self, topology: Topology, source: str) -> None:

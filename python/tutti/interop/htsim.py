@@ -118,8 +118,8 @@ def _read_line(found: _File, number: int, words: list[str]) -> None:
 
 def _integer(found: _File, line: int, words: list[str], index: int, name: str) -> int:
     text = words[index] if index < len(words) else ""
-    whole, _, rest = text.partition(".")
-    value = parse_count(whole) if not rest.strip("0") else None
+    digits, _, decimals = text.partition(".")
+    value = parse_count(digits) if not decimals.strip("0") else None
     if value is None:
         found.refuse(line, f"`{name}` is {shown(text)}", "an integer from 0")
     return value

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from tutti.topology import Link
 
+    _Link = tuple[int, int, tuple[_core.TimePerByte, int, int | None]]
+
 __all__ = ["FORMATS", "read_flows", "read_network", "write_flows", "write_network"]
 
 _NUMBER: Final = r"([0-9]{1,15}(?:\.[0-9]{0,15})?(?:[eE][-+]?[0-9]{1,2})?)"
@@ -116,19 +118,7 @@ def read_network(path: Path, *, simai: bool) -> tuple[Topology, _Losses]:
     npus = [node for node in range(nodes) if node not in kinds]
     index_of = {node: number for number, node in enumerate([*npus, *kinds])}
     links, errors = _read_links(words, cables, nodes, index_of)
-    try:
-        topology = Topology(
-            _core.Topology.from_links(
-                path.stem or str(path),
-                [f"npu{rank}" for rank in range(len(npus))],
-                [("switch", name) for name in kinds.values()],
-                links,
-            )
-        )
-    except TopologyError as error:
-        raise TopologyError(
-            f"{path}: {error.problem}", kind=error.kind, hint=error.hint, fields=error.fields
-        ) from None
+    topology = _built(path, len(npus), list(kinds.values()), links)
     lost = [f"{errors} error rates of links"] if errors else []
     if rest := words.rest():
         lost.append(f"{rest} words after the last link, which ns-3 does not read")
@@ -139,11 +129,26 @@ def read_network(path: Path, *, simai: bool) -> tuple[Topology, _Losses]:
     return topology, tuple(lost)
 
 
+def _built(path: Path, npus: int, switches: list[str], links: list[_Link]) -> Topology:
+    try:
+        core = _core.Topology.from_links(
+            path.stem or str(path),
+            [f"npu{rank}" for rank in range(npus)],
+            [("switch", name) for name in switches],
+            links,
+        )
+    except TopologyError as error:
+        raise TopologyError(
+            f"{path}: {error.problem}", kind=error.kind, hint=error.hint, fields=error.fields
+        ) from None
+    return Topology(core)
+
+
 def _read_links(
     words: _Words, cables: int, nodes: int, index_of: dict[int, int]
-) -> tuple[list[tuple[int, int, tuple[_core.TimePerByte, int, int | None]]], int]:
+) -> tuple[list[_Link], int]:
     """Returns both links of each cable, and the number of error rates above 0."""
-    links: list[tuple[int, int, tuple[_core.TimePerByte, int, int | None]]] = []
+    links: list[_Link] = []
     errors = 0
     for _ in range(cables):
         source, target = (words.integer("an end of a link", nodes - 1) for _ in range(2))

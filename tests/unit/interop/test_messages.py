@@ -57,7 +57,7 @@ def random_trace(random: Random) -> Trace:
 
 def starts_of_trace(given: Trace, sent: list[int], arrived: list[int]) -> list[int]:
     """Returns the start of each send, if message i takes `sent[i]`, and `arrived[i]` to arrive."""
-    numbers = {}
+    numbers: dict[tuple[int, int], int] = {}
     for rank, ops in enumerate(given.ranks):
         for index in np.flatnonzero(ops.kinds == Kind.SEND).tolist():
             numbers[rank, index] = len(numbers)

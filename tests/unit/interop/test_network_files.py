@@ -16,7 +16,7 @@ from tutti.topology import Topology
 if TYPE_CHECKING:
     from pathlib import Path
 
-RATES = {"rate": "100 Gb/s", "latency": "1 us"}
+RATES: dict[str, Any] = {"rate": "100 Gb/s", "latency": "1 us"}
 TOPOLOGIES = [each for each in formats() if each.content == "topology" and each.write]
 FAT_TREES = [
     "fat_tree:k=2,n=3",
@@ -221,7 +221,7 @@ def test_flows_of_hpcc(tmp_path: Path) -> None:
     assert losses == ("16 x dependencies: each message starts at its time",)
 
 
-def test_one_way_links_are_refused(tmp_path: Path) -> None:
+def test_links_without_a_reverse_are_refused(tmp_path: Path) -> None:
     topology = Topology.build("ring:4,unidirectional", **RATES)
     for name in ("ns3-topology", "anynet"):
         with pytest.raises(ConfigError, match="reverse"):

@@ -81,6 +81,7 @@ class _Reader:
 
     def __init__(self, source: str) -> None:
         self.network = Network(source)
+        self._pairs: set[tuple[str, ...]] = set()
 
     def child(self, element: Element, routing: str) -> None:
         """Adds an element of a zone."""
@@ -200,8 +201,17 @@ class _Reader:
             for hop in hops:
                 hop.link.used = hop.link.used or hop.link.policy == "FATPIPE"
             return
+        pair = element.text("src"), element.text("dst")
+        both = [pair, pair[::-1]] if symmetrical == "YES" else [pair]
+        if not self._pairs.isdisjoint(both):
+            raise mistake(
+                "the two ends have a route already",
+                source=element.place,
+                expected='one route per pair; symmetrical="NO" for one direction',
+            )
+        self._pairs.update(both)
         self.network.route(
-            source, target, hops, symmetrical=symmetrical == "YES", fixed=routing == "full"
+            source, target, hops, symmetrical=len(both) == 2, fixed=routing == "full"
         )
 
     def _star(self, element: Element, before: set[str]) -> None:
