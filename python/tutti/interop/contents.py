@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.files.mistakes import mistake
-from tutti.lowering import LOSSES, lower
+from tutti.interop.messages import messages_of
+from tutti.lowering import LOSSES, expand, lower
 
 if TYPE_CHECKING:
     from tutti.interop.formats import Content, Options
@@ -27,13 +28,20 @@ def as_content(
     Raises:
         ConfigError: The content does not convert, or an option that it requires is missing.
     """
-    if given == needed:
-        return value, (), ()
-    convertible = given in _ORDER and needed in _ORDER
-    if not convertible or _ORDER.index(given) > _ORDER.index(needed):
+    if given != needed and not (
+        given in _ORDER and needed in _ORDER and _ORDER.index(given) < _ORDER.index(needed)
+    ):
         raise mistake(f"a {given} does not convert to a {needed}", source="convert")
-    if given == "schedule" and needed == "trace":
+    used: list[str] = []
+    losses: tuple[str, ...] = ()
+    if given == "schedule" != needed:
         if options.size is None:
-            raise mistake("a trace has sizes", source="--size", expected="--size, such as 1MiB")
-        return lower(value, options.size), ("size",), LOSSES
-    return value, (), ()
+            raise mistake(f"a {needed} has sizes", source="--size", expected="--size, such as 1MiB")
+        value, losses = lower(value, options.size), LOSSES
+        used.append("size")
+    elif given == "trace" and options.algorithm is not None:
+        value = expand(value, options.algorithm)
+        used.append("algorithm")
+    if given != needed == "messages":
+        value = messages_of(value)
+    return value, tuple(used), losses

@@ -16,7 +16,7 @@ from tutti.files.mistakes import mistake, shown
 from tutti.files.reader import read_bytes
 from tutti.interop.msccl.build import built
 from tutti.interop.msccl.program import Action, Event, Held, Program, Range
-from tutti.interop.nccl.xml import parse_xml
+from tutti.interop.nccl.xml import Limits, parse_xml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,7 @@ def read_xml_program(path: Path, _options: Options) -> tuple[Schedule, tuple[str
             or does not perform its collective.
     """
     data = read_bytes(path, limits.Bytes.SCHEDULE, _EXPECTED)
-    algo = parse_xml(data, "algo", _EXPECTED, str(path), most=_MOST_ELEMENTS)
+    algo = parse_xml(data, "algo", _EXPECTED, str(path), Limits(elements=_MOST_ELEMENTS))
     program = read_program(algo)
     schedule, losses = _rooted(program)
     if algo.text("inplace", "0") == algo.text("outofplace", "0") == "1":

@@ -1,7 +1,7 @@
-"""XML files of NCCL and RCCL, with the line of each element.
+"""XML files of NCCL, RCCL and other tools, with the line of each element.
 
-NCCL writes a small subset of XML: elements and attributes. Anything else that can expand or refer
-to other files (document types, entities) is refused.
+The tools write a small subset of XML: elements and attributes. Anything else that can expand or
+refer to other files (document types, entities) is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["Element", "parse_xml", "read_xml"]
+__all__ = ["Element", "Limits", "parse_xml", "read_xml"]
 
 _MOST_ELEMENTS: Final = 1 << 16
 """NCCL_GRAPH_XML_MAX_NODES of NCCL 2.30 (src/graph/topo.h)."""
@@ -114,21 +114,37 @@ class Element:
         return f"{self.source}, line {self.line}"
 
 
-def read_xml(path: Path, root: str, expected: str) -> Element:
-    """Reads an XML file of NCCL whose outermost element is `root`.
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a file.
+
+    Attributes:
+        bytes: The largest file.
+        elements: The most elements.
+        document_type: Whether a document type without declarations is accepted. The file that it
+            refers to is never read.
+    """
+
+    bytes: int = limits.Bytes.CONFIG
+    elements: int = _MOST_ELEMENTS
+    document_type: bool = False
+
+
+def read_xml(path: Path, root: str, expected: str, within: Limits = Limits()) -> Element:
+    """Reads an XML file whose outermost element is `root`.
 
     Raises:
         ConfigError: The file cannot be read, is not well formed (a truncated file, too), has a
             document type or entities, is nested too deeply, or has another outermost element.
     """
-    return parse_xml(read_bytes(path, limits.Bytes.CONFIG, expected), root, expected, str(path))
+    return parse_xml(read_bytes(path, within.bytes, expected), root, expected, str(path), within)
 
 
 def parse_xml(
-    data: bytes, root: str, expected: str, source: str, *, most: int = _MOST_ELEMENTS
+    data: bytes, root: str, expected: str, source: str, within: Limits = Limits()
 ) -> Element:
-    """Parses XML of at most `most` elements, as :func:`read_xml`; errors name `source`."""
-    found = _Builder(source, expected, most).parse(data)
+    """Parses XML from bytes, as :func:`read_xml`; errors name `source`."""
+    found = _Builder(source, expected, within).parse(data)
     if found.tag != root:
         raise mistake(
             f"the outermost element is <{shown(found.tag)[1:-1]}>",
@@ -141,8 +157,8 @@ def parse_xml(
 class _Builder:
     """Collects the elements that expat reports."""
 
-    def __init__(self, source: str, expected: str, most: int) -> None:
-        self._source, self._expected, self._most = source, expected, most
+    def __init__(self, source: str, expected: str, within: Limits) -> None:
+        self._source, self._expected, self._within = source, expected, within
         self._open: list[Element] = []
         self._root: Element | None = None
         self._elements = 0
@@ -175,8 +191,8 @@ class _Builder:
         self._elements += 1
         if len(self._open) >= limits.DEPTH:
             raise self._mistake(f"elements are nested more than {limits.DEPTH} levels deep", line)
-        if self._elements > self._most:
-            raise self._mistake(f"has more than {self._most:,} elements", line)
+        if self._elements > self._within.elements:
+            raise self._mistake(f"has more than {self._within.elements:,} elements", line)
         element = Element(tag, attributes, line, self._source)
         if self._open:
             self._open[-1].children.append(element)
@@ -187,9 +203,11 @@ class _Builder:
     def _end(self, _tag: str) -> None:
         self._open.pop()
 
-    def _document_type(self, *_: object) -> None:
+    def _document_type(self, _name: str, _system: object, _public: object, inside: int) -> None:
+        if self._within.document_type and not inside:
+            return
         line = self._parser.CurrentLineNumber
-        hint = "NCCL writes neither document types nor entities: remove the declaration"
+        hint = "no tool writes declarations or entities here: remove the declaration"
         raise self._mistake("has a document type declaration", line, hint)
 
     def _mistake(self, problem: str, line: int, hint: str = "") -> Exception:
