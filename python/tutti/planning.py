@@ -444,6 +444,7 @@ class Rows:
         self.plan = plan
         self.messages = 0
         self._finished: dict[int, Figures] = {}
+        self._rows: dict[int, dict[str, Any]] = {}
 
     @property
     def count(self) -> int:
@@ -462,10 +463,14 @@ class Rows:
         return measurement_frame(self._row(index) for index in sorted(self._finished))
 
     def _row(self, index: int) -> dict[str, Any]:
-        point = self.plan.points[index]
-        case, laid_out = self.plan.core_cases[index], point.case.schedule
-        figures = figures_of(case, laid_out, point.size, self._finished[index])
-        return self.plan.labels(point) | figures | {"verified": laid_out.base.is_verified}
+        # Cached: a closed form can take as long as a simulation, and frames are built repeatedly.
+        if index not in self._rows:
+            point = self.plan.points[index]
+            case, laid_out = self.plan.core_cases[index], point.case.schedule
+            figures = figures_of(case, laid_out, point.size, self._finished[index])
+            labels = self.plan.labels(point)
+            self._rows[index] = labels | figures | {"verified": laid_out.base.is_verified}
+        return self._rows[index]
 
 
 def measure(

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from tutti import _core
 from tutti.errors import AlgorithmError, ConfigError
 from tutti.experiment import Rows, lay_out, measure, plan, plan_of, prove, run_once
 from tutti.explore.state import DEFAULTS
@@ -21,12 +22,12 @@ from tutti.report import comparison
 from tutti.units import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
     from tutti.config import Experiment
-    from tutti.experiment import ExperimentPlan
+    from tutti.experiment import ExperimentPlan, LeftOut, TimedSchedule
     from tutti.explore.state import Base
     from tutti.report.comparison import Comparison
     from tutti.simulate import Run
@@ -130,8 +131,8 @@ class Engine:
             return known
         if experiment.algorithms is None:
             self._preview({**state, "algorithms": DEFAULTS}, emit, stop)
-        laid_out = self._planned(experiment, emit, stop)
-        return self._compared.put(experiment.config_hash, self._measured(laid_out, emit, stop))
+        found = self._measured_all(experiment, emit, stop)
+        return self._compared.put(experiment.config_hash, found)
 
     def retime(
         self, state: Mapping[str, Any], known: str, emit: Emit, stop: threading.Event
@@ -153,7 +154,8 @@ class Engine:
         reference = self._compared.get(known)
         if complete is not None or reference is None:
             return complete or self.compare(state, emit, stop)
-        return replace(self._measured(_fastest(reference, experiment), emit, stop), complete=False)
+        laid_out = _fastest(reference, experiment)
+        return _compared(laid_out, [self._measured(laid_out, emit, stop)], complete=False)
 
     def run(self, state: Mapping[str, Any], point: Point) -> Run:
         """Runs one schedule of a state, with a record of its ops and messages.
@@ -185,6 +187,26 @@ class Engine:
         found = self.compare(state, emit, stop)
         emit("partial", replace(found, complete=False))
 
+    def _measured_all(
+        self, experiment: Experiment, emit: Emit, stop: threading.Event
+    ) -> Compared:
+        """Measures an experiment: first algorithms that are generated quickly, then the others."""
+        cases: list[TimedSchedule] = []
+        left_out: list[LeftOut] = []
+        frames: list[pl.DataFrame] = []
+        for names in _batches(experiment.algorithms):
+            if frames:
+                emit("partial", _compared(plan_of(experiment, cases), frames, complete=False))
+            part = replace(experiment, algorithms=names)
+            found = self._planned(part, emit, stop)
+            cases += found.cases
+            left_out += found.left_out
+            if not found.cases:
+                continue
+            laid_out = plan_of(experiment, found.cases, left_out)
+            frames.append(self._measured(laid_out, emit, stop, frames))
+        return _compared(plan_of(experiment, cases, left_out), frames, complete=True)
+
     def _planned(
         self, experiment: Experiment, emit: Emit, stop: threading.Event
     ) -> ExperimentPlan:
@@ -202,8 +224,13 @@ class Engine:
         return plan_of(experiment, cases, found.left_out)
 
     def _measured(
-        self, laid_out: ExperimentPlan, emit: Emit, stop: threading.Event
-    ) -> Compared:
+        self,
+        laid_out: ExperimentPlan,
+        emit: Emit,
+        stop: threading.Event,
+        earlier: Sequence[pl.DataFrame] = (),
+    ) -> pl.DataFrame:
+        """Returns the measurements of a plan, after reporting those that finish first."""
         rows = Rows(laid_out)
         started, wait = time.monotonic(), _REPORTS_S
 
@@ -213,16 +240,37 @@ class Engine:
                 raise Cancelled
             if time.monotonic() - started >= wait and rows.count < len(laid_out.points):
                 emit("progress", (rows.count, len(laid_out.points)))
-                emit("partial", _compared(laid_out, rows, complete=False))
+                emit("partial", _compared(laid_out, [*earlier, rows.frame()], complete=False))
                 started, wait = time.monotonic(), 2 * wait
 
         emit("stage", "simulating")
         measure(laid_out, rows, done=done, threads=self._threads)
-        return _compared(laid_out, rows, complete=True)
+        return rows.frame()
 
 
-def _compared(laid_out: ExperimentPlan, rows: Rows, *, complete: bool) -> Compared:
-    frame = rows.frame()
+def _batches(algorithms: tuple[str, ...] | None) -> list[tuple[str, ...] | None]:
+    """Returns the algorithms without, then with a graph, whose schedules take long to generate."""
+    if algorithms is None:
+        return [None]
+    for_graphs = {one.name for one in _core.algorithms() if one.for_graphs}
+    batches = (
+        tuple(one for one in algorithms if (one.partition(":")[0] in for_graphs) == on_graph)
+        for on_graph in (False, True)
+    )
+    return [names for names in batches if names]
+
+
+def _compared(
+    laid_out: ExperimentPlan, frames: Sequence[pl.DataFrame], *, complete: bool
+) -> Compared:
+    """Returns the measurements of several frames as one comparison.
+
+    Raises:
+        ReportError: There are no measurements.
+    """
+    import polars as pl
+
+    frame = pl.concat(frames) if frames else Rows(laid_out).frame()
     return Compared(laid_out, frame, comparison.only_case(frame), complete)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.explain import parts, why
@@ -11,20 +13,20 @@ from tutti.explore.critical_path import critical_path
 from tutti.proving import capped
 from tutti.report import words
 from tutti.report.compared_charts import decision_text
-from tutti.report.palette import KIND_COLOURS, styles
+from tutti.report.palette import KIND_COLOURS, Style, styles, styles_in_order
 from tutti.report.timeline import picture
 from tutti.report.topology_graph import MOST_DRAWN
 from tutti.report.topology_layout import layout
 
 if TYPE_CHECKING:
     from tutti.explore.engine import Compared
-    from tutti.report.comparison import Fastest, Measurement
+    from tutti.report.comparison import Comparison, Fastest, Measurement
     from tutti.simulate import Run
     from tutti.topology import Topology
 
 __all__ = ["compared_json", "run_json"]
 
-_MOST_RANKS, _MOST_BARS, _MOST_ARROWS = 64, 3000, 600
+_MOST_RANKS, _MOST_BARS, _MOST_ARROWS = 64, 20_000, 2_000
 """Limits of a drawn timeline."""
 _MOST_HOPS = 400
 """Parts of a critical path that are listed."""
@@ -35,7 +37,7 @@ _MOST_LINKS = 4000
 def compared_json(found: Compared) -> dict[str, Any]:
     """Returns a comparison: cells of the decision map, curves and styles."""
     case = found.case
-    chosen = styles(case.algorithms)
+    chosen = _distinct(styles(case.algorithms), case)
     left_out = [f"{one.notation}, {one.ranks} ranks: {one.reason}" for one in found.plan.left_out]
     per_byte = found.plan.experiment.ps_per_byte
     return {
@@ -63,6 +65,28 @@ def compared_json(found: Compared) -> dict[str, Any]:
         else [],
         "left_out": capped(left_out, "left out"),
     }
+
+
+_LEAST_DISTANCE = 110
+"""The least distance of two colours of a decision map, in steps of red, green and blue."""
+
+
+def _distinct(chosen: dict[str, Style], case: Comparison) -> dict[str, Style]:
+    """Returns the styles with other colours for winners whose colours are too similar."""
+    found = dict(chosen)
+    free = [one.colour for one in styles_in_order(map(str, range(10))).values()]
+    used: list[str] = []
+    wins = Counter(one.winner.algorithm for one in case.decisions().values())
+    for name, _ in sorted(wins.items(), key=lambda item: (-item[1], item[0])):
+        colours = (found[name].colour, *free)
+        distant = (one for one in colours if all(_distance(one, u) > _LEAST_DISTANCE for u in used))
+        found[name] = replace(found[name], colour=next(distant, found[name].colour))
+        used.append(found[name].colour)
+    return found
+
+
+def _distance(first: str, second: str) -> float:
+    return math.dist(*([int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in (first, second)))
 
 
 def _cell(one: Fastest) -> dict[str, Any]:

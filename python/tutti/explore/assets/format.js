@@ -9,7 +9,11 @@ function scaled(value, units) {
 export const time = (ps) => scaled(ps, [[1e12, "s"], [1e9, "ms"], [1e6, "us"], [1e3, "ns"], [1, "ps"]]);
 export const size = (bytes) => scaled(bytes, [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
 export const rate = (perSecond) => scaled(perSecond, [[1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1e3, "kB/s"], [1, "B/s"]]);
-export const share = (ratio) => `${digits(Number((ratio * 100).toPrecision(3)))} %`;
+export const share = (ratio) => {
+  const percent = ratio * 100;
+  if (percent > 0 && percent < 0.05) return "<0.1 %";
+  return `${percent < 99.95 ? Number(percent.toFixed(1)) : percent < 100 ? 99.9 : 100} %`;
+};
 export const count = (value) => value.toLocaleString("en");
 
 export function lead(margin) {

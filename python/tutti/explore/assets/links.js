@@ -4,14 +4,12 @@ import * as format from "./format.js";
 
 // From idle to busy; the steps differ in lightness, so that they are readable without hue.
 const RAMP = ["#d9d9d9", "#fed976", "#feb24c", "#fd8d3c", "#f03b20", "#bd0026", "#67001f"];
-const SHAPES = { npu: 5, switch: 5, router: 5 };
 
 export function drawLinks(target, notes, run) {
   const found = run.topology;
   if (!found) {
     target.replaceChildren();
-    notes.textContent = "The platform has no topology, or it is too large to draw: ranks are at equal distance.";
-    if (run.topology === null) notes.textContent = "No topology to draw.";
+    notes.textContent = "The platform has no topology, or it is too large to draw.";
     return;
   }
   const busiest = [...found.links].sort((a, b) => b[4] - a[4])[0];
@@ -26,7 +24,7 @@ export function drawLinks(target, notes, run) {
   const chart = s("svg", { width, height, role: "img", "aria-label": "Topology with the utilisation of links" });
   const links = [...found.links].sort((a, b) => a[4] - b[4]);
   for (const link of links) chart.append(line(link, place, run.time_ps));
-  const named = found.vertices.length <= 80;
+  const named = found.vertices.length * 18 <= 1.2 * width;
   for (const vertex of found.vertices) chart.append(...shape(vertex, place, named));
   const scale = h("ul", { class: "legend" }, ...RAMP.map((colour, index) => h("li", {},
     h("span", { class: "swatch", style: { background: colour } }),
@@ -62,7 +60,7 @@ function line([source, target, rate, bytes, busy], place, total) {
 }
 
 function shape([name, kind, rank], place, named) {
-  const [x, y] = place.get(name), r = SHAPES[kind] ?? 5;
+  const [x, y] = place.get(name), r = 5;
   const drawn = kind === "npu"
     ? s("circle", { class: "npu", cx: x, cy: y, r: named ? 7 : 3 })
     : s("rect", { class: "switch", x: x - r, y: y - r, width: 2 * r, height: 2 * r });

@@ -94,9 +94,12 @@ async function compare({ preview = false } = {}) {
       report(value, started, preview && !value.complete);
     }
     if (name === "failed") fail(value);
+    ended ||= name === "result" || name === "failed" || name === "cancelled";
   };
+  let ended = false;
   try {
     await api.stream("/api/compare", { state, known: preview ? known : "" }, on, mine.signal);
+    if (mine === job && !ended) throw { problem: "the comparison failed", hint: "the terminal shows the reason" };
     if (mine === job && !preview) await refresh();
   } catch (error) {
     if (mine === job) fail(error);
