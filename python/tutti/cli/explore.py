@@ -9,7 +9,6 @@ import typer
 
 from tutti.cli.console import out, remark
 from tutti.config import read_toml
-from tutti.explore.engine import Engine
 from tutti.explore.server import serve
 from tutti.explore.state import Base, default_tables
 
@@ -55,4 +54,4 @@ def explore(
         out().print(access.url, soft_wrap=True, highlight=False)
         remark("Ctrl-C stops the server")
 
-    serve(Engine(base, threads=threads), host=host, port=port, browser=browser, started=started)
+    serve(base, threads=threads, host=host, port=port, browser=browser, started=started)

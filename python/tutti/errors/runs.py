@@ -233,6 +233,10 @@ class ExploreError(TuttiError):
             "The server cannot listen on the address.",
             "select another port with --port; 0 selects a free one",
         ),
+        "ended": Kind(
+            "The process that runs the jobs of a page has ended.",
+            "is there enough memory? The next request starts another process",
+        ),
     }
 
 

@@ -19,32 +19,31 @@ from starlette.routing import Route
 
 from tutti.errors import ConfigError, TuttiError
 from tutti.explore import exports
-from tutti.explore.choices import choices, platform_json
-from tutti.explore.engine import Cancelled, Compared, Engine, Point
+from tutti.explore.engine import Cancelled
 from tutti.explore.guard import Guard
-from tutti.explore.shown import compared_json, run_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable
 
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
     from tutti.explore.guard import Access
+    from tutti.explore.jobs import Jobs
 
 __all__ = ["create_app"]
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
-def create_app(engine: Engine, access: Access) -> ASGIApp:
+def create_app(jobs: Jobs, access: Access) -> ASGIApp:
     """Returns the application.
 
     Args:
-        engine: Runs the jobs.
+        jobs: Runs the jobs.
         access: The host and the token; every request without the token gets status 401.
     """
-    pages = _Pages(engine)
+    pages = _Pages(jobs)
     routes = [
         Route("/", _page),
         Route("/assets/{name}", _asset),
@@ -78,110 +77,90 @@ async def _failed(_: Request, error: Exception) -> Response:
 
 
 def _problem(error: Exception) -> dict[str, str]:
-    hint = getattr(error, "hint", "")
-    return {"problem": getattr(error, "problem", str(error)), "hint": hint}
+    return {
+        "problem": getattr(error, "problem", str(error)),
+        "hint": getattr(error, "hint", ""),
+    }
 
 
 class _Pages:
     """The requests of a page."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
         self._stop = threading.Event()
 
     async def choices(self, _: Request) -> Response:
         """Responds with the values of the controls."""
-        return JSONResponse(await asyncio.to_thread(choices, self._engine.base))
+        return JSONResponse(await self._called("choices", {}))
 
     async def platform(self, request: Request) -> Response:
         """Responds with models and parameters of the state's platform."""
-        state, _ = await _body(request)
-        return JSONResponse(await asyncio.to_thread(platform_json, self._engine.base, state))
-
-    async def compare(self, request: Request) -> Response:
-        """Streams a comparison; with `known` it repeats the fastest schedules of that one."""
-        state, body = await _body(request)
-        known = body.get("known")
-        self._stop.set()
-        self._stop = stop = threading.Event()
-
-        def job(emit: Callable[[str, Any], object]) -> Compared:
-            if isinstance(known, str) and known:
-                return self._engine.retime(state, known, emit, stop)
-            return self._engine.compare(state, emit, stop)
-
-        return StreamingResponse(_events(job, stop), media_type="text/event-stream")
+        return JSONResponse(await self._called("platform", await _body(request)))
 
     async def run(self, request: Request) -> Response:
         """Responds with the timeline, the links and the critical path of a run."""
-        state, body = await _body(request)
-        return JSONResponse(await asyncio.to_thread(self._run, state, body))
+        return JSONResponse(await self._called("run", await _body(request)))
+
+    async def compare(self, request: Request) -> Response:
+        """Streams a comparison; with `known` it repeats the fastest schedules of that one."""
+        body = await _body(request)
+        self._stop.set()
+        self._stop = stop = threading.Event()
+
+        def job(emit: Callable[[str, Any], object]) -> object:
+            return self._jobs.call("compare", body, emit, stop)
+
+        return StreamingResponse(_events(job, stop), media_type="text/event-stream")
 
     async def export(self, request: Request) -> Response:
         """Responds with a file: the experiment, the report or the trace."""
-        state, body = await _body(request)
         kind = request.path_params["kind"]
         if kind not in exports.KINDS:
             return Response(status_code=404)
-        point = _point(body) if kind == "trace" or body.get("schedule") else None
-        content = await asyncio.to_thread(exports.export, self._engine, kind, state, point)
-        name = exports.KINDS[kind]
-        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        content = await self._called("export", {**await _body(request), "kind": kind})
+        headers = {"content-disposition": f'attachment; filename="{exports.KINDS[kind]}"'}
         return Response(content, media_type="application/octet-stream", headers=headers)
 
-    def _run(self, state: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
-        run = self._engine.run(state, _point(body))
-        rival = body.get("rival")
-        other = self._engine.run(state, _point({**body, "schedule": rival})) if rival else None
-        per_byte = self._engine.base.experiment(state).ps_per_byte
-        return run_json(run, other, ps_per_byte=per_byte)
+    async def _called(self, kind: str, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON or bytes
+        stop = threading.Event()
+        return await asyncio.to_thread(self._jobs.call, kind, body, lambda *_: None, stop)
 
 
-async def _body(request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the state of a request and its body.
+async def _body(request: Request) -> dict[str, Any]:
+    """Returns the body of a request.
 
     Raises:
-        ConfigError: The body is not a JSON object with a state.
+        ConfigError: The body is not a JSON object.
     """
     try:
         body = json.loads(await request.body())
     except ValueError:
         body = None
-    state = body.get("state") if isinstance(body, dict) else None
-    if not isinstance(body, dict) or not isinstance(state, dict):
-        raise ConfigError("the request has no state", kind="invalid")
-    return state, body
-
-
-def _point(body: Mapping[str, Any]) -> Point:
-    schedule, ranks, size = (body.get(name) for name in ("schedule", "ranks", "size"))
-    if not (isinstance(schedule, str) and isinstance(ranks, int) and isinstance(size, int)):
-        raise ConfigError("the request names no schedule, ranks and size", kind="invalid")
-    return Point(schedule, ranks, size)
+    if not isinstance(body, dict):
+        raise ConfigError("the request is not a JSON object", kind="invalid")
+    return body
 
 
 async def _events(
-    job: Callable[[Callable[[str, Any], object]], Compared], stop: threading.Event
+    job: Callable[[Callable[[str, Any], object]], object], stop: threading.Event
 ) -> AsyncIterator[str]:
     """Runs a job in a thread, and yields its events; closing the stream cancels the job."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[tuple[str, Any] | None] = asyncio.Queue()
 
-    def put(event: tuple[str, Any] | None) -> None:
-        loop.call_soon_threadsafe(queue.put_nowait, event)
-
-    def emit(name: str, value: Any) -> None:  # noqa: ANN401 - an event has any value
-        put((name, compared_json(value) if isinstance(value, Compared) else value))
+    def emit(name: str, value: object) -> None:
+        loop.call_soon_threadsafe(queue.put_nowait, (name, value))
 
     def work() -> None:
         try:
             emit("result", job(emit))
         except Cancelled:
-            put(("cancelled", None))
+            emit("cancelled", None)
         except TuttiError as error:
-            put(("failed", _problem(error)))
+            emit("failed", _problem(error))
         finally:
-            put(None)
+            loop.call_soon_threadsafe(queue.put_nowait, None)
 
     running = loop.run_in_executor(None, work)
     try:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from tutti import _core
 from tutti.config import find_platform, platform_names
 from tutti.datatypes import DATATYPES
-from tutti.explore.state import DEFAULTS, default_algorithms, parameters
+from tutti.explore.state import DEFAULTS, MOST_LINKS, default_algorithms, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tutti.explore.state import Base
+    from tutti.topology import Routes
 
 __all__ = ["choices", "platform_json"]
 
@@ -60,5 +61,14 @@ def platform_json(base: Base, state: Mapping[str, Any]) -> dict[str, Any]:
         "topology": routes.topology.name if routes else "",
         "most_ranks": routes.topology.ranks if routes else None,
         "algorithms": default_algorithms(experiment),
+        "note": _note(routes),
         "parameters": parameters(base, unchanged, experiment.model),
     }
+
+
+def _note(routes: Routes | None) -> str:
+    """Returns why default algorithms are missing; empty if none is."""
+    links = routes.topology.core.link_count if routes else 0
+    if links <= MOST_LINKS:
+        return ""
+    return f"Without algorithms for graphs: the topology has {links:,} links."

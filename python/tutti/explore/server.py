@@ -13,14 +13,15 @@ from tutti.explore.guard import Access
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tutti.explore.engine import Engine
+    from tutti.explore.state import Base
 
 __all__ = ["serve"]
 
 
 def serve(
-    engine: Engine,
+    base: Base,
     *,
+    threads: int = 0,
     host: str = "127.0.0.1",
     port: int = 0,
     browser: bool = True,
@@ -29,7 +30,8 @@ def serve(
     """Serves the application until Ctrl-C.
 
     Args:
-        engine: Runs the jobs.
+        base: The experiment that pages start from.
+        threads: The number of threads of a job; 0 uses one per core.
         host: The address to listen on.
         port: The port; 0 selects a free one.
         browser: Whether to open the page in a browser.
@@ -42,23 +44,29 @@ def serve(
         import uvicorn
 
         from tutti.explore.app import create_app
+        from tutti.explore.jobs import Worker
     except ModuleNotFoundError as error:
         message = f"`tutti explore` requires {error.name}: not installed"
         raise ExploreError(message, kind="missing") from None
     with _listening(host, port) as listening:
+        worker = Worker(base, threads=threads)
+        worker.start()
         access = Access(host, listening.getsockname()[1])
         started(access)
         if browser:
             threading.Timer(0.3, webbrowser.open, (access.url,)).start()
         config = uvicorn.Config(
-            create_app(engine, access),
+            create_app(worker, access),
             log_level="error",
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=2,
             ws="none",
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        finally:
+            worker.stop()
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -14,9 +14,11 @@ import pytest
 pytest.importorskip("starlette", reason="the extra explore is not installed")
 
 from tutti.config import load_experiment
+from tutti.errors import ConfigError
 from tutti.explore.app import create_app
 from tutti.explore.engine import Cancelled, Engine, Point
 from tutti.explore.guard import Access
+from tutti.explore.jobs import Local, Worker
 from tutti.explore.state import Base
 from tutti.simulate import compare
 
@@ -56,7 +58,7 @@ class Client:
     def __init__(self) -> None:
         self.engine = Engine(Base(TABLES, Path()), threads=1)
         self.access = Access("127.0.0.1", PORT, "secret")
-        self.app = create_app(self.engine, self.access)
+        self.app = create_app(Local(self.engine), self.access)
 
     def call(self, path: str, body: Any = None, *, method: str = "", **headers: str) -> Answer:
         given = {"host": f"127.0.0.1:{PORT}", "authorization": "Bearer secret"} | headers
@@ -293,3 +295,28 @@ def test_results_are_cached_by_content() -> None:
     assert engine.compare(same, lambda *_: None, threading.Event()) is first
     point = Point("ring", 4, 1 << 10)
     assert engine.run({"ranks": [4]}, point) is engine.run(same, point)
+
+
+def test_a_process_runs_jobs_and_ends_with_one_that_does_not_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tutti.explore.jobs._PATIENCE_S", 0.0)
+    worker = Worker(Base(TABLES, Path()), threads=1)
+    stop = threading.Event()
+    try:
+        state = {"ranks": [4], "algorithms": ["ring"]}
+        found = worker.call("compare", {"state": state}, lambda *_: None, stop)
+        assert found["complete"]
+        with pytest.raises(ConfigError, match="unknown platform"):
+            worker.call("platform", {"state": {"platform": "x"}}, lambda *_: None, stop)
+        # Generating this schedule takes minutes and checks no events.
+        slow = {"platform": "tpu_v4", "ranks": [16], "algorithms": ["forest"]}
+
+        def emit(*_: object) -> None:
+            stop.set()
+
+        with pytest.raises(Cancelled):
+            worker.call("compare", {"state": slow}, emit, stop)
+        assert worker.call("choices", {}, lambda *_: None, threading.Event())["base"]
+    finally:
+        worker.stop()

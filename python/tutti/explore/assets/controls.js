@@ -64,6 +64,8 @@ export function showPlatform(found, state, { onSlide, onSet, onSelect }) {
   options(byId("model"), found.models.map((one) => [one.name, one.name]), state.model ?? found.model);
   const most = found.most_ranks ? `, ${format.count(found.most_ranks)} NPUs` : "";
   byId("about").textContent = [found.summary, found.topology ? `${found.topology}${most}` : "no topology"].filter(Boolean).join(". ");
+  byId("note").textContent = found.note;
+  byId("note").hidden = !found.note || state.algorithms !== "defaults";
   showSelected(found, state, onSelect);
   const groups = Object.entries(GROUPS).map(([group, title]) => {
     const rows = found.parameters.filter((one) => one.group === group);
