@@ -445,6 +445,7 @@ class Rows:
         self.messages = 0
         self._finished: dict[int, Figures] = {}
         self._rows: dict[int, dict[str, Any]] = {}
+        self._bounds: dict[tuple[int, int], int] = {}
 
     @property
     def count(self) -> int:
@@ -467,10 +468,20 @@ class Rows:
         if index not in self._rows:
             point = self.plan.points[index]
             case, laid_out = self.plan.core_cases[index], point.case.schedule
-            figures = figures_of(case, laid_out, point.size, self._finished[index])
+            bound_ps = self._bound_ps(case, laid_out, point.size)
+            figures = figures_of(case, laid_out, point.size, self._finished[index], bound_ps)
             labels = self.plan.labels(point)
             self._rows[index] = labels | figures | {"verified": laid_out.base.is_verified}
         return self._rows[index]
+
+    def _bound_ps(self, case: _core.Case, laid_out: Schedule, size: Size) -> int:
+        """Returns the lower bound, which complete schedules without blocks share."""
+        if laid_out.collective == "all_to_all_v" or laid_out.base is not laid_out:
+            return case.bound().at_least_ps
+        key = (laid_out.ranks, size.bytes)
+        if key not in self._bounds:
+            self._bounds[key] = case.bound().at_least_ps
+        return self._bounds[key]
 
 
 def measure(
