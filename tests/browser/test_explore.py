@@ -33,10 +33,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
 IMAGE = SCREENSHOTS / "explore.png"
-"""The screenshot of docs/guides/explore.md; `docs/images/explore.png` is a copy."""
+"""The screenshot of the guide: `docs/images/explore.png` is a copy."""
 
 TABLES = {
-    "title": "",
     "platform": "infiniband_hdr_fat_tree",
     "collective": "all_reduce",
     "ranks": [4, 8, 16],
@@ -85,13 +84,23 @@ def explore(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
             return page
 
         yield opening
-    assert complaints == []
+    # A browser reports each rejected request; the page shows its reason.
+    assert [one for one in complaints if "status of 422" not in one] == []
     host = address.partition("/?")[0]
     assert [one for one in requests if not one.startswith((host, "data:", f"blob:{host}"))] == []
 
 
 def ready(page: Page) -> None:
     page.wait_for_selector("html[data-ready=true]", timeout=60_000)
+
+
+def until(page: Page, condition: str) -> None:
+    """Waits for a condition; `wait_for_function` needs `eval`, which the page's policy refuses."""
+    for _ in range(600):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"not reached: {condition}")
 
 
 def cells(page: Page) -> list[str]:
@@ -118,16 +127,21 @@ def test_page_fits_every_screen(explore: Any, width: int, height: int, theme: st
     page.mouse.move(0, 0)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"explore-{width}-{theme}.png", full_page=True)
+    if (width, theme) == (1280, "light"):
+        page.set_viewport_size({"width": 1080, "height": 700})
+        page.wait_for_timeout(400)  # the page draws again after a pause
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=IMAGE)
 
 
-def test_a_slower_link_changes_the_map_and_the_address(explore: Any, address: str) -> None:
+def test_a_slower_link_changes_the_map_and_the_address(explore: Any) -> None:
     page = explore()
     before = cells(page)
     slider = page.locator("#parameters input[data-key='topology.links[0].rate']")
     slider.focus()
     for _ in range(4):
         page.keyboard.press("ArrowLeft")
-    page.wait_for_function("document.querySelector('#status').textContent.includes('measurements')")
+    until(page, "document.querySelector('#status').textContent.includes('measurements')")
     ready(page)
     after = cells(page)
     assert after != before
@@ -136,7 +150,7 @@ def test_a_slower_link_changes_the_map_and_the_address(explore: Any, address: st
     again = explore(state=None)
     again.goto(link)
     ready(again)
-    again.wait_for_function("document.querySelectorAll('.slider.changed').length === 1")
+    until(again, "document.querySelectorAll('.slider.changed').length === 1")
     ready(again)
     assert cells(again) == after
     page.locator("#reset").click()
@@ -158,6 +172,7 @@ def test_the_exported_experiment_is_that_of_the_page(explore: Any, tmp_path: Pat
     assert min(sizes.values()) > 100
     experiment = load_experiment(tmp_path / "experiment.toml")
     assert experiment.ranks == (4, 8, 16)
+    assert experiment.platform.topology is not None
     assert str(experiment.platform.topology.links[1].latency) == "1 us"
     page.locator("#share").click()
     assert "link" in page.locator("#status").inner_text()
@@ -167,14 +182,14 @@ def test_every_control_changes_the_comparison(explore: Any) -> None:
     page = explore()
     page.locator("#ranks").fill("4:8")
     page.locator("#ranks").press("Enter")
-    page.wait_for_function("document.querySelectorAll('.map button').length === 8")
+    until(page, "document.querySelectorAll('.map button').length === 8")
     page.locator("#size-to").fill("1 MiB")
     page.locator("#size-to").press("Enter")
-    page.wait_for_function("document.querySelectorAll('.map button').length === 6")
+    until(page, "document.querySelectorAll('.map button').length === 6")
     page.select_option("#datatype", "float64")
     page.select_option("#collective", "broadcast")
     page.select_option("#algorithms", "defaults")
-    page.wait_for_function("document.querySelector('#title').textContent.startsWith('broadcast')")
+    until(page, "document.querySelector('#title').textContent.startsWith('broadcast')")
     ready(page)
     page.select_option("#algorithms", "selected")
     boxes = page.locator("#selected input")
@@ -190,7 +205,7 @@ def test_every_control_changes_the_comparison(explore: Any) -> None:
     page.locator("#path summary").click()
     assert page.locator("#path tbody tr").count() > 0
     page.select_option("#platform", "loggp_cluster")
-    page.wait_for_function("document.querySelector('#title').textContent.includes('loggp')")
+    until(page, "document.querySelector('#title').textContent.includes('loggp')")
     ready(page)
     assert "no topology" in page.locator("#about").inner_text()
 
@@ -231,4 +246,4 @@ def test_a_long_comparison_reports_progress_and_is_cancelled(explore: Any) -> No
     assert page.locator("#status").inner_text() == "cancelled"
     page.locator("#ranks").fill("4")
     page.locator("#ranks").press("Enter")
-    page.wait_for_function("document.querySelectorAll('.map button').length === 4")
+    until(page, "document.querySelectorAll('.map button').length === 4")

@@ -155,8 +155,8 @@ class _Record:
         for ops in self.ops.values():
             ops.sort(key=lambda op: op[0])
         self.arrived: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
-        names = ("destination", "arrival_ps", "sent_ps", "source", "bytes")
-        for target, arrival, *message in run.messages_frame.select(names).iter_rows():
+        of_messages = ("destination", "arrival_ps", "sent_ps", "source", "bytes")
+        for target, arrival, *message in run.messages_frame.select(of_messages).iter_rows():
             self.arrived[target, arrival].append(tuple(message))
 
     def last(self, rank: int, at: int) -> tuple[int, int, str, int | None, int | None] | None:
@@ -190,9 +190,7 @@ def _follow(run: Run) -> list[Hop]:
     return hops[::-1]
 
 
-def _ended_by(
-    record: _Record, rank: int, at: int, peer: int | None
-) -> tuple[int, int, int] | None:
+def _ended_by(record: _Record, rank: int, at: int, peer: int | None) -> tuple[int, int, int] | None:
     """Returns send time, source and bytes of the message that ended a wait; None if unknown."""
     arrived = [one for one in record.arrived[rank, at] if one[0] < at]
     from_peer = [one for one in arrived if one[1] == peer]

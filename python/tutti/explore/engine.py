@@ -187,9 +187,7 @@ class Engine:
         found = self.compare(state, emit, stop)
         emit("partial", replace(found, complete=False))
 
-    def _measured_all(
-        self, experiment: Experiment, emit: Emit, stop: threading.Event
-    ) -> Compared:
+    def _measured_all(self, experiment: Experiment, emit: Emit, stop: threading.Event) -> Compared:
         """Measures an experiment: first algorithms that are generated quickly, then the others."""
         cases: list[TimedSchedule] = []
         left_out: list[LeftOut] = []
@@ -207,9 +205,7 @@ class Engine:
             frames.append(self._measured(laid_out, emit, stop, frames))
         return _compared(plan_of(experiment, cases, left_out), frames, complete=True)
 
-    def _planned(
-        self, experiment: Experiment, emit: Emit, stop: threading.Event
-    ) -> ExperimentPlan:
+    def _planned(self, experiment: Experiment, emit: Emit, stop: threading.Event) -> ExperimentPlan:
         """Returns the verified schedules of an experiment, the cheapest first."""
 
         def check(_: object) -> None:

@@ -154,7 +154,9 @@ class Guard:
             )
             return response
         if not self._access.knows(headers):
-            text = "error: the token is missing\nhint: open the address that `tutti explore` printed\n"
+            text = (
+                "error: the token is missing\nhint: open the address that `tutti explore` printed\n"
+            )
             return PlainTextResponse(text, 401)
         if int(headers.get("content-length") or 0) > _LARGEST_BODY:
             return PlainTextResponse("error: the request is too large\n", 413)

@@ -1,8 +1,8 @@
 """The jobs of a page, and the process that runs them.
 
-A job is a request by name, with the JSON body of the request. :class:`Worker` runs jobs in a
-separate process: a job that does not stop within a second of its cancellation ends with the
-process, and the next job starts another one. :class:`Local` runs them in this process.
+A job is a request by name, with the JSON body of the request. :class:`Local` runs jobs in this
+process, :class:`Worker` in a separate one. A cancelled job that does not stop within a second is
+ended with its process. The next job starts another process.
 """
 
 from __future__ import annotations
@@ -243,7 +243,11 @@ def _serve(connection: Connection, base: Base, threads: int) -> None:
             send(number, "failed", error)
         except Exception:  # noqa: BLE001 - a defect must not end the other jobs
             traceback.print_exc()
-            send(number, "failed", ExploreError("an internal error of tutti: the terminal shows its traceback"))
+            send(
+                number,
+                "failed",
+                ExploreError("an internal error of tutti: the terminal shows its traceback"),
+            )
         finally:
             del stops[number]
 

@@ -2,7 +2,7 @@
 import { h, point, s } from "./dom.js";
 import * as format from "./format.js";
 
-const HEIGHT = 280, LEFT = 62, RIGHT = 10, TOP = 8, BOTTOM = 34;
+const HEIGHT = 280, LEFT = 62, RIGHT = 24, TOP = 8, BOTTOM = 34;
 const DASHES = { solid: null, dash: "7 4", dot: "2 3" };
 const MOST = 10;
 

@@ -53,7 +53,7 @@ function line([source, target, rate, bytes, busy], place, total) {
   const colour = RAMP[Math.ceil(use * (RAMP.length - 1))];
   const drawn = s("line", {
     x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy, stroke: colour,
-    "stroke-width": bytes ? 1.2 + 1.8 * use : 0.7, class: "link",
+    "stroke-width": bytes ? 1 + 1.5 * use : 0.7, class: "link",
   });
   point(drawn, `${source} to ${target}, ${rate}\n${format.share(busy / total)} busy, ${format.size(bytes)}`);
   return drawn;

@@ -47,9 +47,8 @@ function busy(is) {
 }
 
 function draw() {
-  const columns = shown.collective.replaceAll("_", " ");
-  byId("title").textContent = `${columns} on ${shown.platform}`;
-  document.title = `${columns} on ${shown.platform}: tutti explore`;
+  byId("title").textContent = `${shown.collective} on ${shown.platform}`;
+  document.title = `${shown.collective} on ${shown.platform}: tutti explore`;
   drawMap(shown, chosen ? `${chosen.ranks} ${chosen.size}` : "", choose);
   const select = byId("curve-ranks");
   const current = shown.ranks.map(String).includes(select.value) ? select.value : String(chosen?.ranks ?? shown.ranks[shown.ranks.length - 1]);
@@ -240,6 +239,7 @@ async function start() {
 }
 
 try {
+  byId("parameters-box").open = innerWidth > 900;
   choices = await api.get("/api/choices");
   controls.fillChoices(choices);
   listen();
