@@ -79,10 +79,7 @@ def _listening(host: str, port: int) -> socket.socket:
         (family, *_, address), *_ = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        found = socket.socket(family)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+        return socket.create_server(address[:2], family=family)
     except OSError as error:
         message = f"cannot listen on {host}:{port}: {error.strerror or error}"
         raise ExploreError(message, kind="address") from None
-    return found

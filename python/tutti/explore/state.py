@@ -194,7 +194,9 @@ def _group(key: str, model: str) -> str:
     if key.startswith("topology.links["):
         return "link"
     if key.startswith("models."):
-        return "model" if key.startswith(f"models.{model}.") else ""
+        if not key.startswith(f"models.{model}."):
+            return ""
+        return "endpoint" if key.endswith((".launch", ".o")) else "model"
     return "endpoint"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,11 +17,12 @@ import pytest
 pytest.importorskip("starlette", reason="the extra explore is not installed")
 
 from tutti.config import load_experiment
-from tutti.errors import ConfigError
+from tutti.errors import ConfigError, ExploreError
 from tutti.explore.app import create_app
 from tutti.explore.engine import Cancelled, Engine, Point
 from tutti.explore.guard import Access
 from tutti.explore.jobs import Local, Worker
+from tutti.explore.server import serve
 from tutti.explore.state import Base
 from tutti.simulate import compare
 
@@ -323,3 +326,17 @@ def test_a_process_runs_jobs_and_ends_with_one_that_does_not_stop(
         assert worker.call("choices", {}, lambda *_: None, threading.Event())["base"]
     finally:
         worker.stop()
+
+
+def test_the_absence_of_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(ExploreError, match="requires uvicorn: not installed") as caught:
+        serve(Base(TABLES, Path()), started=lambda _: None)
+    assert caught.value.hint == "pip install 'tutti[explore]'"
+
+
+def test_an_address_in_use_is_reported() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ExploreError, match=f"cannot listen on 127.0.0.1:{port}"):
+            serve(Base(TABLES, Path()), port=port, started=lambda _: None)

@@ -2,8 +2,8 @@
 import { h, point, s } from "./dom.js";
 import * as format from "./format.js";
 
-// From idle to busy; the steps differ in lightness, so that they are readable without hue.
-const RAMP = ["#d9d9d9", "#fed976", "#feb24c", "#fd8d3c", "#f03b20", "#bd0026", "#67001f"];
+// The style sheet has a colour per step of utilisation, in both themes.
+const STEPS = 6;
 
 export function drawLinks(target, notes, run) {
   const found = run.topology;
@@ -26,9 +26,8 @@ export function drawLinks(target, notes, run) {
   for (const link of links) chart.append(line(link, place, run.time_ps));
   const named = found.vertices.length * 18 <= 1.2 * width;
   for (const vertex of found.vertices) chart.append(...shape(vertex, place, named));
-  const scale = h("ul", { class: "legend" }, ...RAMP.map((colour, index) => h("li", {},
-    h("span", { class: "swatch", style: { background: colour } }),
-    index === 0 ? "idle" : `to ${Math.round(100 * index / (RAMP.length - 1))} %`)));
+  const scale = h("ul", { class: "legend" }, ...Array.from({ length: STEPS + 1 }, (_, step) => h("li", {},
+    h("span", { class: `swatch use${step}` }), step ? `to ${Math.round(100 * step / STEPS)} %` : "idle")));
   target.replaceChildren(chart, scale);
 }
 
@@ -50,10 +49,9 @@ function line([source, target, rate, bytes, busy], place, total) {
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [dx, dy] = [-(y2 - y1) / length * 1.4, (x2 - x1) / length * 1.4];
   const use = Math.min(busy / total, 1);
-  const colour = RAMP[Math.ceil(use * (RAMP.length - 1))];
   const drawn = s("line", {
-    x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy, stroke: colour,
-    "stroke-width": bytes ? 1 + 1.5 * use : 0.7, class: "link",
+    x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy,
+    "stroke-width": bytes ? 1 + 1.5 * use : 0.7, class: `link use${Math.ceil(use * STEPS)}`,
   });
   point(drawn, `${source} to ${target}, ${rate}\n${format.share(busy / total)} busy, ${format.size(bytes)}`);
   return drawn;
