@@ -18,8 +18,9 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra explore is not installed")
 
 from tutti.config import load_experiment
+from tutti.experiment import plan
+from tutti.explore import engine
 from tutti.explore.app import create_app
-from tutti.explore.engine import Engine
 from tutti.explore.guard import Access
 from tutti.explore.jobs import Local
 from tutti.explore.state import Base
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, Page
+
+    from tutti.config import Experiment
+    from tutti.experiment import ExperimentPlan
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -52,7 +56,7 @@ def address() -> Iterator[str]:
 
     listening = socket.create_server(("127.0.0.1", 0))
     access = Access("127.0.0.1", listening.getsockname()[1])
-    app = create_app(Local(Engine(Base(TABLES, Path()), threads=1)), access)
+    app = create_app(Local(engine.Engine(Base(TABLES, Path()), threads=1)), access)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
@@ -236,14 +240,20 @@ def test_keyboard_alone_selects_a_cell(explore: Any) -> None:
     assert "8 ranks, 16 KiB" in page.locator("#detail-title").inner_text()
 
 
-def test_a_long_comparison_reports_progress_and_is_cancelled(explore: Any) -> None:
+def test_a_long_comparison_is_cancelled(explore: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = explore()
-    page.locator("#ranks").fill("96")
-    page.select_option("#algorithms", "defaults")
+    released = threading.Event()
+
+    def slow(experiment: Experiment, *, done: Callable[[int], object]) -> ExperimentPlan:
+        released.wait(60)
+        return plan(experiment, done=done)
+
+    monkeypatch.setattr(engine, "plan", slow)
+    page.locator("#ranks").fill("32")
     page.locator("#ranks").press("Enter")
-    page.wait_for_selector("#cancel:not([hidden])")
     page.locator("#cancel").click()
     assert page.locator("#status").inner_text() == "cancelled"
+    released.set()
     page.locator("#ranks").fill("4")
     page.locator("#ranks").press("Enter")
     until(page, "document.querySelectorAll('.map button').length === 4")

@@ -41,32 +41,40 @@ def serve(
         ExploreError: The packages of the extra are not installed, or the address is in use.
     """
     try:
-        import uvicorn
-
-        from tutti.explore.app import create_app
-        from tutti.explore.jobs import Worker
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
     except ModuleNotFoundError as error:
         message = f"`tutti explore` requires {error.name}: not installed"
         raise ExploreError(message, kind="missing") from None
     with _listening(host, port) as listening:
-        worker = Worker(base, threads=threads)
-        worker.start()
         access = Access(host, listening.getsockname()[1])
         started(access)
         if browser:
             threading.Timer(0.3, webbrowser.open, (access.url,)).start()
-        config = uvicorn.Config(
-            create_app(worker, access),
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=2,
-            ws="none",
-        )
-        try:
-            uvicorn.Server(config).run(sockets=[listening])
-        finally:
-            worker.stop()
+        _run(base, threads, access, listening)
+
+
+def _run(base: Base, threads: int, access: Access, listening: socket.socket) -> None:
+    """Serves requests on a socket until Ctrl-C."""
+    import uvicorn
+
+    from tutti.explore.app import create_app
+    from tutti.explore.jobs import Worker
+
+    worker = Worker(base, threads=threads)
+    worker.start()
+    config = uvicorn.Config(
+        create_app(worker, access),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        ws="none",
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        worker.stop()
 
 
 def _listening(host: str, port: int) -> socket.socket:
