@@ -205,7 +205,11 @@ def measured(
 
 
 def figures_of(
-    case: _core.Case, laid_out: Schedule, size: Size, figures: Figures
+    case: _core.Case,
+    laid_out: Schedule,
+    size: Size,
+    figures: Figures,
+    bound_ps: int | None = None,
 ) -> dict[str, Any]:
     """Returns the figures of a case, named as in :data:`tutti.results.MEASUREMENTS`.
 
@@ -214,9 +218,10 @@ def figures_of(
         laid_out: Its schedule.
         size: Its size.
         figures: Completion time in ps, number of messages, and bytes in them.
+        bound_ps: The lower bound of the case, if it is known.
     """
     time, messages, message_bytes = figures
-    bound_ps = case.bound().at_least_ps
+    bound_ps = case.bound().at_least_ps if bound_ps is None else bound_ps
     return {
         "collective": laid_out.collective,
         "algorithm": laid_out.name.split(":", 1)[0],

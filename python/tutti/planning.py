@@ -444,6 +444,8 @@ class Rows:
         self.plan = plan
         self.messages = 0
         self._finished: dict[int, Figures] = {}
+        self._rows: dict[int, dict[str, Any]] = {}
+        self._bounds: dict[tuple[int, int], int] = {}
 
     @property
     def count(self) -> int:
@@ -462,10 +464,24 @@ class Rows:
         return measurement_frame(self._row(index) for index in sorted(self._finished))
 
     def _row(self, index: int) -> dict[str, Any]:
-        point = self.plan.points[index]
-        case, laid_out = self.plan.core_cases[index], point.case.schedule
-        figures = figures_of(case, laid_out, point.size, self._finished[index])
-        return self.plan.labels(point) | figures | {"verified": laid_out.base.is_verified}
+        # Cached: a closed form can take as long as a simulation, and frames are built repeatedly.
+        if index not in self._rows:
+            point = self.plan.points[index]
+            case, laid_out = self.plan.core_cases[index], point.case.schedule
+            bound_ps = self._bound_ps(case, laid_out, point.size)
+            figures = figures_of(case, laid_out, point.size, self._finished[index], bound_ps)
+            labels = self.plan.labels(point)
+            self._rows[index] = labels | figures | {"verified": laid_out.base.is_verified}
+        return self._rows[index]
+
+    def _bound_ps(self, case: _core.Case, laid_out: Schedule, size: Size) -> int:
+        """Returns the lower bound, which complete schedules without blocks share."""
+        if laid_out.collective == "all_to_all_v" or laid_out.base is not laid_out:
+            return case.bound().at_least_ps
+        key = (laid_out.ranks, size.bytes)
+        if key not in self._bounds:
+            self._bounds[key] = case.bound().at_least_ps
+        return self._bounds[key]
 
 
 def measure(

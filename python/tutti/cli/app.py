@@ -31,6 +31,7 @@ _VERBS = {
     "compare": "Rank algorithms by rank count and size, with reasons.",
     "search": "Find the fastest recursive multiplying schedule, with proof.",
     "run": "Simulate one schedule and show its timeline.",
+    "explore": "Explore a collective in a browser: what if a link were faster?",
     "sweep": "Run an experiment over a grid of parameters; resumable.",
     "calibrate": "Fit the parameters of network models to measurements.",
     "tune": "Write the fastest schedules as rules for an MPI library.",

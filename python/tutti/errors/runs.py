@@ -228,6 +228,22 @@ class ExecutorError(TuttiError):
     }
 
 
+class ExploreError(TuttiError):
+    """Raised if the web application of `tutti explore` cannot start."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "missing": Kind("A package of the extra is not installed.", "pip install 'tutti[explore]'"),
+        "address": Kind(
+            "The server cannot listen on the address.",
+            "select another port with --port; 0 selects a free one",
+        ),
+        "ended": Kind(
+            "The process that runs the jobs of a page has ended.",
+            "is there enough memory? The next request starts another process",
+        ),
+    }
+
+
 class WorkerError(TuttiError, RuntimeError):
     """Raised for a worker that died, or whose input differs from that of the sweep."""
 

@@ -18,7 +18,9 @@ EXTRAS = {
     "perfetto": "reports",
     "plotly": "reports",
     "scipy": "calibrate",
+    "starlette": "explore",
     "torch": "torch",
+    "uvicorn": "explore",
 }
 """The extra of each optional module."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -378,9 +379,15 @@ class Routes:
         """A hash of the links and the rule; equal for equal networks, however they were built."""
         if self._fingerprint is not None:
             return self._fingerprint
-        text = repr(
-            (self._core, [(x.source, x.target, x.rate, x.latency) for x in self.topology.links])
+        # The text is that of `repr` on a list of links; a topology has few rates and latencies.
+        rate_text = functools.cache(lambda rate: repr(_rate(rate)))
+        latency_text = functools.cache(lambda ps: repr(Time(ps=ps)))
+        names = [repr(name) for name, _ in self.topology.core.vertices()]
+        links = ", ".join(
+            f"({names[source]}, {names[target]}, {rate_text(rate)}, {latency_text(latency)})"
+            for source, target, rate, latency, _ in self.topology.core.links()
         )
+        text = f"({self._core!r}, [{links}])"
         self._fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
         return self._fingerprint
 

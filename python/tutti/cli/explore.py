@@ -1,0 +1,57 @@
+"""`tutti explore`: a local web application that answers "what if" questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli.console import out, remark
+from tutti.config import read_toml
+from tutti.explore.server import serve
+from tutti.explore.state import Base, default_tables
+
+if TYPE_CHECKING:
+    from tutti.explore.guard import Access
+
+
+def explore(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="An experiment file (TOML).", show_default=False),
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 selects a free one.")
+    ] = 0,
+    host: Annotated[
+        str,
+        typer.Option("--host", help="The address to listen on; other machines need the token."),
+    ] = "127.0.0.1",
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+    threads: Annotated[
+        int, typer.Option("--threads", min=0, help="Threads of a job; 0 uses one per core.")
+    ] = 0,
+) -> None:
+    """Explore a collective in a browser: decision map, curves, timeline, links and causes.
+
+    Starts a server on this machine and prints the address of its page, which contains a random
+    token. The page selects platform, collective, algorithms, ranks and sizes, changes the rate of
+    links, and exports experiment files. Ctrl-C stops the server. Requires tutti[explore].
+
+    \b
+    Examples:
+      tutti explore
+      tutti explore experiment.toml --no-browser --port 8000
+    """
+    tables = default_tables() if file is None else read_toml(file, "an experiment file (TOML)")
+    base = Base(tables, file.parent.absolute() if file else Path.cwd())
+    base.experiment({})
+
+    def started(access: Access) -> None:
+        out().print(access.url, soft_wrap=True, highlight=False)
+        remark("Ctrl-C stops the server")
+
+    serve(base, threads=threads, host=host, port=port, browser=browser, started=started)
