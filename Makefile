@@ -104,12 +104,12 @@ demo: build
 # All exhibits of the four papers: their drawings in OUT/papers, and the comparison that `tutti paper`
 # and docs/papers/README.md show.
 papers: build
-	$(BIN)/tutti paper recursive-multiplying --out $(OUT)/papers
-	$(BIN)/tutti paper ace --out $(OUT)/papers
-	$(BIN)/tutti paper aries --out $(OUT)/papers
-	$(BIN)/tutti paper smart --out $(OUT)/papers
+	$(MAKE) --no-print-directory --jobs 2 $(addprefix paper-,smart aries ace recursive-multiplying)
 	$(BIN)/python scripts/store_papers.py $(OUT)/papers
 	$(BIN)/python scripts/generate_reference.py
+
+paper-%: build
+	$(BIN)/tutti paper $* --out $(OUT)/papers
 
 bench: build
 	$(BIN)/python benchmarks/run.py

@@ -140,7 +140,7 @@ impl Family for ChipletMesh {
                 if next[along] == self.grid.sizes()[along] {
                     continue;
                 }
-                let is_inside = next[along] % self.tiles[along] != 0;
+                let is_inside = !next[along].is_multiple_of(self.tiles[along]);
                 if is_inside || self.crosses(along, at) {
                     let to = members[self.number(next) as usize];
                     builder.cable(member, to, links[usize::from(!is_inside)]);
