@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ FREE = LogGP(L="0 ns", o="0 ns", g="0 ns", G="0.001 ns/B")
 NPU = replace(Npu(), clock=Frequency.parse("1 GHz"))
 
 
-def smart(design: str = "sfo_greedy", fan_in: str = "complete") -> Platform:
+def smart(design: str = "sfo_greedy", fan_in: Any = "complete") -> Platform:
     """Returns a 2x2 mesh with flits of 64 B and cycles of 1 ns."""
     mesh = SmartMesh(design=design, columns=2, rows=2, fan_in=fan_in)
     return Platform(name="smart", model=FREE, mesh=MeshFlits(mesh=mesh, flit=Size(bytes=64)))

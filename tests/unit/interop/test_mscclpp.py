@@ -235,7 +235,7 @@ def test_plans_over_the_limits_of_the_executor_are_reported(tmp_path: Path) -> N
 
 # --- damage -----------------------------------------------------------------------------------
 
-VALUES = (
+VALUES: tuple[object, ...] = (
     *(None, True, -1, 0, 1, 2, 7, 2**20, 2**64, 1.5, "", "x", "i", "o", "s", [], {}, [1], [{}]),
     *("get", "rre", "pws", "cpkt", "upkt", "barrier", "pipeline", "wait", "allreduce", "alltoall"),
 )

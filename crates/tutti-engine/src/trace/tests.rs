@@ -7,8 +7,8 @@ use crate::{Conditions, EngineError, LocalCosts, Simulation};
 use tutti_network::{LogGP, Model};
 use tutti_schedule::algorithm;
 use tutti_schedule::collective::Collective;
-use tutti_schedule::{Layout, Schedule};
-use tutti_units::{Bytes, Time};
+use tutti_schedule::Layout;
+use tutti_units::Bytes;
 
 /// `LogGOPSim`'s defaults.
 fn loggp() -> LogGP {
