@@ -21,7 +21,7 @@ READY := $(VENV)/.stamp-ready
 
 .PHONY: demo build dev mpi test fuzz fuzz-readers test-mpi test-torch test-rust test-python browser \
   bench papers validate machines gpu check check-python check-rust check-fast docs hooks reference \
-  format lock clean help
+  format lock wheel clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -29,6 +29,7 @@ help:
 	@echo "make build      everything into .venv: 2 to 5 minutes the first time"
 	@echo "make dev        the Rust core alone, incremental and little optimised: seconds"
 	@echo "make mpi        build, and the MPI library, compiled for Open MPI and MPICH"
+	@echo "make wheel      source archive, and wheels for x86-64 and aarch64, in OUT/dist"
 	@echo "make test       every check and every test"
 	@echo "make fuzz       verbs on damaged files, for SECONDS=600; CASE=SEED:NUMBER repeats one"
 	@echo "make fuzz-readers  each reader on COUNT=1000 damaged files; CASE=READER:SEED:NUMBER"
@@ -94,6 +95,17 @@ $(MPICH)/.stamp: requirements.txt Makefile | $(READY)
 mpi: build $(MPICH)/.stamp
 	TUTTI_CACHE=$(CACHE) $(BIN)/tutti mpi info --compile --mpicc $(BIN)/mpicc
 	TUTTI_CACHE=$(CACHE) $(BIN)/tutti mpi info --compile --mpicc $(MPICH)/bin/mpicc
+
+# A source archive, and a wheel for each processor, linked with Zig for glibc 2.17 or newer.
+WHEELS := x86_64 aarch64
+wheel: $(READY)
+	$(UV) pip install --quiet ziglang
+	$(BIN)/maturin sdist --out $(OUT)/dist
+	for processor in $(WHEELS); do \
+	  rustup target add $$processor-unknown-linux-gnu && \
+	  PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --release --zig --compatibility manylinux2014 \
+	    --target $$processor-unknown-linux-gnu --out $(OUT)/dist || exit; \
+	done
 
 # --- what it does --------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ EXTRAS = {
     "distributed": "sweep",
     "google": "traces",
     "jinja2": "reports",
+    "markupsafe": "reports",
     "matplotlib": "reports",
     "mpi4py": "mpi",
     "ortools": "optimise",

@@ -13,8 +13,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
-
 from tutti._core import __version__
 from tutti.glossary import glossary
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import plotly.graph_objects as go
+    from markupsafe import Markup
 
     from .tables import ReportTable
 
@@ -167,11 +166,15 @@ def write_html(path: str | Path, name: str, kind: str, *, data: object, **shown:
 
 def _breakable(text: str) -> Markup:
     """Returns the text with break opportunities after the delimiters of arguments."""
+    from markupsafe import Markup, escape
+
     return Markup(MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
 
 
 def _coded(text: str) -> Markup:
     """Returns the text with its parts between backticks as code."""
+    from markupsafe import Markup, escape
+
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
 
 

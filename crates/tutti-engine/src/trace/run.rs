@@ -74,7 +74,7 @@ impl<'a, M: MessageModel> TraceRun<'a, M> {
         while let Some((now, event)) = executor.next() {
             executor.handle(now, event)?;
             events = events.wrapping_add(1);
-            if events % 1024 == 0 && stop.load(Ordering::Relaxed) {
+            if events.is_multiple_of(1024) && stop.load(Ordering::Relaxed) {
                 return Err(EngineError::Stopped);
             }
         }

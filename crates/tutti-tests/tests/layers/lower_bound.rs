@@ -182,6 +182,7 @@ const GRAPHS: &[(&str, usize)] = &[
     ("butterfly:2:3", 1),
     ("cmesh:2x2:2x1", 1),
     ("flattened_butterfly:2x2:2x1", 1),
+    ("chiplet_mesh:chiplets=2x1,tiles=2x2", 2),
     ("edges:0-1,1-2,2-3,3>0", 1),
     // Links side by side, short cuts, a corner that only sends to one of its neighbours.
     ("bypass:3x3,wires=2:0-1,1-2,0>3,3-4,4-5,3-6,6-7,7-8,5-8,0=>1,2=>0,4=>1,1=>4,1=>4@1,6=8", 2),
