@@ -67,5 +67,7 @@ def test_missing_extra_is_named_in_one_line(installed: Path, tmp_path: Path) -> 
 
 
 def test_every_extra_has_its_modules() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     assert set(EXTRAS.values()) == set(extras) - {"all", "dev"}

@@ -37,7 +37,7 @@ _DRAWN_RANKS = 64
 
 
 def compare(
-    file: options.ExperimentFile,
+    file: options.OptionalExperiment = None,
     begin: options.Begin = None,
     end: options.End = None,
     factor: options.Factor = None,
@@ -46,6 +46,7 @@ def compare(
     ranks: options.Ranks = None,
     algorithm: options.Algorithms = None,
     platform: options.Platform = None,
+    collective: options.Collective = None,
     model: options.Model = None,
     changes: options.Changes = None,
     top: Annotated[int, typer.Option("--top", min=0, help="Rows of the table; 0 shows all.")] = 20,
@@ -69,6 +70,7 @@ def compare(
     \b
     Examples:
       tutti compare experiment.toml
+      tutti compare --platform dgx_h100 --ranks 8 -b 8 -e 1GiB
       tutti compare experiment.toml -b 8 -e 128MiB -f 2 --ranks 4:1024
       tutti compare experiment.toml --algorithm ring --algorithm swing
       tutti compare experiment.toml --platform loggp_cluster --out out/loggp
@@ -82,6 +84,7 @@ def compare(
         ranks=ranks,
         algorithms=algorithm,
         platform=platform,
+        collective=collective,
         model=model,
         changes=changes,
         out=to,

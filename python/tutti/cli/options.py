@@ -15,6 +15,7 @@ import typer
 
 from tutti import _core
 from tutti.cli.command_group import CommandGroup
+from tutti.cli.console import remark
 from tutti.config import RawExperiment, platform_names, read_toml, resolve
 from tutti.config.changes import with_changes
 from tutti.datatypes import NCCL_NAMES
@@ -42,6 +43,17 @@ _SIZE = r"a size such as 8, 64K, 128MiB or '1.5 KB'"
 
 ExperimentFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The experiment file (TOML).", show_default=False)
+]
+OptionalExperiment = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="The experiment file (TOML), or an algorithm. Default: options alone.",
+        show_default=False,
+    ),
+]
+Collective = Annotated[
+    str | None, typer.Option("--collective", "-c", help="The collective. Default: all_reduce.")
 ]
 Begin = Annotated[
     str | None, typer.Option("-b", "--begin", metavar="SIZE", help=f"Smallest size: {_SIZE}.")
@@ -121,16 +133,28 @@ class Overrides:
     model: str | None = None
     changes: list[str] | None = None
     out: Path | None = None
+    collective: str | None = None
     given: list[str] = field(default_factory=list)
 
-    def load(self, path: Path) -> Experiment:
+    def load(self, file: Path | str | None) -> Experiment:
         """Reads an experiment file and applies the overrides.
+
+        Args:
+            file: The file. An algorithm, or None, means the defaults of `DEFAULTS`.
 
         Raises:
             ConfigError: The file or an option is invalid.
         """
-        hint = _instead_of(path)
-        tables = read_toml(path, "an experiment file (TOML)", hint=hint)
+        path = Path() if file is None else Path(file)
+        notation = isinstance(file, str) and file.partition(":")[0] in _algorithm_names()
+        if file is None or (notation and not path.exists()):
+            path = Path()
+            tables = dict(DEFAULTS)
+            if notation:
+                tables["algorithms"] = [file]
+        else:
+            hint = _instead_of(path)
+            tables = read_toml(path, "an experiment file (TOML), or an algorithm", hint=hint)
         if self.changes:
             example = "seed=2 or platform.mesh.fan_in=greedy"
             tables = with_changes(tables, self.changes, RawExperiment, example=example)
@@ -139,7 +163,10 @@ class Overrides:
         tables.update(changed)
         if self.platform is not None and self.model is None:
             tables.pop("model", None)  # it is a model of the file's platform
-        source = f"{path} with {' '.join(self.given)}" if self.given else str(path)
+        if path == Path():
+            _remark_defaults(tables, set(changed))
+        name = "options" if path == Path() else str(path)
+        source = f"{name} with {' '.join(self.given)}" if self.given else name
         folder = Path() if self.platform is not None else path.parent
         return resolve(tables, source=source, folder=folder)
 
@@ -148,6 +175,7 @@ class Overrides:
         simple = {
             "repetitions": ("-n", self.repetitions),
             "datatype": ("-d", datatype(self.datatype)),
+            "collective": ("--collective", self.collective),
             "platform": ("--platform", self.platform),
             "model": ("--model", self.model),
             "output": ("--out", str(self.out) if self.out else None),
@@ -182,6 +210,36 @@ class Overrides:
             factor = self.factor
             self.given.append("-f")
         return {"from": first, "to": last, "factor": factor}
+
+
+DEFAULTS: dict[str, Any] = {
+    "platform": "loggp_cluster",
+    "collective": "all_reduce",
+    "algorithms": "all",
+    "ranks": [16],
+    "sizes": {"from": "1 KiB", "to": "64 MiB", "factor": 4},
+    "datatype": "float32",
+    "output": "out/tutti",
+}
+"""The experiment without a file."""
+
+
+def _algorithm_names() -> set[str]:
+    return {entry.name for entry in _core.algorithms()}
+
+
+def _remark_defaults(tables: dict[str, Any], changed: set[str]) -> None:
+    """Names the defaults of an experiment without a file."""
+    found = {key: value for key, value in tables.items() if key not in changed and key in DEFAULTS}
+    sizes = found.pop("sizes", None)
+    shown_values = [
+        f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in found.items()
+    ]
+    if sizes:
+        shown_values.append(f"sizes {sizes['from']} to {sizes['to']}, factor {sizes['factor']}")
+    if shown_values:
+        remark(f"defaults: {'; '.join(shown_values)}")
 
 
 _CHAKRA = ".et"

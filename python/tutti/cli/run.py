@@ -46,7 +46,7 @@ _MARKS = {
 
 
 def run(
-    file: options.ExperimentFile,
+    file: options.OptionalExperiment = None,
     size: Annotated[
         str | None, typer.Option("--size", "-s", metavar="SIZE", help="The size.")
     ] = None,
@@ -57,6 +57,7 @@ def run(
     ] = None,
     datatype: options.Datatype = None,
     platform: options.Platform = None,
+    collective: options.Collective = None,
     model: options.Model = None,
     changes: options.Changes = None,
     verify: options.Verify = True,
@@ -72,6 +73,7 @@ def run(
     \b
     Examples:
       tutti run experiment.toml
+      tutti run ring --ranks 16 --size 64MiB
       tutti run experiment.toml --ranks 8 --size 8 --algorithm swing
       tutti run experiment.toml --set ranks=16
     """
@@ -81,6 +83,7 @@ def run(
         algorithms=[algorithm] if algorithm else None,
         datatype=datatype,
         platform=platform,
+        collective=collective,
         model=model,
         changes=changes,
         out=to,
