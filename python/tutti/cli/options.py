@@ -163,6 +163,12 @@ class Overrides:
         tables.update(changed)
         if self.platform is not None and self.model is None:
             tables.pop("model", None)  # it is a model of the file's platform
+        if file is None and not changed:
+            raise mistake(
+                "missing argument: neither a file nor an option defines the experiment",
+                source="FILE",
+                expected="an experiment file, or options such as --platform dgx_h100 --ranks 8",
+            )
         if path == Path():
             _remark_defaults(tables, set(changed))
         name = "options" if path == Path() else str(path)
