@@ -67,7 +67,7 @@ def convert(
       tutti convert --list
       tutti convert ring ring.schedule --ranks 8
       tutti convert ring ring.goal --ranks 8 --size 1MiB
-      tutti convert --from python mine:build mine.schedule
+      tutti convert --from python mine:build mine.schedule  # exit code 2
     """
     if list_:
         _print_formats()

@@ -127,7 +127,7 @@ def test_messages_of_a_schedule_or_trace(
     assert messages.sizes.tolist() == [1024] * 24
 
 
-def test_topologies_are_converted_both_ways(inputs: Path, tmp_path: Path) -> None:
+def test_topologies_are_converted_and_back(inputs: Path, tmp_path: Path) -> None:
     convert(inputs, "t.graphml", f"{tmp_path}/t.json")
     convert(tmp_path, "t.json", "back.graphml")
     assert Topology.read(tmp_path / "back.graphml") == Topology.read(inputs / "t.graphml")
