@@ -21,6 +21,7 @@ from tutti.config import (
     load_training,
 )
 from tutti.experiment import plan
+from tutti.interop.formats import formats
 from tutti.sweep.plan import plan_sweep
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,16 @@ def test_links_within_the_glossary_have_a_heading() -> None:
     anchors = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
     links = set(re.findall(r"\]\(#([^)]+)\)", text))
     assert links <= anchors, f"no heading: {sorted(links - anchors)}"
+
+
+def test_the_page_of_formats_has_every_format() -> None:
+    text = (ROOT / "docs" / "reference" / "formats.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([\w-]+)` \| (\w+) \| ([a-z, ]+) \|", text, re.MULTILINE)
+    expected = []
+    for each in formats():
+        directions = [word for word, able in (("in", each.read), ("out", each.write)) if able]
+        expected.append((each.name, each.content, ", ".join(directions)))
+    assert rows == expected
 
 
 def test_schemas_are_json() -> None:

@@ -257,10 +257,11 @@ def main() -> int:
         return 0
     found = [each for each in found if given.only in each.name]
     problems = _apart(lambda: broken(found, work))
-    unknown = [
-        f"not fuzzed: format {name} has no seed" for name in readers.unseeded(work / "again")
+    problems += [
+        f"format {name} has no valid input in readers.py"
+        for name in readers.unseeded(work / "again")
     ]
-    print("\n".join([*problems, *unknown]), flush=True)
+    print("\n".join(problems), flush=True)
     failed = _in_parallel(found, work, given)
     shutil.rmtree(work, ignore_errors=True)
     return 1 if failed or problems else 0

@@ -88,15 +88,21 @@ def _written(each: Any, work: Path) -> tuple[Files, ...]:
     from tutti.errors import TuttiError
     from tutti.interop.formats import Options
 
-    make = {"schedule": _schedule, "trace": _trace}.get(each.content)
-    if make is None or each.write is None:
+    make = {
+        "schedule": _schedule,
+        "trace": _trace,
+        "topology": _topology,
+        "messages": _messages,
+    }[each.content]
+    if each.write is None:
         return ()
     folder = work / each.name
     folder.mkdir(parents=True, exist_ok=True)
     size = _size() if "size" in each.write_options else None
+    algorithm = "ring" if "algorithm" in each.write_options else None
     main = folder / f"f.0{each.endings[0]}"
     try:
-        each.write(make(), main, Options(size=size))
+        each.write(make(), main, Options(size=size, algorithm=algorithm))
     except TuttiError:
         return ()  # listed as a format without a seed
     names = sorted(folder.iterdir(), key=lambda path: (path != main, path.name))
@@ -113,6 +119,20 @@ def _schedule() -> Any:
     from tutti.schedule import schedule
 
     return schedule("ring", collective="all_reduce", ranks=3)
+
+
+def _topology() -> Any:
+    """Returns a fat tree, which formats without other topologies represent, too."""
+    from tutti.topology import Topology
+
+    return Topology.build("fat_tree:k=2,n=2", rate="100 Gb/s", latency="1 us")
+
+
+def _messages() -> Any:
+    from tutti.interop.messages import messages_of
+    from tutti.lowering import lower
+
+    return messages_of(lower(_schedule(), _size()))
 
 
 def _trace() -> Any:
@@ -142,6 +162,11 @@ def _trace() -> Any:
 
 def _seeded(name: str, work: Path) -> tuple[Files, ...]:
     """Returns valid inputs of a format beyond those that tutti writes."""
+    if name == "nccl-topology-xml":
+        path = seeds.EXAMPLES / "23_nccl_doctor" / "topology.xml"
+        return ({"topology.xml": path.read_bytes()},)
+    if name == "simgrid-xml":
+        return tuple({"p.xml": _SIMGRID % body} for body in (_CLUSTERS, _ZONES))
     if name != "chakra":
         return ()
     from tutti.interop import chakra
@@ -154,6 +179,35 @@ def _seeded(name: str, work: Path) -> tuple[Files, ...]:
         files[path.name] = path.read_bytes()
     files["comm_group.json"] = b'{"1": [1, 0]}'
     return (*written, files)
+
+
+_SIMGRID = b"""<?xml version="1.0"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+%b</platform>
+"""
+
+_CLUSTERS = b"""  <zone id="all" routing="Floyd">
+    <cluster id="a" prefix="a-" suffix="" radical="0-3" speed="1Gf" bw="125MBps" lat="50us"
+             bb_bw="2.25GBps" bb_lat="500us" limiter_link="1GBps" router_id="ra"/>
+    <cluster id="t" prefix="t-" suffix="" radical="0-7" speed="1Gf" bw="1GBps" lat="1us"
+             topology="TORUS" topo_parameters="2,2,2" sharing_policy="FATPIPE"/>
+    <link id="l" bandwidth="10Gbps" latency="1ms"/>
+    <zoneRoute src="a" dst="t" gw_src="ra" gw_dst="t-0"><link_ctn id="l"/></zoneRoute>
+  </zone>
+"""
+
+_ZONES = b"""  <zone id="z" routing="Full">
+    <host id="a" speed="1Gf"/>
+    <host id="b" speed="1Gf"><prop id="x" value="1"/></host>
+    <host id="c" speed="2Gf" core="4"/>
+    <link id="1" bandwidth="1GBps" latency="1us" sharing_policy="SPLITDUPLEX"/>
+    <link id="2" bandwidth="8Mbps" latency="0.5ms"/>
+    <route src="a" dst="b"><link_ctn id="1" direction="UP"/></route>
+    <route src="b" dst="c"><link_ctn id="2"/></route>
+    <route src="a" dst="c"><link_ctn id="1" direction="UP"/><link_ctn id="2"/></route>
+  </zone>
+"""
 
 
 def _pytorch() -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.padding import Padding
@@ -15,11 +15,19 @@ from tutti.cli.files import written
 from tutti.cli.schedule import Blocks, Collective, Ranks, Root, find
 from tutti.files.mistakes import mistake
 from tutti.files.reader import missing
-from tutti.interop.contents import as_content
-from tutti.interop.formats import Format, Options, formats, head, named, recognised
+from tutti.interop.contents import as_content, reachable
+from tutti.interop.formats import Content, Format, Options, formats, head, named, recognised
+from tutti.language import load
 from tutti.units import Size
 
-From = Annotated[str | None, typer.Option("--from", help="Format of IN. Default: recognised.")]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help="Format of IN. Default: recognised. With python, IN is MODULE:CALLABLE, which is "
+        "executed.",
+    ),
+]
 To = Annotated[str | None, typer.Option("--to", help="Format of OUT. Default: from its ending.")]
 
 
@@ -59,6 +67,7 @@ def convert(
       tutti convert --list
       tutti convert ring ring.schedule --ranks 8
       tutti convert ring ring.goal --ranks 8 --size 1MiB
+      tutti convert --from python mine:build mine.schedule  # exit code 2
     """
     if list_:
         _print_formats()
@@ -70,27 +79,38 @@ def convert(
         algorithm=algorithm,
         repair=repair,
     )
-    writer = named(to, option="--to") if to else recognised(target, None, option="--to")
-    write = writer.writer()
     reader = _reader(given, from_)
+    content: Content = reader.content if isinstance(reader, Format) else "schedule"
+    writer = _writer(target, to, content)
+    write = writer.writer()
     value, losses, used = _read(given, reader, chosen, (ranks, collective, root, blocks))
-    content = "schedule" if reader is None else reader.content
     value, converted, more = as_content(value, content, writer.content, chosen)
-    _check_options(chosen, {*used, *converted, *writer.write_options}, (reader, writer))
+    _check_options(chosen, {*used, *converted, *writer.write_options}, _named(reader), writer.name)
     lost: list[str] = []
 
     def run(path: Path) -> Path:
         lost.extend(write(value, path, chosen))
-        return path
+        return path if writer.first_file is None else writer.first_file(path)
 
     wrote(written(run, target), wrap=True)
     for loss in (*losses, *more, *lost):
         remark(f"lost: {loss}")
 
 
-def _reader(given: str, name: str | None) -> Format | None:
-    """Returns the format of the input; None if it is an algorithm."""
+def _writer(target: Path, name: str | None, content: Content) -> Format:
+    """Returns the format of the output for an input of this content."""
+    if target.is_dir():
+        raise mistake("is a folder", source=str(target), expected="OUT is a file")
+    if name is not None:
+        return named(name, option="--to")
+    return recognised(target, None, option="--to", contents=reachable(content))
+
+
+def _reader(given: str, name: str | None) -> Format | Literal["algorithm", "python"]:
+    """Returns the format of the input, or "algorithm" or "python" if it is not a file."""
     path = Path(given)
+    if name == "python":
+        return "python"
     if name is not None:
         return named(name, option="--from")
     if path.is_dir():
@@ -103,38 +123,42 @@ def _reader(given: str, name: str | None) -> Format | None:
         return recognised(path, head(path), option="--from")
     if "/" in given or path.suffix:
         raise missing(path, "a file of a known format, or an algorithm as NAME[:ARG]")
-    return None
+    return "algorithm"
 
 
 def _read(
     given: str,
-    reader: Format | None,
+    reader: Format | Literal["algorithm", "python"],
     chosen: Options,
     laid_out: tuple[int | None, str | None, int | None, str | None],
 ) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
     """Returns the content, the losses, and the options that the reader honoured."""
-    if reader is None:
+    if reader == "algorithm":
         return find(given, *laid_out), (), ()
     names = ("--ranks", "--collective", "--root", "--blocks")
     for name, value in zip(names, laid_out, strict=True):
         if value is not None:
             raise mistake(
-                "applies to algorithms only", source=name, expected=f"no {name}: {given} is a file"
+                "applies to algorithms only",
+                source=name,
+                expected=f"no {name}: the format of {given} is {_named(reader)}",
             )
+    if not isinstance(reader, Format):
+        return load(given, Path.cwd()), (), ()
     value, losses = reader.reader()(Path(given), chosen)
     return value, losses, reader.read_options
 
 
-def _check_options(
-    chosen: Options, honoured: set[str], formats_used: tuple[Format | None, Format]
-) -> None:
+def _named(reader: Format | Literal["algorithm", "python"]) -> str:
+    return reader.name if isinstance(reader, Format) else reader
+
+
+def _check_options(chosen: Options, honoured: set[str], source: str, target: str) -> None:
     """Refuses options without effect on this conversion."""
-    reader, writer = formats_used
     for name in chosen.given():
         if name not in honoured:
-            source = "a schedule" if reader is None else reader.name
             raise mistake(
-                f"has no effect from {source} to {writer.name}",
+                f"has no effect from {source} to {target}",
                 source=f"--{name}",
                 expected=f"no --{name}",
             )

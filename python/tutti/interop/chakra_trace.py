@@ -447,6 +447,7 @@ FORMATS = (
         source="et_def.proto of mlcommons/chakra 1.0.0 (21585d8)",
         read=read_trace,
         write=write_trace,
+        first_file=lambda path: (prefix := prefix_of(path)).with_name(f"{prefix.name}.0.et"),
         read_options=("repair",),
     ),
 )

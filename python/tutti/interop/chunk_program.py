@@ -25,7 +25,7 @@ FORMATS = (
         name="chunk-program",
         content="schedule",
         endings=(".py",),
-        summary="Python source in the language of chunk programs; write-only, as reading executes.",
+        summary="Chunk programs in Python. Write-only: `--from python MODULE:build` executes them.",
         source="docs/guides/write-a-schedule.md",
         write=_write,
     ),

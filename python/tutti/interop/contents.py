@@ -5,16 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.files.mistakes import mistake
+from tutti.interop.formats import formats
 from tutti.interop.messages import messages_of
 from tutti.lowering import LOSSES, expand, lower
 
 if TYPE_CHECKING:
     from tutti.interop.formats import Content, Options
 
-__all__ = ["as_content"]
+__all__ = ["as_content", "reachable"]
 
-_ORDER = ("schedule", "trace", "messages")
+_ORDER: tuple[Content, ...] = ("schedule", "trace", "messages")
 """Each content converts to those after it."""
+
+_NOUNS: dict[Content, str] = {
+    "schedule": "a schedule",
+    "trace": "a trace",
+    "topology": "a topology",
+    "messages": "a file of messages",
+}
+
+
+def reachable(given: Content) -> tuple[Content, ...]:
+    """Returns a content and those that it converts to."""
+    return _ORDER[_ORDER.index(given) :] if given in _ORDER else (given,)
 
 
 def as_content(
@@ -28,18 +41,27 @@ def as_content(
     Raises:
         ConfigError: The content does not convert, or an option that it requires is missing.
     """
-    if given != needed and not (
-        given in _ORDER and needed in _ORDER and _ORDER.index(given) < _ORDER.index(needed)
-    ):
-        raise mistake(f"a {given} does not convert to a {needed}", source="convert")
+    if needed not in reachable(given):
+        able = [each.name for each in formats() if each.write and each.content in reachable(given)]
+        raise mistake(
+            f"{_NOUNS[given]} does not convert to {_NOUNS[needed]}",
+            source="convert",
+            expected=f"an output format of {', '.join(able)}",
+        )
     used: list[str] = []
     losses: tuple[str, ...] = ()
     if given == "schedule" != needed:
         if options.size is None:
-            raise mistake(f"a {needed} has sizes", source="--size", expected="--size, such as 1MiB")
+            raise mistake(
+                f"is missing: {_NOUNS[needed]} has sizes",
+                source="--size",
+                expected="the payload per rank, such as --size 1MiB",
+            )
         value, losses = lower(value, options.size), LOSSES
         used.append("size")
     elif given == "trace" and options.algorithm is not None:
+        if value.collectives:
+            losses = (f"collectives: replaced by messages of {options.algorithm}",)
         value = expand(value, options.algorithm)
         used.append("algorithm")
     if given != needed == "messages":

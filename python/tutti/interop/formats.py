@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tutti.files.mistakes import did_you_mean, mistake
 
@@ -62,6 +62,7 @@ class Format:
             that the content does not represent. None if the format is write-only.
         write: Writes a file and returns one line per loss. None if the format is read-only.
         matches: Whether the first bytes of a file (at most 4,096) have this format.
+        first_file: Returns the first file that `write` creates for a path. None if it is the path.
         read_options: The options that `read` honours.
         write_options: The options that `write` honours.
     """
@@ -74,6 +75,7 @@ class Format:
     read: Reader | None = None
     write: Writer | None = None
     matches: Callable[[bytes], bool] | None = None
+    first_file: Callable[[Path], Path] | None = None
     read_options: tuple[str, ...] = ()
     write_options: tuple[str, ...] = ()
 
@@ -152,13 +154,20 @@ def head(path: Path) -> bytes:
         raise mistake(f"cannot be read: {error.strerror}", source=str(path)) from None
 
 
-def recognised(path: Path, start: bytes | None, *, option: str) -> Format:
+def recognised(
+    path: Path,
+    start: bytes | None,
+    *,
+    option: str,
+    contents: tuple[Content, ...] = get_args(Content),
+) -> Format:
     """Returns the format of a file, from its ending and, for input, its first bytes.
 
     Args:
         path: The file.
         start: The first bytes of an input file; None for an output file.
         option: The option that names a format explicitly, for the error.
+        contents: Contents that decide if several formats have the ending.
 
     Raises:
         ConfigError: No format fits, or several do.
@@ -169,9 +178,10 @@ def recognised(path: Path, start: bytes | None, *, option: str) -> Format:
         fitting = [each for each in fitting if each.matches is None or each.matches(start)] or [
             each for each in usable if each.matches is not None and each.matches(start)
         ]
+    fitting = [each for each in fitting if each.content in contents] or fitting
     if len(fitting) == 1:
         return fitting[0]
-    choices = fitting or usable
+    choices = fitting or [each for each in usable if each.content in contents]
     raise mistake(
         "several formats have this ending" if fitting else "unknown format",
         source=str(path),

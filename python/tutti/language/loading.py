@@ -34,7 +34,7 @@ def load(where: str, folder: Path | None = None) -> Schedule:
     sys.path[:0] = found
     try:
         built = getattr(importlib.import_module(module), name)()
-    except (ImportError, AttributeError, TypeError) as error:
+    except (ImportError, AttributeError, TypeError, SyntaxError) as error:
         raise ProgramError(f"`{where}` builds no program: {error}", kind="load") from None
     finally:
         for each in found:
