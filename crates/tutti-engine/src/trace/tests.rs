@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use super::*;
 use crate::{Conditions, EngineError, LocalCosts, Simulation};
 use tutti_network::{LogGP, Model};
+use tutti_schedule::Layout;
 use tutti_schedule::algorithm;
 use tutti_schedule::collective::Collective;
-use tutti_schedule::Layout;
 use tutti_units::Bytes;
 
 /// `LogGOPSim`'s defaults.

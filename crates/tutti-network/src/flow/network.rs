@@ -127,6 +127,10 @@ impl<'a> FlowNetwork<'a> {
         let injection = slower(flows.injection, ends.hands_over.per_byte());
         let ejection = slower(flows.ejection, takes.per_byte());
         let limited = FlowLevel { injection, ejection, ..FlowLevel::default() };
+        let charges_all = [
+            flows.injection.is_some_and(|port| port >= ends.hands_over.per_byte()),
+            flows.ejection.is_some_and(|port| port >= takes.per_byte()),
+        ];
         let topology = routing.topology();
         FlowNetwork {
             branching: Branching::with_npus(topology, &flows.multicast, &flows.reduce),
@@ -137,7 +141,7 @@ impl<'a> FlowNetwork<'a> {
             events: EventQueue::new(),
             ends: FlowEnds::default(),
             flows: Slab::new(),
-            resources: Resources::new(&routing, &limited),
+            resources: Resources::new(&routing, &limited, charges_all),
             max_min: MaxMin::default(),
             serial: 0,
             background: Vec::new(),

@@ -158,9 +158,9 @@ impl<'a> ReferenceFlows<'a> {
         let mut uses = Vec::new();
         let (ps, of) = self.hands_over.per_byte_of(bytes).fraction();
         let mut rate_alone = real(of) / real(ps);
-        for (resource, share, is_port) in self.resources_of(&route, sent) {
+        for (resource, share, is_endpoint) in self.resources_of(&route, sent) {
             let taken = surcharged(share, bytes, charged);
-            let counted = if is_port { share } else { taken };
+            let counted = if is_endpoint { share } else { taken };
             rate_alone = rate_alone.min(self.capacity(resource) / part(counted.into()));
             uses.push((resource, taken));
         }
@@ -190,14 +190,20 @@ impl<'a> ReferenceFlows<'a> {
         }
     }
 
-    /// The resources that take time: index, share of the flow's bytes, and whether it is a port.
+    /// The resources that take time: index, share of the flow's bytes, and whether it is a port with the rate
+    /// of its endpoint.
     fn resources_of(&self, route: &[Crossing], sent: &Sent) -> Vec<(usize, u32, bool)> {
         let topology = self.routing.topology();
         let (links, npus) = (topology.link_count(), topology.npus() as usize);
         let mut found: Vec<_> = route.iter().map(|c| (c.link as usize, c.share, false)).collect();
         let (sources, destinations) = sent.ends();
-        found.extend(sources.iter().map(|rank| (links + rank.index(), ALL, true)));
-        found.extend(destinations.iter().map(|rank| (links + npus + rank.index(), ALL, true)));
+        let is_slower = |port: Option<TimePerByte>, endpoint: Serialization| {
+            port.is_some_and(|port| port >= endpoint.per_byte())
+        };
+        let injects = !is_slower(self.declared.injection, self.hands_over);
+        let ejects = !is_slower(self.declared.ejection, self.takes);
+        found.extend(sources.iter().map(|rank| (links + rank.index(), ALL, injects)));
+        found.extend(destinations.iter().map(|rank| (links + npus + rank.index(), ALL, ejects)));
         found.retain(|&(resource, ..)| self.resources[resource] != TimePerByte::ZERO);
         found
     }

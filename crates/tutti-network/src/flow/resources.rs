@@ -72,11 +72,17 @@ pub(super) struct Resources {
     used: Vec<Vec<Used>>,
     /// The first injection and the first ejection port, if there are such ports.
     ports: [Option<u32>; 2],
+    /// Whether the ports charge all bytes of a message, since they are no faster than the endpoints.
+    charges_all: [bool; 2],
     dirty: Vec<u32>,
 }
 
 impl Resources {
-    pub(super) fn new(routing: &FlowRouting<'_>, ports: &FlowLevel) -> Resources {
+    pub(super) fn new(
+        routing: &FlowRouting<'_>,
+        ports: &FlowLevel,
+        charges_all: [bool; 2],
+    ) -> Resources {
         let topology: &Topology = routing.topology();
         let mut all: Vec<Resource> =
             topology.links().map(|link| Resource::new(routing.rate(link))).collect();
@@ -87,7 +93,7 @@ impl Resources {
             all.extend((0..topology.npus()).map(|_| Resource::new(rate)));
             Some(first)
         });
-        Resources { all, links, used: Vec::new(), ports, dirty: Vec::new() }
+        Resources { all, links, used: Vec::new(), ports, charges_all, dirty: Vec::new() }
     }
 
     /// The injection ports of sources and the ejection ports of destinations, if any.
@@ -219,12 +225,18 @@ impl Resources {
     /// The rate of a flow without other flows, in charged bytes per picosecond.
     pub(super) fn rate_alone(&self, flow: u32) -> f64 {
         let rate = |used: &Used| {
-            // A port takes no time for bytes that are not charged, but other flows wait for them.
-            let is_port = used.resource as usize >= self.links;
-            let share = if is_port { used.part } else { used.share };
+            // An endpoint takes no time for bytes that it does not charge, but other flows wait for them.
+            let share = if self.is_endpoint(used.resource) { used.part } else { used.share };
             self.all[used.resource as usize].capacity / (f64::from(share) / f64::from(ALL))
         };
         self.of(flow).iter().map(rate).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether a resource is a port with the rate of its endpoint.
+    fn is_endpoint(&self, resource: u32) -> bool {
+        let [_, ejection] = self.ports;
+        let side = usize::from(ejection.is_some_and(|first| resource >= first));
+        resource as usize >= self.links && !self.charges_all[side]
     }
 
     /// Takes the resources to solve again, in the order in which they were marked.
