@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.shared.called import call
-from tests.unit.interop.test_network_files import FILES
 
 import tutti
+from called import call
+from network_files import FILES
 from tutti.interop.formats import Options, formats, named
 from tutti.schedule_file import read_schedule
 from tutti.topology import Topology

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.unit.interop.damaged import refused
 
+from damaged import refused
 from tutti.errors import ConfigError, TopologyError
 from tutti.interop.simgrid import read_platform
 from tutti.units import TimePerByte
