@@ -1,0 +1,77 @@
+"""`tutti init`: writes an experiment file with comments, and its JSON Schema for editors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tutti.cli.console import wrote
+from tutti.cli.files import folder, written
+from tutti.cli.schema import File, schema_text
+from tutti.config import resolve
+from tutti.files.mistakes import mistake
+from tutti.files.reader import parse_toml
+
+_EXPERIMENT = """\
+#:schema ./experiment.schema.json
+# Run `tutti compare experiment.toml`. `tutti schema` describes all keys.
+
+title = "Which {collective} is fastest?"
+
+# A built-in platform (`tutti platforms`), a platform file, or a table [platform].
+platform = "{platform}"
+
+# all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, ... (`tutti schedule list`)
+collective = "{collective}"
+
+# "all", or a list such as ["ring", "recursive_doubling", "hierarchical:8x4:ring"]
+algorithms = "all"
+
+# Rank counts: numbers, and ranges such as {{ from = 16, to = 1024 }}, which double.
+ranks = [4, 8]
+
+# The payload; see docs/reference/config.md for the convention of each collective.
+sizes = {{ from = "1 KiB", to = "64 MiB", factor = 4 }}
+datatype = "float32"
+
+# Results, the report and a timeline are written here.
+output = "out"
+"""
+
+
+def init(
+    to: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Folder of the file.", show_default=False)
+    ] = Path(),
+    platform: Annotated[
+        str, typer.Option("--platform", "-p", help="Name of a built-in platform.")
+    ] = "loggp_cluster",
+    collective: Annotated[
+        str, typer.Option("--collective", "-c", help="The collective.")
+    ] = "all_reduce",
+) -> None:
+    """Write an experiment file with comments, to edit, and its JSON Schema for editors.
+
+    \b
+    Examples:
+      tutti init my_cluster
+      tutti init --platform dgx_h100 --collective all_gather
+    """
+    text = _EXPERIMENT.format(platform=platform, collective=collective)
+    resolve(parse_toml(text, source="tutti init"), source="tutti init", folder=Path())
+    file = to / "experiment.toml"
+    if file.exists():
+        raise mistake("the file exists", source=str(file), expected="a folder without it")
+    folder(to)
+    for path, content in (
+        (file, text),
+        (to / "experiment.schema.json", schema_text(File.EXPERIMENT)),
+    ):
+        wrote(written(_write, path, content))
+
+
+def _write(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
