@@ -20,16 +20,26 @@ if TYPE_CHECKING:
     from tutti.units import Size
     from tutti.workload.operations import CollectiveCall
 
-__all__ = ["LOSSES", "expand", "lower"]
-
-LOSSES = (
-    "reductions and copies: they take no time",
-    "multicasts and in-network reductions: separate messages",
-)
-"""What a trace of a schedule does not represent."""
+__all__ = ["expand", "losses_of", "lower"]
 
 _DATATYPES_BY_SIZE = ("float32", "float16", "int8")
 """Datatypes that `expand` tries: the size of a recorded collective need not divide by 4."""
+
+
+def losses_of(schedule: Schedule) -> tuple[str, ...]:
+    """Returns a line for each part of a verified schedule that its trace does not represent.
+
+    Raises:
+        VerificationError: The schedule is not correct.
+    """
+    proof = schedule.verify()
+    found = {
+        "reductions and copies: they take no time": proof.reductions,
+        "multicasts and in-network reductions: separate messages": proof.multicasts
+        + proof.combines,
+        "the launch of a collective: a trace starts at once": 1,
+    }
+    return tuple(line for line, count in found.items() if count)
 
 
 def lower(

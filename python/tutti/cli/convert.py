@@ -50,7 +50,10 @@ def convert(
     root: Root = None,
     blocks: Blocks = None,
     size: Annotated[
-        str | None, typer.Option("--size", help="Payload per rank, for formats with sizes.")
+        str | None,
+        typer.Option(
+            "--size", help="Payload, for formats with sizes. For an all_gather: of all ranks."
+        ),
     ] = None,
     algorithm: Annotated[
         str | None,

@@ -170,7 +170,8 @@ class Overrides:
                 expected="an experiment file, or options such as --platform dgx_h100 --ranks 8",
             )
         if path == Path():
-            _remark_defaults(tables, set(changed))
+            known = {*changed, *(["algorithms"] if notation else [])}
+            _remark_defaults(tables, known, factor=self.factor is None and self.size is None)
         name = "options" if path == Path() else str(path)
         source = f"{name} with {' '.join(self.given)}" if self.given else name
         folder = Path() if self.platform is not None else path.parent
@@ -223,7 +224,7 @@ DEFAULTS: dict[str, Any] = {
     "collective": "all_reduce",
     "algorithms": "all",
     "ranks": [16],
-    "sizes": {"from": "1 KiB", "to": "64 MiB", "factor": 4},
+    "sizes": {"from": "1 KiB", "to": "64 MiB", "factor": 2},
     "datatype": "float32",
     "output": "out/tutti",
 }
@@ -234,8 +235,8 @@ def _algorithm_names() -> set[str]:
     return {entry.name for entry in _core.algorithms()}
 
 
-def _remark_defaults(tables: dict[str, Any], changed: set[str]) -> None:
-    """Names the defaults of an experiment without a file."""
+def _remark_defaults(tables: dict[str, Any], changed: set[str], *, factor: bool) -> None:
+    """Names the defaults of an experiment without a file, and the factor if it is one."""
     found = {key: value for key, value in tables.items() if key not in changed and key in DEFAULTS}
     sizes = found.pop("sizes", None)
     shown_values = [
@@ -243,7 +244,9 @@ def _remark_defaults(tables: dict[str, Any], changed: set[str]) -> None:
         for key, value in found.items()
     ]
     if sizes:
-        shown_values.append(f"sizes {sizes['from']} to {sizes['to']}, factor {sizes['factor']}")
+        shown_values.append(f"sizes {sizes['from']} to {sizes['to']}")
+    if factor:
+        shown_values.append(f"factor {tables['sizes']['factor']}")
     if shown_values:
         remark(f"defaults: {'; '.join(shown_values)}")
 

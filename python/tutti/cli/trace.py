@@ -66,7 +66,7 @@ def _read(file: Path, name: str | None) -> tuple[Trace, tuple[str, ...]]:
     chosen = named(name, option="--from") if name else recognised(file, start, option="--from")
     if chosen.content != "trace":
         raise mistake(
-            f"has the format {chosen.name}, a {chosen.content}",
+            f"has the format {chosen.name}, which holds a {chosen.content.removesuffix('s')}",
             source=str(file),
             expected="a trace",
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.files.mistakes import mistake
 from tutti.interop.formats import formats
 from tutti.interop.messages import messages_of
-from tutti.lowering import LOSSES, expand, lower
+from tutti.lowering import expand, losses_of, lower
 
 if TYPE_CHECKING:
     from tutti.interop.formats import Content, Options
@@ -55,9 +55,9 @@ def as_content(
             raise mistake(
                 f"is missing: {_NOUNS[needed]} has sizes",
                 source="--size",
-                expected="the payload per rank, such as --size 1MiB",
+                expected="the payload, such as --size 1MiB",
             )
-        value, losses = lower(value, options.size), LOSSES
+        value, losses = lower(value, options.size), losses_of(value)
         used.append("size")
     elif given == "trace" and options.algorithm is not None:
         if value.collectives:

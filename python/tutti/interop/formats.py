@@ -34,7 +34,7 @@ class Options:
     """Options of a conversion. A format refuses those that it does not list.
 
     Attributes:
-        size: The payload per rank, for formats whose files have sizes.
+        size: The payload by the collective's convention, for formats with sizes.
         algorithm: The algorithm that replaces collectives by messages.
         repair: Whether faults with a known repair are repaired.
     """

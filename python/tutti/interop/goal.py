@@ -122,6 +122,9 @@ def _prepared(
     rounded = sum(int(np.count_nonzero(of.durations % _UNIT)) for of in ranks)
     if rounded:
         losses.append(f"fractions of a nanosecond of {rounded:,} durations: rounded to 1 ns")
+    empty = sum(int(np.count_nonzero((of.kinds == Kind.SEND) & (of.sizes == 0))) for of in ranks)
+    if empty:
+        losses.append(f"{empty:,} messages of 0 B, for which LogGOPSim computes 2^64 - 1 B")
     if any(of.names for of in ranks):
         losses.append("names of operations")
     durations = [(of.durations + _UNIT // 2) // _UNIT for of in ranks]

@@ -319,6 +319,7 @@ def write_flows(messages: Messages, path: Path) -> _Losses:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     lost = {
         "dependencies: each message starts at its time": len(messages.dependencies),
+        "delays after dependencies, such as computations": int(np.count_nonzero(messages.delays)),
         "messages of 0 B, which have 1 B": int(np.count_nonzero(messages.sizes == 0)),
         "start times that ns-3 truncates to a nanosecond": int(
             np.count_nonzero(messages.starts % 1000)

@@ -19,7 +19,7 @@ def test_options_alone_define_a_comparison(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    assert "defaults: algorithms all; datatype float32" in " ".join(done.stderr.split())
+    assert "defaults: algorithms all; datatype float32; factor 2" in " ".join(done.stderr.split())
     frame = pl.read_parquet(tmp_path / "results.parquet")
     assert set(frame["ranks"]) == {8}
 
