@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RANKS = tuple(range(2, 9))
 """All of these in one run of 8: the checker uses all partitions of the world in two."""
-ROWS = 21
+ROWS = 23
 
 
 @pytest.mark.timeout(300)

@@ -9,7 +9,7 @@ Examples:
     >>> from tutti.units import Size
     >>> found = all_reduces(["mesh", "aries"], ["ideal"], [Size.parse("64 KiB")], side=4)
     >>> found.select("network", "algorithm").rows()
-    [('mesh', 'multi_tree'), ('aries', 'concentrated')]
+    [('mesh', 'multi_tree'), ('aries', 'ring: bandwidth')]
 """
 
 from __future__ import annotations
