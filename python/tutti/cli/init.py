@@ -57,7 +57,7 @@ def init(
     \b
     Examples:
       tutti init my_cluster
-      tutti init --platform dgx_h100 --collective all_gather
+      tutti init gather --platform dgx_h100 --collective all_gather
     """
     text = _EXPERIMENT.format(platform=platform, collective=collective)
     resolve(parse_toml(text, source="tutti init"), source="tutti init", folder=Path())
