@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti import planning
 from tutti.files.mistakes import mistake
-from tutti.planning import LeftOut, MeasurementPoint, Request, Rows, TimedSchedule, measure
+from tutti.measuring import Rows, measure
+from tutti.planning import LeftOut, MeasurementPoint, Request, TimedSchedule
 from tutti.proving import prove
 from tutti.simulate import Run, simulate
 

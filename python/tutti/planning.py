@@ -2,8 +2,7 @@
 
 :func:`tutti.compare`, the command line and sweeps share this module, so that equal requests time
 the same verified schedules. :func:`try_plan` generates the schedules, :func:`tutti.proving.prove`
-verifies them, and :func:`measure` times them. Each finished measurement is added to :class:`Rows`,
-so that an interruption loses none.
+verifies them, and :func:`tutti.measuring.measure` times them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.arguments import tune_arguments
-from tutti.cases import CaseBuilder, figures_of, run_all, unequal_parts
+from tutti.cases import CaseBuilder, unequal_parts
 from tutti.errors import AlgorithmError, ConfigError, LayoutError
 from tutti.proving import messages_of
 from tutti.schedule import Schedule, candidates, schedule
@@ -24,11 +23,8 @@ from tutti.search import winners
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    import polars as pl
-
     from tutti import _core
     from tutti.blocks import Matrix
-    from tutti.cases import Figures
     from tutti.conditions import Conditions
     from tutti.platform import Platform
     from tutti.topology import Routes
@@ -40,10 +36,8 @@ __all__ = [
     "MeasurementPoint",
     "PlanResult",
     "Request",
-    "Rows",
     "TimedSchedule",
     "lay_out",
-    "measure",
     "try_plan",
 ]
 
@@ -435,78 +429,3 @@ def _read(file: str) -> Schedule:
     from tutti.schedule_file import read_schedule
 
     return read_schedule(Path(file))
-
-
-class Rows:
-    """The finished measurements of a plan."""
-
-    def __init__(self, plan: ComparisonPlan) -> None:
-        self.plan = plan
-        self.messages = 0
-        self._finished: dict[int, Figures] = {}
-        self._rows: dict[int, dict[str, Any]] = {}
-        self._bounds: dict[tuple[int, int], int] = {}
-
-    @property
-    def count(self) -> int:
-        """The number of finished measurements."""
-        return len(self._finished)
-
-    def add(self, index: int, figures: Figures) -> None:
-        """Stores a measurement: completion time in ps, messages, and bytes in all messages."""
-        self._finished[index] = figures
-        self.messages += figures[1]
-
-    def frame(self) -> pl.DataFrame:
-        """Returns a row per finished measurement, in the order of the plan."""
-        from tutti.results import measurement_frame
-
-        return measurement_frame(self._row(index) for index in sorted(self._finished))
-
-    def _row(self, index: int) -> dict[str, Any]:
-        # Cached: a closed form can take as long as a simulation, and frames are built repeatedly.
-        if index not in self._rows:
-            point = self.plan.points[index]
-            case, laid_out = self.plan.core_cases[index], point.case.schedule
-            bound_ps = self._bound_ps(case, laid_out, point.size)
-            figures = figures_of(case, laid_out, point.size, self._finished[index], bound_ps)
-            labels = self.plan.labels(point)
-            self._rows[index] = labels | figures | {"verified": laid_out.base.is_verified}
-        return self._rows[index]
-
-    def _bound_ps(self, case: _core.Case, laid_out: Schedule, size: Size) -> int:
-        """Returns the lower bound, which complete schedules without blocks share."""
-        if laid_out.collective == "all_to_all_v" or laid_out.base is not laid_out:
-            return case.bound().at_least_ps
-        key = (laid_out.ranks, size.bytes)
-        if key not in self._bounds:
-            self._bounds[key] = case.bound().at_least_ps
-        return self._bounds[key]
-
-
-def measure(
-    plan: ComparisonPlan,
-    rows: Rows,
-    *,
-    done: Callable[[int], object] | None = None,
-    threads: int = 0,
-) -> None:
-    """Runs every measurement of a plan and adds it to `rows` when it finishes.
-
-    Args:
-        plan: The plan.
-        rows: Receives the measurements; finished ones remain after an interruption.
-        done: Called after each measurement with its share of `plan.work`.
-        threads: The number of threads; 0 uses one per core. Results do not depend on it.
-
-    Raises:
-        SimulationError: A run cannot finish; the message names the waiting ranks.
-        KeyboardInterrupt: Ctrl-C was pressed.
-    """
-
-    def finished(index: int, figures: Figures) -> None:
-        rows.add(index, figures)
-        if done is not None:
-            done(plan.points[index].case.work)
-
-    run_all(plan.core_cases, finished, threads=threads)

@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti import _core, planning, proving
+from tutti import _core, measuring, planning, proving
 from tutti.cases import check_platform, make_case
 from tutti.errors import ConfigError, WorkloadError
 from tutti.run import Run
@@ -236,13 +236,13 @@ def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceR
 def _measured(
     plan: planning.ComparisonPlan, threads: int, done: Callable[[int, int], object] | None
 ) -> pl.DataFrame:
-    rows = planning.Rows(plan)
+    rows = measuring.Rows(plan)
 
     def finished(_: int) -> None:
         if done is not None:
             done(rows.count, len(plan.points))
 
-    planning.measure(plan, rows, done=finished, threads=threads)
+    measuring.measure(plan, rows, done=finished, threads=threads)
     return rows.frame()
 
 

@@ -9,6 +9,8 @@ import pytest
 import tutti
 from tutti.config import load_experiment
 from tutti.errors import ConfigError, TopologyError
+from tutti.interop.formats import Options
+from tutti.interop.goal import read_goal
 from tutti.platforms import platform
 
 if TYPE_CHECKING:
@@ -198,3 +200,23 @@ def test_flows_agree_with_packets(notation: str, rule: str, algorithm: str) -> N
         for one in (where, where.model_copy(update={"packets": packets}))
     )
     assert flow == pytest.approx(packet, rel=0.03)
+
+
+def test_unequal_messages_of_loggp_take_the_time_of_all_bytes_at_a_port(tmp_path: Path) -> None:
+    """A port of 7 ns/B; the second message is alone once the first has arrived."""
+    topology = tutti.Topology.build("switch:3", rate="0.9 ns/B", latency="310 ns")
+    where = tutti.Platform(
+        name="t",
+        model=tutti.LogGP(L="2.5 us", o="0.7 us", g="1.1 us", G="6 ns/B"),
+        routes=topology.routes("shortest_path"),
+        flow=tutti.FlowLevel(ejection="7 ns/B"),
+    )
+    (tmp_path / "two.goal").write_text(
+        "num_ranks 3\nrank 0 {\nsend 5716b to 2\n}\nrank 1 {\nsend 11428b to 2\n}\n"
+        "rank 2 {\nrecv 5716b from 0\nrecv 11428b from 1\n}\n"
+    )
+    trace, _ = read_goal(tmp_path / "two.goal", Options())
+    # o, L and two links, then all bytes through the port of rank 2, then o of the receiver.
+    expected = 700_000 + 2_500_000 + 2 * 310_000 + (5716 + 11428) * 7000 + 700_000
+    took = tutti.simulate_trace(trace, where).completion_ps
+    assert expected <= took <= expected + 1  # ends are rounded up

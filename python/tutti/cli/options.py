@@ -145,16 +145,7 @@ class Overrides:
         Raises:
             ConfigError: The file or an option is invalid.
         """
-        path = Path() if file is None else Path(file)
-        notation = isinstance(file, str) and file.partition(":")[0] in _algorithm_names()
-        if file is None or (notation and not path.exists()):
-            path = Path()
-            tables = dict(DEFAULTS)
-            if notation:
-                tables["algorithms"] = [file]
-        else:
-            hint = _instead_of(path)
-            tables = read_toml(path, "an experiment file (TOML), or an algorithm", hint=hint)
+        path, tables = _tables_of(file)
         if self.changes:
             example = "seed=2 or platform.mesh.fan_in=greedy"
             tables = with_changes(tables, self.changes, RawExperiment, example=example)
@@ -163,18 +154,17 @@ class Overrides:
         tables.update(changed)
         if self.platform is not None and self.model is None:
             tables.pop("model", None)  # it is a model of the file's platform
-        if file is None and not changed:
+        if file is None and not self.given:
             raise mistake(
                 "missing argument: neither a file nor an option defines the experiment",
                 source="FILE",
                 expected="an experiment file, or options such as --platform dgx_h100 --ranks 8",
             )
-        if path == Path():
-            known = {*changed, *(["algorithms"] if notation else [])}
-            _remark_defaults(tables, known, factor=self.factor is None and self.size is None)
-        name = "options" if path == Path() else str(path)
+        if path is None:
+            _remark_defaults(tables, changed, factor=self.factor is None and self.size is None)
+        name = "options" if path is None else str(path)
         source = f"{name} with {' '.join(self.given)}" if self.given else name
-        folder = Path() if self.platform is not None else path.parent
+        folder = Path() if path is None or self.platform is not None else path.parent
         return resolve(tables, source=source, folder=folder)
 
     def _tables(self, file: dict[str, Any]) -> dict[str, Any]:
@@ -235,20 +225,33 @@ def _algorithm_names() -> set[str]:
     return {entry.name for entry in _core.algorithms()}
 
 
-def _remark_defaults(tables: dict[str, Any], changed: set[str], *, factor: bool) -> None:
+def _tables_of(file: Path | str | None) -> tuple[Path | None, dict[str, Any]]:
+    """Returns the path and the keys of an experiment; without a path, those of `DEFAULTS`."""
+    if file is None:
+        return None, dict(DEFAULTS)
+    path = Path(file)
+    if str(file).partition(":")[0] in _algorithm_names() and not path.exists():
+        return None, DEFAULTS | {"algorithms": [str(file)]}
+    hint = _instead_of(path)
+    return path, read_toml(path, "an experiment file (TOML), or an algorithm", hint=hint)
+
+
+def _remark_defaults(tables: dict[str, Any], changed: dict[str, Any], *, factor: bool) -> None:
     """Names the defaults of an experiment without a file, and the factor if it is one."""
-    found = {key: value for key, value in tables.items() if key not in changed and key in DEFAULTS}
-    sizes = found.pop("sizes", None)
-    shown_values = [
-        f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
-        for key, value in found.items()
-    ]
-    if sizes:
-        shown_values.append(f"sizes {sizes['from']} to {sizes['to']}")
-    if factor:
-        shown_values.append(f"factor {tables['sizes']['factor']}")
-    if shown_values:
-        remark(f"defaults: {'; '.join(shown_values)}")
+    named = []
+    for key, value in tables.items():
+        if key in changed or value != DEFAULTS.get(key):
+            continue
+        if isinstance(value, dict):
+            named.append(f"{key} {value['from']} to {value['to']}")
+        elif isinstance(value, list):
+            named.append(f"{key} {', '.join(map(str, value))}")
+        else:
+            named.append(f"{key} {value}")
+    if factor and isinstance(tables["sizes"], dict):
+        named.append(f"factor {tables['sizes']['factor']}")
+    if named:
+        remark(f"defaults: {'; '.join(named)}")
 
 
 _CHAKRA = ".et"

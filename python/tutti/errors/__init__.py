@@ -7,7 +7,7 @@ generated from the tables in this folder. The values that the message names are 
 
 from __future__ import annotations
 
-from tutti.errors import base, coherence, inputs, mpi, noc, runs, training, tuning
+from tutti.errors import base, coherence, inputs, mpi, noc, programs, runs, training, tuning
 from tutti.errors.base import (
     ExitCode,
     Kind,
@@ -22,7 +22,6 @@ from tutti.errors.inputs import (
     LayoutError,
     ModelError,
     NoiseError,
-    ProgramError,
     ScheduleError,
     TextError,
     TopologyError,
@@ -30,6 +29,7 @@ from tutti.errors.inputs import (
 )
 from tutti.errors.mpi import BenchError, LaunchError, MpiCallError, MpiError, PlanError
 from tutti.errors.noc import NocError, TrafficError
+from tutti.errors.programs import ProgramError
 from tutti.errors.runs import (
     CacheError,
     DeadlockError,
@@ -90,7 +90,7 @@ def all_errors() -> list[type[TuttiError]]:
     """Returns every error class, in the order of the files."""
     return [
         value
-        for file in (base, inputs, noc, coherence, runs, training, mpi, tuning)
+        for file in (base, inputs, programs, noc, coherence, runs, training, mpi, tuning)
         for value in vars(file).values()
         if isinstance(value, type)
         and issubclass(value, TuttiError)

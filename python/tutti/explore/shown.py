@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tutti.critical_path import critical_path
 from tutti.explain import parts, why
-from tutti.explore.critical_path import critical_path
 from tutti.proving import capped
 from tutti.report import words
 from tutti.report.compared_charts import decision_text

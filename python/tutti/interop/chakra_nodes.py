@@ -183,6 +183,83 @@ def _all_dimensions(attribute: Attribute, place: str) -> tuple[str, None]:
     raise TraceError(message, kind="attribute_type", fields={"attribute": _DIMENSIONS})
 
 
+class _Collector:
+    """Collects the nodes of a file in columns."""
+
+    def __init__(self, path: Path, rank: int) -> None:
+        self._path, self._rank = path, rank
+        self._decoder = _Decoder(path, rank)
+        self._texts: dict[bytes, str] = {}
+        self._names: list[str] = []
+        self._ids, self._starts, self._durations = array("Q"), array("Q"), array("Q")
+        self._types, self._data, self._ends = array("q"), array("q"), array("q", [0])
+        self._parents = array("Q")
+        self._inputs: dict[int, str] = {}
+        self._tensors = 0
+
+    def add(self, index: int, node: Any) -> None:  # noqa: ANN401 - generated at run time
+        """Adds the node with this index in the file.
+
+        Raises:
+            TraceError: Its name is not UTF-8, or an attribute is invalid.
+        """
+        name = self._texts.get(node.name)
+        if name is None:
+            name = self._texts[node.name] = _text(node.name, self._path, index)
+        self._names.append(name)
+        self._ids.append(node.id)
+        self._types.append(node.type)
+        self._starts.append(node.start_time_micros)
+        self._durations.append(node.duration_micros)
+        after = node.data_deps[:]
+        self._data.append(len(after))
+        if node.ctrl_deps:
+            after += node.ctrl_deps[:]
+        self._parents.extend(after)
+        self._ends.append(len(self._parents))
+        recorded = node.inputs
+        if recorded:
+            self._tensors += 1
+            if node.type == METADATA:
+                place = f"node {index} of the file"
+                info = parsed(schema()["IOInfo"], recorded, self._path, place)
+                self._inputs[index] = info.values
+        self._decoder.add(index, node)
+
+    def nodes(self, attributes: dict[str, Attribute]) -> Nodes:
+        """Returns the nodes; `attributes` are those of the file.
+
+        Raises:
+            TraceError: A type is unknown, or a time exceeds the range of picoseconds.
+        """
+        bounds = np.frombuffer(self._ends, np.int64)
+        types = np.frombuffer(self._types, np.int64)
+        columns = self._decoder.columns
+        nodes = Nodes(
+            source=self._path,
+            attributes=attributes,
+            ids=np.frombuffer(self._ids, np.uint64),
+            types=_types(types, self._ids, self._path, self._rank),
+            names=self._names,
+            starts=_times(np.frombuffer(self._starts, np.uint64)),
+            durations=_times(np.frombuffer(self._durations, np.uint64)),
+            counts=bounds[1:] - bounds[:-1],
+            data=np.frombuffer(self._data, np.int64),
+            parents=np.frombuffer(self._parents, np.uint64),
+            integers={
+                name: (np.frombuffer(found, np.int64), np.frombuffer(values, np.int64))
+                for name, (found, values) in columns.items()
+                if name in INTEGERS
+            },
+            groups=dict(zip(*columns[_GROUP], strict=True)),
+            on_start=dict(zip(*columns[_ON_START], strict=True)),
+            inputs=self._inputs,
+            dropped=self._decoder.dropped,
+            tensors=self._tensors,
+        )
+        return _checked(nodes, self._rank)
+
+
 def load_nodes(path: Path, rank: int) -> Nodes:
     """Reads the nodes of a rank.
 
@@ -194,67 +271,15 @@ def load_nodes(path: Path, rank: int) -> Nodes:
 
     parts = messages(load_bytes(path), path)
     head = parsed(schema()["GlobalMetadata"], next(parts, b""), path, "the metadata")
-    decoder = _Decoder(path, rank)
-    texts: dict[bytes, str] = {}
-    ids, starts, durations, parents = array("Q"), array("Q"), array("Q"), array("Q")
-    types, ends, names, tensors = array("q"), array("q", [0]), list[str](), 0
-    data = array("q")
-    inputs: dict[int, str] = {}
-    parse = schema()["NodeBytes"].FromString
+    collector = _Collector(path, rank)
+    add, parse = collector.add, schema()["NodeBytes"].FromString
     for index, part in enumerate(parts):
         try:
             node = parse(part)
         except DecodeError:
             raise _malformed(path, index) from None
-        raw = node.name
-        name = texts.get(raw)
-        if name is None:
-            name = texts[raw] = _text(raw, path, index)
-        names.append(name)
-        ids.append(node.id)
-        types.append(node.type)
-        starts.append(node.start_time_micros)
-        durations.append(node.duration_micros)
-        after = node.data_deps[:]
-        data.append(len(after))
-        control = node.ctrl_deps
-        if control:
-            after += control[:]
-        parents.extend(after)
-        ends.append(len(parents))
-        recorded = node.inputs
-        if recorded:
-            tensors += 1
-            if node.type == METADATA:
-                info = parsed(schema()["IOInfo"], recorded, path, f"node {index} of the file")
-                inputs[index] = info.values
-        decoder.add(index, node)
-    bounds = np.frombuffer(ends, np.int64)
-    return _checked(
-        Nodes(
-            source=path,
-            attributes=attributes_of(head.attr),
-            ids=np.frombuffer(ids, np.uint64),
-            types=_types(np.frombuffer(types, np.int64), ids, path, rank),
-            names=names,
-            starts=_times(np.frombuffer(starts, np.uint64)),
-            durations=_times(np.frombuffer(durations, np.uint64)),
-            counts=bounds[1:] - bounds[:-1],
-            data=np.frombuffer(data, np.int64),
-            parents=np.frombuffer(parents, np.uint64),
-            integers={
-                name: (np.frombuffer(nodes, np.int64), np.frombuffer(values, np.int64))
-                for name, (nodes, values) in decoder.columns.items()
-                if name in INTEGERS
-            },
-            groups=dict(zip(*decoder.columns[_GROUP], strict=True)),
-            on_start=dict(zip(*decoder.columns[_ON_START], strict=True)),
-            inputs=inputs,
-            dropped=decoder.dropped,
-            tensors=tensors,
-        ),
-        rank,
-    )
+        add(index, node)
+    return collector.nodes(attributes_of(head.attr))
 
 
 def _text(raw: bytes, path: Path, index: int) -> str:

@@ -116,16 +116,7 @@ impl Graph {
         for at in 0..of.len() {
             let (kind, peer, tag) = (of.kinds[at], of.peers[at], of.tags[at]);
             let computes = kind == kind::COMPUTE;
-            let refuse = |column, value: i64, expected| {
-                let value = value.to_string();
-                Err(TraceError::Value {
-                    rank: RankId(rank),
-                    operation: at,
-                    column,
-                    value,
-                    expected,
-                })
-            };
+            let refuse = |column, value, expected| refused((rank, at), column, value, expected);
             if kind > kind::RECEIVE {
                 return refuse("kind", kind.into(), "a computation, a send or a receive");
             }
@@ -152,16 +143,7 @@ impl Graph {
     fn count_followers(&mut self, rank: u32, of: &Operations) -> Result<(), TraceError> {
         let base = self.first[rank as usize] as usize;
         for at in 0..of.len() {
-            let refuse = |column, value: i64, expected| {
-                let value = value.to_string();
-                Err(TraceError::Value {
-                    rank: RankId(rank),
-                    operation: at,
-                    column,
-                    value,
-                    expected,
-                })
-            };
+            let refuse = |column, value, expected| refused((rank, at), column, value, expected);
             let (start, end) = (of.first_dependency[at], of.first_dependency[at + 1]);
             if start < 0 || end < start || end > of.dependencies.len() as i64 {
                 return refuse("first_dependency", start, "ascending offsets into dependencies");
@@ -236,6 +218,17 @@ fn index(value: i64) -> usize {
 /// A count below the most operations.
 fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(NONE)
+}
+
+/// The error of an operation of a rank with an invalid value.
+fn refused<T>(
+    (rank, operation): (u32, usize),
+    column: &'static str,
+    value: i64,
+    expected: &'static str,
+) -> Result<T, TraceError> {
+    let (rank, value) = (RankId(rank), value.to_string());
+    Err(TraceError::Value { rank, operation, column, value, expected })
 }
 
 fn check_lengths(rank: RankId, of: &Operations) -> Result<(), TraceError> {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tutti import schedule, simulate
-from tutti.explore.critical_path import CAUSES, critical_path
+from tutti.critical_path import CAUSES, critical_path
 from tutti.platforms import platform
 
 PLATFORMS = ["cray_xc30", "loggp_cluster", "infiniband_hdr_fat_tree", "dgx_h100_cluster"]
