@@ -175,7 +175,8 @@ PARTS := build check-python+test-rust validate test-python
 test:
 	@table=; for part in $(PARTS); do \
 	  start=$$(date +%s); \
-	  $(MAKE) --no-print-directory --jobs 2 --output-sync=line $$(echo $$part | tr + ' ') || exit; \
+	  case $$part in *+*) jobs="--jobs 2 --output-sync=line";; *) jobs=;; esac; \
+	  $(MAKE) --no-print-directory $$jobs $$(echo $$part | tr + ' ') || exit; \
 	  table="$$table$$(printf '%-24s %6d s' $$part $$(($$(date +%s) - start)))\n"; \
 	done; \
 	printf "\n$$table"

@@ -56,7 +56,6 @@ def search(
 
     \b
     Examples:
-      tutti train search examples/20_choose_algorithms/training.toml
       tutti train search examples/20_choose_algorithms/training.toml --algorithm ring
       tutti train search examples/20_choose_algorithms/training.toml --limit 50 --set iterations=1
     """
