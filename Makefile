@@ -98,8 +98,9 @@ mpi: build $(MPICH)/.stamp
 
 # A source archive, and a wheel for each processor, linked with Zig for glibc 2.17 or newer.
 WHEELS := x86_64 aarch64
+ZIG_VERSION := 0.17.1
 wheel: $(READY)
-	$(UV) pip install --quiet ziglang
+	$(UV) pip install --quiet ziglang==$(ZIG_VERSION)
 	$(BIN)/maturin sdist --out $(OUT)/dist
 	for processor in $(WHEELS); do \
 	  rustup target add $$processor-unknown-linux-gnu && \
