@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import endpoint_page
 import gpu_page
 import polars as pl
 import pytest
@@ -84,3 +85,7 @@ def test_a_damaged_row_is_named(tmp_path: Path) -> None:
     assert run.returncode == 1
     assert "line 2: median_us is not valid" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_page_of_the_measured_endpoint_is_current() -> None:
+    assert endpoint_page.text() == endpoint_page.PAGE.read_text("utf-8")
