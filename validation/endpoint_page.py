@@ -1,30 +1,31 @@
-"""Writes docs/machines/measured-endpoint.md: an H200 compared with the endpoint and compute models.
+"""Writes docs/machines/measured-endpoint.md: GPUs compared with the endpoint and compute models.
 
-The CSV files of validation/gpu/h200 are those of `benchmarks/gpu/measure.py`.
+The CSV files in the folders of validation/gpu are those of `benchmarks/gpu/measure.py`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import polars as pl
 
+from tutti import npus
 from tutti.endpoint import Npu
-from tutti.npus import npu
 from tutti.units import TimePerByte
 from tutti.workload import build
 from tutti.workload.compute import roofline
 from tutti.workload.model import PASSES, Work
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from tutti.workload.model import Pass
 
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "machines" / "measured-endpoint.md"
-DATA: Final = ROOT / "validation" / "gpu" / "h200"
-PEAKS: Final = npu("h200")
-H200: Final = Npu(arithmetic=PEAKS.bf16_flops, sms=PEAKS.sms, memory=PEAKS.memory_bandwidth)
+DATA: Final = ROOT / "validation" / "gpu"
+GPUS: Final = ("h100", "h200")
 BATCH: Final = 32
 """Samples of ResNet-50, as `measure.py` has by default."""
 _RATES: Final = (1, 4, 8, 16, 32, 64, 132)
@@ -49,30 +50,34 @@ _LINEAR: Final = {
     "head": (128256, 4096),
 }
 _TOKENS: Final = 8192
+_TIMES: Final = (" roofline", "", " ratio")
+Layers: TypeAlias = "list[tuple[tuple[str, str], Mapping[Pass, Work]]]"
+"""Layers: the key of the measured row, and the work of each pass."""
 
-HEAD: Final = """# Measured endpoint
+HEAD: Final = """\
+# Measured endpoint
 
-What communication takes from computation on one NVIDIA H200, compared with the
+What communication takes from computation on NVIDIA's H100 and H200, compared with the
 [endpoint](../models/endpoint.md) and [compute](../models/training.md#compute) models. All models
 use the [published peaks](gpus.md#peaks-of-gpus); nothing is fitted.
 
 `python benchmarks/gpu/measure.py --out FOLDER` measures any NVIDIA GPU (torch, torchvision and
 cupy required). `python validation/endpoint_page.py` writes this page from
-`validation/gpu/h200/*.csv`. Conditions: H200 SXM, 132 SMs, driver 580.159.04, PyTorch 2.11.0,
-CUDA 13.0, BF16, random data, medians, 2026-11-28. A second run differed by at most 1 % in most
-rows."""
-
+`validation/gpu/h100/*.csv` and `validation/gpu/h200/*.csv`. Conditions: one GPU of each, SXM, 132
+SMs, driver 580.159.04, PyTorch 2.11.0, CUDA 13.0, BF16, random data, medians, 2026-11-28. A second
+run on an H200 differed by at most 1 % in most rows."""
 
 RATES: Final = """\
-A kernel with one block of 512 threads per SM moves data as a collective does. It copies, reduces
-two inputs, or reduces and stores twice. Bytes read plus bytes written, in GB/s:"""
+A kernel with one block of 512 threads per SM moves data as a collective does: it copies, or reduces
+two inputs. Bytes read plus bytes written, in GB/s:"""
 
 RATES_NOTES: Final = """\
-The default NPU, of Rashidi et al. 2021, reads 80 GB/s per SM. An SM of the H200 reads 35 GB/s if it
-copies and 44 GB/s if it reduces. Blocks of 1,024 threads are 6 % faster. The 450 GB/s of `comm_opt`
-therefore need 11 of 132 SMs instead of 6 of 80. A ring all_reduce reads 1.5 bytes per byte sent. To
-send at the payload rate of NVLink 4, 370.8 GB/s, it needs 14 SMs. Set `per_sm = "44 GB/s"` in the
-table `[npu]` for an H200."""
+The default NPU, of Rashidi et al. 2021, reads 80 GB/s per SM. An SM of these GPUs reads 35 to 37
+GB/s if it copies and 44 to 47 GB/s if it reduces. Blocks of 1,024 threads are 4 to 7 % faster, and
+storing a result twice costs as much as copying. The 450 GB/s of `comm_opt` therefore need 11 of 132
+SMs instead of 6 of 80. A ring all_reduce reads 1.5 bytes per byte sent. To send at the payload rate
+of NVLink 4, 370.8 GB/s, it needs 14 SMs. Set `per_sm = "44 GB/s"` in the table `[npu]` for an H100
+or H200."""
 
 SLOWDOWN: Final = """\
 Time of an operation while the reducing kernel occupies SMs, divided by its time alone, by number of
@@ -80,13 +85,13 @@ SMs. The prediction uses the remaining SMs and memory bandwidth. `cuBLAS limited
 selects a kernel for the remaining SMs (`cublasSetSmCountTarget`)."""
 
 SLOWDOWN_NOTES: Final = """\
-- Attention slows down as predicted, within 3 %.
-- A memory-bound operation slows down as predicted, within 1 %, if writes count. The models count
+- Attention slows down as predicted, within 2 %.
+- A memory-bound operation slows down as predicted, within 3 %, if writes count. The models count
   reads only unless `charge_writes` is set.
-- GEMMs slow down more than predicted: by 9 to 19 % for a single SM, where 1 % is predicted. The
+- GEMMs slow down more than predicted: by 8 to 19 % for a single SM, where 1 % is predicted. The
   prediction is 7 to 21 % too short from 4 SMs on. A probable cause is that cuBLAS divides a GEMM
   into waves of tiles for all SMs.
-- With the limit, 1 to 8 SMs cost 0 to 20 %. From 12 SMs on, the kernels that cuBLAS selects are
+- With the limit, 1 to 8 SMs cost 0 to 20 %. From 12 SMs on, most kernels that cuBLAS selects are
   slower than those without the limit."""
 
 WAITING: Final = """\
@@ -96,7 +101,8 @@ cause is unknown."""
 
 LAYERS: Final = """\
 Sums over the layers of ResNet-50 (32 samples) and the linear layers of a Llama 3 8B block and its
-classifier (8,192 tokens), each layer alone with inputs from memory. `layers.csv` has each layer."""
+classifier (8,192 tokens), in us. Each layer runs alone, with inputs from memory. `layers.csv` has
+each layer."""
 
 LAYERS_NOTES: Final = """\
 - Large GEMMs reach 69 to 79 % of the published rate, at the clock that the power limit allows. An
@@ -119,92 +125,96 @@ def text() -> str:
 
 
 def _rates() -> list[str]:
-    rows = pl.read_csv(DATA / "traffic.csv").filter(threads=512, unrolled=8)
-    lines = ["| SMs | copy | reduce | reduce, store and send |", "|--:|--:|--:|--:|"]
+    runs = [(gpu, kind) for gpu in GPUS for kind in ("copy", "reduce")]
+    columns = []
+    for gpu, kind in runs:
+        rows = pl.read_csv(DATA / gpu / "traffic.csv").filter(threads=512, unrolled=8, traffic=kind)
+        columns.append({row["sms"]: row for row in rows.iter_rows(named=True)})
+    lines = [_line("SMs", (f"{gpu.upper()} {kind}" for gpu, kind in runs)), "|" + "--:|" * 5]
     for sms in _RATES:
-        cells = []
-        for kind in ("copy", "reduce", "reduce_store"):
-            row = rows.row(
-                by_predicate=(pl.col("traffic") == kind) & (pl.col("sms") == sms), named=True
-            )
-            cells.append(f"{row['read_gb_per_s']:.0f} + {row['written_gb_per_s']:.0f}")
-        lines.append(f"| {sms} | {' | '.join(cells)} |")
-    return [
-        "## Memory bandwidth of SMs",
-        RATES,
-        "\n".join(lines),
-        RATES_NOTES,
-    ]
+        found = (rows[sms] for rows in columns)
+        cells = (f"{row['read_gb_per_s']:.0f} + {row['written_gb_per_s']:.0f}" for row in found)
+        lines.append(_line(sms, cells))
+    return ["## Memory bandwidth of SMs", RATES, "\n".join(lines), RATES_NOTES]
 
 
-def _predicted(operation: str, used: int, read: float, write: float = 0.0) -> float:
-    """Returns how many times longer the roofline is with what the traffic leaves."""
+def _line(first: object, cells: Iterable[object]) -> str:
+    return f"| {first} | {' | '.join(map(str, cells))} |"
+
+
+def _npu(gpu: str) -> Npu:
+    peaks = npus.npu(gpu)
+    return Npu(arithmetic=peaks.bf16_flops, sms=peaks.sms, memory=peaks.memory_bandwidth)
+
+
+def _predicted(gpu: str, operation: str, used: int, traffic: float) -> float:
+    """Returns the slowdown of the roofline with the resources that `traffic` GB/s leave."""
     work = _OPERATIONS[operation][0]
-    memory = TimePerByte.parse(f"{max(read + write, 0.001):.3f} GB/s")
-    alone = roofline(work, H200.without(0, None))
-    return roofline(work, H200.without(used, memory)) / alone
+    npu = _npu(gpu)
+    left = npu.without(used, TimePerByte.parse(f"{traffic:.3f} GB/s"))
+    return roofline(work, left) / roofline(work, npu.without(0, None))
 
 
 def _slowdowns() -> list[str]:
-    rows = pl.read_csv(DATA / "interference.csv").filter(traffic="reduce")
-    lines = ["| operation | " + " | ".join(map(str, _USED)) + " |", "|---|" + "--:|" * len(_USED)]
+    lines = [_line("operation", _USED), "|---|" + "--:|" * len(_USED)]
     for operation, (_, title) in _OPERATIONS.items():
-        for limited in (0, 1) if operation.startswith("gemm") else (0,):
-            found = rows.filter(operation=operation, limited=limited)
-            by_sms = {row["sms"]: row for row in found.iter_rows(named=True)}
-            label = f"{title}, cuBLAS limited" if limited else title
-            cells = [f"{by_sms[used]['slowdown']:.2f}" for used in _USED]
-            lines.append(f"| {label} | {' | '.join(cells)} |")
-            if not limited:
-                cells = [
-                    f"{_predicted(operation, used, by_sms[used]['read_gb_per_s']):.2f}"
-                    for used in _USED
-                ]
-                lines.append(f"| predicted | {' | '.join(cells)} |")
-    scale = {row["sms"]: row for row in rows.filter(operation="scale_512mib").iter_rows(named=True)}
-    cells = []
-    for used in _USED:
-        read = scale[used]["read_gb_per_s"]
-        cells.append(f"{_predicted('scale_512mib', used, read, read / 2):.2f}")
-    lines.append(f"| predicted, writes included | {' | '.join(cells)} |")
-    return [
-        "## Slowdown of computation",
-        SLOWDOWN,
-        "\n".join(lines),
-        SLOWDOWN_NOTES,
-        WAITING,
-    ]
+        lines += dict.fromkeys(_slowdown_lines(operation, title))
+    notes = [SLOWDOWN_NOTES, WAITING]
+    return ["## Slowdown of computation", SLOWDOWN, "\n".join(lines), *notes]
+
+
+def _slowdown_lines(operation: str, title: str) -> list[str]:
+    """Returns the rows of an operation: measured, then predicted, on each GPU."""
+    measured, limited, predicted = [], [], []
+    for gpu in GPUS:
+        rows = pl.read_csv(DATA / gpu / "interference.csv")
+        rows = rows.filter(operation=operation, traffic="reduce")
+        by_sms = {(row["limited"], row["sms"]): row for row in rows.iter_rows(named=True)}
+        name = gpu.upper()
+        measured.append(_line(f"{title}, {name}", _slowed(by_sms, 0)))
+        if (1, 1) in by_sms:
+            limited.append(_line(f"{name}, cuBLAS limited", _slowed(by_sms, 1)))
+        factors = {"predicted": 1.0}
+        if operation == "scale_512mib":
+            factors = {f"predicted, {name}": 1.0, f"predicted with writes, {name}": 1.5}
+        for label, factor in factors.items():
+            reads = {used: by_sms[0, used]["read_gb_per_s"] for used in _USED}
+            cells = (_predicted(gpu, operation, used, factor * reads[used]) for used in _USED)
+            predicted.append(_line(label, (f"{cell:.2f}" for cell in cells)))
+    return measured + limited + predicted
+
+
+def _slowed(rows: Mapping[tuple[int, int], Mapping[str, Any]], limited: int) -> list[str]:
+    return [f"{rows[limited, used]['slowdown']:.2f}" for used in _USED]
 
 
 def _layers() -> list[str]:
-    rows = {(row["model"], row["layer"]): row for row in _read_layers()}
-    lines = ["| layers | pass | roofline in us | measured in us | ratio |", "|---|---|--:|--:|--:|"]
+    columns = ["pass", *(f"{gpu.upper()}{what}" for gpu in GPUS for what in _TIMES)]
+    lines = [_line("layers", columns), "|---|---|" + "--:|" * (len(columns) - 1)]
     for title, works in _works().items():
         for which in PASSES:
-            predicted = sum(roofline(work[which], H200.without(0, None)) for _, work in works) / 1e6
-            measured = sum(rows[key][f"{which}_us"] for key, _ in works)
-            words = which.replace("_", " ")
-            ratio = measured / predicted
-            lines.append(f"| {title} | {words} | {predicted:.0f} | {measured:.0f} | {ratio:.2f} |")
-    return [
-        "## Times of layers",
-        LAYERS,
-        "\n".join(lines),
-        LAYERS_NOTES,
-    ]
+            cells = (cell for gpu in GPUS for cell in _layer_cells(gpu, works, which))
+            lines.append(_line(title, (which.replace("_", " "), *cells)))
+    return ["## Times of layers", LAYERS, "\n".join(lines), LAYERS_NOTES]
 
 
-def _read_layers() -> list[dict[str, Any]]:
-    return list(pl.read_csv(DATA / "layers.csv").iter_rows(named=True))
+def _layer_cells(gpu: str, works: Layers, which: Pass) -> tuple[str, str, str]:
+    """Returns predicted and measured microseconds of a pass, and their ratio."""
+    table = pl.read_csv(DATA / gpu / "layers.csv")
+    rows = {(row["model"], row["layer"]): row for row in table.iter_rows(named=True)}
+    left = _npu(gpu).without(0, None)
+    predicted = sum(roofline(work[which], left) for _, work in works) / 1e6
+    measured = sum(rows[key][f"{which}_us"] for key, _ in works)
+    return f"{predicted:.0f}", f"{measured:.0f}", f"{measured / predicted:.2f}"
 
 
-def _works() -> dict[str, list[tuple[tuple[str, str], dict[Pass, Work]]]]:
+def _works() -> dict[str, Layers]:
     """Returns the layers of each group: the key of its row, and the work of each pass."""
-    images = [
+    images: Layers = [
         (("resnet50", layer.name), {which: layer.work(which, BATCH, 2) for which in PASSES})
         for layer in build("resnet50").layers
     ]
-    linear = []
+    linear: Layers = []
     for name, (outputs, inputs) in _LINEAR.items():
         flops = 2 * _TOKENS * outputs * inputs
         moved = 2 * (_TOKENS * (inputs + outputs) + inputs * outputs)

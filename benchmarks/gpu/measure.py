@@ -116,7 +116,7 @@ def rate_row(traffic: Traffic, kind: str, used: int) -> dict:
 
 
 def graph_of(calls: list) -> torch.cuda.CUDAGraph:
-    """Returns a graph of all calls, one after another."""
+    """Returns a graph of all calls in sequence."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for call in calls[:3]:
