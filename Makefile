@@ -172,13 +172,13 @@ test-python: build browser mpi
 
 # Each part in turn, and at the end how long each took. Python tests are last but for the table, since
 # pytest prints the 20 slowest. Two jobs run the checks: the linker and mypy use one core each.
-PARTS := build check-python+test-rust validate test-python
+PARTS := build check-python+test-rust+validate+mpi test-python
 test:
 	@table=; for part in $(PARTS); do \
 	  start=$$(date +%s); \
 	  case $$part in *+*) jobs="--jobs 2 --output-sync=line";; *) jobs=;; esac; \
 	  $(MAKE) --no-print-directory $$jobs $$(echo $$part | tr + ' ') || exit; \
-	  table="$$table$$(printf '%-24s %6d s' $$part $$(($$(date +%s) - start)))\n"; \
+	  table="$$table$$(printf '%-38s %6d s' $$part $$(($$(date +%s) - start)))\n"; \
 	done; \
 	printf "\n$$table"
 
