@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         Postal,
         Protocols,
     )
+    from tutti.report.decisions import decision_map
     from tutti.results import summary
     from tutti.topology import Topology
     from tutti.units import Length, Size, Time, TimePerByte
@@ -101,6 +102,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "compare",
+    "decision_map",
     "decompile",
     "errors",
     "schedule",
@@ -148,6 +150,7 @@ _LAZY = {
     "Topology": "topology",
     "Trace": "conditions",
     "Uniform": "conditions",
+    "decision_map": "report.decisions",
     "decompile": "language",
     "summary": "results",
 }

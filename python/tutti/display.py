@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tutti.bypass import BypassConfiguration
+    from tutti.noc import NocRun, Saturation, smart
+    from tutti.platform import Platform
     from tutti.run import Run
     from tutti.schedule import Schedule
     from tutti.topology import Topology
+    from tutti.training_result import TrainingResult
 
 __all__ = ["Renderers", "provide", "renderers"]
 
@@ -41,6 +44,27 @@ class Renderers(Protocol):
 
     def schedule_html(self, schedule: Schedule) -> str:
         """Returns the HTML of a schedule for notebooks."""
+
+    def platform_html(self, platform: Platform) -> str:
+        """Returns the HTML of a platform for notebooks."""
+
+    def topology_html(self, topology: Topology) -> str:
+        """Returns the HTML of a topology for notebooks."""
+
+    def training_html(self, run: TrainingResult) -> str:
+        """Returns the HTML of a training step for notebooks."""
+
+    def noc_run_html(self, run: NocRun) -> str:
+        """Returns the HTML of a flit-level run for notebooks."""
+
+    def saturation_html(self, found: Saturation) -> str:
+        """Returns the HTML of a saturation load for notebooks."""
+
+    def mesh_run_html(self, run: smart.Run) -> str:
+        """Returns the HTML of a run of a single-cycle mesh for notebooks."""
+
+    def mesh_saturation_html(self, found: smart.Saturation) -> str:
+        """Returns the HTML of the saturation loads of a single-cycle mesh for notebooks."""
 
 
 _load: Callable[[], Renderers] | None = None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, Strict, field_serializer, model_validator
 
-from tutti import _core
+from tutti import _core, display
 from tutti.declared.base import NetworkModel
 from tutti.declared.groups import FlowParameters, PacketParameters
 from tutti.declared.models import (
@@ -360,6 +360,14 @@ class Platform(Parameters):
         if self.contention_free or choice != "adaptive":
             message = f"routing {choice!r} depends on queues of packets"
             raise ConfigError(message, kind="invalid", hint="give `packets`, too")
+
+    def __repr__(self) -> str:
+        topology = f", {self.routes.topology.name}" if self.routes else ""
+        return f"<Platform {self.name}: {self.network}{topology}>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: parameters with units, and a drawing of the topology."""
+        return display.renderers().platform_html(self)
 
     @field_serializer("routes")
     def _routes_by_fingerprint(self, routes: Routes | None) -> str | None:

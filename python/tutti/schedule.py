@@ -198,7 +198,7 @@ class Schedule:
         return f"<Schedule {self.name}: {self.collective} on {self.ranks} ranks>"
 
     def _repr_html_(self) -> str:
-        """The HTML for notebooks: a table of the ops of the first ranks and steps."""
+        """The HTML for notebooks: an animation of the messages, and the ops of the first ranks."""
         return display.renderers().schedule_html(self)
 
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from tutti import _core, display
 from tutti.units import Time
 
 if TYPE_CHECKING:
-    from tutti import _core
     from tutti.endpoint import Configuration
     from tutti.step_bound import StepBound
     from tutti.training import Step
@@ -130,3 +130,12 @@ class TrainingResult:
         _, overlap, exposed, _ = self.record.breakdown()
         communicating = overlap + exposed
         return self.sent / communicating * 1e12 if communicating else 0.0
+
+    def __repr__(self) -> str:
+        name = f"{self.step.model.name}, {self.configuration.name}"
+        compute, exposed = (_core.format_time(ps) for ps in (self.compute, self.exposed))
+        return f"<TrainingResult {name}: {self.total}, {compute} compute, {exposed} exposed>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: a bar of compute and communication, and a timeline."""
+        return display.renderers().training_html(self)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from tutti import display
 from tutti.errors import NocError
 from tutti.noc.events import Powered, channel_frame, events_of
 
@@ -354,3 +355,7 @@ class NocRun:
         load = "a trace" if self.load is None else f"load {self.load:g}"
         found = f"latency {self.latency.mean:.4g} cycles" if self.is_stable else self.ending
         return f"<NocRun {self.network.topology.name}, {load}: {found}>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: network, traffic, state and latency."""
+        return display.renderers().noc_run_html(self)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tutti import _core
+from tutti import _core, display
 from tutti.errors import NocError
 from tutti.noc.measured import NocRun
 from tutti.noc.measuring import bracket, measure_all, narrow, parts
@@ -99,6 +99,15 @@ class Saturation:
     accepted: Estimate | None
     deadlocks: bool
     runs: tuple[NocRun, ...]
+
+    def __repr__(self) -> str:
+        below = "no unstable load" if self.below is None else f"unstable at {self.below:g}"
+        name = self.runs[0].network.topology.name
+        return f"<Saturation {name}: stable up to {self.load:g}, {below}, {len(self.runs)} runs>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: the saturation load, and latency against load."""
+        return display.renderers().saturation_html(self)
 
 
 def saturation(

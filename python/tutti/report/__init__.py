@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from .coherence import write_coherence_report
     from .compared import write_report
     from .compared_plot import plot_comparison
+    from .decisions import decision_map
     from .gantt import draw_timeline
     from .noc import plot_latency, write_load_report, write_noc_report
+    from .notebook_noc import load_curves
     from .perfetto import write_trace
     from .program_graph import draw_program_graph
     from .smart import plot_smart, write_smart_load_report, write_smart_report
@@ -29,8 +31,10 @@ _MODULES = {
     "coherence": ("write_coherence_report",),
     "compared": ("write_report",),
     "compared_plot": ("plot_comparison",),
+    "decisions": ("decision_map",),
     "gantt": ("draw_timeline",),
     "noc": ("plot_latency", "write_load_report", "write_noc_report"),
+    "notebook_noc": ("load_curves",),
     "perfetto": ("write_trace",),
     "program_graph": ("draw_program_graph",),
     "smart": ("plot_smart", "write_smart_load_report", "write_smart_report"),
@@ -41,10 +45,11 @@ _MODULES = {
 }
 
 __all__ = [
-    "draw_against", "draw_fits", "draw_program_graph", "draw_timeline", "plot_comparison",
-    "plot_latency", "plot_smart", "plot_swept", "write_coherence_report", "write_load_report",
-    "write_noc_report", "write_report", "write_smart_load_report", "write_smart_report",
-    "write_trace", "write_training_report", "write_training_trace", "write_watch",
+    "decision_map", "draw_against", "draw_fits", "draw_program_graph", "draw_timeline",
+    "load_curves", "plot_comparison", "plot_latency", "plot_smart", "plot_swept",
+    "write_coherence_report", "write_load_report", "write_noc_report", "write_report",
+    "write_smart_load_report", "write_smart_report", "write_trace", "write_training_report",
+    "write_training_trace", "write_watch",
 ]  # fmt: skip
 
 

@@ -1,32 +1,32 @@
-"""HTML and inline SVG of runs, schedules and comparisons for notebooks.
+"""HTML and inline SVG of runs for notebooks.
 
-The output has no scripts and no styles that could leak into the notebook. Only the standard library
-writes it, so that showing a result imports nothing.
+The output of this and of the other modules for notebooks has no scripts and no styles that could
+leak into the notebook.
 """
 
 from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree as ET
 
 from tutti import _core
 
+from . import svg
 from .palette import KINDS, kind_colour
-from .quantity import format_rate, format_share, format_time, plural, time_unit
+from .quantity import format_rate, format_share, format_time, time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from xml.etree import ElementTree as ET
 
     import polars as pl
 
     from tutti.run import Run
-    from tutti.schedule import Schedule
 
     from .timeline import Picture
 
-_WIDTH, _ROW, _LEFT, _TOP, _FOOT = 760, 20, 44, 22, 26
-_MOST_RANKS, _MOST_STEPS, _MOST_OPS = 16, 12, 12
+_ROW, _LEFT, _TOP, _FOOT = 20, 44, 22, 26
+_MOST_RANKS = 16
 MOST_MESSAGES = 100_000
 """Messages of a run up to which a notebook records and shows its timeline."""
 
@@ -45,68 +45,50 @@ def timeline_svg(timeline: pl.DataFrame, messages: pl.DataFrame | None = None) -
 
     drawn = picture(timeline, messages, most_ranks=_MOST_RANKS, most_bars=1500, most_arrows=300)
     height = _TOP + _ROW * len(drawn.ranks) + _FOOT
-    root = ET.Element(
-        "svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {_WIDTH} {height}",
-        width=str(_WIDTH), style="max-width:100%;font:12px sans-serif", role="img",
-    )  # fmt: skip
-    ET.SubElement(root, "title").text = f"Timeline, complete after {format_time(drawn.complete_ps)}"
-    _legend(root, drawn)
+    title = f"Timeline, complete after {format_time(drawn.complete_ps)}"
+    root = svg.drawing(svg.WIDTH, height, title)
+    seen = {bar.kind for bar in drawn.bars if bar.duration_ps > 0}
+    svg.legend(root, [(kind, kind_colour(kind)) for kind in KINDS if kind in seen], (_LEFT, 4))
     _rows(root, drawn)
-    _axis(root, drawn, height)
-    return ET.tostring(root, encoding="unicode")
+    time_axis(root, drawn.end_ps, _LEFT, height - 10)
+    return svg.written(root)
 
 
-def _x(drawn: Picture, ps: int) -> str:
-    return f"{_LEFT + (_WIDTH - _LEFT - 12) * ps / max(drawn.end_ps, 1):.2f}"
+def _x(drawn: Picture, ps: int) -> float:
+    return time_x(ps, drawn.end_ps, _LEFT)
 
 
 def _rows(root: ET.Element, drawn: Picture) -> None:
     rows = {rank: index for index, rank in enumerate(drawn.ranks)}
     for rank, row in rows.items():
-        _text(root, str(_LEFT - 8), _TOP + _ROW * row + 14, str(rank), anchor="end")
+        svg.text(root, (_LEFT - 8, _TOP + _ROW * row + 14), str(rank), "end")
     for bar in drawn.bars:
         if bar.duration_ps == 0:
             continue
-        start, end = float(_x(drawn, bar.start_ps)), float(_x(drawn, bar.end_ps))
-        rect = ET.SubElement(
-            root, "rect", x=f"{start:.2f}", y=str(_TOP + _ROW * rows[bar.rank] + 3),
-            width=f"{end - start:.2f}", height=str(_ROW - 6), fill=kind_colour(bar.kind),
-        )  # fmt: skip
+        start, end = _x(drawn, bar.start_ps), _x(drawn, bar.end_ps)
         tip = f"rank {bar.rank}, {bar.name}: {bar.label}, {format_time(bar.duration_ps)}"
-        ET.SubElement(rect, "title").text = tip
+        svg.shape(root, "rect", tip, x=start, y=_TOP + _ROW * rows[bar.rank] + 3,
+                  width=end - start, height=_ROW - 6, fill=kind_colour(bar.kind))  # fmt: skip
     for arrow in drawn.arrows:
         y1, y2 = (_TOP + _ROW * rows[end] + _ROW // 2 for end in (arrow.source, arrow.destination))
-        ET.SubElement(
-            root, "line", x1=_x(drawn, arrow.sent_ps), y1=str(y1), x2=_x(drawn, arrow.arrival_ps),
-            y2=str(y2), stroke="#59636E",
-            attrib={"stroke-width": "0.6", "stroke-opacity": "0.8"},
-        )  # fmt: skip
+        svg.shape(root, "line", x1=_x(drawn, arrow.sent_ps), y1=y1,
+                  x2=_x(drawn, arrow.arrival_ps), y2=y2, stroke="currentColor",
+                  stroke_width="0.6", stroke_opacity="0.6")  # fmt: skip
 
 
-def _legend(root: ET.Element, drawn: Picture) -> None:
-    seen = {bar.kind for bar in drawn.bars if bar.duration_ps > 0}
-    at = _LEFT
-    for kind in (kind for kind in KINDS if kind in seen):
-        ET.SubElement(
-            root, "rect", x=str(at), y="4", width="11", height="11", fill=kind_colour(kind)
-        )
-        _text(root, str(at + 15), 14, kind)
-        at += 28 + 7 * len(kind)
+def time_x(ps: int, end_ps: int, left: int) -> float:
+    """Returns the position of a time on an axis that starts at `left`."""
+    return left + (svg.WIDTH - left - 12) * ps / max(end_ps, 1)
 
 
-def _axis(root: ET.Element, drawn: Picture, height: int) -> None:
-    factor, unit = time_unit(drawn.end_ps)
+def time_axis(root: ET.Element, end_ps: int, left: int, y: int) -> None:
+    """Appends five labels from zero to `end_ps`."""
+    factor, unit = time_unit(end_ps)
     for quarter in range(5):
-        ps = drawn.end_ps * quarter // 4
+        ps = end_ps * quarter // 4
         anchor = ("start", "middle", "middle", "middle", "end")[quarter]
         label = f"{ps / factor:.3g}" + (f" {unit}" if quarter == 4 else "")
-        _text(root, _x(drawn, ps), height - 10, label, anchor=anchor)
-
-
-def _text(root: ET.Element, x: str, y: int, text: str, anchor: str = "start") -> None:
-    element = ET.SubElement(root, "text", x=x, y=str(y), fill="currentColor")
-    element.set("text-anchor", anchor)
-    element.text = text
+        svg.text(root, (time_x(ps, end_ps, left), y), label, anchor)
 
 
 def run_html(run: Run) -> str:
@@ -128,52 +110,22 @@ def run_html(run: Run) -> str:
 
 
 def facts_html(
-    facts: Iterable[tuple[str, str]],
+    facts: Iterable[tuple[str, ...]],
     timeline: pl.DataFrame | None = None,
     messages: pl.DataFrame | None = None,
 ) -> str:
     """Returns facts as a table, and the timeline of a run below it.
 
     Args:
-        facts: Names and values, such as ("completion time", "3.4 us").
+        facts: Names and values, such as ("completion time", "3.4 us"), perhaps with an explanation.
         timeline: The timeline frame, if any.
         messages: The message frame, if any.
     """
     rows = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th>"
-        f"<td style='text-align:left'>{escape(value)}</td></tr>"
-        for name, value in facts
+        + "".join(f"<td style='text-align:left'>{escape(value)}</td>" for value in values)
+        + "</tr>"
+        for name, *values in facts
     )
     drawing = "" if timeline is None or timeline.is_empty() else timeline_svg(timeline, messages)
     return f"<div><table>{rows}</table>{drawing}</div>"
-
-
-def schedule_html(schedule: Schedule) -> str:
-    """Returns the ops of the first ranks and steps of a schedule, a row per step."""
-    ranks = range(min(schedule.ranks, _MOST_RANKS))
-    most = max((schedule.steps(rank) for rank in ranks), default=0)
-    steps = range(min(most, _MOST_STEPS))
-    heading = "".join(f"<th>rank {rank}</th>" for rank in ranks)
-    body = "".join(
-        f"<tr><th>{step}</th>{''.join(_cell(schedule, rank, step) for rank in ranks)}</tr>"
-        for step in steps
-    )
-    left_out = []
-    if schedule.ranks > len(ranks):
-        left_out.append(plural(schedule.ranks - len(ranks), "more rank"))
-    if most > len(steps):
-        left_out.append(plural(most - len(steps), "more step"))
-    rest = f"<p>and {' and '.join(left_out)}</p>" if left_out else ""
-    title = f"<b>{escape(schedule.name)}</b>: {schedule.collective} on {schedule.ranks:,} ranks"
-    return f"<p>{title}</p><table><tr><th>step</th>{heading}</tr>{body}</table>{rest}"
-
-
-def _cell(schedule: Schedule, rank: int, step: int) -> str:
-    if step >= schedule.steps(rank):
-        return "<td></td>"
-    lines = [str(op) for op in schedule.ops(rank, step)]
-    if len(lines) > _MOST_OPS:
-        lines[_MOST_OPS:] = [f"and {plural(len(lines) - _MOST_OPS, 'more op')}"]
-    shown = "<br>".join(map(escape, lines))
-    name = escape(schedule.step_name(rank, step))
-    return f"<td style='text-align:left'><i>{name}</i><br>{shown}</td>"

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tutti.errors import TopologyError
 
-from .palette import styles
 from .plot import FORMATS, figure_at
 from .topology_layout import layout
+from .topology_lines import lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tutti.topology import Link, Topology
+    from tutti.topology import Topology
 
     from .topology_layout import Layout, Position
 
@@ -27,10 +25,6 @@ MOST_NAMED = 64
 
 _SHAPES = {"npu": "o", "switch": "s", "router": "D"}
 _FILLS = {"npu": "#FFFFFF", "switch": "#DDE2E8", "router": "#DDE2E8"}
-_WIDTHS = (0.7, 3.0)
-_MOST_KINDS = 8
-"""Kinds of link in the legend; the others share an entry."""
-
 _BEND = 0.18
 """Offset of a bent link that would cover others, as a share of its length."""
 
@@ -77,59 +71,14 @@ def _height(placed: Layout) -> float:
     return min(max(0.5, 0.15 + high / wide if wide else 1.0), 1.0)
 
 
-def _kind(link: Link) -> str:
-    length = "" if link.length is None else f", {link.length}"
-    return f"{link.rate}, {link.latency}{length}"
-
-
 def _links(axes: Axes, topology: Topology, placed: Layout) -> None:
     """Draws a line per cable, an arrow per unidirectional link, a colour per kind of link."""
-    at = placed.at
-    kinds = Counter(_kind(link) for link in topology.links)
-    known = [kind for kind, _ in kinds.most_common(_MOST_KINDS)]
-    palette = styles([str(number) for number in range(len(known))])
-    colours = {kind: palette[str(number)].colour for number, kind in enumerate(known)}
-    widths = _widths(topology)
-    both = {(link.source, link.target, _kind(link)) for link in topology.links}
-    labelled: set[str] = set()
-    for link in topology.links:
-        kind = _kind(link)
-        cable = (link.target, link.source, kind) in both
-        if cable and link.source > link.target:
-            continue
-        group = kind if kind in colours else "other"
-        label = (
-            f"{group} ({_count(group, kinds, colours)} links)" if group not in labelled else None
-        )
-        labelled.add(group)
-        ends = (at[link.source], at[link.target])
-        _line(
-            axes,
-            ends if not cable or ends[0] < ends[1] else ends[::-1],
-            colours.get(kind, "#7F7F7F"),
-            widths[str(link.rate)],
-            arrow=not cable,
-            bend=_BEND if (link.source, link.target) in placed.bent else 0.0,
-        )
-        if label:
-            axes.plot([], [], color=colours.get(kind, "#7F7F7F"), label=label)
-
-
-def _count(group: str, kinds: Counter[str], colours: dict[str, str]) -> int:
-    if group in kinds:
-        return kinds[group]
-    return sum(count for kind, count in kinds.items() if kind not in colours)
-
-
-def _widths(topology: Topology) -> dict[str, float]:
-    """Returns line widths by the logarithm of the rate."""
-    rates = {str(link.rate): link.rate.core.bytes_per_second for link in topology.links}
-    if not rates:
-        return {}
-    low, high = math.log(min(rates.values())), math.log(max(rates.values()))
-    thin, thick = _WIDTHS
-    share = {text: (math.log(rate) - low) / (high - low or 1.0) for text, rate in rates.items()}
-    return {text: thin + (thick - thin) * part for text, part in share.items()}
+    found = lines(topology, placed)
+    for one in found.lines:
+        bend = _BEND if one.is_bent else 0.0
+        _line(axes, one.ends, one.colour, one.width, arrow=one.is_arrow, bend=bend)
+    for label, colour in found.legend:
+        axes.plot([], [], color=colour, label=label)
 
 
 def _line(

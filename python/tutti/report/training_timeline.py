@@ -45,7 +45,7 @@ _WRAP = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Bar:
+class TaskBar:
     """A task or several short ones; `name` is its entry in the legend."""
 
     start: int
@@ -57,8 +57,8 @@ class _Bar:
 
 
 _Colours = Mapping[tuple[str, str], str]
-_Lanes = list[list[_Bar]]
-_Rows = dict[tuple[int, str], _Lanes]
+_Lanes = list[list[TaskBar]]
+Rows = dict[tuple[int, str], _Lanes]
 """The lanes of each track, by NPU and name."""
 
 
@@ -71,8 +71,8 @@ def timeline_section(runs: Sequence[TrainingResult], npus: Sequence[int]) -> Sec
     for run in runs:
         check_npus(npus, run)
     colours = communication_colours(runs)
-    full = [_rows(run, npus, colours) for run in runs]
-    drawn = [_fewer(rows, run.total.ps) for rows, run in zip(full, runs, strict=True)]
+    full = [task_rows(run, npus, colours) for run in runs]
+    drawn = [fewer_bars(rows, run.total.ps) for rows, run in zip(full, runs, strict=True)]
     found = [_limited(rows) for rows, _ in drawn]
     notes = [
         note
@@ -91,9 +91,9 @@ def timeline_section(runs: Sequence[TrainingResult], npus: Sequence[int]) -> Sec
     return Section("Timeline", lead, {"tasks": _chart(runs, found)}, choice=choice)
 
 
-def _rows(run: TrainingResult, npus: Sequence[int], colours: _Colours) -> _Rows:
+def task_rows(run: TrainingResult, npus: Sequence[int], colours: _Colours) -> Rows:
     """Returns the bars of the NPUs; exposed communication is in the track of the main lane."""
-    rows: _Rows = {}
+    rows: Rows = {}
     for npu in npus:
         for name, lanes in tracks(run, npu).items():
             rows[npu, name] = [
@@ -105,30 +105,30 @@ def _rows(run: TrainingResult, npus: Sequence[int], colours: _Colours) -> _Rows:
     return rows
 
 
-def _task(one: Span, colours: _Colours) -> _Bar:
+def _task(one: Span, colours: _Colours) -> TaskBar:
     where = f"layer {one.layer}, " if one.layer else ""
     when = f"{format_time(one.start_ps)} to {format_time(one.end_ps)}"
     took = format_time(one.duration_ps)
     if not one.is_collective:
         text = f"<b>{_spoken(one.kind)}</b><br>{where}iteration {one.iteration}<br>{when}, {took}"
         colour = _PASSES.get(one.kind, GREY)
-        return _Bar(one.start_ps, one.end_ps, _spoken(one.kind), colour, text)
+        return TaskBar(one.start_ps, one.end_ps, _spoken(one.kind), colour, text)
     name = f"{collective(one.kind)} on {one.group}"
     text = (
         f"<b>{name}</b>, {format_size(one.bytes)}<br>{_spoken(one.during)}, {where}iteration "
         f"{one.iteration}<br>issued {format_time(one.start_ps)}, completed "
         f"{format_time(one.end_ps)}, {took}"
     )
-    return _Bar(one.start_ps, one.end_ps, name, colours[one.kind, one.group], text)
+    return TaskBar(one.start_ps, one.end_ps, name, colours[one.kind, one.group], text)
 
 
-def _wait(one: Exposed) -> _Bar:
+def _wait(one: Exposed) -> TaskBar:
     parts = [
         f"{format_time(ps)} {collective(kind)} on {group}"
         for (kind, group), ps in one.by_collective().items()
     ]
     text = f"<b>{_EXPOSED}</b>, {format_time(one.end_ps - one.start_ps)}<br>{'<br>'.join(parts)}"
-    return _Bar(one.start_ps, one.end_ps, _EXPOSED, RED, text)
+    return TaskBar(one.start_ps, one.end_ps, _EXPOSED, RED, text)
 
 
 def _spoken(name: str) -> str:
@@ -138,22 +138,22 @@ def _spoken(name: str) -> str:
 # --- fewer bars -----------------------------------------------------------------------------------
 
 
-def _fewer(rows: _Rows, total: int) -> tuple[_Rows, int]:
+def fewer_bars(rows: Rows, total: int, most: int | None = None) -> tuple[Rows, int]:
     """Returns the rows with short tasks merged, and the limit in picoseconds; 0 if none are."""
     found, limit = rows, 0
-    while _count(found) > _MOST_BARS and limit < total:
+    while _count(found) > (most or _MOST_BARS) and limit < total:
         limit = 2 * limit or max(total // 2000, 1)
         found = {key: [list(_merged(lane, limit)) for lane in lanes] for key, lanes in rows.items()}
     return found, limit
 
 
-def _count(rows: _Rows) -> int:
+def _count(rows: Rows) -> int:
     return sum(len(lane) for lanes in rows.values() for lane in lanes)
 
 
-def _merged(lane: Sequence[_Bar], limit: int) -> Iterator[_Bar]:
+def _merged(lane: Sequence[TaskBar], limit: int) -> Iterator[TaskBar]:
     """Merges adjacent tasks shorter than a limit to bars of about this length."""
-    group: list[_Bar] = []
+    group: list[TaskBar] = []
     for bar in lane:
         joins = group and bar.start - group[-1].end < limit and bar.end - bar.start < limit
         if joins and bar.start - group[0].start < limit and group[-1].end - group[-1].start < limit:
@@ -166,7 +166,7 @@ def _merged(lane: Sequence[_Bar], limit: int) -> Iterator[_Bar]:
         yield _joined(group)
 
 
-def _joined(group: Sequence[_Bar]) -> _Bar:
+def _joined(group: Sequence[TaskBar]) -> TaskBar:
     if len(group) == 1:
         return group[0]
     times: Counter[tuple[str, str]] = Counter()
@@ -176,14 +176,14 @@ def _joined(group: Sequence[_Bar]) -> _Bar:
     first, last = group[0].start, max(bar.end for bar in group)
     parts = "<br>".join(f"{format_time(ps)} {name}" for (name, _), ps in most)
     text = f"<b>{len(group)} tasks</b><br>{parts}<br>{format_time(first)} to {format_time(last)}"
-    return _Bar(first, last, *most[0][0], text, len(group))
+    return TaskBar(first, last, *most[0][0], text, len(group))
 
 
-def _limited(rows: _Rows) -> _Rows:
+def _limited(rows: Rows) -> Rows:
     return {key: lanes[:_MOST_LANES] for key, lanes in rows.items()}
 
 
-def _notes(run: TrainingResult, found: tuple[_Rows, _Rows, _Rows], limit: int) -> Iterator[str]:
+def _notes(run: TrainingResult, found: tuple[Rows, Rows, Rows], limit: int) -> Iterator[str]:
     """Yields sentences on merged and omitted tasks."""
     full, merged, shown = found
     of = f"With {run.configuration.name}, "
@@ -204,7 +204,7 @@ def _notes(run: TrainingResult, found: tuple[_Rows, _Rows, _Rows], limit: int) -
 # --- drawing --------------------------------------------------------------------------------------
 
 
-def _chart(runs: Sequence[TrainingResult], found: Sequence[_Rows]) -> go.Figure:
+def _chart(runs: Sequence[TrainingResult], found: Sequence[Rows]) -> go.Figure:
     """Returns the tracks of all configurations, of which a selector shows one."""
     longest = max(run.total.ps for run in runs)
     factor, unit = time_unit(longest)
@@ -221,7 +221,7 @@ def _chart(runs: Sequence[TrainingResult], found: Sequence[_Rows]) -> go.Figure:
                  margin={"b": 84}, showlegend=True)  # fmt: skip
 
 
-def _places(found: Sequence[_Rows]) -> tuple[dict[tuple[int, str], tuple[float, int]], int]:
+def _places(found: Sequence[Rows]) -> tuple[dict[tuple[int, str], tuple[float, int]], int]:
     """Returns middle and height of each track in pixels, from the top down, and the total."""
     lanes: dict[tuple[int, str], int] = {}
     for rows in found:
@@ -249,7 +249,7 @@ def _label(npu: int, name: str) -> str:
     return ("<b>NPU " + str(npu) + "</b><br>" if name == COMPUTE else "") + "<br>".join(lines)
 
 
-def _colours(found: Sequence[_Rows]) -> dict[str, str]:
+def _colours(found: Sequence[Rows]) -> dict[str, str]:
     """Returns the colours of passes, in their order, and those of collectives by name."""
     colours = {
         bar.name: bar.colour
@@ -265,13 +265,13 @@ def _colours(found: Sequence[_Rows]) -> dict[str, str]:
 
 def _bars(
     index: int,
-    rows: _Rows,
+    rows: Rows,
     places: Mapping[tuple[int, str], tuple[float, int]],
     colours: Mapping[str, str],
     factor: int,
 ) -> Iterator[Any]:
     """Yields a trace per pass and collective of a configuration."""
-    drawn: dict[str, list[tuple[_Bar, float, float]]] = defaultdict(list)
+    drawn: dict[str, list[tuple[TaskBar, float, float]]] = defaultdict(list)
     for key, lanes in rows.items():
         middle, high = places[key]
         each = high / max(len(lanes), 1)

@@ -350,6 +350,10 @@ class Topology:
     def __repr__(self) -> str:
         return f"<Topology {self.name}: {self.ranks} NPUs, {self._core.link_count} links>"
 
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: sizes and a drawing."""
+        return display.renderers().topology_html(self)
+
 
 class Routes:
     """The links of the path from one rank to another."""

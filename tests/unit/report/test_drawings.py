@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree as ET
 
 import networkx as nx
 import polars as pl
@@ -12,7 +11,6 @@ from tutti.errors import ReportError
 from tutti.report import (
     draw_program_graph,
     draw_timeline,
-    notebook,
     plot_comparison,
 )
 from tutti.report.palette import styles
@@ -128,32 +126,6 @@ def test_a_receive_without_its_send_is_refused(schedule: Any) -> None:
 
     with pytest.raises(ReportError, match="a message that rank 3 does not send"):
         program_graph(Broken((2, 4)))
-
-
-def test_notebooks_get_well_formed_svg(frames: Frames) -> None:
-    root = ET.fromstring(notebook.timeline_svg(*frames))
-    namespace = "{http://www.w3.org/2000/svg}"
-    assert len(root.findall(f"{namespace}line")) == frames[1].height
-    assert notebook.timeline_svg(*frames) == notebook.timeline_svg(*frames)
-    page = notebook.facts_html([("name", "<b>")], *frames)
-    assert "&lt;b&gt;" in page
-
-
-def test_notebooks_show_steps_and_note_omitted_ones() -> None:
-    plan = tutti.schedule("ring", collective="all_reduce", ranks=32)
-    page = notebook.schedule_html(plan)
-    assert "send data[31] to 1" in page
-    assert "and 16 more ranks and 50 more steps" in page
-
-
-def test_runs_and_schedules_have_html_representations() -> None:
-    plan = tutti.schedule("recursive_multiplying:a3,a2", collective="all_reduce", ranks=6)
-    model = tutti.LogGP(L="1 us", o="0.2 us", g="0.4 us", G="0.1 ns/B")
-    run = tutti.simulate(plan, tutti.Platform(name="demo", model=model), size="8 B")
-    shown = run._repr_html_()
-    assert "<td style='text-align:left'>demo (loggp)</td>" in shown
-    assert f"<title>Timeline, complete after {format_time(run.completion_ps)}</title>" in shown
-    assert "send data[0] to 2" in plan._repr_html_()
 
 
 def test_every_algorithm_has_a_distinct_colour() -> None:

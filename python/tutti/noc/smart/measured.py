@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
-from tutti import _core
+from tutti import _core, display
 from tutti.noc.measured import QUANTILES, Estimate
 
 if TYPE_CHECKING:
@@ -163,6 +163,10 @@ class Run:
     def __repr__(self) -> str:
         found = f"latency {self.latency.mean:.4g} cycles" if self.is_stable else self.ending
         return f"<Run {self.mesh.design}, {self.traffic[0].kind} {self.load:g}: {found}>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: mesh, traffic, state and latency."""
+        return display.renderers().mesh_run_html(self)
 
 
 def _summed(counts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tutti import display
 from tutti.errors import NocError
 from tutti.noc.measuring import bracket, measure_all, narrow
 from tutti.noc.smart.measured import Run
@@ -161,6 +162,14 @@ class Saturation:
     most: float
     deadlocks: float | None
     runs: tuple[Run, ...]
+
+    def __repr__(self) -> str:
+        loads = f"{self.by_latency:g} by latency, {self.by_throughput:g} by throughput"
+        return f"<Saturation {self.runs[0].mesh.design}: {loads}, {len(self.runs)} runs>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: the saturation loads, and latency against load."""
+        return display.renderers().mesh_saturation_html(self)
 
 
 def saturation(
