@@ -1,7 +1,8 @@
 """Builds the documentation site in build/site/html from Markdown, docstrings and examples.
 
 Pages are staged in build/site/pages: links are rewritten to the site's layout, equations become
-MathML, and every example is run so that its page shows today's output, figures and reports.
+MathML, and every example and notebook is run so that its page shows today's output, figures and
+reports.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import notebooks
 import tomlkit
 from latex2mathml.converter import convert
 
@@ -40,6 +43,10 @@ API = {
 }
 """The Python modules with a separate page."""
 
+SOURCES = {".md", ".svg", ".css", ".ipynb"}
+"""Suffixes of files of docs/ that are staged."""
+LINKED = {".md", ".svg", ".ipynb", ""}
+"""Suffixes of files with a page."""
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 CODE = re.compile(rf"{FENCE.pattern}|`[^`]+`", re.DOTALL | re.MULTILINE)
 DISPLAY = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
@@ -57,7 +64,8 @@ def page_of(source: PurePosixPath) -> PurePosixPath | None:
     if source.name in {"CHANGELOG.md", "CONTRIBUTING.md", "VISION.md"}:
         return PurePosixPath(source.name.lower())
     if parts[0] == "docs":
-        return PurePosixPath(*parts[1:])
+        page = PurePosixPath(*parts[1:])
+        return page.with_suffix(".md") if page.suffix == ".ipynb" else page
     if parts[0] == "examples":
         name = parts[1] if len(parts) > 1 else "index"
         return PurePosixPath("examples", f"{name}.md")
@@ -81,14 +89,14 @@ def mathematics(text: str) -> str:
     return INLINE.sub(lambda m: convert(m[1]), text)
 
 
-def staged(source: Path) -> str:
-    """Returns a page with links to other pages of the site, and equations as MathML."""
+def staged(source: Path, text: str) -> str:
+    """Returns Markdown of a file with links to other pages of the site, and equations as MathML."""
     folder = PurePosixPath(source.relative_to(ROOT).parent.as_posix())
     page = page_of(folder / source.name)
 
     def relative(target: str, anchor: str | None) -> str | None:
         path = PurePosixPath(os.path.normpath(folder / target))
-        to = page_of(path) if (ROOT / path).suffix in {".md", ".svg", ""} else None
+        to = page_of(path) if (ROOT / path).suffix in LINKED else None
         if to is None or page is None:
             return None
         return os.path.relpath(to, page.parent) + (anchor or "")
@@ -101,18 +109,20 @@ def staged(source: Path) -> str:
         text = DEFINITION.sub(lambda m: f"{m[1]}: {relative(m[2], m[3])}", text)
         return LINK.sub(link, text)
 
-    text = outside(FENCE, source.read_text("utf-8"), rewritten)
-    return outside(CODE, text, mathematics)
+    return outside(CODE, outside(FENCE, text, rewritten), mathematics)
 
 
-def stage(source: Path) -> None:
-    """Writes a staged page; figures are copied."""
+def stage(source: Path, *, run: bool = False) -> None:
+    """Writes a staged page, with outputs if it is a notebook to run; figures are copied."""
     page = page_of(PurePosixPath(source.relative_to(ROOT).as_posix()))
     assert page is not None, f"{source} has no page"
     target = PAGES / page
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.suffix == ".md":
-        target.write_text(staged(source), "utf-8")
+        target.write_text(staged(source, source.read_text("utf-8")), "utf-8")
+    elif source.suffix == ".ipynb":
+        shutil.copyfile(source, target.with_name(source.name))
+        target.write_text(notebooks.page(source, partial(staged, source), run=run), "utf-8")
     else:
         shutil.copyfile(source, target)
 
@@ -227,16 +237,18 @@ def configuration() -> None:
 def main() -> None:
     """Stages the pages, runs the examples and builds the site; a broken link is an error."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--no-examples", action="store_true", help="do not run the examples")
+    parser.add_argument(
+        "--no-examples", action="store_true", help="do not run the examples and notebooks"
+    )
     options = parser.parse_args()
     shutil.rmtree(SITE, ignore_errors=True)
     examples = sorted(p.parent for p in ROOT.glob("examples/*/README.md"))
-    sources = [p for p in (ROOT / "docs").rglob("*") if p.suffix in {".md", ".svg", ".css"}]
+    sources = [p for p in (ROOT / "docs").rglob("*") if p.suffix in SOURCES]
     sources += [
         ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "VISION.md")
     ]
     for source in [*sources, ROOT / "mpi" / "README.md", *(e / "README.md" for e in examples)]:
-        stage(source)
+        stage(source, run=not options.no_examples)
     pages = [PAGES / "examples" / f"{e.name}.md" for e in examples]
     index_of_examples(pages)
     if not options.no_examples:

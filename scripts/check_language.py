@@ -1,7 +1,7 @@
 """Checks every line of English against `docs/terminology.toml`, and the length of sentences.
 
-It reads Markdown pages, comments, docstrings, texts in code, and identifiers. `--summary` counts
-the findings of each file; paths on the command line restrict the check.
+It reads Markdown pages, notebooks, comments, docstrings, texts in code, and identifiers.
+`--summary` counts the findings of each file; paths on the command line restrict the check.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import ast
 import functools
 import io
+import json
 import re
 import statistics
 import subprocess
@@ -20,7 +21,7 @@ from collections import Counter
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,6 +117,30 @@ def markdown(source: str) -> Iterator[Text]:
         comment = comment and "-->" not in stripped
 
 
+def notebook(source: str) -> Iterator[Text]:
+    """The texts of all cells of a notebook, whose sources have a line of the file per line."""
+    for first, cell in cells(source):
+        reader = markdown if cell["cell_type"] == "markdown" else python
+        for found in reader("".join(cell["source"])):
+            yield Text(first + found.line - 1, found.text, found.kind)
+
+
+def cells(source: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The cells of a notebook, and the line of the file on which the source of each starts."""
+    starts = [n for n, line in enumerate(source.splitlines(), 2) if '"source": [' in line]
+    yield from zip(starts, json.loads(source)["cells"], strict=True)
+
+
+def prose_lines(path: Path, source: str) -> Iterator[tuple[int, str]]:
+    """The lines of Markdown in a page or notebook, with their numbers in the file."""
+    if path.suffix == ".md":
+        yield from enumerate(source.splitlines(), 1)
+    elif path.suffix == ".ipynb":
+        for first, cell in cells(source):
+            if cell["cell_type"] == "markdown":
+                yield from enumerate("".join(cell["source"]).splitlines(), first)
+
+
 def joined(comments: list[tuple[int, str]]) -> Iterator[Text]:
     """Comments of consecutive lines as one text each."""
     group: list[str] = []
@@ -190,6 +215,7 @@ def hashed(source: str) -> Iterator[Text]:
 
 READERS = {
     ".md": markdown,
+    ".ipynb": notebook,
     ".py": python,
     ".pyi": python,
     ".rs": c_like,
@@ -229,10 +255,9 @@ def findings(path: Path, listed: list[Term]) -> Iterator[tuple[int, str]]:
     name = path.relative_to(ROOT).as_posix()
     here = [t for t in listed if not t.only or any(fnmatch(name, glob) for glob in t.only)]
     forbidden = {word: term for term in here for word in term.names}
-    if path.suffix == ".md":
-        for number, line in enumerate(source.splitlines(), 1):
-            if len(line) > MOST_COLUMNS:
-                yield number, f"{len(line)} columns; at most {MOST_COLUMNS}"
+    for number, line in prose_lines(path, source):
+        if len(line) > MOST_COLUMNS:
+            yield number, f"{len(line)} columns; at most {MOST_COLUMNS}"
     for text in READERS[path.suffix](source):
         if text.kind == "name":
             for word in parts(text.text) & forbidden.keys():

@@ -365,6 +365,8 @@ class Platform(Parameters):
         topology = f", {self.routes.topology.name}" if self.routes else ""
         return f"<Platform {self.name}: {self.network}{topology}>"
 
+    __str__ = __repr__
+
     def _repr_html_(self) -> str:
         """The HTML for notebooks: parameters with units, and a drawing of the topology."""
         return display.renderers().platform_html(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,25 @@ def findings(
 # Terms of the list, as single words: the check skips texts without a blank.
 VERB, PRONOUN, NOUN, PARTICIPLE, ADJECTIVE = "told", "nobody", "circles", "asked", "whole"
 
+
+def notebook(*sources: str) -> str:
+    found = [
+        {
+            "cell_type": "code" if "=" in text else "markdown",
+            "source": text.splitlines(keepends=True),
+        }
+        for text in sources
+    ]
+    return json.dumps({"cells": found}, indent=1)
+
+
 WRONG = {
+    "cell.ipynb": (
+        notebook("# Title", f"It waits.\n\nThe packet is {VERB} to wait."),
+        f"14: instead of '{VERB}'",
+    ),
+    "code.ipynb": (notebook("# Title", f"x = 1  # {PRONOUN} waits"), f"12: instead of '{PRONOUN}'"),
+    "wide.ipynb": (notebook("x" * 101), "6: 101 columns"),
     "page.md": (f"# Title\n\nThe packet is\n{VERB} to wait.\n", f"4: instead of '{VERB}'"),
     "wide.md": ("x" * 101 + "\n", "1: 101 columns"),
     "long.md": ("One" + "\nword" * 41 + " ends.\n", "1: a sentence of 43 words"),

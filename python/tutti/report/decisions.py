@@ -72,7 +72,7 @@ def _heading(case: Comparison) -> str:
 def _case_html(case: Comparison) -> str:
     head = "".join(
         f"<th style='text-align:left'>{name}</th>"
-        for name in ("ranks", "sizes", "fastest", "runner-up", "lead")
+        for name in ("ranks", "sizes", "fastest", "lead", "runner-up")
     )
     rows = "".join(_row(region) for region in case.regions())
     note = (
@@ -94,8 +94,8 @@ def _row(region: Region) -> str:
         f"{region.ranks:,}",
         span(region.sizes, format_size),
         ", ".join(schedules[:2]) + more,
-        second.schedule if second else "none",
         format_share(clearest.margin) if clearest.margin is not None else "-",
+        second.schedule if second else "none",
     ]
     shown = "".join(
         f"<td style='text-align:left;white-space:nowrap'>{escape(cell)}</td>" for cell in cells

@@ -72,8 +72,8 @@ def _rows(root: ET.Element, drawn: Picture) -> None:
     for arrow in drawn.arrows:
         y1, y2 = (_TOP + _ROW * rows[end] + _ROW // 2 for end in (arrow.source, arrow.destination))
         svg.shape(root, "line", x1=_x(drawn, arrow.sent_ps), y1=y1,
-                  x2=_x(drawn, arrow.arrival_ps), y2=y2, stroke="currentColor",
-                  stroke_width="0.6", stroke_opacity="0.6")  # fmt: skip
+                  x2=_x(drawn, arrow.arrival_ps), y2=y2, stroke="#59636E",
+                  stroke_width="0.6", stroke_opacity="0.8")  # fmt: skip
 
 
 def time_x(ps: int, end_ps: int, left: int) -> float:

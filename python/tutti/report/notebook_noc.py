@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 _LEFT, _TOP, _WIDTH, _HEIGHT = 60, 24, 560, 260
-_CEILING = 6
-"""Curves end at this multiple of the lowest latency."""
+_CEILING = 4
+"""Curves end at this multiple of their lowest latency, or that of a slower network."""
 _FLITS = "flits per node and cycle"
 
 
@@ -160,12 +160,18 @@ def mesh_saturation_html(found: smart.Saturation) -> str:
 def curves_svg(curves: Mapping[str, Sequence[Loaded]], label: str) -> str:
     """Returns latency in cycles against load; hollow markers at the top are loads not accepted."""
     every = [one for runs in curves.values() for one in runs]
-    means = [one.latency.mean for one in every if one.is_stable] or [1.0]
+    stable = [[one.latency.mean for one in runs if one.is_stable] for runs in curves.values()]
+    highest = max((max(means) for means in stable if means), default=1.0)
+    lowest = max((min(means) for means in stable if means), default=1.0)
     axes = _Axes(
         _ticks(max((_load(one) for one in every), default=0.0)),
-        _ticks(min(max(means), _CEILING * min(means))),
+        _ticks(min(highest, _CEILING * lowest)),
     )
-    root = svg.drawing(_LEFT + _WIDTH + 16, _TOP + _HEIGHT + 64, f"Latency against {label}")
+    root = svg.drawing(
+        _LEFT + _WIDTH + 16,
+        _TOP + _HEIGHT + 44 + 20 * (len(curves) > 1),
+        f"Latency against {label}",
+    )
     axes.draw(root, label)
     if not all(one.is_stable for one in every):
         svg.text(root, (_LEFT + _WIDTH, 12), "hollow: load not accepted", "end")

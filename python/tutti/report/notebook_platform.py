@@ -66,7 +66,7 @@ def topology_html(topology: Topology) -> str:
 
 
 def topology_svg(topology: Topology) -> str:
-    """Returns a topology as inline SVG: NPUs are circles, switches and routers are squares."""
+    """Returns a topology as inline SVG: NPUs are round, switches and routers square."""
     placed = layout(topology)
     at, size = _scaled(placed.at, _MARGIN + (_BEND * _SIDE / 2 if placed.bent else 0.0))
     found = lines(topology, Layout(at=at, bent=placed.bent))

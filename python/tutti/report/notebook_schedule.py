@@ -125,7 +125,7 @@ def _line(root: ET.Element, message: Message, gap: float, count: int) -> None:
         f"L{x2:.1f} {y2:.1f}"
     )
     svg.shape(root, "path", _tip(message), d=path, fill="none", stroke=BLUE,
-              stroke_opacity="0.75", stroke_width="1.2")  # fmt: skip
+              stroke_width="1.2")  # fmt: skip
 
 
 def _dot(root: ET.Element, message: Message, gap: float, count: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -20,6 +20,9 @@ from tutti.report.schedule_rounds import rounds
 from tutti.training import Step
 from tutti.units import Time, TimePerByte
 from tutti.workload import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SVG = "{http://www.w3.org/2000/svg}"
 MODEL = tutti.LogGP(L="1 us", o="0.2 us", g="0.4 us", G="0.1 ns/B")
@@ -69,7 +72,7 @@ def mesh_runs() -> smart.Saturation:
     return smart.saturation(mesh, smart.Traffic(kind="broadcast", rate=0.01), plan, tolerance=0.25)
 
 
-SHOWN = {
+SHOWN: dict[str, Callable[[], Any]] = {
     "run": lambda: tutti.simulate(ring(), machine(), size="8 B", datatype="int8"),
     "schedule": ring,
     "large schedule": lambda: ring(32),
