@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _MOST_RANKS, _MOST_ROUNDS = 12, 12
 """The drawn part of a schedule."""
-_MOST_FOLLOWED = 1024
-"""The most ranks whose messages are followed; larger schedules are not drawn."""
+_MOST_OPS = 60_000
+"""The most ops in the drawn rounds, of all ranks: following them takes half a second."""
 _TABLE_RANKS, _TABLE_STEPS, _TABLE_OPS = 16, 12, 12
 _LEFT, _TOP, _ROW = 170, 34, 46
 _SECONDS = 1.2
@@ -48,8 +48,11 @@ def schedule_html(schedule: Schedule) -> str:
 
 
 def _animation(schedule: Schedule) -> str:
-    if schedule.ranks > _MOST_FOLLOWED:
-        return f"<p>Messages are drawn for up to {_MOST_FOLLOWED:,} ranks.</p>"
+    if (ops := _ops(schedule)) > _MOST_OPS:
+        return (
+            f"<p>Not drawn: about {ops:,} ops in the first {_MOST_ROUNDS} steps of all ranks. "
+            f"Schedules of up to {_MOST_OPS:,} are drawn.</p>"
+        )
     found = rounds(schedule, _MOST_ROUNDS)
     shown = min(schedule.ranks, _MOST_RANKS)
     inside = [one for one in found.messages if max(one.source, one.destination) < shown]
@@ -66,6 +69,17 @@ def _animation(schedule: Schedule) -> str:
         notes.append("After the last round, ranks wait for messages that are never sent.")
     note = "".join(f"<p>{escape(text)}</p>" for text in notes)
     return svg.written(_drawn(schedule, shown, found, inside)) + note
+
+
+def _ops(schedule: Schedule) -> int:
+    """Returns an estimate of the ops in the drawn rounds, from the first and the last rank."""
+    counts = [
+        sum(
+            len(schedule.ops(rank, step)) for step in range(min(schedule.steps(rank), _MOST_ROUNDS))
+        )
+        for rank in (0, schedule.ranks - 1)
+    ]
+    return schedule.ranks * max(counts)
 
 
 def _drawn(schedule: Schedule, shown: int, found: Rounds, inside: list[Message]) -> ET.Element:

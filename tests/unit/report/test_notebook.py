@@ -122,7 +122,7 @@ def test_a_large_schedule_is_drawn_in_part() -> None:
     assert "Drawn: ranks 0 to 11 of 32; 252 messages of the drawn rounds" in page
     assert "Drawn: the first 12 rounds; more follow." in page
     assert "and 16 more ranks and 50 more steps" in page
-    assert "Messages are drawn for up to 1,024 ranks." in ring(2000)._repr_html_()
+    assert "Not drawn: about 72,000 ops in the first 12 steps" in ring(2000)._repr_html_()
 
 
 def test_rounds_follow_dependencies() -> None:
