@@ -17,7 +17,9 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
+from tutti.cli.command_group import Commands
 from tutti.cli.console import fail, remark
+from tutti.cli.document import recording, started
 from tutti.errors import ExitCode, TuttiError
 
 _HELP = """Collective communication: generate, verify, time, draw and run schedules.
@@ -100,7 +102,7 @@ def _loaded(name: str) -> Any:  # noqa: ANN401 - as above
     module = import_module(f"tutti.cli.{name}")
     group = getattr(module, "app", None)
     if group is None:
-        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone = Commands(rich_markup_mode=None, add_completion=False)
         alone.command(name)(getattr(module, name))
         return typer.main.get_command(alone)
     if name == "mpi":
@@ -138,14 +140,35 @@ class _Root(TyperGroup):
         except typer.TyperException as error:
             raise _reported(error) from None
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as its base has it
+        """Notes `--json` for usage errors, which end a command before it starts."""
+        ctx.meta[_JSON] = "--json" in args[: args.index("--") if "--" in args else None]
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as its base has it
+        with recording() as document:
+            code = int(ExitCode.INTERNAL)
+            try:
+                result = self._invoke(ctx)
+                code = int(ExitCode.OK)
+            except typer.Exit as ended:
+                code = ended.exit_code
+                raise
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+                raise
+            finally:
+                document.write(code)
+        return result
+
+    def _invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as its base has it
         try:
             return super().invoke(ctx)
         except TuttiError as error:
             fail(error)
             raise typer.Exit(int(error.exit_code)) from None
         except typer.TyperException as error:
-            raise _reported(error) from None
+            raise _reported(error, is_json=ctx.meta[_JSON]) from None
         except (OSError, ModuleNotFoundError) as error:
             refusal = _refusal(error)
             if refusal is None:
@@ -157,9 +180,16 @@ class _Root(TyperGroup):
             raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
 
 
-def _reported(error: typer.TyperException) -> Exception:
+_JSON = "tutti.json"
+
+
+def _reported(error: typer.TyperException, *, is_json: bool = False) -> Exception:
     """Reports a usage error; returns the exception that ends the program."""
     from tutti.cli.usage import as_mistake
+
+    document, context = started(), getattr(error, "ctx", None)
+    if is_json and document is not None and context is not None:
+        document.activate(context.command_path)
 
     mistake = as_mistake(error)
     if mistake is None:

@@ -1,10 +1,55 @@
-"""Groups of commands, such as `tutti noc`."""
+"""Groups of commands, such as `tutti noc`, and the option `--json` of every command."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
 
+import typer
 from typer.core import TyperGroup
+
+from tutti.cli.document import started
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+
+class Commands(typer.Typer):
+    """Commands that all have the option `--json`."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - as its base has it
+        """Returns a decorator that adds a command."""
+        add = super().command
+
+        def added(function: Any) -> Any:  # noqa: ANN401 - as its base has it
+            add(name, **settings)(_with_json(function))
+            return function
+
+        return added
+
+
+def _with_json(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function of a command, with the option `--json`."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any, as_json: bool, context: typer.Context, **options: Any) -> Any:  # noqa: ANN401
+        document = started()
+        if as_json and document is not None:
+            document.activate(context.command_path)
+        return function(*arguments, **options)
+
+    signature = inspect.signature(function, eval_str=True)
+    parameters = [
+        *signature.parameters.values(),
+        inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        inspect.Parameter(
+            "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json
+        ),
+    ]
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
 
 
 class CommandGroup(TyperGroup):

@@ -1,4 +1,7 @@
-"""Consoles: results go to stdout, progress and errors to stderr."""
+"""Consoles: results go to stdout, progress and errors to stderr.
+
+With `--json`, stdout gets the document of `tutti.cli.document` only.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tutti.cli.document import active, record, record_table, started
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
     from tutti.errors import TuttiError
+
+__all__ = ["echo", "err", "fail", "out", "record", "record_table", "remark", "wrapped", "wrote"]
 
 
 @functools.cache
@@ -25,9 +32,23 @@ def _consoles() -> tuple[Console, Console]:
     return Console(highlight=False), Console(stderr=True, highlight=False)
 
 
+@functools.cache
+def _muted() -> Console:
+    from rich.console import Console
+
+    return Console(quiet=True, highlight=False)
+
+
 def out() -> Console:
-    """Returns the console for results."""
-    return _consoles()[0]
+    """Returns the console for results, which prints nothing with `--json`."""
+    return _muted() if active() else _consoles()[0]
+
+
+def echo(text: str) -> None:
+    """Writes a complete file to stdout; with `--json`, records it as `text` instead."""
+    record(text=text)
+    if not active():
+        typer.echo(text, nl=False)
 
 
 def err() -> Console:
@@ -37,6 +58,8 @@ def err() -> Console:
 
 def fail(error: TuttiError) -> None:
     """Writes an error to stderr, wrapped if it is a terminal; files get complete lines."""
+    if document := started():
+        document.fail(error)
     label = "error: "
     text = f"{label}{error}"
     if sys.stderr.isatty():
@@ -74,12 +97,16 @@ def _columns() -> int:
     return int(os.environ.get("COLUMNS", "0") or 0) or actual or 80
 
 
-def wrote(*paths: Path, wrap: bool = False) -> None:
-    """Lists written files, one per line; `wrap` wraps long lines."""
+def wrote(*paths: Path, wrap: bool = False, note: str = "") -> None:
+    """Lists written files, one per line, each followed by a note; `wrap` wraps long lines."""
+    if document := active():
+        document.files += map(str, paths)
     for path in paths:
-        out().print(f"wrote {path}", markup=False, soft_wrap=not wrap)
+        out().print(f"wrote {path}{note}", markup=False, soft_wrap=not wrap)
 
 
 def remark(text: str) -> None:
     """Writes a remark to stderr."""
+    if document := active():
+        document.remarks.append(text)
     err().print(text, markup=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutti import _core
-from tutti.cli.command_group import CommandGroup
+from tutti.cli.command_group import CommandGroup, Commands
 from tutti.cli.console import remark
 from tutti.config import RawExperiment, platform_names, read_toml, resolve
 from tutti.config.changes import with_changes
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def group(about: str) -> typer.Typer:
     """Returns a group of commands with the help text `about`."""
-    return typer.Typer(
+    return Commands(
         cls=CommandGroup,
         help=about,
         rich_markup_mode=None,
