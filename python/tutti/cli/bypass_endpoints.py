@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record_table, remark
 from tutti.cli.progress import Progress
 from tutti.papers.package_endpoints import ENDPOINTS, NETWORKS, all_reduces, memory_sweep, steps
 from tutti.report.quantity import format_size, format_time
@@ -44,7 +44,6 @@ def endpoints(
         typer.Option("--model", help="Train a model of `tutti train list`, instead."),
     ] = None,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Samples per NPU.")] = 2,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Compare endpoint models on package networks and on SMART meshes.
 
@@ -67,9 +66,7 @@ def endpoints(
             frame = memory_sweep(networks, memory, sizes[-1], side=side)
         else:
             frame = all_reduces(networks, kinds, sizes, side=side)
-    if as_json:
-        typer.echo(frame.write_json())
-        return
+    record_table("results", frame)
     out().print(_table(frame))
     remark("gain: time on the mesh over this time; docs/guides/endpoints-on-packages.md")
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.progress import Progress
-from tutti.cli.ranked import ranked_table, spread_table, winners
+from tutti.cli.ranked import ranked_table, region_rows, spread_table, winners
 from tutti.errors import ExitCode
 from tutti.experiment import Rows, measure, parts, plan, prove, run_once
 from tutti.files.extras import installed
@@ -96,10 +96,12 @@ def compare(
     folder(experiment.output)
     unverified = _prove(laid_out, skip=not verify)
     frame, interrupted = _measured(laid_out, threads)
-    _write_results(frame, experiment.output)
+    record_table("results", frame)
+    files = _write_results(frame, experiment.output)
     if interrupted:
         rows = f"{frame.height:,} of {len(laid_out.points):,} measurements"
         remark(f"interrupted: {rows} are finished, in {experiment.output}")
+        wrote(*files, wrap=True)
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     _show(frame, laid_out, top)
     for line in remarks(laid_out, unverified):
@@ -107,7 +109,8 @@ def compare(
     if report is None and not installed("reports"):
         remark("no report is written: it requires `pip install 'tutti[reports]'`")
     elif report is None or report:
-        _write_report(frame, laid_out)
+        files += _write_report(frame, laid_out)
+    wrote(*files, wrap=True)
 
 
 def _planned(experiment: Experiment) -> ExperimentPlan:
@@ -156,14 +159,19 @@ def _measured(plan: ExperimentPlan, threads: int) -> tuple[pl.DataFrame, bool]:
     return rows.frame(), False
 
 
-def _write_results(frame: pl.DataFrame, folder: Path) -> None:
-    write(frame, folder / "results.parquet")
-    write(frame, folder / "results.csv")
+def _write_results(frame: pl.DataFrame, folder: Path) -> list[Path]:
+    return [write(frame, folder / f"results.{suffix}") for suffix in ("parquet", "csv")]
 
 
 def _show(frame: pl.DataFrame, plan: ExperimentPlan, top: int) -> None:
     experiment = plan.experiment
     found = winners(frame)
+    record(
+        collective=experiment.collective,
+        platform=experiment.platform.name,
+        model=experiment.model,
+    )
+    record_table("fastest", lambda: region_rows(found, plan))
     console = out()
     console.print(
         f"[bold]{experiment.collective}[/] on [bold]{experiment.platform.name}[/], "
@@ -197,7 +205,7 @@ def _show_bits(found: Sequence[Region], plan: ExperimentPlan) -> None:
             )
 
 
-def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
+def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> list[Path]:
     from tutti.report import write_report, write_trace
 
     experiment = plan.experiment
@@ -207,20 +215,17 @@ def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
     run = run_once(experiment, laid_out, size, verify=False)  # verified above, unless skipped
     note = f"The timeline shows {shown.schedule} on {shown.ranks} ranks with {size}."
     folder = experiment.output
-    written = [folder / "results.parquet", folder / "results.csv"]
-    written.append(
-        write_report(
-            folder / "report.html",
-            frame,
-            experiment.facts(),
-            timeline=run.timeline,
-            messages=run.messages_frame,
-            title=experiment.title or None,
-            notes=[note],
-        )
+    report = write_report(
+        folder / "report.html",
+        frame,
+        experiment.facts(),
+        timeline=run.timeline,
+        messages=run.messages_frame,
+        title=experiment.title or None,
+        notes=[note],
     )
-    written.append(write_trace(folder / "winner.pftrace", run.timeline, run.messages_frame))
-    wrote(*written, wrap=True)
+    trace = write_trace(folder / "winner.pftrace", run.timeline, run.messages_frame)
+    return [report, trace]
 
 
 def _example(frame: pl.DataFrame) -> Measurement:

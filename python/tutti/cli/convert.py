@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tutti.cli import options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import written
 from tutti.cli.schedule import Blocks, Collective, Ranks, Root, find
 from tutti.files.mistakes import mistake
@@ -89,6 +89,7 @@ def convert(
     value, losses, used = _read(given, reader, chosen, (ranks, collective, root, blocks))
     value, converted, more = as_content(value, content, writer.content, chosen)
     _check_options(chosen, {*used, *converted, *writer.write_options}, _named(reader), writer.name)
+    record(source_format=_named(reader), target_format=writer.name)
     lost: list[str] = []
 
     def run(path: Path) -> Path:
@@ -171,6 +172,9 @@ def _print_formats() -> None:
     """Prints the formats as paragraphs: a table would not fit a terminal."""
     console = out()
     for each in formats():
+        fields = ("name", "content", "summary", "endings")
+        row = {name: getattr(each, name) for name in fields}
+        record_table("formats", [row | {"reads": bool(each.read), "writes": bool(each.write)}])
         directions = " and ".join(
             name for name, able in (("read", each.read), ("write", each.write)) if able
         )

@@ -66,8 +66,8 @@ class Document:
         lines.append(f'"exit_code": {exit_code}')
         lines.append(f'"result": {_block("{}", _items(self.result, _text))}')
         lines.append(f'"tables": {_block("{}", _items(self.tables, _rows))}')
-        for name in ("remarks", "files", "errors"):
-            lines.append(f"{_text(name)}: {_rows(getattr(self, name))}")
+        lists = {"remarks": self.remarks, "files": self.files, "errors": self.errors}
+        lines += _items(lists, _rows)
         sys.stdout.write("{\n" + ",\n".join(lines) + "\n}\n")
         sys.stdout.flush()
 
@@ -126,6 +126,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any value of a result
         value = value.value
     elif hasattr(value, "iter_rows"):
         value = value.iter_rows(named=True)
+    elif hasattr(value, "_asdict"):  # a named tuple
+        value = value._asdict()
     elif is_dataclass(value) and not isinstance(value, type):
         value = {one.name: getattr(value, one.name) for one in fields(value)}
     if isinstance(value, Mapping):

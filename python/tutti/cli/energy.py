@@ -8,9 +8,9 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record, record_table, remark
 from tutti.energy import Technology, technologies
-from tutti.package import area_table, cost_table
+from tutti.package import area_rows, area_table, cost_rows, cost_table
 from tutti.report.noc_words import power
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def list_() -> None:
         table.add_column(name)
     for entry in technologies():
         table.add_row(entry.part, entry.name, entry.summary)
+        row = {"component": entry.part, "technology": entry.name, "summary": entry.summary}
+        record_table("technologies", [row])
     out().print(table)
 
 
@@ -53,6 +55,8 @@ def package_(
       tutti energy package --link simba_package
     """
     technology = Technology(router=router, link=link)
+    record_table("costs", lambda: cost_rows(side, technology))
+    record_table("areas", lambda: area_rows(side, technology))
     out().print(cost_table(side, technology))
     out().print()
     out().print(area_table(side, technology))
@@ -66,6 +70,9 @@ def show_energy(energy: EnergyReport, area: AreaReport, window_ps: int) -> None:
     """Prints energy by component, mean power over a window, and area."""
     console = out()
     console.print(energy.table())
+    record_table("energy", lambda: energy.frame)
+    record_table("area", lambda: area.frame)
+    record(mean_power_w=energy.total.nominal / (window_ps * 1e-12))
     console.print(f"  power: {power(energy, window_ps)}", markup=False)
     low, nominal, high = (value / 1e6 for value in area.total_um2)
     console.print(f"  area: {nominal:.4g} mm2, range {low:.4g} to {high:.4g}", markup=False)

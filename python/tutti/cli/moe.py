@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -11,7 +10,7 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.grouped import grouped
 from tutti.config import find_platform
 from tutti.config.machine import machine
@@ -137,17 +136,8 @@ class RoutingOptions:
     ] = 0  # fmt: skip
 
 
-@dataclass
-class MoeOutput:
-    """What to print."""
-
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False
-
-
 @grouped
-def moe(
-    layer: LayerOptions, target: MachineOptions, routing: RoutingOptions, output: MoeOutput
-) -> None:
+def moe(layer: LayerOptions, target: MachineOptions, routing: RoutingOptions) -> None:
     """Time the all-to-alls of a layer of experts, and choose its kernel.
 
     Dispatch sends every token to its experts, combine returns their outputs. The low_latency kernel
@@ -168,9 +158,7 @@ def moe(
     found = find_platform(target.platform, folder=Path(), source="--platform")
     network = machine(found, chosen_model(found, None, source="--platform"), source="--platform")
     results = _timed(chosen, target, routing, network)
-    if output.as_json:
-        typer.echo(json.dumps(_as_json(chosen, network.name, routing, results), indent=2))
-        return
+    _record(chosen, network.name, routing, results)
     _show(chosen, network.name, routing, results)
 
 
@@ -283,37 +271,36 @@ def _samples(layer: ExpertLayer, placed: Placement, given: RoutingOptions) -> li
 # --- output ---------------------------------------------------------------------------------------
 
 
-def _as_json(
+def _record(
     layer: ExpertLayer, platform: str, given: RoutingOptions, results: Sequence[ExpertTimes]
-) -> dict[str, Any]:
+) -> None:
+    record(
+        layer=layer,
+        platform=platform,
+        routing=given.routing,
+        placement=given.placement,
+        samples=given.samples,
+        seed=given.seed,
+        decisions=_decisions(results),
+    )
+    rows = (
+        {
+            "kernel": one.kernel,
+            "ranks": one.ranks,
+            "imbalance": one.imbalance,
+            "dispatch": _stage(one.dispatch),
+            "combine": _stage(one.combine),
+        }
+        for one in results
+    )
+    record_table("results", rows)
+
+
+def _stage(stage: StageTimes) -> dict[str, Any]:
     return {
-        "layer": asdict(layer),
-        "platform": platform,
-        "routing": given.routing,
-        "placement": given.placement,
-        "samples": given.samples,
-        "seed": given.seed,
-        "results": [
-            {
-                "kernel": one.kernel,
-                "ranks": one.ranks,
-                "imbalance": one.imbalance._asdict(),
-                "dispatch": _stage_json(one.dispatch),
-                "combine": _stage_json(one.combine),
-            }
-            for one in results
-        ],
-        "decisions": list(_decisions(results)),
-    }
-
-
-def _stage_json(stage: StageTimes) -> dict[str, Any]:
-    ranges = {
         "bound_ps": stage.bound_ps,
         "time_ps": stage.time_ps,
         "relative_bound": stage.relative_bound,
-    }
-    return {name: one._asdict() if one else None for name, one in ranges.items()} | {
         "bottleneck": stage.bottleneck,
         "network_bytes_per_rank": stage.network_bytes,
         "node_bytes_per_rank": stage.node_bytes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ from rich.text import Text
 
 from tutti import _core
 from tutti.cli import options
-from tutti.cli.console import out
+from tutti.cli.console import out, record, record_table
 from tutti.files.mistakes import mistake, shown
 from tutti.mpi.sizes import growing
 from tutti.nccl import ALGORITHMS, Settings, best, candidates, known_versions
@@ -23,6 +22,8 @@ from tutti.nccl.versions import version
 from tutti.report.quantity import format_size, format_time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tutti.nccl import Candidate, NcclSystem
 
 app = options.group("Explain the algorithms and protocols that NCCL chooses.")
@@ -74,6 +75,9 @@ def systems() -> None:
     """
     for name in preset_names():
         preset = preset_of(name)
+        names = ("summary", "source", "inferred")
+        row = {"name": name} | {one: getattr(preset, one) for one in names}
+        record_table("systems", [row])
         out().print(Text(name, style="bold"))
         lines = (preset.summary, f"source: {preset.source}", f"inferred: {preset.inferred}")
         for line in lines:
@@ -100,7 +104,6 @@ def explain(
     algo: Annotated[str, typer.Option("--algo", help="NCCL_ALGO, such as ^Ring.")] = "",
     proto: Annotated[str, typer.Option("--proto", help="NCCL_PROTO, such as LL,Simple.")] = "",
     variables: Variables = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the time that NCCL predicts for each algorithm and protocol, and which it chooses.
 
@@ -117,12 +120,12 @@ def explain(
     full = version(nccl or known_versions()[-1]).name
     question = _Question(system(name, nodes), collective, full, settings)
     if begin is None and end is None and factor is None:
-        _explain_one(question, _bytes(size or "64MiB", "--size"), as_json=as_json)
+        _explain_one(question, _bytes(size or "64MiB", "--size"))
         return
     if size is not None:
         raise mistake("excludes -b, -e and -f", source="--size", value=shown(size),
                       expected="one size, or a range of sizes")  # fmt: skip
-    _explain_sizes(question, _range(begin, end, factor), as_json=as_json)
+    _explain_sizes(question, _range(begin, end, factor))
 
 
 def _range(begin: str | None, end: str | None, factor: int | None) -> list[int]:
@@ -159,12 +162,10 @@ def _settings(variables: list[str], algo: str, proto: str) -> Settings:
     return Settings.from_environment(environment)
 
 
-def _explain_one(question: _Question, size: int, *, as_json: bool) -> None:
+def _explain_one(question: _Question, size: int) -> None:
     rows = question.rows(size)
     chosen = best(rows, question.collective)
-    if as_json:
-        _print_json(question, [_as_json(size, rows, chosen)])
-        return
+    _record(question, [_choice(size, rows, chosen)])
     out().print(_heading(question, f"{question.collective} of {format_size(size)}"))
     table = _table("algorithm", "protocol", "time", "channels", "threads", "why", gap=1)
     for row in sorted((row for row in rows if row.considered), key=lambda row: row.time):
@@ -194,13 +195,11 @@ def _refused(rows: list[Candidate]) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def _explain_sizes(question: _Question, sizes: list[int], *, as_json: bool) -> None:
+def _explain_sizes(question: _Question, sizes: list[int]) -> None:
     found = [(size, question.rows(size)) for size in sizes]
     chosen = [best(rows, question.collective) for _, rows in found]
-    if as_json:
-        pairs = zip(found, chosen, strict=True)
-        _print_json(question, [_as_json(size, rows, row) for (size, rows), row in pairs])
-        return
+    pairs = zip(found, chosen, strict=True)
+    _record(question, (_choice(size, rows, row) for (size, rows), row in pairs))
     out().print(_heading(question, question.collective))
     table = _table("size", "algorithm", "protocol", "time", "channels", "next best")
     for (size, rows), row in zip(found, chosen, strict=True):
@@ -238,7 +237,7 @@ def _table(*columns: str, gap: int = 2) -> Table:
     return table
 
 
-def _as_json(size: int, rows: list[Candidate], chosen: Candidate) -> dict[str, Any]:
+def _choice(size: int, rows: list[Candidate], chosen: Candidate) -> dict[str, Any]:
     return {
         "size_bytes": size,
         "choice": {"algorithm": chosen.algorithm, "protocol": chosen.protocol},
@@ -259,18 +258,13 @@ def _as_json(size: int, rows: list[Candidate], chosen: Candidate) -> dict[str, A
     }
 
 
-def _print_json(question: _Question, sizes: list[dict[str, Any]]) -> None:
+def _record(question: _Question, sizes: Iterable[dict[str, Any]]) -> None:
     where = question.system
-    typer.echo(
-        json.dumps(
-            {
-                "system": where.name,
-                "nodes": where.nodes,
-                "gpus_per_node": where.gpus_per_node,
-                "nccl": question.nccl,
-                "collective": question.collective,
-                "sizes": sizes,
-            },
-            indent=2,
-        )
+    record(
+        system=where.name,
+        nodes=where.nodes,
+        gpus_per_node=where.gpus_per_node,
+        nccl=question.nccl,
+        collective=question.collective,
     )
+    record_table("sizes", sizes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.grouped import grouped
 from tutti.errors import UnitError
 from tutti.errors.base import capped
@@ -117,9 +116,6 @@ class DoctorOutput:
         typer.Option("--channels", min=1, max=1024, rich_help_panel=_WRITING,
                      help="Number of channels of the rules; default: that of the debug log."),
     ] = None  # fmt: skip
-    as_json: Annotated[
-        bool, typer.Option("--json", rich_help_panel=_WRITING, help="Print JSON.")
-    ] = False
 
 
 @grouped
@@ -153,10 +149,8 @@ def doctor(job: JobFiles, facts: JobFacts, output: DoctorOutput) -> None:
     topology = read_topology(job.topology) if job.topology is not None else None
     model, about = _model(job, facts, evidence, topology)
     found = diagnose(evidence, topology=topology, rails=_rails(facts), model=model)
-    if output.as_json:
-        typer.echo(json.dumps(_as_json(found), indent=1))
-    else:
-        _show(found, about)
+    _record(found)
+    _show(found, about)
     if output.to is not None:
         _write(found, output)
 
@@ -286,36 +280,33 @@ def _write(found: Diagnosis, output: DoctorOutput) -> None:
         remark(text)
     covered = ", ".join(dict.fromkeys(one.collective for one in rules))
     remark(f"the plugin runs collectives without a rule on one channel; rules: {covered}")
-    if not output.as_json:
-        wrote(path)
+    wrote(path)
 
 
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-def _as_json(found: Diagnosis) -> dict[str, Any]:
-    return {
-        "subjects": [
-            {
-                "collective": one.series.collective,
-                "ranks": one.series.ranks,
-                "nodes": one.series.nodes,
-                "forced": one.series.forced and str(one.series.forced),
-                "files": list(one.series.files),
-                "ring_bytes_per_s": one.ring,
-                "limits": one.limits,
-                "sizes": [_sized_json(sized) for sized in one.sizes],
-            }
-            for one in found.subjects
-        ],
-        "findings": [one._asdict() for one in found.findings],
-        "omitted": [
-            {"file": file, "line": line, "reason": reason} for file, line, reason in found.omitted
-        ],
-    }
+def _record(found: Diagnosis) -> None:
+    subjects = (
+        {
+            "collective": one.series.collective,
+            "ranks": one.series.ranks,
+            "nodes": one.series.nodes,
+            "forced": one.series.forced and str(one.series.forced),
+            "files": one.series.files,
+            "ring_bytes_per_s": one.ring,
+            "limits": one.limits,
+            "sizes": [_size(sized) for sized in one.sizes],
+        }
+        for one in found.subjects
+    )
+    names = ("file", "line", "reason")
+    record_table("subjects", subjects)
+    record_table("findings", found.findings)
+    record_table("omitted", (dict(zip(names, one, strict=True)) for one in found.omitted))
 
 
-def _sized_json(one: Sized) -> dict[str, Any]:
+def _size(one: Sized) -> dict[str, Any]:
     better = one.better
     return {
         **one.point._asdict(),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.files.mistakes import mistake, shown
 from tutti.interop.nccl import platform_from_topology, read_topology
 from tutti.interop.nccl.rates import RATES, Rates
@@ -31,7 +30,6 @@ def topology(
         str,
         typer.Option("--rates", help="`link`: rates of the links; `nccl`: rates of NCCL's search."),
     ] = "link",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the topology of a node that NCCL wrote, or write it as a platform.
 
@@ -47,19 +45,15 @@ def topology(
     found = read_topology(file)
     name = to.stem if to is not None else None
     platform = platform_from_topology(found, nodes=nodes, rates=_rates(rates), name=name)
-    if as_json:
-        typer.echo(json.dumps(_as_json(found, platform), indent=1))
-    else:
-        _show(found, platform)
+    _record(found, platform)
+    _show(found, platform)
     for line, reason in found.omitted:
         remark(f"{file}, line {line}: {reason}")
     for text in platform.remarks:
         remark(f"{file}, {text}: left out")
     if to is not None:
         to.parent.mkdir(parents=True, exist_ok=True)
-        paths = platform.write(to)
-        if not as_json:
-            wrote(*paths)
+        wrote(*platform.write(to))
 
 
 def _rates(text: str) -> Rates:
@@ -82,20 +76,19 @@ def _show(found: Topology, platform: NodePlatform) -> None:
         console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
 
 
-def _as_json(found: Topology, platform: NodePlatform) -> dict[str, Any]:
-    return {
-        "writer": found.writer,
-        "gpus": [
-            {"dev": gpu.dev, "rank": gpu.rank, "sm": gpu.sm, "bus": pci.bus, "numa": cpu.numa}
-            for cpu, pci, gpu in found.gpus
-        ],
-        "ports": [
-            {"dev": port.dev, "name": port.name, "mbit_per_s": port.mbit_per_s, "gdr": port.gdr,
-             "bus": pci.bus if pci is not None else None, "numa": cpu.numa}
-            for cpu, pci, port in found.ports
-        ],
-        "links": [
-            {"source": a, "target": b, **data} for a, b, data in platform.graph.edges(data=True)
-        ],
-        "omitted": [{"line": line, "reason": reason} for line, reason in found.omitted],
-    }  # fmt: skip
+def _record(found: Topology, platform: NodePlatform) -> None:
+    record(writer=found.writer)
+    gpus = (
+        {"dev": gpu.dev, "rank": gpu.rank, "sm": gpu.sm, "bus": pci.bus, "numa": cpu.numa}
+        for cpu, pci, gpu in found.gpus
+    )
+    ports = (
+        {"dev": port.dev, "name": port.name, "mbit_per_s": port.mbit_per_s, "gdr": port.gdr,
+         "bus": pci.bus if pci is not None else None, "numa": cpu.numa}
+        for cpu, pci, port in found.ports
+    )  # fmt: skip
+    edges = platform.graph.edges(data=True)
+    record_table("gpus", gpus)
+    record_table("ports", ports)
+    record_table("links", ({"source": a, "target": b, **data} for a, b, data in edges))
+    record_table("omitted", ({"line": line, "reason": reason} for line, reason in found.omitted))

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tutti import _core
 from tutti.cli import noc_smart, options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder, write_frames, written
 from tutti.cli.loads import load_values
 from tutti.cli.noc_shown import (
@@ -63,8 +63,10 @@ def list_() -> None:
             colon = ":" if argument and not argument.startswith("[") else ""
             name = f"{entry.name}{colon}{argument.replace('[', '[:', 1) if not colon else argument}"
             facts.append((name, entry.summary))
+            record_table(f"{title}s", [{"name": name, "summary": entry.summary}])
         out().print(title, style="bold")
         out().print(_listed(facts))
+    record(allocators=_core.flit_allocators(), mesh_designs=designs())
     out().print("allocator", style="bold")
     out().print(f"  {', '.join(_core.flit_allocators())}", markup=False)
     out().print("single-cycle multi-hop mesh", style="bold")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from tutti.cli.console import out
+from tutti.cli.console import out, record, record_table
 from tutti.cli.energy import show_energy
 from tutti.errors import SimulationError
+from tutti.noc import frame
 from tutti.report import noc_words as words
 from tutti.report.quantity import estimate, format_share, number
 
@@ -24,6 +25,9 @@ _SHOWN_CLASSES = 16
 
 def show_run(run: NocRun, technology: Technology | None = None) -> None:
     """Prints the summary of a run."""
+    record_table("results", lambda: frame([run]))
+    if run.ending != "deadlocked":
+        record_table("channels", lambda: run.channels)
     console = out()
     console.print(words.describe_network(run.network), style="bold", markup=False)
     cycle = run.network.cycle_ps
@@ -59,6 +63,7 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
         facts.append(("buffer occupancy", f"{held:,.1f} flits on average, capacity {capacity:,}"))
         facts.append(("stalls", words.stalls_text(run)))
     facts.append(("events", ", ".join(f"{count} {name}" for name, count in words.events(run))))
+    record(events=run.events, buffered_flits=run.buffered)
     console.print(facts_table(facts))
     if technology is not None:
         window_ps = run.window * run.network.cycle_ps
@@ -112,6 +117,7 @@ def loads_table(runs: list[NocRun]) -> Table:
     """Returns the table of latency against load, with a row per load."""
     from tutti.report import noc
 
+    record_table("results", lambda: frame(runs))
     caption = (
         "load, accepted: flits per node and cycle; latencies: cycles; hops: routers on the route; "
         "±: 95 % CI half-width"
@@ -123,6 +129,14 @@ def loads_table(runs: list[NocRun]) -> Table:
 
 def print_saturation(found: Saturation) -> None:
     """Prints the saturation load."""
+    record(
+        saturation={
+            "load": found.load,
+            "unstable_load": found.below,
+            "accepted": found.accepted,
+            "deadlocks": found.deadlocks,
+        }
+    )
     out().print(words.saturation(found), markup=False)
 
 

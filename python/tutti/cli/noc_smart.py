@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.noc_shown import facts_table, refuse_unstable
 from tutti.cli.progress import Progress
@@ -42,6 +42,7 @@ def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
     started = time.monotonic()
     with Progress("running"):
         result = smart.run(read.mesh, read.traffic, read.plan)
+    record_table("results", lambda: smart.frame([result]))
     out().print(words.describe_mesh(result.mesh), style="bold", markup=False)
     out().print(facts_table(words.facts(result)))
     remark(f"{result.cycles:,} cycles in {time.monotonic() - started:.1f} s")
@@ -75,10 +76,12 @@ def sweep_file(
     if runs:
         out().print(loads_table(runs))
         if found is not None:
+            record(saturation=lambda: _saturation(found))
             for line in words.saturation(found):
                 out().print(line, markup=False)
         every = {one.load: one for one in [*(found.runs if found else ()), *runs]}
         results = smart.frame(every[load] for load in sorted(every))
+        record_table("results", results)
         results.write_parquet(read.output / "results.parquet")
         results.write_csv(read.output / "results.csv")
         files = [
@@ -93,6 +96,12 @@ def sweep_file(
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     if all(one.ending == "deadlocked" for one in runs):
         refuse_unstable("deadlocked", file)
+
+
+def _saturation(found: Saturation) -> dict[str, Any]:
+    """Returns the saturation loads for `--json`; the runs are in the table of results."""
+    names = ("zero_load", "by_latency", "by_throughput", "accepted", "peak", "most", "deadlocks")
+    return {name: getattr(found, name) for name in names}
 
 
 def _loads(read: Smart) -> list[float]:
@@ -187,6 +196,7 @@ def watch_file(
         path = write_watch(read.output / "watch.html", found, read.title, start=start)
     flits = sum(event.what == "crossed" for event in found.events)
     messages = len({packet.message for packet in found.packets})
+    record(cycles=cycles, messages=messages, paths=flits)
     counts = ((cycles, "cycle"), (messages, "message"), (flits, "path"))
     out().print(", ".join(plural(count, noun) for count, noun in counts), markup=False)
     wrote(path)

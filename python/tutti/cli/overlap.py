@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
 from tutti.config.training import find_model
@@ -87,6 +88,8 @@ def overlap(
     samples = f"{plural(batch, 'sample')} each, split by {share}"
     how = "" if model.startswith(f"{RECORDED}:") else f", {samples}"
     head = f"{model} on {experiment.ranks[0]} chiplets{how}: {size / 1e6:,.1f} MB of gradients"
+    record(model=model, ranks=experiment.ranks[0], batch=batch, gradient_bytes=size)
+    record_table("results", lambda: starmap(_row, runs.items()))
     out().print(head, style="bold", markup=False)
     out().print(_table(runs))
     remark("exposed: iteration time minus compute time; share: exposed / iteration")
@@ -154,6 +157,19 @@ def _table(runs: Mapping[str, Overlapped]) -> Table:
         share = format_share(run.exposed.ps / run.iteration.ps) if run.iteration.ps else "-"
         table.add_row(name, *(format_time(time.ps) for time in times), share)
     return table
+
+
+def _row(algorithm: str, run: Overlapped) -> dict[str, Any]:
+    """Returns the figures of an algorithm for `--json`."""
+    iteration = run.iteration.ps
+    return {
+        "algorithm": algorithm,
+        "iteration_ps": iteration,
+        "compute_ps": run.compute.ps,
+        "communication_ps": run.communication.ps,
+        "exposed_ps": run.exposed.ps,
+        "exposed_share": run.exposed.ps / iteration if iteration else None,
+    }
 
 
 def _write(folder: Path, runs: Mapping[str, Overlapped]) -> None:

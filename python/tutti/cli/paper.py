@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.files import folder as made
 from tutti.cli.paper_overview import Overview, overview
 from tutti.cli.progress import Progress
@@ -47,9 +48,6 @@ def paper(
         list[int] | None, typer.Option("--table", help="Only this table; may be repeated.")
     ] = None,
     to: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = Path("out/papers"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Without a paper: print JSON instead of a page.")
-    ] = False,
 ) -> None:
     """Reproduce a paper's figures and tables, next to the published values.
 
@@ -73,11 +71,8 @@ def paper(
       tutti paper recursive-multiplying --figure 20 --figure 21
     """
     if name is None:
-        _overview(as_json=as_json)
+        _overview()
         return
-    if as_json:
-        problem = f"--json prints the stored comparison of all papers, not `{name}`"
-        raise ConfigError(problem, kind="invalid", hint="`tutti paper --json`")
     chosen = find_paper(name)
     exhibits = _chosen(chosen, figure or [], table or [])
     folder = made(to / chosen.name)
@@ -88,14 +83,14 @@ def paper(
             with watching(functools.partial(_progress, shown)):
                 result = exhibit.make(folder)
         _report(label, result, folder)
-        store(folder, comparison_of(chosen.name, label, exhibit.title, result))
+        compared = comparison_of(chosen.name, label, exhibit.title, result)
+        record_table("exhibits", lambda: json.loads(dumped([compared])))  # noqa: B023 - called here
+        store(folder, compared)
 
 
-def _overview(*, as_json: bool) -> None:
+def _overview() -> None:
     """Prints the stored comparison of all papers."""
-    if as_json:
-        typer.echo(dumped(stored()), nl=False)
-        return
+    record_table("exhibits", lambda: json.loads(dumped(stored())))
     for found in overview():
         _show(found)
     out().print("docs/papers/README.md lists every value; `make papers` computes them again.")
@@ -167,7 +162,7 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     for line in (result.verdict, *result.notes):
         console.print(line, markup=False)
     for file in (*result.figures, folder / f"{stem}.csv"):
-        console.print(f"wrote {file}", markup=False, soft_wrap=True)
+        wrote(file)
 
 
 def _print(frame: pl.DataFrame, title: str, shown: int = _SHOWN) -> None:

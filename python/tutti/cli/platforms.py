@@ -9,7 +9,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from tutti.cli.console import out
+from tutti.cli.console import echo, out, record, record_table
 from tutti.config import find_platform, numbers, platform_names, platform_text
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def platforms(
     platform = find_platform(name, folder=Path())
     if toml:
         known = name in platform_names()
-        typer.echo(platform_text(name) if known else Path(name).read_text("utf-8"), nl=False)
+        echo(platform_text(name) if known else Path(name).read_text("utf-8"))
         return
     _show(platform)
 
@@ -44,6 +44,9 @@ def platforms(
 def _list(known: list[RawPlatform]) -> None:
     console = out()
     for platform in known:
+        models = list(platform.models)
+        row = {"name": platform.name, "summary": platform.summary, "models": models}
+        record_table("platforms", [row])
         console.print(Text(platform.name, style="bold"))
         console.print(_indented(platform.summary))
         label = "models" if len(platform.models) > 1 else "model"
@@ -56,15 +59,20 @@ def _indented(text: str) -> Padding:
 
 def _show(platform: RawPlatform) -> None:
     default = platform.default_model or next(iter(platform.models))
+    names = ("name", "summary", "source")
+    record(**{name: getattr(platform, name) for name in names}, default_model=default)
     console = out()
     console.print(": ".join(filter(None, (platform.name, platform.summary))), markup=False)
     if platform.source:
         console.print(f"source: {platform.source}", markup=False)
     for name, model in platform.models.items():
+        record_table("models", [{"name": name, "kind": model.kind, "summary": model.summary}])
         mark = " (default)" if name == default else ""
         what = ", ".join(filter(None, (model.kind, model.summary)))
         console.print(f"model {name}{mark}: {what}", markup=False)
     for key, value, source, inferred in numbers(platform):
+        row = {"key": key, "value": value, "source": source, "inferred": inferred}
+        record_table("numbers", [row])
         console.print(Text.assemble((key, "bold"), f" = {value}"))
         where = source or "no source"
         console.print(_indented(f"inferred: {where}" if inferred else where))

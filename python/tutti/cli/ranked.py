@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -67,6 +67,27 @@ def spread_table(found: list[Region], top: int) -> Table | None:
         cells = (f"{one.ranks:,}", str(Size(bytes=one.size_bytes)), Breakable(one.schedule))
         table.add_row(*cells, least, format_time(one.time_ps), quartiles)
     return table
+
+
+def region_rows(found: list[Region], plan: ExperimentPlan) -> Iterator[dict[str, Any]]:
+    """Yields the regions as rows of numbers, by rank count."""
+    for region in found:
+        decision = region.clearest
+        first, second = decision.winner, decision.runner_up
+        yield {
+            "ranks": region.ranks,
+            "from_bytes": region.sizes[0],
+            "to_bytes": region.sizes[1],
+            "size_bytes": first.size_bytes,
+            "schedule": first.schedule,
+            "time_ps": first.time_ps,
+            "of_limit": first.of_limit,
+            "lead": decision.margin,
+            "runner_up": None if second is None else second.schedule,
+            "runner_up_time_ps": None if second is None else second.time_ps,
+            "runner_up_of_limit": None if second is None else second.of_limit,
+            "reason": reason(decision, plan),
+        }
 
 
 def _lead(region: Region) -> float:

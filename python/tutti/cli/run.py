@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 import typer
@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tutti import _core
 from tutti.cli import options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.energy import show_energy
 from tutti.cli.files import folder, write_frames
 from tutti.experiment import Rows, lay_out, measure, plan, run_once
@@ -125,6 +125,7 @@ def _only(experiment: Experiment) -> str:
 
 
 def _show(experiment: Experiment, result: Run) -> None:
+    _record(experiment, result)
     console = out()
     ranks = result.schedule.ranks
     console.print(
@@ -159,6 +160,45 @@ def _show(experiment: Experiment, result: Run) -> None:
         show_energy(result.energy(), result.area(), result.completion_ps)
     for line in gantt(result.timeline, ranks, width=min(console.width, 100) - 8):
         console.print(line, markup=False, overflow="crop", no_wrap=True)
+
+
+def _record(experiment: Experiment, result: Run) -> None:
+    """Records the figures of a run for `--json`."""
+    bound = result.bound
+    record(
+        schedule=result.schedule.name,
+        collective=experiment.collective,
+        size_bytes=experiment.sizes[0].bytes,
+        ranks=result.schedule.ranks,
+        platform=experiment.machine().name,
+        model=experiment.model,
+        verified=result.not_verified is None,
+        not_verified=result.not_verified,
+        time_ps=result.completion_ps,
+        closed_form_ps=result.closed_form_ps,
+        bound_ps=bound.at_least_ps,
+        bound_latency_ps=bound.latency_ps,
+        bound_bandwidth_ps=bound.bandwidth_ps,
+        bound_links_ps=bound.links_ps,
+        bound_folding_ps=bound.folding_ps,
+        of_limit=result.of_limit,
+        algbw_bytes_per_s=result.algbw,
+        busbw_bytes_per_s=result.busbw,
+        messages=result.messages,
+        message_bytes=result.message_bytes,
+        finish_skew_ps=result.finish_skew_ps,
+    )
+    record_table("ops", lambda: _ops(result.timeline, result.schedule.ranks))
+    record_table("ranks", lambda: result.frame)
+    record_table("links", lambda: result.links)
+    if result.platform.flits is not None:
+        record(events=result.events)
+    if result.platform.mesh is not None:
+        record(
+            delivered_messages=result.delivered,
+            delivered_bytes=result.delivered_bytes,
+            events=result.mesh_counts,
+        )
 
 
 def _messages(result: Run) -> str:
@@ -218,6 +258,7 @@ def _show_repetitions(experiment: Experiment) -> None:
     rows = Rows(plan(experiment))
     measure(rows.plan, rows)
     found = summary(rows.frame()).row(0, named=True)
+    record(repetitions=found)
     names = {
         "least": "least_ps",
         "quartiles": "lower_quartile_ps",
@@ -242,16 +283,27 @@ def _rate(bytes_per_s: float) -> str:
 
 def _shares(timeline: pl.DataFrame, ranks: int) -> Table:
     """Returns the time per kind of op: minimum, mean and maximum over the ranks."""
+    table = Table("op", "minimum", "mean", "maximum", box=None, pad_edge=False)
+    for row in _ops(timeline, ranks):
+        values = (row[name] for name in ("minimum_ps", "mean_ps", "maximum_ps"))
+        table.add_row(row["op"], *map(_core.format_time, values))
+    return table
+
+
+def _ops(timeline: pl.DataFrame, ranks: int) -> list[dict[str, Any]]:
     spent = (pl.col("end_ps") - pl.col("start_ps")).sum().alias("ps")
     per_rank = timeline.group_by("kind", "rank").agg(spent)
-    table = Table("op", "minimum", "mean", "maximum", box=None, pad_edge=False)
-    for kind in _MARKS:
-        times = per_rank.filter(pl.col("kind") == kind)["ps"].to_list()
-        if times:
-            least = min(times) if len(times) == ranks else 0
-            values = (least, sum(times) // ranks, max(times))
-            table.add_row(kind, *(_core.format_time(value) for value in values))
-    return table
+    times = {kind: per_rank.filter(pl.col("kind") == kind)["ps"].to_list() for kind in _MARKS}
+    return [
+        {
+            "op": kind,
+            "minimum_ps": min(each) if len(each) == ranks else 0,
+            "mean_ps": sum(each) // ranks,
+            "maximum_ps": max(each),
+        }
+        for kind, each in times.items()
+        if each
+    ]
 
 
 def _busiest(links: pl.DataFrame) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.padding import Padding
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tutti import _core, algorithms
 from tutti.cli import options
-from tutti.cli.console import out, wrote
+from tutti.cli.console import echo, out, record, record_table, wrote
 from tutti.cli.files import written
 from tutti.errors import VerificationError
 from tutti.files.mistakes import did_you_mean, mistake
@@ -91,6 +91,11 @@ def list_(
         _describe(entry)
 
 
+def _row(entry: _core.Algorithm) -> dict[str, Any]:
+    names = ("name", "summary", "collectives", "ranks", "argument", "source")
+    return {name: getattr(entry, name) for name in names}
+
+
 def _describe(entry: _core.Algorithm) -> None:
     """Prints an algorithm as a paragraph: a table would not fit a terminal."""
     facts = {
@@ -99,6 +104,7 @@ def _describe(entry: _core.Algorithm) -> None:
         "ARG": entry.argument,
         "source": entry.source,
     }
+    record_table("algorithms", [_row(entry)])
     console = out()
     console.print(f"{entry.name}:ARG" if entry.argument else entry.name, style="bold")
     console.print(Padding(Text(entry.summary), (0, 0, 0, 2)))
@@ -124,7 +130,7 @@ def show(
       tutti schedule show direct --ranks 4 -c all_to_all_v --blocks zipf:1.2
       tutti schedule show binomial --ranks 8 > mine.schedule
     """
-    typer.echo(find(notation, ranks, collective, root, blocks).to_text(), nl=False)
+    echo(find(notation, ranks, collective, root, blocks).to_text())
 
 
 @app.command()
@@ -150,6 +156,17 @@ def verify(
         raise VerificationError(
             problem, kind=error.kind, hint=error.hint, fields=error.fields
         ) from None
+    record(
+        schedule=laid_out.name,
+        collective=laid_out.collective,
+        ranks=laid_out.ranks,
+        steps=proof.steps,
+        messages=proof.messages,
+        reductions=proof.reductions,
+        bits=proof.reproducibility,
+        rendezvous_safe=proof.rendezvous_safe,
+        buffered_messages=proof.buffering,
+    )
     facts = {
         "steps": f"{proof.steps:,} over all ranks",
         "messages": f"{proof.messages:,}",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic.json_schema import GenerateJsonSchema
 
+from tutti.cli.console import record
+from tutti.cli.document import active
 from tutti.config import (
     RawCoherence,
     RawExperiment,
@@ -46,7 +48,10 @@ def schema(
       tutti schema > experiment.schema.json
       tutti schema platform
     """
-    typer.echo(schema_text(file), nl=False)
+    text = schema_text(file)
+    record(schema=lambda: json.loads(text))
+    if not active():
+        typer.echo(text, nl=False)
 
 
 def schema_text(file: File) -> str:

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.progress import Progress
 from tutti.conditions import Conditions
@@ -81,6 +81,11 @@ def search(
     )
     experiment = overrides.load(file)
     _check(experiment)
+    record(
+        collective=experiment.collective,
+        platform=experiment.platform.name,
+        model=experiment.model,
+    )
     folder(experiment.output)
     kinds = _kinds(kind)
     if len(experiment.sizes) == 1:
@@ -88,6 +93,7 @@ def search(
         frame = _rankings(experiment, kinds, top, **settings)
     else:
         frame = _thresholds(experiment, kinds, verify=verify)
+    record_table("results", frame)
     if "other" not in kinds:
         remark(f"searched {family(kinds)} only; --kind other searches other algorithms")
     for suffix in ("parquet", "csv"):
@@ -161,6 +167,7 @@ def _rankings(
 
 
 def _show(experiment: Experiment, found: Found, top: int) -> None:
+    record_table("proofs", [_proof(found)])
     console = out()
     console.print(
         f"[bold]{found.ranks:,}[/] ranks of [bold]{experiment.platform.name}[/], model "
@@ -172,6 +179,20 @@ def _show(experiment: Experiment, found: Found, top: int) -> None:
         remark(f"left out: {name}: {reason}")
     if found.not_verified is not None:
         remark(f"{found.schedule.name} is not verified: {found.not_verified}")
+
+
+def _proof(found: Found) -> dict[str, Any]:
+    """Returns how certain the first place at a rank count is, for `--json`."""
+    return {
+        "ranks": found.ranks,
+        "size_bytes": found.size.bytes,
+        "scored": found.scored,
+        "exhaustive": found.exhaustive,
+        "proved_optimal": found.proved,
+        "bound_ps": found.bound_ps,
+        "gap": found.gap,
+        "not_verified": found.not_verified,
+    }
 
 
 def ranking(frame: pl.DataFrame) -> Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import fail, out, remark
+from tutti.cli.console import fail, out, record, record_table, remark, wrote
 from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
 from tutti.report.quantity import format_share, plural
@@ -107,6 +107,7 @@ def sweep(
         _announce(session, stored)
         interrupted = _run(session, at_work)
     frame = session.frame()
+    record_table("results", frame)
     _write(frame, read)
     if interrupted:
         left = len(session.missing.measurements)
@@ -124,6 +125,13 @@ def _status(session: Session, stored: Path) -> None:
         remark(text)
     total = len({item.key for item in session.plan.measurements})
     left = len(session.missing.measurements)
+    record(
+        points=len(session.plan.sweep.points),
+        measurements=total,
+        finished=total - left,
+        missing=left,
+        cache=stored,
+    )
     console = out()
     points = plural(len(session.plan.sweep.points), "point")
     console.print(f"{points}, {plural(total, 'measurement')}")
@@ -181,8 +189,7 @@ def _write(frame: pl.DataFrame, read: Sweep) -> None:
     from tutti.results import write
 
     for name in ("results.parquet", "results.csv"):
-        path = write(frame, read.output / name)
-        out().print(f"wrote {path}", markup=False)
+        wrote(write(frame, read.output / name), wrap=True)
 
 
 def _show(frame: pl.DataFrame, plan: SweepPlan | StepPlan) -> None:

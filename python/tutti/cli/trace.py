@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from tutti import _core
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record, record_table, remark
 from tutti.files.mistakes import mistake
 from tutti.interop.formats import Options, head, named, recognised
 from tutti.lowering import expand
@@ -43,7 +42,6 @@ def run(
         str | None,
         typer.Option("--algorithm", help="Algorithm that replaces collectives by messages."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Simulate a trace on a platform: the completion time of each rank.
 
@@ -58,7 +56,7 @@ def run(
     if algorithm is not None:
         trace = expand(trace, algorithm)
     machine = find(platform, model=model)
-    _show(trace, simulate_trace(trace, machine), machine.name, as_json=as_json)
+    _show(trace, simulate_trace(trace, machine), machine.name)
 
 
 def _read(file: Path, name: str | None) -> tuple[Trace, tuple[str, ...]]:
@@ -73,21 +71,20 @@ def _read(file: Path, name: str | None) -> tuple[Trace, tuple[str, ...]]:
     return chosen.reader()(file, Options())
 
 
-def _show(trace: Trace, result: TraceRun, machine: str, *, as_json: bool) -> None:
+def _show(trace: Trace, result: TraceRun, machine: str) -> None:
     operations = sum(len(of) for of in trace.ranks)
-    if as_json:
-        fields = {
-            "trace": trace.name,
-            "platform": machine,
-            "operations": operations,
-            "completion_ps": result.completion_ps,
-            "finish_ps": result.finish_ps,
-            "busy_ps": result.busy_ps,
-            "messages": result.messages,
-            "message_bytes": result.message_bytes,
-        }
-        typer.echo(json.dumps(fields, indent=2))
-        return
+    record(
+        trace=trace.name,
+        platform=machine,
+        ranks=len(trace.ranks),
+        operations=operations,
+        time_ps=result.completion_ps,
+        messages=result.messages,
+        message_bytes=result.message_bytes,
+    )
+    times = enumerate(zip(result.finish_ps, result.busy_ps, strict=True))
+    record_table("ranks", ({"rank": rank, "finish_ps": finish, "busy_ps": busy}
+                           for rank, (finish, busy) in times))  # fmt: skip
     console = out()
     console.print(
         f"{trace.name} on {machine}: {_core.format_time(result.completion_ps)}", markup=False

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options, overlap, train_disturb, train_plan, train_search
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
 from tutti.cli.train_results import write_results
@@ -23,7 +23,7 @@ from tutti.report.training_tracks import check_npus
 from tutti.report.training_words import collective, replica
 from tutti.training import alike, watched
 from tutti.training_exposed import exposed_frame
-from tutti.training_frames import write_frame
+from tutti.training_frames import frame, write_frame
 from tutti.workload import build, models
 
 if TYPE_CHECKING:
@@ -47,6 +47,15 @@ def list_() -> None:
         table.add_column(name, justify="right" if name in _NUMBERS else "left")
     for entry in models():
         model = build(entry.name)
+        row = {
+            "name": entry.name,
+            "argument": entry.argument,
+            "layers": len(model.layers),
+            "weights": model.parameters,
+            "forward_flop": 2 * model.macs,
+            "summary": entry.summary,
+        }
+        record_table("models", [row])
         table.add_row(
             entry.name,
             str(len(model.layers)),
@@ -55,6 +64,7 @@ def list_() -> None:
             entry.summary,
         )
     out().print(table)
+    record(readers=dict(_READ), configurations=list(configurations()))
     out().print("\narguments", style="bold")
     for entry in models():
         if entry.argument:
@@ -131,6 +141,8 @@ def run_(
     what += f", {count} iteration{'s' if count > 1 else ''}"
     if step.traces:
         what = f"{len(step.traces)} traces on {shape}"
+    record(model=model.name, batch=step.batch, iterations=count, npus=step.npus)
+    record_table("results", lambda: frame(runs))
     out().print(f"{model.name}, {what}", style="bold")
     out().print(results_table(runs))
     _explain(runs)
@@ -186,13 +198,21 @@ def from_astrasim(
     found = astrasim.load_programs(workload, *given, groups)
     run = astrasim.simulate(*given, found, aware=aware)
     shape = " x ".join(f"{one.block} {one.npus}" for one in given[0].dimensions)
+    record(
+        npus=run.npus,
+        dimensions=shape,
+        time_ps=run.total.ps,
+        compute_ps=run.compute,
+        exposed_ps=run.exposed,
+    )
     out().print(f"{run.npus} NPUs: {shape}", style="bold")
     out().print(
         f"{run.total.ps / 1000:,.3f} ns: {run.compute / 1000:,.3f} ns compute, "
         f"{run.exposed / 1000:,.3f} ns exposed communication"
     )
-    frame = astrasim.frame(run, str(workload), shape, aware=aware)
-    path = written(write_frame, to / "results.parquet", frame)
+    rows = astrasim.frame(run, str(workload), shape, aware=aware)
+    record_table("results", rows)
+    path = written(write_frame, to / "results.parquet", rows)
     wrote(path)
 
 
@@ -273,6 +293,7 @@ def exposed_table(runs: Sequence[TrainingResult]) -> Table:
 
 def _print_exposed(runs: Sequence[TrainingResult]) -> None:
     table = exposed_table(runs)
+    record_table("exposed", lambda: pl.concat(exposed_frame(run, [0]) for run in runs))
     if table.row_count:
         out().print()
         out().print(table)

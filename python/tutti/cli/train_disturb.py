@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
 from tutti.config import load_training
@@ -97,6 +97,7 @@ def disturb(
 
 
 def _print(rows: pl.DataFrame, title: str) -> None:
+    record_table("disturbances", lambda: summary(rows))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("disturbance")
     for name in ("median", "5 %", "95 %", "slower"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.grouped import grouped
 from tutti.cli.progress import Progress
 from tutti.config.presets import platform_of
@@ -134,7 +133,6 @@ class Shown:
         typer.Option("--simulate", min=0, help="Number of plans to simulate; default: 10, or 2 "
                      "beyond 2,048 GPUs."),
     ] = None  # fmt: skip
-    is_json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False
 
 
 @grouped
@@ -170,9 +168,7 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
             simulated=most,
             progress=lambda done: progress.advance(1, done),
         )
-    if output.is_json:
-        typer.echo(json.dumps(_record(found, output.top), indent=2))
-        return
+    _record(found, output.top)
     _show(found, output.top)
 
 
@@ -269,17 +265,18 @@ def _table(found: Found, top: int) -> Table:
 _SHORT = {"tensor": "TP", "context": "CP", "expert": "EP", "pipeline": "PP", "data": "DP"}
 
 
-def _record(found: Found, top: int) -> dict[str, Any]:
-    return {
-        "model": found.model.name,
-        "gpus": found.cluster.gpus,
-        "npu": found.cluster.npu.name,
-        "batch_sequences": found.batch,
-        "capacity_bytes": found.cluster.capacity,
-        "plans": [_row(found, one) for one in found.fitting[:top]],
-        "exceeding_plans": len(found.exceeding),
-        "remarks": list(explained(found)),
-    }
+def _record(found: Found, top: int) -> None:
+    record(
+        model=found.model.name,
+        gpus=found.cluster.gpus,
+        npu=found.cluster.npu.name,
+        precision=found.cluster.precision,
+        batch_sequences=found.batch,
+        capacity_bytes=found.cluster.capacity,
+        exceeding_plans=len(found.exceeding),
+        explanations=list(explained(found)),
+    )
+    record_table("plans", lambda: (_row(found, one) for one in found.fitting[:top]))
 
 
 def _row(found: Found, one: Ranked) -> dict[str, Any]:

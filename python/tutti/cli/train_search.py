@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
 from tutti.cli.train_results import write_results
@@ -157,6 +157,8 @@ def search_table(searches: Sequence[AlgorithmSearch]) -> Table:
 
 def _show(searches: Sequence[AlgorithmSearch], read: Training) -> None:
     """Prints the table, the choice for the fastest configuration, and what was refused."""
+    record_table("trials", lambda: search_frame(searches))
+    record_table("results", lambda: map(_row, searches))
     out().print(f"{read.step.model.name}: algorithms by the time of the step", style="bold")
     out().print(search_table(searches))
     remark(
@@ -178,6 +180,19 @@ def _show(searches: Sequence[AlgorithmSearch], read: Training) -> None:
         out().print("[algorithms]", markup=False)
         for key, algorithm in chosen.items():
             out().print(f'"{key}" = "{algorithm}"', markup=False, highlight=False)
+
+
+def _row(found: AlgorithmSearch) -> dict[str, Any]:
+    """Returns the figures of a configuration for `--json`."""
+    return {
+        "configuration": found.configuration.name,
+        "time_ps": found.best.total.ps,
+        "default_ps": found.default.total.ps,
+        "bound_ps": found.best.bound.time.ps,
+        "of_bound": found.best.of_bound,
+        "is_complete": found.is_complete,
+        "algorithms": found.chosen,
+    }
 
 
 def refusals(searches: Sequence[AlgorithmSearch]) -> list[str]:
