@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from tutti.advise import FARTHEST, FEWEST_RANK_COUNTS, UNDECIDED
-from tutti.cli.console import out, remark
+from tutti.advise import FARTHEST, FEWEST_RANK_COUNTS, UNDECIDED, decision_frame
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.errors.base import capped
 from tutti.report.breakable import Breakable, unbroken
 from tutti.report.quantity import count, format_share, format_time, plural
@@ -40,6 +40,13 @@ def show_usage(found: Measurements, advice: Advice) -> None:
     usage = advice.usage
     of_default = f", {usage.defaults:,} of the library's default" if usage.defaults else ""
     unused = sum(usage.unused.values())
+    record(
+        rows=len(found.rows),
+        rows_used=usage.used,
+        rows_of_default=usage.defaults,
+        rows_unused=usage.unused,
+        rows_left_out=len(found.omitted),
+    )
     parts = f"{usage.used:,} used{of_default}, {unused:,} not used"
     out().print(
         f"{plural(len(found.rows), 'row')} read: {parts}; {len(found.omitted):,} left out",
@@ -61,6 +68,9 @@ def show_usage(found: Measurements, advice: Advice) -> None:
 def show(advice: Advice) -> None:
     """Prints the decisions of each collective, warnings, and what to measure next."""
     scope = advice.scope
+    record(scope=scope.description)
+    record_table("decisions", lambda: decision_frame(advice.ranges))
+    record_table("measure_next", advice.next)
     out().print(capped(f"advice for {scope.description}"), markup=False)
     for text in scope.remarks:
         remark(capped(text))
@@ -219,7 +229,7 @@ def show_rules(found: Sequence[WrittenRules]) -> None:
     """Prints the files of rules, and what the library lacks."""
     for one in found:
         if one.path is not None:
-            out().print(f"wrote {one.path}; use it with `. {one.shell}`", markup=False)
+            wrote(one.path, note=f"; use it with `. {one.shell}`", wrap=True)
         for note in one.notes:
             remark(f"{one.target}: {note}")
         if one.target == "openmpi6":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -15,7 +15,7 @@ from tutti.bypass.plans import plan, run_on
 from tutti.bypass.platform_file import write_platform
 from tutti.cli import options
 from tutti.cli.bypass_endpoints import endpoints
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import written
 from tutti.cli.progress import Progress
 from tutti.files.mistakes import mistake, shown
@@ -153,6 +153,12 @@ def search_(
         )
     show(found.best, _title(algorithm, collective, phase))
     saved = found.start_time.ps / found.best_time.ps - 1
+    record(
+        size_bytes=Size.of_any(payload).bytes,
+        time_ps=found.best_time.ps,
+        start_time_ps=found.start_time.ps,
+        trials=found.trials,
+    )
     out().print(
         f"{payload}: {found.best_time}; with the configuration of `map` {found.start_time} "
         f"({format_share(saved)} longer); {plural(found.trials, 'configuration')} simulated",
@@ -240,6 +246,7 @@ def run_(
             },
         }.items()
     ]
+    record_table("results", _rows(rows))
     out().print(_speedups(rows))
     for reason in {ran.not_verified for *_, ran in rows} - {None}:
         remark(f"{schedule.name} is not verified: {reason}")
@@ -287,6 +294,23 @@ def _title(algorithm: str, collective: str, phase: int | None) -> str:
 def show(mapping: Mapping, title: str) -> None:
     """Prints the placed and the unplaced flows, and the links used."""
     network, console = mapping.configuration, out()
+    record(
+        mesh=mapping.mesh.notation,
+        flows=len(mapping.flows),
+        dedicated_flows=len(mapping.dedicated),
+        dedicated_flows_bound=mapping.bound,
+        optimal=mapping.optimal,
+        method=mapping.method,
+        live_links=len(network.links),
+        used_segments=network.used_segments,
+        total_segments=network.total_segments,
+        most_flows_per_link=mapping.most_loaded,
+        hops=mapping.hops,
+    )
+    kinds = ("dedicated", "lent", "shared", "unplaced")
+    record_table("flows", ({"kind": kind, "source": source, "target": target}
+                           for kind in kinds
+                           for source, target in getattr(mapping, kind)))  # fmt: skip
     console.print(f"{title}: {plural(len(mapping.flows), 'flow')} on {mapping.mesh.notation}")
     console.print(_table(mapping))
     console.print(verdict(mapping), markup=False)
@@ -362,11 +386,24 @@ def _speedups(rows: list[tuple[str, str, PhasedRun]]) -> Table:
         table.add_column(name, no_wrap=True)
     for name in ("time", "algbw", "speedup"):
         table.add_column(name, justify="right", no_wrap=True)
-    alone = {payload: ran for payload, name, ran in rows if name == _ALONE}
-    for payload, name, ran in rows:
-        gain = f"{alone[payload].completion_ps / ran.completion_ps:.2f}"
+    for row, (payload, name, ran) in zip(_rows(rows), rows, strict=True):
+        gain = f"{row['speedup']:.2f}"
         table.add_row(payload, name, str(ran.time), format_rate(ran.algbw), gain)
     return table
+
+
+def _rows(rows: list[tuple[str, str, PhasedRun]]) -> list[dict[str, Any]]:
+    alone = {payload: ran for payload, name, ran in rows if name == _ALONE}
+    return [
+        {
+            "size_bytes": Size.of_any(payload).bytes,
+            "links": name,
+            "time_ps": ran.completion_ps,
+            "algbw_bytes_per_s": ran.algbw,
+            "speedup": alone[payload].completion_ps / ran.completion_ps,
+        }
+        for payload, name, ran in rows
+    ]
 
 
 def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, MappedSchedule]:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tutti.calibrate.files import Provenance
 from tutti.calibrate.joint import fit_jointly, joint_platform_text
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.interop.measurements import read_measurements
 from tutti.platforms import platform
 from tutti.predict import calibrate, execution, is_default
@@ -49,15 +49,18 @@ def calibrate_jointly(
     """
     rows = _read(paths, ranks, collective)
     model = calibrate(rows)
+    record(rows=rows.height, rows_used=model.used)
     out().print(f"{model.used:,} of {rows.height:,} measured collectives used")
     if folds(rows, kinds=["nodes"]):
         predictions = cross_validate(rows, kinds=["nodes"], workers=os.cpu_count() or 1)
         model = replace(model, interval_scale=interval_scale(predictions))
         figures = compared(rows, predictions)
+        record_table("folds", figures)
         out().print(_comparison(figures))
         write(figures, to / "folds.csv")
     else:
         remark("one node count: no cross-validation, and intervals are those of the model alone")
+    record_table("parameters", lambda: _parameter_frame(model))
     out().print(_parameters(model))
     _write(model, rows, to)
     _write_platform(model, rows, paths, to / f"{name}.toml")
@@ -125,17 +128,20 @@ def _quantity(name: str, value: float) -> str:
 
 def _write(model: CalibratedModel, rows: pl.DataFrame, to: Path) -> None:
     """Writes the parameters, and each measurement with its prediction."""
-    tables = [
-        pl.DataFrame(fitted.table()).select(pl.lit(name).alias("environment"), pl.all())
-        for name, fitted in model.curves.items()
-    ]
-    write(pl.concat(tables), to / "parameters.csv")
+    write(_parameter_frame(model), to / "parameters.csv")
     predicted = model.predict(rows)
     write(
         rows.with_row_index("index").join(predicted, on="index").drop("index"),
         to / "collectives.csv",
     )
-    remark(f"wrote {to / 'parameters.csv'} and {to / 'collectives.csv'}")
+    wrote(to / "parameters.csv", to / "collectives.csv", wrap=True)
+
+
+def _parameter_frame(model: CalibratedModel) -> pl.DataFrame:
+    return pl.concat(
+        pl.DataFrame(fitted.table()).select(pl.lit(name).alias("environment"), pl.all())
+        for name, fitted in model.curves.items()
+    )
 
 
 def _write_platform(
@@ -156,5 +162,5 @@ def _write_platform(
     provenance = Provenance.now(path.stem, measured, system, emulated=emulated)
     path.write_text(joint_platform_text(fits, provenance), "utf-8")
     found = platform(path)  # reading the file back detects errors
-    out().print(f"wrote {path}: --platform {path}, model {found.model.kind}", markup=False)
+    wrote(path, note=f": --platform {path}, model {found.model.kind}", wrap=True)
     out().print(fits[0].summary, markup=False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from tutti.calibrate.against import against, choices
 from tutti.calibrate.files import median_error, platform_text, residual_frame, written
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record_table, remark, wrote
 from tutti.platforms import platform
 from tutti.report import draw_against, draw_fits
 from tutti.report.quantity import format_share
@@ -16,6 +17,7 @@ from tutti.results import write
 from tutti.units import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import polars as pl
@@ -28,6 +30,7 @@ __all__ = ["show_fits", "validate", "write_files"]
 
 def show_fits(fits: list[Fit]) -> None:
     """Prints the parameters, the residuals, and the parameters that the data do not determine."""
+    record_table("parameters", lambda: chain.from_iterable(map(_rows, fits)))
     out().print(_table(fits))
     for one in fits:
         line = f"{one.model.name} ({one.statistic}): {median_error(one)}"
@@ -45,6 +48,24 @@ def show_fits(fits: list[Fit]) -> None:
                 f"{one.model.name} ({one.statistic}): {' and '.join(one.vague)}: wide confidence"
                 " interval; use a quieter machine, more samples or fewer sizes (-b, -e)"
             )
+
+
+def _rows(fit: Fit) -> Iterator[dict[str, Any]]:
+    """Yields the parameters of a fit for `--json`: times in us, times per byte in us/B."""
+    for one in fit.parameters.values():
+        determined = one.name not in fit.undetermined
+        count, per_byte = one.name in fit.model.counts, one.name in fit.model.per_byte
+        yield {
+            "model": fit.model.name,
+            "statistic": fit.statistic,
+            "parameter": one.name,
+            "unit": "" if count else "us/B" if per_byte else "us",
+            "value": one.value if determined else None,
+            "low": one.low if determined else None,
+            "high": one.high if determined else None,
+            "points": len(fit.points),
+            "median_error": fit.median_residual,
+        }
 
 
 _WORST = 3
@@ -87,14 +108,13 @@ def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: 
     frame = residual_frame(fits)
     paths = [write(frame, to / f"calibration.{suffix}") for suffix in ("parquet", "csv")]
     paths.append(written(draw_fits, to / "fit.svg", fits))
-    for path in paths:
-        out().print(f"wrote {path}", markup=False)
+    wrote(*paths, wrap=True)
     text = platform_text(fits, provenance, folds=folds)
     path = to / f"{provenance.name}.toml"
     path.write_text(text, "utf-8")
     # Reading the file back detects errors.
     found = platform(path)
-    out().print(f"wrote {path}: --platform {path}, model {found.model.kind}", markup=False)
+    wrote(path, note=f": --platform {path}, model {found.model.kind}", wrap=True)
 
 
 def validate(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> None:
@@ -108,6 +128,8 @@ def validate(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> N
     if "median" not in mine:  # fitted to means only: one model for both
         mine = {"minimum": chosen, "median": chosen}
     frame = against(results, mine, source=source)
+    record_table("against", frame)
+    record_table("choices", lambda: choices(frame))
     for (statistic,), some in frame.group_by("statistic", maintain_order=True):
         within = _share(some["residual"].abs().median())
         count = f"{len(some)} {statistic}s of collectives"
@@ -119,8 +141,8 @@ def validate(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> N
             f"median {median}",
             markup=False,
         )
-    out().print(f"wrote {write(frame, to / 'against.parquet')}", markup=False)
-    out().print(f"wrote {written(draw_against, to / 'against.svg', frame)}", markup=False)
+    wrote(write(frame, to / "against.parquet"), wrap=True)
+    wrote(written(draw_against, to / "against.svg", frame), wrap=True)
 
 
 def _share(value: object) -> str:

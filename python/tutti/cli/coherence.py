@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tutti.cli import options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.files import folder, write_frames
 from tutti.cli.noc_shown import facts_table
 from tutti.cli.progress import Progress
@@ -44,10 +44,11 @@ def list_() -> None:
         ("tc", "token coherence: the requester broadcasts; holders send tokens of the line"),
     ]
     for title, entries in (
-        ("kernel", list(kernels().items())),
-        ("protocol", protocols),
-        ("mesh design", list(designs().items())),
+        ("kernels", list(kernels().items())),
+        ("protocols", protocols),
+        ("mesh designs", list(designs().items())),
     ):
+        record_table(title, ({"name": name, "summary": text} for name, text in entries))
         out().print(title, style="bold")
         out().print(_listed(entries))
 
@@ -168,6 +169,7 @@ def _run(read: Coherence, threads: int) -> tuple[list[CoherenceRun], bool]:
 
 
 def _show(runs: list[CoherenceRun]) -> None:
+    record_table("results", lambda: frame(runs))
     if len(runs) == 1:
         out().print(words.describe(runs[0]), style="bold", markup=False)
         out().print(facts_table(words.facts(runs[0])))

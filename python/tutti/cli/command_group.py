@@ -33,18 +33,20 @@ def _with_json(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the function of a command, with the option `--json`."""
 
     @functools.wraps(function)
-    def called(*arguments: Any, as_json: bool, context: typer.Context, **options: Any) -> Any:  # noqa: ANN401
+    def called(
+        *arguments: object, json_requested: bool, json_context: typer.Context, **options: object
+    ) -> object:
         document = started()
-        if as_json and document is not None:
-            document.activate(context.command_path)
+        if json_requested and document is not None:
+            document.activate(json_context.command_path)
         return function(*arguments, **options)
 
     signature = inspect.signature(function, eval_str=True)
     parameters = [
         *signature.parameters.values(),
-        inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        inspect.Parameter("json_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
         inspect.Parameter(
-            "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json
+            "json_requested", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json
         ),
     ]
     called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

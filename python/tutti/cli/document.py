@@ -120,6 +120,18 @@ def record_table(name: str, rows: Rows | Callable[[], Rows]) -> None:
         document.tables.setdefault(name, []).extend(plain(row) for row in each)
 
 
+def publish() -> None:
+    """Writes the document now: the command serves until it is interrupted."""
+    if document := active():
+        document.write(0)
+
+
+def withhold() -> None:
+    """Writes no document: another process of the command does."""
+    if document := active():
+        document.is_written = True
+
+
 def plain(value: Any) -> Any:  # noqa: ANN401 - any value of a result
     """Returns a value as JSON: null for NaN and infinity, lists of rows for frames."""
     if isinstance(value, enum.Enum):

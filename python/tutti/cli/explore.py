@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record, remark
+from tutti.cli.document import publish
 from tutti.config import read_toml
 from tutti.explore.server import serve
 from tutti.explore.state import Base, default_tables
@@ -51,6 +52,8 @@ def explore(
     base.experiment({})
 
     def started(access: Access) -> None:
+        record(url=access.url)
+        publish()
         out().print(access.url, soft_wrap=True, highlight=False)
         remark("Ctrl-C stops the server")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tutti.cli.console import out
+from tutti.cli.console import out, record, record_table
 from tutti.glossary import glossary as read
 
 
@@ -24,12 +24,23 @@ def glossary(
     """
     console = out()
     if term is None:
+        names = ("term", "symbol", "definition", "source", "see")
+        terms = read().terms
+        record_table("terms", ({name: getattr(one, name) for name in names} for one in terms))
         console.print(", ".join(known.term for known in read().terms), markup=False)
         return
     found = read().term(term)
     symbol = f" ({found.symbol})" if found.symbol else ""
     console.print(f"{found.term}{symbol}: {found.definition}", markup=False)
     citation = read().references[found.reference]
+    record(
+        term=found.term,
+        symbol=found.symbol,
+        definition=found.definition,
+        source=found.source,
+        citation=citation,
+        see=found.see,
+    )
     console.print(f"source: {found.source}: {citation}", markup=False)
     if found.see:
         console.print(f"see also: {', '.join(found.see)}", markup=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tutti.cli.console import wrote
+from tutti.cli.console import record, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.schema import File, schema_text
 from tutti.config import resolve
@@ -61,6 +61,7 @@ def init(
     """
     text = _EXPERIMENT.format(platform=platform, collective=collective)
     resolve(parse_toml(text, source="tutti init"), source="tutti init", folder=Path())
+    record(text=text)
     file = to / "experiment.toml"
     if file.exists():
         raise mistake("the file exists", source=str(file), expected="a folder without it")

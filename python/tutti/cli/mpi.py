@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tutti.cli import mpi_options
 from tutti.cli.command_group import CommandGroup
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record, record_table, remark, wrote
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,6 +65,7 @@ def info(
         *_library(mpi, build=build),
         *(_running(mpi) if start else []),
     ]
+    record_table("facts", ({"name": name, "fact": fact} for name, fact in facts))
     for name, fact in facts:  # one line each, for copying paths
         out().print(f"{name + ':':<10}{fact}", markup=False, soft_wrap=True)
 
@@ -184,9 +185,9 @@ def plan_(
     plan = CollectivePlan(_proved(found), provenance(sys.argv[1:]))
     folder(to.parent)
     remember(plan.write(to))
-    console = out()
-    console.print(rules_table(plan))
-    console.print(f"wrote {to}: {_counted(plan)}, {to.stat().st_size:,} bytes", markup=False)
+    record_table("rules", lambda: map(_row, plan.rules))
+    out().print(rules_table(plan))
+    wrote(to, note=f": {_counted(plan)}, {to.stat().st_size:,} bytes", wrap=True)
 
 
 def _proved(rules: list[Rule]) -> list[Rule]:
@@ -243,6 +244,8 @@ def show(
     plan = CollectivePlan.read(file)
     if prove:
         prove_again(plan, source=str(file))
+    record(verified=prove, schedules=len(plan.schedules), provenance=plan.provenance)
+    record_table("rules", lambda: map(_row, plan.rules))
     console = out()
     counted = _counted(plan) if prove else _counted(plan).replace(" verified", "")
     console.print(f"{file}: {counted}", markup=False)
@@ -303,6 +306,21 @@ _MARKS = {
     "+": "sends complete in later steps",
     "!": "exact operations only, such as sums of integers",
 }
+
+
+def _row(rule: Rule) -> dict[str, Any]:
+    """Returns a rule for `--json`."""
+    return {
+        "collective": rule.collective,
+        "ranks": rule.ranks,
+        "from_bytes": rule.sizes[0],
+        "to_bytes": rule.sizes[1],
+        "schedule": rule.schedule.name,
+        "steps": int(_steps([rule])),
+        "rank_order": "*" not in _mark([rule]),
+        "pending_sends": "+" in _mark([rule]),
+        "exact_only": "!" in _mark([rule]),
+    }
 
 
 def _alike(plan: CollectivePlan) -> list[list[Rule]]:

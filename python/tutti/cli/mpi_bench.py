@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutti.cli import mpi_options, options
-from tutti.cli.console import out, remark
+from tutti.cli.console import record_table, remark, wrote
 from tutti.cli.mpi_bench_shown import lines, print_line, show_blocks
 from tutti.cli.progress import Progress
 
@@ -163,7 +163,8 @@ def _collectives(
 
     every = pl.concat([_measured(mpi, one, names, settings, machine) for one in benchmarks])
     summary = summarise(every)
-    _print_paths(
+    record_table("results", summary)
+    wrote(
         write(every, into / "results.parquet"),
         write(summary, into / "summary.csv"),
         plot_blocks(into / "times.svg", every),
@@ -195,11 +196,6 @@ def _measured(
     return frame
 
 
-def _print_paths(*paths: Path) -> None:
-    for path in paths:
-        out().print(f"wrote {path}", markup=False, soft_wrap=True)
-
-
 # --- multicasts -----------------------------------------------------------------------------------
 
 
@@ -215,18 +211,20 @@ def _multicasts(mpi: Mpi, peers: int, settings: Settings, into: Path) -> None:
             done=lambda written, expected: progress.reach(written, expected, written),
         )  # fmt: skip
     _print_caveats(frame, settings)
+    record_table("multicasts", frame)
     written = [
         write(frame, into / "multicasts.parquet"),
         plot_multicasts(into / "multicasts.svg", frame),
     ]
     if peers > 1:
         fitted = fit(frame)
+        record_table("fit", fitted)
         written.append(write(fitted, into / "fit.csv"))
         if settings.distance is not None:
             print_line(f"# {settings.distance.note}")
         for line in lines(_FITTED, *map(_fitted, fitted.iter_rows(named=True))):
             print_line(line)
-    _print_paths(*written)
+    wrote(*written)
 
 
 def _print_caveats(frame: pl.DataFrame, settings: Settings) -> None:

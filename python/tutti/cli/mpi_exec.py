@@ -15,6 +15,7 @@ import typer
 
 from tutti.cli import mpi_options
 from tutti.cli.console import remark
+from tutti.cli.document import active
 
 if TYPE_CHECKING:
     from tutti.mpi.command import Command
@@ -74,6 +75,7 @@ def exec_(
         --emulate pipelining_postal:alpha_p=4ms,alpha_r=1ms -- \\
         mpiexec -n 4 python app.py
     """
+    _refuse_json()
     from tutti.mpi.command import read_command
     from tutti.mpi.launch import common_folder
     from tutti.mpi.proof import read_proved
@@ -92,6 +94,16 @@ def exec_(
         code = _run(parsed, mpi, library, variables | {"TUTTI_MPI_REPORT": str(prefix)}, folder)
         _show_report(prefix.with_suffix(".json"), report, quiet=quiet)
     raise typer.Exit(code)
+
+
+def _refuse_json() -> None:
+    """Refuses `--json`: stdout belongs to the program."""
+    if active():
+        from tutti.files.mistakes import mistake
+
+        raise mistake("is not possible here: stdout belongs to the program", source="--json",
+                      expected="no --json before the program",
+                      hint="--report FILE writes the report as JSON")  # fmt: skip
 
 
 def _named(plan: Path | None) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tutti.cli.console import wrote
+from tutti.cli.console import record, wrote
 from tutti.cli.files import written
 from tutti.errors import ReportError
 from tutti.files.mistakes import mistake
@@ -92,6 +92,7 @@ def plot(
         if hint == ReportError.kinds["frame"].hint:
             raise mistake(error.problem, source=source, expected=_EXPECTED) from None
         raise mistake(error.problem, source=source, hint=hint) from None
+    record(kind=kind.value, rows=frame.height)
     wrote(path, wrap=True)
 
 

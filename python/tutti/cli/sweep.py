@@ -11,6 +11,7 @@ import typer
 
 from tutti.cli import options
 from tutti.cli.console import fail, out, record, record_table, remark, wrote
+from tutti.cli.document import withhold
 from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
 from tutti.report.quantity import format_share, plural
@@ -100,6 +101,7 @@ def sweep(
         return
     with crew(executor.value, workers, dask_address) as at_work:
         if at_work is None:  # a worker rank of mpiexec, whose work is finished
+            withhold()
             return
         plan = plan_sweep(read, verify=verify)
         folder(read.output)

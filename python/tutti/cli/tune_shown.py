@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.table import Table
 
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, record_table, remark, wrote
 from tutti.errors import ExitCode
 from tutti.report.breakable import Breakable
 from tutti.report.quantity import format_share, format_time
@@ -35,12 +35,14 @@ def show(written: Sequence[Written]) -> None:
     """Prints the decisions of the plan, or of the only library, and each library's slowdowns."""
     console = out()
     for one in written:
+        rows = ({"target": one.target} | vars(decision) for decision in one.decisions)
+        record_table("decisions", rows)
         if one.target == "plan" or len(written) == 1:
             console.print(_table(one.decisions))
     for one in written:
         where = one.path or one.shell
         by = f"tutti mpi exec --plan {where} -- ..." if one.target == "plan" else f". {one.shell}"
-        console.print(f"wrote {where}; use it with `{by}`", markup=False)
+        wrote(where, note=f"; use it with `{by}`", wrap=True)
         for note in one.notes:
             remark(f"{one.target}: {note}")
         if one.target == "openmpi6" and any(other.target == "openmpi" for other in written):
@@ -117,6 +119,7 @@ def prove(written: Sequence[Written], mpi: Mpi, launcher: Sequence[str] = ()) ->
 
 
 def _print_proofs(target: str, proofs: Sequence[Proof], mpi: Mpi) -> None:
+    record_table("checks", ({"target": target} | vars(one) for one in proofs))
     how = "libtutti_mpi's counts" if target == "plan" else _WATCHED.get(mpi.kind, "")
     out().print(f"check of {target}, on {mpi}, by {how}:", markup=False)
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import out, remark, wrote
+from tutti.cli.console import out, record, remark, wrote
 from tutti.cli.files import written
 from tutti.errors import ConfigError
 from tutti.interop import torch as reader
@@ -61,6 +61,12 @@ def from_torch(
     module = reader.load_module(where, Path.cwd())
     name = where.rpartition(":")[2]
     model = reader.from_torch(module, shapes, name=name, integers=integers)
+    record(
+        model=name,
+        layers=len(model.layers),
+        weights=model.parameters,
+        forward_flop=2 * model.macs,
+    )
     out().print(
         f"{name}: {len(model.layers)} layers, {model.parameters:,} weights, "
         f"{2 * model.macs / 1e9:,.3f} GFLOP forward for one sample"
