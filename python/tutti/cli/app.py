@@ -52,7 +52,7 @@ _VERBS = {
     "paper": "Reproduce a paper's figures and tables.",
     "platforms": "List the built-in platforms and their sources.",
     "convert": "Convert schedules, traces and topologies between formats.",
-    "schema": "Print the JSON Schema of a configuration file.",
+    "schema": "Print the JSON Schema of a file, or of the output of --json.",
     "schedule": "List, show, verify and draw schedules.",
     "nccl": "Explain NCCL's choices, diagnose measured collectives, read topologies.",
     "noc": "Simulate on-chip networks cycle by cycle: latency, saturation.",

@@ -48,7 +48,9 @@ def list_() -> None:
         ("protocols", protocols),
         ("mesh designs", list(designs().items())),
     ):
-        record_table(title, ({"name": name, "summary": text} for name, text in entries))
+        record_table(
+            title.replace(" ", "_"), ({"name": name, "summary": text} for name, text in entries)
+        )
         out().print(title, style="bold")
         out().print(_listed(entries))
 

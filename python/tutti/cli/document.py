@@ -40,7 +40,7 @@ class Document:
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    errors: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[dict[str, str]] = field(default_factory=list)
 
     def activate(self, command_path: str) -> None:
         """Starts the document of a command; its path starts with the name of the program."""
@@ -48,11 +48,8 @@ class Document:
         self.command = command_path.partition(" ")[2]
 
     def fail(self, error: TuttiError) -> None:
-        """Adds an error; fields that it lacks are empty."""
-        parts = {name: str(error.fields.get(name, "")) for name in _OF_MISTAKES}
-        parts["problem"] = parts["problem"] or error.problem
-        kind = {"class": type(error).__name__, "kind": error.kind}
-        self.errors.append({**kind, **parts, "hint": error.hint, "see": error.anchor})
+        """Adds an error."""
+        self.errors.append(error_of(error))
 
     def write(self, exit_code: int) -> None:
         """Writes the document to stdout, unless it is not active or already written."""
@@ -70,6 +67,14 @@ class Document:
         lines += _items(lists, _rows)
         sys.stdout.write("{\n" + ",\n".join(lines) + "\n}\n")
         sys.stdout.flush()
+
+
+def error_of(error: TuttiError) -> dict[str, str]:
+    """Returns the parts of an error; those that it lacks are empty."""
+    parts = {name: str(error.fields.get(name, "")) for name in _OF_MISTAKES}
+    parts["problem"] = parts["problem"] or error.problem
+    kind = {"class": type(error).__name__, "kind": error.kind}
+    return {**kind, **parts, "hint": error.hint or "", "see": error.anchor}
 
 
 _OF_MISTAKES = ("problem", "source", "key", "value", "expected")

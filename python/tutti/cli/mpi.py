@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutti.cli import mpi_options
-from tutti.cli.command_group import CommandGroup
+from tutti.cli.command_group import CommandGroup, Commands
 from tutti.cli.console import out, record, record_table, remark, wrote
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tutti.mpi.plan import CollectivePlan, Rule
     from tutti.mpi.underneath import Mpi
 
-app = typer.Typer(
+app = Commands(
     cls=CommandGroup,
     help="Run and benchmark schedules over MPI, also under unmodified programs.",
     rich_markup_mode=None,

@@ -11,6 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from tutti.cli.console import record
 from tutti.cli.document import active
+from tutti.cli.document_schema import document_schema
 from tutti.config import (
     RawCoherence,
     RawExperiment,
@@ -33,6 +34,7 @@ class File(enum.StrEnum):
     COHERENCE = "coherence"
     NOC = "noc"
     PLATFORM = "platform"
+    RESULT = "result"
     SMART = "smart"
     SWEEP = "sweep"
     TRAINING = "training"
@@ -43,9 +45,12 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a kind of file, for editors and validators.
 
+    `result` is the document that every command prints with --json.
+
     \b
     Examples:
       tutti schema > experiment.schema.json
+      tutti schema result
       tutti schema platform
     """
     text = schema_text(file)
@@ -73,7 +78,10 @@ def schema_text(file: File) -> str:
         File.SWEEP: RawSweep,
         File.TRAINING: RawTraining,
     }
-    written = models[file].model_json_schema(schema_generator=Schema)
+    if file == File.RESULT:
+        written = document_schema()
+    else:
+        written = models[file].model_json_schema(schema_generator=Schema)
     if file == File.SWEEP:
         for key, model in (("experiment", RawExperiment), ("training", RawTraining)):
             _with_keys(written, key, model.model_json_schema(schema_generator=Schema))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.table import Table
@@ -35,8 +35,7 @@ def show(written: Sequence[Written]) -> None:
     """Prints the decisions of the plan, or of the only library, and each library's slowdowns."""
     console = out()
     for one in written:
-        rows = ({"target": one.target} | vars(decision) for decision in one.decisions)
-        record_table("decisions", rows)
+        record_table("decisions", (_row(one.target, decision) for decision in one.decisions))
         if one.target == "plan" or len(written) == 1:
             console.print(_table(one.decisions))
     for one in written:
@@ -49,6 +48,13 @@ def show(written: Sequence[Written]) -> None:
             continue  # it has the same algorithms
         for decision in one.decisions:
             _remark_slowdown(one.target, decision)
+
+
+def _row(target: str, decision: TuningDecision) -> dict[str, Any]:
+    """Returns a decision for `--json`."""
+    units = {"first": "from_bytes", "last": "to_bytes", "loss_size": "loss_size_bytes"}
+    fields = {units.get(name, name): value for name, value in vars(decision).items()}
+    return {"target": target, **fields}
 
 
 def _remark_slowdown(target: str, decision: TuningDecision) -> None:
