@@ -157,6 +157,9 @@ class _Root(TyperGroup):
             except SystemExit as ended:
                 code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
                 raise
+            except BaseException as error:
+                document.crash(error)
+                raise
             finally:
                 document.write(code)
         return result

@@ -17,10 +17,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+from tutti.errors import TuttiError
+
 if TYPE_CHECKING:
     import polars as pl
-
-    from tutti.errors import TuttiError
 
     Rows = pl.DataFrame | Iterable[Any]
 
@@ -51,6 +51,11 @@ class Document:
         """Adds an error."""
         self.errors.append(error_of(error))
 
+    def crash(self, error: BaseException) -> None:
+        """Adds an error that no command expects, which `tutti.cli.internal` reports."""
+        parts = error_of(TuttiError(str(error), kind="internal"))
+        self.errors.append(parts | {"class": type(error).__name__, "see": _INTERNAL})
+
     def write(self, exit_code: int) -> None:
         """Writes the document to stdout, unless it is not active or already written."""
         if not self.is_active or self.is_written:
@@ -77,6 +82,7 @@ def error_of(error: TuttiError) -> dict[str, str]:
     return {**kind, **parts, "hint": error.hint or "", "see": error.anchor}
 
 
+_INTERNAL = "docs/reference/errors.md#exit-codes"
 _OF_MISTAKES = ("problem", "source", "key", "value", "expected")
 
 _current: ContextVar[Document | None] = ContextVar("document", default=None)

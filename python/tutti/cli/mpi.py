@@ -65,6 +65,7 @@ def info(
         *_library(mpi, build=build),
         *(_running(mpi) if start else []),
     ]
+    record(mpi=mpi.kind, standard=mpi.standard, mpicc=mpi.mpicc, mpiexec=mpi.mpiexec)
     record_table("facts", ({"name": name, "fact": fact} for name, fact in facts))
     for name, fact in facts:  # one line each, for copying paths
         out().print(f"{name + ':':<10}{fact}", markup=False, soft_wrap=True)

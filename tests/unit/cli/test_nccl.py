@@ -39,15 +39,15 @@ def test_explains_a_range_of_sizes() -> None:
 def test_prints_json() -> None:
     arguments = ("--nodes", "2", "-s", "8", "--env", "NCCL_NVLS_ENABLE=0", "--json")
     read = json.loads(_call("explain", *arguments))
-    (size,) = read["sizes"]
-    assert (read["nccl"], size["size_bytes"]) == ("2.28.9", 8)
+    (size,) = read["tables"]["sizes"]
+    assert (read["result"]["nccl"], size["size_bytes"]) == ("2.28.9", 8)
     assert size["choice"] == {"algorithm": "Tree", "protocol": "LL"}
     tree = size["candidates"][0]
     assert tree["time_us"] == pytest.approx(tree["latency_us"], rel=1e-3)
     nvls = [row for row in size["candidates"] if row["algorithm"] == "NVLSTree"]
     assert nvls[-1]["why"] == "NCCL_NVLS_ENABLE=0 disables NVLink SHARP"
     ranges = json.loads(_call("explain", "-b", "8", "-e", "32", "--json"))
-    assert [one["size_bytes"] for one in ranges["sizes"]] == [8, 16, 32]
+    assert [one["size_bytes"] for one in ranges["tables"]["sizes"]] == [8, 16, 32]
 
 
 def test_lists_systems() -> None:

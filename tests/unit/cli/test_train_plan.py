@@ -34,9 +34,10 @@ def test_the_table_fits_80_columns_and_names_the_best() -> None:
 
 
 def test_json_has_the_plans() -> None:
-    found = json.loads(plan("--global-batch", "16", "--simulate", "1", "--top", "2", "--json"))
+    document = json.loads(plan("--global-batch", "16", "--simulate", "1", "--top", "2", "--json"))
+    found = document["result"]
     assert (found["model"], found["gpus"], found["npu"]) == ("llama3_8b", 8, "h100")
-    first, second = found["plans"]
+    first, second = document["tables"]["plans"]
     assert (first["simulated"], second["simulated"]) == (True, False)
     total = first["compute_s"] + first["bubble_s"] + sum(first["exposed_s"].values())
     assert first["step_s"] == pytest.approx(total)

@@ -230,5 +230,5 @@ def test_command_converts_and_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     ring = tutti.schedule("ring", ranks=4)
     expected = tutti.simulate(ring, cluster(), size="64 KiB").completion_ps
-    assert json.loads(done.stdout)["completion_ps"] == expected
+    assert json.loads(done.stdout)["result"]["time_ps"] == expected
     assert "4 ranks, 48 operations" in call("trace", "run", "r.goal", cwd=tmp_path).stdout

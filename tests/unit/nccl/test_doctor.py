@@ -331,7 +331,7 @@ def test_the_example_fits_80_columns_and_writes_a_tuner_file(tmp_path: Path) -> 
 def test_json_has_the_sizes_and_the_findings(tmp_path: Path) -> None:
     done = call("nccl", "doctor", DEFAULT, "--nics", "8x50 GB/s", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    tables = json.loads(done.stdout)
+    tables = json.loads(done.stdout)["tables"]
     (subject,) = tables["subjects"]
     assert subject["ring_bytes_per_s"] == pytest.approx(400e9)
     assert subject["sizes"][0]["choice"] == "tree/ll"
@@ -365,6 +365,6 @@ def test_the_topology_is_shown_and_written(tmp_path: Path) -> None:
     assert "models.gpu.beta = 450.0 GB/s" in read.stdout
     assert 'name = "node"' in (tmp_path / "out" / "node.toml").read_text()
     shown = call("nccl", "topology", EXAMPLE / "topology.xml", "--json", cwd=tmp_path)
-    assert len(json.loads(shown.stdout)["gpus"]) == 8
+    assert len(json.loads(shown.stdout)["tables"]["gpus"]) == 8
     wrong = call("nccl", "topology", EXAMPLE / "topology.xml", "--rates", "x", cwd=tmp_path)
     assert (wrong.returncode, "one of link, nccl" in wrong.stderr) == (2, True)
