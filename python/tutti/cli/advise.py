@@ -59,11 +59,11 @@ class MeasuredInput:
     measured_ranks: Annotated[
         int | None,
         typer.Option("--measured-ranks", min=2, max=RANKS, rich_help_panel=_MEASURED,
-                     help="Number of ranks of rows that do not state it."),
+                     help="Rank count of rows that do not state it."),
     ] = None  # fmt: skip
     system: Annotated[
         str | None,
-        typer.Option("--system", rich_help_panel=_MEASURED,
+        typer.Option("--system", metavar="NAME", rich_help_panel=_MEASURED,
                      help="System to decide for; default: the most frequent."),
     ] = None  # fmt: skip
     library: Annotated[
@@ -84,7 +84,7 @@ class LargerJob:
 
     ranks: Annotated[
         str | None,
-        typer.Option("--ranks", rich_help_panel=_LARGER,
+        typer.Option("--ranks", "-r", rich_help_panel=_LARGER,
                      help="Rank counts: a list 64,1024 or a range 64:1024; default: 4 and 16 times "
                      "the largest measured."),
     ] = None  # fmt: skip
@@ -101,8 +101,8 @@ class LargerJob:
     ] = None  # fmt: skip
     collective: Annotated[
         list[str] | None,
-        typer.Option("--collective", rich_help_panel=_LARGER,
-                     help="A collective; may be repeated; default: all measured. Of files that "
+        typer.Option("--collective", "-c", rich_help_panel=_LARGER,
+                     help="Collective; may be repeated; default: all measured. Of files that "
                      "state none, theirs."),
     ] = None  # fmt: skip
     begin: Annotated[
@@ -117,7 +117,7 @@ class LargerJob:
     factor: Annotated[
         int | None,
         typer.Option("-f", "--factor", min=2, rich_help_panel=_LARGER,
-                     help="Ratio of consecutive sizes; default: 4."),
+                     help="Factor between consecutive sizes; default: 4."),
     ] = None  # fmt: skip
     algorithms: Annotated[
         str,
@@ -133,8 +133,8 @@ class AdviceOutput:
 
     to: Annotated[
         Path | None,
-        typer.Option("--out", "-o", rich_help_panel=_WRITING,
-                     help="Folder for predictions, report and rules; default: none are written."),
+        typer.Option("--out", "-o", metavar="FOLDER", rich_help_panel=_WRITING,
+                     help="Output folder of predictions, report and rules. Default: none."),
     ] = None  # fmt: skip
     csel_base: Annotated[
         Path | None, typer.Option("--csel-base", metavar="FILE", rich_help_panel=_WRITING,

@@ -36,7 +36,7 @@ Algorithm = Annotated[
     str,
     typer.Argument(metavar="ALGORITHM", help="An algorithm as NAME[:ARG].", show_default=False),
 ]
-Mesh = Annotated[str, typer.Option("--size", metavar="KxK", help="Size of the mesh.")]
+Mesh = Annotated[str, typer.Option("--mesh", metavar="KxK", help="Mesh: rows x columns.")]
 Wires = Annotated[
     int, typer.Option("--wires", min=0, help="Bypass wires per row and column, in each direction.")
 ]
@@ -44,7 +44,7 @@ Muxes = Annotated[
     str,
     typer.Option("--muxes", help="Links that a port can select: own, axis, sign or any."),
 ]
-Collective = Annotated[str, typer.Option("--collective", "-c", help="The collective.")]
+Collective = Annotated[str, typer.Option("--collective", "-c", help="Collective.")]
 Phase = Annotated[
     int | None,
     typer.Option("--phase", min=0, help="Only this phase of the schedule, counted from 0."),
@@ -52,7 +52,7 @@ Phase = Annotated[
 Rate = Annotated[str, typer.Option("--rate", help="Bandwidth of every link.")]
 Latency = Annotated[str, typer.Option("--latency", help="Latency of every link.")]
 Write = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a platform (TOML).")
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Output file: a platform (TOML).")
 ]
 Draw = Annotated[
     Path | None,
@@ -73,7 +73,7 @@ def map_(
     ] = 1,
     method: Annotated[str, typer.Option("--method", help="exact, greedy or auto.")] = "auto",
     limit: Annotated[
-        str, typer.Option("--limit", help="Time limit of the solver (its deterministic time).")
+        str, typer.Option("--time-limit", help="Time limit of the solver (its deterministic time).")
     ] = "20 s",
     fill: Annotated[
         bool,
@@ -91,9 +91,9 @@ def map_(
 
     \b
     Examples:
-      tutti bypass map double_binary_tree:nccl --size 4x4
+      tutti bypass map double_binary_tree:nccl --mesh 4x4
       tutti bypass map mirrored_ring:4x4,bidirectional --draw out/rings.svg
-      tutti bypass map ring:8x8 --size 8x8 --copies 2 --out out/ring.toml
+      tutti bypass map ring:8x8 --mesh 8x8 --copies 2 --out out/ring.toml
       tutti bypass map double_binary_tree:nccl --muxes own --method greedy
     """
     mesh = mesh_of(size, wires, muxes)
@@ -116,7 +116,10 @@ def search_(
     collective: Collective = "all_reduce",
     phase: Phase = None,
     payload: Annotated[
-        str, typer.Option("--payload", help="Size of the collective whose time is minimised.")
+        str,
+        typer.Option(
+            "--size", "-s", metavar="SIZE", help="Size of the collective whose time is minimised."
+        ),
     ] = "64 KiB",
     trials: Annotated[
         int, typer.Option("--trials", min=2, help="Number of configurations to simulate.")
@@ -135,7 +138,7 @@ def search_(
     \b
     Examples:
       tutti bypass search double_binary_tree:nccl --trials 50
-      tutti bypass search double_binary_tree:nccl --size 8x8 --trials 20 \\
+      tutti bypass search double_binary_tree:nccl --mesh 8x8 --trials 20 \\
         --out out/found.toml
     """
     mesh = mesh_of(size, wires, muxes)
@@ -178,7 +181,7 @@ def draw_(
         ),
     ],
     to: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The drawing (.svg, .png or .pdf).")
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Output file: .svg, .png or .pdf.")
     ] = Path("out/bypass.svg"),
 ) -> None:
     """Draw a configuration of bypass links.
@@ -208,7 +211,9 @@ def run_(
     collective: Collective = "all_reduce",
     payload: Annotated[
         list[str] | None,
-        typer.Option("--payload", "-b", help="Size of the collective; may be repeated."),
+        typer.Option(
+            "--size", "-s", metavar="SIZE", help="Size of the collective; may be repeated."
+        ),
     ] = None,
     copies: Annotated[
         int, typer.Option("--copies", min=1, max=4, help="Parallel links per flow.")
@@ -227,7 +232,7 @@ def run_(
 
     \b
     Examples:
-      tutti bypass run double_binary_tree:nccl,phased,4 -b 64KiB -b 2MiB
+      tutti bypass run double_binary_tree:nccl,phased,4 -s 64KiB -s 2MiB
       tutti bypass run ring:4x4 --copies 2
     """
     mesh = mesh_of(size, wires, muxes)
@@ -269,7 +274,7 @@ def mesh_of(size: str, wires: int, muxes: str) -> BypassMesh:
     if not found or found[1] != found[2]:
         raise mistake(
             "is not the size of a mesh",
-            source="--size",
+            source="--mesh",
             value=shown(size),
             expected="equal numbers of rows and columns, such as 4x4",
         )

@@ -22,26 +22,32 @@ def endpoints(
     side: Annotated[int, typer.Option("--side", min=2, max=8, help="Chiplets per side.")] = 4,
     network: Annotated[
         list[str] | None,
-        typer.Option("--network", "-n", help="A network; may be repeated. Default: all six."),
+        typer.Option("--network", help="Network; may be repeated. Default: all six."),
     ] = None,
     endpoint: Annotated[
         list[str] | None,
-        typer.Option("--endpoint", "-e", help="An endpoint; may be repeated. Default: all four."),
+        typer.Option("--endpoint", help="Endpoint; may be repeated. Default: all four."),
     ] = None,
     payload: Annotated[
         list[str] | None,
-        typer.Option("--payload", "-b", help="Size of the all_reduce; may be repeated."),
+        typer.Option(
+            "--size", "-s", metavar="SIZE", help="Size of the all_reduce; may be repeated."
+        ),
     ] = None,
     memory: Annotated[
         list[str] | None,
         typer.Option(
-            "--memory",
+            "--memory-rate",
             help="Memory bandwidth of communication, in place of the endpoints; may be repeated.",
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="Train a model of `tutti train list`, instead."),
+        typer.Option(
+            "--workload",
+            metavar="NAME[:ARG]",
+            help="Model of `tutti train list` to train, instead.",
+        ),
     ] = None,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Samples per NPU.")] = 2,
 ) -> None:
@@ -49,13 +55,15 @@ def endpoints(
 
     Rows are networks: mesh, adapt_noc, flattened_butterfly and aries (bypass links, configured
     once), and smart_1 and smart_8 (1 and 8 hops per cycle, multicast and reduction in routers).
-    Each uses its fastest algorithm. --memory varies the memory bandwidth of the baseline endpoint.
+    Each uses its fastest algorithm. --memory-rate varies the memory bandwidth of the baseline
+    endpoint.
 
     \b
     Examples:
-      tutti bypass endpoints -b 64KiB -n mesh -n aries
-      tutti bypass endpoints -b 1MiB -n mesh -n aries --memory '64 GB/s' --memory '450 GB/s'
-      tutti bypass endpoints --model resnet50 --side 2 -n mesh -e comp_opt
+      tutti bypass endpoints -s 64KiB --network mesh --network aries
+      tutti bypass endpoints -s 1MiB --network mesh \\
+        --memory-rate '64 GB/s' --memory-rate '450 GB/s'
+      tutti bypass endpoints --workload resnet50 --side 2 --network mesh
     """
     networks, kinds = network or list(NETWORKS), endpoint or list(ENDPOINTS)
     sizes = [Size.of_any(size) for size in payload or ["64 KiB", "1 MiB"]]

@@ -64,11 +64,12 @@ class CalibrationInput:
     ranks: Annotated[
         int | None,
         typer.Option(
-            "--ranks", min=2, max=RANKS, help="Number of ranks, if a file does not state it."
+            "--ranks", "-r", min=2, max=RANKS, help="Rank count, if a file does not state it."
         ),
     ] = None
     collective: Annotated[
-        str | None, typer.Option("--collective", help="Collective, if a file does not state it.")
+        str | None,
+        typer.Option("--collective", "-c", help="Collective, if a file does not state it."),
     ] = None
     algorithm: Annotated[
         str | None,
@@ -82,7 +83,7 @@ class CalibrationInput:
     begin: options.Begin = None
     end: options.End = None
     samples: Annotated[
-        int, typer.Option("--samples", min=3, help="Live: samples per configuration.")
+        int, typer.Option("--samples", min=3, help="Samples per configuration, with --live.")
     ] = 100
     mpicc: Mpicc = None
     launcher: Launcher = None
@@ -99,7 +100,7 @@ class Fitting:
     model: Annotated[
         list[str] | None,
         typer.Option(
-            "--model", metavar="MODEL", help="A model to fit; may be repeated; default: all."
+            "--model", metavar="MODEL", help="Model to fit; may be repeated; default: all."
         ),
     ] = None
     against: Annotated[
@@ -119,7 +120,12 @@ class Fitting:
     name: Annotated[str, typer.Option("--name", help="The platform's name.")] = _NAME
     to: Annotated[
         Path,
-        typer.Option("--out", "-o", help="Folder for results, or a platform file NAME.toml in it."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="Output folder, or a platform file NAME.toml in it.",
+        ),
     ] = Path("out/calibrate")
 
 

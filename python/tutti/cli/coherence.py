@@ -72,10 +72,10 @@ def run_(
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option("--kernel", "-k", help="A kernel, a comma-separated list, or `all`."),
+        typer.Option("--kernel", "-k", help="Kernel, a comma-separated list, or `all`."),
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option("--protocol", "-p", help="`ht` or `tc`. Default: `ht`.")
+        str | None, typer.Option("--protocol", help="Protocol: `ht` or `tc`. Default: `ht`.")
     ] = None,
     design: Annotated[
         str | None,
@@ -86,7 +86,7 @@ def run_(
     ] = None,
     changes: options.Changes = None,
     threads: options.Threads = 0,
-    to: options.FolderOut = None,
+    to: options.Out = None,
 ) -> None:
     """Run kernels on a chip: runtime, cache misses and the latency of misses.
 
@@ -107,8 +107,8 @@ def run_(
                       expected="a file, or --kernel",
                       hint="`tutti coherence list` lists the kernels")  # fmt: skip
     given: dict[str, Any] = {}
-    _refuse_several("--protocol", "-p", protocol)
-    _refuse_several("--scale", "--scale", scale)
+    _refuse_several("--protocol", protocol)
+    _refuse_several("--scale", scale)
     if kernel is not None:
         given["kernel"] = _kernels(kernel)
     if design is not None:
@@ -127,7 +127,7 @@ def run_(
         raise typer.Exit(int(ExitCode.INTERRUPTED))
 
 
-def _refuse_several(option: str, short: str, text: str | None) -> None:
+def _refuse_several(option: str, text: str | None) -> None:
     """Refuses a list where a run takes one value.
 
     Raises:
@@ -136,7 +136,7 @@ def _refuse_several(option: str, short: str, text: str | None) -> None:
     if text is None or "," not in text:
         return
     names = [name.strip() for name in text.split(",") if name.strip()]
-    each = " and once with ".join(f"`{short} {name}`" for name in names)
+    each = " and once with ".join(f"`{option} {name}`" for name in names)
     raise mistake(
         "takes one value", source=option, value=shown(text), expected="one name",
         hint=f"run it once with {each}, each with its --out" if len(names) > 1 else "",

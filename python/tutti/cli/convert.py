@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.files import written
+from tutti.cli.files import one_of, written
 from tutti.cli.schedule import Blocks, Collective, Ranks, Root, find
 from tutti.files.mistakes import mistake
 from tutti.files.reader import missing
@@ -52,12 +52,24 @@ def convert(
     size: Annotated[
         str | None,
         typer.Option(
-            "--size", help="Payload, for formats with sizes. For an all_gather: of all ranks."
+            "--size",
+            "-s",
+            metavar="SIZE",
+            help="Size of the payload, for formats with sizes. For an all_gather: of all ranks.",
         ),
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option("--algorithm", help="Algorithm that replaces collectives by messages."),
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="NAME[:ARG]",
+            help="Algorithm that replaces collectives by messages.",
+        ),
+    ] = None,
+    option: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Output file, instead of OUT."),
     ] = None,
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair faults of IN with a known repair.")
@@ -75,6 +87,7 @@ def convert(
     if list_:
         _print_formats()
         return
+    target = one_of(target, option, "OUT")
     if given is None or target is None:
         raise mistake("IN or OUT is missing", source="convert", expected="tutti convert IN OUT")
     chosen = Options(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.cli import options
 from tutti.cli.console import out, record, remark
 from tutti.cli.document import publish
 from tutti.config import read_toml
@@ -32,9 +33,7 @@ def explore(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="Threads of a job; 0 uses one per core.")
-    ] = 0,
+    threads: options.Threads = 0,
 ) -> None:
     """Explore a collective in a browser: decision map, curves, timeline, links and causes.
 

@@ -30,6 +30,22 @@ def folder(path: Path) -> Path:
     return path
 
 
+def one_of(argument: Path | None, option: Path | None, name: str) -> Path | None:
+    """Returns the output path of an argument or of `--out`, which exclude each other.
+
+    Raises:
+        ConfigError: Both are given.
+    """
+    if argument is not None and option is not None:
+        raise mistake(
+            f"conflicts with {name} {argument}",
+            source="--out",
+            value=str(option),
+            expected="one of both",
+        )
+    return argument or option
+
+
 def write_frames(folder: Path, frames: Mapping[str, pl.DataFrame]) -> list[Path]:
     """Writes frames as Parquet files into an existing folder; returns their paths."""
     for name, frame in frames.items():

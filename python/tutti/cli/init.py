@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tutti.cli.console import record, wrote
-from tutti.cli.files import folder, written
+from tutti.cli.files import folder, one_of, written
 from tutti.cli.schema import File, schema_text
 from tutti.config import resolve
 from tutti.files.mistakes import mistake
@@ -43,14 +43,19 @@ output = "out"
 
 def init(
     to: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="Folder of the file.", show_default=False)
-    ] = Path(),
+        Path | None,
+        typer.Argument(metavar="[FOLDER]", help="Folder of the file.", show_default=False),
+    ] = None,
     platform: Annotated[
         str, typer.Option("--platform", "-p", help="Name of a built-in platform.")
     ] = "loggp_cluster",
     collective: Annotated[
-        str, typer.Option("--collective", "-c", help="The collective.")
+        str, typer.Option("--collective", "-c", help="Collective.")
     ] = "all_reduce",
+    option: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Output folder, instead of FOLDER."),
+    ] = None,
 ) -> None:
     """Write an experiment file with comments, to edit, and its JSON Schema for editors.
 
@@ -62,6 +67,7 @@ def init(
     text = _EXPERIMENT.format(platform=platform, collective=collective)
     resolve(parse_toml(text, source="tutti init"), source="tutti init", folder=Path())
     record(text=text)
+    to = one_of(to, option, "FOLDER") or Path()
     file = to / "experiment.toml"
     if file.exists():
         raise mistake("the file exists", source=str(file), expected="a folder without it")

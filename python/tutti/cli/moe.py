@@ -87,7 +87,7 @@ class MachineOptions:
     """The machine and the kernels."""
 
     ranks: Annotated[
-        str, typer.Option("--ranks", rich_help_panel=_MACHINE,
+        str, typer.Option("--ranks", "-r", rich_help_panel=_MACHINE,
                           help="Rank counts: a list 8,16 or a range 8:64.")
     ] = "8,16,32"  # fmt: skip
     platform: Annotated[
@@ -99,7 +99,7 @@ class MachineOptions:
                           rich_help_panel=_MACHINE)
     ] = 8  # fmt: skip
     kernel: Annotated[
-        str, typer.Option("--kernel", help="normal, low_latency or both.",
+        str, typer.Option("--kernel", "-k", help="Kernel: normal, low_latency or both.",
                           rich_help_panel=_MACHINE)
     ] = _BOTH  # fmt: skip
     most_simulated: Annotated[

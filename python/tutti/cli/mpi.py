@@ -121,7 +121,7 @@ Ranks = Annotated[
     typer.Option(
         "--ranks",
         "-r",
-        help="Required. Rank counts: 8, a list 4,8,12, each of 2-16, or a range 4:64 or 4:64:4 "
+        help="Rank counts, required: 8, a list 4,8,12, each of 2-16, or a range 4:64 or 4:64:4 "
         "(with its factor).",
     ),
 ]
@@ -152,7 +152,9 @@ def plan_(
     ranks: Ranks = "",
     for_every: ForEvery = None,
     exact_types: ExactTypes = False,
-    to: Annotated[Path, typer.Option("--out", "-o", help="The file.")] = Path("plan.tutti"),
+    to: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Output file.")] = Path(
+        "plan.tutti"
+    ),
 ) -> None:
     """Write a plan: which schedule performs which collective, for which ranks and sizes.
 
@@ -224,7 +226,7 @@ def _counted(plan: CollectivePlan) -> str:
 def show(
     file: PlanFile,
     prove: Annotated[
-        bool, typer.Option("--prove", help="Verify its schedules again, from the file's bytes.")
+        bool, typer.Option("--prove", help="Check its schedules again, from the file's bytes.")
     ] = False,
 ) -> None:
     """Show the rules of a plan in order of precedence, and its origin.

@@ -32,39 +32,49 @@ Smallest = Annotated[str, typer.Option("-b", "--begin", metavar="SIZE", help="Sm
 End = Annotated[
     str | None, typer.Option("-e", "--end", metavar="SIZE", help="Largest size; default: -b.")
 ]
-Factor = Annotated[int, typer.Option("-f", "--factor", min=2, help="Ratio of consecutive sizes.")]
+Factor = Annotated[
+    int, typer.Option("-f", "--factor", min=2, help="Factor between consecutive sizes.")
+]
 Blocks = Annotated[
-    int, typer.Option("-n", "--blocks", min=1, help="Blocks per case, or multicasts.")
+    int,
+    typer.Option(
+        "-n", "--repetitions", min=1, help="Number of repetitions: blocks per case, or multicasts."
+    ),
 ]
 Warmup = Annotated[
     int, typer.Option("-w", "--warmup", min=0, help="Warm-up blocks, which are not recorded.")
 ]
-Check = Annotated[int, typer.Option("-c", "--check", min=0, max=1, help="Check the results.")]
-Operation = Annotated[str, typer.Option("-o", "--op", help="Reduction: sum, prod, min or max.")]
-Datatype = Annotated[str, typer.Option("-d", "--datatype", help="Datatype of an element.")]
+Check = Annotated[int, typer.Option("--check", min=0, max=1, help="Check the results.")]
+Operation = Annotated[str, typer.Option("--op", help="Reduction: sum, prod, min or max.")]
+Datatype = Annotated[
+    str, typer.Option("-d", "--datatype", help="Datatype, such as float32 or int64.")
+]
 Each = Annotated[int, typer.Option("--each", min=1, help="Back-to-back collectives in a block.")]
 Align = Annotated[
     bool,
     typer.Option("--align/--no-align", help="Start each block at a time that all ranks agree on."),
 ]
-Root = Annotated[int, typer.Option("-r", "--root", min=0, help="Root of a rooted collective.")]
-Ranks = Annotated[str, typer.Option("--ranks", help="Rank counts: 4,8,12 or 4:64; one run each.")]
+Root = Annotated[int, typer.Option("--root", min=0, help="Root of a rooted collective.")]
+Ranks = Annotated[
+    str, typer.Option("--ranks", "-r", help="Rank counts: 4,8,12 or 4:64; one run each.")
+]
 Algorithms = Annotated[
     list[str] | None,
     typer.Option(
         "--algorithm",
         "-a",
         metavar="NAME[:ARG]",
-        help="A schedule; own; call:NAME[:ARG]; every; every:40. May be repeated.",
+        help="Algorithm; own; call:NAME[:ARG]; every; every:40. May be repeated.",
     ),
 ]
 Platform_ = Annotated[
-    str | None, typer.Option("--platform", help="Platform that predicts the times.")
+    str | None,
+    typer.Option("--platform", "-p", help="Name or file of a platform that predicts the times."),
 ]
 Peers = Annotated[
     int, typer.Option("--peers", min=1, help="Maximum peers.", rich_help_panel=_PANEL)
 ]
-Out = Annotated[Path, typer.Option("--out", help="Folder for results.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")]
 
 
 def bench(

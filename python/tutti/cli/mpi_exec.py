@@ -30,12 +30,12 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(metavar="[--] COMMAND...", help="Command that starts ranks, such as mpiexec."),
 ]
-PlanFile = Annotated[
-    Path | None, typer.Option("--plan", "-p", help="The plan file.", show_default=False)
-]
+PlanFile = Annotated[Path | None, typer.Option("--plan", help="The plan file.", show_default=False)]
 ReportFile = Annotated[
     Path | None,
-    typer.Option("--report", help="Also write the report as JSON to this file; `-` means stderr."),
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="Output file of the report, as JSON; `-` means stderr."
+    ),
 ]
 Counts = Annotated[
     bool, typer.Option("--counts", help="Count messages and bytes for each pair of ranks.")
@@ -69,7 +69,7 @@ def exec_(
     \b
     Examples:
       tutti mpi exec --plan plan.tutti -- mpiexec -n 4 python app.py
-      tutti mpi exec --plan plan.tutti --report calls.json -- \\
+      tutti mpi exec --plan plan.tutti --out calls.json -- \\
         mpiexec -n 4 --bind-to none -- python app.py
       tutti mpi exec --plan plan.tutti \\
         --emulate pipelining_postal:alpha_p=4ms,alpha_r=1ms -- \\
@@ -103,7 +103,7 @@ def _refuse_json() -> None:
 
         raise mistake("is not possible here: stdout belongs to the program", source="--json",
                       expected="no --json before the program",
-                      hint="--report FILE writes the report as JSON")  # fmt: skip
+                      hint="--out FILE writes the report as JSON")  # fmt: skip
 
 
 def _named(plan: Path | None) -> Path:

@@ -32,15 +32,18 @@ _PS = 10**6
 """Picoseconds per microsecond."""
 
 SystemName = Annotated[
-    str, typer.Option("--system", metavar="NAME", help="A system of `tutti nccl systems`.")
+    str, typer.Option("--system", metavar="NAME", help="System of `tutti nccl systems`.")
 ]
 Nodes = Annotated[int, typer.Option("--nodes", min=1, help="Number of nodes.")]
 Collective = Annotated[
-    str, typer.Option("--collective", help="A collective, such as all_reduce or reduce_scatter.")
+    str,
+    typer.Option("--collective", "-c", help="Collective, such as all_reduce or reduce_scatter."),
 ]
 NcclVersion = Annotated[
     str | None,
-    typer.Option("--nccl", metavar="VERSION", help="NCCL version, such as 2.27; default: latest."),
+    typer.Option(
+        "--nccl", metavar="VERSION", help="Version of NCCL, such as 2.27; default: latest."
+    ),
 ]
 Variables = Annotated[
     list[str] | None,
@@ -95,7 +98,7 @@ def explain(
     collective: Collective = "all_reduce",
     size: Annotated[
         str | None,
-        typer.Option("--size", "-s", metavar="SIZE", help="One size. Default: 64MiB."),
+        typer.Option("--size", "-s", metavar="SIZE", help="Size: one. Default: 64MiB."),
     ] = None,
     begin: options.Begin = None,
     end: options.End = None,

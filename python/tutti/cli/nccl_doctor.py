@@ -75,7 +75,7 @@ class JobFacts:
     ] = None  # fmt: skip
     ranks: Annotated[
         int | None,
-        typer.Option("--ranks", min=2, max=RANKS, rich_help_panel=_JOB, help="Number of ranks."),
+        typer.Option("--ranks", "-r", min=2, max=RANKS, rich_help_panel=_JOB, help="Rank count."),
     ] = None
     nodes: Annotated[
         int | None,
@@ -83,11 +83,13 @@ class JobFacts:
     ] = None
     collective: Annotated[
         str | None,
-        typer.Option("--collective", rich_help_panel=_JOB, help="Collective, such as all_reduce."),
+        typer.Option(
+            "--collective", "-c", rich_help_panel=_JOB, help="Collective, such as all_reduce."
+        ),
     ] = None
     choice: Annotated[
         list[str] | None,
-        typer.Option("--choice", "-a", metavar="[FILE=]CHOICE", rich_help_panel=_JOB,
+        typer.Option("--choice", metavar="[FILE=]CHOICE", rich_help_panel=_JOB,
                      help="Forced choice of a file, such as ring/ll128; may be repeated."),
     ] = None  # fmt: skip
     nics: Annotated[
@@ -109,7 +111,7 @@ class DoctorOutput:
     to: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", rich_help_panel=_WRITING,
-                     help="Tuner file, nccl_tuner.conf: the fastest known choice of each size."),
+                     help="Output file for NCCL's tuner: the fastest known choice of each size."),
     ] = None  # fmt: skip
     channels: Annotated[
         int | None,

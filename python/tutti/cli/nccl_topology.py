@@ -21,10 +21,16 @@ if TYPE_CHECKING:
 def topology(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of NCCL_TOPO_DUMP_FILE.")],
     to: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Platform file, *.toml.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Output file: a platform (*.toml)."),
     ] = None,
     nodes: Annotated[
-        int, typer.Option("--nodes", min=1, help="Equal nodes on a non-blocking network.")
+        int,
+        typer.Option(
+            "--nodes",
+            min=1,
+            help="Number of nodes, which are equal and joined by a non-blocking network.",
+        ),
     ] = 1,
     rates: Annotated[
         str,

@@ -84,7 +84,7 @@ def _listed(facts: list[tuple[str, str]]) -> Table:
 
 
 @app.command("run")
-def run_(file: NocFile, changes: options.Changes = None, to: options.FolderOut = None) -> None:
+def run_(file: NocFile, changes: options.Changes = None, to: options.Out = None) -> None:
     """Run a network at one load: latency, throughput, utilisation, occupancy and causes of stalls.
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
@@ -140,7 +140,7 @@ def sweep_(
         ),
     ] = None,
     threads: options.Threads = 0,
-    to: options.FolderOut = None,
+    to: options.Out = None,
 ) -> None:
     """Run a network at several loads in parallel: latency against load, and the saturation load.
 
@@ -201,9 +201,9 @@ def watch_(
     cycles: Annotated[
         int, typer.Option("--cycles", min=1, max=5000, help="Number of cycles to simulate.")
     ] = 60,
-    start: Annotated[int, typer.Option("--start", min=0, help="The first cycle to show.")] = 0,
+    start: Annotated[int, typer.Option("--from-cycle", min=0, help="The first cycle to show.")] = 0,
     changes: options.Changes = None,
-    to: options.FolderOut = None,
+    to: options.Out = None,
 ) -> None:
     """Animate flits on a single-cycle multi-hop mesh, cycle by cycle, from an empty mesh.
 
@@ -251,7 +251,8 @@ def from_booksim(
     ] = None,
     threads: options.Threads = 0,
     to: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for results. Default: out/noc.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Output folder. Default: out/noc."),
     ] = None,
 ) -> None:
     """Run a BookSim 2 configuration file, or convert it to a tutti file.

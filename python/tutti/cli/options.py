@@ -53,7 +53,7 @@ OptionalExperiment = Annotated[
     ),
 ]
 Collective = Annotated[
-    str | None, typer.Option("--collective", "-c", help="The collective. Default: all_reduce.")
+    str | None, typer.Option("--collective", "-c", help="Collective. Default: all_reduce.")
 ]
 Begin = Annotated[
     str | None, typer.Option("-b", "--begin", metavar="SIZE", help=f"Smallest size: {_SIZE}.")
@@ -73,6 +73,7 @@ Ranks = Annotated[
     str | None,
     typer.Option(
         "--ranks",
+        "-r",
         help="Rank counts: a list 4,8,12 or a range 4:1024 or 4:1024:4 (factor 4).",
     ),
 ]
@@ -82,13 +83,15 @@ Algorithms = Annotated[
         "--algorithm",
         "-a",
         metavar="NAME[:ARG]",
-        help="An algorithm, or `all`; may be repeated.",
+        help="Algorithm, or `all`; may be repeated.",
     ),
 ]
 Platform = Annotated[
     str | None, typer.Option("--platform", "-p", help="Name or file of a platform.")
 ]
-Model = Annotated[str | None, typer.Option("--model", help="A model of the platform.")]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="Model of the platform.")
+]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -105,11 +108,7 @@ Verify = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help="Output folder, instead of the experiment's."),
-]
-
-FolderOut = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Output folder, instead of the file's.")
+    typer.Option("--out", "-o", metavar="FOLDER", help="Output folder, instead of the file's."),
 ]
 Threads = Annotated[
     int, typer.Option("--threads", min=0, help="Number of threads; 0 is one per core.")

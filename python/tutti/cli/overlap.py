@@ -41,9 +41,9 @@ def overlap(
     model: Annotated[
         str,
         typer.Option(
-            "--model",
+            "--workload",
             metavar="NAME[:ARG]",
-            help="A model of `tutti train list`, `scalesim:FILE`, `file:FILE`, or `astrasim:NAME`.",
+            help="Model of `tutti train list`, `scalesim:FILE`, `file:FILE`, or `astrasim:NAME`.",
         ),
     ] = "resnet50",
     batch: Annotated[int, typer.Option("--batch", min=1, help="Samples per chiplet (rank).")] = 16,
@@ -77,7 +77,7 @@ def overlap(
       tutti train overlap experiment.toml --ranks 8 -a ring \\
         --batch 1 --share folds
       tutti train overlap experiment.toml --ranks 8 -a ring \\
-        --model astrasim:dlrm_small
+        --workload astrasim:dlrm_small
     """
     overrides = options.Overrides(algorithms=algorithm, ranks=ranks, platform=platform, out=to)
     experiment = overrides.load(file)

@@ -47,7 +47,9 @@ def paper(
     table: Annotated[
         list[int] | None, typer.Option("--table", help="Only this table; may be repeated.")
     ] = None,
-    to: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = Path("out/papers"),
+    to: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")
+    ] = Path("out/papers"),
 ) -> None:
     """Reproduce a paper's figures and tables, next to the published values.
 

@@ -45,9 +45,8 @@ def plot(
         PlotKind,
         typer.Option(
             "--kind",
-            "-k",
-            help="time or busbw over size, time over ranks, the map of winners, or time over a "
-            "swept key.",
+            help="Kind of plot: time or busbw over size, time over ranks, the map of winners, or "
+            "time over a swept key.",
         ),
     ] = PlotKind.TIME,
     ranks: Annotated[
@@ -66,7 +65,8 @@ def plot(
         ),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Output file: .svg, .png or .pdf.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Output file: .svg, .png or .pdf."),
     ] = None,
 ) -> None:
     """Plot results over size, ranks or a swept key, or as a map of winners.

@@ -47,13 +47,11 @@ _MARKS = {
 
 def run(
     file: options.OptionalExperiment = None,
-    size: Annotated[
-        str | None, typer.Option("--size", "-s", metavar="SIZE", help="The size.")
-    ] = None,
-    ranks: Annotated[int | None, typer.Option("--ranks", "-r", help="The rank count.")] = None,
+    size: Annotated[str | None, typer.Option("--size", "-s", metavar="SIZE", help="Size.")] = None,
+    ranks: Annotated[int | None, typer.Option("--ranks", "-r", help="Rank count.")] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option("--algorithm", "-a", metavar="NAME[:ARG]", help="The algorithm."),
+        typer.Option("--algorithm", "-a", metavar="NAME[:ARG]", help="Algorithm."),
     ] = None,
     datatype: options.Datatype = None,
     platform: options.Platform = None,

@@ -35,15 +35,13 @@ Notation = Annotated[
         show_default=False,
     ),
 ]
-Ranks = Annotated[
-    int | None, typer.Option("--ranks", "-r", help="Number of ranks; a file defines it.")
-]
+Ranks = Annotated[int | None, typer.Option("--ranks", "-r", help="Rank count; a file defines it.")]
 Collective = Annotated[
     str | None,
-    typer.Option("--collective", "-c", help="The collective. Default: all_reduce, or the file's."),
+    typer.Option("--collective", "-c", help="Collective. Default: all_reduce, or the file's."),
 ]
 Root = Annotated[
-    int | None, typer.Option("--root", help="The root of a rooted collective. Default: 0.")
+    int | None, typer.Option("--root", help="Root of a rooted collective. Default: 0.")
 ]
 
 Blocks = Annotated[
@@ -59,10 +57,11 @@ Blocks = Annotated[
 @app.command("list")
 def list_(
     collective: Annotated[
-        str | None, typer.Option("--collective", "-c", help="Only algorithms for this collective.")
+        str | None,
+        typer.Option("--collective", "-c", help="Collective that the algorithms perform."),
     ] = None,
     ranks: Annotated[
-        int | None, typer.Option("--ranks", "-r", help="Only algorithms for this rank count.")
+        int | None, typer.Option("--ranks", "-r", help="Rank count that the algorithms support.")
     ] = None,
 ) -> None:
     """List the algorithms and the collectives that each performs.
@@ -190,7 +189,10 @@ def draw(
     root: Root = None,
     blocks: Blocks = None,
     to: Annotated[
-        Path, typer.Option("--out", "-o", help="Output file: .svg, .png, .pdf, .dot or .graphml.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Output file: .svg, .png, .pdf, .dot or .graphml."
+        ),
     ] = Path("schedule.svg"),
 ) -> None:
     """Draw the program graph of a schedule: the ops of each rank and their dependencies.

@@ -34,7 +34,7 @@ def search(
     file: options.ExperimentFile,
     size: Annotated[
         str | None,
-        typer.Option("--size", "-s", metavar="SIZE", help="One size: prints a ranking."),
+        typer.Option("--size", "-s", metavar="SIZE", help="Size: one, which prints a ranking."),
     ] = None,
     begin: options.Begin = None,
     end: options.End = None,
@@ -42,7 +42,9 @@ def search(
     ranks: options.Ranks = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", "-k", help="factored, split, merged or other; may be repeated."),
+        typer.Option(
+            "--kind", help="Kind of schedules: factored, split, merged or other; may be repeated."
+        ),
     ] = None,
     platform: options.Platform = None,
     model: options.Model = None,

@@ -40,7 +40,12 @@ def run(
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option("--algorithm", help="Algorithm that replaces collectives by messages."),
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="NAME[:ARG]",
+            help="Algorithm that replaces collectives by messages.",
+        ),
     ] = None,
 ) -> None:
     """Simulate a trace on a platform: the completion time of each rank.

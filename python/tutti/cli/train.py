@@ -93,7 +93,7 @@ def run_(
         typer.Argument(metavar="FILE", help="The training step (TOML).", show_default=False),
     ],
     changes: options.Changes = None,
-    to: options.FolderOut = None,
+    to: options.Out = None,
     npus: Annotated[
         list[int] | None,
         typer.Option(
@@ -162,10 +162,10 @@ def from_astrasim(
         ),
     ],
     network: Annotated[
-        Path, typer.Option("--network", "-n", help="The network (YAML).", show_default=False)
+        Path, typer.Option("--network", metavar="FILE", help="Network (YAML).", show_default=False)
     ],
     system: Annotated[
-        Path, typer.Option("--system", "-s", help="The system (JSON).", show_default=False)
+        Path, typer.Option("--system", metavar="FILE", help="System (JSON).", show_default=False)
     ],
     groups: Annotated[
         Path | None, typer.Option("--groups", help="Communicators and their ranks (JSON).")
@@ -177,7 +177,9 @@ def from_astrasim(
             help="Model link sharing and queues in switches.",
         ),
     ] = True,
-    to: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = Path("out/astrasim"),
+    to: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")
+    ] = Path("out/astrasim"),
 ) -> None:
     """Run an ASTRA-sim workload from its workload, network and system files.
 

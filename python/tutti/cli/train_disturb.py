@@ -52,7 +52,7 @@ def disturb(
     draws: Annotated[int, typer.Option(min=1, max=10_000, help="Draws of each disturbance.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first draw.")] = 0,
     changes: options.Changes = None,
-    to: options.FolderOut = None,
+    to: options.Out = None,
 ) -> None:
     """Show how slow NPUs, failed links and other jobs lengthen a training step.
 

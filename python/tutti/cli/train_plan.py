@@ -54,24 +54,24 @@ class Job:
     ]
     platform: Annotated[
         str,
-        typer.Option("--platform", "-p", help="A platform with GPUs, or its file.",
+        typer.Option("--platform", "-p", help="Name or file of a platform with GPUs.",
                      show_default=False),
     ]  # fmt: skip
     gpus: Annotated[int, typer.Option("--gpus", "-g", min=2, help="Number of GPUs.",
                                       show_default=False)]  # fmt: skip
     batch: Annotated[
         int | None,
-        typer.Option("--batch", min=1, metavar="TOKENS",
+        typer.Option("--batch-tokens", min=1, metavar="TOKENS",
                      help="Tokens of a global batch; default: 4,194,304."),
     ] = None  # fmt: skip
     global_batch: Annotated[
         int | None,
         typer.Option("--global-batch", min=1, metavar="SEQUENCES",
-                     help="Sequences of a global batch, instead of --batch."),
+                     help="Sequences of a global batch, instead of --batch-tokens."),
     ] = None  # fmt: skip
     npu: Annotated[
         str | None,
-        typer.Option("--npu", help="The GPU, such as h100; default: the one that the name of the "
+        typer.Option("--gpu", help="The GPU, such as h100; default: the one that the name of the "
                      "platform contains."),
     ] = None  # fmt: skip
     precision: Annotated[str, typer.Option("--precision", help="Matrix products: bf16 or fp8.")] = (
@@ -85,7 +85,7 @@ class Job:
     ] = EFFICIENCY  # fmt: skip
     usable: Annotated[
         float,
-        typer.Option("--memory", min=0.01, max=1.0,
+        typer.Option("--memory-fraction", min=0.01, max=1.0,
                      help="Fraction of the memory for states and activations. The default is "
                      "assumed."),
     ] = USABLE  # fmt: skip
@@ -127,7 +127,7 @@ class Degrees:
 class Shown:
     """What to simulate and to show."""
 
-    top: Annotated[int, typer.Option("--top", min=1, help="Number of plans to show.")] = 10
+    top: Annotated[int, typer.Option("--top", min=1, help="Rows of the table.")] = 10
     simulate: Annotated[
         int | None,
         typer.Option("--simulate", min=0, help="Number of plans to simulate; default: 10, or 2 "
@@ -182,7 +182,7 @@ def _cluster(job: Job) -> Cluster:
         words = platform.name.split("_")
         known = [one for one in npu_names() if one in words]
         if not known:
-            raise mistake(f"platform {platform.name} does not name its GPU", source="--npu",
+            raise mistake(f"platform {platform.name} does not name its GPU", source="--gpu",
                           expected=f"one of {', '.join(npu_names())}")  # fmt: skip
         name = known[0]
     return Cluster(
@@ -199,12 +199,14 @@ def _sequences(job: Job, model: Model) -> int:
     """Returns the global batch in sequences."""
     if job.global_batch is not None:
         if job.batch is not None:
-            raise mistake("conflicts with --global-batch", source="--batch", expected="one of both")
+            raise mistake(
+                "conflicts with --global-batch", source="--batch-tokens", expected="one of both"
+            )
         return job.global_batch
     tokens = Pieces(model).decoder.tokens
     batch = job.batch or _TOKENS
     if batch % tokens:
-        raise mistake("is not a number of sequences", source="--batch", value=f"{batch:,}",
+        raise mistake("is not a number of sequences", source="--batch-tokens", value=f"{batch:,}",
                       expected=f"a multiple of {tokens:,} tokens")  # fmt: skip
     return batch // tokens
 

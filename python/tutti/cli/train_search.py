@@ -42,7 +42,7 @@ def search(
         typer.Option("--limit", min=0, help="Most simulations per configuration; 0 for no limit."),
     ] = 0,
     changes: options.Changes = None,
-    to: options.FolderOut = None,
+    to: options.Out = None,
 ) -> None:
     """Find the algorithms of a step's collectives that minimise the time of the step.
 

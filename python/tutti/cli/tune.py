@@ -51,14 +51,14 @@ class TuningInput:
         typer.Argument(metavar="[COLLECTIVE]...", help="What to tune; default: all_reduce."),
     ] = None
     ranks: Annotated[
-        str, typer.Option("--ranks", help="Rank counts: a list 4,8,12 or a range 4:64.")
+        str, typer.Option("--ranks", "-r", help="Rank counts: a list 4,8,12 or a range 4:64.")
     ] = "4"
     smallest: Annotated[
         str, typer.Option("-b", "--begin", metavar="SIZE", help="Smallest size.")
     ] = "8"
     end: Annotated[str, typer.Option("-e", "--end", metavar="SIZE", help="Largest size.")] = "1M"
     factor: Annotated[
-        int, typer.Option("-f", "--factor", min=2, help="Ratio of consecutive sizes.")
+        int, typer.Option("-f", "--factor", min=2, help="Factor between consecutive sizes.")
     ] = 4
     by: Annotated[
         str, typer.Option("--by", help="model, measurement, or both (measures the model's best).")
@@ -67,11 +67,16 @@ class TuningInput:
     model: options.Model = None
     algorithm: Annotated[
         list[str] | None,
-        typer.Option("--algorithm", "-a", metavar="NAME[:ARG]", help="Consider only these."),
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="NAME[:ARG]",
+            help="Algorithm to consider; may be repeated. Default: all.",
+        ),
     ] = None
-    datatype: Annotated[str, typer.Option("-d", "--datatype", help="Datatype of an element.")] = (
-        "float32"
-    )
+    datatype: Annotated[
+        str, typer.Option("-d", "--datatype", help="Datatype, such as float32 or int64.")
+    ] = "float32"
 
 
 @dataclass
@@ -79,8 +84,8 @@ class Measuring:
     """How to measure over MPI."""
 
     blocks: Annotated[
-        int, typer.Option("-n", "--blocks", min=1, rich_help_panel=_MEASURING,
-                          help="Blocks per case; the median is used.")
+        int, typer.Option("-n", "--repetitions", min=1, rich_help_panel=_MEASURING,
+                          help="Number of repetitions: blocks per case, whose median is used.")
     ] = 50  # fmt: skip
     each: Annotated[
         int, typer.Option("--each", min=1, rich_help_panel=_MEASURING,
@@ -114,9 +119,12 @@ class Writing:
                           help="Version of Open MPI's classic file; 2 needs 5.0.7.")
     ] = 1  # fmt: skip
     prove: Annotated[
-        bool, typer.Option("--prove", help="Run with the files, and compare message counts.")
+        bool,
+        typer.Option("--prove", help="Check the files: run with them, and compare message counts."),
     ] = False
-    to: Annotated[Path, typer.Option("--out", "-o", help="Folder for results.")] = Path("out/tune")
+    to: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")] = (
+        Path("out/tune")
+    )
 
 
 @grouped

@@ -40,7 +40,9 @@ def from_torch(
     integers: Annotated[
         bool, typer.Option("--integers", help="Inputs are indices, such as token ids.")
     ] = False,
-    to: Annotated[Path, typer.Option("--out", "-o", help="Output file.")] = Path("model.json"),
+    to: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Output file.")] = Path(
+        "model.json"
+    ),
 ) -> None:
     """Read a PyTorch model as layers, for `model = "file:model.json"` in a training file.
 
