@@ -69,9 +69,9 @@ def _words() -> list[Target]:
         ("schedule", "verify", "double_binary_tree:nccl", "--ranks", "8", "--root", "0"),
         ("energy", "package", "--side", "4", "--link", "simba_package"),
         ("bypass", "draw", "4x4:mesh,0=3,12=15", "-o", "o.svg"),
-        ("bypass", "map", "ring:4x4", "--size", "4x4", "--method", "greedy", "--wires", "1"),
-        ("bypass", "run", "ring:4x4", "--payload", "4KiB", "--switch", "10 ns", "--rate", "1 GB/s"),
-        ("bypass", "search", "ring:4x4", "--trials", "2", "--payload", "4 KiB", "--seed", "3"),
+        ("bypass", "map", "ring:4x4", "--mesh", "4x4", "--method", "greedy", "--wires", "1"),
+        ("bypass", "run", "ring:4x4", "--size", "4KiB", "--switch", "10 ns", "--rate", "1 GB/s"),
+        ("bypass", "search", "ring:4x4", "--trials", "2", "--size", "4 KiB", "--seed", "3"),
         ("mpi", "plan", "--ranks", "4", "all_reduce:0-4K=ring", "--for-every", "usual", "-o", "p"),
         ("tune", "--ranks", "4", "--platform", "cray_xc30", "-e", "64", "-a", "ring", "-o", "o"),
         (
@@ -149,7 +149,7 @@ def experiments() -> list[Target]:
         Target(
             "overlap",
             {"f.toml": example("01*/experiment.toml", **one)},
-            ("train", "overlap", "f.toml", "--model", "gnmt", "--out", "o"),
+            ("train", "overlap", "f.toml", "--workload", "gnmt", "--out", "o"),
         ),
         Target(
             "verify", {"f.schedule": files["pairs.schedule"]}, ("schedule", "verify", "f.schedule")

@@ -89,7 +89,7 @@ def compiled(mpi: Mpi, to: Path, *options: str) -> Path:
 
 def test_schedules_perform_calls_and_the_report_lists_the_rest(setting: Setting) -> None:
     to = setting.folder / "new" / "report.json"
-    done = setting.exec("--report", to, "--counts", *setting.start(), setting.app)
+    done = setting.exec("--out", to, "--counts", *setting.start(), setting.app)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"rank {r}: right" for r in range(RANKS)]
     printed = " ".join(done.stderr.split())
@@ -108,7 +108,7 @@ def test_schedules_perform_calls_and_the_report_lists_the_rest(setting: Setting)
 
 
 def test_the_report_goes_to_stderr_for_a_hyphen(setting: Setting) -> None:
-    done = setting.exec("--report", "-", "--quiet", *setting.start(), setting.app)
+    done = setting.exec("--out", "-", "--quiet", *setting.start(), setting.app)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stderr[done.stderr.index("{\n") :])
     assert report["covered"]

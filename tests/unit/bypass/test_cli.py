@@ -56,11 +56,11 @@ def test_search_finds_a_faster_mapping_and_repeats_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["map", "ring", "--size", "4x5"], "expected: equal numbers of rows and columns"),
+        (["map", "ring", "--mesh", "4x5"], "expected: equal numbers of rows and columns"),
         (["map", "ring", "--muxes", "none"], "unknown muxes `none`"),
         (["map", "rnig"], "did you mean `ring`"),
         (["map", "ring", "--method", "gredy"], "did you mean `greedy`"),
-        (["map", "ring", "--limit", "20"], "20"),
+        (["map", "ring", "--time-limit", "20"], "20"),
         (["map", "ring", "--phase", "7"], "phase"),
         (["draw", "4x4:0=>5"], "node 0 and node 5 are in different rows and columns"),
         (["draw", "4x4:mesh", "-o", "picture.gif"], "picture.gif"),

@@ -53,12 +53,12 @@ def test_run_prints_and_writes_results(tmp_path: Path) -> None:
 def test_options_replace_a_file_and_override_it(tmp_path: Path) -> None:
     size = ("--set", "mesh.columns=4", "--set", "mesh.rows=4", "--scale", "tiny")
     done = tutti(
-        "run", "-k", "water_like", "-p", "tc", "--design", "sfo_greedy", *size, cwd=tmp_path
+        "run", "-k", "water_like", "--protocol", "tc", "--design", "sfo_greedy", *size, cwd=tmp_path
     )
     assert "equals the serial program" in done.stdout
     assert "persistent" in done.stdout
     (tmp_path / "chip.toml").write_text(CHIP, encoding="utf-8")
-    tutti("run", "chip.toml", "-k", "fft_like", "-p", "tc", "-o", "found", cwd=tmp_path)
+    tutti("run", "chip.toml", "-k", "fft_like", "--protocol", "tc", "-o", "found", cwd=tmp_path)
     rows = pl.read_parquet(tmp_path / "found" / "results.parquet")
     assert set(rows["kernel"]) == {"fft_like"}
     assert set(rows["protocol"]) == {"tc"}
@@ -77,8 +77,11 @@ def test_everything_is_listed(tmp_path: Path) -> None:
         (["-k", "watr_like"], "did you mean `water_like`?"),
         (["-k", "fft_like", "--scale", "tiny"], "expected 1 to 16, one per row of its matrix"),
         (["-k", "fft_like", "--scale", "huge"], "error: --scale: unknown scale `huge`"),
-        (["-k", "fft_like", "-p", "mesi"], "error: --protocol: unknown protocol `mesi`"),
-        (["-k", "fft_like", "-p", "ht,tc"], "hint: run it once with `-p ht` and once with `-p tc`"),
+        (["-k", "fft_like", "--protocol", "mesi"], "error: --protocol: unknown protocol `mesi`"),
+        (
+            ["-k", "fft_like", "--protocol", "ht,tc"],
+            "hint: run it once with `--protocol ht` and once with `--protocol tc`",
+        ),
         (["-k", "fft_like", "--design", "sfo_gredy"], "did you mean `sfo_greedy`?"),
         (["-k", "fft_like", "--design", "torus"], "error: --design: unknown mesh design"),
         (["-k", "fft_like", "--design", "torus"], "hint: `tutti coherence list` describes them"),
@@ -107,7 +110,7 @@ def test_mistakes_are_reported_with_their_location(
 
 def test_mistakes_in_the_file_name_the_file_despite_options(tmp_path: Path) -> None:
     (tmp_path / "chip.toml").write_text(CHIP.replace("sfo_complete", "sfo_comple"), "utf-8")
-    done = tutti("run", "chip.toml", "-k", "fft_like", "-p", "tc", cwd=tmp_path, code=2)
+    done = tutti("run", "chip.toml", "-k", "fft_like", "--protocol", "tc", cwd=tmp_path, code=2)
     assert "error: chip.toml: designs[1]: unknown mesh design `sfo_comple`" in done.stderr
 
 

@@ -63,7 +63,7 @@ COMMANDS = [
     f"noc from-booksim {EXAMPLES}/08_latency_under_load/mesh.cfg --write mesh.toml",
     "coherence list",
     "bypass map double_binary_tree:nccl",
-    "bypass run ring:4x4 --payload 1KiB",
+    "bypass run ring:4x4 --size 1KiB",
     "train list",
     f"train from-astrasim {ASTRASIM}/two_layers.txt {SYSTEM}",
     "moe gpt:hidden=512,experts=16 --ranks 8 --samples 1",

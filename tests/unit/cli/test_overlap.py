@@ -53,7 +53,7 @@ def test_exposed_communication_is_printed(file: Path, tmp_path: Path) -> None:
 
 
 def test_recorded_cycles_need_no_batch(file: Path, tmp_path: Path) -> None:
-    arguments = ["train", "overlap", str(file), "--model", "astrasim:dlrm_small"]
+    arguments = ["train", "overlap", str(file), "--workload", "astrasim:dlrm_small"]
     arguments += ["--algorithm", "ring", "--waits", "own", "--order", "lifo"]
     result = RUNNER.invoke(app, [*arguments, "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
@@ -65,10 +65,10 @@ def test_recorded_cycles_need_no_batch(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--model", "vgg61"], ("unknown model `vgg61`",)),
-        (["--model", "astrasim:vgg16"], ("no recorded cycles of `vgg16`",)),
-        (["--model", "scalesim:none.csv"], ("none.csv: there is no such file",)),
-        (["--model", "file:none.json"], ("none.json",)),
+        (["--workload", "vgg61"], ("unknown model `vgg61`",)),
+        (["--workload", "astrasim:vgg16"], ("no recorded cycles of `vgg16`",)),
+        (["--workload", "scalesim:none.csv"], ("none.csv: there is no such file",)),
+        (["--workload", "file:none.json"], ("none.json",)),
         (["--ranks", "4,8"], ("ranks", "has 2 values", "--ranks 4")),
         (["--batch", "0"], ("--batch",)),
     ],

@@ -45,22 +45,22 @@ def test_json_has_the_plans() -> None:
 
 
 def test_tokens_of_a_batch_are_sequences() -> None:
-    short = plan("--batch", "131072", "--simulate", "0", "--tensor", "2", "--pipeline", "1")
+    short = plan("--batch-tokens", "131072", "--simulate", "0", "--tensor", "2", "--pipeline", "1")
     assert "16 sequences of 8,192 tokens" in short
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--batch", "10000"], "a multiple of 8,192 tokens"),
-        (["--batch", "8192", "--global-batch", "4"], "conflicts with --global-batch"),
+        (["--batch-tokens", "10000"], "a multiple of 8,192 tokens"),
+        (["--batch-tokens", "8192", "--global-batch", "4"], "conflicts with --global-batch"),
         (["--precision", "fp4"], "bf16 or fp8"),
-        (["--npu", "h101"], "unknown NPU `h101`"),
+        (["--gpu", "h101"], "unknown NPU `h101`"),
         (["--gpus", "12"], "a multiple of 8"),
         (["--platform", "leonardo"], "does not name its GPU"),
         (["--tensor", "3"], "tensor 3 = 3 GPUs: expected a divisor of 8"),
-        (["--npu", "a100", "--precision", "fp8"], "a100 has no fp8"),
-        (["--memory", "0.05", "--tensor", "8"], "llama3_8b does not fit 8 GPUs"),
+        (["--gpu", "a100", "--precision", "fp8"], "a100 has no fp8"),
+        (["--memory-fraction", "0.05", "--tensor", "8"], "llama3_8b does not fit 8 GPUs"),
         (["resnet50"], "unexpected extra argument"),
     ],
 )

@@ -238,7 +238,9 @@ def test_search_breaks_names_of_schedules_after_commas(here: Path) -> None:
 
 def test_exhaustive_search_scores_all_schedules(here: Path) -> None:
     assert here.exists()
-    output = run("search", "e.toml", "--ranks", "8", "-s", "8", "-k", "factored", "--exhaustive")
+    output = run(
+        "search", "e.toml", "--ranks", "8", "-s", "8", "--kind", "factored", "--exhaustive"
+    )
     output = " ".join(output.split())
     assert "4 schedules scored: all factored schedules of recursive multiplying" in output
 

@@ -312,7 +312,7 @@ def test_files_of_no_known_kind_are_refused(tmp_path: Path) -> None:
 
 def test_the_example_fits_80_columns_and_writes_a_tuner_file(tmp_path: Path) -> None:
     to = tmp_path / "nccl_tuner.conf"
-    done = call("nccl", "doctor", DEFAULT, FORCED, "-a", f"{FORCED}=tree/ll128", "--topology",
+    done = call("nccl", "doctor", DEFAULT, FORCED, "--choice", f"{FORCED}=tree/ll128", "--topology",
                 EXAMPLE / "topology.xml", "-o", to, cwd=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert all(len(line) <= 80 for line in done.stdout.splitlines() if str(tmp_path) not in line)
@@ -342,8 +342,8 @@ def test_json_has_the_sizes_and_the_findings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (("-a", "rings"), "ALGORITHM/PROTOCOL"),
-        (("-a", "other.log=ring/ll"), "names a file that is not given"),
+        (("--choice", "rings"), "ALGORITHM/PROTOCOL"),
+        (("--choice", "other.log=ring/ll"), "names a file that is not given"),
         (("--nics", "8"), "8x50 GB/s"),
         (("--nics", "8x50"), "a rate, such as"),
         (("--nccl", "1.0"), "NCCL 1.0 is unknown"),
