@@ -202,7 +202,7 @@ def test_the_command_prints_a_decision() -> None:
 def test_json_has_times_bytes_and_bottlenecks() -> None:
     printed = run(*COMMAND, "--ranks", "16", "--simulate-up-to", "8", "--kernel", "low_latency",
                   "--json")  # fmt: skip
-    found = json.loads(printed)["tables"]["results"][0]
+    found = json.loads(printed[printed.index("{") :])["tables"]["results"][0]
     dispatch = found["dispatch"]
     assert (found["kernel"], found["ranks"], dispatch["time_ps"]) == ("low_latency", 16, None)
     copied = dispatch["network_bytes_per_rank"] + dispatch["node_bytes_per_rank"]
@@ -212,7 +212,7 @@ def test_json_has_times_bytes_and_bottlenecks() -> None:
 
 def test_a_model_states_hidden_experts_and_top_k() -> None:
     printed = run("moe", "gpt:hidden=512,experts=16", "--ranks", "8", "--samples", "1", "--json")
-    layer = json.loads(printed)["result"]["layer"]
+    layer = json.loads(printed[printed.index("{") :])["result"]["layer"]
     assert (layer["hidden"], layer["experts"], layer["top_k"]) == (512, 16, 1)
 
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import typer.main
 from typer.testing import CliRunner
 
 from called import call
+from commands import leaves
 from tutti._core import format_time
 from tutti.cli import console
 from tutti.cli.app import app
 from tutti.cli.document import SCHEMA, plain
 from tutti.cli.document_schema import document_schema
 from tutti.report.quantity import format_limit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
@@ -74,15 +72,6 @@ COMMANDS = [
     "mpi plan --ranks 4 all_reduce=ring",
     "mpi show plan.tutti",
 ]
-
-
-def leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields every command that is not a group, with its name."""
-    if not hasattr(command, "commands"):
-        yield path, command
-        return
-    for name in command.commands:
-        yield from leaves(command.commands[name], f"{path} {name}".strip())
 
 
 def checked(text: str, code: int = 0) -> dict[str, Any]:
