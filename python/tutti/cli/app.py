@@ -28,6 +28,8 @@ Exit codes: 0 success. 2 invalid input: the message names the file, key and valu
 expected, and a fix. 3 a schedule that fails verification or a simulation that cannot finish.
 70 an internal error of tutti: please report it. 130 interrupted: finished results are stored.
 
+With `--json`, every command prints one JSON document instead of text.
+
 `tutti --install-completion` sets up completion of commands and options for bash, zsh and fish.
 """
 
