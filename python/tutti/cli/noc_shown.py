@@ -25,9 +25,7 @@ _SHOWN_CLASSES = 16
 
 def show_run(run: NocRun, technology: Technology | None = None) -> None:
     """Prints the summary of a run."""
-    record_table("results", lambda: frame([run]))
-    if run.ending != "deadlocked":
-        record_table("channels", lambda: run.channels)
+    _record(run)
     console = out()
     console.print(words.describe_network(run.network), style="bold", markup=False)
     cycle = run.network.cycle_ps
@@ -63,11 +61,22 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
         facts.append(("buffer occupancy", f"{held:,.1f} flits on average, capacity {capacity:,}"))
         facts.append(("stalls", words.stalls_text(run)))
     facts.append(("events", ", ".join(f"{count} {name}" for name, count in words.events(run))))
-    record(events=run.events, buffered_flits=run.buffered)
     console.print(facts_table(facts))
     if technology is not None:
         window_ps = run.window * run.network.cycle_ps
         show_energy(run.energy(technology), run.area(technology), window_ps)
+
+
+def _record(run: NocRun) -> None:
+    """Records the figures of a run for `--json`."""
+    record_table("results", lambda: frame([run]))
+    if run.ending == "deadlocked":
+        record(deadlock_cycle=run.deadlock_cycle)
+        return
+    record_table("channels", lambda: run.channels)
+    record(events=run.events)
+    if run.buffered:
+        record(mean_buffered_flits=fmean(run.buffered), stalls=run.stalls)
 
 
 def _deadlock_facts(run: NocRun) -> list[tuple[str, str]]:
