@@ -20,6 +20,7 @@ from tutti.cli.console import remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.errors import MpiError, TuningError
+from tutti.files.extras import check_extra
 from tutti.files.limits import RANKS
 from tutti.files.mistakes import mistake, shown
 from tutti.interop.measurements import Measurements, read_measurements
@@ -161,6 +162,9 @@ def advise(measured: MeasuredInput, job: LargerJob, output: AdviceOutput) -> Non
       tutti advise examples/22_advise/cluster.csv --ranks 128 --algorithms library \\
         --collective all_reduce -b 1K -e 1M --out out/advise
     """
+    check_extra("calibrate")
+    if output.to is not None:
+        check_extra("reports")
     request = _request(measured, job)
     found = _read(measured, job)
     remarks_of_files(found)

@@ -30,6 +30,7 @@ from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
 from tutti.errors import CalibrationError
+from tutti.files.extras import check_extra
 from tutti.files.limits import RANKS
 from tutti.files.mistakes import mistake
 from tutti.interop.benchmarks import read_all
@@ -151,7 +152,8 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     chosen = [model_named(one) for one in fitting.model or MODELS]
     _check(measured)
     to, name = _destination(fitting)
-    folder(to)
+    check_extra("calibrate")
+    folder(to, extra="reports")
     if fitting.joint:
         _refuse_with_joint(measured, fitting)
         files, ranks = measured.files or [], measured.ranks

@@ -101,7 +101,7 @@ def run_(file: NocFile, changes: options.Changes = None, to: options.FolderOut =
     with Progress("building the network"):
         read = load_noc(file, changes or (), output=to)
         remarks = _remarks(read)
-    folder(read.output)
+    folder(read.output, extra="reports")
     started = time.monotonic()
     with Progress("running"):
         result = run(read.network, read.traffic, read.plan)
@@ -176,7 +176,7 @@ def sweep_(
     with Progress("building the network"):
         read = load_noc(file, [*(changes or ()), *placeholder], output=to)
         remarks = _remarks(read)
-    folder(read.output)
+    folder(read.output, extra="reports")
     runs, interrupted = _swept(read, values, threads)
     found = None
     if search and not interrupted and runs:
@@ -280,7 +280,7 @@ def from_booksim(
         return
     read = found.noc if to is None else replace(found.noc, output=to)
     remarks = [*found.remarks, *_remarks(read)]
-    folder(read.output)
+    folder(read.output, extra="reports")
     if values is None:
         with Progress("running"):
             result = run(read.network, read.traffic, read.plan)

@@ -80,7 +80,7 @@ def paper(
         raise ConfigError(problem, kind="invalid", hint="`tutti paper --json`")
     chosen = find_paper(name)
     exhibits = _chosen(chosen, figure or [], table or [])
-    folder = made(to / chosen.name)
+    folder = made(to / chosen.name, extra="reports")
     for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
         with ExitStack() as shown:

@@ -15,6 +15,7 @@ from tutti.cli.console import out, remark, wrote
 from tutti.cli.energy import show_energy
 from tutti.cli.files import folder, write_frames
 from tutti.experiment import Rows, lay_out, measure, plan, run_once
+from tutti.files.extras import installed, requires
 from tutti.files.mistakes import mistake
 from tutti.report import draw_timeline, write_trace
 from tutti.report.noc_words import counts
@@ -314,9 +315,17 @@ def _write(folder: Path, result: Run) -> None:
     if _has_package(result):
         frames["energy.parquet"] = result.energy().frame
     files = write_frames(folder, frames)
-    files.append(write_trace(folder / "trace.pftrace", result.timeline, result.messages_frame))
+    if installed("reports"):
+        files += _draw(folder, result)
+    else:
+        remark(f"no trace and no drawing is written: it {requires('reports')}")
+    wrote(*files, wrap=True)
+
+
+def _draw(folder: Path, result: Run) -> list[Path]:
+    files = [write_trace(folder / "trace.pftrace", result.timeline, result.messages_frame)]
     if result.schedule.ranks <= _DRAWN_RANKS:
         svg = folder / "timeline.svg"
         title = f"{result.schedule.name}, {result.schedule.ranks} ranks"
         files.append(draw_timeline(svg, result.timeline, result.messages_frame, title=title))
-    wrote(*files, wrap=True)
+    return files

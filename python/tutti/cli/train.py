@@ -113,7 +113,7 @@ def run_(
     """
     read = load_training(file, changes or (), output=to)
     drawn = npus or [0]
-    folder(read.output)
+    folder(read.output, extra="reports")
     started = time.monotonic()
     runs: list[TrainingResult] = []
     total = len(read.configurations)
