@@ -1,0 +1,66 @@
+"""Ctrl-C during a call that does not check for signals, such as the construction of a network."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tutti.cli.console import remark
+from tutti.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+_GRACE_SECONDS = 1.0
+"""A call that checks for signals does so every 50 ms."""
+
+
+@contextmanager
+def bounded(leave: Callable[[], object]) -> Iterator[None]:
+    """Ends the process soon after Ctrl-C, although the main thread is in a call of the core.
+
+    Python raises KeyboardInterrupt when the main thread returns to Python code. If it has not done
+    so after a second, the process exits. Within the context, files are not written, so that none
+    is truncated. Without effect in other threads, and where SIGINT has another handler.
+
+    Args:
+        leave: Called before the process exits in the middle of a call.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    handled = threading.Event()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        handled.set()
+        signal.default_int_handler(number, frame)
+
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    threading.Thread(target=_watch, args=(reader, handled, leave), daemon=True).start()
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.set_wakeup_fd(before)
+        writer.close()
+
+
+def _watch(reader: socket.socket, handled: threading.Event, leave: Callable[[], object]) -> None:
+    """Receives the number of each signal, until the other end is closed."""
+    with reader:
+        while number := reader.recv(1):
+            if number[0] == signal.SIGINT and not handled.wait(_GRACE_SECONDS):
+                leave()
+                remark("interrupted")
+                sys.stdout.flush()
+                os._exit(ExitCode.INTERRUPTED)
