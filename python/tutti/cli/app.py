@@ -18,6 +18,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from tutti.cli.console import fail, remark
+from tutti.cli.interrupts import at_once
 from tutti.errors import ExitCode, TuttiError
 
 _HELP = """Collective communication: generate, verify, time, draw and run schedules.
@@ -90,7 +91,8 @@ def _command(name: str) -> Any:  # noqa: ANN401 - as above
     """Returns a command whose help lists the glossary terms in its output."""
     from tutti.glossary import glossary
 
-    command = _loaded(name)
+    with at_once():
+        command = _loaded(name)
     if terms := glossary().commands.get(name):
         command.epilog = f"Terms, defined by `tutti glossary TERM`: {', '.join(terms)}."
     return command
@@ -229,6 +231,9 @@ def main() -> None:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - a panic of the core is not an Exception
+        if KeyboardInterrupt.__name__ in str(error):  # pydantic, while it builds a class
+            remark("interrupted")
+            sys.exit(ExitCode.INTERRUPTED)
         from tutti.cli.internal import report
 
         sys.exit(report(error))

@@ -1,4 +1,4 @@
-"""Ctrl-C during a call that does not check for signals, such as the construction of a network."""
+"""Ctrl-C while modules load, and during a call of the core that does not check for signals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tutti.cli.console import remark
 from tutti.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -19,6 +18,19 @@ if TYPE_CHECKING:
 
 _GRACE_SECONDS = 1.0
 """A call that checks for signals does so every 50 ms."""
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Ends the process at Ctrl-C while modules load: some libraries discard KeyboardInterrupt."""
+    if not _is_default():
+        yield
+        return
+    signal.signal(signal.SIGINT, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
@@ -32,8 +44,7 @@ def bounded(leave: Callable[[], object]) -> Iterator[None]:
     Args:
         leave: Called before the process exits in the middle of a call.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if not _is_default():
         yield
         return
     handled = threading.Event()
@@ -61,6 +72,16 @@ def _watch(reader: socket.socket, handled: threading.Event, leave: Callable[[], 
         while number := reader.recv(1):
             if number[0] == signal.SIGINT and not handled.wait(_GRACE_SECONDS):
                 leave()
-                remark("interrupted")
                 sys.stdout.flush()
-                os._exit(ExitCode.INTERRUPTED)
+                _end()
+
+
+def _is_default() -> bool:
+    """Returns whether Ctrl-C raises KeyboardInterrupt, and this thread may change that."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def _end(*_: object) -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(ExitCode.INTERRUPTED)

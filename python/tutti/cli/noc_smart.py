@@ -184,7 +184,7 @@ def watch_file(
         except NocError as error:
             key = "mesh.design"
             raise mistake(error.problem, source=read.source, key=key, hint=error.hint) from None
-        path = write_watch(read.output / "watch.html", found, read.title, start=start)
+    path = write_watch(read.output / "watch.html", found, read.title, start=start)
     flits = sum(event.what == "crossed" for event in found.events)
     messages = len({packet.message for packet in found.packets})
     counts = ((cycles, "cycle"), (messages, "message"), (flits, "path"))

@@ -71,6 +71,18 @@ def test_traceback_is_shown_on_request(
     assert f"the output of {VARIABLE}=1" in printed
 
 
+def test_interrupt_that_another_error_reports_is_not_internal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """pydantic turns Ctrl-C into an error of a class that it builds."""
+    error = ValueError('Error building "model" validator:\n  KeyboardInterrupt: ')
+    monkeypatch.setattr(sys.modules["tutti.cli.app"], "app", raising(error))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
 def test_exit_and_interrupt_are_no_internal_errors(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
