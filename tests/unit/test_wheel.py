@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -34,6 +35,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = folder.glob("*.whl")
     assert "abi3" in wheel.name
     assert wheel.stat().st_size < MOST_BYTES
+    names = {name.partition(".dist-info/")[2] for name in ZipFile(wheel).namelist()}
+    assert {"licenses/LICENSE", "licenses/THIRD_PARTY_LICENSES"} <= names
+    assert "sboms/tutti-py.cyclonedx.json" in names
     python = folder / "empty" / "bin" / "python"
     for command in (
         ("uv", "venv", "--quiet", "--python", sys.executable, folder / "empty"),

@@ -19,6 +19,7 @@ from tutti.cli.advise_shown import remarks_of_files, show, show_rules, show_usag
 from tutti.cli.console import remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
+from tutti.cli.progress import Progress
 from tutti.errors import MpiError, TuningError
 from tutti.files.extras import check_extra
 from tutti.files.limits import RANKS
@@ -168,7 +169,8 @@ def advise(measured: MeasuredInput, job: LargerJob, output: AdviceOutput) -> Non
     request = _request(measured, job)
     found = _read(measured, job)
     remarks_of_files(found)
-    advice = decide(found.rows, request)
+    with Progress("fitting and predicting"):
+        advice = decide(found.rows, request)
     show_usage(found, advice)
     show(advice)
     if output.to is not None:

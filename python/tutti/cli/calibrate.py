@@ -29,6 +29,7 @@ from tutti.cli.console import remark
 from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
+from tutti.cli.progress import Progress
 from tutti.errors import CalibrationError
 from tutti.files.extras import check_extra
 from tutti.files.limits import RANKS
@@ -163,7 +164,8 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     if measured.live:
         _measure(found, measured, to)
     sets = {which: _within(points, measured) for which, points in found.sets.items()}
-    fits = _fits(chosen, sets, strict=bool(fitting.model))
+    with Progress("fitting"):
+        fits = _fits(chosen, sets, strict=bool(fitting.model))
     show_fits(fits)
     _require_determined(fits, strict=bool(fitting.model))
     write_files(fits, _folds(found.sets), _provenance(found, measured, name), to)

@@ -109,7 +109,9 @@ def compare(
     if report is None and not installed("reports"):
         remark(f"no report is written: it {requires('reports')}")
     elif report is None or report:
-        _write_report(frame, laid_out)
+        with Progress("writing the report", writes=True):
+            files = _write_report(frame, laid_out)
+        wrote(*files, wrap=True)
 
 
 def _planned(experiment: Experiment) -> ExperimentPlan:
@@ -199,7 +201,7 @@ def _show_bits(found: Sequence[Region], plan: ExperimentPlan) -> None:
             )
 
 
-def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
+def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> list[Path]:
     from tutti.report import write_report, write_trace
 
     experiment = plan.experiment
@@ -222,7 +224,7 @@ def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
         )
     )
     written.append(write_trace(folder / "winner.pftrace", run.timeline, run.messages_frame))
-    wrote(*written, wrap=True)
+    return written
 
 
 def _example(frame: pl.DataFrame) -> Measurement:

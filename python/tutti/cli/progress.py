@@ -17,21 +17,29 @@ if TYPE_CHECKING:
 class Progress:
     """Progress of a task in parts of different weight.
 
-    Ctrl-C ends the process within about a second, also during a long call of the core. Write files
-    outside this context.
+    Ctrl-C ends the process within about a second, also during a long call of the core.
     """
 
-    def __init__(self, name: str, *, work: int | None = None, total: int | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        work: int | None = None,
+        total: int | None = None,
+        writes: bool = False,
+    ) -> None:
         """Prepares the display.
 
         Args:
             name: The task.
             work: Total work in any unit; None until it is known.
             total: Number of measurements; None to count none.
+            writes: Whether the task writes files: Ctrl-C then waits for a call that may write one.
         """
         self._name = name
         self._work = None if work is None else max(work, 1)
         self._total = total
+        self._writes = writes
         self._done = self._finished = 0
         self._context = ExitStack()
         self._bar = progress.Progress(
@@ -45,7 +53,8 @@ class Progress:
         )
 
     def __enter__(self) -> Self:
-        self._context.enter_context(bounded(self._bar.stop))
+        if not self._writes:
+            self._context.enter_context(bounded(self._bar.stop))
         self._context.enter_context(self._bar)
         self._task = self._bar.add_task(self._name, total=self._work, count=self._count)
         return self

@@ -184,7 +184,8 @@ def from_astrasim(
         remark(f"ignored keys, which do not affect time: {', '.join(given[1].unused)}")
     folder(to)
     found = astrasim.load_programs(workload, *given, groups)
-    run = astrasim.simulate(*given, found, aware=aware)
+    with Progress("simulating"):
+        run = astrasim.simulate(*given, found, aware=aware)
     shape = " x ".join(f"{one.block} {one.npus}" for one in given[0].dimensions)
     out().print(f"{run.npus} NPUs: {shape}", style="bold")
     out().print(
