@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
-import sys
-import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tutti.errors import ExitCode
 
 if TYPE_CHECKING:
+    import socket
+    import threading
     from collections.abc import Callable, Iterator
     from types import FrameType
 
@@ -44,6 +43,9 @@ def bounded(leave: Callable[[], object]) -> Iterator[None]:
     Args:
         leave: Called before the process exits in the middle of a call.
     """
+    import socket
+    import threading
+
     if not _is_default():
         yield
         return
@@ -68,6 +70,8 @@ def bounded(leave: Callable[[], object]) -> Iterator[None]:
 
 def _watch(reader: socket.socket, handled: threading.Event, leave: Callable[[], object]) -> None:
     """Receives the number of each signal, until the other end is closed."""
+    import sys
+
     with reader:
         while number := reader.recv(1):
             if number[0] == signal.SIGINT and not handled.wait(_GRACE_SECONDS):
@@ -78,6 +82,8 @@ def _watch(reader: socket.socket, handled: threading.Event, leave: Callable[[], 
 
 def _is_default() -> bool:
     """Returns whether Ctrl-C raises KeyboardInterrupt, and this thread may change that."""
+    import threading
+
     is_main = threading.current_thread() is threading.main_thread()
     return is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

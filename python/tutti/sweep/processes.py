@@ -14,9 +14,10 @@ import threading
 import types
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from multiprocessing.forkserver import ensure_running
 from typing import TYPE_CHECKING, Any
+
+from tutti.signals import no_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,8 +42,7 @@ def prepare(*modules: str) -> None:
     if START_METHOD != "forkserver":
         return
     multiprocessing.get_context("forkserver").set_forkserver_preload([_LOADED, *modules])
-    resource_tracker.ensure_running()  # Its start unblocks SIGINT, so that it comes first.
-    with _no_interrupts():
+    with no_interrupts():
         ensure_running()
 
 
@@ -119,16 +119,6 @@ def _start(alive: Connection, more: Callable[[], object] | None) -> None:
 def _end_with(alive: Connection) -> None:
     alive.poll(None)  # Returns when the other end is closed, as nothing is ever sent.
     os._exit(1)
-
-
-@contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Blocks Ctrl-C, also in processes that are started: it would end them while they load."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
