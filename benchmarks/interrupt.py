@@ -193,6 +193,7 @@ INPUTS = {
 def _generated(folder: Path) -> None:
     for command in INPUTS.values():
         subprocess.run([*START, *command.split()], cwd=folder, check=True, capture_output=True)
+    (folder / LOADED).unlink()
 
 
 def _session_members(leader: int) -> list[int]:
