@@ -309,12 +309,13 @@ def _measure(found: _Found, measured: CalibrationInput, to: Path) -> None:
     """Adds the points of a live run on two ranks."""
     mpi = find_mpi(measured.mpicc, measured.launcher)
     remark(f"measuring between two ranks of {mpi}")
-    samples = probe(
-        mpi,
-        samples=measured.samples,
-        options=measured.launcher_option or [],
-        starting=lambda: remark(f"compiling the benchmark program for {mpi}"),
-    )
+    with Progress("measuring"):
+        samples = probe(
+            mpi,
+            samples=measured.samples,
+            options=measured.launcher_option or [],
+            starting=lambda: remark(f"compiling the benchmark program for {mpi}"),
+        )
     samples.write_parquet(to / "probe.parquet")
     for which in ("median", "minimum"):
         found.add(which, list(of_probes(samples, which)))

@@ -101,7 +101,8 @@ def sweep(
     with crew(executor.value, workers, dask_address) as at_work:
         if at_work is None:  # a worker rank of mpiexec, whose work is finished
             return
-        plan = plan_sweep(read, verify=verify)
+        with Progress("laying out"):
+            plan = plan_sweep(read, verify=verify)
         folder(read.output)
         session = Session(plan, stored, is_fresh=fresh)
         _announce(session, stored)

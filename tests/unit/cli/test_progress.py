@@ -1,12 +1,9 @@
-"""Long operations report progress in a terminal, and end soon after Ctrl-C."""
+"""Long operations report progress in a terminal."""
 
 from __future__ import annotations
 
 import functools
 import io
-import signal
-import subprocess
-import sys
 from contextlib import ExitStack
 
 import pytest
@@ -47,30 +44,3 @@ def test_exhibits_report_progress(terminal: io.StringIO) -> None:
     assert "figure 9" in terminal.getvalue()
     assert "3/3" in terminal.getvalue()
     assert list(papers.watched("rows", (4, 6))) == [4, 6], "also without an observer"
-
-
-def test_handler_of_ctrl_c_is_restored() -> None:
-    with Progress("proving"):
-        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-        with Progress("nested"):
-            pass
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with pytest.raises(KeyboardInterrupt), Progress("proving"):
-        signal.raise_signal(signal.SIGINT)
-
-
-def test_ctrl_c_ends_a_call_that_does_not_check_for_signals() -> None:
-    code = (
-        "import ctypes, os, signal, threading\n"
-        "from tutti.cli import interrupts\n"
-        "from tutti.cli.progress import Progress\n"
-        "interrupts._GRACE_SECONDS = 0.01\n"
-        "with Progress('laying out'):\n"
-        "    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # another thread gets it\n"
-        "    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
-        "    ctypes.CDLL(None).pause()\n"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 130
-    assert done.stderr == "interrupted\n"
