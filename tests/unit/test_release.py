@@ -94,9 +94,8 @@ def test_a_changed_tree_and_an_empty_section_are_refused(checkout: Path) -> None
     assert "no entries below `## Unreleased`" in released(checkout).stderr
 
 
-def test_the_changelog_of_tutti_can_be_released(tmp_path: Path) -> None:
-    release = script("release").Release(ROOT, tmp_path, None)
-    assert release.entries()
+def test_the_changelog_of_tutti_has_an_unreleased_section() -> None:
+    assert script("release").SECTION.search((ROOT / "CHANGELOG.md").read_text("utf-8"))
 
 
 def test_crates_of_the_wheel_have_allowed_licences_and_are_listed() -> None:
