@@ -313,7 +313,7 @@ def interrupted(case: Case, moment: float, generated: Path) -> Exit:
             seconds = running.interrupt()
         left, code = running.close(), running.process.returncode
         problems = [f"left {len(left)} processes"] if left else []
-        if code != (0 if finished else INTERRUPTED):
+        if code not in (0, INTERRUPTED):  # 0: it finished before it handled the signal
             problems.append(f"exit code {code}")
             print(running.text[-2000:], file=sys.stderr)
         if "Traceback" in running.text or "Aborted" in running.text:
