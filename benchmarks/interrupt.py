@@ -41,6 +41,12 @@ START = (
 HORIZON = 8.0
 """Seconds: later moments of a command are not sampled."""
 AIM = 2.0
+VARIABLES = {
+    "TERM": "xterm-256color",
+    "COLUMNS": "100",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
 LONGEST_EXIT = 20.0
 INTERRUPTED = 130
 BAR = re.compile(r"([^\r\n\x1b━╸╺]+?) +[━╸╺]")
@@ -224,7 +230,7 @@ class Running:
             stdout=subprocess.DEVNULL,
             stderr=theirs,
             start_new_session=True,
-            env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "PATH": path},
+            env=os.environ | VARIABLES | {"PATH": path},
         )
         os.close(theirs)
         self._reader = threading.Thread(target=self._read, daemon=True)

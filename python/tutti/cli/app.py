@@ -228,10 +228,11 @@ def main() -> None:
     except BrokenPipeError:  # the reader, such as `head`, has exited
         sys.stderr.close()
         sys.exit(ExitCode.OK)
-    except (KeyboardInterrupt, SystemExit):
+    except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - a panic of the core is not an Exception
-        if KeyboardInterrupt.__name__ in str(error):  # pydantic, while it builds a class
+        # While pydantic builds a class, it turns Ctrl-C into an error of its own.
+        if KeyboardInterrupt.__name__ in f"{type(error).__name__} {error}":
             remark("interrupted")
             sys.exit(ExitCode.INTERRUPTED)
         from tutti.cli.internal import report
