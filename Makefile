@@ -21,7 +21,7 @@ READY := $(VENV)/.stamp-ready
 
 .PHONY: demo build dev mpi test fuzz fuzz-readers test-mpi test-torch test-rust test-python browser \
   bench papers validate machines gpu check check-python check-rust check-fast docs hooks reference \
-  format lock wheel clean help
+  format lock wheel release clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -30,6 +30,7 @@ help:
 	@echo "make dev        the Rust core alone, incremental and little optimised: seconds"
 	@echo "make mpi        build, and the MPI library, compiled for Open MPI and MPICH"
 	@echo "make wheel      source archive, and wheels for x86-64 and aarch64, in OUT/dist"
+	@echo "make release    changelog, notes, wheels, licences and checksums of a release; no tag, no push"
 	@echo "make test       every check and every test"
 	@echo "make fuzz       verbs on damaged files, for SECONDS=600; CASE=SEED:NUMBER repeats one"
 	@echo "make fuzz-readers  each reader on COUNT=1000 damaged files; CASE=READER:SEED:NUMBER"
@@ -107,6 +108,11 @@ wheel: $(READY)
 	  PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --release --zig --compatibility manylinux2014 \
 	    --target $$processor-unknown-linux-gnu --out $(OUT)/dist || exit; \
 	done
+
+# The notes of a tag in OUT/release, and all files to publish in OUT/dist. It prints the commands that
+# tag and publish. NO_BUILD=1 prepares the changelog and the notes only.
+release: $(READY)
+	$(BIN)/python scripts/release.py --out "$(OUT)" $(if $(NO_BUILD),--no-build)
 
 # --- what it does --------------------------------------------------------------------------------
 
@@ -222,6 +228,7 @@ reference: build
 	$(BIN)/python scripts/generate_parameters.py
 	$(BIN)/python scripts/generate_reference.py
 	$(BIN)/python scripts/generate_glossary.py
+	$(BIN)/python scripts/third_party.py licences
 
 format: $(READY)
 	cargo fmt --all

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tutti.config import load_training
-from tutti.errors import ConfigError, WorkloadError
+from tutti.errors import ConfigError
 from tutti.interop.torch import load_module
 from tutti.workload import build, models
 from tutti.workload.files import read_model, write_model
@@ -68,5 +68,5 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_missing_torch_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(WorkloadError, match="torch is not installed"):
+    with pytest.raises(ConfigError, match=r"requires `pip install 'tutti\[torch\]'`"):
         load_module("m:f", tmp_path)

@@ -241,14 +241,12 @@ impl Carrier for FlitCarrier<'_> {
         // Reported deliveries lie in the past: a message is delivered only when no message in
         // flight can arrive before it.
         let mut watchdog = NetworkWatchdog::new(self.patience, &self.network);
-        let mut cycles = 0;
         while !self.messages.all.is_empty() {
             if self.messages.endpoints.due().is_some_and(|due| due <= self.network.now()) {
                 break;
             }
             self.step();
-            cycles += 1;
-            if self.messages.endpoints.is_stopped(cycles) {
+            if self.messages.endpoints.is_stopped() {
                 return None;
             }
             if !watchdog.is_due(self.network.now()) {

@@ -9,9 +9,6 @@ use tutti_network::packet::Ends;
 use tutti_network::{Carried, Deadlock, Ticket};
 use tutti_units::{Bytes, Time};
 
-/// Cycles between checks for a request to stop.
-const CHECK_INTERVAL: u64 = 1024;
-
 /// See the module.
 pub(crate) struct Endpoints<'a> {
     cycle: Time,
@@ -31,10 +28,9 @@ impl Endpoints<'_> {
         Endpoints { cycle, payload, ends, free, arrived, stop: None }
     }
 
-    /// Whether the caller has stopped the run; checked in some cycles only.
-    pub(crate) fn is_stopped(&self, cycles: u64) -> bool {
-        let stop = |stop: &AtomicBool| stop.load(Ordering::Relaxed);
-        cycles.is_multiple_of(CHECK_INTERVAL) && self.stop.is_some_and(stop)
+    /// Whether the caller has stopped the run.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// The first complete cycle from a time on.

@@ -6,11 +6,9 @@ used, so that `tutti --help` stays quick; a file imports drawings where it write
 
 from __future__ import annotations
 
-from tutti.errors import ExitCode
+from tutti.cli.interrupts import at_once
 
-try:
+with at_once():
     from tutti.cli.app import app, main
-except KeyboardInterrupt:  # Ctrl-C while it still loads
-    raise SystemExit(int(ExitCode.INTERRUPTED)) from None
 
 __all__ = ["app", "main"]

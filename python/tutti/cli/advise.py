@@ -19,7 +19,9 @@ from tutti.cli.advise_shown import remarks_of_files, show, show_rules, show_usag
 from tutti.cli.console import remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
+from tutti.cli.progress import Progress
 from tutti.errors import MpiError, TuningError
+from tutti.files.extras import check_extra
 from tutti.files.limits import RANKS
 from tutti.files.mistakes import mistake, shown
 from tutti.interop.measurements import Measurements, read_measurements
@@ -161,10 +163,14 @@ def advise(measured: MeasuredInput, job: LargerJob, output: AdviceOutput) -> Non
       tutti advise examples/22_advise/cluster.csv --ranks 128 --algorithms library \\
         --collective all_reduce -b 1K -e 1M --out out/advise
     """
+    check_extra("calibrate")
+    if output.to is not None:
+        check_extra("reports")
     request = _request(measured, job)
     found = _read(measured, job)
     remarks_of_files(found)
-    advice = decide(found.rows, request)
+    with Progress("fitting and predicting"):
+        advice = decide(found.rows, request)
     show_usage(found, advice)
     show(advice)
     if output.to is not None:

@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from tutti.cli.command_group import Commands
 from tutti.cli.console import fail, remark
 from tutti.cli.document import recording, started
+from tutti.cli.interrupts import at_once
 from tutti.errors import ExitCode, TuttiError
 
 _HELP = """Collective communication: generate, verify, time, draw and run schedules.
@@ -94,7 +95,8 @@ def _command(name: str) -> Any:  # noqa: ANN401 - as above
     """Returns a command whose help lists the glossary terms in its output."""
     from tutti.glossary import glossary
 
-    command = _loaded(name)
+    with at_once():
+        command = _loaded(name)
     if terms := glossary().commands.get(name):
         command.epilog = f"Terms, defined by `tutti glossary TERM`: {', '.join(terms)}."
     return command
@@ -261,9 +263,13 @@ def main() -> None:
     except BrokenPipeError:  # the reader, such as `head`, has exited
         sys.stderr.close()
         sys.exit(ExitCode.OK)
-    except (KeyboardInterrupt, SystemExit):
+    except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - a panic of the core is not an Exception
+        # While pydantic builds a class, it turns Ctrl-C into an error of its own.
+        if KeyboardInterrupt.__name__ in f"{type(error).__name__} {error}":
+            remark("interrupted")
+            sys.exit(ExitCode.INTERRUPTED)
         from tutti.cli.internal import report
 
         sys.exit(report(error))

@@ -240,17 +240,17 @@ def run_(
     links = {"rate": rate, "latency": latency}
     with Progress("mapping"):
         plans = _plans(schedule, mesh, copies)
-    rows = [
-        (str(nbytes), name, ran)
-        for nbytes in map(Size.of_any, payload or ["16 KiB", "1 MiB"])
-        for name, ran in {
-            _ALONE: _on_mesh(schedule, mesh.side, nbytes, links, verify=verify),
-            **{
-                name: plan.run(nbytes, switch=switch, verify=verify, **links)
-                for name, plan in plans.items()
-            },
-        }.items()
-    ]
+    sizes = [Size.of_any(one) for one in payload or ["16 KiB", "1 MiB"]]
+    rows = []
+    total = len(sizes) * (1 + len(plans))
+    with Progress("simulating", work=total, total=total) as progress:
+        for nbytes in sizes:
+            alone = _on_mesh(schedule, mesh.side, nbytes, links, verify=verify)
+            rows.append((str(nbytes), _ALONE, alone))
+            for name, plan in plans.items():
+                ran = plan.run(nbytes, switch=switch, verify=verify, **links)
+                rows.append((str(nbytes), name, ran))
+                progress.advance(1, len(rows))
     record_table("results", _rows(rows))
     out().print(_speedups(rows))
     for reason in {ran.not_verified for *_, ran in rows} - {None}:

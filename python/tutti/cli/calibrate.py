@@ -29,7 +29,9 @@ from tutti.cli.console import remark
 from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
+from tutti.cli.progress import Progress
 from tutti.errors import CalibrationError
+from tutti.files.extras import check_extra
 from tutti.files.limits import RANKS
 from tutti.files.mistakes import mistake
 from tutti.interop.benchmarks import read_all
@@ -157,7 +159,8 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     chosen = [model_named(one) for one in fitting.model or MODELS]
     _check(measured)
     to, name = _destination(fitting)
-    folder(to)
+    check_extra("calibrate")
+    folder(to, extra="reports")
     if fitting.joint:
         _refuse_with_joint(measured, fitting)
         files, ranks = measured.files or [], measured.ranks
@@ -167,7 +170,8 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     if measured.live:
         _measure(found, measured, to)
     sets = {which: _within(points, measured) for which, points in found.sets.items()}
-    fits = _fits(chosen, sets, strict=bool(fitting.model))
+    with Progress("fitting"):
+        fits = _fits(chosen, sets, strict=bool(fitting.model))
     show_fits(fits)
     _require_determined(fits, strict=bool(fitting.model))
     write_files(fits, _folds(found.sets), _provenance(found, measured, name), to)
@@ -311,12 +315,13 @@ def _measure(found: _Found, measured: CalibrationInput, to: Path) -> None:
     """Adds the points of a live run on two ranks."""
     mpi = find_mpi(measured.mpicc, measured.launcher)
     remark(f"measuring between two ranks of {mpi}")
-    samples = probe(
-        mpi,
-        samples=measured.samples,
-        options=measured.launcher_option or [],
-        starting=lambda: remark(f"compiling the benchmark program for {mpi}"),
-    )
+    with Progress("measuring"):
+        samples = probe(
+            mpi,
+            samples=measured.samples,
+            options=measured.launcher_option or [],
+            starting=lambda: remark(f"compiling the benchmark program for {mpi}"),
+        )
     samples.write_parquet(to / "probe.parquet")
     for which in ("median", "minimum"):
         found.add(which, list(of_probes(samples, which)))

@@ -12,6 +12,7 @@ from rich.table import Table
 from tutti.calibrate.files import Provenance
 from tutti.calibrate.joint import fit_jointly, joint_platform_text
 from tutti.cli.console import out, record, record_table, remark, wrote
+from tutti.cli.progress import Progress
 from tutti.interop.measurements import read_measurements
 from tutti.platforms import platform
 from tutti.predict import calibrate, execution, is_default
@@ -48,11 +49,13 @@ def calibrate_jointly(
         CalibrationError: No row can be used.
     """
     rows = _read(paths, ranks, collective)
-    model = calibrate(rows)
+    with Progress("fitting"):
+        model = calibrate(rows)
     record(rows=rows.height, rows_used=model.used)
     out().print(f"{model.used:,} of {rows.height:,} measured collectives used")
     if folds(rows, kinds=["nodes"]):
-        predictions = cross_validate(rows, kinds=["nodes"], workers=os.cpu_count() or 1)
+        with Progress("cross-validating"):
+            predictions = cross_validate(rows, kinds=["nodes"], workers=os.cpu_count() or 1)
         model = replace(model, interval_scale=interval_scale(predictions))
         figures = compared(rows, predictions)
         record_table("folds", figures)

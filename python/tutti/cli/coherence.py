@@ -117,7 +117,7 @@ def run_(
     given |= {"scale": scale} if scale is not None else {}
     with Progress("laying out"):
         read = load_coherence(file, changes or (), options=given, output=to)
-    folder(read.output)
+    folder(read.output, extra="reports")
     runs, interrupted = _run(read, threads)
     if runs:
         _show(runs)

@@ -15,7 +15,7 @@ from tutti.cli.progress import Progress
 from tutti.cli.ranked import ranked_table, region_rows, spread_table, winners
 from tutti.errors import ExitCode
 from tutti.experiment import Rows, measure, parts, plan, prove, run_once
-from tutti.files.extras import installed
+from tutti.files.extras import check_extra, installed, requires
 from tutti.mpi.bits import bits_differ, is_exact
 from tutti.proving import remarks
 from tutti.report.quantity import plural
@@ -75,6 +75,8 @@ def compare(
       tutti compare experiment.toml --algorithm ring --algorithm swing
       tutti compare experiment.toml --platform loggp_cluster --out out/loggp
     """
+    if report:
+        check_extra("reports")
     overrides = options.Overrides(
         begin=begin,
         end=end,
@@ -107,9 +109,10 @@ def compare(
     for line in remarks(laid_out, unverified):
         remark(line)
     if report is None and not installed("reports"):
-        remark("no report is written: it requires `pip install 'tutti[reports]'`")
+        remark(f"no report is written: it {requires('reports')}")
     elif report is None or report:
-        files += _write_report(frame, laid_out)
+        with Progress("writing the report", writes=True):
+            files += _write_report(frame, laid_out)
     wrote(*files, wrap=True)
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import one_of, written
+from tutti.cli.progress import Progress
 from tutti.cli.schedule import Blocks, Collective, Ranks, Root, find
 from tutti.files.mistakes import mistake
 from tutti.files.reader import missing
@@ -99,8 +100,9 @@ def convert(
     content: Content = reader.content if isinstance(reader, Format) else "schedule"
     writer = _writer(target, to, content)
     write = writer.writer()
-    value, losses, used = _read(given, reader, chosen, (ranks, collective, root, blocks))
-    value, converted, more = as_content(value, content, writer.content, chosen)
+    with Progress("reading"):
+        value, losses, used = _read(given, reader, chosen, (ranks, collective, root, blocks))
+        value, converted, more = as_content(value, content, writer.content, chosen)
     _check_options(chosen, {*used, *converted, *writer.write_options}, _named(reader), writer.name)
     record(source_format=_named(reader), target_format=writer.name)
     lost: list[str] = []
@@ -109,7 +111,9 @@ def convert(
         lost.extend(write(value, path, chosen))
         return path if writer.first_file is None else writer.first_file(path)
 
-    wrote(written(run, target), wrap=True)
+    with Progress("writing", writes=True):
+        path = written(run, target)
+    wrote(path, wrap=True)
     for loss in (*losses, *more, *lost):
         remark(f"lost: {loss}")
 

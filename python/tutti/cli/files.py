@@ -7,18 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti.errors import TuttiError
+from tutti.files.extras import check_extra
 from tutti.files.mistakes import mistake
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def folder(path: Path) -> Path:
+def folder(path: Path, *, extra: str | None = None) -> Path:
     """Creates a folder for results.
 
+    Args:
+        path: The folder.
+        extra: The extra that the command's report or drawing requires.
+
     Raises:
-        ConfigError: The folder cannot be created.
+        ConfigError: The folder cannot be created, or the extra is not installed.
     """
+    if extra is not None:
+        check_extra(extra)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

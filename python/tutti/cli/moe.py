@@ -12,6 +12,7 @@ from rich.table import Table
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.grouped import grouped
+from tutti.cli.progress import Progress
 from tutti.config import find_platform
 from tutti.config.machine import machine
 from tutti.config.resolve import chosen_model
@@ -167,16 +168,19 @@ def _timed(
 ) -> list[ExpertTimes]:
     kernels = _kernels(target.kernel)
     order = cast('Literal["block", "cyclic"]', _word("--placement", routing.placement, _ORDERS))
+    counts = _ranks(target.ranks)
     results: list[ExpertTimes] = []
-    for ranks in _ranks(target.ranks):
-        placed = Placement.of(layer.experts, ranks=ranks, per_node=target.per_node, order=order)
-        samples = _samples(layer, placed, routing)
-        results += [
-            time_experts(
-                layer, placed, samples, network, kernel, most_simulated=target.most_simulated
-            )
-            for kernel in kernels
-        ]
+    total = len(counts) * len(kernels)
+    with Progress("simulating", work=total * sum(counts), total=total) as progress:
+        for ranks in counts:
+            placed = Placement.of(layer.experts, ranks=ranks, per_node=target.per_node, order=order)
+            samples = _samples(layer, placed, routing)
+            for kernel in kernels:
+                found = time_experts(
+                    layer, placed, samples, network, kernel, most_simulated=target.most_simulated
+                )
+                results.append(found)
+                progress.advance(ranks * len(counts), len(results))
     return results
 
 

@@ -116,8 +116,10 @@ def bench(
       tutti mpi bench multicast --peers 3 -n 20
     """
     from tutti.cli.files import folder
+    from tutti.files.extras import check_extra
     from tutti.mpi.bench import Benchmark, Settings
 
+    check_extra("reports")
     settings = Settings(
         blocks=blocks, each=each, warmup=warmup, check=bool(check), aligned=align,
         distance=mpi_options.distance(emulate), options=launcher_option or [],

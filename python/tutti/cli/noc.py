@@ -103,7 +103,7 @@ def run_(file: NocFile, changes: options.Changes = None, to: options.Out = None)
     with Progress("building the network"):
         read = load_noc(file, changes or (), output=to)
         remarks = _remarks(read)
-    folder(read.output)
+    folder(read.output, extra="reports")
     started = time.monotonic()
     with Progress("running"):
         result = run(read.network, read.traffic, read.plan)
@@ -178,7 +178,7 @@ def sweep_(
     with Progress("building the network"):
         read = load_noc(file, [*(changes or ()), *placeholder], output=to)
         remarks = _remarks(read)
-    folder(read.output)
+    folder(read.output, extra="reports")
     runs, interrupted = _swept(read, values, threads)
     found = None
     if search and not interrupted and runs:
@@ -283,7 +283,7 @@ def from_booksim(
         return
     read = found.noc if to is None else replace(found.noc, output=to)
     remarks = [*found.remarks, *_remarks(read)]
-    folder(read.output)
+    folder(read.output, extra="reports")
     if values is None:
         with Progress("running"):
             result = run(read.network, read.traffic, read.plan)

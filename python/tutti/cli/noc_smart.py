@@ -38,7 +38,7 @@ def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
     from tutti.report import write_smart_report
 
     read = load_smart(file, changes, output=to)
-    folder(read.output)
+    folder(read.output, extra="reports")
     started = time.monotonic()
     with Progress("running"):
         result = smart.run(read.mesh, read.traffic, read.plan)
@@ -68,7 +68,7 @@ def sweep_file(
 
     read = load_smart(file, changes, output=to)
     values = _loads(read) if loads is None else list(loads)
-    folder(read.output)
+    folder(read.output, extra="reports")
     runs, interrupted = _swept(read, values, threads)
     found = None
     if search and runs and not interrupted:
@@ -186,14 +186,14 @@ def watch_file(
             expected="a table `[mesh]`, as in examples/16_single_cycle_collectives",
         )  # fmt: skip
     read = load_smart(file, changes, output=to)
-    folder(read.output)
+    folder(read.output, extra="reports")
     with Progress("running"):
         try:
             found = smart.watch(read.mesh, read.traffic, cycles, seed=read.plan.seed)
         except NocError as error:
             key = "mesh.design"
             raise mistake(error.problem, source=read.source, key=key, hint=error.hint) from None
-        path = write_watch(read.output / "watch.html", found, read.title, start=start)
+    path = write_watch(read.output / "watch.html", found, read.title, start=start)
     flits = sum(event.what == "crossed" for event in found.events)
     messages = len({packet.message for packet in found.packets})
     record(cycles=cycles, messages=messages, paths=flits)

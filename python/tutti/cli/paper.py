@@ -77,11 +77,12 @@ def paper(
         return
     chosen = find_paper(name)
     exhibits = _chosen(chosen, figure or [], table or [])
-    folder = made(to / chosen.name)
+    folder = made(to / chosen.name, extra="reports")
     for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
         with ExitStack() as shown:
-            shown.enter_context(Progress(label))  # until the exhibit reports progress
+            # Until the exhibit reports progress; an exhibit without parts also draws.
+            shown.enter_context(Progress(label, writes=True))
             with watching(functools.partial(_progress, shown)):
                 result = exhibit.make(folder)
         _report(label, result, folder)

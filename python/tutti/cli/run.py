@@ -14,7 +14,9 @@ from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.energy import show_energy
 from tutti.cli.files import folder, write_frames
+from tutti.cli.progress import Progress
 from tutti.experiment import Rows, lay_out, measure, plan, run_once
+from tutti.files.extras import installed, requires
 from tutti.files.mistakes import mistake
 from tutti.report import draw_timeline, write_trace
 from tutti.report.noc_words import counts
@@ -90,12 +92,18 @@ def run(
     for text in experiment.machine().remarks:
         remark(text)
     notation = _only(experiment)
-    laid_out = lay_out(experiment, notation, experiment.ranks[0])
-    result = run_once(experiment, laid_out, experiment.sizes[0], verify=verify)
+    with Progress("laying out"):
+        laid_out = lay_out(experiment, notation, experiment.ranks[0])
+    with Progress("verifying and simulating" if verify else "simulating"):
+        result = run_once(experiment, laid_out, experiment.sizes[0], verify=verify)
     _show(experiment, result)
     if experiment.repetitions > 1:
         _show_repetitions(experiment)
-    _write(folder(experiment.output), result)
+    with Progress("writing results", writes=True):
+        files = _write(folder(experiment.output), result)
+    if not installed("reports"):
+        remark(f"no trace and no drawing is written: it {requires('reports')}")
+    wrote(*files, wrap=True)
 
 
 def _only(experiment: Experiment) -> str:
@@ -254,7 +262,8 @@ def _limit(result: Run) -> str:
 def _show_repetitions(experiment: Experiment) -> None:
     """Prints minimum, median and quartiles over the repetitions; the timeline is the first's."""
     rows = Rows(plan(experiment))
-    measure(rows.plan, rows)
+    with Progress("repetitions", work=rows.plan.work, total=experiment.repetitions) as progress:
+        measure(rows.plan, rows, done=lambda work: progress.advance(work, rows.count))
     found = summary(rows.frame()).row(0, named=True)
     record(repetitions=found)
     names = {
@@ -349,7 +358,7 @@ def _mark(spent: dict[str, int]) -> str:
     return _MARKS[kind] if spent[kind] else " "
 
 
-def _write(folder: Path, result: Run) -> None:
+def _write(folder: Path, result: Run) -> list[Path]:
     frames = {
         "ranks.parquet": result.frame,
         "timeline.parquet": result.timeline,
@@ -364,9 +373,13 @@ def _write(folder: Path, result: Run) -> None:
     if _has_package(result):
         frames["energy.parquet"] = result.energy().frame
     files = write_frames(folder, frames)
-    files.append(write_trace(folder / "trace.pftrace", result.timeline, result.messages_frame))
+    return [*files, *(_draw(folder, result) if installed("reports") else ())]
+
+
+def _draw(folder: Path, result: Run) -> list[Path]:
+    files = [write_trace(folder / "trace.pftrace", result.timeline, result.messages_frame)]
     if result.schedule.ranks <= _DRAWN_RANKS:
         svg = folder / "timeline.svg"
         title = f"{result.schedule.name}, {result.schedule.ranks} ranks"
         files.append(draw_timeline(svg, result.timeline, result.messages_frame, title=title))
-    wrote(*files, wrap=True)
+    return files

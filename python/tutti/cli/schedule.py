@@ -13,6 +13,7 @@ from tutti import _core, algorithms
 from tutti.cli import options
 from tutti.cli.console import echo, out, record, record_table, wrote
 from tutti.cli.files import written
+from tutti.cli.progress import Progress
 from tutti.errors import VerificationError
 from tutti.files.mistakes import did_you_mean, mistake
 from tutti.files.reader import missing
@@ -129,7 +130,9 @@ def show(
       tutti schedule show direct --ranks 4 -c all_to_all_v --blocks zipf:1.2
       tutti schedule show binomial --ranks 8 > mine.schedule
     """
-    echo(find(notation, ranks, collective, root, blocks).to_text())
+    with Progress("laying out"):
+        text = find(notation, ranks, collective, root, blocks).to_text()
+    echo(text)
 
 
 @app.command()
@@ -147,9 +150,10 @@ def verify(
       tutti schedule verify recursive_multiplying:m1g2a3,n1g3a2 --ranks 7
       tutti schedule verify mine.schedule
     """
-    laid_out = find(notation, ranks, collective, root, blocks)
     try:
-        proof = laid_out.verify()
+        with Progress("verifying"):
+            laid_out = find(notation, ranks, collective, root, blocks)
+            proof = laid_out.verify()
     except VerificationError as error:
         problem = f"{notation}: {error.problem}"
         raise VerificationError(
@@ -203,7 +207,9 @@ def draw(
       tutti schedule draw ring --ranks 4 -o ring.dot
     """
     laid_out = find(notation, ranks, collective, root, blocks)
-    wrote(written(draw_program_graph, to, laid_out), wrap=True)
+    with Progress("drawing", writes=True):
+        path = written(draw_program_graph, to, laid_out)
+    wrote(path, wrap=True)
 
 
 def find(

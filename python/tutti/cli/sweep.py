@@ -103,7 +103,8 @@ def sweep(
         if at_work is None:  # a worker rank of mpiexec, whose work is finished
             withhold()
             return
-        plan = plan_sweep(read, verify=verify)
+        with Progress("laying out"):
+            plan = plan_sweep(read, verify=verify)
         folder(read.output)
         session = Session(plan, stored, is_fresh=fresh)
         _announce(session, stored)

@@ -10,6 +10,7 @@ import typer
 from tutti import _core
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark
+from tutti.cli.progress import Progress
 from tutti.files.mistakes import mistake
 from tutti.interop.formats import Options, head, named, recognised
 from tutti.lowering import expand
@@ -55,13 +56,16 @@ def run(
       tutti trace run app.goal  # exit code 2
       tutti trace run app.bin -p loggp_cluster --json  # exit code 2
     """
-    trace, losses = _read(file, from_)
+    with Progress("reading"):
+        trace, losses = _read(file, from_)
     for loss in losses:
         remark(f"lost: {loss}")
-    if algorithm is not None:
-        trace = expand(trace, algorithm)
     machine = find(platform, model=model)
-    _show(trace, simulate_trace(trace, machine), machine.name)
+    with Progress("simulating"):
+        if algorithm is not None:
+            trace = expand(trace, algorithm)
+        result = simulate_trace(trace, machine)
+    _show(trace, result, machine.name)
 
 
 def _read(file: Path, name: str | None) -> tuple[Trace, tuple[str, ...]]:

@@ -123,7 +123,7 @@ def run_(
     """
     read = load_training(file, changes or (), output=to)
     drawn = npus or [0]
-    folder(read.output)
+    folder(read.output, extra="reports")
     started = time.monotonic()
     runs: list[TrainingResult] = []
     total = len(read.configurations)
@@ -198,7 +198,8 @@ def from_astrasim(
         remark(f"ignored keys, which do not affect time: {', '.join(given[1].unused)}")
     folder(to)
     found = astrasim.load_programs(workload, *given, groups)
-    run = astrasim.simulate(*given, found, aware=aware)
+    with Progress("simulating"):
+        run = astrasim.simulate(*given, found, aware=aware)
     shape = " x ".join(f"{one.block} {one.npus}" for one in given[0].dimensions)
     record(
         npus=run.npus,

@@ -60,7 +60,7 @@ def search(
       tutti train search examples/20_choose_algorithms/training.toml --limit 50 --set iterations=1
     """
     read = load_training(file, changes or (), output=to)
-    folder(read.output)
+    folder(read.output, extra="reports")
     step = watched(read.step, read.configurations[0])
     given = None if algorithm is None or _ALL in algorithm else algorithm
     searches: list[AlgorithmSearch] = []

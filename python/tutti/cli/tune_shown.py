@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from tutti.cli.console import out, record_table, remark, wrote
+from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
 from tutti.report.breakable import Breakable
 from tutti.report.quantity import format_share, format_time
@@ -108,7 +109,8 @@ def prove(written: Sequence[Written], mpi: Mpi, launcher: Sequence[str] = ()) ->
     failed = 0
     for one in written:
         reason = unproved(mpi, one)
-        shown = [] if reason else proofs(mpi, one, options=launcher)
+        with Progress(f"checking {one.target}"):
+            shown = [] if reason else proofs(mpi, one, options=launcher)
         if shown:
             _print_proofs(one.target, shown, mpi)
         if not any(proof.shows or not proof.holds for proof in shown):

@@ -59,8 +59,8 @@ def from_torch(
             message = f"`--input {text}` is not a shape: expected sizes such as 8,3,224,224"
             raise ConfigError(message, kind="invalid")
         shapes.append(tuple(int(size) for size in sizes))
-    remark(f"exporting {where}")
     module = reader.load_module(where, Path.cwd())
+    remark(f"exporting {where}")
     name = where.rpartition(":")[2]
     model = reader.from_torch(module, shapes, name=name, integers=integers)
     record(

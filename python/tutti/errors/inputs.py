@@ -494,6 +494,6 @@ class ConfigError(TuttiError, ValueError):
     kinds: ClassVar[dict[str, Kind]] = {
         "invalid": Kind("A key or a value of the configuration is invalid."),
         "missing_extra": Kind(
-            "An optional dependency is not installed.", "install the extra that the message names"
+            "A Python package of an extra is not installed; the message names the extra."
         ),
     }

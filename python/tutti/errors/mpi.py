@@ -91,7 +91,6 @@ class MpiError(TuttiError, RuntimeError):
             "libtutti_mpi cannot be preloaded before the MPI library on this system.",
             "LD_PRELOAD works on Linux; link with -ltutti_mpi before the MPI library elsewhere",
         ),
-        "no_mpi4py": Kind("mpi4py is not installed.", "pip install 'tutti[mpi]'"),
         "wrong_library": Kind(
             "libtutti_mpi was compiled for another MPI library than the one that runs.",
             "pass the libtutti_mpi of this MPI library to `Communicator`",

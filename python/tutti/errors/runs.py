@@ -215,7 +215,6 @@ class ExecutorError(TuttiError):
     kinds: ClassVar[dict[str, Kind]] = {
         "unknown": Kind("The executor is unknown."),
         "option": Kind("The option does not apply to this executor."),
-        "missing": Kind("A package that the executor needs is not installed."),
         "not_started": Kind("The program was not started as the executor requires."),
         "unreachable": Kind(
             "The scheduler does not respond.",
@@ -232,7 +231,6 @@ class ExploreError(TuttiError):
     """Raised if the web application of `tutti explore` cannot start."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "missing": Kind("A package of the extra is not installed.", "pip install 'tutti[explore]'"),
         "address": Kind(
             "The server cannot listen on the address.",
             "select another port with --port; 0 selects a free one",

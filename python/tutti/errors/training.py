@@ -15,7 +15,6 @@ class WorkloadError(TuttiError, ValueError):
     kinds: ClassVar[dict[str, Kind]] = {
         "unknown_model": Kind("The model is unknown.", "`tutti train list` lists the models"),
         "model_argument": Kind("The argument after the colon of the model is invalid."),
-        "torch_missing": Kind("PyTorch is not installed.", "pip install 'tutti[torch]'"),
         "torch_model": Kind(
             "The PyTorch model cannot be read.",
             "does `torch.export.export` accept it, with inputs of these shapes?",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import queue
-import signal
 import threading
 import time
 import traceback
@@ -22,6 +21,7 @@ from tutti.explore.choices import choices, platform_json
 from tutti.explore.engine import Cancelled, Compared, Emit, Engine, Point
 from tutti.explore.exports import export
 from tutti.explore.shown import compared_json, run_json
+from tutti.signals import no_interrupts
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -183,7 +183,8 @@ class _Process:
         self._events: dict[int, queue.SimpleQueue[tuple[str, Any]]] = {}
         self._lock = threading.Lock()
         self._child = context.Process(target=_serve, args=(theirs, base, threads), daemon=True)
-        self._child.start()
+        with no_interrupts():  # the server ends this process
+            self._child.start()
         theirs.close()
         self.alive = True
         threading.Thread(target=self._read, daemon=True).start()
@@ -224,7 +225,6 @@ class _Process:
 
 def _serve(connection: Connection, base: Base, threads: int) -> None:
     """Runs jobs in the process until the connection closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends this process
     engine = Engine(base, threads=threads)
     stops: dict[int, threading.Event] = {}
     lock = threading.Lock()

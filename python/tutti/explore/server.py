@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tutti.errors import ExploreError
 from tutti.explore.guard import Access
+from tutti.files.extras import check_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,14 +39,10 @@ def serve(
         started: Called with host, port and token once the server listens.
 
     Raises:
-        ExploreError: The packages of the extra are not installed, or the address is in use.
+        ConfigError: A package of the extra is not installed.
+        ExploreError: The address is in use.
     """
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ModuleNotFoundError as error:
-        message = f"`tutti explore` requires {error.name}: not installed"
-        raise ExploreError(message, kind="missing") from None
+    check_extra("explore")
     with _listening(host, port) as listening:
         access = Access(host, listening.getsockname()[1])
         started(access)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti.errors import WorkloadError
+from tutti.files.extras import check_extra
 from tutti.workload.model import Gemm, Model, ModelLayer
 
 if TYPE_CHECKING:
@@ -32,9 +33,11 @@ def load_module(where: str, folder: Path) -> Any:  # noqa: ANN401 - torch is not
         folder: An additional folder to import modules from.
 
     Raises:
-        WorkloadError: torch is missing, or the module or callable does not exist.
+        ConfigError: torch is not installed.
+        WorkloadError: The module or callable does not exist.
     """
-    torch = _torch()
+    check_extra("torch")
+    torch = importlib.import_module("torch")
     module, colon, name = where.partition(":")
     if not colon:
         message = f"`{where}` names no model: expected `module:callable`"
@@ -69,7 +72,8 @@ def from_torch(
     Raises:
         WorkloadError: torch is missing, or the model cannot be exported or has no layers.
     """
-    torch = _torch()
+    check_extra("torch")
+    torch = importlib.import_module("torch")
     kind = torch.int64 if integers else torch.float32
     first = _shared(module)
     tensors = tuple(torch.zeros(*shape, dtype=kind, device="meta") for shape in inputs)
@@ -87,14 +91,6 @@ def from_torch(
         raise WorkloadError(message, kind="torch_model")
     source = f"torch.export of {type(module).__name__}, torch {torch.__version__}"
     return Model(name=name, source=source, layers=tuple(reader.layers), samples="samples")
-
-
-def _torch() -> Any:  # noqa: ANN401
-    try:
-        return importlib.import_module("torch")
-    except ImportError:
-        message = "torch is not installed: it is required to read PyTorch models"
-        raise WorkloadError(message, kind="torch_missing") from None
 
 
 def _shared(module: Any) -> dict[str, str]:  # noqa: ANN401

@@ -9,7 +9,6 @@ most once.
 from __future__ import annotations
 
 import math
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final
@@ -20,6 +19,7 @@ from tutti.errors import CalibrationError
 from tutti.predict.curve import DEVIATIONS_90
 from tutti.predict.model import calibrate
 from tutti.predict.score import score
+from tutti.signals import no_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -169,8 +169,10 @@ def cross_validate(
     if workers <= 1:
         return pl.concat([_predicted(*one) for one in arguments])
     # Forked processes could inherit locks of the threads of Polars.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return pl.concat(pool.map(_predicted, *zip(*arguments, strict=True)))
+    with no_interrupts():
+        pool = get_context("spawn").Pool(workers)
+    with pool:  # Its exit terminates the processes.
+        return pl.concat(pool.starmap(_predicted, arguments, chunksize=1))
 
 
 def _predicted(fold: Fold, hardware: dict[str, Hardware], scales: Scales | None) -> pl.DataFrame:

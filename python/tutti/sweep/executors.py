@@ -10,10 +10,10 @@ import os
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tutti.errors import ExecutorError
+from tutti.files.extras import check_extra
 from tutti.sweep import processes
 from tutti.sweep.version import simulator
 
@@ -146,8 +146,7 @@ class _Dask:
 
 @contextmanager
 def _dask(workers: int | None, address: str | None) -> Iterator[Crew | None]:
-    if find_spec("distributed") is None:
-        raise _missing("dask", "Dask's `distributed`", "tutti[sweep]")
+    check_extra("sweep")
     with ThreadPoolExecutor(1) as background, ExitStack() as to_close:
         if address is None:
             prepare("dask")
@@ -231,11 +230,14 @@ def _mpi(workers: int | None, _address: str | None) -> Iterator[Crew | None]:
     if workers is not None:
         problem = "the executor mpi takes the number of workers from mpiexec, minus one"
         raise ExecutorError(problem, kind="option", hint=_MPI_START)
+    check_extra("mpi")
     try:
         from mpi4py import MPI
         from mpi4py.futures import MPICommExecutor
     except (ImportError, RuntimeError):
-        raise _missing("mpi", "mpi4py, or an MPI library for it,", "tutti[mpi]") from None
+        problem = "the executor mpi cannot load an MPI library"
+        hint = "load the module of your cluster's MPI library"
+        raise ExecutorError(problem, kind="not_started", hint=hint) from None
     if MPI.COMM_WORLD.Get_size() < 2:
         problem = "the executor mpi has no workers: MPI_COMM_WORLD has one process"
         raise ExecutorError(problem, kind="not_started", hint=f"start it as {_MPI_START}")
@@ -245,11 +247,6 @@ def _mpi(workers: int | None, _address: str | None) -> Iterator[Crew | None]:
             yield None
         else:
             yield _Given(executor, executor.num_workers)
-
-
-def _missing(name: str, what: str, extra: str) -> ExecutorError:
-    problem = f"the executor {name} requires {what}: not installed"
-    return ExecutorError(problem, kind="missing", hint=f"pip install '{extra}'")
 
 
 EXECUTORS: dict[str, Callable[[int | None, str | None], AbstractContextManager[Crew | None]]] = {

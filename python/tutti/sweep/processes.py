@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from multiprocessing.forkserver import ensure_running
 from typing import TYPE_CHECKING, Any
 
+from tutti.signals import no_interrupts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
@@ -40,7 +42,8 @@ def prepare(*modules: str) -> None:
     if START_METHOD != "forkserver":
         return
     multiprocessing.get_context("forkserver").set_forkserver_preload([_LOADED, *modules])
-    ensure_running()
+    with no_interrupts():
+        ensure_running()
 
 
 class Processes:

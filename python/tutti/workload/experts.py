@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -404,15 +405,13 @@ def expected_largest(layer: ExpertLayer, *, ranks: int, sources: int) -> float:
         ranks: The number of ranks, which all have equal numbers of experts.
         sources: The ranks whose tokens count, such as those of other nodes.
     """
-    from scipy.special import ndtri
-
     tokens, share = layer.tokens * sources, 1 / ranks
     mean = tokens * layer.top_k * share
     if ranks == 1:
         return mean
     without = (layer.experts - layer.top_k) / max(1, layer.experts - 1)
     variance = tokens * layer.top_k * share * (1 - share) * without
-    return mean + math.sqrt(variance) * float(ndtri((ranks - 0.375) / (ranks + 0.25)))
+    return mean + math.sqrt(variance) * NormalDist().inv_cdf((ranks - 0.375) / (ranks + 0.25))
 
 
 def _invalid(message: str) -> WorkloadError:

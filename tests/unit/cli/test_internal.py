@@ -71,13 +71,29 @@ def test_traceback_is_shown_on_request(
     assert f"the output of {VARIABLE}=1" in printed
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
-def test_exit_and_interrupt_are_no_internal_errors(
-    error: BaseException, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyboardInterrupt(),
+        ValueError('Error building "model" validator:\n  KeyboardInterrupt: '),
+    ],
+    ids=["Python", "pydantic"],
+)
+def test_interrupt_is_no_internal_error(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.modules["tutti.cli.app"], "app", raising(error))
-    with pytest.raises(type(error)):
+    with pytest.raises(SystemExit) as ended:
         main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_exit_is_no_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tutti.cli.app"], "app", raising(SystemExit(3)))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 3
 
 
 def test_long_values_in_errors_are_shortened() -> None:

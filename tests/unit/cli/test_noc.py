@@ -313,20 +313,6 @@ def test_ctrl_c_interrupts_a_run(here: Path) -> None:
     assert "Traceback" not in output
 
 
-def test_a_long_run_reports_progress(here: Path) -> None:
-    slow = "import sys; from tutti.cli import progress; progress._SECONDS_BETWEEN_LINES = 0.01; "
-    slow += "from tutti.cli.app import main; sys.argv[0] = 'tutti'; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", slow, "noc", "run", "noc.toml", "--set", "measure.measure=60000"],
-        cwd=here,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=500,
-    )
-    assert re.search(r"^running: \d+ s so far$", done.stderr, re.MULTILINE)
-
-
 @pytest.mark.parametrize(
     ("argument", "texts"),
     [

@@ -17,6 +17,7 @@ import pytest
 import tutti
 from tutti.config import Sweep, resolve_sweep
 from tutti.errors import (
+    ConfigError,
     ExecutorError,
     LayoutError,
     VerificationError,
@@ -371,10 +372,10 @@ def test_missing_executor_gives_an_install_hint(
     name: str, module: str, extra: str, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ExecutorError) as caught:
+    with pytest.raises(ConfigError) as caught:
         tutti.sweep(tables, executor=name)
-    assert caught.value.kind == "missing"
-    assert f"pip install 'tutti[{extra}]'" in caught.value.hint
+    assert caught.value.kind == "missing_extra"
+    assert caught.value.problem.endswith(f"requires `pip install 'tutti[{extra}]'`")
 
 
 def test_script_needs_no_main_guard(tmp_path: Path) -> None:

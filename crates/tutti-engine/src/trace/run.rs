@@ -70,11 +70,9 @@ impl<'a, M: MessageModel> TraceRun<'a, M> {
     ) -> Result<TraceOutcome, EngineError> {
         let mut executor = Executor::new(self, network);
         executor.start();
-        let mut events = 0_u32;
         while let Some((now, event)) = executor.next() {
             executor.handle(now, event)?;
-            events = events.wrapping_add(1);
-            if events.is_multiple_of(1024) && stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) {
                 return Err(EngineError::Stopped);
             }
         }

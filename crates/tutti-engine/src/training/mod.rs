@@ -208,10 +208,8 @@ impl TrainingRun<'_> {
     pub fn run_until(&self, stop: &AtomicBool) -> Result<TrainingOutcome, TrainingRunError> {
         let mut state = State::new(self)?;
         state.start();
-        let mut steps = 0_u32;
         while state.step() {
-            steps = steps.wrapping_add(1);
-            if steps.is_multiple_of(4096) && stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) {
                 return Err(TrainingRunError::Stopped);
             }
         }

@@ -136,12 +136,8 @@ impl Measurable for Run<'_> {
 
     fn advance(&mut self, end: u64) -> Result<bool, FlitError> {
         while self.network.now() < end {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(FlitError::Stopped);
-            }
             let step = self.settings.patience.min(CHECK_INTERVAL);
-            let next = end.min(self.network.now() + step);
-            self.network.run_until(next, &mut self.generator);
+            self.run_until(end.min(self.network.now() + step))?;
             if self.watchdog.check(self.network).is_some() {
                 return Ok(true);
             }
@@ -192,6 +188,19 @@ impl Measurable for Run<'_> {
 }
 
 impl Run<'_> {
+    /// Advances to a cycle, or returns an error when the caller stops the run.
+    fn run_until(&mut self, end: u64) -> Result<(), FlitError> {
+        let step = (NODE_CYCLES_UNSTOPPED / self.nodes).max(1);
+        while self.network.now() < end {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(FlitError::Stopped);
+            }
+            let next = end.min(self.network.now() + step);
+            self.network.run_until(next, &mut self.generator);
+        }
+        Ok(())
+    }
+
     fn report(mut self, ending: Ending) -> Measurement {
         let phases = self.settings.phases;
         self.generator.count_untaken(phases.warmup, phases.end());
@@ -223,8 +232,11 @@ const MOST_SAMPLED: u64 = 65_535;
 /// The longest interval between counts of sent flits: VCs count modulo 2^32.
 const MOST_UNCOUNTED: u64 = 1 << 31;
 
-/// Cycles between checks for deadlock and for a request to stop.
+/// Cycles between checks for deadlock.
 const CHECK_INTERVAL: u64 = 256;
+
+/// Nodes times cycles between checks for a request to stop: milliseconds.
+const NODE_CYCLES_UNSTOPPED: u64 = 16_384;
 
 /// Cycles between checks whether all packets have arrived.
 const DRAIN_STEP: u64 = 64;

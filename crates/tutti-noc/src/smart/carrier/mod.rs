@@ -348,7 +348,6 @@ impl Carrier for FabricCarrier<'_> {
     }
 
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
-        let mut cycles = 0;
         // Reported deliveries lie in the past: a message is delivered only when no message in
         // flight can arrive before it.
         while self.endpoints.due().is_none_or(|due| due > self.fabric.now()) {
@@ -360,8 +359,7 @@ impl Carrier for FabricCarrier<'_> {
                 break;
             }
             self.step();
-            cycles += 1;
-            if self.endpoints.is_stopped(cycles) {
+            if self.endpoints.is_stopped() {
                 return None;
             }
             if let Some(since) = self.fabric.stalled_since() {

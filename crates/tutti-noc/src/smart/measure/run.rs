@@ -81,9 +81,6 @@ pub fn measure(
 /// The most cycles of a phase.
 const LONGEST: u64 = 1 << 40;
 
-/// Cycles between checks for a request to stop.
-const CHECK_INTERVAL: u64 = 1024;
-
 struct MeshRun<'a> {
     fabric: &'a mut dyn Fabric,
     phases: Phases,
@@ -143,7 +140,7 @@ impl MeshRun<'_> {
     fn until(&mut self, end: u64, drains: bool) -> Result<bool, FlitError> {
         while self.fabric.now() < end && !(drains && self.has_all()) {
             let now = self.fabric.now();
-            if now.is_multiple_of(CHECK_INTERVAL) && self.stop.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) {
                 return Err(FlitError::Stopped);
             }
             let next = self.generators.iter().map(Generator::next).min().unwrap_or(end).min(end);

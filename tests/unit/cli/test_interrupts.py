@@ -1,0 +1,63 @@
+"""Ctrl-C ends the program at any moment: while it loads, computes, or starts workers."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tutti.cli.progress import Progress
+from tutti.signals import no_interrupts
+
+
+def program(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_handler_of_ctrl_c_is_restored() -> None:
+    with Progress("proving"):
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        with Progress("nested"):
+            pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt), Progress("proving"):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_ends_a_call_that_does_not_check_for_signals() -> None:
+    done = program(
+        "import ctypes, os, signal, threading\n"
+        "from tutti.cli import interrupts\n"
+        "from tutti.cli.progress import Progress\n"
+        "interrupts._GRACE_SECONDS = 0.01\n"
+        "with Progress('laying out'):\n"
+        "    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # another thread gets it\n"
+        "    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    ctypes.CDLL(None).pause()\n"
+    )
+    assert done.returncode == 130
+    assert done.stderr == "interrupted\n"
+
+
+def test_ctrl_c_ends_the_program_while_it_loads() -> None:
+    done = program(
+        "import signal\n"
+        "from tutti.cli.interrupts import at_once\n"
+        "with at_once():\n"
+        "    try:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "    except KeyboardInterrupt:\n"
+        "        pass  # as some libraries do\n"
+    )
+    assert done.returncode == 130
+    assert done.stderr == "interrupted\n"
+
+
+def test_workers_ignore_ctrl_c() -> None:
+    with no_interrupts():
+        done = program("import signal; signal.raise_signal(signal.SIGINT); print('works')")
+    assert done.stdout == "works\n"
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
