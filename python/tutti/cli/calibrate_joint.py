@@ -53,7 +53,7 @@ def calibrate_jointly(
         model = calibrate(rows)
     out().print(f"{model.used:,} of {rows.height:,} measured collectives used")
     if folds(rows, kinds=["nodes"]):
-        with Progress("cross-validating"):
+        with Progress("cross-validating", handles_interrupts=True):
             predictions = cross_validate(rows, kinds=["nodes"], workers=os.cpu_count() or 1)
         model = replace(model, interval_scale=interval_scale(predictions))
         figures = compared(rows, predictions)
