@@ -102,11 +102,14 @@ WHEELS := x86_64 aarch64
 ZIG_VERSION := 0.17.1
 wheel: $(READY)
 	$(UV) pip install --quiet ziglang==$(ZIG_VERSION)
+	@mkdir -p build
+	$(BIN)/python scripts/third_party.py sbom build/tutti.cdx.json
 	$(BIN)/maturin sdist --out $(OUT)/dist
 	for processor in $(WHEELS); do \
 	  rustup target add $$processor-unknown-linux-gnu && \
 	  PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --release --zig --compatibility manylinux2014 \
-	    --target $$processor-unknown-linux-gnu --out $(OUT)/dist || exit; \
+	    --sbom-include build/tutti.cdx.json --target $$processor-unknown-linux-gnu --out $(OUT)/dist \
+	    || exit; \
 	done
 
 # The notes of a tag in OUT/release, and all files to publish in OUT/dist. It prints the commands that

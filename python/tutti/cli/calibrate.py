@@ -315,7 +315,7 @@ def _measure(found: _Found, measured: CalibrationInput, to: Path) -> None:
     """Adds the points of a live run on two ranks."""
     mpi = find_mpi(measured.mpicc, measured.launcher)
     remark(f"measuring between two ranks of {mpi}")
-    with Progress("measuring"):
+    with Progress("measuring", handles_interrupts=True):
         samples = probe(
             mpi,
             samples=measured.samples,

@@ -54,7 +54,7 @@ def calibrate_jointly(
     record(rows=rows.height, rows_used=model.used)
     out().print(f"{model.used:,} of {rows.height:,} measured collectives used")
     if folds(rows, kinds=["nodes"]):
-        with Progress("cross-validating"):
+        with Progress("cross-validating", handles_interrupts=True):
             predictions = cross_validate(rows, kinds=["nodes"], workers=os.cpu_count() or 1)
         model = replace(model, interval_scale=interval_scale(predictions))
         figures = compared(rows, predictions)

@@ -152,7 +152,9 @@ def _run(read: Coherence, threads: int) -> tuple[list[CoherenceRun], bool]:
     finished: list[CoherenceRun] = []
     started = time.monotonic()
     interrupted = False
-    with Progress("runs", work=len(read.cases), total=len(read.cases)) as progress:
+    with Progress(
+        "runs", work=len(read.cases), total=len(read.cases), handles_interrupts=True
+    ) as progress:
 
         def done(run: CoherenceRun) -> None:
             finished.append(run)

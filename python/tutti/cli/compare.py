@@ -147,7 +147,7 @@ def _measured(plan: ExperimentPlan, threads: int) -> tuple[pl.DataFrame, bool]:
     total = len(plan.points)
     remark(plural(total, "measurement"))
     started = time.monotonic()
-    with Progress("simulating", work=plan.work, total=total) as progress:
+    with Progress("simulating", work=plan.work, total=total, handles_interrupts=True) as progress:
         try:
             measure(
                 plan,

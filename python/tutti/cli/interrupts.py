@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _GRACE_SECONDS = 1.0
-"""A call that checks for signals does so every 50 ms."""
+"""Calls that check for signals do so every 50 ms, and then stop their threads."""
 
 
 @contextmanager
@@ -33,15 +33,17 @@ def at_once() -> Iterator[None]:
 
 
 @contextmanager
-def bounded(leave: Callable[[], object]) -> Iterator[None]:
-    """Ends the process soon after Ctrl-C, although the main thread is in a call of the core.
+def bounded(leave: Callable[[], object], *, handles: bool) -> Iterator[None]:
+    """Ends the process a second after Ctrl-C, if a call of the core in the context goes on.
 
-    Python raises KeyboardInterrupt when the main thread returns to Python code. If it has not done
-    so after a second, the process exits. Within the context, files are not written, so that none
-    is truncated. Without effect in other threads, and where SIGINT has another handler.
+    Python raises KeyboardInterrupt when the main thread executes Python code again. Within the
+    context, files are not written, so that none is truncated. Without effect in other threads, and
+    where SIGINT has another handler.
 
     Args:
         leave: Called before the process exits in the middle of a call.
+        handles: Whether the caller handles KeyboardInterrupt: the process then exits only if it is
+            not raised.
     """
     import socket
     import threading
@@ -49,32 +51,34 @@ def bounded(leave: Callable[[], object]) -> Iterator[None]:
     if not _is_default():
         yield
         return
-    handled = threading.Event()
+    over = threading.Event()
 
     def handle(number: int, frame: FrameType | None) -> None:
-        handled.set()
+        if handles:
+            over.set()
         signal.default_int_handler(number, frame)
 
     reader, writer = socket.socketpair()
     writer.setblocking(False)
-    threading.Thread(target=_watch, args=(reader, handled, leave), daemon=True).start()
+    threading.Thread(target=_watch, args=(reader, over, leave), daemon=True).start()
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, handle)
     try:
         yield
     finally:
+        over.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.set_wakeup_fd(before)
         writer.close()
 
 
-def _watch(reader: socket.socket, handled: threading.Event, leave: Callable[[], object]) -> None:
+def _watch(reader: socket.socket, over: threading.Event, leave: Callable[[], object]) -> None:
     """Receives the number of each signal, until the other end is closed."""
     import sys
 
     with reader:
         while number := reader.recv(1):
-            if number[0] == signal.SIGINT and not handled.wait(_GRACE_SECONDS):
+            if number[0] == signal.SIGINT and not over.wait(_GRACE_SECONDS):
                 leave()
                 sys.stdout.flush()
                 _end()

@@ -198,7 +198,9 @@ def _measured(
         size=benchmark.sizes[0], machine=machine,
     )  # fmt: skip
     work = settings.blocks * len(chosen) * len(benchmark.sizes)
-    with Progress(f"{benchmark.ranks} ranks", work=work, total=work) as progress:
+    with Progress(
+        f"{benchmark.ranks} ranks", work=work, total=work, handles_interrupts=True
+    ) as progress:
         frame = measure(
             mpi, benchmark, chosen, settings, model=machine,
             done=lambda written, expected: progress.reach(written, expected, written),
@@ -217,7 +219,7 @@ def _multicasts(mpi: Mpi, peers: int, settings: Settings, into: Path) -> None:
     from tutti.results import write
 
     work = settings.blocks * peers * 2
-    with Progress("multicasts", work=work, total=work) as progress:
+    with Progress("multicasts", work=work, total=work, handles_interrupts=True) as progress:
         frame = measure_multicasts(
             mpi, peers, settings,
             done=lambda written, expected: progress.reach(written, expected, written),

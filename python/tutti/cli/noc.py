@@ -328,7 +328,9 @@ def _swept(read: Noc, values: list[float], threads: int) -> tuple[list[NocRun], 
     # The time of a run grows with its load.
     work = {value: 1 + round(100 * value) for value in values}
     started = time.monotonic()
-    with Progress("loads", work=sum(work.values()), total=len(values)) as progress:
+    with Progress(
+        "loads", work=sum(work.values()), total=len(values), handles_interrupts=True
+    ) as progress:
 
         def done(run: NocRun) -> None:
             runs.append(run)
@@ -353,7 +355,9 @@ def _searched(
     rounds = max(1, math.ceil(math.log(most / tolerance, 4)))
     more: list[NocRun] = []
     started = time.monotonic()
-    with Progress("saturation", work=3 * rounds, total=3 * rounds) as progress:
+    with Progress(
+        "saturation", work=3 * rounds, total=3 * rounds, handles_interrupts=True
+    ) as progress:
 
         def done(run: NocRun) -> None:
             more.append(run)

@@ -115,7 +115,9 @@ def _swept(read: Smart, values: list[float], threads: int) -> tuple[list[Run], b
     """Returns the finished runs, and whether Ctrl-C interrupted the sweep."""
     runs: list[Run] = []
     started = time.monotonic()
-    with Progress("loads", work=len(values), total=len(values)) as progress:
+    with Progress(
+        "loads", work=len(values), total=len(values), handles_interrupts=True
+    ) as progress:
 
         def done(run: Run) -> None:
             runs.append(run)
@@ -144,7 +146,7 @@ def _searched(
     share = 0.02 if tolerance is None else min(tolerance / most, 1.0)
     started = time.monotonic()
     more: list[Run] = []
-    with Progress("saturation") as progress:
+    with Progress("saturation", handles_interrupts=True) as progress:
         try:
             found = smart.saturation(
                 read.mesh,

@@ -104,7 +104,7 @@ def _progress(before: ExitStack, what: str, total: int) -> Iterator[Callable[[],
     """Shows the progress of a part of an exhibit; closes the display before it."""
     before.close()
     finished = 0
-    with Progress(what, work=total, total=total) as progress:
+    with Progress(what, work=total, total=total, handles_interrupts=True) as progress:
 
         def done() -> None:
             nonlocal finished

@@ -27,6 +27,7 @@ class Progress:
         work: int | None = None,
         total: int | None = None,
         writes: bool = False,
+        handles_interrupts: bool = False,
     ) -> None:
         """Prepares the display.
 
@@ -35,11 +36,14 @@ class Progress:
             work: Total work in any unit; None until it is known.
             total: Number of measurements; None to count none.
             writes: Whether the task writes files: Ctrl-C then waits for a call that may write one.
+            handles_interrupts: Whether the caller handles KeyboardInterrupt: stores results, or
+                ends processes.
         """
         self._name = name
         self._work = None if work is None else max(work, 1)
         self._total = total
         self._writes = writes
+        self._handles = handles_interrupts
         self._done = self._finished = 0
         self._context = ExitStack()
         self._bar = progress.Progress(
@@ -54,7 +58,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         if not self._writes:
-            self._context.enter_context(bounded(self._bar.stop))
+            self._context.enter_context(bounded(self._bar.stop, handles=self._handles))
         self._context.enter_context(self._bar)
         self._task = self._bar.add_task(self._name, total=self._work, count=self._count)
         return self

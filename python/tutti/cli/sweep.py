@@ -103,7 +103,7 @@ def sweep(
         if at_work is None:  # a worker rank of mpiexec, whose work is finished
             withhold()
             return
-        with Progress("laying out"):
+        with Progress("laying out", handles_interrupts=True):
             plan = plan_sweep(read, verify=verify)
         folder(read.output)
         session = Session(plan, stored, is_fresh=fresh)
@@ -161,7 +161,9 @@ def _run(session: Session, crew: Crew) -> bool:
     started = time.monotonic()
     total = len(missing.measurements)
     finished = 0
-    with Progress("sweeping", work=sum(weight(item) for item in items), total=total) as progress:
+    with Progress(
+        "sweeping", work=sum(weight(item) for item in items), total=total, handles_interrupts=True
+    ) as progress:
 
         def count(item: object) -> None:
             nonlocal finished

@@ -87,7 +87,7 @@ def _run(found: AlgorithmSearch) -> None:
     """Runs a search; the number of its simulations is known for the first round only."""
     most = min(found.work, found.limit or found.work)
     name = f"searching {found.configuration.name}"
-    with Progress(name, work=most) as progress:
+    with Progress(name, work=most, handles_interrupts=True) as progress:
         found.run(_reach(progress, most))
 
 

@@ -275,7 +275,7 @@ def _times(
 def _measured(question: Question, measuring: Measuring, mpi: Mpi, names: list[str]) -> pl.DataFrame:
     built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
     total = measuring.blocks * (len(names) + 1) * len(question.sizes)
-    with Progress(_label(question), work=total, total=total) as progress:
+    with Progress(_label(question), work=total, total=total, handles_interrupts=True) as progress:
         found = by_measurement(
             question, mpi, _settings(measuring), names,
             done=lambda seen, expected: progress.reach(seen, expected, seen),

@@ -109,7 +109,7 @@ def prove(written: Sequence[Written], mpi: Mpi, launcher: Sequence[str] = ()) ->
     failed = 0
     for one in written:
         reason = unproved(mpi, one)
-        with Progress(f"checking {one.target}"):
+        with Progress(f"checking {one.target}", handles_interrupts=True):
             shown = [] if reason else proofs(mpi, one, options=launcher)
         if shown:
             _print_proofs(one.target, shown, mpi)
