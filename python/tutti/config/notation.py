@@ -49,7 +49,8 @@ def notation_tables(text: str) -> dict[str, Any]:
     Raises:
         ConfigError: The family or a key is unknown, or a key has no value.
     """
-    build, given = split(text, _first_parts(), source=text)
+    listed = f"{', '.join(_shared())}, links[CLASS].KEY, kind, or a parameter of that network model"
+    build, given = split(text, _first_parts(), source=text, listed=listed)
     values = {key: value_of(value) for key, value in given.items()}
     kind = str(values.pop("kind", _MODEL["kind"]))
     known = _places(kind, source=text)
@@ -71,13 +72,16 @@ def defaults_of(platform: RawPlatform) -> str:
     return f"defaults of {platform.name}: {'; '.join(found)}" if found else ""
 
 
-def split(text: str, keys: Iterable[str], *, source: str) -> tuple[str, dict[str, str]]:
+def split(
+    text: str, keys: Iterable[str], *, source: str, listed: str = ""
+) -> tuple[str, dict[str, str]]:
     """Splits a notation into the topology and the text of each key.
 
     Args:
         text: The notation.
         keys: First parts of the keys that may follow the topology.
         source: The file or option, for messages.
+        listed: The list of the keys in messages; if absent, that of `keys`.
 
     Raises:
         ConfigError: The family or a key is unknown, or a key appears twice.
@@ -98,7 +102,14 @@ def split(text: str, keys: Iterable[str], *, source: str) -> tuple[str, dict[str
                 raise mistake(f"`{key}` appears twice", source=source, key=key)
             given[key] = part.partition("=")[2].strip()
         else:
-            raise _unknown(key or part.strip(), keys, arguments, source)
+            family_keys = f"a key of the family ({', '.join(sorted(arguments))}), "
+            known = [*sorted(arguments), *keys]
+            raise mistake(
+                f"unknown key `{key or part.strip()}`",
+                source=source,
+                expected=(family_keys if arguments else "") + (listed or ", ".join(keys)),
+                hint=did_you_mean(_SYNONYMS.get(key, key), known),
+            )
     return topology, given
 
 
@@ -119,17 +130,6 @@ def _arguments(family: str, source: str) -> set[str]:
     # A hierarchy contains other families.
     inner = known.values() if family == "hierarchical" else [known[family]]
     return {key for one in inner for key in re.findall(r"(\w+)=", one.argument)}
-
-
-def _unknown(key: str, keys: Iterable[str], arguments: set[str], source: str) -> Exception:
-    family = f"a key of the family ({', '.join(sorted(arguments))}), " if arguments else ""
-    return mistake(
-        f"unknown key `{key}`",
-        source=source,
-        expected=f"{family}{', '.join(_shared())}, links[CLASS].KEY, kind, or a parameter of that "
-        "network model",
-        hint=did_you_mean(_SYNONYMS.get(key, key), [*sorted(arguments), *keys]),
-    )
 
 
 @functools.cache
