@@ -253,7 +253,7 @@ def _tables_of(file: Path | str | None) -> tuple[Path | None, dict[str, Any]]:
 def _with_ranks(tables: dict[str, Any], source: str) -> dict[str, Any]:
     """Sets the default rank count in an experiment without a file; returns the defaults.
 
-    A topology without a name has a rank on every NPU; other platforms have at most 16 ranks.
+    A topology has a rank on every NPU; other platforms have at most 16 ranks.
     """
     if tables["ranks"] is not DEFAULTS["ranks"]:
         return DEFAULTS
@@ -262,11 +262,13 @@ def _with_ranks(tables: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 def default_ranks(platform: object, counts: list[int], *, source: str) -> list[int]:
-    """Returns the default rank counts on a platform without an experiment file.
+    """Returns the default rank counts on a platform: those of `counts` that fit.
+
+    On a topology, the number of its NPUs replaces the largest.
 
     Args:
         platform: The platform.
-        counts: Rank counts, of which those that fit are returned.
+        counts: Rank counts, ascending.
         source: The name of the options in errors.
 
     Raises:
@@ -275,9 +277,11 @@ def default_ranks(platform: object, counts: list[int], *, source: str) -> list[i
     if not isinstance(platform, str):
         return counts
     most = npus(find_platform(platform, folder=Path(), source=source), source=source)
-    if most is None or (max(counts) <= most and not is_notation(platform)):
+    if most is None:
         return counts
-    return [most] if is_notation(platform) else [n for n in counts if n <= most] or [most]
+    if is_notation(platform):
+        return [*(n for n in counts[:-1] if n < most), most]
+    return [n for n in counts if n <= most] or [most]
 
 
 def remark_platform(platform: RawPlatform) -> None:
