@@ -182,7 +182,7 @@ def sweep_(given: NetworkOptions, of: SweepOptions) -> None:
     \b
     Examples:
       tutti noc sweep noc.toml
-      tutti noc sweep --mesh 8x8 --traffic transpose
+      tutti noc sweep --mesh 4x4 --traffic transpose --loads 0.1,0.2 --no-saturation
       tutti noc sweep noc.toml --loads 0.05:0.45:0.05 \\
         --set topology.routing=valiant
       tutti noc sweep noc.toml --loads 0.1,0.2 --no-saturation

@@ -76,7 +76,7 @@ def search(
       tutti search experiment.toml --ranks 1000000 --size 8
       tutti search experiment.toml --ranks 96 -b 8 -e 1MiB
       tutti search experiment.toml --ranks 48 --kind factored --exhaustive
-      tutti search --platform torus:4x4x4 --size 1MiB
+      tutti search --platform torus:4x2 --size 1MiB
     """
     overrides = options.Overrides(
         size=size,
