@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -12,14 +12,15 @@ import polars as pl
 from tutti import __version__
 from tutti.calibrate.models import text_of
 from tutti.errors import CalibrationError
+from tutti.files.writer import document
 from tutti.units import Time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from tutti.calibrate.fit import Fit, Parameter
 
-__all__ = ["RESIDUALS", "Provenance", "document", "platform_text", "residual_frame", "written"]
+__all__ = ["RESIDUALS", "Provenance", "platform_text", "residual_frame", "written"]
 
 RESIDUALS: dict[str, type[pl.DataType]] = {
     "model": pl.String,
@@ -171,28 +172,6 @@ def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
         left = "" if one.determined else f"; OMITTED, not determined: {', '.join(one.undetermined)}"
         lines.append(f"  {_key(one)}: {median_error(one)}, worst {worst:+.0%}{left}")
     return lines
-
-
-def document(comments: Iterable[str], tables: Mapping[str, Any]) -> str:
-    """Returns a TOML file with leading comments; sourced numbers are inline tables."""
-    import tomlkit
-
-    def item(value: object) -> Any:  # noqa: ANN401 - tomlkit's types
-        if not isinstance(value, dict):
-            return tomlkit.item(value)
-        table = tomlkit.inline_table() if "source" in value else tomlkit.table()
-        for key, one in value.items():
-            table.add(key, item(one))
-        return table
-
-    document = tomlkit.document()
-    for line in comments:
-        # A comment is one line; file names may contain line breaks.
-        document.add(tomlkit.comment("".join(c if c.isprintable() else "?" for c in line)))
-    document.add(tomlkit.nl())
-    for key, value in tables.items():
-        document.add(key, item(value))
-    return tomlkit.dumps(document)
 
 
 def residual_frame(fits: Sequence[Fit]) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tutti.calibrate.files import Provenance, document
+from tutti.files.writer import document
 from tutti.predict.features import features
 from tutti.units import Size, Time
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from tutti.calibrate.files import Provenance
     from tutti.predict import CalibratedModel
     from tutti.predict.curve import CurveFit
     from tutti.predict.features import Features

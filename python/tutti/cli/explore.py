@@ -23,6 +23,7 @@ def explore(
         Path | None,
         typer.Argument(metavar="[FILE]", help="An experiment file (TOML).", show_default=False),
     ] = None,
+    platform: options.Platform = None,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="The port; 0 selects a free one.")
     ] = 0,
@@ -44,11 +45,11 @@ def explore(
     \b
     Examples:
       tutti explore
+      tutti explore --platform torus:4x4x4,rate=25GB/s
       tutti explore experiment.toml --no-browser --port 8000
     """
-    tables = default_tables() if file is None else read_toml(file, "an experiment file (TOML)")
-    base = Base(tables, file.parent.absolute() if file else Path.cwd())
-    base.experiment({})
+    base = _base(file, platform)
+    options.remark_platform(base.experiment({}).platform)
 
     def started(access: Access) -> None:
         record(url=access.url)
@@ -57,3 +58,24 @@ def explore(
         remark("Ctrl-C stops the server")
 
     serve(base, threads=threads, host=host, port=port, browser=browser, started=started)
+
+
+def _base(file: Path | None, platform: str | None) -> Base:
+    """Returns the experiment that the page starts from.
+
+    Args:
+        file: The experiment file, if given.
+        platform: Replaces the platform of the experiment, if given.
+    """
+    if file is not None:
+        tables = read_toml(file, "an experiment file (TOML)")
+        folder = file.parent.absolute()
+    else:
+        tables = default_tables()
+        folder = Path.cwd()
+    if platform is not None:
+        tables["platform"] = options.from_here(platform)
+        tables.pop("model", None)
+        if file is None:
+            tables["ranks"] = options.default_ranks(platform, tables["ranks"], source="--platform")
+    return Base(tables, folder)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tutti.cli import options
 from tutti.cli.console import record, wrote
 from tutti.cli.files import folder, one_of, written
 from tutti.cli.schema import File, schema_text
@@ -20,7 +21,8 @@ _EXPERIMENT = """\
 
 title = "Which {collective} is fastest?"
 
-# A built-in platform (`tutti platforms`), a platform file, or a table [platform].
+# A built-in platform (`tutti platforms`), a platform file, a topology such as "torus:4x4x4", or a
+# table [platform].
 platform = "{platform}"
 
 # all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, ... (`tutti schedule list`)
@@ -30,7 +32,7 @@ collective = "{collective}"
 algorithms = "all"
 
 # Rank counts: numbers, and ranges such as {{ from = 16, to = 1024 }}, which double.
-ranks = [4, 8]
+ranks = {ranks}
 
 # The payload; see docs/reference/config.md for the convention of each collective.
 sizes = {{ from = "1 KiB", to = "64 MiB", factor = 4 }}
@@ -47,7 +49,8 @@ def init(
         typer.Argument(metavar="[FOLDER]", help="Folder of the file.", show_default=False),
     ] = None,
     platform: Annotated[
-        str, typer.Option("--platform", "-p", help="Name of a built-in platform.")
+        str,
+        typer.Option("--platform", "-p", help="A built-in platform, or a topology: torus:4x4x4."),
     ] = "loggp_cluster",
     collective: Annotated[
         str, typer.Option("--collective", "-c", help="Collective.")
@@ -64,7 +67,8 @@ def init(
       tutti init my_cluster
       tutti init gather --platform dgx_h100 --collective all_gather
     """
-    text = _EXPERIMENT.format(platform=platform, collective=collective)
+    ranks = options.default_ranks(platform, [4, 8], source="tutti init")
+    text = _EXPERIMENT.format(platform=platform, collective=collective, ranks=ranks)
     resolve(parse_toml(text, source="tutti init"), source="tutti init", folder=Path())
     record(text=text)
     to = one_of(to, option, "FOLDER") or Path()

@@ -93,7 +93,7 @@ class MachineOptions:
     ] = "8,16,32"  # fmt: skip
     platform: Annotated[
         str, typer.Option("--platform", "-p", rich_help_panel=_MACHINE,
-                          help="Name or file of a platform with a topology.")
+                          help="Name, file or notation of a platform with a topology.")
     ] = "dgx_h100_cluster"  # fmt: skip
     per_node: Annotated[
         int, typer.Option("--ranks-per-node", min=1, help="Ranks per node.",
@@ -157,6 +157,7 @@ def moe(layer: LayerOptions, target: MachineOptions, routing: RoutingOptions) ->
     """
     chosen = _layer(layer, routing.most_nodes)
     found = find_platform(target.platform, folder=Path(), source="--platform")
+    options.remark_platform(found)
     network = machine(found, chosen_model(found, None, source="--platform"), source="--platform")
     results = _timed(chosen, target, routing, network)
     _record(chosen, network.name, routing, results)

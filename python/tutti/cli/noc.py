@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,9 @@ from tutti import _core
 from tutti.cli import noc_smart, options
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder, write_frames, written
+from tutti.cli.grouped import grouped
 from tutti.cli.loads import load_values
+from tutti.cli.noc_options import Given, NetworkOptions, network
 from tutti.cli.noc_shown import (
     loads_table,
     print_deadlock,
@@ -25,7 +27,7 @@ from tutti.cli.noc_shown import (
     show_run,
 )
 from tutti.cli.progress import Progress
-from tutti.config import booksim, is_smart, load_noc, read_toml
+from tutti.config import booksim, resolve_noc, resolve_smart
 from tutti.errors import ExitCode
 from tutti.files.mistakes import mistake
 from tutti.noc import Trace, frame, patterns, routings, run, saturation, sweep
@@ -42,10 +44,53 @@ app = options.group("Simulate networks flit by flit: latency against offered loa
 _LOADS = "0.05:0.5:0.05"
 _TOLERANCE = 0.01
 
-NocFile = Annotated[
+MeshFile = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="The network file (TOML).", show_default=False),
 ]
+
+
+@dataclass
+class RunOptions:
+    """The load of a run."""
+
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate",
+            help="Offered load in flits per node and cycle; broadcasts and multicasts per source "
+            "and cycle; reductions per cycle.",
+        ),
+    ] = None
+
+
+@dataclass
+class SweepOptions:
+    """The loads of a sweep, and the search for the saturation load."""
+
+    loads: Annotated[
+        str | None,
+        typer.Option(
+            "--loads",
+            metavar="LOADS",
+            help="Offered loads: a list 0.1,0.2,0.4 or a range FROM:TO:STEP, in flits per node and "
+            "cycle (with a table [mesh], in the unit of the first traffic's rate). Default: "
+            "0.05:0.5:0.05; with a table [mesh], twelve loads up to the ideal throughput.",
+        ),
+    ] = None
+    search: Annotated[
+        bool,
+        typer.Option("--saturation/--no-saturation", help="Search for the saturation load."),
+    ] = True
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            "--tolerance",
+            help="Tolerance of the saturation load, in the unit of the loads. Default: 0.01; with "
+            "a table [mesh], 2 % of the largest load.",
+        ),
+    ] = None
+    threads: options.Threads = 0
 
 
 @app.command("list")
@@ -84,7 +129,8 @@ def _listed(facts: list[tuple[str, str]]) -> Table:
 
 
 @app.command("run")
-def run_(file: NocFile, changes: options.Changes = None, to: options.Out = None) -> None:
+@grouped
+def run_(given: NetworkOptions, at: RunOptions) -> None:
     """Run a network at one load: latency, throughput, utilisation, occupancy and causes of stalls.
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
@@ -92,16 +138,28 @@ def run_(file: NocFile, changes: options.Changes = None, to: options.Out = None)
     undefined. If it deadlocks, nothing is measured. Both exit with code 3. A file with a table
     [mesh] describes a single-cycle multi-hop mesh.
 
+    Options override keys of the file. Without a file, they define the network, and the output names
+    the defaults. If neither gives a load, the command runs `tutti noc sweep`.
+
     \b
     Examples:
       tutti noc run noc.toml
+      tutti noc run --mesh 8x8 --rate 0.2
+      tutti noc run --torus 4x4x4 --rate 0.1 --traffic tornado --packet 4 \\
+        --vcs 8 --buffer 4 --set router.routing_delay=1
+      tutti noc run --mesh 8x8 --design sfo_greedy --rate 0.004
       tutti noc run noc.toml --set traffic.rate=0.3 --set router.vcs=8 -o out
     """
-    if is_smart(file):
-        noc_smart.run_file(file, changes or (), to)
+    found = network(given, at.rate)
+    if given.file is None and not found.has_rate:
+        remark("no load is given (--rate): sweeps the load")
+        _sweep(found, SweepOptions())
+        return
+    if found.is_smart:
+        noc_smart.run_mesh(resolve_smart(found.tables, source=found.source), found.name)
         return
     with Progress("building the network"):
-        read = load_noc(file, changes or (), output=to)
+        read = resolve_noc(found.tables, source=found.source, folder=found.folder)
         remarks = _remarks(read)
     folder(read.output, extra="reports")
     started = time.monotonic()
@@ -110,79 +168,64 @@ def run_(file: NocFile, changes: options.Changes = None, to: options.Out = None)
     show_run(result, read.technology)
     remark(f"{result.cycles:,} cycles in {time.monotonic() - started:.1f} s")
     _write_run(read, result, remarks)
-    refuse_unstable(result.ending, file)
+    refuse_unstable(result.ending, found.name)
 
 
 @app.command("sweep")
-def sweep_(
-    file: NocFile,
-    loads: Annotated[
-        str | None,
-        typer.Option(
-            "--loads",
-            metavar="LOADS",
-            help="Offered loads: a list 0.1,0.2,0.4 or a range FROM:TO:STEP, in flits per node and "
-            "cycle (with a table [mesh], in the unit of the first traffic's rate). Default: "
-            "0.05:0.5:0.05; with a table [mesh], twelve loads up to the ideal throughput.",
-        ),
-    ] = None,
-    changes: options.Changes = None,
-    search: Annotated[
-        bool,
-        typer.Option("--saturation/--no-saturation", help="Search for the saturation load."),
-    ] = True,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            "--tolerance",
-            help="Tolerance of the saturation load, in the unit of the loads. Default: 0.01; with "
-            "a table [mesh], 2 % of the largest load.",
-        ),
-    ] = None,
-    threads: options.Threads = 0,
-    to: options.Out = None,
-) -> None:
+@grouped
+def sweep_(given: NetworkOptions, of: SweepOptions) -> None:
     """Run a network at several loads in parallel: latency against load, and the saturation load.
 
     Writes results.parquet, results.csv, latency.svg and report.html into the output folder.
     The loads replace the rate in the file; traffic classes keep their proportions. With a table
     [mesh], loads are rates of the first traffic. A sweep that deadlocks at every load exits with
-    code 3.
+    code 3. Options override keys of the file, or define the network without a file.
 
     \b
     Examples:
       tutti noc sweep noc.toml
+      tutti noc sweep --mesh 4x4 --traffic transpose --loads 0.1,0.2 --no-saturation
       tutti noc sweep noc.toml --loads 0.05:0.45:0.05 \\
         --set topology.routing=valiant
       tutti noc sweep noc.toml --loads 0.1,0.2 --no-saturation
     """
-    values = load_values(loads or _LOADS)
+    _sweep(network(given), of)
+
+
+def _sweep(found: Given, of: SweepOptions) -> None:
+    """Runs a network at several loads, and searches for the saturation load."""
+    values = load_values(of.loads or _LOADS)
+    tolerance = of.tolerance
     if tolerance is not None and (not tolerance > 0 or not math.isfinite(tolerance)):
         raise mistake("invalid tolerance", source="--tolerance", value=str(tolerance),
                       expected="a number above 0, such as 0.01")  # fmt: skip
-    if is_smart(file):
-        requested = values if loads else None
-        noc_smart.sweep_file(
-            file,
-            requested,
-            changes or (),
-            search=search,
+    tables = found.at(values[0])
+    if found.is_smart:
+        read = resolve_smart(tables, source=found.source)
+        noc_smart.sweep_mesh(
+            read,
+            values if of.loads else None,
+            name=found.name,
+            search=of.search,
             tolerance=tolerance,
-            threads=threads,
-            to=to,
+            threads=of.threads,
         )
         return
-    tolerance = _TOLERANCE if tolerance is None else tolerance
-    first = f"{values[0]:g}"
-    placeholder = ["traffic.rate=" + first] if _has_one_class(file, changes or ()) else []
     with Progress("building the network"):
-        read = load_noc(file, [*(changes or ()), *placeholder], output=to)
-        remarks = _remarks(read)
+        read_noc = resolve_noc(tables, source=found.source, folder=found.folder)
+        remarks = _remarks(read_noc)
+    _sweep_noc(read_noc, values, of, remarks, found.name)
+
+
+def _sweep_noc(
+    read: Noc, values: list[float], of: SweepOptions, remarks: list[str], name: str
+) -> None:
     folder(read.output, extra="reports")
-    runs, interrupted = _swept(read, values, threads)
+    runs, interrupted = _swept(read, values, of.threads)
     found = None
-    if search and not interrupted and runs:
-        found, interrupted = _searched(read, runs, tolerance, threads)
+    if of.search and not interrupted and runs:
+        tolerance = _TOLERANCE if of.tolerance is None else of.tolerance
+        found, interrupted = _searched(read, runs, tolerance, of.threads)
     if runs:
         out().print(loads_table(runs))
     if found is not None:
@@ -192,12 +235,12 @@ def sweep_(
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
-    _refuse_deadlocked(runs, file)
+    _refuse_deadlocked(runs, name)
 
 
 @app.command("watch")
 def watch_(
-    file: NocFile,
+    file: MeshFile,
     cycles: Annotated[
         int, typer.Option("--cycles", min=1, max=5000, help="Number of cycles to simulate.")
     ] = 60,
@@ -302,18 +345,10 @@ def from_booksim(
     _refuse_deadlocked(runs, config)
 
 
-def _refuse_deadlocked(runs: list[NocRun], source: Path) -> None:
+def _refuse_deadlocked(runs: list[NocRun], source: object) -> None:
     """Raises the error of a deadlocked run if every load deadlocked."""
     if all(run.ending == "deadlocked" for run in runs):
         refuse_unstable("deadlocked", source)
-
-
-def _has_one_class(file: Path, changes: list[str] | tuple[str, ...]) -> bool:
-    """Returns whether `[traffic]` is a single generated class; a sweep then needs no rate."""
-    given = read_toml(file).get("traffic")
-    if any(change.split("=", 1)[0].strip() == "traffic" for change in changes):
-        return False
-    return isinstance(given, dict) and "trace" not in given
 
 
 def _swept(read: Noc, values: list[float], threads: int) -> tuple[list[NocRun], bool]:

@@ -33,11 +33,10 @@ _LOADS = 12
 """Default number of loads of a sweep, up to the ideal throughput."""
 
 
-def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
-    """Runs a file at its rates, and writes the results."""
+def run_mesh(read: Smart, name: str) -> None:
+    """Runs a mesh at its rates, and writes the results; `name` is that of its file."""
     from tutti.report import write_smart_report
 
-    read = load_smart(file, changes, output=to)
     folder(read.output, extra="reports")
     started = time.monotonic()
     with Progress("running"):
@@ -50,23 +49,30 @@ def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
     smart.frame([result]).write_parquet(path)
     report = write_smart_report(read.output / "report.html", result, read.title)
     wrote(path, report)
-    refuse_unstable(result.ending, file)
+    refuse_unstable(result.ending, name)
 
 
-def sweep_file(
-    file: Path,
+def sweep_mesh(
+    read: Smart,
     loads: Sequence[float] | None,
-    changes: Sequence[str],
     *,
+    name: str,
     search: bool,
     tolerance: float | None,
     threads: int,
-    to: Path | None,
 ) -> None:
-    """Runs a file at several loads, and searches for the saturation load."""
+    """Runs a mesh at several loads, and searches for the saturation load.
+
+    Args:
+        read: The mesh.
+        loads: The loads; None for the default.
+        name: The name of the file, for messages.
+        search: Whether to search for the saturation load.
+        tolerance: Tolerance of the saturation load; None for the default.
+        threads: The number of threads.
+    """
     from tutti.report import plot_smart, write_smart_load_report
 
-    read = load_smart(file, changes, output=to)
     values = _loads(read) if loads is None else list(loads)
     folder(read.output, extra="reports")
     runs, interrupted = _swept(read, values, threads)
@@ -95,7 +101,7 @@ def sweep_file(
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     if all(one.ending == "deadlocked" for one in runs):
-        refuse_unstable("deadlocked", file)
+        refuse_unstable("deadlocked", name)
 
 
 def _saturation(found: Saturation) -> dict[str, Any]:

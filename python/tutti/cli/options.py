@@ -16,8 +16,10 @@ import typer
 from tutti import _core
 from tutti.cli.command_group import CommandGroup, Commands
 from tutti.cli.console import remark
-from tutti.config import RawExperiment, platform_names, read_toml, resolve
+from tutti.config import RawExperiment, find_platform, platform_names, read_toml, resolve
 from tutti.config.changes import with_changes
+from tutti.config.machine import npus
+from tutti.config.notation import defaults_of, is_notation
 from tutti.datatypes import NCCL_NAMES
 from tutti.errors import UnitError
 from tutti.files.mistakes import mistake, shown
@@ -25,6 +27,7 @@ from tutti.mpi.sizes import growing
 
 if TYPE_CHECKING:
     from tutti.config import Experiment
+    from tutti.config.platform import RawPlatform
     from tutti.errors import ConfigError
 
 
@@ -87,7 +90,12 @@ Algorithms = Annotated[
     ),
 ]
 Platform = Annotated[
-    str | None, typer.Option("--platform", "-p", help="Name or file of a platform.")
+    str | None,
+    typer.Option(
+        "--platform",
+        "-p",
+        help="Name or file of a platform, or a topology such as torus:4x4x4,rate=25GB/s.",
+    ),
 ]
 Model = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="Model of the platform.")
@@ -139,7 +147,7 @@ class Overrides:
         """Reads an experiment file and applies the overrides.
 
         Args:
-            file: The file. An algorithm, or None, means the defaults of `DEFAULTS`.
+            file: The file. An algorithm as text, or None, means the defaults of `DEFAULTS`.
 
         Raises:
             ConfigError: The file or an option is invalid.
@@ -159,12 +167,17 @@ class Overrides:
                 source="FILE",
                 expected="an experiment file, or options such as --platform dgx_h100 --ranks 8",
             )
-        if path is None:
-            _remark_defaults(tables, changed, factor=self.factor is None and self.size is None)
         name = "options" if path is None else str(path)
         source = f"{name} with {' '.join(self.given)}" if self.given else name
+        if path is None:
+            defaults = _with_ranks(tables, source)
+            _remark_defaults(
+                tables, changed, defaults, factor=self.factor is None and self.size is None
+            )
         folder = Path() if path is None or self.platform is not None else path.parent
-        return resolve(tables, source=source, folder=folder)
+        experiment = resolve(tables, source=source, folder=folder)
+        remark_platform(experiment.platform)
+        return experiment
 
     def _tables(self, file: dict[str, Any]) -> dict[str, Any]:
         changed: dict[str, Any] = {}
@@ -184,7 +197,7 @@ class Overrides:
             changed["ranks"] = rank_counts(self.ranks)
             self.given.append("--ranks")
         if self.algorithms:
-            named = [_from_here(notation) for notation in self.algorithms]
+            named = [from_here(notation) for notation in self.algorithms]
             changed["algorithms"] = "all" if named == ["all"] else named
             self.given.append("--algorithm")
         if self.size is not None:
@@ -220,8 +233,8 @@ DEFAULTS: dict[str, Any] = {
 """The experiment without a file."""
 
 
-def _algorithm_names() -> set[str]:
-    return {entry.name for entry in _core.algorithms()}
+def _is_algorithm(notation: str) -> bool:
+    return notation.partition(":")[0] in {entry.name for entry in _core.algorithms()}
 
 
 def _tables_of(file: Path | str | None) -> tuple[Path | None, dict[str, Any]]:
@@ -229,17 +242,61 @@ def _tables_of(file: Path | str | None) -> tuple[Path | None, dict[str, Any]]:
     if file is None:
         return None, dict(DEFAULTS)
     path = Path(file)
-    if str(file).partition(":")[0] in _algorithm_names() and not path.exists():
-        return None, DEFAULTS | {"algorithms": [str(file)]}
+    if isinstance(file, str) and _is_algorithm(file) and not path.exists():
+        return None, DEFAULTS | {"algorithms": [file]}
     hint = _instead_of(path)
-    return path, read_toml(path, "an experiment file (TOML), or an algorithm", hint=hint)
+    expected = "an experiment file (TOML)" + (", or an algorithm" if isinstance(file, str) else "")
+    return path, read_toml(path, expected, hint=hint)
 
 
-def _remark_defaults(tables: dict[str, Any], changed: dict[str, Any], *, factor: bool) -> None:
+def _with_ranks(tables: dict[str, Any], source: str) -> dict[str, Any]:
+    """Sets the default rank count in an experiment without a file; returns the defaults.
+
+    A topology has a rank on every NPU; other platforms have at most 16 ranks.
+    """
+    if tables["ranks"] is not DEFAULTS["ranks"]:
+        return DEFAULTS
+    tables["ranks"] = default_ranks(tables["platform"], DEFAULTS["ranks"], source=source)
+    return DEFAULTS | {"ranks": tables["ranks"]}
+
+
+def default_ranks(platform: object, counts: list[int], *, source: str) -> list[int]:
+    """Returns the default rank counts on a platform: those of `counts` that fit.
+
+    On a topology, the number of its NPUs replaces the largest.
+
+    Args:
+        platform: The platform.
+        counts: Rank counts, ascending.
+        source: The name of the options in errors.
+
+    Raises:
+        ConfigError: The platform is unknown.
+    """
+    if not isinstance(platform, str):
+        return counts
+    most = npus(find_platform(platform, folder=Path(), source=source), source=source)
+    if most is None:
+        return counts
+    if is_notation(platform):
+        return [*(n for n in counts[:-1] if n < most), most]
+    return [n for n in counts if n <= most] or [most]
+
+
+def remark_platform(platform: RawPlatform) -> None:
+    """Names the values that the notation of a platform does not give."""
+    found = defaults_of(platform)
+    if found:
+        remark(found)
+
+
+def _remark_defaults(
+    tables: dict[str, Any], changed: dict[str, Any], defaults: dict[str, Any], *, factor: bool
+) -> None:
     """Names the defaults of an experiment without a file, and the factor if it is one."""
     named = []
     for key, value in tables.items():
-        if key in changed or value != DEFAULTS.get(key):
+        if key in changed or value != defaults.get(key):
             continue
         if isinstance(value, dict):
             named.append(f"{key} {value['from']} to {value['to']}")
@@ -275,8 +332,8 @@ def _instead_of(path: Path) -> str:
     return "`tutti schema experiment` prints the keys of an experiment file"
 
 
-def _from_here(notation: str) -> str:
-    """Returns the absolute path of a schedule file, or the notation unchanged."""
+def from_here(notation: str) -> str:
+    """Returns the absolute path of a file, or a name or notation unchanged."""
     path = Path(notation)
     return str(path.resolve()) if path.suffix and path.is_file() else notation
 

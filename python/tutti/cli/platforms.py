@@ -1,4 +1,4 @@
-"""`tutti platforms`: lists the built-in platforms and the sources of their numbers."""
+"""`tutti platforms`: lists the built-in platforms; shows the numbers of one and their sources."""
 
 from __future__ import annotations
 
@@ -9,36 +9,51 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from tutti.cli.console import echo, out, record, record_table
+from tutti.cli.console import echo, out, record, record_table, remark
 from tutti.config import find_platform, numbers, platform_names, platform_text
+from tutti.config.notation import EXAMPLE, is_notation, notation_tables
+from tutti.files.writer import document
+from tutti.topology import families
 
 if TYPE_CHECKING:
     from tutti.config import RawPlatform
 
 
 def platforms(
-    name: Annotated[str | None, typer.Argument(help="Name or file of a platform.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name or file of a platform, or a topology such as torus:4x4x4."),
+    ] = None,
     toml: Annotated[
         bool, typer.Option("--toml", help="Print the file, as a template for your own.")
     ] = False,
 ) -> None:
     """List the built-in platforms, or show one with the source of each number.
 
+    A platform can also be a topology and keys of its tables: torus:4x4x4,rate=25GB/s,latency=500ns.
+
     \b
     Examples:
       tutti platforms
       tutti platforms cray_xc30
       tutti platforms cray_xc30 --toml > mine.toml
+      tutti platforms torus:4x4x4,rate=25GB/s --toml > mine.toml
     """
     if name is None:
         _list([find_platform(known, folder=Path()) for known in platform_names()])
         return
     platform = find_platform(name, folder=Path())
     if toml:
-        known = name in platform_names()
-        echo(platform_text(name) if known else Path(name).read_text("utf-8"))
+        echo(_file_of(name))
         return
     _show(platform)
+
+
+def _file_of(name: str) -> str:
+    """Returns the file of a platform; that of a notation is written here."""
+    if is_notation(name):
+        return document([f"The platform {name}."], notation_tables(name))
+    return platform_text(name) if name in platform_names() else Path(name).read_text("utf-8")
 
 
 def _list(known: list[RawPlatform]) -> None:
@@ -51,6 +66,8 @@ def _list(known: list[RawPlatform]) -> None:
         console.print(_indented(platform.summary))
         label = "models" if len(platform.models) > 1 else "model"
         console.print(_indented(f"{label}: {', '.join(platform.models)}"))
+    remark(f"a platform can also be a topology, such as {EXAMPLE}")
+    remark(f"families: {', '.join(family.name for family in families())}")
 
 
 def _indented(text: str) -> Padding:

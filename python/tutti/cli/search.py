@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
 
 
 def search(
-    file: options.ExperimentFile,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="The experiment file (TOML). Default: options alone.",
+            show_default=False,
+        ),
+    ] = None,
     size: Annotated[
         str | None,
         typer.Option("--size", "-s", metavar="SIZE", help="Size: one, which prints a ranking."),
@@ -70,6 +78,7 @@ def search(
       tutti search experiment.toml --ranks 1000000 --size 8
       tutti search experiment.toml --ranks 96 -b 8 -e 1MiB
       tutti search experiment.toml --ranks 48 --kind factored --exhaustive
+      tutti search --platform torus:4x2 --size 1MiB
     """
     overrides = options.Overrides(
         size=size,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tutti.config.coherence import Coherence, RawCoherence, load_coherence
     from tutti.config.noc import Noc, load_noc, resolve_noc
     from tutti.config.noc_tables import RawNoc
-    from tutti.config.smart import RawSmart, Smart, is_smart, load_smart
+    from tutti.config.smart import RawSmart, Smart, is_smart, load_smart, resolve_smart
     from tutti.config.training import Training, load_training, resolve_training
     from tutti.config.training_tables import RawTraining
 
@@ -42,6 +42,7 @@ _HOMES = {
     "load_smart": "smart",
     "load_training": "training",
     "resolve_noc": "noc",
+    "resolve_smart": "smart",
     "resolve_training": "training",
 }
 
@@ -75,6 +76,7 @@ __all__ = [
     "read_toml",
     "resolve",
     "resolve_noc",
+    "resolve_smart",
     "resolve_sweep",
     "resolve_training",
 ]

@@ -86,7 +86,7 @@ def _changed(
             hint=_in_a_table(model, key.strip()) or did_you_mean(str(path[0]), known),
         )
     try:
-        changed: dict[str, Any] = paths.with_value(tables, path, _value(text))
+        changed: dict[str, Any] = paths.with_value(tables, path, value_of(text))
     except paths.NoSuchPlaceError as error:
         problem = f"does not exist: {paths.written(error.at)} {error.problem}"
         raise mistake(problem, source="--set", key=key) from None
@@ -102,7 +102,7 @@ def _in_a_table(model: type[BaseModel], key: str) -> str:
     return ""
 
 
-def _value(text: str) -> object:
+def value_of(text: str) -> object:
     """Returns the text parsed as a TOML value, or the text itself if it is not one value."""
     try:
         tables = parse_toml(f"value = {text}", source="--set")

@@ -75,6 +75,19 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
         raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
 
 
+def npus(platform: RawPlatform, *, source: str) -> int | None:
+    """Returns the number of NPUs of a platform's network; None if it has any number.
+
+    Raises:
+        ConfigError: The topology is unknown.
+    """
+    mesh = _mesh(platform, source)
+    if mesh is not None:
+        return mesh.mesh.nodes
+    routes = _routes(platform, source)
+    return routes.topology.ranks if routes else None
+
+
 def _flits(platform: RawPlatform, source: str, key: str) -> Flits | None:
     from tutti.config.flits import flits_of
 

@@ -1,4 +1,4 @@
-"""Bundled platforms, and the lookup of platforms by name or path."""
+"""Bundled platforms, and the lookup of platforms by name, path or notation."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from tutti.config.kinds import validated_file
+from tutti.config.notation import EXAMPLE, is_notation, notation_tables
 from tutti.config.platform import RawPlatform
 from tutti.files.mistakes import did_you_mean, mistake
 from tutti.files.reader import parse_toml, read_toml
+from tutti.topology import families
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,10 +54,10 @@ def anchored(platform: RawPlatform, folder: Path) -> RawPlatform:
 
 
 def platform_of(written: str | RawPlatform, *, folder: Path, source: str) -> RawPlatform:
-    """Returns the platform of an experiment, given by name, path or table.
+    """Returns the platform of an experiment, given by name, path, notation or table.
 
     Args:
-        written: The name, the path or the table.
+        written: The name, the path, the notation or the table.
         folder: The base of relative paths.
         source: The file that names the platform, for messages.
 
@@ -68,11 +70,18 @@ def platform_of(written: str | RawPlatform, *, folder: Path, source: str) -> Raw
 
 
 def find_platform(name: str, *, folder: Path, source: str = "platform") -> RawPlatform:
-    """Returns a platform by name or path; a path starts from `folder` and ends in `.toml`.
+    """Returns a platform by name, path or notation.
+
+    Args:
+        name: The name, a path that ends in `.toml`, or a notation such as ``torus:4x4x4``.
+        folder: The base of relative paths.
+        source: The file or option, for messages.
 
     Raises:
-        ConfigError: The name is unknown, or the platform file is invalid.
+        ConfigError: The name or the notation is unknown, or the platform file is invalid.
     """
+    if is_notation(name):
+        return _described(name)
     if _is_path(name):
         return load_platform(folder / name)
     _check_name(name, source)
@@ -80,13 +89,15 @@ def find_platform(name: str, *, folder: Path, source: str = "platform") -> RawPl
 
 
 def platform_tables(name: str, *, folder: Path, source: str = "platform") -> dict[str, Any]:
-    """Returns the tables of a platform by name or path, so that a sweep can replace values.
+    """Returns the tables of a platform by name, path or notation, so that a sweep can change them.
 
     The path of the topology file is resolved. The tables are shared: change a copy.
 
     Raises:
-        ConfigError: The name is unknown, or the file cannot be read.
+        ConfigError: The name or the notation is unknown, or the file cannot be read.
     """
+    if is_notation(name):
+        return notation_tables(name)
     if not _is_path(name):
         _check_name(name, source)
         return _known_tables(name)
@@ -100,6 +111,12 @@ def platform_tables(name: str, *, folder: Path, source: str = "platform") -> dic
 
 def _is_path(name: str) -> bool:
     return name.endswith(".toml") or "/" in name
+
+
+@functools.lru_cache(maxsize=64)
+def _described(notation: str) -> RawPlatform:
+    """Returns the platform of a notation."""
+    return validated_file(RawPlatform, notation_tables(notation), source=notation)
 
 
 @functools.cache
@@ -121,6 +138,13 @@ def _check_name(name: str, source: str) -> None:
         f"unknown platform `{name}`",
         source=source,
         key="platform" if source != "platform" else "",
-        expected=f"one of {', '.join(known)}, or a path that ends in .toml",
-        hint=did_you_mean(name, known),
+        expected=f"one of {', '.join(known)}, a path that ends in .toml, or a topology such as "
+        f"{EXAMPLE}",
+        hint=did_you_mean(name, known) or _family(name),
     )
+
+
+def _family(name: str) -> str:
+    """Returns the syntax of the family of topologies with this name, or ""."""
+    found = next((one for one in families() if one.name == name), None)
+    return f"a topology is {name}:{found.argument}, such as {found.example}" if found else ""

@@ -88,7 +88,10 @@ class RawExperiment(Table):
     title: Annotated[str, Field(default="", description="Title of reports.")]
     platform: Annotated[
         PlatformChoice,
-        Field(description="The platform: a name, the path of a file, or a table."),
+        Field(
+            description="The platform: a name, the path of a file, a topology such as "
+            "`torus:4x4x4,rate=25GB/s`, or a table."
+        ),
     ]
     model: Annotated[
         str | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
@@ -150,6 +150,19 @@ def load_smart(path: Path, changes: Sequence[str] = (), *, output: Path | None =
     """
     example = "mesh.design=sfo_complete or traffic.rate=0.005"
     tables, source = read_changed(path, changes, RawSmart, example=example, output=output)
+    return resolve_smart(tables, source=source)
+
+
+def resolve_smart(tables: dict[str, Any], *, source: str) -> Smart:
+    """Validates the tables of a mesh file.
+
+    Args:
+        tables: The tables of the file.
+        source: The file, for messages.
+
+    Raises:
+        ConfigError: The mesh or its traffic is invalid.
+    """
     raw = validated_file(RawSmart, tables, source=source)
     several = isinstance(raw.traffic, list)
     given = raw.traffic if isinstance(raw.traffic, list) else [raw.traffic]

@@ -126,7 +126,7 @@ class RawTraining(Table):
         Field(
             default=None,
             description="The platform instead of a torus, with a topology of flows or packets: a "
-            "name, the path of a file, or a table.",
+            "name, the path of a file, a topology such as `torus:4x4x4`, or a table.",
         ),
     ]
     dimensions: Annotated[

@@ -23,14 +23,19 @@ def names() -> list[str]:
 
 
 def platform(name: str | Path, *, model: str | None = None) -> Platform:
-    """A platform by name, or from a file.
+    """Returns a platform by name, from a file, or from a topology and keys of its tables.
 
     Args:
-        name: one of `names()`, or a path that ends in ``.toml``.
-        model: one of its models; without it, its default.
+        name: One of `names()`, a path that ends in ``.toml``, or a topology such as
+            ``torus:4x4x4,rate=25GB/s,latency=500ns``; docs/concepts/topology.md has the syntax.
+        model: One of its models; if absent, its default.
 
     Raises:
-        ConfigError: there is no such platform or model, or its file cannot be used.
+        ConfigError: There is no such platform or model, or its file is invalid.
+
+    Examples:
+        >>> platform("torus:4x4,rate=25GB/s").routes.topology.ranks
+        16
     """
     from tutti.config import find_platform
     from tutti.config.machine import machine

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tutti.config.notation import defaults_of
 from tutti.experiment import try_plan
 from tutti.sweep.keys import Questions
 from tutti.sweep.steps import StepPlan, plan_steps
@@ -122,15 +123,20 @@ def _plan_experiments(sweep: Sweep, *, verify: bool) -> SweepPlan:
 
 
 class _Remarks:
-    """The distinct remarks on the machines of a sweep."""
+    """The distinct remarks on the platforms of a sweep."""
 
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
         self._seen: set[str] = set()
 
     def add(self, experiment: Experiment) -> None:
-        """Adds the remarks of a machine, once per topology."""
-        table = experiment.platform.topology
+        """Adds the defaults of a notation, and the remarks of a machine, once per topology."""
+        platform = experiment.platform
+        if platform.name not in self._seen:
+            self._seen.add(platform.name)
+            if defaults := defaults_of(platform):
+                self.texts[defaults] = None
+        table = platform.topology
         if table is None or table.flits is None:
             return
         topology = table.model_dump_json()

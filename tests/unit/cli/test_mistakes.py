@@ -219,7 +219,7 @@ def test_invalid_output_folder_is_refused(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["compare"], ("FILE: missing argument", "options such as --platform")),
-        (["search"], ("tutti search: FILE: missing", "hint: `tutti search -h` lists")),
+        (["sweep"], ("tutti sweep: FILE: missing", "hint: `tutti sweep -h` lists")),
         (["cmpare"], ("tutti: no such command 'cmpare'", "hint: did you mean `compare`?")),
         (["--vers"], ("tutti: no such option: --vers", "hint: did you mean `--version`?")),
         (["compare", "--tpo", "3", "e.toml"], ("no such option: --tpo", "did you mean `--to")),

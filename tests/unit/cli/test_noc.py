@@ -36,6 +36,14 @@ drain = 3000
 sample = 50
 """
 
+PLAIN = """
+traffic = { rate = 0.1 }
+[topology]
+build = "mesh:4x4"
+links = [{ rate = "16 GB/s", latency = "1 ns" }]
+routing = "dimension_order"
+"""
+
 DEADLOCK = """
 [topology]
 build = "ring:8"
@@ -89,6 +97,32 @@ def test_a_run_prints_a_summary_in_80_columns(here: Path) -> None:
     shown = re.search(r"latency: +([0-9.]+) ±", output)
     assert shown
     assert float(shown[1]) == pytest.approx(row["latency"], rel=1e-3)
+
+
+def test_options_define_the_network_of_the_same_file(here: Path) -> None:
+    (here / "plain.toml").write_text(PLAIN)
+    changes = ("--set", "measure.warmup=100", "--set", "measure.measure=500")
+    tutti("run", "plain.toml", *changes, "-o", "file", cwd=here)
+    done = tutti("run", "--mesh", "4x4", "--rate", "0.1", *changes, "-o", "short", cwd=here)
+    found = [pl.read_parquet(here / name / "results.parquet") for name in ("file", "short")]
+    assert found[0].equals(found[1])
+    shown = " ".join(done.stderr.split())
+    assert "defaults of links: rate 16 GB/s; latency 1 ns" in shown
+    assert "defaults: topology.routing dimension_order; cycle 1 ns; flit 16 B;" in shown
+    assert "router.vcs 4; router.buffer 8; traffic.pattern uniform; traffic.packet 1" in shown
+    more = ("--torus", "4x4", "--vcs", "2", "--packet", "2", "--traffic", "tornado")
+    done = tutti("run", "noc.toml", *more, "--rate", "0.05", *changes, cwd=here)
+    assert "torus:4x4, dimension_order, 2 VCs of 8 flits" in done.stdout
+    assert "tornado, bernoulli, 0.05 flits per node and cycle, packet size 2" in " ".join(
+        done.stdout.split()
+    )
+
+
+def test_a_network_without_load_is_swept(here: Path) -> None:
+    changes = ("--set", "measure.warmup=100", "--set", "measure.measure=300")
+    done = tutti("run", "--mesh", "2x2", "--buffer", "2", *changes, cwd=here)
+    assert "no load is given (--rate): sweeps the load" in done.stderr
+    assert "stable up to" in " ".join(done.stdout.split())
 
 
 def test_a_saturated_run_has_no_latency_and_exits_with_3(here: Path) -> None:
@@ -196,6 +230,12 @@ def test_the_registries_are_listed(here: Path) -> None:
         (["sweep", "noc.toml", "--loads", "0.1:0.5"], "is not a range FROM:TO:STEP"),
         (["sweep", "noc.toml", "--loads", "0"], "has a load of 0"),
         (["sweep", "noc.toml", "--tolerance", "0"], "invalid tolerance"),
+        (["run"], "a network file, or options such as --mesh 8x8 --rate 0.2"),
+        (["run", "mesh:8x8"], "hint: a topology is an option: --topology mesh:8x8"),
+        (["run", "--mesh", "8x8", "--torus", "8x8"], "--torus: conflicts with --mesh"),
+        (["run", "noc.toml", "--design", "sfo_greedy"], "--design: does not apply to this file"),
+        (["run", "--topology", "mesh:4x4,latncy=1ns"], "hint: did you mean `latency`?"),
+        (["run", "--torus", "4x4", "--design", "sfo_greedy"], "--torus: is not a mesh of two"),
     ],
 )
 def test_mistakes_give_one_error(arguments: list[str], text: str, here: Path) -> None:

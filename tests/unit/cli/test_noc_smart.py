@@ -59,6 +59,17 @@ def test_run_prints_and_writes_results(file: Path) -> None:
     assert "bypasses of a router" in page
 
 
+def test_options_define_the_mesh_of_the_same_file(file: Path) -> None:
+    tutti("run", file, "-o", "file", cwd=file.parent)
+    plan = ("warmup=100", "measure=1000", "drain=1000", "seeds=2")
+    changes = [part for one in plan for part in ("--set", f"measure.{one}")]
+    mesh = ("--mesh", "4x4", "--design", "sfo_greedy", "--rate", "0.01", "-o", "short")
+    done = tutti("run", *mesh, *changes, cwd=file.parent)
+    assert "defaults: traffic.kind broadcast" in done.stderr
+    found = [pl.read_parquet(file.parent / one / "results.parquet") for one in ("file", "short")]
+    assert found[0].equals(found[1])
+
+
 def test_sweep_searches_by_both_criteria(file: Path) -> None:
     done = tutti("sweep", file, "--loads", "0.01,0.03", "-o", "out", cwd=file.parent)
     assert "saturation load by throughput:" in done.stdout
