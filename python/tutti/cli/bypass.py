@@ -36,7 +36,7 @@ Algorithm = Annotated[
     str,
     typer.Argument(metavar="ALGORITHM", help="An algorithm as NAME[:ARG].", show_default=False),
 ]
-Mesh = Annotated[str, typer.Option("--mesh", metavar="KxK", help="Mesh: rows x columns.")]
+Mesh = Annotated[str, typer.Option("--mesh", metavar="SIZE", help="Mesh: rows x columns.")]
 Wires = Annotated[
     int, typer.Option("--wires", min=0, help="Bypass wires per row and column, in each direction.")
 ]

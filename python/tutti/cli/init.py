@@ -50,7 +50,9 @@ def init(
     ] = None,
     platform: Annotated[
         str,
-        typer.Option("--platform", "-p", help="A built-in platform, or a topology: torus:4x4x4."),
+        typer.Option(
+            "--platform", "-p", help="Name of a built-in platform, or a topology: torus:4x4x4."
+        ),
     ] = "loggp_cluster",
     collective: Annotated[
         str, typer.Option("--collective", "-c", help="Collective.")

@@ -80,19 +80,19 @@ class NetworkOptions:
         typer.Option(
             "--topology",
             metavar="FAMILY:ARGUMENT",
-            help="Any topology, such as cmesh:4x4:2x2 or mesh:8x8,latency=2ns.",
+            help="Topology, such as cmesh:4x4:2x2 or mesh:8x8,latency=2ns.",
         ),
     ] = None
     design: Annotated[
         str | None,
         typer.Option(
             "--design",
-            help="A design of single-cycle multi-hop meshes (`tutti noc list`), such as "
+            help="Mesh design with single-cycle multi-hop links (`tutti noc list`), such as "
             "sfo_greedy.",
         ),
     ] = None
     routing: Annotated[
-        str | None, typer.Option("--routing", help="The routing: `tutti noc list`.")
+        str | None, typer.Option("--routing", help="Routing algorithm: `tutti noc list`.")
     ] = None
     vcs: Annotated[int | None, typer.Option("--vcs", help="VCs of an input port.")] = None
     buffer: Annotated[int | None, typer.Option("--buffer", help="Flits of a VC.")] = None

@@ -44,7 +44,7 @@ COMMANDS = [
     "platforms cray_xc30",
     "platforms cray_xc30 --toml",
     "convert --list",
-    "convert ring ring.goal --ranks 4 --size 1KiB",
+    "convert ring written.goal --ranks 4 --size 1KiB",
     "trace run ring.goal",
     "schema noc",
     "schedule list --ranks 6",
@@ -102,7 +102,11 @@ def test_every_command_has_the_option() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("json")
+    """A folder with the files that commands read."""
+    made = tmp_path_factory.mktemp("json")
+    call(*"convert ring ring.goal --ranks 4 --size 1KiB".split(), cwd=made)
+    call(*"mpi plan --ranks 4 all_reduce=ring -o plan.tutti".split(), cwd=made)
+    return made
 
 
 @pytest.mark.parametrize("line", COMMANDS, ids=lambda line: line.split("/")[0])
