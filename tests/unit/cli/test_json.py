@@ -104,8 +104,8 @@ def test_every_command_has_the_option() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that commands read."""
     made = tmp_path_factory.mktemp("json")
-    call(*"convert ring ring.goal --ranks 4 --size 1KiB".split(), cwd=made)
-    call(*"mpi plan --ranks 4 all_reduce=ring -o plan.tutti".split(), cwd=made)
+    call(*["convert", "ring", "ring.goal", "--ranks", "4", "--size", "1KiB"], cwd=made)
+    call(*["mpi", "plan", "--ranks", "4", "all_reduce=ring", "-o", "plan.tutti"], cwd=made)
     return made
 
 
