@@ -16,7 +16,8 @@ import typer
 from tutti import _core
 from tutti.cli.command_group import CommandGroup
 from tutti.cli.console import remark
-from tutti.config import RawExperiment, platform_names, read_toml, resolve
+from tutti.cli.experiment_file import DEFAULTS, tables_of
+from tutti.config import RawExperiment, resolve
 from tutti.config.changes import with_changes
 from tutti.datatypes import NCCL_NAMES
 from tutti.errors import UnitError
@@ -48,7 +49,7 @@ OptionalExperiment = Annotated[
     str | None,
     typer.Argument(
         metavar="[FILE]",
-        help="The experiment file (TOML), or an algorithm. Default: options alone.",
+        help="The experiment file (TOML), an algorithm or a schedule file. Default: options alone.",
         show_default=False,
     ),
 ]
@@ -140,12 +141,15 @@ class Overrides:
         """Reads an experiment file and applies the overrides.
 
         Args:
-            file: The file. An algorithm, or None, means the defaults of `DEFAULTS`.
+            file: The file. An algorithm, a schedule file, or None, means the defaults of
+                `DEFAULTS`.
 
         Raises:
             ConfigError: The file or an option is invalid.
         """
-        path, tables = _tables_of(file)
+        path, tables, stated = tables_of(file, self.algorithms or ())
+        if path is None and file is not None and self.algorithms:
+            self.algorithms = [*tables["algorithms"], *self.algorithms]
         if self.changes:
             example = "seed=2 or platform.mesh.fan_in=greedy"
             tables = with_changes(tables, self.changes, RawExperiment, example=example)
@@ -161,7 +165,9 @@ class Overrides:
                 expected="an experiment file, or options such as --platform dgx_h100 --ranks 8",
             )
         if path is None:
-            _remark_defaults(tables, changed, factor=self.factor is None and self.size is None)
+            _remark_defaults(
+                tables, changed | stated, factor=self.factor is None and self.size is None
+            )
         name = "options" if path is None else str(path)
         source = f"{name} with {' '.join(self.given)}" if self.given else name
         folder = Path() if path is None or self.platform is not None else path.parent
@@ -209,33 +215,6 @@ class Overrides:
         return {"from": first, "to": last, "factor": factor}
 
 
-DEFAULTS: dict[str, Any] = {
-    "platform": "loggp_cluster",
-    "collective": "all_reduce",
-    "algorithms": "all",
-    "ranks": [16],
-    "sizes": {"from": "1 KiB", "to": "64 MiB", "factor": 2},
-    "datatype": "float32",
-    "output": "out/tutti",
-}
-"""The experiment without a file."""
-
-
-def _algorithm_names() -> set[str]:
-    return {entry.name for entry in _core.algorithms()}
-
-
-def _tables_of(file: Path | str | None) -> tuple[Path | None, dict[str, Any]]:
-    """Returns the path and the keys of an experiment; without a path, those of `DEFAULTS`."""
-    if file is None:
-        return None, dict(DEFAULTS)
-    path = Path(file)
-    if str(file).partition(":")[0] in _algorithm_names() and not path.exists():
-        return None, DEFAULTS | {"algorithms": [str(file)]}
-    hint = _instead_of(path)
-    return path, read_toml(path, "an experiment file (TOML), or an algorithm", hint=hint)
-
-
 def _remark_defaults(tables: dict[str, Any], changed: dict[str, Any], *, factor: bool) -> None:
     """Names the defaults of an experiment without a file, and the factor if it is one."""
     named = []
@@ -252,28 +231,6 @@ def _remark_defaults(tables: dict[str, Any], changed: dict[str, Any], *, factor:
         named.append(f"factor {tables['sizes']['factor']}")
     if named:
         remark(f"defaults: {'; '.join(named)}")
-
-
-_CHAKRA = ".et"
-
-
-def _instead_of(path: Path) -> str:
-    """Returns a hint for a path that is missing or not an experiment file.
-
-    Raises:
-        ConfigError: The path is a Chakra trace.
-    """
-    if path.suffix == _CHAKRA:
-        prefix = re.sub(r"\.[0-9]+$", "", path.stem)
-        raise mistake(
-            "this looks like a Chakra trace",
-            source=str(path),
-            expected="an experiment file (TOML)",
-            hint=f'use it in `tutti train run`, with model = "chakra:{prefix}" in the file',
-        )
-    if str(path) in platform_names():
-        return f"{path} is a platform: set `platform` in the file, or --platform {path}"
-    return "`tutti schema experiment` prints the keys of an experiment file"
 
 
 def _from_here(notation: str) -> str:
