@@ -177,9 +177,17 @@ def sweep_(
         read = load_noc(file, [*(changes or ()), *placeholder], output=to)
         remarks = _remarks(read)
     folder(read.output)
+    runs = _curve(read, values, remarks, tolerance if search else None, threads)
+    _refuse_deadlocked(runs, file)
+
+
+def _curve(
+    read: Noc, values: list[float], remarks: list[str], tolerance: float | None, threads: int
+) -> list[NocRun]:
+    """Runs, shows and writes a sweep; with a tolerance, also searches the saturation load."""
     runs, interrupted = _swept(read, values, threads)
     found = None
-    if search and not interrupted and runs:
+    if tolerance is not None and not interrupted and runs:
         found, interrupted = _searched(read, runs, tolerance, threads)
     if runs:
         out().print(loads_table(runs))
@@ -190,7 +198,7 @@ def sweep_(
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
-    _refuse_deadlocked(runs, file)
+    return runs
 
 
 @app.command("watch")
@@ -247,6 +255,12 @@ def from_booksim(
             "--write", metavar="FILE", help="Write a tutti file (TOML) instead of running."
         ),
     ] = None,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--saturation/--no-saturation", help="With --loads, search for the saturation load."
+        ),
+    ] = True,
     threads: options.Threads = 0,
     to: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for results. Default: out/noc.")
@@ -288,14 +302,7 @@ def from_booksim(
         _write_run(read, result, remarks)
         refuse_unstable(result.ending, config)
         return
-    runs, interrupted = _swept(read, values, threads)
-    if runs:
-        out().print(loads_table(runs))
-    print_deadlock(runs)
-    _write_sweep(read, runs, None, remarks)
-    if interrupted:
-        remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
-        raise typer.Exit(int(ExitCode.INTERRUPTED))
+    runs = _curve(read, values, remarks, _TOLERANCE if search else None, threads)
     _refuse_deadlocked(runs, config)
 
 
