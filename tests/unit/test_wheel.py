@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -9,11 +10,15 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pages import blocks, commands, missing_lines, outputs
 from tutti.files.extras import EXTRAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 MOST_BYTES = 15_000_000
@@ -57,6 +62,12 @@ def install(wheel: Path, folder: Path, extras: str = "") -> Path:
 
 
 @pytest.fixture(scope="module")
+def with_extras(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Returns a function that installs the wheel with extras, each combination once."""
+    return functools.cache(lambda extras: install(wheel, tmp_path_factory.mktemp("e"), extras))
+
+
+@pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the command of a wheel without extras."""
     return install(wheel, tmp_path_factory.mktemp("empty"))
@@ -93,13 +104,16 @@ RESULTS = {
 PIP = re.compile(r"^pip install .*\[([a-z,]+)\]\"$", re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("page", RESULTS)
-def test_first_path_of_a_user(page: str, wheel: Path, tmp_path: Path) -> None:
+def test_first_path_of_a_user(
+    page: str, with_extras: Callable[[str], Path], tmp_path: Path
+) -> None:
     """From the installation to the last command of a page, as a new user follows it."""
     text = (ROOT / "docs" / "start" / f"{page}.md").read_text("utf-8")
     (extras,) = PIP.findall(text)
-    tutti = install(wheel, tmp_path / "environment", extras)
+    tutti = with_extras(extras)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for block in blocks(text, "console"):
         shown = outputs(block)
