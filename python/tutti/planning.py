@@ -275,7 +275,7 @@ class _Planner:
         self._fitting: set[int] = set()
         self._unequal: list[LayoutError] = []
         self._known: set[tuple[int, object]] = set()
-        self._names: set[tuple[int, str]] = set()
+        self._names: dict[tuple[int, str], tuple[int, object]] = {}
 
     def tune(self, ranks: int) -> None:
         """Adds each algorithm with its best arguments, at the sizes at which they are best."""
@@ -320,21 +320,44 @@ class _Planner:
         if key in self._known:
             return  # two arguments that select the same schedule
         self._known.add(key)
-        self._refuse_same_name(case, ranks)
+        case = self._with_distinct_name(case, key)
         reason = self._why_not(case)
         if reason:
             self._left_out.append(LeftOut(case.schedule.name, ranks, reason))
         else:
             self._cases[key] = case
 
-    def _refuse_same_name(self, case: TimedSchedule, ranks: int) -> None:
-        """Rejects two schedules of the same name, as names identify rows of results."""
-        name = case.schedule.name
-        if (ranks, name) in self._names:
+    def _with_distinct_name(self, case: TimedSchedule, key: tuple[int, object]) -> TimedSchedule:
+        """Returns the case with a distinct name, as names identify rows of results.
+
+        Of two schedules of the same name, that of a file takes the name of the file.
+
+        Raises:
+            ConfigError: Neither is a file, or the name of the file is taken, too.
+        """
+        ranks, name = key[0], case.schedule.name
+        other = self._names.get((ranks, name))
+        if other is not None and not _is_file(case.notation) and other in self._cases:
+            earlier = self._cases[other]
+            if _is_file(earlier.notation):
+                self._cases[other] = self._named_by_file(earlier, other)
+                other = None
+        if other is not None:
+            return self._named_by_file(case, key)
+        self._names[ranks, name] = key
+        return case
+
+    def _named_by_file(self, case: TimedSchedule, key: tuple[int, object]) -> TimedSchedule:
+        from tutti.schedule_file import renamed
+
+        name, ranks = case.schedule.name, key[0]
+        file = Path(case.notation).name
+        if not _is_file(case.notation) or (ranks, file) in self._names:
             message = f"two schedules for {ranks} ranks have the name `{name}`"
             hint = "change the line `name` of a schedule file"
             raise ConfigError(message, kind="invalid", hint=hint)
-        self._names.add((ranks, name))
+        self._names[ranks, file] = key
+        return replace(case, algorithm=file, schedule=renamed(case.schedule, file))
 
     def _why_not(self, case: TimedSchedule) -> str:
         """Returns why a schedule that fits is not measured; empty if it is measured."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tutti.errors import TuttiError
@@ -10,7 +11,7 @@ from tutti.files.mistakes import mistake
 from tutti.files.reader import read_text
 from tutti.schedule import Schedule
 
-__all__ = ["SCHEDULE_SUFFIX", "content", "read_schedule"]
+__all__ = ["SCHEDULE_SUFFIX", "content", "read_schedule", "renamed"]
 
 SCHEDULE_SUFFIX = ".schedule"
 """Suffix that distinguishes schedule files from algorithms."""
@@ -35,3 +36,10 @@ def content(notation: str) -> str:
     if notation.endswith(SCHEDULE_SUFFIX):
         return read_schedule(Path(notation)).to_text()
     return notation
+
+
+def renamed(schedule: Schedule, name: str) -> Schedule:
+    """Returns the same schedule with another name."""
+    line = f"name {name}"
+    text = re.sub(r"^name .*$", lambda _: line, schedule.to_text(), count=1, flags=re.MULTILINE)
+    return Schedule.from_text(text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tutti import _core, measuring, planning, proving
 from tutti.cases import check_platform, make_case
-from tutti.errors import ConfigError, WorkloadError
+from tutti.errors import ConfigError, TuttiError, WorkloadError
 from tutti.run import Run
 
 if TYPE_CHECKING:
@@ -213,6 +213,7 @@ def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceR
         SimulationError: The run gives no result for another reason.
     """
     from tutti.workload.operations import Kind
+    from tutti.workload.trace_errors import explained
 
     check_platform(platform)
     if platform.flits is not None or platform.mesh is not None:
@@ -222,14 +223,17 @@ def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceR
         hint = "replace them first: tutti.lowering.expand(trace, algorithm)"
         message = f"trace {trace.name} has collectives"
         raise WorkloadError(message, kind="trace_collective", hint=hint)
-    finish, busy, messages, message_bytes = _core.simulate_trace(
-        [of.columns() for of in trace.ranks],
-        platform.model.core,
-        routes=platform.routes.core if platform.routes else None,
-        flow=platform.sharing.core if platform.sharing else None,
-        packets=platform.packets.core if platform.packets else None,
-        seed=seed,
-    )
+    try:
+        finish, busy, messages, message_bytes = _core.simulate_trace(
+            [of.columns() for of in trace.ranks],
+            platform.model.core,
+            routes=platform.routes.core if platform.routes else None,
+            flow=platform.sharing.core if platform.sharing else None,
+            packets=platform.packets.core if platform.packets else None,
+            seed=seed,
+        )
+    except TuttiError as error:
+        raise explained(error, trace) from None
     return TraceRun(tuple(finish), tuple(busy), messages, message_bytes)
 
 

@@ -18,7 +18,6 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ import pytest
 
 import tutti
 from called import call
+from pages import blocks, commands, missing_lines, outputs
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,71 +35,6 @@ PAGES = sorted(
     for path in ROOT.glob(pattern)
 )
 """The Markdown pages."""
-
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    """A code block of a page.
-
-    Attributes:
-        language: The word after the opening fence.
-        line: The line of the page on which the code starts, from 1.
-        code: The lines between the fences.
-    """
-
-    language: str
-    line: int
-    code: str
-
-
-def blocks(text: str, *languages: str) -> list[Block]:
-    """The blocks of a page in these languages, in order."""
-    return [
-        Block(found[1], text.count("\n", 0, found.start(2)) + 1, found[2])
-        for found in _FENCE.finditer(text)
-        if found[1] in languages
-    ]
-
-
-def commands(block: Block) -> list[tuple[int, str]]:
-    """The commands of a shell block that start with ``tutti``, each with its line.
-
-    In ``console`` blocks commands follow ``$`` and the rest is output; in ``sh`` blocks every line
-    is a command. A line that ends in a backslash continues on the next.
-    """
-    code = block.code.replace("\\\n", " \0")
-    found = []
-    line = block.line
-    for text in code.splitlines():
-        command = text.removeprefix("$ ") if block.language == "console" else text
-        shown = block.language == "sh" or command != text
-        if shown and command.startswith("tutti "):
-            found.append((line, command.replace("\0", "")))
-        line += 1 + text.count("\0")
-    return found
-
-
-def outputs(block: Block) -> dict[int, list[str]]:
-    """The output lines shown below each command of a ``console`` block, by the command's line."""
-    found: dict[int, list[str]] = {}
-    shown: list[str] = []
-    is_continued = False
-    for line, text in enumerate(block.code.splitlines(), block.line):
-        if text.startswith("$ "):
-            shown = found.setdefault(line, [])
-        elif not is_continued:
-            shown.append(text)
-        is_continued = text.endswith("\\") and (is_continued or text.startswith("$ "))
-    return found
-
-
-def missing_lines(shown: list[str], output: str) -> list[str]:
-    """The shown lines that are not in the output; measured times and `...` are not compared."""
-    printed = {" ".join(line.split()) for line in output.splitlines()}
-    expected = (" ".join(line.split()) for line in shown if not _VARIES.search(line))
-    return [line for line in expected if line and line not in printed]
 
 
 def name(path: Path) -> str:
@@ -126,9 +61,6 @@ MEASURED = (
 )
 """Commands whose output depends on the machine, or on a calibrated model."""
 
-_VARIES = re.compile(r"\.\.\.|\d s$|\d s,|\d s by| in \d")
-"""Lines that are shortened, or show how long something took."""
-
 NEEDS_A_SETUP = (
     "tutti mpi info --mpicc",
     "tutti mpi plan --ranks 6",
@@ -139,10 +71,13 @@ SERVERS = ("tutti explore",)
 """Commands that run until Ctrl-C."""
 
 WITH_PYTHON = [page for page in PAGES if blocks(page.read_text("utf-8"), "python")]
+FIRST_PATHS = ROOT / "docs" / "start"
+"""Pages for new users: `tests/unit/test_wheel.py` runs their commands with an installed wheel."""
 WITH_COMMANDS = [
     page
     for page in PAGES
-    if any(commands(block) for block in blocks(page.read_text("utf-8"), "sh", "console"))
+    if page.parent != FIRST_PATHS
+    and any(commands(block) for block in blocks(page.read_text("utf-8"), "sh", "console"))
 ]
 PACKAGE = Path(tutti.__file__).parent
 MODULES = sorted(

@@ -23,6 +23,7 @@ from tutti.config import (
 from tutti.experiment import plan
 from tutti.interop.formats import formats
 from tutti.sweep.plan import plan_sweep
+from tutti.topology import Topology
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(ROOT.glob("examples/*/*.toml"))
@@ -61,6 +62,15 @@ def test_the_page_of_formats_has_every_format() -> None:
         directions = [word for word, able in (("in", each.read), ("out", each.write)) if able]
         expected.append((each.name, each.content, ", ".join(directions)))
     assert rows == expected
+
+
+def test_the_page_of_topologies_has_an_experiment_with_a_graph_file(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "concepts" / "topology.md").read_text("utf-8")
+    (toml,) = re.findall(r"```toml\n(collective.*?)```", text, re.DOTALL)
+    (tmp_path / "experiment.toml").write_text(toml)
+    graph = Topology.build("fully_connected:10", rate="50 GB/s", latency="1 us")
+    graph.write(tmp_path / "petersen.json")
+    assert plan(load_experiment(tmp_path / "experiment.toml")).points
 
 
 def test_schemas_are_json() -> None:

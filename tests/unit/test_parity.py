@@ -19,6 +19,7 @@ from tutti.phases import simulate_phases
 from tutti.platforms import platform
 from tutti.results import MEASUREMENTS
 from tutti.schedule import Schedule, Verification
+from tutti.schedule_file import renamed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -245,10 +246,19 @@ def test_python_reports_omissions_like_the_command_line(
         assert "needs equal parts" in record.getMessage()
 
 
-def test_two_schedules_of_one_name_are_refused(tmp_path: Path) -> None:
-    text = tutti.schedule("direct", ranks=4).to_text()
-    lines = ["name ring" if line.startswith("name ") else line for line in text.splitlines()]
-    (tmp_path / "mine.schedule").write_text("\n".join(lines) + "\n")
-    request = {**REQUESTS["all_reduce"], "algorithms": ["ring", str(tmp_path / "mine.schedule")]}
+@pytest.mark.parametrize("order", [("ring", "mine.schedule"), ("mine.schedule", "ring")])
+def test_a_schedule_takes_the_name_of_its_file_if_another_has_its_name(
+    tmp_path: Path, order: tuple[str, str]
+) -> None:
+    text = renamed(tutti.schedule("direct", ranks=4), "ring").to_text()
+    for folder in (tmp_path, tmp_path / "other"):
+        folder.mkdir(exist_ok=True)
+        (folder / "mine.schedule").write_text(text)
+    names = [str(tmp_path / name) if "." in name else name for name in order]
+    request = {**REQUESTS["all_reduce"], "ranks": [4], "algorithms": names}
+    found, _ = by_python(request)
+    assert set(found["schedule"]) == {"ring", "mine.schedule"}
+    assert set(found.filter(schedule="mine.schedule")["algorithm"]) == {"mine.schedule"}
+    names.append(str(tmp_path / "other" / "mine.schedule"))
     with pytest.raises(ConfigError, match="two schedules for 4 ranks have the name `ring`"):
-        by_python(request | {"ranks": [4]})
+        by_python(request | {"algorithms": names})

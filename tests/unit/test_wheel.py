@@ -1,17 +1,25 @@
-"""The wheel: installed without extras into an empty virtual environment, it compares algorithms."""
+"""The wheel: installed into empty virtual environments, it compares algorithms."""
 
 from __future__ import annotations
 
+import functools
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import pytest
 
+from pages import blocks, commands, missing_lines, outputs
 from tutti.files.extras import EXTRAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 MOST_BYTES = 15_000_000
@@ -27,25 +35,45 @@ def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the command of a wheel without extras in an empty virtual environment."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a wheel of this checkout; TUTTI_WHEEL names one that exists."""
+    if given := os.environ.get("TUTTI_WHEEL"):
+        return Path(given)
     folder = tmp_path_factory.mktemp("wheel")
     built = run("maturin", "build", "--quiet", "--release", "--out", folder)
     assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("*.whl")
-    assert "abi3" in wheel.name
-    assert wheel.stat().st_size < MOST_BYTES
-    names = {name.partition(".dist-info/")[2] for name in ZipFile(wheel).namelist()}
+    (found,) = folder.glob("*.whl")
+    assert "abi3" in found.name
+    assert found.stat().st_size < MOST_BYTES
+    names = {name.partition(".dist-info/")[2] for name in ZipFile(found).namelist()}
     assert {"licenses/LICENSE", "licenses/THIRD_PARTY_LICENSES"} <= names
-    python = folder / "empty" / "bin" / "python"
+    return found
+
+
+def install(wheel: Path, folder: Path, extras: str = "") -> Path:
+    """Installs a wheel into an empty virtual environment; returns its command."""
+    python = folder / "bin" / "python"
+    package = f"{wheel}[{extras}]" if extras else wheel
     for command in (
-        ("uv", "venv", "--quiet", "--python", sys.executable, folder / "empty"),
+        ("uv", "venv", "--quiet", "--python", sys.executable, folder),
         ("uv", "pip", "install", "--quiet", "--python", python, "--constraints",
-         ROOT / "requirements.txt", wheel),
+         ROOT / "requirements.txt", package),
     ):  # fmt: skip
         done = run(*command)
         assert done.returncode == 0, done.stderr
     return python.parent / "tutti"
+
+
+@pytest.fixture(scope="module")
+def with_extras(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Returns a function that installs the wheel with extras, each combination once."""
+    return functools.cache(lambda extras: install(wheel, tmp_path_factory.mktemp("e"), extras))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the command of a wheel without extras."""
+    return install(wheel, tmp_path_factory.mktemp("empty"))
 
 
 def test_wheel_answers_the_question_of_the_demo(installed: Path, tmp_path: Path) -> None:
@@ -65,6 +93,37 @@ def test_missing_extra_is_named_in_one_line(installed: Path, tmp_path: Path) -> 
     assert done.returncode == 2
     message = "the Python package `matplotlib` is not installed: requires"
     assert done.stderr.splitlines()[0] == f"error: {message} `pip install 'tutti[reports]'`"
+
+
+RESULTS = {
+    "mpi": ("out/calibrate/cluster.toml", "out/calibrate/library.csv", "out/compare/report.html"),
+    "ml-systems": ("out/compare/report.html",),
+    "noc": ("out/noc/report.html", "out/noc/latency.svg", "out/transpose/report.html"),
+}
+"""The files that the commands of each page in docs/start write, among others."""
+
+PIP = re.compile(r"^pip install .*\[([a-z,]+)\]\"$", re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("page", RESULTS)
+def test_first_path_of_a_user(
+    page: str, with_extras: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """From the installation to the last command of a page, as a new user follows it."""
+    text = (ROOT / "docs" / "start" / f"{page}.md").read_text("utf-8")
+    (extras,) = PIP.findall(text)
+    tutti = with_extras(extras)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for block in blocks(text, "console"):
+        shown = outputs(block)
+        for line, command in commands(block):
+            done = run(tutti, *shlex.split(command)[1:], cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            missing = missing_lines(shown[line], done.stdout + done.stderr)
+            assert not missing, f"{page}.md:{line}: {done.stdout}"
+    assert [name for name in RESULTS[page] if not (tmp_path / name).is_file()] == []
 
 
 def test_every_extra_has_its_modules() -> None:

@@ -24,6 +24,7 @@ from tutti.calibrate.live import probe
 from tutti.calibrate.points import read_results
 from tutti.cli import options
 from tutti.cli.calibrate_joint import calibrate_jointly
+from tutti.cli.calibrate_library import compare_library
 from tutti.cli.calibrate_shown import show_fits, validate, write_files
 from tutti.cli.console import remark
 from tutti.cli.files import folder
@@ -110,7 +111,9 @@ class Fitting:
         typer.Option(
             "--against",
             metavar="FILE",
-            help="Results of `tutti mpi bench` to validate the fitted model against.",
+            help="Results of `tutti mpi bench` to validate the fitted model against; or output of "
+            "OSU, IMB or nccl-tests: the collectives of a library, to compare with the fastest "
+            "schedules.",
         ),
     ] = None
     joint: Annotated[
@@ -147,9 +150,15 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     Writes NAME.toml for --platform, calibration.parquet and .csv with every point and the
     predictions, and fit.svg. The platform states whether distance was emulated.
 
+    With --against and the output of a benchmark of a library's collectives, the fastest schedule
+    of the fitted model is printed for each size, and library.csv has both times.
+
     \b
     Examples:
       tutti calibrate --live --samples 3
+      tutti calibrate examples/19_calibrate_and_tune/osu_latency.txt \\
+        examples/19_calibrate_and_tune/osu_bw.txt --ranks 64 \\
+        --against examples/19_calibrate_and_tune/osu_allreduce.txt
       tutti calibrate examples/19_calibrate_and_tune/osu_latency.txt \\
         examples/19_calibrate_and_tune/osu_bw.txt --name cluster
       tutti calibrate examples/19_calibrate_and_tune/osu_allreduce.txt \\
@@ -174,9 +183,15 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
         fits = _fits(chosen, sets, strict=bool(fitting.model))
     show_fits(fits)
     _require_determined(fits, strict=bool(fitting.model))
-    write_files(fits, _folds(found.sets), _provenance(found, measured, name), to)
-    if fitting.against is not None:
+    machine = write_files(fits, _folds(found.sets), _provenance(found, measured, name), to)
+    if fitting.against is None:
+        return
+    if fitting.against.suffix == _RESULTS:
         validate(_results(fitting.against), str(fitting.against), fits, to)
+        return
+    compare_library(
+        fitting.against, machine, to, ranks=measured.ranks, collective=measured.collective
+    )
 
 
 def _destination(fitting: Fitting) -> tuple[Path, str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tutti.calibrate import Fit
     from tutti.calibrate.files import Provenance
+    from tutti.platform import Platform
 
 __all__ = ["show_fits", "validate", "write_files"]
 
@@ -101,8 +102,12 @@ def _table(fits: list[Fit]) -> Table:
     return table
 
 
-def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: Path) -> None:
-    """Writes the platform, every point with the models' predictions, and a figure."""
+def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: Path) -> Platform:
+    """Writes the platform, every point with the models' predictions, and a figure.
+
+    Returns:
+        The platform, read back.
+    """
     from tutti.cli.files import written
 
     frame = residual_frame(fits)
@@ -115,6 +120,7 @@ def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: 
     # Reading the file back detects errors.
     found = platform(path)
     wrote(path, note=f": --platform {path}, model {found.model.kind}", wrap=True)
+    return found
 
 
 def validate(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> None:

@@ -97,11 +97,18 @@ def _columns() -> int:
     return int(os.environ.get("COLUMNS", "0") or 0) or actual or 80
 
 
-def wrote(*paths: Path, wrap: bool = False, note: str = "") -> None:
-    """Lists written files, one per line, each followed by a note; `wrap` wraps long lines."""
+def wrote(*paths: Path, wrap: bool = False, note: str = "", first: bool = False) -> None:
+    """Lists written files, one per line, each followed by a note.
+
+    Args:
+        paths: The files.
+        wrap: Whether long lines are wrapped.
+        note: Text after each path.
+        first: Whether only the first file is listed, whose note describes the others.
+    """
     if document := active():
         document.files += map(str, paths)
-    for path in paths:
+    for path in paths[:1] if first else paths:
         out().print(f"wrote {path}{note}", markup=False, soft_wrap=not wrap)
 
 

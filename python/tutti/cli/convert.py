@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,16 @@ from tutti.cli.schedule import Blocks, Collective, Ranks, Root, find
 from tutti.files.mistakes import mistake
 from tutti.files.reader import missing
 from tutti.interop.contents import as_content, reachable
-from tutti.interop.formats import Content, Format, Options, formats, head, named, recognised
+from tutti.interop.formats import (
+    INFERRED,
+    Content,
+    Format,
+    Options,
+    formats,
+    head,
+    named,
+    recognised,
+)
 from tutti.language import load
 from tutti.units import Size
 
@@ -109,13 +119,24 @@ def convert(
 
     def run(path: Path) -> Path:
         lost.extend(write(value, path, chosen))
-        return path if writer.first_file is None else writer.first_file(path)
+        return path
 
     with Progress("writing", writes=True):
-        path = written(run, target)
-    wrote(path, wrap=True)
+        written(run, target)
+    _show_written([target] if writer.files is None else writer.files(value, target))
     for loss in (*losses, *more, *lost):
-        remark(f"lost: {loss}")
+        remark(loss if loss.startswith(INFERRED) else f"lost: {loss}")
+
+
+def _show_written(files: list[Path]) -> None:
+    """Lists the written files; those of one format only by the first and the last."""
+    for suffix, each in itertools.groupby(files, lambda file: file.suffix):
+        of_format = list(each)
+        if suffix and len(of_format) > 1:
+            note = f" to {of_format[-1].name}, {len(of_format):,} files"
+            wrote(*of_format, note=note, first=True)
+        else:
+            wrote(*of_format, wrap=True)
 
 
 def _writer(target: Path, name: str | None, content: Content) -> Format:

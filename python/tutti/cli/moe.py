@@ -116,7 +116,7 @@ class RoutingOptions:
 
     routing: Annotated[
         str, typer.Option("--routing", rich_help_panel=_ROUTING,
-                          help="Routing: uniform, zipf:S, or a CSV file of tokens per rank and expert.")
+                          help="Routing: uniform, zipf:S or a CSV file of tokens per rank, expert.")
     ] = "uniform"  # fmt: skip
     most_nodes: Annotated[
         int | None, typer.Option("--most-nodes", min=1, rich_help_panel=_ROUTING,

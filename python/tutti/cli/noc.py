@@ -214,18 +214,20 @@ def _sweep(found: Given, of: SweepOptions) -> None:
     with Progress("building the network"):
         read_noc = resolve_noc(tables, source=found.source, folder=found.folder)
         remarks = _remarks(read_noc)
-    _sweep_noc(read_noc, values, of, remarks, found.name)
+    folder(read_noc.output, extra="reports")
+    tolerance = (_TOLERANCE if of.tolerance is None else of.tolerance) if of.search else None
+    runs = _curve(read_noc, values, remarks, tolerance, of.threads)
+    _refuse_deadlocked(runs, found.name)
 
 
-def _sweep_noc(
-    read: Noc, values: list[float], of: SweepOptions, remarks: list[str], name: str
-) -> None:
-    folder(read.output, extra="reports")
-    runs, interrupted = _swept(read, values, of.threads)
+def _curve(
+    read: Noc, values: list[float], remarks: list[str], tolerance: float | None, threads: int
+) -> list[NocRun]:
+    """Runs, shows and writes a sweep; with a tolerance, also searches the saturation load."""
+    runs, interrupted = _swept(read, values, threads)
     found = None
-    if of.search and not interrupted and runs:
-        tolerance = _TOLERANCE if of.tolerance is None else of.tolerance
-        found, interrupted = _searched(read, runs, tolerance, of.threads)
+    if tolerance is not None and not interrupted and runs:
+        found, interrupted = _searched(read, runs, tolerance, threads)
     if runs:
         out().print(loads_table(runs))
     if found is not None:
@@ -235,7 +237,7 @@ def _sweep_noc(
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
-    _refuse_deadlocked(runs, name)
+    return runs
 
 
 @app.command("watch")
@@ -292,6 +294,12 @@ def from_booksim(
             "--write", metavar="FILE", help="Write a tutti file (TOML) instead of running."
         ),
     ] = None,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--saturation/--no-saturation", help="With --loads, search for the saturation load."
+        ),
+    ] = True,
     threads: options.Threads = 0,
     to: Annotated[
         Path | None,
@@ -334,14 +342,7 @@ def from_booksim(
         _write_run(read, result, remarks)
         refuse_unstable(result.ending, config)
         return
-    runs, interrupted = _swept(read, values, threads)
-    if runs:
-        out().print(loads_table(runs))
-    print_deadlock(runs)
-    _write_sweep(read, runs, None, remarks)
-    if interrupted:
-        remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
-        raise typer.Exit(int(ExitCode.INTERRUPTED))
+    runs = _curve(read, values, remarks, _TOLERANCE if search else None, threads)
     _refuse_deadlocked(runs, config)
 
 

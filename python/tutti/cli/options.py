@@ -16,7 +16,8 @@ import typer
 from tutti import _core
 from tutti.cli.command_group import CommandGroup, Commands
 from tutti.cli.console import remark
-from tutti.config import RawExperiment, find_platform, platform_names, read_toml, resolve
+from tutti.cli.experiment_file import DEFAULTS, tables_of
+from tutti.config import RawExperiment, find_platform, resolve
 from tutti.config.changes import with_changes
 from tutti.config.machine import npus
 from tutti.config.notation import defaults_of, is_notation
@@ -51,7 +52,7 @@ OptionalExperiment = Annotated[
     str | None,
     typer.Argument(
         metavar="[FILE]",
-        help="The experiment file (TOML), or an algorithm. Default: options alone.",
+        help="The experiment file (TOML), an algorithm or a schedule file. Default: options alone.",
         show_default=False,
     ),
 ]
@@ -147,12 +148,15 @@ class Overrides:
         """Reads an experiment file and applies the overrides.
 
         Args:
-            file: The file. An algorithm as text, or None, means the defaults of `DEFAULTS`.
+            file: The file. An algorithm, a schedule file, or None, means the defaults of
+                `DEFAULTS`.
 
         Raises:
             ConfigError: The file or an option is invalid.
         """
-        path, tables = _tables_of(file)
+        path, tables, stated = tables_of(file, self.algorithms or ())
+        if path is None and file is not None and self.algorithms:
+            self.algorithms = [*tables["algorithms"], *self.algorithms]
         if self.changes:
             example = "seed=2 or platform.mesh.fan_in=greedy"
             tables = with_changes(tables, self.changes, RawExperiment, example=example)
@@ -172,7 +176,7 @@ class Overrides:
         if path is None:
             defaults = _with_ranks(tables, source)
             _remark_defaults(
-                tables, changed, defaults, factor=self.factor is None and self.size is None
+                tables, changed | stated, defaults, factor=self.factor is None and self.size is None
             )
         folder = Path() if path is None or self.platform is not None else path.parent
         experiment = resolve(tables, source=source, folder=folder)
@@ -219,34 +223,6 @@ class Overrides:
             factor = self.factor
             self.given.append("-f")
         return {"from": first, "to": last, "factor": factor}
-
-
-DEFAULTS: dict[str, Any] = {
-    "platform": "loggp_cluster",
-    "collective": "all_reduce",
-    "algorithms": "all",
-    "ranks": [16],
-    "sizes": {"from": "1 KiB", "to": "64 MiB", "factor": 2},
-    "datatype": "float32",
-    "output": "out/tutti",
-}
-"""The experiment without a file."""
-
-
-def _is_algorithm(notation: str) -> bool:
-    return notation.partition(":")[0] in {entry.name for entry in _core.algorithms()}
-
-
-def _tables_of(file: Path | str | None) -> tuple[Path | None, dict[str, Any]]:
-    """Returns the path and the keys of an experiment; without a path, those of `DEFAULTS`."""
-    if file is None:
-        return None, dict(DEFAULTS)
-    path = Path(file)
-    if isinstance(file, str) and _is_algorithm(file) and not path.exists():
-        return None, DEFAULTS | {"algorithms": [file]}
-    hint = _instead_of(path)
-    expected = "an experiment file (TOML)" + (", or an algorithm" if isinstance(file, str) else "")
-    return path, read_toml(path, expected, hint=hint)
 
 
 def _with_ranks(tables: dict[str, Any], source: str) -> dict[str, Any]:
@@ -308,28 +284,6 @@ def _remark_defaults(
         named.append(f"factor {tables['sizes']['factor']}")
     if named:
         remark(f"defaults: {'; '.join(named)}")
-
-
-_CHAKRA = ".et"
-
-
-def _instead_of(path: Path) -> str:
-    """Returns a hint for a path that is missing or not an experiment file.
-
-    Raises:
-        ConfigError: The path is a Chakra trace.
-    """
-    if path.suffix == _CHAKRA:
-        prefix = re.sub(r"\.[0-9]+$", "", path.stem)
-        raise mistake(
-            "this looks like a Chakra trace",
-            source=str(path),
-            expected="an experiment file (TOML)",
-            hint=f'use it in `tutti train run`, with model = "chakra:{prefix}" in the file',
-        )
-    if str(path) in platform_names():
-        return f"{path} is a platform: set `platform` in the file, or --platform {path}"
-    return "`tutti schema experiment` prints the keys of an experiment file"
 
 
 def from_here(notation: str) -> str:

@@ -14,11 +14,11 @@ from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.grouped import grouped
 from tutti.cli.progress import Progress
 from tutti.config.presets import platform_of
-from tutti.config.scaled import scaled
+from tutti.config.scaled import enough_gpus, scaled
 from tutti.config.training import find_model
 from tutti.files.mistakes import mistake, shown
-from tutti.npus import npu, npu_names
-from tutti.plan import Cluster, Fixed, search
+from tutti.npus import NpuPeaks, npu, npu_names
+from tutti.plan import Cluster, Fixed, least_gpus, search
 from tutti.plan.cluster import EFFICIENCY, USABLE
 from tutti.plan.explain import explained, table_of
 from tutti.plan.timing import KINDS
@@ -27,12 +27,14 @@ from tutti.workload.pieces import Pieces
 from tutti.workload.transfers import CpCommType
 
 if TYPE_CHECKING:
+    from tutti.config.platform import RawPlatform
     from tutti.plan import Found, Ranked
     from tutti.workload import Model
 
 _TOKENS = 4 << 20
 """Tokens of a global batch, by default: the first batch of Llama 3 405B (Grattafiori et al. 2024,
 section 3.4.1)."""
+_PLATFORM = "dgx_h100_cluster"
 _SIMULATED = 10
 _SIMULATED_LARGE = 2
 _LARGE = 2048
@@ -53,12 +55,17 @@ class Job:
         ),
     ]
     platform: Annotated[
-        str,
-        typer.Option("--platform", "-p", help="Name or file of a platform with GPUs.",
-                     show_default=False),
-    ]  # fmt: skip
-    gpus: Annotated[int, typer.Option("--gpus", "-g", min=2, help="Number of GPUs.",
-                                      show_default=False)]  # fmt: skip
+        str | None,
+        typer.Option("--platform", "-p", help=f"Name or file of a platform with GPUs. Default: "
+                     f"{_PLATFORM}."),
+    ] = None  # fmt: skip
+    gpus: Annotated[
+        int | None,
+        typer.Option("--gpus", "-g", min=2,
+                     help="Number of GPUs. Default: those of the platform; of a rail-optimised "
+                     "cluster, as many as have twice the memory of weights, gradients and "
+                     "optimizer states."),
+    ] = None  # fmt: skip
     batch: Annotated[
         int | None,
         typer.Option("--batch-tokens", min=1, metavar="TOKENS",
@@ -149,16 +156,18 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
 
     \b
     Examples:
+      tutti train plan llama3_8b
       tutti train plan llama3_8b --platform dgx_h100_cluster --gpus 16 \\
         --global-batch 64
       tutti train plan llama3_8b -p dgx_h100_cluster -g 16 --global-batch 64 \\
         --tensor 8 --simulate 2
     """
     model = find_model(job.model, Path())
-    cluster = _cluster(job)
+    cluster = _cluster(job, model)
+    _remark_defaults(job, cluster)
     most = output.simulate
     if most is None:
-        most = _SIMULATED if job.gpus <= _LARGE else _SIMULATED_LARGE
+        most = _SIMULATED if cluster.gpus <= _LARGE else _SIMULATED_LARGE
     with Progress("simulating plans", work=max(most, 1), total=most) as progress:
         found = search(
             model,
@@ -172,11 +181,32 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
     _show(found, output.top)
 
 
-def _cluster(job: Job) -> Cluster:
+def _remark_defaults(job: Job, cluster: Cluster) -> None:
+    """Names the defaults that decide the result."""
+    named = []
+    if job.platform is None:
+        named.append(f"platform {_PLATFORM}")
+    if job.gpus is None:
+        named.append(f"{cluster.gpus:,} GPUs")
+    if job.batch is None and job.global_batch is None:
+        named.append(f"global batch of {_TOKENS:,} tokens")
+    if named:
+        remark(f"defaults: {'; '.join(named)}")
+
+
+def _gpus(job: Job, model: Model, platform: RawPlatform, peaks: NpuPeaks) -> int:
+    """Returns the number of GPUs, which has a default."""
+    if job.gpus is not None:
+        return job.gpus
+    capacity = peaks.memory_bytes.bytes * job.usable
+    return enough_gpus(platform, 2 * least_gpus(model, capacity), source="--platform")
+
+
+def _cluster(job: Job, model: Model) -> Cluster:
     if job.precision not in ("bf16", "fp8"):
         raise mistake("unknown precision", source="--precision", value=shown(job.precision),
                       expected="bf16 or fp8")  # fmt: skip
-    platform = platform_of(job.platform, folder=Path(), source="--platform")
+    platform = platform_of(job.platform or _PLATFORM, folder=Path(), source="--platform")
     name = job.npu
     if name is None:
         words = platform.name.split("_")
@@ -185,9 +215,10 @@ def _cluster(job: Job) -> Cluster:
             raise mistake(f"platform {platform.name} does not name its GPU", source="--gpu",
                           expected=f"one of {', '.join(npu_names())}")  # fmt: skip
         name = known[0]
+    peaks = npu(name)
     return Cluster(
-        platform=scaled(platform, job.gpus, source="--platform"),
-        npu=npu(name),
+        platform=scaled(platform, _gpus(job, model, platform, peaks), source="--platform"),
+        npu=peaks,
         precision=job.precision,  # type: ignore[arg-type]
         efficiency=job.efficiency,
         usable=job.usable,

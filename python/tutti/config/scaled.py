@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tutti.config.platform import RawPlatform
     from tutti.platform import Platform
 
-__all__ = ["scaled"]
+__all__ = ["enough_gpus", "scaled"]
 
 _FAMILY = "rail_optimized"
 
@@ -26,14 +26,12 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
     Raises:
         ConfigError: The platform has another number of NPUs, and cannot be scaled.
     """
-    topology = platform.topology
-    build = "" if topology is None or topology.build is None else str(topology.build)
-    family, _, argument = build.partition(":")
-    if family == _FAMILY and topology is not None:
-        build = _rails(dict(part.split("=") for part in argument.split(",")), gpus, platform.name)
+    topology, rails = platform.topology, _arguments(platform)
+    if rails and topology is not None:
+        build = _rails(rails, gpus, platform.name)
         changed = topology.model_copy(update={"build": build})
         platform = platform.model_copy(update={"topology": changed})
-    found = machine(platform, chosen_model(platform, None, source=source), source=source)
+    found = _machine(platform, source)
     ranks = found.routes.topology.ranks if found.routes else 0
     if ranks != gpus:
         expected = f"{ranks:,}" if ranks else "a platform with a topology"
@@ -45,6 +43,35 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
             hint="only rail-optimised clusters have other sizes, such as dgx_h100_cluster",
         )
     return found
+
+
+def enough_gpus(platform: RawPlatform, least: int, *, source: str) -> int:
+    """Returns a number of GPUs for a default.
+
+    It is that of the platform. For a rail-optimised cluster it is at least `least`: a power of two
+    of hosts in a pod, or of pods.
+    """
+    rails = _arguments(platform)
+    if not rails:
+        routes = _machine(platform, source).routes
+        return routes.topology.ranks if routes else least
+    host, pod = int(rails["npus"]), int(rails["npus"]) * int(rails["hosts"])
+    count = host if 2 * least <= pod else pod  # doubled hosts then stay within a pod
+    while count < least:
+        count *= 2
+    return count
+
+
+def _arguments(platform: RawPlatform) -> dict[str, str]:
+    """Returns the arguments of a rail-optimised cluster; of another platform, nothing."""
+    topology = platform.topology
+    build = "" if topology is None or topology.build is None else str(topology.build)
+    family, _, argument = build.partition(":")
+    return dict(part.split("=") for part in argument.split(",")) if family == _FAMILY else {}
+
+
+def _machine(platform: RawPlatform, source: str) -> Platform:
+    return machine(platform, chosen_model(platform, None, source=source), source=source)
 
 
 def _rails(given: dict[str, str], gpus: int, name: str) -> str:

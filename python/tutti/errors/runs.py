@@ -105,6 +105,10 @@ class SimulationError(TuttiError):
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
     kinds: ClassVar[dict[str, Kind]] = {
+        "trace_unreceived": Kind(
+            "A message of a trace is never received.",
+            "add a receive with its source and tag to the destination",
+        ),
         "unreceived": Kind(
             "Messages are sent that no rank receives.",
             "verify() names the schedule's error",

@@ -25,7 +25,14 @@ from tutti.interop.astrasim import load_groups
 from tutti.interop.chakra import COLLECTIVES, NODE_TYPES, rank_files
 from tutti.interop.chakra_nodes import METADATA, load_nodes
 from tutti.interop.chakra_order import acyclic, positions, stream_order
-from tutti.interop.chakra_write import GROUPS, PICOSECONDS, SUMMED, prefix_of, write_trace
+from tutti.interop.chakra_write import (
+    GROUPS,
+    PICOSECONDS,
+    SUMMED,
+    prefix_of,
+    write_trace,
+    written_files,
+)
 from tutti.interop.formats import Format
 from tutti.workload.operations import CollectiveCall, Kind, Operations, Trace
 
@@ -447,7 +454,7 @@ FORMATS = (
         source="et_def.proto of mlcommons/chakra 1.0.0 (21585d8)",
         read=read_trace,
         write=write_trace,
-        first_file=lambda path: (prefix := prefix_of(path)).with_name(f"{prefix.name}.0.et"),
+        files=written_files,
         read_options=("repair",),
     ),
 )

@@ -58,14 +58,14 @@ def write_trace(trace: Trace, path: Path, options: Options) -> tuple[str, ...]: 
         TraceError: A collective, or a receive from any rank, has no equivalent.
     """
     prefix = prefix_of(path)
+    files = _rank_files(trace, prefix)
     further = prefix.with_name(f"{prefix.name}.{len(trace.ranks)}.et")
     if further.exists():
         problem = f"exists, and the trace has {len(trace.ranks)} ranks"
         hint = "remove the files of the former trace, or choose another name"
         raise mistake(problem, source=str(further), expected="no file of another rank", hint=hint)
     writer = _Writer(trace)
-    for rank, operations in enumerate(trace.ranks):
-        file = prefix.with_name(f"{prefix.name}.{rank}.et")
+    for rank, (operations, file) in enumerate(zip(trace.ranks, files, strict=True)):
         attributes = {"name": Attribute("string", trace.name)}
         write_nodes(file, writer.nodes(operations, rank), attributes=attributes)
     table = {str(number): list(group) for group, number in writer.groups.items()}
@@ -75,6 +75,17 @@ def write_trace(trace: Trace, path: Path, options: Options) -> tuple[str, ...]: 
     else:
         groups.unlink(missing_ok=True)
     return tuple(f"{count:,} {text}" for text, count in sorted(writer.losses.items()))
+
+
+def written_files(trace: Trace, path: Path) -> list[Path]:
+    """Returns the files that `write_trace` has written."""
+    prefix = prefix_of(path)
+    groups = prefix.with_name(f"{prefix.name}{GROUPS}")
+    return _rank_files(trace, prefix) + [groups] * groups.exists()
+
+
+def _rank_files(trace: Trace, prefix: Path) -> list[Path]:
+    return [prefix.with_name(f"{prefix.name}.{rank}.et") for rank in range(len(trace.ranks))]
 
 
 class _Writer:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     Reader = Callable[[Path, "Options"], tuple[Any, tuple[str, ...]]]
     Writer = Callable[[Any, Path, "Options"], tuple[str, ...]]
 
-__all__ = ["Content", "Format", "Options", "formats", "head", "named", "recognised"]
+__all__ = ["INFERRED", "Content", "Format", "Options", "formats", "head", "named", "recognised"]
+
+INFERRED = "inferred: "
+"""The start of a line about a value that a file does not state, among the lines of losses."""
 
 Content = Literal["schedule", "trace", "topology", "messages"]
 """What a file holds: a `tutti.Schedule`, `tutti.workload.operations.Trace`, `tutti.Topology` or
@@ -62,7 +65,8 @@ class Format:
             that the content does not represent. None if the format is write-only.
         write: Writes a file and returns one line per loss. None if the format is read-only.
         matches: Whether the first bytes of a file (at most 4,096) have this format.
-        first_file: Returns the first file that `write` creates for a path. None if it is the path.
+        files: Returns the files that `write` creates for a value and a path. None if it is the
+            path.
         read_options: The options that `read` honours.
         write_options: The options that `write` honours.
     """
@@ -75,7 +79,7 @@ class Format:
     read: Reader | None = None
     write: Writer | None = None
     matches: Callable[[bytes], bool] | None = None
-    first_file: Callable[[Path], Path] | None = None
+    files: Callable[[Any, Path], list[Path]] | None = None
     read_options: tuple[str, ...] = ()
     write_options: tuple[str, ...] = ()
 

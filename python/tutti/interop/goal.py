@@ -17,6 +17,7 @@ from tutti.files.mistakes import mistake
 from tutti.files.reader import read_bytes
 from tutti.interop.formats import Format, Options
 from tutti.interop.goal_binary import MAGIC, trace_of, write_ranks
+from tutti.interop.goal_lines import Lines
 from tutti.lowering import expand
 from tutti.workload.operations import ANY, Kind, Operations, Trace
 
@@ -50,7 +51,8 @@ def read_goal(path: Path, _options: Options) -> tuple[Trace, tuple[str, ...]]:
     except TuttiError as error:
         raise mistake(error.problem, source=str(path), hint=error.hint) from None
     operations = tuple(Operations.from_columns(each) for each in ranks)
-    return Trace(name=path.stem, ranks=operations), _lost_nics(other_nics)
+    trace = Trace(name=path.stem, ranks=operations, file=str(path), line=Lines(data))
+    return trace, _lost_nics(other_nics)
 
 
 def read_goal_binary(path: Path, _options: Options) -> tuple[Trace, tuple[str, ...]]:
@@ -64,7 +66,7 @@ def read_goal_binary(path: Path, _options: Options) -> tuple[Trace, tuple[str, .
     """
     data = read_bytes(path, limits.Bytes.TRACE, _EXPECTED)
     ranks, other_nics = trace_of(data, source=str(path))
-    return Trace(name=path.stem, ranks=ranks), _lost_nics(other_nics)
+    return Trace(name=path.stem, ranks=ranks, file=str(path)), _lost_nics(other_nics)
 
 
 def write_goal(trace: Trace, path: Path, options: Options) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from tutti.files.mistakes import mistake
-from tutti.interop.formats import Format, Options
+from tutti.interop.formats import INFERRED, Format, Options
 from tutti.interop.nccl import platform_from_topology, read_topology
 from tutti.topology import Topology
 from tutti.units import Time, TimePerByte
@@ -41,7 +41,7 @@ def _read_nccl(path: Path, _options: Options) -> tuple[Topology, _Losses]:
     return node.topology, (
         *omitted,
         *node.remarks,
-        *(f"inferred: {source}" for source in node.sources),
+        *(f"{INFERRED}{source}" for source in node.sources),
     )
 
 

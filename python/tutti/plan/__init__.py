@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from tutti.plan.cluster import Cluster
 from tutti.plan.estimate import estimate
-from tutti.plan.search import Found, Ranked, search
+from tutti.plan.search import Found, Ranked, least_gpus, search
 from tutti.plan.space import Fixed, Plan, plans
 from tutti.plan.timing import Timing
 
-__all__ = ["Cluster", "Fixed", "Found", "Plan", "Ranked", "Timing", "estimate", "plans", "search"]
+__all__ = [
+    "Cluster",
+    "Fixed",
+    "Found",
+    "Plan",
+    "Ranked",
+    "Timing",
+    "estimate",
+    "least_gpus",
+    "plans",
+    "search",
+]

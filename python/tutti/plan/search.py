@@ -160,6 +160,13 @@ def _simulated(
         return replace(one, problem=error.problem)
 
 
+def least_gpus(model: Model, capacity: float) -> int:
+    """Returns the number of GPUs whose memory of `capacity` bytes holds the training states."""
+    states = States()
+    each = states.weights + states.gradients + states.optimizer
+    return int(-(-model.parameters * each // capacity))
+
+
 def _nothing(
     model: Model, cluster: Cluster, batch: int, exceeding: Sequence[Ranked]
 ) -> WorkloadError:
@@ -176,8 +183,6 @@ def _nothing(
         f"{described(least)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): expected at "
         f"most {limit:.1f} GB"
     )
-    states = States()
-    each = states.weights + states.gradients + states.optimizer
-    gpus = -(-model.parameters * each // cluster.capacity)
+    gpus = least_gpus(model, cluster.capacity)
     hint = f"states alone need {gpus:,} GPUs of this memory; use more, or a smaller batch"
     return WorkloadError(message, kind="no_plan", hint=hint)

@@ -6,14 +6,14 @@ times and sizes are fixed, unlike those of a schedule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -121,8 +121,12 @@ class Trace:
         name: The name, for results.
         ranks: The operations of each rank.
         collectives: The distinct collectives that operations refer to.
+        file: The file that it was read from, or "".
+        line: Returns the line of an operation in the file by rank and index; None if unknown.
     """
 
     name: str
     ranks: tuple[Operations, ...]
     collectives: tuple[CollectiveCall, ...] = ()
+    file: str = field(default="", compare=False, repr=False)
+    line: Callable[[int, int], int | None] | None = field(default=None, compare=False, repr=False)

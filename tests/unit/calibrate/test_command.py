@@ -64,6 +64,20 @@ def test_collectives_need_their_algorithm(tmp_path: Path) -> None:
     assert "--ranks N" in done.output
 
 
+def test_a_library_is_compared_with_the_fastest_schedules(tmp_path: Path) -> None:
+    arguments = [*FILES, "--out", str(tmp_path), "--model", "pipelining_postal", "--against"]
+    done = calibrate(*arguments, str(EXAMPLE / "osu_allreduce.txt"), "--ranks", "64")
+    assert done.exit_code == 0, done.output
+    assert "all_reduce on 64 ranks: library, fastest schedule" in done.stdout
+    frame = pl.read_csv(tmp_path / "library.csv")
+    assert frame["size_bytes"].to_list() == [4**k for k in range(1, 11)]
+    assert (frame["library_us"] > frame["predicted_us"]).all()  # recursive doubling everywhere
+    for file, words in {"osu_allreduce.txt": "--ranks N", "osu_bw.txt": "no times of"}.items():
+        done = calibrate(*arguments, str(EXAMPLE / file))
+        assert done.exit_code == 2
+        assert words in done.output
+
+
 def test_collectives_with_too_many_messages_to_fit_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

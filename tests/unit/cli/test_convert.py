@@ -75,6 +75,8 @@ def test_traces_of_a_schedule(inputs: Path, tmp_path: Path, name: str) -> None:
     losses = convert(inputs, "r.schedule", file, "--size", "4KiB")
     assert "lost: reductions and copies: they take no time" in losses
     if name == "chakra":
+        done = call("convert", "r.schedule", file, "--size", "4KiB", cwd=inputs)
+        assert f"wrote {tmp_path}/r.0.et to r.3.et, 4 files" in " ".join(done.stdout.split())
         assert not Path(file).exists()
         file = f"{tmp_path}/r.0.et"
     convert(inputs, file, f"{tmp_path}/back.goal")

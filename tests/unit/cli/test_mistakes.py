@@ -419,9 +419,21 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
     ("sweep", "none"): ("expected: a sweep file", "tutti schema sweep"),
     ("noc", "from-booksim", "none"): ("expected: a configuration file of BookSim", "no such file"),
     ("run", "step.0.et"): ("looks like a Chakra trace", 'model = "chakra:step" in the file'),
+    ("compare", "rin"): ("expected: an experiment file", "did you mean `ring`?"),
+    ("run", "gpt3_175b"): ("no such file", "hint: gpt3_175b is a model: `tutti train list`"),
+    ("run", "r.xml"): ("has the format msccl-xml, which holds a schedule", "`tutti convert r.xml "),
+    ("compare", "r.goal"): ("format goal, which holds a trace", "`tutti trace run r.goal`"),
+    ("run", "r.anynet"): ("which holds a topology", "set `file` in [platform.topology]"),
     ("verify", "ring"): ("no such command 'verify'", "did you mean `tutti schedule verify`?"),
     ("schedule", "verify", "x.schedul"): ("no such file", "did you mean `x.schedule`?"),
     ("schedule", "verify", "none/ring"): ("no such file", "the folder none does not exist"),
+}
+
+
+OTHER_FORMATS = {
+    "r.xml": '<algo name="r" ngpus="2">\n</algo>\n',
+    "r.goal": "num_ranks 1\nrank 0 {\ncalc 5\n}\n",
+    "r.anynet": "router 0 node 0 router 1 1\nrouter 1 node 1\n",
 }
 
 
@@ -429,4 +441,6 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
 def test_misplaced_arguments_give_a_hint(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(GOOD)
     (tmp_path / "x.schedule").touch()
+    for name, text in OTHER_FORMATS.items():
+        (tmp_path / name).write_text(text)
     refused(tutti(*arguments, cwd=tmp_path), *ELSEWHERE[arguments])

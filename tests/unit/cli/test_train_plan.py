@@ -33,6 +33,16 @@ def test_the_table_fits_80_columns_and_names_the_best() -> None:
     assert "[parallelism]\ntensor = 2\n" in text
 
 
+def test_a_model_alone_has_a_plan_and_named_defaults() -> None:
+    words = ["train", "plan", "llama3_70b", "--simulate", "0", "--top", "1"]
+    done = RUNNER.invoke(app, words, catch_exceptions=False)
+    assert "llama3_70b on 64 h100" in done.stdout
+    named = "defaults: platform dgx_h100_cluster; 64 GPUs; global batch of 4,194,304 tokens"
+    assert named in done.stderr
+    done = RUNNER.invoke(app, [*words, "-p", "gb200_nvl72_cluster"], catch_exceptions=False)
+    assert "llama3_70b on 72 gb200" in done.stdout
+
+
 def test_json_has_the_plans() -> None:
     document = json.loads(plan("--global-batch", "16", "--simulate", "1", "--top", "2", "--json"))
     found = document["result"]

@@ -202,8 +202,40 @@ def test_collectives_that_do_not_match_are_errors(tmp_path: Path) -> None:
 def test_deadlocks_name_the_ranks(tmp_path: Path) -> None:
     text = "num_ranks 2\nrank 0 {\nrecv 1b from 1\n}\nrank 1 {\nrecv 1b from 0 tag 3\n}\n"
     trace, _ = read_goal(made(tmp_path / "a.goal", text), Options())
-    with pytest.raises(DeadlockError, match=r"rank 1 in operation 0 waits for rank 0 \(tag 3\)"):
+    with pytest.raises(
+        DeadlockError, match=r"a.goal: .* rank 1 in operation 0 \(line 6\) waits for"
+    ):
         tutti.simulate_trace(trace, cluster())
+
+
+ERRORS = {
+    "recv 1b from 1": (
+        r"rank 0 in operation 0 \(line 4\) waits for rank 1 \(tag 0\)",
+        "compare the sources and tags",
+    ),
+    "a: calc 5\n// send 1\nb: calc 6\na requires b\nb requires a": (
+        r"rank 0 in operation 0 \(line 4\) has dependencies that never complete",
+        "form a cycle",
+    ),
+    "/* calc 1\n*/ recv 1b from 1 tag 3\nsend 8b to 1\nsend 8b to 1": (
+        r"2 messages are never received; for one of them, rank 0 in operation 1 \(line 6\) sends",
+        "add a receive",
+    ),
+    "recv 1b from 1\nsend 8b to 7": (
+        r"operation 1 of rank 0 \(line 5\) has peer 7: expected a rank of the trace",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("operations", ERRORS)
+def test_errors_of_a_run_name_the_line(tmp_path: Path, operations: str) -> None:
+    text = f"num_ranks 2\n\nrank 0 {{\n{operations}\n}}\nrank 1 {{\nsend 1b to 0 tag 3\n}}\n"
+    trace, _ = read_goal(made(tmp_path / "a.goal", text), Options())
+    problem, hint = ERRORS[operations]
+    with pytest.raises(TuttiError, match=problem) as raised:
+        tutti.simulate_trace(trace, cluster())
+    assert hint in raised.value.hint
 
 
 @pytest.mark.parametrize("packets", [None, tutti.Packets()])

@@ -281,6 +281,8 @@ def test_files_have_what_runtimes_require(tmp_path: Path) -> None:
     blocks = re.findall(r'send="(-?\d+)" recv="(-?\d+)"', text)
     assert all("-1" in peers for peers in blocks)
     assert any("do not wait" in loss for loss in losses)
+    (lost,) = read(tmp_path, text)[1]  # not the size range 0 to 0, nor the protocol Simple
+    assert "a rank performs one sequence of steps" in lost
 
 
 def test_long_programs_use_more_channels(tmp_path: Path) -> None:

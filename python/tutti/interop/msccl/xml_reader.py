@@ -88,17 +88,25 @@ def _rooted(program: Program) -> tuple[Schedule, list[str]]:
 def _losses(algo: Element) -> list[str]:
     blocks = [block for gpu in algo.each("gpu") for block in gpu.each("tb")]
     channels = {block.attributes.get("chan") for block in blocks}
-    found = [f"protocol {algo.attributes.get('proto', 'Simple')}"]
-    found += [
-        f"{name} {algo.attributes[name]}"
-        for name in ("minBytes", "maxBytes", "nthreads")
-        if name in algo.attributes
+    found = [
+        f"{words} {algo.attributes[name]}"
+        for name, (words, neutral) in _LOST.items()
+        if algo.attributes.get(name, neutral) != neutral
     ]
-    found.append(
-        f"{len(blocks)} thread blocks on {len(channels)} channels: a rank performs one sequence of "
-        "steps"
-    )
+    if len(blocks) > sum(1 for _ in algo.each("gpu")):
+        count = f"{len(channels)} channel{'s' if len(channels) > 1 else ''}"
+        text = f"{len(blocks)} thread blocks on {count}: a rank performs one sequence of steps"
+        found.append(text)
     return found
+
+
+_LOST = {
+    "proto": ("protocol", "Simple"),
+    "minBytes": ("minBytes", "0"),
+    "maxBytes": ("maxBytes", "0"),
+    "nthreads": ("nthreads", ""),
+}
+"""Attributes that a schedule does not represent: their names, and the value without effect."""
 
 
 def read_program(algo: Element) -> Program:

@@ -1,0 +1,112 @@
+"""Compares an MPI library's collectives with the fastest schedules of a fitted platform."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+from rich.table import Table
+
+from tutti import _core
+from tutti.cli.console import out
+from tutti.files.mistakes import mistake
+from tutti.interop.benchmarks import read_all
+from tutti.report.quantity import format_size, format_time
+from tutti.results import write
+from tutti.simulate import compare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tutti.platform import Platform
+
+__all__ = ["compare_library"]
+
+_PS = 1e6
+"""Picoseconds of a microsecond."""
+
+
+def compare_library(
+    file: Path, machine: Platform, to: Path, *, ranks: int | None, collective: str | None
+) -> None:
+    """Prints and writes measured times of a library, with the fastest schedule at each size.
+
+    Args:
+        file: Output of OSU, IMB or nccl-tests with collectives.
+        machine: The fitted platform.
+        to: The folder for library.csv.
+        ranks: The number of ranks, if the file does not state it.
+        collective: The collective, if the file does not state it.
+
+    Raises:
+        ConfigError: The file cannot be read, or has no collective.
+    """
+    measured = _collectives(read_all([file], ranks=ranks, operation=collective))
+    if measured.is_empty():
+        raise mistake("has no times of collectives with correct results", source=str(file),
+                      expected="output of a collective, such as osu_allreduce")  # fmt: skip
+    if measured["ranks"].has_nulls():
+        raise mistake("does not state the number of ranks", source=str(file),
+                      expected="--ranks N")  # fmt: skip
+    found = []
+    for (operation, count), rows in measured.group_by("operation", "ranks", maintain_order=True):
+        predicted = _fastest(machine, str(operation), int(str(count)), rows["size_bytes"].to_list())
+        joined = rows.join(predicted, on="size_bytes")
+        out().print(f"{operation} on {count} ranks: library, fastest schedule of the model, ratio")
+        out().print(_table(joined))
+        found.append(joined)
+    path = write(pl.concat(found), to / "library.csv")
+    out().print(f"wrote {path}", markup=False)
+
+
+def _collectives(frame: pl.DataFrame) -> pl.DataFrame:
+    """Returns the median times of collectives, by collective, ranks and size."""
+    known = [name for name in _core.collectives() if name != "barrier"]
+    case = ["operation", "ranks", "size_bytes"]
+    correct = pl.col("wrong").fill_null(0) == 0
+    return (
+        frame.filter(
+            pl.col("operation").is_in(known)
+            & correct
+            & pl.col("blocking")
+            & (pl.col("time_us") > 0)
+        )
+        .group_by(case, maintain_order=True)
+        .agg(pl.col("time_us").median().alias("library_us"))
+        .sort(case)
+    )
+
+
+def _fastest(machine: Platform, collective: str, ranks: int, sizes: list[int]) -> pl.DataFrame:
+    times = compare(
+        machine,
+        collective=collective,
+        ranks=[ranks],
+        sizes=[f"{size} B" for size in sizes],
+        datatype="float32" if all(size % 4 == 0 for size in sizes) else "uint8",
+        remark=lambda _: None,  # schedules that a size does not fit
+    )
+    return (
+        times.sort("time_ps", "schedule")
+        .group_by("size_bytes", maintain_order=True)
+        .first()
+        .select("size_bytes", "schedule", (pl.col("time_ps") / _PS).alias("predicted_us"))
+    )
+
+
+def _table(joined: pl.DataFrame) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("size", "library"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("fastest schedule", overflow="fold")
+    for name in ("predicted", "ratio"):
+        table.add_column(name, justify="right")
+    for row in joined.iter_rows(named=True):
+        table.add_row(
+            format_size(row["size_bytes"]),
+            format_time(row["library_us"] * _PS),
+            row["schedule"],
+            format_time(row["predicted_us"] * _PS),
+            f"{row['library_us'] / row['predicted_us']:.2f}",
+        )
+    return table
