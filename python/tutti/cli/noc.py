@@ -297,7 +297,7 @@ def from_booksim(
     search: Annotated[
         bool,
         typer.Option(
-            "--saturation/--no-saturation", help="With --loads, search for the saturation load."
+            "--saturation/--no-saturation", help="Search for the saturation load of --loads."
         ),
     ] = True,
     threads: options.Threads = 0,
