@@ -185,7 +185,8 @@ def _cases() -> list[Case]:
         Case("mpi plan", "mpi plan --ranks 2-64 --for-every usual --out plan.tutti"),
         Case("mpi bench", "mpi bench all_reduce --ranks 4 -b 8 -e 1MiB"),
         Case("mpi exec", f"mpi exec --plan in.tutti -- mpiexec -n 2 {sys.executable} app.py",
-             {"app.py": Path(app).read_text("utf-8").replace("range(10)", "range(10_000_000)")}, code=1),
+             {"app.py": Path(app).read_text("utf-8").replace("range(10)", "range(10_000_000)")},
+             code=1),
         Case("explore", "explore --no-browser", horizon=5.0),
     ]  # fmt: skip
 
