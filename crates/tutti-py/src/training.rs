@@ -210,6 +210,7 @@ impl TrainingProgram {
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     #[pyo3(signature = (layers, *, iterations, overlap, barrier=false, bucket=None, embedding=None, prefetch=None, pipeline=None))]
     fn new(
+        py: Python<'_>,
         layers: Vec<GivenLayer>,
         iterations: Number,
         overlap: bool,
@@ -240,12 +241,12 @@ impl TrainingProgram {
             prefetch: prefetch.map(|passes| passes.0),
             pipeline,
         };
-        made(&plan, stage)
+        made(py, &plan, stage)
     }
 
     /// A single collective.
     #[staticmethod]
-    fn alone(requested: GivenTransfer) -> PyResult<TrainingProgram> {
+    fn alone(py: Python<'_>, requested: GivenTransfer) -> PyResult<TrainingProgram> {
         let transfer = transfer(requested)?;
         let name = "alone".to_owned();
         let plan = TrainingLoop {
@@ -258,7 +259,7 @@ impl TrainingProgram {
             prefetch: None,
             pipeline: None,
         };
-        made(&plan, 0)
+        made(py, &plan, 0)
     }
 
     /// A program from tasks with their dependencies and names.
@@ -333,8 +334,8 @@ fn kind(task: &Task) -> (&'static str, u64) {
     }
 }
 
-fn made(plan: &TrainingLoop, stage: u32) -> PyResult<TrainingProgram> {
-    plan.stage(stage).map(TrainingProgram).map_err(|error| match &error {
+fn made(py: Python<'_>, plan: &TrainingLoop, stage: u32) -> PyResult<TrainingProgram> {
+    py.detach(|| plan.stage(stage)).map(TrainingProgram).map_err(|error| match &error {
         TrainingError::Program { source } => raised(source),
         TrainingError::Pipeline { source } => raised(source),
         _ => raised(&error),

@@ -266,7 +266,7 @@ def main() -> None:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - a panic of the core is not an Exception
-        # While pydantic builds a class, it turns Ctrl-C into an error of its own.
+        # While pydantic builds a class, it turns Ctrl-C into a SchemaError.
         if KeyboardInterrupt.__name__ in f"{type(error).__name__} {error}":
             remark("interrupted")
             sys.exit(ExitCode.INTERRUPTED)
