@@ -11,7 +11,7 @@ from tutti.errors import ReportError
 from . import noc_charts
 from . import noc_words as words
 from .charts import Axis, Curve, LoadChart, draw_loads
-from .page import Page, Section
+from .page import Page, Section, captioned
 from .palette import styles
 from .quantity import count, estimate, format_share, mean, number, sentence, three
 from .tables import Column, ReportTable
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 _MOST_LINKS = 40
 """Rows of the link table; channels.parquet has all channels."""
 _KICKER = "flit-level network simulation"
-_RATE = "flits per node and cycle"
 _ACCEPTED = "accepted throughput"
-LOAD = Axis("offered load", _RATE, zero=True)
+LOAD = Axis("offered load", words.RATE, zero=True)
 _UNITS = (
     "Latencies in cycles; offered load and accepted throughput in flits per node and cycle. p99 "
     "is the 99th percentile."
@@ -57,9 +56,9 @@ def write_noc_report(
     Args:
         path: The file to write; its folder must exist.
         run: The run.
-        title: The title; by default derived from the network.
+        title: The title of the experiment, above the question of the page.
         technology: Energy per event. If None, the page has no section on energy.
-        remarks: Additional sentences for the summary.
+        remarks: Sentences below the answer.
 
     Returns:
         The path written.
@@ -68,13 +67,13 @@ def write_noc_report(
         EnergyError: `technology` is set, and a link has no length.
     """
     deadlocked = run.ending == "deadlocked"
-    nothing = f"measured: {words.NOTHING_MEASURED}"
-    summary = [words.ending(run), *([nothing] if deadlocked else []), *remarks]
     page = Page(
         kind="network",
         kicker=_KICKER,
-        title=title or f"{run.network.topology.name} under load",
-        answers=[("", [sentence(text) for text in summary])],
+        title=title,
+        question=words.question(run),
+        answer=words.answer(run),
+        notes=[sentence(text) for text in remarks],
         facts=_facts(run),
         sections=[_waiting(run)] if deadlocked else _sections(run, technology),
         conventions=CONVENTIONS,
@@ -181,9 +180,15 @@ def _links(run: NocRun) -> Section:
         f"Link utilisation in the window; mean {format_share(fmean(order['utilisation']))}. The "
         f"table lists the {len(rows)} channels of {order.height:,} with the highest utilisation."
     )
-    return Section(
-        "Link utilisation", lead, {"links": noc_charts.heat_map(run)}, ReportTable(columns, rows)
+    heat = captioned(
+        noc_charts.heat_map(run),
+        "The topology, without scale: round vertices are NPUs, square ones are other routers. Colour: "
+        "utilisation of a link in each direction, in per cent.",
+        "the links with the highest utilisation, which saturate first.",
+        "links",
     )
+    table = ReportTable(columns, rows)
+    return Section("Link utilisation", lead, {"links": heat}, table, source="channels.parquet")
 
 
 def _buffers(run: NocRun) -> list[Section]:
@@ -192,30 +197,64 @@ def _buffers(run: NocRun) -> list[Section]:
             "Buffer occupancy over time",
             f"Flits in the buffers of all routers, sampled every {run.plan.sample:,} cycles. The "
             "count is steady in a stable network and grows in a saturated network.",
-            {"buffered": noc_charts.buffered(run)},
+            {
+                "buffered": captioned(
+                    noc_charts.buffered(run),
+                    "Horizontal: cycle. Vertical: flits in all buffers.",
+                    "a line that rises until the end: the network does not keep up.",
+                    "samples",
+                )
+            },
         ),
         Section(
             "VC occupancy over time",
             "Flits per VC number, summed over all input ports, at each sample.",
-            {"over-time": noc_charts.over_time(run)},
+            {
+                "over-time": captioned(
+                    noc_charts.over_time(run),
+                    "Horizontal: cycle. Vertical: flits in all buffers of a VC number.",
+                    "a VC that is fuller than others, which carries more of the traffic.",
+                    "samples",
+                )
+            },
         ),
         Section(
             "Fullest VCs over time",
             f"Flits per VC buffer (capacity {run.network.router.buffer}) at the input ports with "
             "the highest occupancy; NocRun.vcs_over_time has all ports.",
-            {"fullest": noc_charts.fullest(run)},
+            {
+                "fullest": captioned(
+                    noc_charts.fullest(run),
+                    "Horizontal: cycle. Vertical: VC of an input port. Colour: occupancy (flits).",
+                    "VCs that remain full, which block the VCs upstream.",
+                    "samples",
+                )
+            },
         ),
         Section(
             "Mean occupancy by VC",
             f"Mean flits per VC (capacity {run.network.router.buffer}): average over all input "
             "ports, and the fullest port.",
-            {"vcs": noc_charts.by_vc(run)},
+            {
+                "vcs": captioned(
+                    noc_charts.by_vc(run),
+                    "Horizontal: VC. Vertical: mean occupancy in flits.",
+                    "a fullest port near the capacity, far above the mean of all ports.",
+                    "VCs",
+                )
+            },
         ),
         Section(
             "Causes of stalls",
             "What the head flit of each VC waits for when buffers are sampled. Every flit spends "
             "at least one cycle in switch allocation.",
-            {"stalls": noc_charts.stalled(run)},
+            {
+                "stalls": captioned(
+                    noc_charts.stalled(run),
+                    "Horizontal: share of samples of occupied VCs, in per cent. Vertical: cause.",
+                    "waits for credits or VCs, which are a sign of full buffers downstream.",
+                )
+            },
         ),
     ]
 
@@ -252,7 +291,12 @@ def _energy(run: NocRun, technology: Technology) -> Section:
     table = ReportTable(
         columns, [*rows, _Spent("total", energy.dynamic, energy.leakage, area.total_um2)]
     )
-    return Section("Energy and area", lead, {"energy": noc_charts.energy_bars(energy)}, table)
+    chart = captioned(
+        noc_charts.energy_bars(energy),
+        "Horizontal: component. Vertical: energy of the window in nJ, dynamic and leakage.",
+        "the highest bars, and error bars that exceed the differences between components.",
+    )
+    return Section("Energy and area", lead, {"energy": chart}, table)
 
 
 class _Spent(NamedTuple):
@@ -282,8 +326,8 @@ def write_load_report(
         path: The file to write; its folder must exist.
         runs: Runs of one network and traffic, at one or more loads.
         found: The result of the saturation search.
-        title: The title; by default derived.
-        remarks: Additional sentences for the summary.
+        title: The title of the experiment, above the question of the page.
+        remarks: Sentences below the answer.
 
     Returns:
         The path written.
@@ -291,14 +335,11 @@ def write_load_report(
     every = {run.load: run for run in [*(found.runs if found else ()), *runs]}
     ordered = [every[load] for load in sorted(every, key=lambda load: load or 0.0)]
     first = ordered[0]
-    summary = [sentence(words.saturation(found))] if found else []
-    if stable := [run for run in ordered if run.is_stable]:
-        latency = words.cycles(stable[0].latency, first.network.cycle_ps)
-        summary.append(f"Mean latency at {number(stable[0].load)} {_RATE}: {latency}.")
     page = Page(
-        kind="network_load", kicker=_KICKER,
-        title=title or f"{first.network.topology.name}: latency under load",
-        answers=[("", [*summary, *(sentence(text) for text in remarks)])],
+        kind="network_load", kicker=_KICKER, title=title,
+        question=f"At which load does {first.network.topology.name} saturate?",
+        answer=words.load_answer(ordered, found),
+        notes=[sentence(text) for text in remarks],
         facts=[
             ("network", words.describe_network(first.network)),
             *(("traffic at the lowest load", one) for one in words.describe_traffic(first.traffic)),
@@ -334,9 +375,13 @@ def load_sections(what: str, latency: LoadChart, throughput: LoadChart) -> list[
     if latency.reference:
         lead += " Dashed: the latency lower bound, up to the load that saturates a link or port."
     return [
-        Section("Latency against offered load", lead, {"latency": latency.figure()}),
+        Section("Latency against offered load", lead, {"latency": latency.captioned(
+            "the load at which latency rises steeply, and the latency at low load."
+        )}),
         Section("Throughput against offered load", f"Accepted throughput of the {what}.",
-                {"throughput": throughput.figure(380)}),
+                {"throughput": throughput.captioned(
+                    "the load at which the curve leaves the diagonal: the network saturates.", 380
+                )}),
     ]  # fmt: skip
 
 
@@ -408,7 +453,7 @@ def _chart(
     chosen = styles(lines)
     most = max((run.load or 0.0 for runs in lines.values() for run in runs), default=1.0)
     accepted = "accepted" in quantities.values()
-    unit = _RATE if accepted else "cycles"
+    unit = words.RATE if accepted else "cycles"
     curves = []
     for name, runs in lines.items():
         shown = [run for run in runs if accepted or run.is_stable]

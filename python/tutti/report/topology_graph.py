@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tutti.errors import TopologyError
 
-from .palette import styles
+from .palette import GREY, OUTLINE_COLOUR, VERTEX_COLOUR, styles
 from .plot import FORMATS, figure_at
 from .topology_layout import layout
 
@@ -26,7 +26,7 @@ MOST_NAMED = 64
 """Maximum number of vertices that are labelled by default."""
 
 _SHAPES = {"npu": "o", "switch": "s", "router": "D"}
-_FILLS = {"npu": "#FFFFFF", "switch": "#DDE2E8", "router": "#DDE2E8"}
+_FILLS = {"npu": "#FFFFFF", "switch": VERTEX_COLOUR, "router": VERTEX_COLOUR}
 _WIDTHS = (0.7, 3.0)
 _MOST_KINDS = 8
 """Kinds of link in the legend; the others share an entry."""
@@ -106,13 +106,13 @@ def _links(axes: Axes, topology: Topology, placed: Layout) -> None:
         _line(
             axes,
             ends if not cable or ends[0] < ends[1] else ends[::-1],
-            colours.get(kind, "#7F7F7F"),
+            colours.get(kind, GREY),
             widths[str(link.rate)],
             arrow=not cable,
             bend=_BEND if (link.source, link.target) in placed.bent else 0.0,
         )
         if label:
-            axes.plot([], [], color=colours.get(kind, "#7F7F7F"), label=label)
+            axes.plot([], [], color=colours.get(kind, GREY), label=label)
 
 
 def _count(group: str, kinds: Counter[str], colours: dict[str, str]) -> int:
@@ -159,7 +159,7 @@ def _vertices(axes: Axes, topology: Topology, at: dict[str, Position], named: bo
         xs, ys = zip(*(at[vertex.name] for vertex in members), strict=True)
         size = 240 if named and kind == "npu" else 60
         axes.scatter(xs, ys, label=label, s=size, marker=shape, linewidth=1.0, zorder=2,
-                     facecolor=_FILLS[kind], edgecolor="#3A424D")  # fmt: skip
+                     facecolor=_FILLS[kind], edgecolor=OUTLINE_COLOUR)  # fmt: skip
         for vertex in members if named else []:
             _name(axes, at[vertex.name], vertex.name, vertex.rank)
 
