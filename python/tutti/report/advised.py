@@ -26,7 +26,8 @@ _MAP = (
     (
         "Horizontal: size. Vertical: ranks. Colour: the algorithm with the shortest predicted "
         "time, or one that is up to 2 % slower and joins ranges of sizes. Number: confidence in "
-        "per cent, the probability that it is within 5 % of the fastest. Point at a cell to see times and runner-up."
+        "per cent, the probability that it is within 5 % of the fastest. Point at "
+        "a cell to see times and runner-up."
     ),
     "low numbers: measure there before you decide.",
 )

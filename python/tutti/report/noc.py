@@ -182,8 +182,8 @@ def _links(run: NocRun) -> Section:
     )
     heat = captioned(
         noc_charts.heat_map(run),
-        "The topology, without scale: round vertices are NPUs, square ones are other routers. Colour: "
-        "utilisation of a link in each direction, in per cent.",
+        "The topology, without scale: round vertices are NPUs, square ones are other routers. "
+        "Colour: utilisation of a link in each direction, in per cent.",
         "the links with the highest utilisation, which saturate first.",
         "links",
     )
