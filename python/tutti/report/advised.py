@@ -193,13 +193,16 @@ def _regions(found: Sequence[Range], colours: Mapping[str, str]) -> ReportTable[
     columns: list[Column[Range]] = [
         Column("ranks", lambda one: one.first.ranks, count, soft=lambda one: one.first.shape or ""),
         Column("sizes", _sizes, kind="nowrap", soft=_least_certain_at),
+        Column("smallest size", lambda one: one.first.size_bytes, format_size, kind="hidden"),
+        Column("largest size", lambda one: one.last.size_bytes, format_size, kind="hidden"),
         Column("fastest", lambda one: one.first.algorithm, kind="wrap",
                colour=lambda one: colours[one.first.algorithm]),
         Column("time", lambda one: one.least_certain.predicted_us, _time,
-               soft=lambda one: _interval(one.least_certain)),
+               soft=lambda one: _interval(one.least_certain), exported="us"),
         Column("runner-up", lambda one: one.least_certain.runner_up, kind="wrap"),
-        Column("gain", lambda one: one.least_certain.gain, _signed),
-        Column("confidence", lambda one: one.least_certain.confidence, _percent),
+        Column("gain", lambda one: one.least_certain.gain, _signed, exported="fraction"),
+        Column("confidence", lambda one: one.least_certain.confidence, _percent,
+               exported="fraction"),
     ]  # fmt: skip
     return ReportTable(columns, found, look="regions")
 
@@ -212,11 +215,11 @@ def _predictions(
         Column("size", lambda row: row["size_bytes"], format_size),
         Column("algorithm", lambda row: row["algorithm"],
                colour=lambda row: colours[row["algorithm"]]),
-        Column("predicted time", lambda row: row["predicted_us"], _time),
-        Column("90 % interval, from", lambda row: row["low_us"], _time),
-        Column("to", lambda row: row["high_us"], _time),
+        Column("predicted time", lambda row: row["predicted_us"], _time, exported="us"),
+        Column("90 % interval, from", lambda row: row["low_us"], _time, exported="us"),
+        Column("to", lambda row: row["high_us"], _time, exported="us"),
         Column("probability to be within 5 % of the fastest", lambda row: row["near_fastest"],
-               _percent),
+               _percent, exported="fraction"),
     ]  # fmt: skip
     return ReportTable(columns, rows, bold=lambda row: row["place"] == 1)
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .palette import Style
 
 _LEGEND = {
-    "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"
+    "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left",
+    "maxheight": 1,
 }  # fmt: skip
 _LAYOUT = {
     "template": {"layout": {}},

@@ -172,11 +172,19 @@ def _misses(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
         *_OF_RUN,
         Column("access", lambda part: part[1].kind),
         Column("misses", lambda part: part[1].latency.count, count),
-        Column("mean latency", lambda part: part[1].latency, lambda latency: number(latency.mean)),
-        Column("maximum latency", lambda part: part[1].latency.most, count),
+        Column(
+            "mean latency",
+            lambda part: part[1].latency,
+            lambda latency: number(latency.mean),
+            exported="cycles",
+        ),
+        Column("maximum latency", lambda part: part[1].latency.most, count, exported="cycles"),
         Column("served by caches", lambda part: part[1].from_caches, count),
         Column("served by memory", lambda part: part[1].from_memory, count),
-        *(Column(name, partial(_spent, key), three) for key, name in words.PARTS.items()),
+        *(
+            Column(name, partial(_spent, key), three, exported="cycles")
+            for key, name in words.PARTS.items()
+        ),
     ]
     return ReportTable(columns, [(run, one) for run in runs for one in run.misses])
 

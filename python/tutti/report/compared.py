@@ -15,6 +15,7 @@ from .quantity import (
     count,
     format_limit,
     format_rate,
+    format_share,
     format_size,
     format_time,
     span,
@@ -194,9 +195,9 @@ def _sections(
 
 def _regions(
     case: Comparison, per_byte: float | None, colours: Mapping[str, str]
-) -> ReportTable[dict[str, str]]:
-    columns: list[Column[dict[str, str]]] = [
-        Column("ranks", lambda row: row["ranks"], kind="number"),
+) -> ReportTable[dict[str, Any]]:
+    columns: list[Column[dict[str, Any]]] = [
+        Column("ranks", lambda row: row["ranks"], count),
         Column("sizes", lambda row: row["sizes"], kind="nowrap"),
         Column("fastest", lambda row: row["schedules"], kind="wrap",
                colour=lambda row: colours[row["winner"]],
@@ -205,6 +206,10 @@ def _regions(
                soft=lambda row: row["runner_up"]),
         Column("fastest vs. runner-up (largest lead)", lambda row: row["difference"],
                kind="reason"),
+        Column("smallest size", lambda row: row["size_bytes"][0], format_size, kind="hidden"),
+        Column("largest size", lambda row: row["size_bytes"][1], format_size, kind="hidden"),
+        Column("smallest lead", lambda row: row["leads"][0], format_share, kind="hidden"),
+        Column("largest lead", lambda row: row["leads"][1], format_share, kind="hidden"),
     ]  # fmt: skip
     return ReportTable(columns, words.region_rows(case, per_byte), look="regions")
 
@@ -232,7 +237,9 @@ def _results(case: Comparison) -> ReportTable[Measurement]:
         Column("completion time", lambda one: one.time_ps, format_time),
         *(spread if any(one.repetitions > 1 for one in rows) else []),
         Column("slowdown", slowdown, "{:.2f}".format),
-        Column("% of the lower bound", lambda one: one.of_limit, format_limit),
+        Column(
+            "% of the lower bound", lambda one: one.of_limit, format_limit, exported="as a fraction"
+        ),
         Column("algbw", lambda one: one.algbw, format_rate),
         Column("busbw", lambda one: one.busbw, format_rate),
         Column("messages", lambda one: one.messages, count),

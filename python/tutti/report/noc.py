@@ -145,16 +145,23 @@ def _latencies(run: NocRun) -> ReportTable[tuple[str, Measured]]:
 
     columns: list[Column[tuple[str, Measured]]] = [
         Column("traffic class", lambda row: row[0]),
-        Column("offered load", lambda row: row[1].offered, number),
-        Column("accepted throughput", lambda row: row[1].accepted, estimate),
-        Column("throughput range over nodes", lambda row: row[1].accepted_extremes,
-               lambda ends: f"{number(ends[0], 3)} to {number(ends[1], 3)}"),
-        Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
-        Column("minimum latency", lambda row: row[1].latency_extremes[0], count, when=stable),
-        *(Column[Any](f"p{name} latency", partial(_quantile, name), count, when=stable)
+        Column("offered load", lambda row: row[1].offered, number, exported=words.RATE),
+        Column("accepted throughput", lambda row: row[1].accepted, estimate, exported=words.RATE),
+        Column("lowest throughput of a node", lambda row: row[1].accepted_extremes[0], three,
+               exported=words.RATE),
+        Column("highest throughput of a node", lambda row: row[1].accepted_extremes[1], three,
+               exported=words.RATE),
+        Column("mean latency", lambda row: row[1].latency, estimate, when=stable,
+               exported="cycles"),
+        Column("minimum latency", lambda row: row[1].latency_extremes[0], count, when=stable,
+               exported="cycles"),
+        *(Column[Any](f"p{name} latency", partial(_quantile, name), count, when=stable,
+                      exported="cycles")
           for name in run.quantiles),
-        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable),
-        Column("network latency", lambda row: row[1].network_latency, estimate, when=stable),
+        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable,
+               exported="cycles"),
+        Column("network latency", lambda row: row[1].network_latency, estimate, when=stable,
+               exported="cycles"),
         Column("hops", lambda row: row[1].hops, mean, when=stable),
         Column("packets", lambda row: row[1].packets, count),
     ]  # fmt: skip
@@ -395,15 +402,18 @@ def loads_table(runs: Sequence[NocRun]) -> ReportTable[NocRun]:
         return run.is_stable
 
     columns: list[Column[NocRun]] = [
-        Column("offered load", lambda run: run.load, number, short="load"),
+        Column("offered load", lambda run: run.load, number, short="load", exported=words.RATE),
         Column("state", lambda run: run.ending),
         Column("accepted throughput", lambda run: run.accepted, estimate, when=moved,
-               short="accepted"),
-        Column("mean latency", lambda run: run.latency, estimate, when=stable, short="latency"),
-        Column("p50 latency", lambda run: run.quantiles["50"], count, when=stable, short="p50"),
-        Column("p99 latency", lambda run: run.quantiles["99"], count, when=stable, short="p99"),
+               short="accepted", exported=words.RATE),
+        Column("mean latency", lambda run: run.latency, estimate, when=stable, short="latency",
+               exported="cycles"),
+        Column("p50 latency", lambda run: run.quantiles["50"], count, when=stable, short="p50",
+               exported="cycles"),
+        Column("p99 latency", lambda run: run.quantiles["99"], count, when=stable, short="p99",
+               exported="cycles"),
         Column("network latency", lambda run: run.network_latency, estimate, when=stable,
-               terminal=mean),
+               terminal=mean, exported="cycles"),
         Column("hops", lambda run: run.hops, mean, when=stable, terminal=three),
         Column("packets", lambda run: run.all.packets, count, terminal=False),
     ]  # fmt: skip

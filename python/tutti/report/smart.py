@@ -146,14 +146,50 @@ def _kinds(run: Run) -> ReportTable[Kind]:
 
     columns: list[Column[Kind]] = [
         Column("traffic", lambda row: row[0].kind),
-        Column("measured offered load", lambda row: row[1].offered, estimate),
-        Column("accepted throughput", lambda row: row[1].accepted, estimate),
+        Column(
+            "measured offered load",
+            lambda row: row[1].offered,
+            estimate,
+            exported="messages per cycle",
+        ),
+        Column(
+            "accepted throughput",
+            lambda row: row[1].accepted,
+            estimate,
+            exported="messages per cycle",
+        ),
         Column("accepted share", lambda row: row[1].share, format_share),
-        Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
-        Column("p50 latency", lambda row: row[1].quantiles["50"], number, when=stable),
-        Column("p99 latency", lambda row: row[1].quantiles["99"], number, when=stable),
-        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable),
-        Column("delivery latency", lambda row: row[1].part_latency, estimate, when=stable),
+        Column(
+            "mean latency", lambda row: row[1].latency, estimate, when=stable, exported="cycles"
+        ),
+        Column(
+            "p50 latency",
+            lambda row: row[1].quantiles["50"],
+            number,
+            when=stable,
+            exported="cycles",
+        ),
+        Column(
+            "p99 latency",
+            lambda row: row[1].quantiles["99"],
+            number,
+            when=stable,
+            exported="cycles",
+        ),
+        Column(
+            "maximum latency",
+            lambda row: row[1].latency_extremes[1],
+            count,
+            when=stable,
+            exported="cycles",
+        ),
+        Column(
+            "delivery latency",
+            lambda row: row[1].part_latency,
+            estimate,
+            when=stable,
+            exported="cycles",
+        ),
         Column("arrivals per message", lambda row: row[1].arrivals, estimate),
         Column("messages in flight", lambda row: row[1].active, estimate),
     ]
@@ -202,18 +238,19 @@ def loads_table(runs: Sequence[Run]) -> ReportTable[Run]:
         return run.loads[0]
 
     columns: list[Column[Run]] = [
-        Column("offered load", lambda run: run.load, number, short="load"),
+        Column("offered load", lambda run: run.load, number, short="load",
+               exported=UNITS[runs[0].traffic[0].kind]),
         Column("state", lambda run: run.ending),
         Column("measured offered load", lambda run: first(run).offered, estimate, when=moved,
-               short="offered", terminal=offered),
+               short="offered", terminal=offered, exported="messages per cycle"),
         Column("accepted throughput", lambda run: first(run).accepted, estimate, when=moved,
-               short="accepted", terminal=three),
+               short="accepted", terminal=three, exported="messages per cycle"),
         Column("mean latency", lambda run: first(run).latency, estimate, when=stable,
-               short="latency"),
+               short="latency", exported="cycles"),
         Column("p50 latency", lambda run: first(run).quantiles["50"], number, when=stable,
-               short="p50", terminal=three),
+               short="p50", terminal=three, exported="cycles"),
         Column("p99 latency", lambda run: first(run).quantiles["99"], number, when=stable,
-               short="p99", terminal=three),
+               short="p99", terminal=three, exported="cycles"),
         Column("arrivals per message", lambda run: first(run).arrivals, mean, when=moved,
                short="arrivals", terminal=arrivals),
         Column("messages in flight", lambda run: first(run).active, mean, when=moved,

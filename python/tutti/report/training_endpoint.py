@@ -87,8 +87,8 @@ def _cost(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
         Column("endpoint", lambda run: run.configuration.kind),
         Column("reserved SMs", lambda run: taken(run)[0]),
         Column("reserved memory bandwidth", lambda run: taken(run)[1]),
-        Column("remaining arithmetic", lambda run: left(run)[0], text),
-        Column("remaining memory bandwidth", lambda run: left(run)[1], text),
+        Column("remaining arithmetic", lambda run: left(run)[0], text, exported="operations/s"),
+        Column("remaining memory bandwidth", lambda run: left(run)[1], text, exported="B/s"),
         Column("memory reads", lambda run: run.read, format_size),
         Column(
             "bytes read per byte sent",

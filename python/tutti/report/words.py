@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tutti
 from tutti import _core, explain
@@ -218,7 +218,7 @@ def _per_rank(count: int, ranks: int) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
-def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict[str, str]]:
+def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict[str, Any]]:
     """Returns ranks, sizes, winner, ties, runner-up, margin and difference of each region."""
     rows = []
     for region in case.regions():
@@ -232,12 +232,14 @@ def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict
         seconds = Counter(d.runner_up.algorithm for d in region.decisions if d.runner_up)
         rows.append(
             {
-                "ranks": f"{region.ranks:,}",
+                "ranks": region.ranks,
                 "sizes": span(region.sizes, format_size),
                 "winner": region.winner,
                 "schedules": shorten(schedules),
                 "level": shorten(level),
                 "runner_up": shorten([name for name, _ in sorted(seconds.items())]),
+                "size_bytes": region.sizes,
+                "leads": (low, high) if margins else (None, None),
                 "margin": spread if margins else "no slower algorithm",
                 "difference": difference(case, region.clearest, ps_per_byte),
             }
