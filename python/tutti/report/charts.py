@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _LEGEND = {
     "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left",
-    "maxheight": 1,
 }  # fmt: skip
 _LAYOUT = {
     "template": {"layout": {}},

@@ -75,6 +75,8 @@
     // A drawing with equal scales is at most as high as wide.
     layout.height = yaxis.scaleanchor ? Math.min(height, element.clientWidth) : height;
     layout.height += extra[id] ?? 0;
+    // By default, a legend scrolls within half of the height.
+    if (extra[id]) { layout.legend = { ...layout.legend, maxheight: 1 }; }
     if (xaxis.type === "log") { layout.xaxis = only(layout.xaxis, spaced(xaxis, element.clientWidth - 110)); }
     if (yaxis.type === "log") { layout.yaxis = only(layout.yaxis, decades(figure, height - 110)); }
     return layout;
