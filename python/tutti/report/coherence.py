@@ -114,7 +114,8 @@ def _question(runs: Sequence[CoherenceRun]) -> str:
     kernels = list(dict.fromkeys(run.case.kernel for run in runs))
     what = kernels[0] if len(kernels) == 1 else f"{len(kernels)} kernels"
     if len(designs) == 1:
-        return f"How long does {what} run on {designs[0]}?".replace("does 1", "do 1")
+        verb = "does" if len(kernels) == 1 else "do"
+        return f"How long {verb} {what} run on {designs[0]}?"
     return f"Which of {len(designs)} designs runs {what} fastest?"
 
 

@@ -38,7 +38,7 @@ LIMIT = 10_000_000
 MOST_SENTENCES = 3
 """Sentences of an answer, which fits the first screen."""
 _CODE = re.compile(r"`([^`]+)`")
-_FEWEST_ROWS = 250
+_FEWEST_ROWS = 375
 _MOST_REDUCTIONS = 12
 
 
@@ -190,14 +190,15 @@ class Page:
         full = {name: _plain(one.figure) for name, one in figures.items()}
         charts, notes = full, dict[str, str]()
         rows, library = MOST_ROWS, get_plotlyjs()
+        longest = max((len(one.table.rows) for one in self.sections if one.table), default=0)
         keep = 1.0
         for attempt in range(_MOST_REDUCTIONS + 1):
             text = render("report", self.kind, data=charts, shades=_dark(charts), page=self,
                           plotly=library, rows=rows, sampled=notes)  # fmt: skip
             page = text.encode()
             yield page, attempt == _MOST_REDUCTIONS
-            if rows > _FEWEST_ROWS and attempt < 2:
-                rows = max(rows // 4, _FEWEST_ROWS)
+            if min(rows, longest) > _FEWEST_ROWS:
+                rows = min(rows, longest) // 2
                 continue
             size = len(json.dumps(charts))
             keep *= min(max(size - (len(page) - limit), 0) / size, 0.7) if size else 0.7

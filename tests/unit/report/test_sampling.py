@@ -51,7 +51,7 @@ def test_a_large_page_is_reduced_and_states_it(tmp_path: Path) -> None:
     assert len(ops["x"]) + messages["x"].count(None) == int(shown.replace(",", "")) > 4_000
     assert messages["x"][2::3] == [None] * (len(messages["x"]) // 3)
     assert all(a + 1 == b for a, b in zip(messages["x"][::3], messages["x"][1::3], strict=True))
-    assert "Shows the first 250 of 12,000 rows; timeline.parquet has all." in text
+    assert "Shows the first 375 of 12,000 rows; timeline.parquet has all." in text
 
 
 def test_a_line_keeps_its_peaks() -> None:
