@@ -43,6 +43,31 @@ CONVENTIONS = (
 )
 
 
+_CAPTIONS = {
+    "buffered": (
+        "Horizontal: cycle. Vertical: flits in all buffers.",
+        "a line that rises until the end: the network does not keep up.",
+    ),
+    "over-time": (
+        "Horizontal: cycle. Vertical: flits in all buffers of a VC number.",
+        "a VC that is fuller than others, which carries more of the traffic.",
+    ),
+    "fullest": (
+        "Horizontal: cycle. Vertical: VC of an input port. Colour: occupancy (flits).",
+        "VCs that remain full, which block the VCs upstream.",
+    ),
+    "vcs": (
+        "Horizontal: VC. Vertical: mean occupancy in flits.",
+        "a fullest port near the capacity, far above the mean of all ports.",
+    ),
+    "stalls": (
+        "Horizontal: share of samples of occupied VCs, in per cent. Vertical: cause.",
+        "waits for credits or VCs, which are a sign of full buffers downstream.",
+    ),
+}
+"""The axes of each chart of buffers, and what to look for."""
+
+
 def write_noc_report(
     path: str | Path,
     run: NocRun,
@@ -199,71 +224,28 @@ def _links(run: NocRun) -> Section:
 
 
 def _buffers(run: NocRun) -> list[Section]:
+    capacity = run.network.router.buffer
+    charts = (
+        ("buffered", noc_charts.buffered, "Buffer occupancy over time",
+         (f"Flits in the buffers of all routers, sampled every {run.plan.sample:,} cycles. The "
+         "count is steady in a stable network and grows in a saturated network.")),
+        ("over-time", noc_charts.over_time, "VC occupancy over time",
+         "Flits per VC number, summed over all input ports, at each sample."),
+        ("fullest", noc_charts.fullest, "Fullest VCs over time",
+         (f"Flits per VC buffer (capacity {capacity}) at the input ports with the highest "
+         "occupancy; NocRun.vcs_over_time has all ports.")),
+        ("vcs", noc_charts.by_vc, "Mean occupancy by VC",
+         (f"Mean flits per VC (capacity {capacity}): average over all input ports, and the fullest "
+         "port.")),
+        ("stalls", noc_charts.stalled, "Causes of stalls",
+         ("What the head flit of each VC waits for when buffers are sampled. Every flit spends at "
+         "least one cycle in switch allocation.")),
+    )  # fmt: skip
     return [
-        Section(
-            "Buffer occupancy over time",
-            f"Flits in the buffers of all routers, sampled every {run.plan.sample:,} cycles. The "
-            "count is steady in a stable network and grows in a saturated network.",
-            {
-                "buffered": captioned(
-                    noc_charts.buffered(run),
-                    "Horizontal: cycle. Vertical: flits in all buffers.",
-                    "a line that rises until the end: the network does not keep up.",
-                    "samples",
-                )
-            },
-        ),
-        Section(
-            "VC occupancy over time",
-            "Flits per VC number, summed over all input ports, at each sample.",
-            {
-                "over-time": captioned(
-                    noc_charts.over_time(run),
-                    "Horizontal: cycle. Vertical: flits in all buffers of a VC number.",
-                    "a VC that is fuller than others, which carries more of the traffic.",
-                    "samples",
-                )
-            },
-        ),
-        Section(
-            "Fullest VCs over time",
-            f"Flits per VC buffer (capacity {run.network.router.buffer}) at the input ports with "
-            "the highest occupancy; NocRun.vcs_over_time has all ports.",
-            {
-                "fullest": captioned(
-                    noc_charts.fullest(run),
-                    "Horizontal: cycle. Vertical: VC of an input port. Colour: occupancy (flits).",
-                    "VCs that remain full, which block the VCs upstream.",
-                    "samples",
-                )
-            },
-        ),
-        Section(
-            "Mean occupancy by VC",
-            f"Mean flits per VC (capacity {run.network.router.buffer}): average over all input "
-            "ports, and the fullest port.",
-            {
-                "vcs": captioned(
-                    noc_charts.by_vc(run),
-                    "Horizontal: VC. Vertical: mean occupancy in flits.",
-                    "a fullest port near the capacity, far above the mean of all ports.",
-                    "VCs",
-                )
-            },
-        ),
-        Section(
-            "Causes of stalls",
-            "What the head flit of each VC waits for when buffers are sampled. Every flit spends "
-            "at least one cycle in switch allocation.",
-            {
-                "stalls": captioned(
-                    noc_charts.stalled(run),
-                    "Horizontal: share of samples of occupied VCs, in per cent. Vertical: cause.",
-                    "waits for credits or VCs, which are a sign of full buffers downstream.",
-                )
-            },
-        ),
-    ]
+        Section(heading, lead, {name: captioned(draw(run), *_CAPTIONS[name], "samples")},
+                source="NocRun")
+        for name, draw, heading, lead in charts
+    ]  # fmt: skip
 
 
 def _energy(run: NocRun, technology: Technology) -> Section:

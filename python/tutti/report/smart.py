@@ -144,55 +144,24 @@ def _kinds(run: Run) -> ReportTable[Kind]:
     def stable(_: Kind) -> bool:
         return run.is_stable
 
+    per, cycles = "messages per cycle", "cycles"
     columns: list[Column[Kind]] = [
         Column("traffic", lambda row: row[0].kind),
-        Column(
-            "measured offered load",
-            lambda row: row[1].offered,
-            estimate,
-            exported="messages per cycle",
-        ),
-        Column(
-            "accepted throughput",
-            lambda row: row[1].accepted,
-            estimate,
-            exported="messages per cycle",
-        ),
+        Column("measured offered load", lambda row: row[1].offered, estimate, exported=per),
+        Column("accepted throughput", lambda row: row[1].accepted, estimate, exported=per),
         Column("accepted share", lambda row: row[1].share, format_share),
-        Column(
-            "mean latency", lambda row: row[1].latency, estimate, when=stable, exported="cycles"
-        ),
-        Column(
-            "p50 latency",
-            lambda row: row[1].quantiles["50"],
-            number,
-            when=stable,
-            exported="cycles",
-        ),
-        Column(
-            "p99 latency",
-            lambda row: row[1].quantiles["99"],
-            number,
-            when=stable,
-            exported="cycles",
-        ),
-        Column(
-            "maximum latency",
-            lambda row: row[1].latency_extremes[1],
-            count,
-            when=stable,
-            exported="cycles",
-        ),
-        Column(
-            "delivery latency",
-            lambda row: row[1].part_latency,
-            estimate,
-            when=stable,
-            exported="cycles",
-        ),
+        Column("mean latency", lambda row: row[1].latency, estimate, when=stable, exported=cycles),
+        Column("p50 latency", lambda row: row[1].quantiles["50"], number, when=stable,
+               exported=cycles),
+        Column("p99 latency", lambda row: row[1].quantiles["99"], number, when=stable,
+               exported=cycles),
+        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable,
+               exported=cycles),
+        Column("delivery latency", lambda row: row[1].part_latency, estimate, when=stable,
+               exported=cycles),
         Column("arrivals per message", lambda row: row[1].arrivals, estimate),
         Column("messages in flight", lambda row: row[1].active, estimate),
-    ]
+    ]  # fmt: skip
     return ReportTable(columns, list(zip(run.traffic, run.loads, strict=True)))
 
 

@@ -169,7 +169,7 @@ def _over_time(runs: Sequence[TrainingResult]) -> list[Section]:
         "intervals with busy links and an idle processor, which are exposed communication.",
         "windows",
     )
-    return [Section("Utilisation over time", lead, {"over_time": chart})]
+    return [Section("Utilisation over time", lead, {"over_time": chart}, source="windows.parquet")]
 
 
 def _unit(runs: Sequence[TrainingResult]) -> str:
