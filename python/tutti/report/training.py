@@ -88,19 +88,7 @@ def write_training_report(
         facts=words.facts(runs),
         findings=[("", words.summary(runs))] if len(runs) > 1 else [],
         sections=[
-            Section(
-                "Time per NPU",
-                "Sum over all iterations, one bar per endpoint configuration.",
-                {
-                    "breakdown": Chart(
-                        _breakdown(runs),
-                        f"Horizontal: time per NPU ({_unit(runs)}). Vertical: configuration.",
-                        "exposed communication and idle time, in which the NPU does not compute.",
-                        "bars",
-                    )
-                },
-                _times(runs),
-            ),
+            _time_section(runs),
             *exposed_section(runs),
             timeline_section(runs, npus),
             *_over_time(runs),
@@ -111,6 +99,17 @@ def write_training_report(
         conventions=CONVENTIONS,
     )
     return page.write(path)
+
+
+def _time_section(runs: Sequence[TrainingResult]) -> Section:
+    drawn = Chart(
+        _breakdown(runs),
+        f"Horizontal: time per NPU ({_unit(runs)}). Vertical: configuration.",
+        "exposed communication and idle time, in which the NPU does not compute.",
+        "bars",
+    )
+    lead = "Sum over all iterations, one bar per endpoint configuration."
+    return Section("Time per NPU", lead, {"breakdown": drawn}, _times(runs))
 
 
 def _times(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
