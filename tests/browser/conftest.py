@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
-LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark"), (420, "light")]
+LOOKS = [(1280, 800, "light"), (1280, 800, "dark"), (800, 900, "light"), (390, 844, "dark")]
 
 QUIET = [
     "--no-sandbox",
@@ -55,8 +55,10 @@ class Opened:
 
 
 @contextlib.contextmanager
-def _opened(browser: Browser, path: Path, width: int, theme: Any) -> Iterator[Opened]:
-    viewport: Any = {"width": width, "height": 900}
+def _opened(
+    browser: Browser, path: Path, width: int, theme: Any, height: int = 900
+) -> Iterator[Opened]:
+    viewport: Any = {"width": width, "height": height}
     # An open page continues to draw while other tests run, so the context closes it.
     with browser.new_context(viewport=viewport, color_scheme=theme, offline=True) as context:
         found = Opened(context.new_page())
@@ -74,8 +76,10 @@ def opened(browser: Browser) -> Iterator[Callable[..., Opened]]:
     """Opens a report: its path, and the width and the theme of the window."""
     with contextlib.ExitStack() as stack:
 
-        def opening(path: Path, width: int = 1280, theme: str = "light") -> Opened:
-            return stack.enter_context(_opened(browser, path, width, theme))
+        def opening(
+            path: Path, width: int = 1280, theme: str = "light", height: int = 900
+        ) -> Opened:
+            return stack.enter_context(_opened(browser, path, width, theme, height))
 
         yield opening
 
@@ -91,13 +95,13 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
         assert not found.complaints
 
 
-@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
+@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[2]}")
 def inspect_report(opened: Any, request: pytest.FixtureRequest) -> Callable[..., Page]:
-    """Opens a report, writes a screenshot and checks the number of charts."""
-    width, theme = request.param
+    """Opens a report, writes a screenshot, and checks its charts and its first screen."""
+    width, height, theme = request.param
 
     def looking(path: Path, name: str, charts: int) -> Page:
-        found: Opened = opened(path, width, theme)
+        found: Opened = opened(path, width, theme, height)
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         found.page.screenshot(path=SCREENSHOTS / f"{name}_{width}_{theme}.png", full_page=True)
         drawn = found.page.locator(".chart")
@@ -106,7 +110,11 @@ def inspect_report(opened: Any, request: pytest.FixtureRequest) -> Callable[...,
             assert drawn.nth(index).locator("svg.main-svg").first.is_visible()
         assert found.complaints == []
         assert [url for url in found.requests if not url.startswith(("file:", "data:"))] == []
+        assert found.page.locator("figcaption").count() == charts
         assert found.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        answer = found.page.locator(".answer").bounding_box()
+        assert answer is not None
+        assert answer["y"] + answer["height"] <= height
         return found.page
 
     return looking

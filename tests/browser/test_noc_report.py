@@ -78,12 +78,12 @@ def test_the_tooltip_of_a_curve_has_load_and_unit(opened: Any, point_at: Any, cu
     found = opened(curves)
     assert "load 0." in point_at(found.page, "#latency .scatterlayer .points path")
     assert "flits per node" in point_at(found.page, "#throughput .scatterlayer .points path")
-    assert found.page.locator(".answer li", has_text="stable up to").count() == 1
+    assert found.page.locator(".answer", has_text="Stable up to").count() == 1
     assert not found.complaints
 
 
 def test_report_shows_remark_and_energy(page: Page) -> None:
-    assert page.locator(".answer li", has_text="A remark.").count() == 1
+    assert page.locator(".note", has_text="A remark.").count() == 1
     rows = page.locator("section", has_text="Energy and area").locator("tbody tr")
     names = [row.split("\t")[0] for row in rows.all_inner_texts()]
     assert names[-1].startswith("total")

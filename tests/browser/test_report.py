@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 from called import call
@@ -75,10 +76,40 @@ def test_a_heading_sorts_the_results(page: Page) -> None:
 
 def test_the_charts_follow_the_theme(opened: Any, report: Path) -> None:
     page = opened(report).page
+    page.select_option("#case0-size-choice", "16")
     paper = "() => document.querySelector('#case0-time .main-svg').style.background"
-    light = page.evaluate(paper)
+    line = """() => getComputedStyle(
+        document.querySelector("#case0-time .scatterlayer .js-line")).stroke"""
+    light, colour = page.evaluate(paper), page.evaluate(line)
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"({paper})() !== '{light}'")
+    assert page.evaluate(line) != colour
+    shown = """() => [...new Set(document.getElementById("case0-time").data
+        .filter((trace) => trace.visible).map((trace) => trace.meta))]"""
+    assert page.evaluate(shown) == [16]
+
+
+def test_tables_are_exported_with_raw_numbers_and_units(page: Page, tmp_path: Path) -> None:
+    section = page.locator("section", has=page.locator("h2", has_text="Results"))
+    with page.expect_download() as download:
+        section.locator("[data-export=csv]").click()
+    assert download.value.suggested_filename == "results.csv"
+    download.value.save_as(tmp_path / "results.csv")
+    frame = pl.read_csv(tmp_path / "results.csv")
+    assert frame.columns[:5] == [
+        "ranks", "size (B)", "schedule", "completion time (ps)", "slowdown"
+    ]  # fmt: skip
+    results = pl.read_csv(page.url.removeprefix("file://").replace("report.html", "results.csv"))
+    assert sorted(frame["completion time (ps)"]) == sorted(results["time_ps"])
+    section.locator("[data-export=copy]").click()
+    assert section.locator("[data-export=copy]").inner_text() == "Copied"
+    regions = page.locator("section", has=page.locator("table.regions"))
+    with page.expect_download() as download:
+        regions.locator("[data-export=csv]").click()
+    download.value.save_as(tmp_path / "regions.csv")
+    found = pl.read_csv(tmp_path / "regions.csv")
+    assert found["smallest size (B)"][0] == 8
+    assert found["fastest"].str.contains("recursive").any()
 
 
 CONTRAST = """(element) => {
@@ -106,7 +137,7 @@ def test_terms_open_and_are_readable(opened: Any, report: Path, theme: str) -> N
 
 
 def test_narrow_charts_show_every_legend_entry(opened: Any, report: Path) -> None:
-    page = opened(report, width=420).page
+    page = opened(report, width=390).page
     heights = """() => [...document.querySelectorAll(".chart")].map((chart) => {
         const plot = chart.querySelector(".nsewdrag").getBBox().height;
         const bar = chart.querySelector(".legend .scrollbar")?.getBBox().height ?? 0;

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from .charts import TEXT, Axis, chart
 from .compared_charts import stepped
 from .noc import SORTING
-from .page import Finding, Page, Section
+from .page import MOST_SENTENCES, Chart, Finding, Page, Section
 from .palette import styles
 from .quantity import count, format_share, format_size, format_time, plural, span
 from .tables import Column, ReportTable
+from .words import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
 
 _PS_PER_US = 10**6
 _MAP = (
-    "Colour: the algorithm with the shortest predicted time, or one that is up to 2 % slower and "
-    "joins ranges of sizes. Number: confidence in per cent, the probability that it is within 5 % "
-    "of the fastest. Point at a cell to see times and runner-up."
+    (
+        "Horizontal: size. Vertical: ranks. Colour: the algorithm with the shortest predicted "
+        "time, or one that is up to 2 % slower and joins ranges of sizes. Number: confidence in "
+        "per cent, the probability that it is within 5 % of the fastest. Point at "
+        "a cell to see times and runner-up."
+    ),
+    "low numbers: measure there before you decide.",
 )
 _CONVENTIONS = (
     "Times are predictions of a model that was calibrated on the measurements, with 90 % "
@@ -50,13 +55,42 @@ def write_advice_report(path: str | Path, advice: Advice) -> Path:
     page = Page(
         kind="advice",
         kicker="collective communication",
-        title=f"Algorithms for larger jobs on {advice.scope.system or 'this system'}",
-        answers=[(one, _findings(one, advice, colours)) for one in collectives],
+        question=_question(advice, collectives),
+        answer=_answer(advice, collectives),
+        findings=[(one, _findings(one, advice, colours)) for one in collectives],
         facts=_facts(advice, collectives),
         sections=[section for one in collectives for section in _sections(one, advice, colours)],
         conventions=_CONVENTIONS,
     )
     return page.write(path)
+
+
+def _question(advice: Advice, collectives: Sequence[str]) -> str:
+    largest = max(one.ranks for one in advice.decisions)
+    system = advice.scope.system or "this system"
+    if len(collectives) == 1:
+        return f"Which {collectives[0]} algorithm is fastest on {count(largest)} ranks of {system}?"
+    return f"Which algorithms are fastest on {count(largest)} ranks of {system}?"
+
+
+def _answer(advice: Advice, collectives: Sequence[str]) -> list[str]:
+    """Returns the algorithms of the largest job, with the lowest confidence of each collective."""
+    shown = collectives if len(collectives) <= MOST_SENTENCES else collectives[:-1]
+    lines = [_best(one, advice, named=len(collectives) > 1) for one in shown[:MOST_SENTENCES]]
+    if len(collectives) > len(lines):
+        rest = len(collectives) - len(lines) + 1
+        lines[-1] = f"The findings list {plural(rest, 'more collective')}."
+    return lines
+
+
+def _best(collective: str, advice: Advice, *, named: bool) -> str:
+    found = [one for one in advice.ranges if one.first.collective == collective]
+    largest = max(one.first.ranks for one in found)
+    last = [one for one in found if one.first.ranks == largest]
+    parts = [f"{one.first.algorithm} for {_sizes(one)}" for one in last]
+    least = min(one.least_certain.confidence for one in last)
+    name = f"{collective}: " if named else ""
+    return f"{name}{shorten(parts, 3, ', ')}, with a confidence of {_percent(least)} or more."
 
 
 def _findings(collective: str, advice: Advice, colours: Mapping[str, str]) -> list[str | Finding]:
@@ -95,15 +129,14 @@ def _sections(collective: str, advice: Advice, colours: Mapping[str, str]) -> It
     found = [one for one in advice.ranges if one.first.collective == collective]
     yield Section(
         "Fastest algorithm by ranks and size",
-        _MAP,
-        {f"{collective}-map": _decision_map(mine, colours)},
-        _regions(found, colours),
+        charts={f"{collective}-map": Chart(_decision_map(mine, colours), *_MAP, "cells")},
+        table=_regions(found, colours),
         part=collective,
     )
     rows = advice.predictions.filter(collective=collective).to_dicts()
     table = _predictions(rows, colours)
     lead = f"{plural(len(rows), 'prediction')}. Bold: the fastest at its ranks and size. {SORTING}"
-    yield Section("Predictions", lead + table.cut("advice.csv"), table=table)
+    yield Section("Predictions", lead, table=table, source="advice.csv")
 
 
 def _decision_map(found: Sequence[Decision], colours: Mapping[str, str]) -> go.Figure:
@@ -160,13 +193,16 @@ def _regions(found: Sequence[Range], colours: Mapping[str, str]) -> ReportTable[
     columns: list[Column[Range]] = [
         Column("ranks", lambda one: one.first.ranks, count, soft=lambda one: one.first.shape or ""),
         Column("sizes", _sizes, kind="nowrap", soft=_least_certain_at),
+        Column("smallest size", lambda one: one.first.size_bytes, format_size, kind="hidden"),
+        Column("largest size", lambda one: one.last.size_bytes, format_size, kind="hidden"),
         Column("fastest", lambda one: one.first.algorithm, kind="wrap",
                colour=lambda one: colours[one.first.algorithm]),
         Column("time", lambda one: one.least_certain.predicted_us, _time,
-               soft=lambda one: _interval(one.least_certain)),
+               soft=lambda one: _interval(one.least_certain), exported="us"),
         Column("runner-up", lambda one: one.least_certain.runner_up, kind="wrap"),
-        Column("gain", lambda one: one.least_certain.gain, _signed),
-        Column("confidence", lambda one: one.least_certain.confidence, _percent),
+        Column("gain", lambda one: one.least_certain.gain, _signed, exported="fraction"),
+        Column("confidence", lambda one: one.least_certain.confidence, _percent,
+               exported="fraction"),
     ]  # fmt: skip
     return ReportTable(columns, found, look="regions")
 
@@ -179,11 +215,11 @@ def _predictions(
         Column("size", lambda row: row["size_bytes"], format_size),
         Column("algorithm", lambda row: row["algorithm"],
                colour=lambda row: colours[row["algorithm"]]),
-        Column("predicted time", lambda row: row["predicted_us"], _time),
-        Column("90 % interval, from", lambda row: row["low_us"], _time),
-        Column("to", lambda row: row["high_us"], _time),
+        Column("predicted time", lambda row: row["predicted_us"], _time, exported="us"),
+        Column("90 % interval, from", lambda row: row["low_us"], _time, exported="us"),
+        Column("to", lambda row: row["high_us"], _time, exported="us"),
         Column("probability to be within 5 % of the fastest", lambda row: row["near_fastest"],
-               _percent),
+               _percent, exported="fraction"),
     ]  # fmt: skip
     return ReportTable(columns, rows, bold=lambda row: row["place"] == 1)
 

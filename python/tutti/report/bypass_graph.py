@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.errors import BypassError
 
-from .palette import styles
+from .palette import FAINT, styles
 from .plot import FORMATS, figure_at
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _STUB = {True: 0.035, False: 0.065}
 """Distance of a turn from the node, of outputs (True) and inputs (False)."""
 _LANE = 0.1
 """Distance of the first bypass wire from the nodes; wires are 0.6 of it apart."""
-_FREE = "#C3C8CF"
+_FREE = FAINT
 _MESH = "#56616E"
 _NODE = "#FFFFFF"
 

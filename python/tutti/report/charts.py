@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .page import Chart
 from .palette import GREY
 from .plot import figure_at, legend_below
 from .quantity import half_width
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from .palette import Style
 
 _LEGEND = {
-    "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"
+    "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left",
 }  # fmt: skip
 _LAYOUT = {
     "template": {"layout": {}},
@@ -219,6 +220,11 @@ class LoadChart:
         if self.limit is not None:
             shown.add_vline(x=self.limit, line={"color": GREY, "width": 1.2, "dash": "dash"})
         return shown
+
+    def captioned(self, look: str, height: int = 420) -> Chart:
+        """Returns the chart for a page with its caption."""
+        axes = f"Horizontal: {self.x.label}. Vertical: {self.y.label}."
+        return Chart(self.figure(height), axes, look)
 
     def draw(self, axes: Axes) -> None:
         """Draws the chart for a paper: curves from wide to narrow, confidence intervals as bands.

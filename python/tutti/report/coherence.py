@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import coherence_words as words
 from .charts import NAMES, Axis, bars, chart
 from .noc import SORTING
-from .page import Page, Section
+from .page import MOST_SENTENCES, Chart, Page, Section
 from .palette import styles
 from .quantity import count, format_share, number, plural, sentence, three
 from .smart_words import describe_buffers, describe_mesh
@@ -42,16 +42,19 @@ def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title
     Args:
         path: The file to write; its folder must exist.
         runs: One or more runs.
-        title: The title; by default derived from the runs.
+        title: The title of the experiment, above the question of the page.
 
     Returns:
         The path written.
     """
+    summary = _summary(runs)
     page = Page(
         kind="coherence",
         kicker="kernels on a chip with coherent caches",
-        title=title or words.describe_chip(runs),
-        answers=[("", _summary(runs))],
+        title=title,
+        question=_question(runs),
+        answer=summary if len(summary) <= MOST_SENTENCES else [_overall(runs)],
+        findings=[("", summary)] if len(summary) > MOST_SENTENCES else [],
         facts=_facts(runs),
         sections=_sections(runs),
         conventions=CONVENTIONS,
@@ -61,8 +64,14 @@ def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title
 
 def _sections(runs: Sequence[CoherenceRun]) -> list[Section]:
     faster = f"Bars below 1 are faster than {runs[0].case.mesh.design}."
+    compared = (
+        "Horizontal: kernel. Vertical: cycles relative to the first design.",
+        "the lowest bar of each kernel, and kernels on which the designs differ most.",
+    )
     runtime = (
-        [Section("Relative runtime", faster, {"runtimes": runtimes(runs)})] if len(runs) > 1 else []
+        [Section("Relative runtime", faster, {"runtimes": Chart(runtimes(runs), *compared)})]
+        if len(runs) > 1
+        else []
     )
     every = f"{sentence(words.ALL)} {SORTING}"
     return [
@@ -71,7 +80,13 @@ def _sections(runs: Sequence[CoherenceRun]) -> list[Section]:
         Section(
             "Components of miss latency",
             "Mean latency of a miss in cycles, by component, in order of time.",
-            {"latencies": latencies(runs)},
+            {
+                "latencies": Chart(
+                    latencies(runs),
+                    "Horizontal: mean latency of a miss in cycles. Vertical: kernel and design.",
+                    "the longest part of a bar, and the part that shrinks on the faster design.",
+                )
+            },
             _misses(runs),
         ),
         Section(
@@ -94,10 +109,45 @@ def _facts(runs: Sequence[CoherenceRun]) -> list[tuple[str, str]]:
     ]
 
 
+def _question(runs: Sequence[CoherenceRun]) -> str:
+    designs = list(dict.fromkeys(run.case.mesh.design for run in runs))
+    kernels = list(dict.fromkeys(run.case.kernel for run in runs))
+    what = kernels[0] if len(kernels) == 1 else f"{len(kernels)} kernels"
+    if len(designs) == 1:
+        verb = "does" if len(kernels) == 1 else "do"
+        return f"How long {verb} {what} run on {designs[0]}?"
+    return f"Which of {len(designs)} designs runs {what} fastest?"
+
+
+def _overall(runs: Sequence[CoherenceRun]) -> str:
+    """Returns the design that is fastest on the most kernels, and its mean relative runtime."""
+    shares = list(zip(runs, words.relative(runs), strict=True))
+    wins: dict[str, list[float]] = {}
+    kernels = list(dict.fromkeys(run.case.kernel for run in runs))
+    for kernel in kernels:
+        best, share = min(((run, share) for run, share in shares if run.case.kernel == kernel),
+                          key=lambda pair: pair[1])  # fmt: skip
+        wins.setdefault(best.case.mesh.design, []).append(share)
+    design, found = max(wins.items(), key=lambda item: len(item[1]))
+    mean = sum(found) / len(found)
+    first = runs[0].case.mesh.design
+    return (
+        f"{design} is fastest on {len(found)} of {plural(len(kernels), 'kernel')}, where it takes "
+        f"{format_share(mean)} of the cycles of {first} on average."
+    )
+
+
 def _summary(runs: Sequence[CoherenceRun]) -> list[str]:
     """Returns the fastest design of each kernel, or the runtime of a single run."""
     if len(runs) == 1:
-        return [f"{runs[0].case.kernel} runs for {runs[0].cycles:,} cycles."]
+        stall = format_share(runs[0].network_stall)
+        return [
+            f"{runs[0].case.kernel} runs for {runs[0].cycles:,} cycles.",
+            (
+                f"A miss takes {three(runs[0].miss_latency)} cycles on average; cores wait for the "
+                f"network during {stall} of their time."
+            ),
+        ]
     lines = []
     shares = list(zip(runs, words.relative(runs), strict=True))
     for kernel in dict.fromkeys(run.case.kernel for run in runs):
@@ -123,11 +173,19 @@ def _misses(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
         *_OF_RUN,
         Column("access", lambda part: part[1].kind),
         Column("misses", lambda part: part[1].latency.count, count),
-        Column("mean latency", lambda part: part[1].latency, lambda latency: number(latency.mean)),
-        Column("maximum latency", lambda part: part[1].latency.most, count),
+        Column(
+            "mean latency",
+            lambda part: part[1].latency,
+            lambda latency: number(latency.mean),
+            exported="cycles",
+        ),
+        Column("maximum latency", lambda part: part[1].latency.most, count, exported="cycles"),
         Column("served by caches", lambda part: part[1].from_caches, count),
         Column("served by memory", lambda part: part[1].from_memory, count),
-        *(Column(name, partial(_spent, key), three) for key, name in words.PARTS.items()),
+        *(
+            Column(name, partial(_spent, key), three, exported="cycles")
+            for key, name in words.PARTS.items()
+        ),
     ]
     return ReportTable(columns, [(run, one) for run in runs for one in run.misses])
 

@@ -9,9 +9,18 @@ from . import comparison as reading
 from .facts import platform_facts, ps_per_byte
 from .gantt import gantt
 from .noc import SORTING
-from .page import Choice, Finding, Page, Section
+from .page import MOST_SENTENCES, Chart, Choice, Finding, Page, Section
 from .palette import styles
-from .quantity import count, format_limit, format_rate, format_size, format_time, span
+from .quantity import (
+    count,
+    format_limit,
+    format_rate,
+    format_share,
+    format_size,
+    format_time,
+    span,
+    time_unit,
+)
 from .tables import Column, ReportTable
 from .timeline import picture
 
@@ -33,10 +42,28 @@ CONVENTIONS = (
     "that of the fastest schedule at the same ranks and size. "
     "GB is 10^9 bytes, GiB 2^30 bytes."
 )
-_MAP = (
-    "Colour: the fastest algorithm. Number: additional time of the runner-up, the fastest of the "
-    "slower algorithms, in per cent. Point at a cell to see both times."
+_MAP_CAPTION = (
+    (
+        "Horizontal: size. Vertical: ranks. Colour: the fastest algorithm. Number: additional time "
+        "of the runner-up, the fastest of the slower algorithms, in per cent. Point at a cell to "
+        "see both times."
+    ),
+    "the sizes at which the colour changes, and small numbers, where the choice matters little.",
 )
+_CAPTIONS = {
+    "time": (
+        "Horizontal: size in bytes, logarithmic. Vertical: completion time, logarithmic.",
+        "the lowest line at each size; the best algorithm changes where lines cross.",
+    ),
+    "busbw": (
+        "Horizontal: size in bytes, logarithmic. Vertical: busbw in bytes per second, logarithmic.",
+        "the highest line at large sizes, and the size at which it levels off.",
+    ),
+    "ranks": (
+        "Horizontal: ranks, logarithmic. Vertical: completion time, logarithmic.",
+        "the slope: flat lines scale well, and lines that rise with the ranks do not.",
+    ),
+}
 _STAGES = (
     "Stages: the number of times that the critical path waits for other ranks; steps if a "
     "schedule has no closed form. Bytes per rank: bytes that a rank sends sequentially."
@@ -64,7 +91,7 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
 
         timeline: The timeline frame of one run, for the Gantt chart.
         messages: The message frame of the same run, for its arrows.
-        title: The title. By default derived from the comparison.
+        title: The title of the experiment, above the question of the page.
         notes: Sentences for the header, such as the description of the run in the timeline.
 
     Returns:
@@ -74,11 +101,12 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
         ReportError: A frame lacks columns or has nothing to show.
     """
     cases = reading.cases(comparison)
-    summaries, sections = _parts(cases, platform)
+    findings, sections = _parts(cases, platform)
     page = Page(
         kind="comparison",
-        kicker="collective communication", title=title or default_title(cases),
-        notes=[*notes, *_unverified(comparison)], answers=summaries,
+        kicker="collective communication", title=title or "",
+        question=words.question(cases), answer=words.answer(cases, MOST_SENTENCES),
+        notes=[*notes, *_unverified(comparison)], findings=findings,
         facts=_facts(comparison, cases),
         sections=[*sections, *_timeline(timeline, messages), _assumptions(platform)],
         provenance=_provenance(comparison),
@@ -112,13 +140,6 @@ def _provenance(comparison: pl.DataFrame) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), reading.one_value(comparison, name)) for name in names]
 
 
-def default_title(cases: Sequence[Comparison]) -> str:
-    """Returns the default title of a comparison."""
-    platforms = sorted({case.platform for case in cases})
-    collectives = " and ".join(sorted({case.collective for case in cases}))
-    return f"Fastest {collectives} algorithms on {', '.join(platforms)}"
-
-
 def _unverified(comparison: pl.DataFrame) -> list[str]:
     """Returns a sentence on schedules that were timed but not verified, if any."""
     if "verified" not in comparison.columns:
@@ -136,8 +157,8 @@ def _sections(
 ) -> Iterator[Section]:
     yield Section(
         "Fastest algorithm by ranks and size",
-        _MAP,
-        {f"{name}-map": compared_charts.decision_map(case)},
+        "",
+        {f"{name}-map": Chart(compared_charts.decision_map(case), *_MAP_CAPTION, "cells")},
         _regions(case, per_byte, colours),
         note=_STAGES,
         part=heading,
@@ -146,7 +167,9 @@ def _sections(
         yield Section(
             "Completion time and busbw against size",
             charts={
-                f"{name}-{quantity}": compared_charts.curves(case, quantity, "size")
+                f"{name}-{quantity}": Chart(
+                    compared_charts.curves(case, quantity, "size"), *_CAPTIONS[quantity]
+                )
                 for quantity in ("time", "busbw")
             },
             choice=Choice(f"{name}-size", "Ranks", [(one, count(one)) for one in case.ranks],
@@ -155,7 +178,11 @@ def _sections(
     if len(case.ranks) > 1:
         yield Section(
             "Completion time against ranks",
-            charts={f"{name}-ranks": compared_charts.curves(case, "time", "ranks")},
+            charts={
+                f"{name}-ranks": Chart(
+                    compared_charts.curves(case, "time", "ranks"), *_CAPTIONS["ranks"]
+                )
+            },
             choice=Choice(
                 f"{name}-scale", "Size", [(one, format_size(one)) for one in case.sizes],
                 compared_charts.default_choice(case.sizes, "ranks"), f"{_FASTEST} rank count.",
@@ -163,15 +190,14 @@ def _sections(
         )  # fmt: skip
     table = _results(case)
     repeated = any(one.repetitions > 1 for one in case.measured)
-    lead = _RESULTS + _MEDIANS * repeated + table.cut("the results file")
-    yield Section("Results", lead, table=table)
+    yield Section("Results", _RESULTS + _MEDIANS * repeated, table=table)
 
 
 def _regions(
     case: Comparison, per_byte: float | None, colours: Mapping[str, str]
-) -> ReportTable[dict[str, str]]:
-    columns: list[Column[dict[str, str]]] = [
-        Column("ranks", lambda row: row["ranks"], kind="number"),
+) -> ReportTable[dict[str, Any]]:
+    columns: list[Column[dict[str, Any]]] = [
+        Column("ranks", lambda row: row["ranks"], count),
         Column("sizes", lambda row: row["sizes"], kind="nowrap"),
         Column("fastest", lambda row: row["schedules"], kind="wrap",
                colour=lambda row: colours[row["winner"]],
@@ -180,6 +206,10 @@ def _regions(
                soft=lambda row: row["runner_up"]),
         Column("fastest vs. runner-up (largest lead)", lambda row: row["difference"],
                kind="reason"),
+        Column("smallest size", lambda row: row["size_bytes"][0], format_size, kind="hidden"),
+        Column("largest size", lambda row: row["size_bytes"][1], format_size, kind="hidden"),
+        Column("smallest lead", lambda row: row["leads"][0], format_share, kind="hidden"),
+        Column("largest lead", lambda row: row["leads"][1], format_share, kind="hidden"),
     ]  # fmt: skip
     return ReportTable(columns, words.region_rows(case, per_byte), look="regions")
 
@@ -207,7 +237,9 @@ def _results(case: Comparison) -> ReportTable[Measurement]:
         Column("completion time", lambda one: one.time_ps, format_time),
         *(spread if any(one.repetitions > 1 for one in rows) else []),
         Column("slowdown", slowdown, "{:.2f}".format),
-        Column("% of the lower bound", lambda one: one.of_limit, format_limit),
+        Column(
+            "% of the lower bound", lambda one: one.of_limit, format_limit, exported="as a fraction"
+        ),
         Column("algbw", lambda one: one.algbw, format_rate),
         Column("busbw", lambda one: one.busbw, format_rate),
         Column("messages", lambda one: one.messages, count),
@@ -234,13 +266,15 @@ def _timeline(timeline: pl.DataFrame | None, messages: pl.DataFrame | None) -> l
     if timeline is None:
         return []
     drawn = picture(timeline, messages, most_ranks=32, most_arrows=500)
-    lead = (
-        "Bars are ops of a rank. Lines are messages, from the time of the send at the sender to "
-        "the time of arrival at the receiver. Completion time "
-        f"{format_time(drawn.complete_ps)}."
+    lead = " ".join([f"Completion time {format_time(drawn.complete_ps)}.", *drawn.notes])
+    axes = (
+        f"Horizontal: time ({time_unit(drawn.end_ps)[1]}). Vertical: rank. Bars are ops of a rank. "
+        "Lines are messages, from the time of the send at the sender to the time of arrival at "
+        "the receiver."
     )
-    lead = " ".join([lead, *drawn.notes])
-    return [Section("Timeline of one run", lead, {"timeline": gantt(drawn)})]
+    look = "long waits, and the last rank to finish, which sets the completion time."
+    chart = Chart(gantt(drawn), axes, look, "ops and messages")
+    return [Section("Timeline of one run", lead, {"timeline": chart}, source="the trace")]
 
 
 def _assumptions(platform: object) -> Section:

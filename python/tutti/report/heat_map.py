@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
-from plotly.colors import sample_colorscale
 
 from .charts import HIDDEN, TEXT, Axis, chart, line
+from .palette import OUTLINE_COLOUR, UTILISATION, VERTEX_COLOUR
 from .quantity import format_share
 from .topology_graph import MOST_DRAWN
 from .topology_layout import layout
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from .topology_layout import Layout, Position
 
-SCALE = "YlOrRd"
+SCALE = [[place / (len(UTILISATION) - 1), colour] for place, colour in enumerate(UTILISATION)]
 """The colour scale of utilisation."""
-_STEPS = 12
+_STEPS = len(UTILISATION)
 """Colours of the heat map, one trace each: a line of plotly has one colour."""
 _ASIDE = 0.07
 """Distance of the two directions of a cable from its centre line, as a share of a unit."""
@@ -74,7 +74,6 @@ def heat_map(
 
 
 def _links(links: Iterable[LinkUse], placed: Layout, busiest: float) -> list[Any]:
-    colours = sample_colorscale(SCALE, [0.15 + 0.85 * i / (_STEPS - 1) for i in range(_STEPS)])
     lines: list[tuple[list[float | None], list[float | None]]] = [([], []) for _ in range(_STEPS)]
     marks: list[_Mark] = []
     for link in links:
@@ -90,10 +89,10 @@ def _links(links: Iterable[LinkUse], placed: Layout, busiest: float) -> list[Any
         marks.append((*points[len(points) * 2 // 3], link.utilisation, text))
     traces = [
         line(xs, ys, colour, line={"width": 3}, showlegend=False)
-        for colour, (xs, ys) in zip(colours, lines, strict=True)
+        for colour, (xs, ys) in zip(UTILISATION, lines, strict=True)
         if xs
     ]
-    return [*traces, _marks(marks, busiest, colours)]
+    return [*traces, _marks(marks, busiest)]
 
 
 def _route(a: Position, b: Position, *, bent: bool) -> list[Position]:
@@ -113,16 +112,15 @@ def _route(a: Position, b: Position, *, bent: bool) -> list[Position]:
     ]
 
 
-def _marks(marks: Sequence[_Mark], busiest: float, colours: Sequence[str]) -> go.Scatter:
+def _marks(marks: Sequence[_Mark], busiest: float) -> go.Scatter:
     """Returns a dot per link, which carries its tooltip and the colour scale."""
-    steps = [[i / (len(colours) - 1), colour] for i, colour in enumerate(colours)]
     xs, ys, busy, texts = zip(*marks, strict=True) if marks else ((), (), (), ())
     marker = {
         "size": 6,
         "color": busy,
         "cmin": 0,
         "cmax": busiest,
-        "colorscale": steps,
+        "colorscale": SCALE,
         "colorbar": {
             "title": {"text": "utilisation"},
             "tickformat": ".0%",
@@ -145,8 +143,8 @@ def _vertices(
     xs, ys = zip(*(at[vertex.name] for vertex in vertices), strict=True)
     marker = {
         "size": 11 if len(vertices) <= 100 else 7,
-        "color": "#DDE2E8",
-        "line": {"color": "#3A424D", "width": 1},
+        "color": VERTEX_COLOUR,
+        "line": {"color": OUTLINE_COLOUR, "width": 1},
         "symbol": ["circle" if vertex.kind == "npu" else "square" for vertex in vertices],
     }
     return go.Scatter(x=xs, y=ys, mode="markers", marker=marker, customdata=texts,

@@ -11,7 +11,7 @@ from tutti.errors import ReportError
 from . import noc_charts
 from . import noc_words as words
 from .charts import Axis, Curve, LoadChart, draw_loads
-from .page import Page, Section
+from .page import Page, Section, captioned
 from .palette import styles
 from .quantity import count, estimate, format_share, mean, number, sentence, three
 from .tables import Column, ReportTable
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 _MOST_LINKS = 40
 """Rows of the link table; channels.parquet has all channels."""
 _KICKER = "flit-level network simulation"
-_RATE = "flits per node and cycle"
 _ACCEPTED = "accepted throughput"
-LOAD = Axis("offered load", _RATE, zero=True)
+LOAD = Axis("offered load", words.RATE, zero=True)
 _UNITS = (
     "Latencies in cycles; offered load and accepted throughput in flits per node and cycle. p99 "
     "is the 99th percentile."
@@ -44,6 +43,31 @@ CONVENTIONS = (
 )
 
 
+_CAPTIONS = {
+    "buffered": (
+        "Horizontal: cycle. Vertical: flits in all buffers.",
+        "a line that rises until the end: the network does not keep up.",
+    ),
+    "over-time": (
+        "Horizontal: cycle. Vertical: flits in all buffers of a VC number.",
+        "a VC that is fuller than others, which carries more of the traffic.",
+    ),
+    "fullest": (
+        "Horizontal: cycle. Vertical: VC of an input port. Colour: occupancy (flits).",
+        "VCs that remain full, which block the VCs upstream.",
+    ),
+    "vcs": (
+        "Horizontal: VC. Vertical: mean occupancy in flits.",
+        "a fullest port near the capacity, far above the mean of all ports.",
+    ),
+    "stalls": (
+        "Horizontal: share of samples of occupied VCs, in per cent. Vertical: cause.",
+        "waits for credits or VCs, which are a sign of full buffers downstream.",
+    ),
+}
+"""The axes of each chart of buffers, and what to look for."""
+
+
 def write_noc_report(
     path: str | Path,
     run: NocRun,
@@ -57,9 +81,9 @@ def write_noc_report(
     Args:
         path: The file to write; its folder must exist.
         run: The run.
-        title: The title; by default derived from the network.
+        title: The title of the experiment, above the question of the page.
         technology: Energy per event. If None, the page has no section on energy.
-        remarks: Additional sentences for the summary.
+        remarks: Sentences below the answer.
 
     Returns:
         The path written.
@@ -68,13 +92,13 @@ def write_noc_report(
         EnergyError: `technology` is set, and a link has no length.
     """
     deadlocked = run.ending == "deadlocked"
-    nothing = f"measured: {words.NOTHING_MEASURED}"
-    summary = [words.ending(run), *([nothing] if deadlocked else []), *remarks]
     page = Page(
         kind="network",
         kicker=_KICKER,
-        title=title or f"{run.network.topology.name} under load",
-        answers=[("", [sentence(text) for text in summary])],
+        title=title,
+        question=words.question(run),
+        answer=words.answer(run),
+        notes=[sentence(text) for text in remarks],
         facts=_facts(run),
         sections=[_waiting(run)] if deadlocked else _sections(run, technology),
         conventions=CONVENTIONS,
@@ -146,16 +170,23 @@ def _latencies(run: NocRun) -> ReportTable[tuple[str, Measured]]:
 
     columns: list[Column[tuple[str, Measured]]] = [
         Column("traffic class", lambda row: row[0]),
-        Column("offered load", lambda row: row[1].offered, number),
-        Column("accepted throughput", lambda row: row[1].accepted, estimate),
-        Column("throughput range over nodes", lambda row: row[1].accepted_extremes,
-               lambda ends: f"{number(ends[0], 3)} to {number(ends[1], 3)}"),
-        Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
-        Column("minimum latency", lambda row: row[1].latency_extremes[0], count, when=stable),
-        *(Column[Any](f"p{name} latency", partial(_quantile, name), count, when=stable)
+        Column("offered load", lambda row: row[1].offered, number, exported=words.RATE),
+        Column("accepted throughput", lambda row: row[1].accepted, estimate, exported=words.RATE),
+        Column("lowest throughput of a node", lambda row: row[1].accepted_extremes[0], three,
+               exported=words.RATE),
+        Column("highest throughput of a node", lambda row: row[1].accepted_extremes[1], three,
+               exported=words.RATE),
+        Column("mean latency", lambda row: row[1].latency, estimate, when=stable,
+               exported="cycles"),
+        Column("minimum latency", lambda row: row[1].latency_extremes[0], count, when=stable,
+               exported="cycles"),
+        *(Column[Any](f"p{name} latency", partial(_quantile, name), count, when=stable,
+                      exported="cycles")
           for name in run.quantiles),
-        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable),
-        Column("network latency", lambda row: row[1].network_latency, estimate, when=stable),
+        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable,
+               exported="cycles"),
+        Column("network latency", lambda row: row[1].network_latency, estimate, when=stable,
+               exported="cycles"),
         Column("hops", lambda row: row[1].hops, mean, when=stable),
         Column("packets", lambda row: row[1].packets, count),
     ]  # fmt: skip
@@ -181,43 +212,40 @@ def _links(run: NocRun) -> Section:
         f"Link utilisation in the window; mean {format_share(fmean(order['utilisation']))}. The "
         f"table lists the {len(rows)} channels of {order.height:,} with the highest utilisation."
     )
-    return Section(
-        "Link utilisation", lead, {"links": noc_charts.heat_map(run)}, ReportTable(columns, rows)
+    heat = captioned(
+        noc_charts.heat_map(run),
+        "The topology, without scale: round vertices are NPUs, square ones are other routers. "
+        "Colour: utilisation of a link in each direction, in per cent.",
+        "the links with the highest utilisation, which saturate first.",
+        "links",
     )
+    table = ReportTable(columns, rows)
+    return Section("Link utilisation", lead, {"links": heat}, table, source="channels.parquet")
 
 
 def _buffers(run: NocRun) -> list[Section]:
+    capacity = run.network.router.buffer
+    charts = (
+        ("buffered", noc_charts.buffered, "Buffer occupancy over time",
+         (f"Flits in the buffers of all routers, sampled every {run.plan.sample:,} cycles. The "
+         "count is steady in a stable network and grows in a saturated network.")),
+        ("over-time", noc_charts.over_time, "VC occupancy over time",
+         "Flits per VC number, summed over all input ports, at each sample."),
+        ("fullest", noc_charts.fullest, "Fullest VCs over time",
+         (f"Flits per VC buffer (capacity {capacity}) at the input ports with the highest "
+         "occupancy; NocRun.vcs_over_time has all ports.")),
+        ("vcs", noc_charts.by_vc, "Mean occupancy by VC",
+         (f"Mean flits per VC (capacity {capacity}): average over all input ports, and the fullest "
+         "port.")),
+        ("stalls", noc_charts.stalled, "Causes of stalls",
+         ("What the head flit of each VC waits for when buffers are sampled. Every flit spends at "
+         "least one cycle in switch allocation.")),
+    )  # fmt: skip
     return [
-        Section(
-            "Buffer occupancy over time",
-            f"Flits in the buffers of all routers, sampled every {run.plan.sample:,} cycles. The "
-            "count is steady in a stable network and grows in a saturated network.",
-            {"buffered": noc_charts.buffered(run)},
-        ),
-        Section(
-            "VC occupancy over time",
-            "Flits per VC number, summed over all input ports, at each sample.",
-            {"over-time": noc_charts.over_time(run)},
-        ),
-        Section(
-            "Fullest VCs over time",
-            f"Flits per VC buffer (capacity {run.network.router.buffer}) at the input ports with "
-            "the highest occupancy; NocRun.vcs_over_time has all ports.",
-            {"fullest": noc_charts.fullest(run)},
-        ),
-        Section(
-            "Mean occupancy by VC",
-            f"Mean flits per VC (capacity {run.network.router.buffer}): average over all input "
-            "ports, and the fullest port.",
-            {"vcs": noc_charts.by_vc(run)},
-        ),
-        Section(
-            "Causes of stalls",
-            "What the head flit of each VC waits for when buffers are sampled. Every flit spends "
-            "at least one cycle in switch allocation.",
-            {"stalls": noc_charts.stalled(run)},
-        ),
-    ]
+        Section(heading, lead, {name: captioned(draw(run), *_CAPTIONS[name], "samples")},
+                source="NocRun")
+        for name, draw, heading, lead in charts
+    ]  # fmt: skip
 
 
 def _energy(run: NocRun, technology: Technology) -> Section:
@@ -252,7 +280,12 @@ def _energy(run: NocRun, technology: Technology) -> Section:
     table = ReportTable(
         columns, [*rows, _Spent("total", energy.dynamic, energy.leakage, area.total_um2)]
     )
-    return Section("Energy and area", lead, {"energy": noc_charts.energy_bars(energy)}, table)
+    chart = captioned(
+        noc_charts.energy_bars(energy),
+        "Horizontal: component. Vertical: energy of the window in nJ, dynamic and leakage.",
+        "the highest bars, and error bars that exceed the differences between components.",
+    )
+    return Section("Energy and area", lead, {"energy": chart}, table)
 
 
 class _Spent(NamedTuple):
@@ -282,8 +315,8 @@ def write_load_report(
         path: The file to write; its folder must exist.
         runs: Runs of one network and traffic, at one or more loads.
         found: The result of the saturation search.
-        title: The title; by default derived.
-        remarks: Additional sentences for the summary.
+        title: The title of the experiment, above the question of the page.
+        remarks: Sentences below the answer.
 
     Returns:
         The path written.
@@ -291,14 +324,11 @@ def write_load_report(
     every = {run.load: run for run in [*(found.runs if found else ()), *runs]}
     ordered = [every[load] for load in sorted(every, key=lambda load: load or 0.0)]
     first = ordered[0]
-    summary = [sentence(words.saturation(found))] if found else []
-    if stable := [run for run in ordered if run.is_stable]:
-        latency = words.cycles(stable[0].latency, first.network.cycle_ps)
-        summary.append(f"Mean latency at {number(stable[0].load)} {_RATE}: {latency}.")
     page = Page(
-        kind="network_load", kicker=_KICKER,
-        title=title or f"{first.network.topology.name}: latency under load",
-        answers=[("", [*summary, *(sentence(text) for text in remarks)])],
+        kind="network_load", kicker=_KICKER, title=title,
+        question=f"At which load does {first.network.topology.name} saturate?",
+        answer=words.load_answer(ordered, found),
+        notes=[sentence(text) for text in remarks],
         facts=[
             ("network", words.describe_network(first.network)),
             *(("traffic at the lowest load", one) for one in words.describe_traffic(first.traffic)),
@@ -334,9 +364,13 @@ def load_sections(what: str, latency: LoadChart, throughput: LoadChart) -> list[
     if latency.reference:
         lead += " Dashed: the latency lower bound, up to the load that saturates a link or port."
     return [
-        Section("Latency against offered load", lead, {"latency": latency.figure()}),
+        Section("Latency against offered load", lead, {"latency": latency.captioned(
+            "the load at which latency rises steeply, and the latency at low load."
+        )}),
         Section("Throughput against offered load", f"Accepted throughput of the {what}.",
-                {"throughput": throughput.figure(380)}),
+                {"throughput": throughput.captioned(
+                    "the load at which the curve leaves the diagonal: the network saturates.", 380
+                )}),
     ]  # fmt: skip
 
 
@@ -350,15 +384,18 @@ def loads_table(runs: Sequence[NocRun]) -> ReportTable[NocRun]:
         return run.is_stable
 
     columns: list[Column[NocRun]] = [
-        Column("offered load", lambda run: run.load, number, short="load"),
+        Column("offered load", lambda run: run.load, number, short="load", exported=words.RATE),
         Column("state", lambda run: run.ending),
         Column("accepted throughput", lambda run: run.accepted, estimate, when=moved,
-               short="accepted"),
-        Column("mean latency", lambda run: run.latency, estimate, when=stable, short="latency"),
-        Column("p50 latency", lambda run: run.quantiles["50"], count, when=stable, short="p50"),
-        Column("p99 latency", lambda run: run.quantiles["99"], count, when=stable, short="p99"),
+               short="accepted", exported=words.RATE),
+        Column("mean latency", lambda run: run.latency, estimate, when=stable, short="latency",
+               exported="cycles"),
+        Column("p50 latency", lambda run: run.quantiles["50"], count, when=stable, short="p50",
+               exported="cycles"),
+        Column("p99 latency", lambda run: run.quantiles["99"], count, when=stable, short="p99",
+               exported="cycles"),
         Column("network latency", lambda run: run.network_latency, estimate, when=stable,
-               terminal=mean),
+               terminal=mean, exported="cycles"),
         Column("hops", lambda run: run.hops, mean, when=stable, terminal=three),
         Column("packets", lambda run: run.all.packets, count, terminal=False),
     ]  # fmt: skip
@@ -408,7 +445,7 @@ def _chart(
     chosen = styles(lines)
     most = max((run.load or 0.0 for runs in lines.values() for run in runs), default=1.0)
     accepted = "accepted" in quantities.values()
-    unit = _RATE if accepted else "cycles"
+    unit = words.RATE if accepted else "cycles"
     curves = []
     for name, runs in lines.items():
         shown = [run for run in runs if accepted or run.is_stable]

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 import polars as pl
-from plotly.colors import sample_colorscale
 
 from .charts import NAMES, Axis, bars, chart, errors, line
 from .heat_map import SCALE, LinkUse
 from .heat_map import heat_map as topology_heat_map
 from .noc_words import channel, spoken, stalls
-from .palette import BLUE, ORANGE, RED
+from .palette import BLUE, ORANGE, RED, styles_in_order
 from .quantity import format_share, number
 
 if TYPE_CHECKING:
@@ -60,13 +59,12 @@ def over_time(run: NocRun) -> go.Figure | None:
     if not run.buffered:
         return None
     vcs, start = run.network.router.vcs, run.plan.warmup
-    shades = [0.25 + 0.65 * index / max(vcs - 1, 1) for index in range(vcs)]
     traces = []
-    for vc, colour in enumerate(sample_colorscale("Viridis", shades)):
+    for vc, style in styles_in_order(range(vcs)).items():
         of_vc = run.buffered_by_vc.filter(pl.col("vc") == vc)
         hover = f"cycle %{{x:,}}: %{{y:,}} flits in VC {vc}<extra></extra>"
         cycles = [start + cycle for cycle in of_vc["cycle"]]
-        traces.append(line(cycles, of_vc["flits"].to_list(), colour, hover, name=f"VC {vc}"))
+        traces.append(line(cycles, of_vc["flits"].to_list(), style.colour, hover, name=f"VC {vc}"))
     return chart(traces, _CYCLE, _FLITS, 320, showlegend=vcs > 1)
 
 

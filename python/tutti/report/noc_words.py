@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 from tutti.noc.settings import Trace, Traffic
 
-from .quantity import estimate, format_share, format_time, number, plural
+from .quantity import estimate, format_share, format_time, number, plural, sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.energy import EnergyReport
     from tutti.noc import Estimate, Events, Network, NocRun, Saturation
     from tutti.noc.network import Supply
+
+RATE = "flits per node and cycle"
 
 
 def cycles(value: Estimate, cycle_ps: int) -> str:
@@ -175,6 +179,51 @@ def saturation(found: Saturation) -> str:
         f"{estimate(found.accepted)}"
     )
     return stable if found.below is None else f"{stable}; {state} at {number(found.below)}"
+
+
+def question(run: NocRun) -> str:
+    """Returns the question that the report of a run answers."""
+    name = run.network.topology.name
+    if run.load is None:
+        return f"Is {name} stable under this traffic, and what is its latency?"
+    return (
+        f"Is {name} stable at an offered load of {number(run.load)} flits per node and cycle, and "
+        "what is its latency?"
+    )
+
+
+def answer(run: NocRun) -> list[str]:
+    """Returns state, latency and the busiest link of a run in sentences."""
+    lines = [sentence(ending(run))]
+    if run.ending == "deadlocked":
+        return [*lines, sentence(f"measured: {NOTHING_MEASURED}")]
+    if run.is_stable:
+        quantile = f"{run.quantiles['99']:,} cycles" if "99" in run.quantiles else ""
+        tail = f", p99 latency {quantile}" if quantile else ""
+        lines.append(f"Mean latency {cycles(run.latency, run.network.cycle_ps)}{tail}.")
+    top = run.channels.sort("utilisation", descending=True, maintain_order=True).row(0, named=True)
+    where = channel(top["kind"], top["source"], top["target"])
+    lines.append(f"Highest link utilisation: {format_share(top['utilisation'])}, {where}.")
+    return lines
+
+
+def load_answer(runs: Sequence[NocRun], found: Saturation | None) -> list[str]:
+    """Returns the saturation load, or the range that contains it, and the lowest latency."""
+    stable = [run for run in runs if run.is_stable]
+    if found:
+        lines = [sentence(saturation(found))]
+    else:
+        unstable = [run.load for run in runs if not run.is_stable]
+        last = number(stable[-1].load) if stable else ""
+        lines = [f"Stable up to {last} {RATE}." if stable else "Stable at no simulated load."]
+        lines[0] = lines[0][:-1] + (
+            f"; the first unstable load is {number(unstable[0])}." if unstable
+            else ", the highest simulated load."
+        )  # fmt: skip
+    if stable:
+        latency = cycles(stable[0].latency, stable[0].network.cycle_ps)
+        lines.append(f"Mean latency at {number(stable[0].load)} {RATE}: {latency}.")
+    return lines
 
 
 def spoken(component: str) -> str:

@@ -1,4 +1,8 @@
-"""The page of every report: summary and facts, then sections of charts and tables.
+"""The page of every report: question, answer and facts, then sections of charts and tables.
+
+The title is the question, and the first screen has the answer. Each chart has a caption with its
+axes and what to look for. Tables are exported as CSV. Pages of more than `LIMIT` bytes are
+down-sampled and state it.
 
 A page is one self-contained file, including plotly.js, which opens from disk without a network.
 Pages are reproducible byte by byte: charts have fixed ids, and no time is written.
@@ -17,16 +21,54 @@ from tutti._core import __version__
 from tutti.glossary import glossary
 
 from .breakable import MARKS, unbroken
+from .palette import DARK
+from .sampling import fewer_points
+from .tables import MOST_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import plotly.graph_objects as go
     from markupsafe import Markup
 
     from .tables import ReportTable
 
+LIMIT = 10_000_000
+"""Maximum size of a page in bytes."""
+MOST_SENTENCES = 3
+"""Sentences of an answer, which fits the first screen."""
 _CODE = re.compile(r"`([^`]+)`")
+_FEWEST_ROWS = 375
+_MOST_REDUCTIONS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure with its caption.
+
+    Attributes:
+        figure: The figure.
+        axes: The axes with their units, as sentences.
+        look: What to look for, as a sentence.
+        counted: The plural of what the figure shows, if a page shows only some of it.
+    """
+
+    figure: go.Figure
+    axes: str
+    look: str
+    counted: str = "points"
+
+    def __post_init__(self) -> None:
+        """Checks the caption."""
+        if not (self.axes.endswith(".") and self.look.endswith(".")):
+            raise ValueError(f"incomplete caption of a chart: {self.axes!r}, {self.look!r}")
+
+
+def captioned(
+    figure: go.Figure | None, axes: str, look: str, counted: str = "points"
+) -> Chart | None:
+    """Returns the chart of a figure, or None without a figure."""
+    return None if figure is None else Chart(figure, axes, look, counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +88,27 @@ class Section:
 
     Attributes:
         heading: A noun phrase.
-        lead: The content of the charts and the table.
+        lead: The content of the section.
         charts: Charts by id; None is skipped.
         table: The table below the charts.
         choice: The selector of the charts.
 
         note: A text below the table.
         part: The heading of the part of the report that starts with this section.
+        source: The file with all data, if the page shows only some of it.
     """
 
     heading: str
     lead: str = ""
-    charts: Mapping[str, go.Figure | None] = field(default_factory=dict)
+    charts: Mapping[str, Chart | None] = field(default_factory=dict)
     table: ReportTable[Any] | None = None
     choice: Choice | None = None
     note: str = ""
     part: str = ""
+    source: str = "the results file"
 
     @property
-    def drawn(self) -> dict[str, go.Figure]:
+    def drawn(self) -> dict[str, Chart]:
         """The charts without None."""
         return {name: chart for name, chart in self.charts.items() if chart is not None}
 
@@ -88,55 +132,104 @@ class Page:
 
     Attributes:
         kind: The kind of report in the glossary, which lists its terms.
-        kicker: The kind of report in words, above the title.
-        title: The title of the page.
-        answers: The summaries, each with a heading, which may be empty.
+        kicker: The kind of report in words, above the question.
+        title: The title that the user gave to the experiment, above the question.
+        question: The question that the report answers; the title of the page.
+        answer: One to three sentences with the most important values.
         facts: Name and value of the inputs.
         sections: The sections, from top to bottom.
 
+        findings: Further findings below the facts, each group with a heading, which may be empty.
         conventions: Definitions of terms and units, at the end.
-        notes: Sentences below the summary.
+        notes: Sentences below the answer.
         provenance: Name and value of the identification of the results, at the end.
     """
 
     kind: str
     kicker: str
-    title: str
-    answers: Sequence[tuple[str, Sequence[str | Finding]]]
+    question: str
+    answer: Sequence[str]
     facts: Sequence[tuple[str, str]]
     sections: Sequence[Section]
+    title: str = ""
+    findings: Sequence[tuple[str, Sequence[str | Finding]]] = ()
     conventions: str = ""
     notes: Sequence[str] = ()
     provenance: Sequence[tuple[str, str]] = ()
 
-    def write(self, path: str | Path) -> Path:
-        """Writes the page.
+    def __post_init__(self) -> None:
+        """Checks question and answer."""
+        if not self.question.endswith("?"):
+            raise ValueError(f"the title of a report is a question, not {self.question!r}")
+        if not 1 <= len(self.answer) <= MOST_SENTENCES:
+            raise ValueError(f"an answer has 1 to {MOST_SENTENCES} sentences: {self.answer}")
+
+    def write(self, path: str | Path, limit: int = LIMIT) -> Path:
+        """Writes the page, with fewer rows and points if it would exceed a size.
 
         Args:
             path: The file to write; its folder must exist.
+            limit: The maximum size in bytes.
 
         Returns:
             The path written.
         """
+        target = Path(path)
+        text = next(text for text, last in self._reduced(limit) if len(text) <= limit or last)
+        target.write_bytes(text)
+        return target
+
+    def _reduced(self, limit: int) -> Iterator[tuple[bytes, bool]]:
+        """Yields pages with fewer and fewer rows and points, and whether no smaller one follows.
+
+        Tables lose rows first, because files have all rows.
+        """
         from plotly.offline import get_plotlyjs
 
-        charts = {name: one for section in self.sections for name, one in section.drawn.items()}
-        plain = {name: json.loads(figure.to_json()) for name, figure in charts.items()}
-        return write_html(path, "report", self.kind, data=plain, page=self, plotly=get_plotlyjs())
+        figures = {name: one for section in self.sections for name, one in section.drawn.items()}
+        full = {name: _plain(one.figure) for name, one in figures.items()}
+        charts, notes = full, dict[str, str]()
+        rows, library = MOST_ROWS, get_plotlyjs()
+        longest = max((len(one.table.rows) for one in self.sections if one.table), default=0)
+        keep = 1.0
+        for attempt in range(_MOST_REDUCTIONS + 1):
+            text = render("report", self.kind, data=charts, shades=_dark(charts), page=self,
+                          plotly=library, rows=rows, sampled=notes)  # fmt: skip
+            page = text.encode()
+            yield page, attempt == _MOST_REDUCTIONS
+            if min(rows, longest) > _FEWEST_ROWS:
+                rows = min(rows, longest) // 2
+                continue
+            size = len(json.dumps(charts))
+            keep *= min(max(size - (len(page) - limit), 0) / size, 0.7) if size else 0.7
+            charts, notes = {}, {}
+            for name, figure in full.items():
+                charts[name], shown, total = fewer_points(figure, keep)
+                if shown < total:
+                    notes[name] = f"Shows {shown:,} of {total:,} {figures[name].counted}"
 
 
-def write_html(path: str | Path, name: str, kind: str, *, data: object, **shown: object) -> Path:
-    """Writes the template `name` with its style and script, and data for the script.
+def _plain(figure: go.Figure) -> dict[str, Any]:
+    """Returns a figure as plain data, without plotly's own theme."""
+    plain: dict[str, Any] = json.loads(figure.to_json())
+    plain["layout"].pop("template", None)
+    return plain
+
+
+def _dark(charts: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the colours of charts on a dark page, by colour on a light page."""
+    text = json.dumps(charts)
+    return {light: dark for light, dark in DARK.items() if light in text}
+
+
+def render(name: str, kind: str, *, data: object, **shown: object) -> str:
+    """Returns the template `name` with its style and script, and data for the script.
 
     Args:
-        path: The file to write; its folder must exist.
         name: The name of the template, style and script among the assets.
         kind: The kind of report in the glossary, whose terms the page defines at its end.
         data: The data of the script, serialised as JSON.
         **shown: The variables of the template.
-
-    Returns:
-        The path written.
     """
     import jinja2
 
@@ -150,18 +243,16 @@ def write_html(path: str | Path, name: str, kind: str, *, data: object, **shown:
     environment.filters |= {"breakable": _breakable, "coded": _coded, "unbroken": unbroken}
     terms = glossary().report_terms(kind)
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
-    page = environment.get_template(f"{name}.html.j2").render(
+    return environment.get_template(f"{name}.html.j2").render(
         version=__version__,
         data=text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
         css=_asset("base.css") + _asset(f"{name}.css"),
         script=_asset(f"{name}.js"),
         terms=terms,
         references=glossary().cited(terms),
+        dark=lambda colour: DARK.get(colour, colour),
         **shown,
     )
-    target = Path(path)
-    target.write_text(page, encoding="utf-8", newline="\n")
-    return target
 
 
 def _breakable(text: str) -> Markup:

@@ -1,17 +1,20 @@
 """Colours and markers: one per algorithm and one per kind of op, the same in every drawing.
 
-The first ten colours are distinguishable with every common colour blindness (Okabe and Ito 2008,
-three of Tol, a grey). The others are Tol's; similar colours have different markers. All have a
-sufficient contrast on white and on near-black.
+The first `DISTINCT` colours have the hues of Okabe and Ito 2008, two of Tol, and a grey. They
+differ with every common colour blindness. The others are Tol's; similar ones have different
+markers. Colours have a contrast of 3:1 with white, and those of `DARK` with a dark page (WCAG 2.2,
+1.4.11).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+_Name = TypeVar("_Name")
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,30 @@ class Style:
 
 
 _COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#999933", "#AA4499",
-    "#7F7F7F", "#44AA99", "#EE3377", "#997700", "#994455", "#6699CC", "#117733", "#CC6677",
-    "#4477AA", "#228833", "#EE8866", "#AAAA00", "#882255", "#DDAA33", "#332288", "#CC3311",
-    "#AA4466", "#5566AA", "#0077BB", "#009988", "#EE7733", "#EE6677", "#AA3377", "#225555",
+    "#136CC2", "#C65400", "#00988F", "#E67100", "#E862B2", "#399CDA", "#779F5F", "#A53D97",
+    "#716D60", "#41A292", "#EE3377", "#997700", "#994455", "#6496C8", "#117733", "#CC6677",
+    "#4477AA", "#228833", "#D67A5B", "#989800", "#882255", "#B78C28", "#332288", "#CC3311",
+    "#AA4466", "#5566AA", "#0077BB", "#009988", "#E67331", "#EE6677", "#AA3377", "#225555",
     "#666633", "#884400", "#661100", "#448833",
 )  # fmt: skip
+_ON_DARK = (
+    "#0371C5", "#C55600", "#25A072", "#E7AD27", "#CF7CAF", "#56B4E9", "#A8991C", "#A4409F",
+    "#73706C", "#44AA99", "#EE3377", "#997700", "#9C4E5D", "#6699CC", "#117733", "#CC6677",
+    "#4477AA", "#228833", "#EE8866", "#AAAA00", "#94516D", "#DDAA33", "#67619A", "#CC3311",
+    "#AA4466", "#5566AA", "#0077BB", "#009988", "#EE7733", "#EE6677", "#AB3A79", "#516D6D",
+    "#69693A", "#915B3F", "#825D5B", "#448833",
+)  # fmt: skip
+UTILISATION = (
+    "#FFE998", "#FEDD7E", "#FEC864", "#FEB04B", "#FD9941", "#FD7B37", "#FC542C", "#EF3323",
+    "#DD161D", "#C60624", "#A60026", "#800026",
+)  # fmt: skip
+"""The colours of utilisation, from idle to busy; the busiest has the highest contrast."""
+_UTILISATION_ON_DARK = (
+    "#62146C", "#7D1E6C", "#972764", "#B13359", "#CA4149", "#DD5537", "#EE6C23", "#F68911",
+    "#FAA813", "#F8C733", "#F9E467", "#FCFFA4",
+)  # fmt: skip
+DISTINCT = 9
+"""The number of first colours that differ with every common colour blindness."""
 _MARKERS_PLOTLY = (
     "circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "pentagon",
     "hexagon", "star",
@@ -50,21 +71,33 @@ _KNOWN = (
     "kary_tree", "bine", "pat", "k_ring", "recursive_exchange",
 )  # fmt: skip
 
+BLUE, RED, GREEN, ORANGE, PINK, SKY, OLIVE, PURPLE, GREY = _COLOURS[:DISTINCT]
+FAINT = "#C3C8CF"
+"""The colour of waiting and idle time, below 3:1 with white so that work is more visible."""
 KIND_COLOURS: dict[str, str] = {
-    "launch": "#882255",
-    "send": "#56B4E9",
-    "wait": "#C3C8CF",
-    "recv": "#E69F00",
-    "reduce": "#009E73",
-    "copy": "#44AA99",
-    "compute": "#CC79A7",
-    "sleep": "#999933",
-    "noise": "#D55E00",
+    "launch": PURPLE,
+    "send": SKY,
+    "wait": FAINT,
+    "recv": ORANGE,
+    "reduce": GREEN,
+    "copy": BLUE,
+    "compute": PINK,
+    "sleep": OLIVE,
+    "noise": RED,
 }
 KINDS: tuple[str, ...] = tuple(KIND_COLOURS)
-MESSAGE_COLOUR = "#7A828E"
-GREY = "#7F7F7F"
-BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+MESSAGE_COLOUR = "#5B626D"
+VERTEX_COLOUR = "#DDE2E8"
+"""The fill of the vertices of a topology, with an outline in `OUTLINE_COLOUR`."""
+OUTLINE_COLOUR = "#3A424D"
+DARK: dict[str, str] = {
+    **dict(zip(_COLOURS + UTILISATION, _ON_DARK + _UTILISATION_ON_DARK, strict=True)),
+    FAINT: "#3A424C",
+    MESSAGE_COLOUR: "#9AA4AF",
+    VERTEX_COLOUR: "#2A2F36",
+    OUTLINE_COLOUR: "#AEB6C0",
+}
+"""The colour on a dark page, by colour on a light page."""
 
 
 def _style(index: int) -> Style:
@@ -88,7 +121,7 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
     return {name: _style(chosen[name]) for name in ordered}
 
 
-def styles_in_order(names: Iterable[str]) -> dict[str, Style]:
+def styles_in_order(names: Iterable[_Name]) -> dict[_Name, Style]:
     """Returns a style per name by position: a fixed list has the same styles in every drawing."""
     return {name: _style(index) for index, name in enumerate(names)}
 
@@ -103,6 +136,11 @@ def styles_with(known: Mapping[str, Style], names: Iterable[str]) -> dict[str, S
     used = set(known.values())
     free = (style for style in map(_style, range(10**6)) if style not in used)
     return {name: known[name] if name in known else next(free) for name in dict.fromkeys(names)}
+
+
+def others(count: int) -> tuple[str, ...]:
+    """Returns colours after the `DISTINCT` first ones."""
+    return _COLOURS[DISTINCT : DISTINCT + count]
 
 
 def kind_colour(kind: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.errors import ReportError
 
+from .palette import BLUE, FAINT, GREEN, GREY, OLIVE, RED
 from .plot import FORMATS, figure_at
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ MOST_DRAWN = 600
 
 LABELS = {"start": "S", "put": "P", "compute": "C", "sleep": "Z", "proxy": ""}
 COLOURS = {
-    "start": "#7F7F7F",
-    "put": "#0072B2",
-    "compute": "#009E73",
-    "sleep": "#999933",
-    "proxy": "#C3C8CF",
+    "start": GREY,
+    "put": BLUE,
+    "compute": GREEN,
+    "sleep": OLIVE,
+    "proxy": FAINT,
 }
 
 
@@ -232,7 +233,7 @@ def _draw_edge(axes: Axes, source: Place, target: Place, kind: str) -> None:
     program = kind == "program"
     arrow = {
         "arrowstyle": "-|>,head_width=0.14,head_length=0.3",
-        "color": "#59636E" if program else "#D55E00",
+        "color": "#59636E" if program else RED,
         "lw": 1.0 if program else 0.7,
         "shrinkA": 9,
         "shrinkB": 9,
@@ -288,7 +289,7 @@ def _dot_lines(graph: nx.DiGraph[str]) -> Iterator[str]:
         yield "  }"
     for source, target in sorted(graph.edges, key=_numbered):
         kind = graph.edges[source, target]["kind"]
-        style = "" if kind == "program" else ' [color="#D55E00", constraint=true]'
+        style = "" if kind == "program" else f' [color="{RED}", constraint=true]'
         yield f"  {source} -> {target}{style};"
     yield "}"
 

@@ -10,7 +10,7 @@ from tutti.noc.smart import UNITS, ideal
 from . import smart_words as words
 from .charts import Axis, Curve, LoadChart, draw_loads
 from .noc import SORTING, events_section, load_sections
-from .page import Page, Section
+from .page import MOST_SENTENCES, Page, Section
 from .palette import styles_with
 from .quantity import count, estimate, format_share, mean, number, sentence, span, three
 from .tables import Column, ReportTable
@@ -55,7 +55,7 @@ def write_smart_report(path: str | Path, run: Run, title: str = "") -> Path:
     Args:
         path: The file to write; its folder must exist.
         run: The run.
-        title: The title; by default derived from the mesh.
+        title: The title of the experiment, above the question of the page.
 
     Returns:
         The path written.
@@ -68,9 +68,10 @@ def write_smart_report(path: str | Path, run: Run, title: str = "") -> Path:
             Section("Latency and throughput", lead_kinds, table=_kinds(run)),
             events_section(lead, _events(run)),
         ]
-    summary = [words.describe_mesh(run.mesh) + ".", sentence(words.ending(run))]
-    heading = title or f"{run.mesh.design} under {run.traffic[0].kind} traffic"
-    return _page("smart", heading, summary, run, sections).write(path)
+    question = (
+        f"Is {run.mesh.design} stable under {words.kinds(run)} traffic, and what is its latency?"
+    )
+    return _page("smart", title, question, words.answer(run), run, sections).write(path)
 
 
 def write_smart_load_report(
@@ -85,7 +86,7 @@ def write_smart_load_report(
         path: The file to write; its folder must exist.
         runs: Runs of one mesh and traffic, at one or more loads.
         found: The result of the saturation search, if any.
-        title: The title; by default derived from the mesh.
+        title: The title of the experiment, above the question of the page.
 
     Returns:
         The path written.
@@ -97,7 +98,9 @@ def write_smart_load_report(
     sections = load_sections("mesh", smart_chart(lines, "latency"), smart_chart(lines, "accepted"))
     if first.traffic[0].kind == "reduction":
         lead = "Response packets that arrive per reduction; 1 if the mesh combines all of them."
-        responses = smart_chart(lines, "answers").figure()
+        responses = smart_chart(lines, "answers").captioned(
+            "a value of 1, where the mesh combines all responses of a reduction."
+        )
         sections.append(Section("Responses per reduction", lead, {"answers": responses}))
     lead = f"Offered load in {UNITS[first.traffic[0].kind]}. {_UNITS} {SORTING}"
     sections.append(Section("All runs", lead, table=loads_table(ordered)))
@@ -106,11 +109,21 @@ def write_smart_load_report(
     if bound is not None:
         load = words.rate(bound.load, first.traffic[0].kind)
         summary.append(f"Throughput bound of a mesh of this size: {load}.")
-    heading = title or f"{first.mesh.design}: latency under load"
-    return _page("smart_load", heading, summary, first, sections).write(path)
+    question = f"At which {first.traffic[0].kind} load does {first.mesh.design} saturate?"
+    shown = (summary or [words.load_answer(ordered)])[:MOST_SENTENCES]
+    rest = summary[MOST_SENTENCES:]
+    return _page("smart_load", title, question, shown, first, sections, rest).write(path)
 
 
-def _page(kind: str, title: str, summary: list[str], run: Run, sections: list[Section]) -> Page:
+def _page(  # noqa: PLR0917 - all parts of the page
+    kind: str,
+    title: str,
+    question: str,
+    answer: list[str],
+    run: Run,
+    sections: list[Section],
+    notes: Sequence[str] = (),
+) -> Page:
     plan = run.plan
     measured = (
         f"{plan.measure:,} cycles after {plan.warmup:,} cycles of warm-up; at most {plan.drain:,} "
@@ -123,27 +136,32 @@ def _page(kind: str, title: str, summary: list[str], run: Run, sections: list[Se
         ("measured", measured),
         ("seeds", span([plan.seed, plan.seed + plan.seeds - 1], str)),
     ]
-    return Page(kind=kind, kicker=_KICKER, title=title, answers=[("", summary)], facts=facts,
-                sections=sections, conventions=CONVENTIONS)  # fmt: skip
+    return Page(kind=kind, kicker=_KICKER, title=title, question=question, answer=answer,
+                notes=notes, facts=facts, sections=sections, conventions=CONVENTIONS)  # fmt: skip
 
 
 def _kinds(run: Run) -> ReportTable[Kind]:
     def stable(_: Kind) -> bool:
         return run.is_stable
 
+    per, cycles = "messages per cycle", "cycles"
     columns: list[Column[Kind]] = [
         Column("traffic", lambda row: row[0].kind),
-        Column("measured offered load", lambda row: row[1].offered, estimate),
-        Column("accepted throughput", lambda row: row[1].accepted, estimate),
+        Column("measured offered load", lambda row: row[1].offered, estimate, exported=per),
+        Column("accepted throughput", lambda row: row[1].accepted, estimate, exported=per),
         Column("accepted share", lambda row: row[1].share, format_share),
-        Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
-        Column("p50 latency", lambda row: row[1].quantiles["50"], number, when=stable),
-        Column("p99 latency", lambda row: row[1].quantiles["99"], number, when=stable),
-        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable),
-        Column("delivery latency", lambda row: row[1].part_latency, estimate, when=stable),
+        Column("mean latency", lambda row: row[1].latency, estimate, when=stable, exported=cycles),
+        Column("p50 latency", lambda row: row[1].quantiles["50"], number, when=stable,
+               exported=cycles),
+        Column("p99 latency", lambda row: row[1].quantiles["99"], number, when=stable,
+               exported=cycles),
+        Column("maximum latency", lambda row: row[1].latency_extremes[1], count, when=stable,
+               exported=cycles),
+        Column("delivery latency", lambda row: row[1].part_latency, estimate, when=stable,
+               exported=cycles),
         Column("arrivals per message", lambda row: row[1].arrivals, estimate),
         Column("messages in flight", lambda row: row[1].active, estimate),
-    ]
+    ]  # fmt: skip
     return ReportTable(columns, list(zip(run.traffic, run.loads, strict=True)))
 
 
@@ -189,18 +207,19 @@ def loads_table(runs: Sequence[Run]) -> ReportTable[Run]:
         return run.loads[0]
 
     columns: list[Column[Run]] = [
-        Column("offered load", lambda run: run.load, number, short="load"),
+        Column("offered load", lambda run: run.load, number, short="load",
+               exported=UNITS[runs[0].traffic[0].kind]),
         Column("state", lambda run: run.ending),
         Column("measured offered load", lambda run: first(run).offered, estimate, when=moved,
-               short="offered", terminal=offered),
+               short="offered", terminal=offered, exported="messages per cycle"),
         Column("accepted throughput", lambda run: first(run).accepted, estimate, when=moved,
-               short="accepted", terminal=three),
+               short="accepted", terminal=three, exported="messages per cycle"),
         Column("mean latency", lambda run: first(run).latency, estimate, when=stable,
-               short="latency"),
+               short="latency", exported="cycles"),
         Column("p50 latency", lambda run: first(run).quantiles["50"], number, when=stable,
-               short="p50", terminal=three),
+               short="p50", terminal=three, exported="cycles"),
         Column("p99 latency", lambda run: first(run).quantiles["99"], number, when=stable,
-               short="p99", terminal=three),
+               short="p99", terminal=three, exported="cycles"),
         Column("arrivals per message", lambda run: first(run).arrivals, mean, when=moved,
                short="arrivals", terminal=arrivals),
         Column("messages in flight", lambda run: first(run).active, mean, when=moved,

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from tutti.noc.smart import UNITS
 
-from .quantity import counted, estimate, format_share, number, plural
+from .quantity import counted, estimate, format_share, number, plural, sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.noc.smart import Measured, Run, Saturation, SmartMesh, Traffic
     from tutti.noc.smart.traffic import Kind
 
@@ -143,6 +145,39 @@ def events(run: Run) -> str:
             ("responses combined or dropped", counts["merged"]),
         )
     )
+
+
+def kinds(run: Run) -> str:
+    """Returns the kinds of traffic of a run."""
+    return " and ".join(dict.fromkeys(traffic.kind for traffic in run.traffic))
+
+
+def answer(run: Run) -> list[str]:
+    """Returns state, latency and throughput of a run in sentences."""
+    lines = [sentence(ending(run))]
+    if run.ending == "deadlocked":
+        return lines
+    several = len(run.traffic) > 1
+    of = [
+        (f"{traffic.kind} " if several else "", one)
+        for traffic, one in zip(run.traffic, run.loads, strict=True)
+    ]
+    if run.is_stable:
+        latencies = [f"{name}{latency(one)}" for name, one in of]
+        lines.append(f"Mean latency: {'; '.join(latencies)}.")
+    shares = [f"{name}{format_share(one.share)}" for name, one in of]
+    return [*lines, f"Accepted share of the offered load: {', '.join(shares)}."]
+
+
+def load_answer(runs: Sequence[Run]) -> str:
+    """Returns the range of loads that contains the saturation load, without a search for it."""
+    kind = runs[0].traffic[0].kind
+    stable = [run.load for run in runs if run.is_stable]
+    unstable = [run.load for run in runs if not run.is_stable]
+    lower = f"stable up to {rate(stable[-1], kind)}" if stable else "stable at no simulated load"
+    if not unstable:
+        return f"{lower[:1].upper()}{lower[1:]}, the highest simulated load."
+    return sentence(f"{lower}; the first unstable load is {rate(unstable[0], kind)}")
 
 
 def saturation(found: Saturation) -> list[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .quantity import format_limit, format_rate, format_share, format_size, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -13,6 +16,14 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 MOST_ROWS = 3000
 """Maximum number of rows of a table on a page; the results file has all rows."""
+_UNITS: dict[Any, str] = {
+    format_limit: "fraction",
+    format_rate: "B/s",
+    format_share: "fraction",
+    format_size: "B",
+    format_time: "ps",
+}
+"""The units of the values that these functions format."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +35,10 @@ class Column(Generic[Row]):
         get: Returns the value of a row. None is shown as a dash.
         show: Formats the value. Without it, the column is text.
         unit: The unit of the values, unless `show` writes it.
+        exported: The unit of the values in exported tables, by default that of `show` or `unit`.
 
-        kind: The style of the cells: "text", "number", "nowrap", "reason" or "wrap". By default
-            text or number.
+        kind: The style of the cells: "text", "number", "nowrap", "reason", "wrap", or "hidden"
+            for a column of exported tables only. By default text or number.
         when: Returns whether a row has a value.
 
         colour: Returns the colour of the swatch before the text.
@@ -46,6 +58,13 @@ class Column(Generic[Row]):
     soft: Callable[[Row], str] | None = None
     short: str = ""
     terminal: Callable[[Any], str] | bool = True
+    exported: str = ""
+
+    @property
+    def export_heading(self) -> str:
+        """Name and unit in exported tables, whose numbers are not scaled."""
+        unit = self.exported or _UNITS.get(self.show, "") or self.unit
+        return f"{self.name} ({unit})" if unit else self.name
 
     @property
     def heading(self) -> str:
@@ -67,11 +86,13 @@ class Column(Generic[Row]):
         return "-" if value is None else (show or str)(value)
 
     def cell(self, row: Row) -> dict[str, Any]:
-        """Returns text, sort key, colour and second line of a cell of a page."""
+        """Returns text, sort key, half-width, colour and second line of a cell of a page."""
         value = self.value(row)
+        half_width = getattr(value, "half_width", math.nan)
         return {
             "text": "-" if value is None else (self.show or str)(value),
             "key": sort_key(value),
+            "half_width": None if math.isnan(half_width) else half_width,
             "colour": self.colour(row) if self.colour else None,
             "soft": self.soft(row) if self.soft else "",
         }
@@ -93,19 +114,19 @@ class ReportTable(Generic[Row]):
     bold: Callable[[Row], bool] | None = None
     look: str = "sortable"
 
-    def cells(self) -> list[tuple[bool, list[dict[str, Any]]]]:
-        """Returns the first `MOST_ROWS` rows: whether each is bold, and its cells."""
+    def cells(self, most: int = MOST_ROWS) -> list[tuple[bool, list[dict[str, Any]]]]:
+        """Returns the first `most` rows: whether each is bold, and its cells."""
         return [
             (bool(self.bold and self.bold(row)), [column.cell(row) for column in self.columns])
-            for row in self.rows[:MOST_ROWS]
+            for row in self.rows[:most]
         ]
 
-    def cut(self, file: str) -> str:
+    def cut(self, file: str, most: int = MOST_ROWS) -> str:
         """Returns a sentence on the rows that only `file` has; empty if the page has all rows."""
         every = len(self.rows)
-        if every <= MOST_ROWS:
+        if every <= most:
             return ""
-        return f" The table has the first {MOST_ROWS:,} of {every:,} rows; {file} has all rows."
+        return f"Shows the first {most:,} of {every:,} rows; {file} has all."
 
     def terminal(self, caption: str = "") -> TerminalTable:
         """Returns the columns for the terminal as a table of rich."""
@@ -114,7 +135,7 @@ class ReportTable(Generic[Row]):
         table = TerminalTable(
             box=None, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left", caption=caption
         )
-        columns = [column for column in self.columns if column.terminal]
+        columns = [one for one in self.columns if one.terminal and one.style != "hidden"]
         for column in columns:
             justify = "right" if column.style == "number" else "left"
             table.add_column(column.short or column.heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tutti.errors import TopologyError
 
+from .palette import OUTLINE_COLOUR, VERTEX_COLOUR
 from .plot import FORMATS, figure_at
 from .topology_layout import layout
 from .topology_lines import lines
@@ -24,7 +25,7 @@ MOST_NAMED = 64
 """Maximum number of vertices that are labelled by default."""
 
 _SHAPES = {"npu": "o", "switch": "s", "router": "D"}
-_FILLS = {"npu": "#FFFFFF", "switch": "#DDE2E8", "router": "#DDE2E8"}
+_FILLS = {"npu": "#FFFFFF", "switch": VERTEX_COLOUR, "router": VERTEX_COLOUR}
 _BEND = 0.18
 """Offset of a bent link that would cover others, as a share of its length."""
 
@@ -108,7 +109,7 @@ def _vertices(axes: Axes, topology: Topology, at: dict[str, Position], named: bo
         xs, ys = zip(*(at[vertex.name] for vertex in members), strict=True)
         size = 240 if named and kind == "npu" else 60
         axes.scatter(xs, ys, label=label, s=size, marker=shape, linewidth=1.0, zorder=2,
-                     facecolor=_FILLS[kind], edgecolor="#3A424D")  # fmt: skip
+                     facecolor=_FILLS[kind], edgecolor=OUTLINE_COLOUR)  # fmt: skip
         for vertex in members if named else []:
             _name(axes, at[vertex.name], vertex.name, vertex.rank)
 

@@ -12,8 +12,8 @@ from tutti.training_frames import layer_frame, window_frame
 from . import training_words as words
 from .charts import Axis, bars, chart, line
 from .noc import SORTING
-from .page import Page, Section
-from .palette import BLUE, GREY, RED
+from .page import Chart, Page, Section
+from .palette import BLUE, FAINT, RED, SKY
 from .quantity import format_share, format_size, format_time, time_unit
 from .tables import Column, ReportTable
 from .training_endpoint import endpoint_sections
@@ -40,9 +40,9 @@ CONVENTIONS = (
 )
 PARTS = (
     ("compute only", BLUE),
-    ("overlap", "#56B4E9"),
+    ("overlap", SKY),
     ("exposed communication", RED),
-    ("idle", GREY),
+    ("idle", FAINT),
 )
 """The breakdown of the time of an NPU."""
 _BUSY = (
@@ -67,7 +67,7 @@ def write_training_report(
     Args:
         path: The file to write; its folder must exist.
         runs: Runs of one step; their windows, if any, give utilisation over time.
-        title: The title; by default derived from the step.
+        title: The title of the experiment, above the question of the page.
         npus: Up to 8 NPUs whose timeline is drawn.
 
     Returns:
@@ -82,16 +82,13 @@ def write_training_report(
     page = Page(
         kind="training",
         kicker="training steps",
-        title=title or f"Exposed communication in a training step of {name}",
-        answers=[("", words.summary(runs))],
+        title=title,
+        question=f"How much of a training step of {name} is exposed communication?",
+        answer=words.answer(runs),
         facts=words.facts(runs),
+        findings=[("", words.summary(runs))] if len(runs) > 1 else [],
         sections=[
-            Section(
-                "Time per NPU",
-                "Sum over all iterations, one bar per endpoint configuration.",
-                {"breakdown": _breakdown(runs)},
-                _times(runs),
-            ),
+            _time_section(runs),
             *exposed_section(runs),
             timeline_section(runs, npus),
             *_over_time(runs),
@@ -102,6 +99,17 @@ def write_training_report(
         conventions=CONVENTIONS,
     )
     return page.write(path)
+
+
+def _time_section(runs: Sequence[TrainingResult]) -> Section:
+    drawn = Chart(
+        _breakdown(runs),
+        f"Horizontal: time per NPU ({_unit(runs)}). Vertical: configuration.",
+        "exposed communication and idle time, in which the NPU does not compute.",
+        "bars",
+    )
+    lead = "Sum over all iterations, one bar per endpoint configuration."
+    return Section("Time per NPU", lead, {"breakdown": drawn}, _times(runs))
 
 
 def _times(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
@@ -153,7 +161,18 @@ def _over_time(runs: Sequence[TrainingResult]) -> list[Section]:
         "Link utilisation, averaged over all links of an NPU, and compute utilisation, in windows "
         f"of {width}."
     )
-    return [Section("Utilisation over time", lead, {"over_time": _utilisation(windows)})]
+    chart = Chart(
+        _utilisation(windows),
+        f"Horizontal: time ({_unit(runs)}). Vertical: utilisation in per cent, a row per endpoint "
+        "configuration.",
+        "intervals with busy links and an idle processor, which are exposed communication.",
+        "windows",
+    )
+    return [Section("Utilisation over time", lead, {"over_time": chart}, source="windows.parquet")]
+
+
+def _unit(runs: Sequence[TrainingResult]) -> str:
+    return time_unit(max(run.total.ps for run in runs))[1]
 
 
 def _utilisation(windows: pl.DataFrame) -> go.Figure:
@@ -208,4 +227,4 @@ def _layers(runs: Sequence[TrainingResult]) -> Section:
         "the bucket. Rows named (none) hold time outside layers, such as the wait for the last "
         "collectives."
     )
-    return Section("Time per layer", lead + table.cut("layers.parquet"), table=table)
+    return Section("Time per layer", lead, table=table, source="layers.parquet")

@@ -8,7 +8,7 @@ from tutti.training_frames import server_frame, stall_frame
 
 from . import training_words as words
 from .charts import Axis, bars, chart
-from .page import Section
+from .page import Chart, Section
 from .palette import styles
 from .quantity import count, format_rate, format_share, format_size, format_time, number
 from .tables import Column, ReportTable
@@ -50,12 +50,23 @@ def endpoint_sections(runs: Sequence[TrainingResult]) -> list[Section]:
         Section(
             "Endpoint utilisation",
             busy + words.of_first(runs),
-            {"servers": _busy_servers(servers)},
+            {
+                "servers": Chart(
+                    _busy_servers(servers),
+                    "Horizontal: server or ring. Vertical: utilisation in per cent.",
+                    "the highest bar of a configuration, which is its bottleneck.",
+                )
+            },
             _used(every),
         ),
     ]
     if stalls["waited_ps"].sum():
-        charts = {"stalls": _stalled(stalls)}
+        drawn = Chart(
+            _stalled(stalls),
+            "Horizontal: cause. Vertical: mean number of waiting chunks and packets.",
+            "the highest bar: the resource that delays communication most.",
+        )
+        charts = {"stalls": drawn}
         lead = waiting + words.of_first(runs)
         sections.append(Section("Endpoint stalls", lead, charts, _stalls(stalls)))
     return sections
@@ -76,8 +87,8 @@ def _cost(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
         Column("endpoint", lambda run: run.configuration.kind),
         Column("reserved SMs", lambda run: taken(run)[0]),
         Column("reserved memory bandwidth", lambda run: taken(run)[1]),
-        Column("remaining arithmetic", lambda run: left(run)[0], text),
-        Column("remaining memory bandwidth", lambda run: left(run)[1], text),
+        Column("remaining arithmetic", lambda run: left(run)[0], text, exported="operations/s"),
+        Column("remaining memory bandwidth", lambda run: left(run)[1], text, exported="B/s"),
         Column("memory reads", lambda run: run.read, format_size),
         Column(
             "bytes read per byte sent",

@@ -9,7 +9,7 @@ import polars as pl
 from tutti.training_exposed import exposed_frame
 
 from .charts import Axis, bars, chart
-from .page import Section
+from .page import Chart, Section
 from .quantity import count, format_share, format_size, format_time, time_unit
 from .tables import Column, ReportTable
 from .training_words import collective, communication_colours, of_first
@@ -34,7 +34,13 @@ def exposed_section(runs: Sequence[TrainingResult]) -> list[Section]:
     if found.is_empty():
         return []
     rows = _rows(runs, found)
-    shown = {"exposed": _chart(runs, rows)} if any(row["exposed_ps"] for row in rows) else {}
+    unit = time_unit(max(run.exposed for run in runs))[1]
+    drawn = Chart(
+        _chart(runs, rows),
+        f"Horizontal: exposed communication ({unit}). Vertical: endpoint configuration.",
+        "the longest part of a bar: the collective and process group to shorten or overlap first.",
+    )
+    shown = {"exposed": drawn} if any(row["exposed_ps"] for row in rows) else {}
     return [
         Section("Exposed communication by collective", _LEAD + of_first(runs), shown, _table(rows))
     ]

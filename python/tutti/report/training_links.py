@@ -11,7 +11,7 @@ from tutti.training_links import link_frame
 
 from .charts import TEXT, Axis, chart
 from .heat_map import SCALE, LinkUse, heat_map
-from .page import Choice, Section
+from .page import Choice, Section, captioned
 from .quantity import format_share, format_size, format_time
 from .tables import Column, ReportTable
 
@@ -39,14 +39,16 @@ def links_section(runs: Sequence[TrainingResult]) -> Section:
     step = runs[0].step
     several = len(runs) > 1
     if step.platform is not None:
-        lead = "Every link of the topology. "
+        lead, axes = "Every link of the topology. ", "The topology, without scale."
         figure = _topology(runs, found)
     elif max(run.record.npus for run in runs) > 1:
         lead = "The links of every NPU, by ring and direction. "
+        axes = "Horizontal: NPU. Vertical: link."
         figure = _npus(found)
     else:
         lead = "The links of an NPU, by ring and direction; they are equal on all NPUs. "
         figure, several = _representative(found), False
+        axes = "Horizontal: link. Vertical: endpoint configuration."
     lead += (
         "The utilisation of a link is its busy time as a share of the total time. The table lists "
         f"the busiest links of each configuration, up to {_MOST_LISTED}."
@@ -55,7 +57,14 @@ def links_section(runs: Sequence[TrainingResult]) -> Section:
     if several and figure is not None:
         names = [(index, run.configuration.name) for index, run in enumerate(runs)]
         choice = Choice("links", "Configuration", names, 0, "All configurations share the scale.")
-    return Section("Link utilisation", lead, {"links": figure}, _busiest(found), choice)
+    drawn = captioned(
+        figure,
+        f"{axes} Colour: utilisation in per cent.",
+        "the busiest links, and large differences between links, which waste bandwidth.",
+        "links",
+    )
+    return Section("Link utilisation", lead, {"links": drawn}, _busiest(found), choice,
+                   source="links.parquet")  # fmt: skip
 
 
 def _links(run: TrainingResult) -> pl.DataFrame:

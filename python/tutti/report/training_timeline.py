@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tutti.training_spans import BUBBLE
 
 from .charts import Axis, bars, chart
-from .page import Choice, Section
-from .palette import BLUE, GREY, RED
+from .page import Chart, Choice, Section
+from .palette import BLUE, FAINT, GREY, PURPLE, RED, SKY
 from .quantity import format_size, format_time, plural, time_unit
 from .training_tracks import BACKGROUND, COMPUTE, check_npus, tracks, waits
 from .training_words import collective, communication_colours
@@ -32,10 +32,10 @@ _MOST_LANES = 32
 _EXPOSED = "exposed communication"
 _PASSES = {
     "forward": BLUE,
-    "input_gradient": "#56B4E9",
-    "weight_gradient": "#6699CC",
-    "update": "#882255",
-    BUBBLE: "#C3C8CF",
+    "input_gradient": SKY,
+    "weight_gradient": PURPLE,
+    "update": GREY,
+    BUBBLE: FAINT,
     _EXPOSED: RED,
 }
 _ROW, _LANE, _GAP, _BETWEEN = 22, 7, 8, 14
@@ -81,14 +81,21 @@ def timeline_section(runs: Sequence[TrainingResult], npus: Sequence[int]) -> Sec
     ]
     lead = (
         "Passes on the processor, and below them the collectives of each process group, from issue "
-        "to completion. Collectives in flight at the same time are drawn below each other. Drag to "
-        f"zoom. {' '.join([*notes, 'trace.pftrace opens in Perfetto, with all tasks.'])}"
+        "to completion. Collectives in flight at the same time are drawn below each other. "
+        f"{' '.join([*notes, 'trace.pftrace opens in Perfetto, with all tasks.'])}"
+    )
+    drawn_tasks = Chart(
+        _chart(runs, found),
+        f"Horizontal: time ({time_unit(max(run.total.ps for run in runs))[1]}). Vertical: "
+        "processor and process groups of an NPU. Drag to zoom.",
+        "exposed communication on the processor, and the collective below it that it waits for.",
+        "bars",
     )
     choice = None
     if len(runs) > 1:
         names = [(index, run.configuration.name) for index, run in enumerate(runs)]
         choice = Choice("tasks", "Configuration", names, 0, "")
-    return Section("Timeline", lead, {"tasks": _chart(runs, found)}, choice=choice)
+    return Section("Timeline", lead, {"tasks": drawn_tasks}, choice=choice, source="trace.pftrace")
 
 
 def task_rows(run: TrainingResult, npus: Sequence[int], colours: _Colours) -> Rows:

@@ -9,7 +9,7 @@ from tutti.endpoint import Ring
 from tutti.training_spans import communication
 from tutti.workload.parallel import Parallelism
 
-from .palette import GREEN, ORANGE
+from .palette import GREEN, OLIVE, ORANGE, PINK, others
 from .quantity import format_rate, format_share, format_time
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from tutti.workload.parallel import Division
 
 _COMMUNICATION = (
-    ORANGE, GREEN, "#CC79A7", "#999933", "#AA4499", "#EE3377", "#44AA99", "#994455", "#DDAA33",
-    "#332288",
+    ORANGE, GREEN, PINK, OLIVE, *others(6),
 )  # fmt: skip
 """Colours of collectives; red is exposed communication, blue is compute."""
 
@@ -43,6 +42,31 @@ def of_first(runs: Sequence[TrainingResult]) -> str:
     """Returns a sentence on the NPU of the values, if each NPU was simulated."""
     several = any(run.record.npus > 1 for run in runs)
     return " The values are those of NPU 0." if several else ""
+
+
+def answer(runs: Sequence[TrainingResult]) -> list[str]:
+    """Returns the exposed share of the fastest endpoint that is built, and of the extremes."""
+    built = sorted(
+        (run for run in runs if run.configuration.kind != "ideal"), key=lambda run: run.total.ps
+    )
+    first = (built or runs)[0]
+    lines = [
+        (
+            f"{format_share(first.exposed / first.total.ps)} with {first.configuration.name}: "
+            f"{format_time(first.exposed)} of {format_time(first.total.ps)}."
+        )
+    ]
+    if len(built) > 1:
+        last = built[-1]
+        lines.append(
+            f"{last.configuration.name} is the slowest of {len(built)} configurations: "
+            f"{format_share(last.exposed / last.total.ps)} of {format_time(last.total.ps)}."
+        )
+    ideal = [run for run in runs if run.configuration.kind == "ideal"]
+    if ideal and built:
+        shorter = format_time(ideal[0].total.ps)
+        lines.append(f"With an ideal endpoint, the time is {shorter}.")
+    return lines
 
 
 def summary(runs: Sequence[TrainingResult]) -> list[str]:

@@ -5,45 +5,89 @@ The page is one self-contained file and reproducible byte by byte.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import smart_words as words
-from .page import write_html
+from .page import LIMIT, render
+from .quantity import plural
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tutti.noc.smart.watched import Watched
 
 _MARKS = ("injected", "dropped", "merged", "arrived", "idle")
 """Events that are marked at a router in their cycle."""
+_CAUSES = {
+    "local": "a flit buffered at the router uses the port",
+    "farther": "a flit from farther away uses the port",
+    "no_buffer": "the next router has no free buffer",
+    "order": "earlier flits of its packet are buffered there",
+    "responses": "the router waits for further responses of the reduction",
+    "preset": "the port is reserved for the preset path of a broadcast",
+}
+"""Why a flit stops before the end of its path."""
 _WIDE = 1.4
 """Ratio of columns to rows above which the legend is below the mesh, not to its right."""
 
 
-def write_watch(path: str | Path, watched: Watched, title: str = "", *, start: int = 0) -> Path:
-    """Writes the page.
+def write_watch(
+    path: str | Path, watched: Watched, title: str = "", *, start: int = 0, limit: int = LIMIT
+) -> Path:
+    """Writes the page, with the first cycles only if it would exceed `LIMIT` bytes.
 
     Args:
         path: The file to write; its folder must exist.
         watched: The recorded events.
-        title: The title; by default derived from the mesh.
+        title: The title of the experiment, above the question of the page.
         start: The initial cycle.
+        limit: The maximum size in bytes.
 
     Returns:
         The path written.
     """
-    return write_html(
-        path,
-        "watch",
-        "watch",
-        data=scene(watched, start=start),
-        title=title or f"{watched.mesh.design} cycle by cycle",
-        mesh=words.describe_mesh(watched.mesh),
-        wide=watched.mesh.columns > _WIDE * watched.mesh.rows,
-        traffic=[words.describe_traffic(one) for one in watched.traffic],
-    )
+    data = scene(watched, start=start)
+    shown: dict[str, Any] = {
+        "question": f"Which flits stop early on {watched.mesh.design}, and why?",
+        "answer": _answer(watched),
+        "subject": title,
+        "mesh": words.describe_mesh(watched.mesh),
+        "wide": watched.mesh.columns > _WIDE * watched.mesh.rows,
+        "traffic": [words.describe_traffic(one) for one in watched.traffic],
+    }
+    text = render("watch", "watch", data=data, sampled="", **shown)
+    while len(text) > limit and data["cycles"] > 1:
+        data = _first(data, max(data["cycles"] * limit // len(text) * 9 // 10, 1))
+        note = f"Shows the first {data['cycles']:,} of {watched.cycles:,} cycles."
+        text = render("watch", "watch", data=data, sampled=note, **shown)
+    target = Path(path)
+    target.write_text(text, encoding="utf-8", newline="\n")
+    return target
+
+
+def _first(data: dict[str, Any], cycles: int) -> dict[str, Any]:
+    """Returns the first cycles of a scene."""
+    cut = {name: data[name][:cycles] for name in ("flights", "requests", "marks")}
+    stays = [stay for stay in data["stays"] if stay[2] < cycles]
+    return data | cut | {"cycles": cycles, "start": min(data["start"], cycles - 1), "stays": stays}
+
+
+def _answer(watched: Watched) -> list[str]:
+    """Returns the number of completed messages and of early stops, and their main cause."""
+    messages = _messages(watched)
+    done = sum(one["end"] >= 0 for one in messages)
+    created = plural(len(messages), "message")
+    lines = [f"{done:,} of {created} arrive completely within {plural(watched.cycles, 'cycle')}."]
+    causes = Counter(one.why for some in watched.flights().values() for one in some)
+    early = causes.total() - causes["end"]
+    if not causes.total():
+        return [*lines, "No flit crosses a link."]
+    if not early:
+        return [*lines, f"All {causes['end']:,} flits on links cover the requested path."]
+    share = f"{early:,} of {causes.total():,} flits on links stop before the end of their path"
+    cause, count = max(((why, n) for why, n in causes.items() if why != "end"),
+                       key=lambda item: item[1])  # fmt: skip
+    return [*lines, f"{share}, {count:,} of them because {_CAUSES[cause]}."]
 
 
 def scene(watched: Watched, *, start: int = 0) -> dict[str, Any]:

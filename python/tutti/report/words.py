@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tutti
 from tutti import _core, explain
@@ -14,7 +14,7 @@ from .page import Finding
 from .quantity import format_share, format_size, format_time, plural, span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .comparison import Comparison, Fastest, Measurement
 
@@ -29,17 +29,64 @@ def summary(
         ps_per_byte: The time per byte of a message, if known.
         colours: Colours of the algorithms, by name.
     """
-    decided = list(case.decisions().values())
-    counts = Counter(d.winner.algorithm for d in decided)
-    order = sorted(counts, key=lambda name: (-counts[name], name))
     return [
-        Finding(
-            name,
-            *_found(case, [d for d in decided if d.winner.algorithm == name], ps_per_byte),
-            (colours or {}).get(name, ""),
-        )
-        for name in order
+        Finding(name, *_found(case, won, ps_per_byte), (colours or {}).get(name, ""))
+        for name, won in _won(case)
     ]
+
+
+def question(cases: Sequence[Comparison]) -> str:
+    """Returns the question that a comparison answers."""
+    collectives = sorted({case.collective for case in cases})
+    platforms = ", ".join(sorted({case.platform for case in cases}))
+    if len(collectives) == 1:
+        return f"Which {collectives[0]} algorithm is fastest on {platforms}?"
+    return f"Which {' and '.join(collectives)} algorithms are fastest on {platforms}?"
+
+
+def answer(cases: Sequence[Comparison], most: int) -> list[str]:
+    """Returns at most `most` sentences: the winners of one case, or one of each case."""
+    if len(cases) == 1:
+        return _winners(cases[0])
+    shown = cases if len(cases) <= most else cases[: most - 1]
+    lines = [f"{case.collective} of {case.datatype} on {case.platform}: {_most(case)}."
+             for case in shown]  # fmt: skip
+    rest = len(cases) - len(shown)
+    return [*lines, f"The findings list {rest} more combinations."] if rest else lines
+
+
+def _won(case: Comparison) -> list[tuple[str, list[Fastest]]]:
+    """Returns the points of each winning algorithm, the most frequent winner first."""
+    won: dict[str, list[Fastest]] = {}
+    for one in case.decisions().values():
+        won.setdefault(one.winner.algorithm, []).append(one)
+    return sorted(won.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def _most(case: Comparison) -> str:
+    name, won = _won(case)[0]
+    return f"{name} is fastest {_where(len(won), len(case.decisions()))}"
+
+
+def _where(won: int, points: int) -> str:
+    return f"at all {points} points" if won == points else f"at {won} of {points} points"
+
+
+def _winners(case: Comparison) -> list[str]:
+    (_, won), *others = _won(case)
+    spans = (
+        f"{span([d.winner.ranks for d in won])} ranks, "
+        f"{span([d.winner.size_bytes for d in won], format_size)}"
+    )
+    lines = [f"{_most(case)} ({spans})."]
+    if others:
+        named = [f"{name} at {len(points)}" for name, points in others]
+        lines.append(f"Elsewhere: {shorten(named, 2, ', ')}.")
+    led = [d for d in case.decisions().values() if d.margin is not None]
+    if led:
+        clearest = max(led, key=lambda d: d.margin or 0.0)
+        lines.append(f"{example(clearest)[:-1]}, the largest lead.")
+    return lines
 
 
 def _found(case: Comparison, won: list[Fastest], ps_per_byte: float | None) -> tuple[str, str]:
@@ -171,7 +218,7 @@ def _per_rank(count: int, ranks: int) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
-def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict[str, str]]:
+def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict[str, Any]]:
     """Returns ranks, sizes, winner, ties, runner-up, margin and difference of each region."""
     rows = []
     for region in case.regions():
@@ -185,12 +232,14 @@ def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict
         seconds = Counter(d.runner_up.algorithm for d in region.decisions if d.runner_up)
         rows.append(
             {
-                "ranks": f"{region.ranks:,}",
+                "ranks": region.ranks,
                 "sizes": span(region.sizes, format_size),
                 "winner": region.winner,
                 "schedules": shorten(schedules),
                 "level": shorten(level),
                 "runner_up": shorten([name for name, _ in sorted(seconds.items())]),
+                "size_bytes": region.sizes,
+                "leads": (low, high) if margins else (None, None),
                 "margin": spread if margins else "no slower algorithm",
                 "difference": difference(case, region.clearest, ps_per_byte),
             }

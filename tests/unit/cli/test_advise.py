@@ -72,7 +72,7 @@ def test_files_have_all_predictions_and_decisions(advised: tuple[Path, str, str]
 def test_the_report_has_a_map_and_defines_its_terms(advised: tuple[Path, str, str]) -> None:
     page = (advised[0] / "report.html").read_text()
     assert "all_reduce-map" in page
-    assert "Algorithms for larger jobs on leonardo" in page
+    assert " ranks of leonardo?</h1>" in page
     assert "The probability that a chosen algorithm" in page
 
 

@@ -35,9 +35,13 @@ RUNS = [Run("<a>", 1_340_000, 1234), Run("b", 0)]
 def test_pages_have_texts_and_sort_keys(tmp_path: Path) -> None:
     table = ReportTable(COLUMNS, RUNS, bold=lambda run: run.name == "b")
     sections = [Section("h", table=table)]
-    page = Page(kind="network", kicker="k", title="t", answers=[], facts=[], sections=sections)
+    page = Page(kind="network", kicker="k", question="t?", answer=["1."], facts=[],
+                sections=sections)  # fmt: skip
     html = page.write(tmp_path / "r.html").read_text("utf-8")
-    assert 'class="number"><button type="button">sent (messages)</button>' in html
+    assert (
+        '<th class="number" data-export="sent (messages)">'
+        '<button type="button">sent (messages)</button>' in html
+    )
     assert '<td class="text" data-value="&lt;a&gt;">&lt;a&gt;</td>' in html
     assert '<td class="number" data-value="1340000">1.34 us</td>' in html
     assert '<td class="number" data-value="1234">1,234</td>' in html
@@ -62,6 +66,6 @@ def test_truncated_tables_have_a_note() -> None:
     assert len(table.cells()) == MOST_ROWS
     assert (
         table.cut("r.csv")
-        == f" The table has the first {MOST_ROWS:,} of {2 * MOST_ROWS:,} rows; r.csv has all rows."
+        == f"Shows the first {MOST_ROWS:,} of {2 * MOST_ROWS:,} rows; r.csv has all."
     )
     assert not ReportTable(COLUMNS, RUNS).cut("r.csv")

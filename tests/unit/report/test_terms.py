@@ -1,4 +1,4 @@
-"""The section "Terms" of every kind of report: definitions of the words that the report uses."""
+"""The design that all kinds of reports share, and their definitions of terms."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from tutti.report import (
     write_watch,
 )
 from tutti.report.advised import write_advice_report
+from tutti.report.page import LIMIT, MOST_SENTENCES
+from tutti.report.palette import DARK
 from tutti.training import Step, watched
 from tutti.units import Time, TimePerByte
 from tutti.workload import build
@@ -180,6 +182,46 @@ def _labels(page: str) -> list[str]:
 
 def _uses(text: str, word: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){re.escape(word)}(?:s|es|d)?(?![\w-])", text, re.IGNORECASE))
+
+
+def test_the_title_is_a_question_and_the_answer_has_values(report: tuple[str, str]) -> None:
+    _, page = report
+    (title,) = re.findall(r"<h1>(.*?)</h1>", page)
+    assert title.endswith("?")
+    assert f"<title>{title}</title>" in page
+    (answer,) = re.findall(r'<div class="answer"><p>(.*?)</p>', page, re.S)
+    assert re.search(r"\d", answer)
+    assert 1 <= len(re.findall(r"\.(?:\s|$)", answer)) <= MOST_SENTENCES
+    assert page.index('<div class="answer">') < page.index("<section")
+    assert len(page.encode()) <= LIMIT
+
+
+def test_every_chart_has_a_caption(report: tuple[str, str]) -> None:
+    kind, page = report
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page, re.S)
+    assert len(captions) == (2 if kind == "watch" else len(_figures(page)))
+    for caption in captions:
+        axes, look = caption.split("<strong>Look for:</strong>")
+        assert axes.strip().endswith(".")
+        assert look.strip().endswith(".")
+        assert "Vertical: " in axes or "scale" in axes
+
+
+def test_charts_use_only_colours_of_the_palette(report: tuple[str, str]) -> None:
+    _, page = report
+    assert set(re.findall(r"#[0-9A-Fa-f]{6}", json.dumps(_figures(page)))) <= set(DARK)
+
+
+def test_every_table_can_be_exported(report: tuple[str, str]) -> None:
+    _, page = report
+    body = _body(page)
+    assert body.count('data-export="csv"') == body.count("<table")
+    assert body.count('data-export="copy"') == body.count("<table")
+    assert len(re.findall(r'<th class="\w+" data-export="[^"]+"', body)) == body.count("<th ")
+    for style in ("number", "hidden"):
+        cells = re.findall(rf'<td class="{style}"[^>]*>(?!-<)', body)
+        for cell in cells:
+            float(re.search(r'data-value="([^"]*)"', cell).group(1))  # type: ignore[union-attr]
 
 
 def test_a_report_ends_with_the_collapsed_definitions(report: tuple[str, str]) -> None:

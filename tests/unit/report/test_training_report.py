@@ -163,7 +163,7 @@ def test_endpoint_resources_are_listed(runs: list[TrainingResult], tmp_path: Pat
     page = write_training_report(tmp_path / "r.html", runs).read_text("utf-8")
     head = page.split("plotly.js v", maxsplit=1)[0]
     for text in (
-        "Exposed communication in a training step of dlrm_small",
+        "How much of a training step of dlrm_small is exposed communication?",
         "With ideal (ideal endpoint), the 2 iterations take ",
         " (fastest non-ideal), the 2",
         "all 80, alternating",
@@ -189,7 +189,7 @@ def test_a_single_run_without_windows_can_be_shown(tmp_path: Path) -> None:
         "breakdown", "exposed", "tasks", "links", "servers", "stalls"
     }  # fmt: skip
     head = page.split("plotly.js v", maxsplit=1)[0]
-    assert "With &lt;mine&gt;, the iteration takes " in head
+    assert " with &lt;mine&gt;: " in head
     assert "128 GB/s + 80 GB/s" in head
     assert "1 of 80" in head
 

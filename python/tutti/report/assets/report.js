@@ -1,7 +1,8 @@
 "use strict";
 (function () {
-  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const [light, shades] = ["figures", "dark"].map((id) => JSON.parse(document.getElementById(id).textContent));
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  let figures = coloured();
   const narrow = window.matchMedia("(max-width: 700px)");
   const ROW = 22; // height of a row of a legend
   const extra = {}; // height of further rows of the legend, by chart
@@ -9,6 +10,13 @@
 
   function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  // The figures with the colours of the data on the page: every colour has a shade for dark pages.
+  function coloured() {
+    if (!dark.matches) { return light; }
+    const text = JSON.stringify(light).replace(/#[0-9A-F]{6}/g, (found) => shades[found] ?? found);
+    return JSON.parse(text);
   }
 
   // Colours of the theme; the figures have only the colours of the data.
@@ -67,6 +75,8 @@
     // A drawing with equal scales is at most as high as wide.
     layout.height = yaxis.scaleanchor ? Math.min(height, element.clientWidth) : height;
     layout.height += extra[id] ?? 0;
+    // By default, a legend scrolls within half of the height.
+    if (extra[id]) { layout.legend = { ...layout.legend, maxheight: 1 }; }
     if (xaxis.type === "log") { layout.xaxis = only(layout.xaxis, spaced(xaxis, element.clientWidth - 110)); }
     if (yaxis.type === "log") { layout.yaxis = only(layout.yaxis, decades(figure, height - 110)); }
     return layout;
@@ -103,6 +113,15 @@
     }
   }
 
+  // Applies the selectors again to figures of another theme.
+  function restore() {
+    for (const select of document.querySelectorAll("select[data-charts]")) {
+      for (const id of select.dataset.charts.split(" ")) {
+        for (const trace of figures[id].data) { trace.visible = String(trace.meta) === select.value; }
+      }
+    }
+  }
+
   function sort(table, header) {
     const column = [...header.parentNode.children].indexOf(header);
     const up = header.getAttribute("aria-sort") !== "ascending";
@@ -116,6 +135,50 @@
     table.tBodies[0].append(...rows);
   }
 
+  // The rows of a table with unscaled values; estimates have a second column, their half-width.
+  function exported(table) {
+    const heads = [...table.tHead.rows[0].cells], rows = [...table.tBodies[0].rows];
+    const columns = heads.flatMap((head, place) => {
+      const numeric = head.matches(".number, .hidden");
+      const value = (row) => {
+        const cell = row.cells[place], text = cell.innerText.trim();
+        if (text === "-") { return ""; }
+        return numeric ? cell.dataset.value ?? text : text.replace(/\s*\n\s*/g, "; ");
+      };
+      const half = (row) => row.cells[place].dataset.half ?? "";
+      const name = head.dataset.export;
+      return [{ name, value }, ...(rows.some(half) ? [{ name: `${name}, 95 % CI half-width`, value: half }] : [])];
+    });
+    return [columns.map((one) => one.name), ...rows.map((row) => columns.map((one) => one.value(row)))];
+  }
+
+  function save(table) {
+    const quoted = (text) => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    const lines = exported(table).map((row) => row.map(quoted).join(","));
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
+    link.download = `${table.dataset.name.toLowerCase().replace(/[^a-z0-9]+/g, "_")}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  // Pages from disk may lack the clipboard interface, so a selected text is copied.
+  function copy(table, button) {
+    const area = document.createElement("textarea");
+    area.value = exported(table).map((row) => row.join("\t")).join("\n");
+    area.style.position = "fixed";
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    button.textContent = done ? "Copied" : "Not copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  }
+
+  for (const button of document.querySelectorAll("button[data-export]")) {
+    const table = button.closest(".export").nextElementSibling.querySelector("table");
+    button.addEventListener("click", () => button.dataset.export === "csv" ? save(table) : copy(table, button));
+  }
   for (const select of document.querySelectorAll("select[data-charts]")) {
     select.addEventListener("change", () => choose(select));
     // Browsers restore the state of a form on reload; the charts follow it.
@@ -128,7 +191,7 @@
       header.querySelector("button").addEventListener("click", () => sort(table, header));
     }
   }
-  dark.addEventListener("change", draw);
+  dark.addEventListener("change", () => { figures = coloured(); restore(); draw(); });
   narrow.addEventListener("change", draw);
   draw();
 })();
