@@ -21,7 +21,8 @@ from tutti.errors import ConfigError, ExploreError, TuttiError
 from tutti.explore.choices import choices, platform_json
 from tutti.explore.engine import Cancelled, Compared, Emit, Engine, Point
 from tutti.explore.exports import export
-from tutti.explore.shown import compared_json, run_json
+from tutti.explore.preview import Preview
+from tutti.explore.shown import cells_json, compared_json, run_json
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -32,7 +33,7 @@ __all__ = ["Jobs", "Local", "Worker", "perform"]
 
 _PATIENCE_S = 1.0
 """The time that a cancelled job has to stop before its process ends."""
-_POLL_S = 0.05
+_POLL_S = 0.01
 
 Body = Mapping[str, Any]
 
@@ -93,7 +94,9 @@ def _compare(
     engine: Engine, state: Mapping[str, Any], body: Body, emit: Emit, stop: threading.Event
 ) -> dict[str, Any]:
     def drawn(name: str, value: object) -> None:
-        emit(name, compared_json(value) if isinstance(value, Compared) else value)
+        if isinstance(value, (Compared, Preview)):
+            value = cells_json(value) if name == "cells" else compared_json(value)
+        emit(name, value)
 
     known = body.get("known")
     if isinstance(known, str) and known:
