@@ -208,6 +208,9 @@ def test_every_control_changes_the_comparison(explore: Any) -> None:
         page.select_option("#schedule", index=1)
     page.locator("#path summary").click()
     assert page.locator("#path tbody tr").count() > 0
+    page.select_option("#endpoint", "ace")
+    until(page, "document.querySelector('#endpoint-found').textContent.includes('all 800 NPUs')")
+    page.select_option("#endpoint", "")
     page.select_option("#platform", "loggp_cluster")
     until(page, "document.querySelector('#title').textContent.includes('loggp')")
     ready(page)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tutti.explore.state import Base
     from tutti.report.comparison import Comparison
     from tutti.report.palette import Style
+    from tutti.schedule import Schedule
     from tutti.simulate import Run
 
 __all__ = ["Cancelled", "Compared", "Engine", "Point"]
@@ -190,15 +191,24 @@ class Engine:
             TuttiError: The state is invalid, or the schedule does not fit.
         """
         experiment = self.base.experiment(state)
-        self._check_point(experiment, point)
         key = (experiment.config_hash, point)
         known = self._runs.get(key)
         if known is None:
-            compared = self._compared.get(experiment.config_hash)
-            laid_out = _schedule_of(experiment, point, compared)
+            _, laid_out = self.schedule(state, point)
             known = run_once(experiment, laid_out, Size(bytes=point.size))
             self._runs.put(key, known)
         return known
+
+    def schedule(self, state: Mapping[str, Any], point: Point) -> tuple[Experiment, Schedule]:
+        """Returns the experiment of a state, and one of its schedules.
+
+        Raises:
+            TuttiError: The state is invalid, or the schedule does not fit.
+        """
+        experiment = self.base.experiment(state)
+        self._check_point(experiment, point)
+        compared = self._compared.get(experiment.config_hash)
+        return experiment, _schedule_of(experiment, point, compared)
 
     def _check_point(self, experiment: Experiment, point: Point) -> None:
         if point.ranks not in experiment.ranks:
@@ -367,7 +377,7 @@ def _work(case: TimedSchedule) -> int:
     return laid_out.verify().messages if laid_out.is_verified else case.work
 
 
-def _schedule_of(experiment: Experiment, point: Point, compared: Compared | None) -> Any:  # noqa: ANN401 - a Schedule
+def _schedule_of(experiment: Experiment, point: Point, compared: Compared | None) -> Schedule:
     """Returns the schedule of a point: that of a comparison, if there is one."""
     if compared is not None:
         try:

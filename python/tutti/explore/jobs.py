@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tutti.errors import ConfigError, ExploreError, TuttiError
 from tutti.explore.choices import choices, platform_json
+from tutti.explore.endpoints import endpoint_json
 from tutti.explore.engine import Cancelled, Compared, Emit, Engine, Point
 from tutti.explore.exports import export
 from tutti.explore.preview import Preview
@@ -57,7 +58,7 @@ class Jobs(Protocol):
 
 
 def perform(engine: Engine, kind: str, body: Body, emit: Emit, stop: threading.Event) -> Any:  # noqa: ANN401 - JSON or bytes
-    """Runs a job: `choices`, `platform`, `compare`, `run` or `export`.
+    """Runs a job: `choices`, `platform`, `compare`, `run`, `endpoint` or `export`.
 
     Raises:
         TuttiError: The request is invalid, or the job fails.
@@ -72,6 +73,8 @@ def perform(engine: Engine, kind: str, body: Body, emit: Emit, stop: threading.E
         return _compare(engine, state, body, emit, stop)
     if kind == "run":
         return _run(engine, state, body)
+    if kind == "endpoint":
+        return endpoint_json(engine, state, _point(body), body.get("endpoint"))
     point = _point(body) if body["kind"] == "trace" or body.get("schedule") else None
     return export(engine, body["kind"], state, point)
 

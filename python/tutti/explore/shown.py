@@ -84,7 +84,6 @@ def _cell(one: Fastest) -> dict[str, Any]:
         "algorithm": one.winner.algorithm,
         "schedule": one.winner.schedule,
         "time_ps": one.winner.time_ps,
-        "of_limit": one.winner.of_limit,
         "margin": one.margin,
         "text": lines,
     }

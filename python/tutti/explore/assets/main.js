@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import * as controls from "./controls.js";
 import { drawCurves } from "./curves.js";
-import { drawDetail } from "./detail.js";
+import { drawDetail, drawEndpoint } from "./detail.js";
 import { byId, h, options } from "./dom.js";
 import * as format from "./format.js";
 import { awaitCells, drawMap, updateCells } from "./map.js";
@@ -192,9 +192,24 @@ async function refresh() {
   options(byId("schedule"), here.map((row) => [row[3], `${row[3]} (${format.time(row[4])})`]), chosen.schedule);
   const rival = own === here[0] ? here[1]?.[3] : here[0][3];
   try {
-    drawDetail(await api.post("/api/run", { state, ...chosen, rival }));
+    const run = await api.post("/api/run", { state, ...chosen, rival });
+    drawDetail(run);
+    await showEndpoint(run);
   } catch (error) {
     fail(error);
+  }
+}
+
+// Runs the selected schedule behind the chosen endpoint model.
+async function showEndpoint(run) {
+  const box = byId("endpoint-found"), endpoint = byId("endpoint").value;
+  box.hidden = !endpoint;
+  if (!endpoint) return;
+  box.textContent = `running behind ${endpoint} ...`;
+  try {
+    drawEndpoint(box, await api.post("/api/endpoint", { state, ...chosen, endpoint }), run);
+  } catch (error) {
+    box.textContent = `${error.problem ?? error}. ${error.hint ?? ""}`;
   }
 }
 
@@ -214,6 +229,7 @@ function listen() {
   });
   on("curve-ranks", "change", drawBoth);
   on("schedule", "change", () => choose({ ...chosen, schedule: byId("schedule").value }));
+  on("endpoint", "change", refresh);
   on("cancel", "click", () => { job?.controller.abort(); job = null; busy(false); byId("status").textContent = "cancelled"; });
   on("share", "click", share);
   for (const button of document.querySelectorAll("[data-export]")) button.addEventListener("click", () => exported(button.dataset.export));
