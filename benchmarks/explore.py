@@ -138,7 +138,7 @@ def measured(browser: Browser, platform: str, options: argparse.Namespace) -> st
             "datatype": "float32",
             "ranks": options.ranks,
             "sizes": {"from": "1 KiB", "to": "256 MiB", "factor": 4},
-            "algorithms": "defaults",
+            "algorithms": options.algorithms or "defaults",
             "changes": {},
         }
         started = time.monotonic()
@@ -172,6 +172,7 @@ def main() -> None:
     parser.add_argument("platforms", nargs="*")
     parser.add_argument("--ranks", type=int, nargs="+", default=[4, 8, 16, 32, 64])
     parser.add_argument("--collective", default="all_reduce")
+    parser.add_argument("--algorithms", nargs="+", help="default: all, default arguments")
     parser.add_argument("--moves", type=int, default=10, help="of the slider")
     parser.add_argument("--threads", type=int, default=0, help="of a job; 0: one per core")
     parser.add_argument("--first", action="store_true", help="measure only the first map")

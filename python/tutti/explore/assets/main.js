@@ -12,20 +12,21 @@ let shown = null; // the comparison on the page
 let known = { key: "", complete: false }; // the comparison whose schedules a slider re-times
 let loading = Promise.resolve(); // the parameters of the platform
 let chosen = null; // the selected run: ranks, size, schedule
+let endpoint = ""; // the endpoint model behind which the selected run is shown, too
 let job = null; // the running comparison: its controller, whether it is a preview, and has drawn
 let waiting = false; // whether a slider has moved since the running preview started
 
 const ready = (value) => { document.documentElement.dataset.ready = String(value); };
 
 function address() {
-  const kept = chosen ? { ...state, at: chosen } : state;
+  const kept = { ...state, ...(chosen && { at: chosen }), ...(endpoint && { endpoint }) };
   return `#${encodeURIComponent(JSON.stringify(kept))}`;
 }
 
 function fromAddress() {
   try {
-    const { at = null, ...found } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-    chosen = at;
+    const { at = null, endpoint: model = "", ...found } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+    [chosen, endpoint] = [at, model];
     return found;
   } catch {
     return null;
@@ -202,7 +203,7 @@ async function refresh() {
 
 // Runs the selected schedule behind the chosen endpoint model.
 async function showEndpoint(run) {
-  const box = byId("endpoint-found"), endpoint = byId("endpoint").value;
+  const box = byId("endpoint-found");
   box.hidden = !endpoint;
   if (!endpoint) return;
   box.textContent = `running behind ${endpoint} ...`;
@@ -229,7 +230,7 @@ function listen() {
   });
   on("curve-ranks", "change", drawBoth);
   on("schedule", "change", () => choose({ ...chosen, schedule: byId("schedule").value }));
-  on("endpoint", "change", refresh);
+  on("endpoint", "change", () => { endpoint = byId("endpoint").value; history.replaceState(null, "", address()); refresh(); });
   on("cancel", "click", () => { job?.controller.abort(); job = null; busy(false); byId("status").textContent = "cancelled"; });
   on("share", "click", share);
   for (const button of document.querySelectorAll("[data-export]")) button.addEventListener("click", () => exported(button.dataset.export));
@@ -276,6 +277,7 @@ async function start() {
   const comparing = changed(true);
   controls.fillChoices(await choosing);
   controls.showState(state);
+  byId("endpoint").value = endpoint;
   await comparing;
 }
 
