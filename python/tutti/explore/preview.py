@@ -1,12 +1,13 @@
 """Re-times the fastest schedules of a comparison on changed parameters.
 
 A preview simulates only the fastest schedules of each cell, which are generated and verified
-already. Cells with few messages are first, and finished cells are reported while others run.
+already. Finished cells are reported while others run.
 Lower bounds are computed after the times, as they can take longer than the simulations.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import defaultdict
 from dataclasses import dataclass, fields, replace
@@ -122,13 +123,19 @@ class _Retiming:
         emit("cells", self._preview(self._newly_finished()))
 
     def _order(self) -> list[int]:
-        """Returns the measurements by cell, the cells with the fewest messages first."""
+        """Returns the measurements by cell, alternately from the fewest and the most messages.
+
+        The first reports have many cells, and the longest simulations do not run last and alone.
+        """
         works = {
             cell: sum(self._plan.points[index].case.work for index in indices)
             for cell, indices in self._cells.items()
         }
         ordered = sorted(self._cells, key=lambda cell: (works[cell], cell))
-        return [index for cell in ordered for index in sorted(self._cells[cell])]
+        half = (len(ordered) + 1) // 2
+        pairs = itertools.zip_longest(ordered[:half], reversed(ordered[half:]))
+        alternate = (cell for pair in pairs for cell in pair if cell is not None)
+        return [index for cell in alternate for index in sorted(self._cells[cell])]
 
     def add_bounds(self, seconds: float | None, check: Callable[[], object]) -> bool:
         """Computes lower bounds for a processor time; returns whether all are known."""
