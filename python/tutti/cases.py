@@ -20,9 +20,11 @@ __all__ = [
     "CaseBuilder",
     "check_platform",
     "figures_of",
+    "limit_of",
     "make_case",
     "measured",
     "run_all",
+    "timed",
     "unequal_parts",
 ]
 
@@ -209,7 +211,6 @@ def figures_of(
     laid_out: Schedule,
     size: Size,
     figures: Figures,
-    bound_ps: int | None = None,
 ) -> dict[str, Any]:
     """Returns the figures of a case, named as in :data:`tutti.results.MEASUREMENTS`.
 
@@ -218,10 +219,14 @@ def figures_of(
         laid_out: Its schedule.
         size: Its size.
         figures: Completion time in ps, number of messages, and bytes in them.
-        bound_ps: The lower bound of the case, if it is known.
     """
+    figures_without_bound = timed(case, laid_out, size, figures)
+    return figures_without_bound | limit_of(case.bound().at_least_ps, figures)
+
+
+def timed(case: _core.Case, laid_out: Schedule, size: Size, figures: Figures) -> dict[str, Any]:
+    """Returns the figures of a case except those of the lower bound; see `figures_of`."""
     time, messages, message_bytes = figures
-    bound_ps = case.bound().at_least_ps if bound_ps is None else bound_ps
     return {
         "collective": laid_out.collective,
         "algorithm": laid_out.name.split(":", 1)[0],
@@ -234,6 +239,10 @@ def figures_of(
         "messages": messages,
         "message_bytes": message_bytes,
         "closed_form_ps": case.closed_form_ps(),
-        "bound_ps": bound_ps,
-        "of_limit": bound_ps / time,
     }
+
+
+def limit_of(bound_ps: int | None, figures: Figures) -> dict[str, Any]:
+    """Returns the figures of a lower bound, null without one."""
+    time = figures[0]
+    return {"bound_ps": bound_ps, "of_limit": None if bound_ps is None else bound_ps / time}

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti.cases import figures_of, run_all
+from tutti.cases import limit_of, run_all, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import polars as pl
 
-    from tutti import _core
     from tutti.cases import Figures
     from tutti.planning import ComparisonPlan
-    from tutti.schedule import Schedule
-    from tutti.units import Size
 
 __all__ = ["Rows", "measure"]
 
@@ -32,7 +29,7 @@ class Rows:
         self.messages = 0
         self._finished: dict[int, Figures] = {}
         self._figures: dict[int, dict[str, Any]] = {}
-        self._bounds: dict[tuple[int, int], int] = {}
+        self._bounds: dict[tuple[int, int] | int, int] = {}
 
     @property
     def count(self) -> int:
@@ -44,32 +41,45 @@ class Rows:
         self._finished[index] = figures
         self.messages += figures[1]
 
-    def frame(self) -> pl.DataFrame:
-        """Returns a row per finished measurement, in the order of the plan."""
+    def frame(self, *, bounds: bool = True) -> pl.DataFrame:
+        """Returns a row per finished measurement, in the order of the plan.
+
+        Args:
+            bounds: Whether to compute lower bounds; otherwise those not known yet are null.
+        """
         from tutti.results import measurement_frame
 
-        return measurement_frame(self._row(index) for index in sorted(self._finished))
+        finished = sorted(self._finished)
+        if bounds:
+            for index in finished:
+                self.add_bound(index)
+        return measurement_frame(self.row(index) for index in finished)
 
-    def _row(self, index: int) -> dict[str, Any]:
+    def row(self, index: int) -> dict[str, Any]:
+        """Returns the row of a finished measurement, with its lower bound if it is known."""
         point = self.plan.points[index]
         laid_out = point.case.schedule
         # Cached: a closed form can take as long as a simulation, and frames are built repeatedly.
         if index not in self._figures:
-            case = self.plan.core_cases[index]
-            bound_ps = self._bound_ps(case, laid_out, point.size)
-            finished = self._finished[index]
-            self._figures[index] = figures_of(case, laid_out, point.size, finished, bound_ps)
-        verified = {"verified": laid_out.base.is_verified}
-        return self.plan.labels(point) | self._figures[index] | verified
+            case, finished = self.plan.core_cases[index], self._finished[index]
+            labels = self.plan.labels(point) | {"verified": laid_out.base.is_verified}
+            self._figures[index] = labels | timed(case, laid_out, point.size, finished)
+        bound_ps = self._bounds.get(self._key_of_bound(index))
+        return self._figures[index] | limit_of(bound_ps, self._finished[index])
 
-    def _bound_ps(self, case: _core.Case, laid_out: Schedule, size: Size) -> int:
-        """Returns the lower bound, which complete schedules without blocks share."""
-        if laid_out.collective == "all_to_all_v" or laid_out.base is not laid_out:
-            return case.bound().at_least_ps
-        key = (laid_out.ranks, size.bytes)
+    def add_bound(self, index: int) -> None:
+        """Computes the lower bound of a measurement, unless it is known."""
+        key = self._key_of_bound(index)
         if key not in self._bounds:
-            self._bounds[key] = case.bound().at_least_ps
-        return self._bounds[key]
+            self._bounds[key] = self.plan.core_cases[index].bound().at_least_ps
+
+    def _key_of_bound(self, index: int) -> tuple[int, int] | int:
+        """Returns a key that complete schedules without blocks share."""
+        case, size, _ = self.plan.points[index]
+        laid_out = case.schedule
+        if laid_out.collective == "all_to_all_v" or laid_out.base is not laid_out:
+            return index
+        return laid_out.ranks, size.bytes
 
 
 def measure(

@@ -183,12 +183,17 @@ class ComparisonPlan:
         request = self.request
         return {
             "datatype": request.datatype,
-            "model": request.platform.network,
+            "model": self._network,
             "platform": request.platform.name,
             "repetition": point.repetition,
             "seed": request.seed + point.repetition,
             "config_hash": request.config_hash,
         }
+
+    @cached_property
+    def _network(self) -> str:
+        """The name of the network in results."""
+        return self.request.platform.network
 
     @cached_property
     def core_cases(self) -> list[_core.Case]:

@@ -208,10 +208,21 @@ def test_every_control_changes_the_comparison(explore: Any) -> None:
         page.select_option("#schedule", index=1)
     page.locator("#path summary").click()
     assert page.locator("#path tbody tr").count() > 0
-    page.select_option("#platform", "loggp_cluster")
-    until(page, "document.querySelector('#title').textContent.includes('loggp')")
+    page.select_option("#endpoint", "ace")
+    until(page, "document.querySelector('#endpoint-found').textContent.includes('all 800 NPUs')")
+    page.select_option("#endpoint", "")
+    page.select_option("#platform", "cray_xc30")
+    until(page, "document.querySelector('#title').textContent.includes('cray_xc30')")
     ready(page)
     assert "no topology" in page.locator("#about").inner_text()
+    before = cells(page)
+    page.select_option("#model", index=1)
+    until(page, "location.hash.includes('model%22%3A%22')")
+    ready(page)
+    assert cells(page) != before
+    page.locator("#size-factor").fill("2")
+    page.locator("#size-factor").press("Enter")
+    until(page, "document.querySelectorAll('.map button').length === 22")
 
 
 def test_mistakes_are_shown_and_corrected(explore: Any) -> None:

@@ -1,12 +1,11 @@
 //! Work in threads while Python handles Ctrl-C: one item, or many with each result passed to Python
 //! as soon as it is complete.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use rayon::prelude::*;
 
 use crate::schedule::Number;
 
@@ -30,20 +29,25 @@ pub(crate) fn each_in_threads<T: Sync, R: Send>(
         pyo3::exceptions::PyOSError::new_err(format!("cannot start threads: {error}"))
     })?;
     let stop = &AtomicBool::new(false);
+    let next = &AtomicUsize::new(0);
     let work = &work;
     py.detach(|| {
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                pool.install(|| {
-                    let items = items.par_iter().enumerate().with_max_len(1);
-                    items.for_each_with(sender, |sender, (index, item)| {
-                        if !stop.load(Ordering::Relaxed) {
-                            // The receiver is dropped only after it has stopped all work.
-                            _ = sender.send((index, work(item, stop)));
+            scope.spawn(move || {
+                // Parallel iterators split the items, so that a thread would start in the middle.
+                pool.broadcast(|_| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(item) = items.get(index) else { break };
+                        if stop.load(Ordering::Relaxed) {
+                            break;
                         }
-                    });
+                        // The receiver is dropped only after it has stopped all work.
+                        _ = sender.send((index, work(item, stop)));
+                    }
                 });
+                drop(sender);
             });
             let result = deliver_all(&receiver, &deliver);
             stop.store(true, Ordering::Relaxed);

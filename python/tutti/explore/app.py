@@ -51,6 +51,7 @@ def create_app(jobs: Jobs, access: Access) -> ASGIApp:
         Route("/api/platform", pages.platform, methods=["POST"]),
         Route("/api/compare", pages.compare, methods=["POST"]),
         Route("/api/run", pages.run, methods=["POST"]),
+        Route("/api/endpoint", pages.endpoint, methods=["POST"]),
         Route("/api/export/{kind}", pages.export, methods=["POST"]),
     ]
     app = Starlette(routes=routes, exception_handlers={TuttiError: _failed})
@@ -101,6 +102,10 @@ class _Pages:
     async def run(self, request: Request) -> Response:
         """Responds with the timeline, the links and the critical path of a run."""
         return JSONResponse(await self._called("run", await _body(request)))
+
+    async def endpoint(self, request: Request) -> Response:
+        """Responds with the time of a run behind an endpoint model."""
+        return JSONResponse(await self._called("endpoint", await _body(request)))
 
     async def compare(self, request: Request) -> Response:
         """Streams a comparison; with `known` it repeats the fastest schedules of that one."""

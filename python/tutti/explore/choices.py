@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutti import _core
 from tutti.config import find_platform, platform_names
 from tutti.datatypes import DATATYPES
+from tutti.endpoint import configurations
 from tutti.explore.state import DEFAULTS, MOST_LINKS, default_algorithms, parameters
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def choices(base: Base) -> dict[str, Any]:
         ],
         "collectives": [one for one in _core.collectives() if one != "all_to_all_v"],
         "datatypes": list(DATATYPES),
+        "endpoints": list(configurations()),
         "base": {
             "title": str(base.tables.get("title", "")),
             "platform": written if is_bundled else "",

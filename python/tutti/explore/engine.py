@@ -1,24 +1,29 @@
 """Runs comparisons and single runs for a page, and caches them by content.
 
-A comparison first reports its measurements as they finish. Schedules are verified once, when they
-are generated. :meth:`Engine.retime` repeats only the fastest schedules of a known comparison on
-changed parameters, which is quick enough to follow a slider.
+A comparison reports its measurements as they finish. Schedules that do not depend on the topology
+are generated and verified once for all parameters. :meth:`Engine.retime` repeats only the fastest
+schedules of a known comparison on changed parameters, which is quick enough to follow a slider.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tutti import _core
 from tutti.errors import AlgorithmError, ConfigError
 from tutti.experiment import Rows, lay_out, measure, plan, plan_of, prove, run_once
+from tutti.explore.preview import Preview, fastest, retimed
 from tutti.explore.state import DEFAULTS
+from tutti.explore.styles import styles_of
 from tutti.report import comparison
+from tutti.schedule_file import SCHEDULE_SUFFIX
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
     from tutti.experiment import ExperimentPlan, LeftOut, TimedSchedule
     from tutti.explore.state import Base
     from tutti.report.comparison import Comparison
+    from tutti.report.palette import Style
+    from tutti.schedule import Schedule
     from tutti.simulate import Run
 
 __all__ = ["Cancelled", "Compared", "Engine", "Point"]
@@ -39,10 +46,8 @@ Emit = Callable[[str, Any], object]
 
 _T = TypeVar("_T")
 
-_REPORTS_S = 0.25
+_REPORTS_S = 0.12
 """The time until the first report of unfinished measurements; it doubles after each."""
-_KEPT = 3
-"""Schedules of each rank count and size that `Engine.retime` repeats."""
 _MOST_CACHED = 32
 """Comparisons and runs in the caches."""
 
@@ -70,7 +75,22 @@ class Compared:
     @property
     def key(self) -> str:
         """The hash of the inputs."""
-        return self.plan.experiment.config_hash
+        return self.plan.request.config_hash
+
+    @cached_property
+    def styles(self) -> dict[str, Style]:
+        """The styles of the algorithms."""
+        return styles_of(self.case)
+
+    @property
+    def measurements(self) -> int:
+        """The number of measurements."""
+        return self.frame.height
+
+    @cached_property
+    def fastest(self) -> dict[tuple[str, int], frozenset[int]]:
+        """The fastest schedules of each cell: name and ranks, and the sizes in bytes."""
+        return fastest(self.case)
 
 
 @dataclass(frozen=True)
@@ -111,7 +131,11 @@ class Engine:
         self.base = base
         self._threads = threads
         self._compared: _Cache[Compared] = _Cache()
+        self._unfinished: _Cache[Compared] = _Cache()
+        self._states: _Cache[str] = _Cache()
+        self._plans: _Cache[ExperimentPlan] = _Cache()
         self._runs: _Cache[Run] = _Cache()
+        self._latest: Compared | None = None
 
     def compare(self, state: Mapping[str, Any], emit: Emit, stop: threading.Event) -> Compared:
         """Compares the algorithms of a state.
@@ -126,36 +150,39 @@ class Engine:
             Cancelled: `stop` was set.
         """
         experiment = self.base.experiment(state)
-        known = self._compared.get(experiment.config_hash)
-        if known is not None:
-            return known
-        if experiment.algorithms is None:
-            self._preview({**state, "algorithms": DEFAULTS}, emit, stop)
-        found = self._measured_all(experiment, emit, stop)
-        return self._compared.put(experiment.config_hash, found)
+        key = self._states.put(_text(state), experiment.config_hash)
+        known = self._compared.get(key)
+        if known is None:
+            if experiment.algorithms is None:
+                self._preview({**state, "algorithms": DEFAULTS}, emit, stop)
+            known = self._measured_all(experiment, self._remembering(emit), stop)
+        self._latest = self._compared.put(key, known)
+        return known
 
     def retime(
         self, state: Mapping[str, Any], known: str, emit: Emit, stop: threading.Event
-    ) -> Compared:
+    ) -> Compared | Preview:
         """Measures the fastest schedules of a known comparison in another state.
 
         Args:
             state: The state.
-            known: The key of the known comparison; an unknown key compares everything.
-            emit: As in `compare`.
+            known: The key of the known comparison, which may be unfinished; an unknown key compares
+                everything.
+            emit: Receives `cells` and `partial`, each with a `Preview`.
             stop: As in `compare`.
 
         Raises:
             TuttiError: The state is invalid, or a measurement fails.
             Cancelled: `stop` was set.
         """
-        experiment = self.base.experiment(state)
-        complete = self._compared.get(experiment.config_hash)
-        reference = self._compared.get(known)
+        complete = self._compared.get(self._states.get(_text(state)))
+        reference = self._compared.get(known) or self._unfinished.get(known)
         if complete is not None or reference is None:
             return complete or self.compare(state, emit, stop)
-        laid_out = _fastest(reference, experiment)
-        return _compared(laid_out, [self._measured(laid_out, emit, stop)], complete=False)
+        experiment = self.base.experiment(state)
+        if _points(reference.plan.experiment) != _points(experiment):
+            return self.compare(state, emit, stop)
+        return retimed(reference, experiment, emit, lambda: _check(stop), threads=self._threads)
 
     def run(self, state: Mapping[str, Any], point: Point) -> Run:
         """Runs one schedule of a state, with a record of its ops and messages.
@@ -164,17 +191,26 @@ class Engine:
             TuttiError: The state is invalid, or the schedule does not fit.
         """
         experiment = self.base.experiment(state)
-        self._check(experiment, point)
         key = (experiment.config_hash, point)
         known = self._runs.get(key)
         if known is None:
-            compared = self._compared.get(experiment.config_hash)
-            laid_out = _schedule_of(experiment, point, compared)
+            _, laid_out = self.schedule(state, point)
             known = run_once(experiment, laid_out, Size(bytes=point.size))
             self._runs.put(key, known)
         return known
 
-    def _check(self, experiment: Experiment, point: Point) -> None:
+    def schedule(self, state: Mapping[str, Any], point: Point) -> tuple[Experiment, Schedule]:
+        """Returns the experiment of a state, and one of its schedules.
+
+        Raises:
+            TuttiError: The state is invalid, or the schedule does not fit.
+        """
+        experiment = self.base.experiment(state)
+        self._check_point(experiment, point)
+        compared = self._compared.get(experiment.config_hash)
+        return experiment, _schedule_of(experiment, point, compared)
+
+    def _check_point(self, experiment: Experiment, point: Point) -> None:
         if point.ranks not in experiment.ranks:
             message = f"{point.ranks} ranks are not part of the experiment"
             raise ConfigError(message, kind="invalid", hint="select a cell of the decision map")
@@ -201,22 +237,35 @@ class Engine:
             left_out += found.left_out
             if not found.cases:
                 continue
-            laid_out = plan_of(experiment, found.cases, left_out)
-            frames.append(self._measured(laid_out, emit, stop, frames))
+            frames.append(self._measured(found, emit, stop, (cases, frames)))
         return _compared(plan_of(experiment, cases, left_out), frames, complete=True)
 
+    def _remembering(self, emit: Emit) -> Emit:
+        """Returns `emit` that stores unfinished comparisons for `retime`."""
+
+        def remember(name: str, value: object) -> None:
+            if isinstance(value, Compared):
+                self._unfinished.put(value.key, value)
+            emit(name, value)
+
+        return remember
+
     def _planned(self, experiment: Experiment, emit: Emit, stop: threading.Event) -> ExperimentPlan:
-        """Returns the verified schedules of an experiment, the cheapest first."""
-
-        def check(_: object) -> None:
-            if stop.is_set():
-                raise Cancelled
-
-        emit("stage", "generating schedules")
-        found = plan(experiment, done=check)
-        emit("stage", "verifying schedules")
-        prove(found, done=check)
-        cases = sorted(found.cases, key=lambda case: case.work)
+        """Returns the verified schedules: those that were fastest before, then the cheapest."""
+        key = _key_of_schedules(experiment)
+        found = self._plans.get(key) if key else None
+        if found is None:
+            emit("stage", "generating schedules")
+            found = plan(experiment, done=lambda _: _check(stop))
+            emit("stage", "verifying schedules")
+            prove(found, done=lambda _: _check(stop))
+            if key:
+                self._plans.put(key, found)
+        best = self._latest.fastest if self._latest is not None else {}
+        cases = sorted(
+            found.cases,
+            key=lambda case: ((case.schedule.name, case.schedule.ranks) not in best, _work(case)),
+        )
         return plan_of(experiment, cases, found.left_out)
 
     def _measured(
@@ -224,19 +273,29 @@ class Engine:
         laid_out: ExperimentPlan,
         emit: Emit,
         stop: threading.Event,
-        earlier: Sequence[pl.DataFrame] = (),
+        every: tuple[Sequence[TimedSchedule], Sequence[pl.DataFrame]],
     ) -> pl.DataFrame:
-        """Returns the measurements of a plan, after reporting those that finish first."""
+        """Returns the measurements of a plan, after reporting those that finish first.
+
+        Args:
+            laid_out: The plan.
+            emit: Receives the reports.
+            stop: Set to cancel the measurements.
+            every: The schedules of this plan and earlier ones, and the measurements of those.
+        """
+        cases, earlier = every
+        complete = plan_of(laid_out.experiment, cases, laid_out.left_out)
+        before = sum(frame.height for frame in earlier)
         rows = Rows(laid_out)
         started, wait = time.monotonic(), _REPORTS_S
 
         def done(_: int) -> None:
             nonlocal started, wait
-            if stop.is_set():
-                raise Cancelled
+            _check(stop)
             if time.monotonic() - started >= wait and rows.count < len(laid_out.points):
-                emit("progress", (rows.count, len(laid_out.points)))
-                emit("partial", _compared(laid_out, [*earlier, rows.frame()], complete=False))
+                emit("progress", (before + rows.count, len(complete.points)))
+                frames = [*earlier, rows.frame(bounds=False)]
+                emit("partial", _compared(complete, frames, complete=False))
                 started, wait = time.monotonic(), 2 * wait
 
         emit("stage", "simulating")
@@ -248,7 +307,7 @@ def _batches(algorithms: tuple[str, ...] | None) -> list[tuple[str, ...] | None]
     """Returns the algorithms without, then with a graph, whose schedules take long to generate."""
     if algorithms is None:
         return [None]
-    for_graphs = {one.name for one in _core.algorithms() if one.for_graphs}
+    for_graphs = _on_graphs()
     batches = (
         tuple(one for one in algorithms if (one.partition(":")[0] in for_graphs) == on_graph)
         for on_graph in (False, True)
@@ -270,22 +329,55 @@ def _compared(
     return Compared(laid_out, frame, comparison.only_case(frame), complete)
 
 
-def _fastest(reference: Compared, experiment: Experiment) -> ExperimentPlan:
-    """Returns the plan of the fastest schedules of each rank count and size of a comparison."""
-    sizes: dict[tuple[str, int], set[int]] = {}
-    best = sorted(reference.case.best().values(), key=lambda one: one.time_ps)
-    for ranks in reference.case.ranks:
-        for size in reference.case.sizes:
-            here = [one for one in best if (one.ranks, one.size_bytes) == (ranks, size)]
-            for one in here[:_KEPT]:
-                sizes.setdefault((one.schedule, ranks), set()).add(size)
-    cases = {(one.schedule.name, one.schedule.ranks): one for one in reference.plan.cases}
-    # Schedules for a graph are those of the known topology: generating them takes seconds.
-    found = [replace(cases[key], sizes=frozenset(best_at)) for key, best_at in sizes.items()]
-    return plan_of(experiment, found, reference.plan.left_out)
+def _check(stop: threading.Event) -> None:
+    """Raises if the job is cancelled.
+
+    Raises:
+        Cancelled: `stop` is set.
+    """
+    if stop.is_set():
+        raise Cancelled
 
 
-def _schedule_of(experiment: Experiment, point: Point, compared: Compared | None) -> Any:  # noqa: ANN401 - a Schedule
+def _text(state: Mapping[str, Any]) -> str:
+    """Returns a state as text, to find its comparison without reading its platform."""
+    return json.dumps(state, sort_keys=True, default=repr)
+
+
+def _points(experiment: Experiment) -> tuple[object, ...]:
+    """Returns what the state of a page determines, except the platform and its parameters."""
+    return (
+        *(experiment.collective, experiment.model, experiment.datatype),
+        *(experiment.ranks, experiment.sizes),
+    )
+
+
+def _key_of_schedules(experiment: Experiment) -> tuple[object, ...] | None:
+    """Returns what determines schedules that do not depend on the topology; None for others."""
+    names = experiment.algorithms
+    on_graphs = _on_graphs()
+    if names is None or any(
+        one.endswith(SCHEDULE_SUFFIX) or one.partition(":")[0] in on_graphs for one in names
+    ):
+        return None
+    return (
+        *(names, experiment.collective, experiment.root, str(experiment.blocks)),
+        *(experiment.ranks, experiment.messages_limit),
+    )
+
+
+def _on_graphs() -> set[str]:
+    """Returns the algorithms for graphs."""
+    return {one.name for one in _core.algorithms() if one.for_graphs}
+
+
+def _work(case: TimedSchedule) -> int:
+    """Returns the messages of a schedule: of its verification, or approximately."""
+    laid_out = case.schedule
+    return laid_out.verify().messages if laid_out.is_verified else case.work
+
+
+def _schedule_of(experiment: Experiment, point: Point, compared: Compared | None) -> Schedule:
     """Returns the schedule of a point: that of a comparison, if there is one."""
     if compared is not None:
         try:

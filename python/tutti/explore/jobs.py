@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tutti.errors import ConfigError, ExploreError, TuttiError
 from tutti.explore.choices import choices, platform_json
+from tutti.explore.endpoints import endpoint_json
 from tutti.explore.engine import Cancelled, Compared, Emit, Engine, Point
 from tutti.explore.exports import export
-from tutti.explore.shown import compared_json, run_json
+from tutti.explore.preview import Preview
+from tutti.explore.shown import cells_json, compared_json, run_json
 from tutti.signals import no_interrupts
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ __all__ = ["Jobs", "Local", "Worker", "perform"]
 
 _PATIENCE_S = 1.0
 """The time that a cancelled job has to stop before its process ends."""
-_POLL_S = 0.05
+_POLL_S = 0.01
 
 Body = Mapping[str, Any]
 
@@ -56,7 +58,7 @@ class Jobs(Protocol):
 
 
 def perform(engine: Engine, kind: str, body: Body, emit: Emit, stop: threading.Event) -> Any:  # noqa: ANN401 - JSON or bytes
-    """Runs a job: `choices`, `platform`, `compare`, `run` or `export`.
+    """Runs a job: `choices`, `platform`, `compare`, `run`, `endpoint` or `export`.
 
     Raises:
         TuttiError: The request is invalid, or the job fails.
@@ -71,6 +73,8 @@ def perform(engine: Engine, kind: str, body: Body, emit: Emit, stop: threading.E
         return _compare(engine, state, body, emit, stop)
     if kind == "run":
         return _run(engine, state, body)
+    if kind == "endpoint":
+        return endpoint_json(engine, state, _point(body), body.get("endpoint"))
     point = _point(body) if body["kind"] == "trace" or body.get("schedule") else None
     return export(engine, body["kind"], state, point)
 
@@ -93,7 +97,9 @@ def _compare(
     engine: Engine, state: Mapping[str, Any], body: Body, emit: Emit, stop: threading.Event
 ) -> dict[str, Any]:
     def drawn(name: str, value: object) -> None:
-        emit(name, compared_json(value) if isinstance(value, Compared) else value)
+        if isinstance(value, (Compared, Preview)):
+            value = cells_json(value) if name == "cells" else compared_json(value)
+        emit(name, value)
 
     known = body.get("known")
     if isinstance(known, str) and known:

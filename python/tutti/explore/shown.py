@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter, defaultdict
-from dataclasses import replace
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from tutti.critical_path import critical_path
@@ -13,18 +11,19 @@ from tutti.explain import parts, why
 from tutti.proving import capped
 from tutti.report import words
 from tutti.report.compared_charts import decision_text
-from tutti.report.palette import KIND_COLOURS, Style, styles, styles_in_order
+from tutti.report.palette import KIND_COLOURS
 from tutti.report.timeline import picture
 from tutti.report.topology_graph import MOST_DRAWN
 from tutti.report.topology_layout import layout
 
 if TYPE_CHECKING:
     from tutti.explore.engine import Compared
-    from tutti.report.comparison import Comparison, Fastest, Measurement
+    from tutti.explore.preview import Preview
+    from tutti.report.comparison import Fastest, Measurement
     from tutti.simulate import Run
     from tutti.topology import Topology
 
-__all__ = ["compared_json", "run_json"]
+__all__ = ["cells_json", "compared_json", "run_json"]
 
 _MOST_RANKS, _MOST_BARS, _MOST_ARROWS = 64, 20_000, 2_000
 """Limits of a drawn timeline."""
@@ -34,16 +33,29 @@ _MOST_LINKS = 4000
 """Links of a drawn topology."""
 
 
-def compared_json(found: Compared) -> dict[str, Any]:
+def cells_json(found: Compared | Preview) -> dict[str, Any]:
+    """Returns the cells of a decision map, and the styles of their algorithms."""
+    case = found.case
+    return {"cells": [_cell(one) for one in case.decisions().values()], "styles": _styles(found)}
+
+
+def _styles(found: Compared | Preview) -> dict[str, dict[str, Any]]:
+    """Returns the styles of algorithms."""
+    return {
+        name: {"colour": one.colour, "marker": one.marker, "dash": one.dash}
+        for name, one in found.styles.items()
+    }
+
+
+def compared_json(found: Compared | Preview) -> dict[str, Any]:
     """Returns a comparison: cells of the decision map, curves and styles."""
     case = found.case
-    chosen = _distinct(styles(case.algorithms), case)
     left_out = [f"{one.notation}, {one.ranks} ranks: {one.reason}" for one in found.plan.left_out]
     per_byte = found.plan.experiment.ps_per_byte
     return {
         "key": found.key,
         "complete": found.complete,
-        "measurements": found.frame.height,
+        "measurements": found.measurements,
         "total": len(found.plan.points),
         "collective": case.collective,
         "platform": case.platform,
@@ -53,10 +65,7 @@ def compared_json(found: Compared) -> dict[str, Any]:
         "sizes": case.sizes,
         "cells": [_cell(one) for one in case.decisions().values()],
         "rows": [_row(one) for one in case.best().values()],
-        "styles": {
-            name: {"colour": one.colour, "marker": one.marker, "dash": one.dash}
-            for name, one in chosen.items()
-        },
+        "styles": _styles(found),
         "summary": [
             {"name": one.name, "found": one.found, "why": one.why}
             for one in words.summary(case, per_byte)
@@ -67,28 +76,6 @@ def compared_json(found: Compared) -> dict[str, Any]:
     }
 
 
-_LEAST_DISTANCE = 110
-"""The least distance of two colours of a decision map, in steps of red, green and blue."""
-
-
-def _distinct(chosen: dict[str, Style], case: Comparison) -> dict[str, Style]:
-    """Returns the styles with other colours for winners whose colours are too similar."""
-    found = dict(chosen)
-    free = [one.colour for one in styles_in_order(map(str, range(10))).values()]
-    used: list[str] = []
-    wins = Counter(one.winner.algorithm for one in case.decisions().values())
-    for name, _ in sorted(wins.items(), key=lambda item: (-item[1], item[0])):
-        colours = (found[name].colour, *free)
-        distant = (one for one in colours if all(_distance(one, u) > _LEAST_DISTANCE for u in used))
-        found[name] = replace(found[name], colour=next(distant, found[name].colour))
-        used.append(found[name].colour)
-    return found
-
-
-def _distance(first: str, second: str) -> float:
-    return math.dist(*([int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in (first, second)))
-
-
 def _cell(one: Fastest) -> dict[str, Any]:
     lines = re.sub(r"</?b>", "", decision_text(one)).split("<br>")
     return {
@@ -97,7 +84,6 @@ def _cell(one: Fastest) -> dict[str, Any]:
         "algorithm": one.winner.algorithm,
         "schedule": one.winner.schedule,
         "time_ps": one.winner.time_ps,
-        "of_limit": one.winner.of_limit,
         "margin": one.margin,
         "text": lines,
     }

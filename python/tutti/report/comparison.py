@@ -135,8 +135,9 @@ class Comparison:
         grouped: dict[tuple[int, int], list[Measurement]] = {}
         for (ranks, size, _), one in sorted(self.best().items()):
             grouped.setdefault((ranks, size), []).append(one)
+        least = {key: min(one.time_ps for one in group) for key, group in grouped.items()}
         fastest = {
-            key: [one for one in group if one.time_ps == min(m.time_ps for m in group)]
+            key: [one for one in group if one.time_ps == least[key]]
             for key, group in grouped.items()
         }
         often = Counter(one.algorithm for group in fastest.values() for one in group)

@@ -22,6 +22,7 @@ from tutti.explore.app import create_app
 from tutti.explore.engine import Cancelled, Engine, Point
 from tutti.explore.guard import Access
 from tutti.explore.jobs import Local, Worker
+from tutti.explore.preview import retimed
 from tutti.explore.server import serve
 from tutti.explore.state import Base
 from tutti.simulate import compare
@@ -198,7 +199,11 @@ def test_a_slower_link_is_retimed_and_exported_with_the_same_numbers(
 ) -> None:
     key = client.call("/api/compare", {"state": {}}).events[-1][1]["key"]
     state = {"changes": {RATE: "5 GB/s"}}
-    preview = client.call("/api/compare", {"state": state, "known": key}).events[-1][1]
+    events = client.call("/api/compare", {"state": state, "known": key}).events
+    cells = [cell for name, value in events if name == "cells" for cell in value["cells"]]
+    preview = events[-1][1]
+    assert len(cells) == 4
+    assert {str(cell) for cell in cells} == {str(cell) for cell in preview["cells"]}
     complete = client.call("/api/compare", {"state": state}).events[-1][1]
     assert not preview["complete"]
     times = {(row[0], row[1], row[3]): row[4] for row in complete["rows"]}
@@ -208,6 +213,55 @@ def test_a_slower_link_is_retimed_and_exported_with_the_same_numbers(
     assert exported.headers["content-disposition"].endswith('"experiment.toml"')
     file.write_bytes(exported.body)
     assert load_experiment(file).config_hash == complete["key"]
+
+
+def test_a_preview_has_the_fields_of_a_frame(client: Client) -> None:
+    reference = client.engine.compare({}, lambda *_: None, threading.Event())
+    experiment = client.engine.base.experiment({})
+    found = retimed(reference, experiment, lambda *_: None, lambda: None, threads=1)
+    assert found.case == reference.case
+
+
+def test_previews_of_other_sizes_or_unknown_comparisons_compare_everything(client: Client) -> None:
+    key = client.call("/api/compare", {"state": {}}).events[-1][1]["key"]
+    for state, known in (({"sizes": ["2 KiB"]}, key), ({"ranks": [4]}, "none")):
+        name, found = client.call("/api/compare", {"state": state, "known": known}).events[-1]
+        assert (name, found["complete"]) == ("result", True)
+
+
+def test_an_unfinished_comparison_is_retimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tutti.explore.engine._REPORTS_S", 0.0)
+    engine = Engine(Base(TABLES, Path()), threads=1)
+    stop = threading.Event()
+    found: list[Any] = []
+
+    def emit(name: str, value: Any) -> None:
+        if name == "partial" and not found:
+            found.append(value)
+            stop.set()
+
+    with pytest.raises(Cancelled):
+        engine.compare({}, emit, stop)
+    state = {"changes": {RATE: "5 GB/s"}}
+    preview = engine.retime(state, found[0].key, lambda *_: None, threading.Event())
+    assert not preview.complete
+    assert 0 < preview.measurements < 12
+
+
+def test_a_schedule_runs_behind_an_endpoint(client: Client) -> None:
+    state = {"platform": "dgx_h100", "ranks": [4, 8]}
+    body = {"state": state, "schedule": "ring", "ranks": 8, "size": 1 << 20}
+    found = client.call("/api/endpoint", body | {"endpoint": "comm_opt"}).json
+    assert found["time_ps"] >= found["bound_ps"] > 0
+    assert found["server_ps"] <= found["bound_ps"]
+    for change, problem in (
+        ({"endpoint": "none"}, "unknown endpoint"),
+        ({"ranks": 4}, "use all 8 NPUs"),
+        ({"state": {**state, "platform": "loggp_cluster"}}, "no topology"),
+    ):
+        refused = client.call("/api/endpoint", body | {"endpoint": "ace"} | change)
+        assert refused.status == 422
+        assert problem in refused.json["problem"]
 
 
 def test_all_default_arguments_are_exported_by_name(client: Client, tmp_path: Path) -> None:

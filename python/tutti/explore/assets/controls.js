@@ -8,6 +8,7 @@ export function fillChoices(choices) {
   const base = choices.base.platform ? [] : [["", `${choices.base.platform_name} (experiment)`]];
   options(byId("platform"), [...base, ...choices.platforms.map((one) => [one.name, one.name])], choices.base.platform);
   options(byId("collective"), choices.collectives.map((one) => [one, one]), choices.base.collective);
+  options(byId("endpoint"), [["", "of the model"], ...choices.endpoints.map((one) => [one, one])], "");
   options(byId("datatype"), choices.datatypes.map((one) => [one, one]), choices.base.datatype);
 }
 

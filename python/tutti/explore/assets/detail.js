@@ -19,10 +19,18 @@ export function drawDetail(run) {
   byId("reason").textContent = run.reason;
   drawCauses(run);
   drawPath(run);
-  drawTimeline(byId("timeline"), run.timeline);
-  byId("timeline-notes").textContent = ["Bars are ops, lines are messages.", ...run.timeline.notes].join(" ");
+  drawTimeline(byId("timeline"), run.timeline, run.path);
+  byId("timeline-notes").textContent = ["Bars are ops, thin lines are messages, the thick line is the critical path.", ...run.timeline.notes].join(" ");
   byId("kinds").replaceChildren(...kindsOf(run.timeline));
   drawLinks(byId("links"), byId("links-notes"), run);
+}
+
+// The time behind an endpoint model, compared with that of the platform's model.
+export function drawEndpoint(box, found, run) {
+  const ratio = Number((found.time_ps / run.time_ps).toPrecision(3));
+  const server = found.server ? ` Its busiest server is ${found.server}: ${format.time(found.server_ps)}.` : "";
+  box.replaceChildren("Behind ", h("b", { text: found.endpoint }), `: ${format.time(found.time_ps)}, ${ratio} times the time of the model, `,
+    `${format.share(found.bound_ps / found.time_ps)} of its lower bound.${server}`);
 }
 
 function drawCauses(run) {

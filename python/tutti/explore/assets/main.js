@@ -2,29 +2,31 @@
 import * as api from "./api.js";
 import * as controls from "./controls.js";
 import { drawCurves } from "./curves.js";
-import { drawDetail } from "./detail.js";
+import { drawDetail, drawEndpoint } from "./detail.js";
 import { byId, h, options } from "./dom.js";
 import * as format from "./format.js";
-import { drawMap } from "./map.js";
+import { awaitCells, drawMap, updateCells } from "./map.js";
 
-let state, choices, platform;
+let state, platform;
 let shown = null; // the comparison on the page
-let known = ""; // the key of the last complete comparison
+let known = { key: "", complete: false }; // the comparison whose schedules a slider re-times
+let loading = Promise.resolve(); // the parameters of the platform
 let chosen = null; // the selected run: ranks, size, schedule
-let job = null; // the running comparison
-let waiting = false; // whether a slider has moved since the running re-timing started
+let endpoint = ""; // the endpoint model behind which the selected run is shown, too
+let job = null; // the running comparison: its controller, whether it is a preview, and has drawn
+let waiting = false; // whether a slider has moved since the running preview started
 
 const ready = (value) => { document.documentElement.dataset.ready = String(value); };
 
 function address() {
-  const kept = chosen ? { ...state, at: chosen } : state;
+  const kept = { ...state, ...(chosen && { at: chosen }), ...(endpoint && { endpoint }) };
   return `#${encodeURIComponent(JSON.stringify(kept))}`;
 }
 
 function fromAddress() {
   try {
-    const { at = null, ...found } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-    chosen = at;
+    const { at = null, endpoint: model = "", ...found } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+    [chosen, endpoint] = [at, model];
     return found;
   } catch {
     return null;
@@ -46,10 +48,14 @@ function busy(is) {
   ready(!is);
 }
 
-function draw() {
+// Draws the map, then the rest after the browser has painted it.
+async function draw() {
+  const mine = shown;
   byId("title").textContent = `${shown.collective} on ${shown.platform}`;
   document.title = `${shown.collective} on ${shown.platform}: tutti explore`;
   drawMap(shown, chosen ? `${chosen.ranks} ${chosen.size}` : "", choose);
+  await painted();
+  if (mine !== shown) return;
   const select = byId("curve-ranks");
   const current = shown.ranks.map(String).includes(select.value) ? select.value : String(chosen?.ranks ?? shown.ranks[shown.ranks.length - 1]);
   options(select, shown.ranks.map((one) => [String(one), format.count(one)]), current);
@@ -60,6 +66,12 @@ function draw() {
   left.querySelector("summary").textContent = `Left out: ${shown.left_out.length}`;
   left.querySelector("ul").replaceChildren(...shown.left_out.map((text) => h("li", { text })));
 }
+
+// A hidden page paints nothing, so that the timer alone resolves.
+const painted = () => new Promise((resolve) => {
+  requestAnimationFrame(() => setTimeout(resolve));
+  setTimeout(resolve, 100);
+});
 
 function drawBoth() {
   const ranks = Number(byId("curve-ranks").value);
@@ -74,31 +86,33 @@ function report(found, started, preview) {
 
 // Compares all algorithms of the state, or only re-times the fastest while a slider moves.
 async function compare({ preview = false } = {}) {
-  job?.abort();
-  const mine = job = new AbortController();
+  job?.controller.abort();
+  const mine = job = { controller: new AbortController(), preview, drawn: false };
   const started = performance.now();
   busy(true);
   byId("cancel").hidden = preview;
   byId("progress").hidden = preview;
-  if (!preview) history.replaceState(null, "", address());
+  if (preview) awaitCells();
+  else history.replaceState(null, "", address());
+  let ended = false, drawing = null;
   const on = (name, value) => {
     if (mine !== job) return;
-    if (name === "stage") { if (!preview) byId("status").textContent = `${value} ...`; }
+    if (name === "stage" && !preview) byId("status").textContent = `${value} ...`;
     if (name === "progress") { byId("progress").max = value[1]; byId("progress").value = value[0]; }
+    if (name === "cells" && updateCells(value)) report(value, started, true);
     if (name === "partial" || name === "result") {
-      byId("problem").hidden = true;
-      shown = value;
-      if (value.complete) known = value.key;
-      draw();
-      report(value, started, preview && !value.complete);
+      drawing = receive(value, preview) ?? drawing;
+      if (!preview || value.complete) report(value, started, false);
     }
     if (name === "failed") fail(value);
-    ended ||= name === "result" || name === "failed" || name === "cancelled";
+    ended ||= ["result", "failed", "cancelled"].includes(name);
+    mine.drawn ||= ["cells", "partial", "result"].includes(name);
+    if (waiting && mine.drawn) { waiting = false; compare({ preview: true }); }
   };
-  let ended = false;
   try {
-    await api.stream("/api/compare", { state, known: preview ? known : "" }, on, mine.signal);
+    await api.stream("/api/compare", { state, known: preview ? known.key : "" }, on, mine.controller.signal);
     if (mine === job && !ended) throw { problem: "the comparison failed", hint: "the terminal shows the reason" };
+    await Promise.all([drawing, loading]);
     if (mine === job && !preview) await refresh();
   } catch (error) {
     if (mine === job) fail(error);
@@ -109,14 +123,25 @@ async function compare({ preview = false } = {}) {
   busy(false);
 }
 
+// Draws a comparison. After a preview the complete comparison replaces it, no unfinished one.
+function receive(value, preview) {
+  byId("problem").hidden = true;
+  if (value.key && (value.complete || !known.complete)) known = { key: value.key, complete: value.complete };
+  if (!preview && !value.complete && shown?.preview) return null;
+  shown = { ...value, preview: preview && !value.complete };
+  return draw();
+}
+
 async function setPlatform() {
   platform = await api.post("/api/platform", { state });
   controls.showPlatform(platform, state, { onSlide: slide, onSet: setParameter, onSelect: select });
 }
 
-async function changed(reload) {
+// Compares the changed state; a `reload` also reads the parameters of the platform again.
+async function changed(reload, { slid = false } = {}) {
   try {
-    if (reload) await setPlatform();
+    if (!slid) { known = { key: "", complete: false }; if (shown) shown.preview = false; }
+    loading = reload ? setPlatform().catch(fail) : Promise.resolve();
     controls.showState(state);
     await compare();
   } catch (error) {
@@ -125,23 +150,22 @@ async function changed(reload) {
   }
 }
 
+// A newer position replaces a preview that has drawn; otherwise the map would never change.
 function slide(key, value) {
   state.changes = { ...state.changes };
   if (value === null) delete state.changes[key];
   else state.changes[key] = value;
-  if (job && document.documentElement.dataset.preview === "true") { waiting = true; return; }
-  document.documentElement.dataset.preview = "true";
-  compare({ preview: true });
+  if (job?.preview && !job.drawn) waiting = true;
+  else compare({ preview: true });
 }
 
 function setParameter(key) {
-  document.documentElement.dataset.preview = "false";
   waiting = false;
   if (key === null) state.changes = {};
   for (const input of document.querySelectorAll("#parameters input")) {
     input.parentNode.classList.toggle("changed", input.dataset.key in state.changes);
   }
-  changed(key === null);
+  changed(key === null, { slid: true });
 }
 
 function select() {
@@ -169,9 +193,24 @@ async function refresh() {
   options(byId("schedule"), here.map((row) => [row[3], `${row[3]} (${format.time(row[4])})`]), chosen.schedule);
   const rival = own === here[0] ? here[1]?.[3] : here[0][3];
   try {
-    drawDetail(await api.post("/api/run", { state, ...chosen, rival }));
+    const run = await api.post("/api/run", { state, ...chosen, rival });
+    drawDetail(run);
+    await showEndpoint(run);
   } catch (error) {
     fail(error);
+  }
+}
+
+// Runs the selected schedule behind the chosen endpoint model.
+async function showEndpoint(run) {
+  const box = byId("endpoint-found");
+  box.hidden = !endpoint;
+  if (!endpoint) return;
+  box.textContent = `running behind ${endpoint} ...`;
+  try {
+    drawEndpoint(box, await api.post("/api/endpoint", { state, ...chosen, endpoint }), run);
+  } catch (error) {
+    box.textContent = `${error.problem ?? error}. ${error.hint ?? ""}`;
   }
 }
 
@@ -191,7 +230,8 @@ function listen() {
   });
   on("curve-ranks", "change", drawBoth);
   on("schedule", "change", () => choose({ ...chosen, schedule: byId("schedule").value }));
-  on("cancel", "click", () => { job?.abort(); job = null; busy(false); byId("status").textContent = "cancelled"; });
+  on("endpoint", "change", () => { endpoint = byId("endpoint").value; history.replaceState(null, "", address()); refresh(); });
+  on("cancel", "click", () => { job?.controller.abort(); job = null; busy(false); byId("status").textContent = "cancelled"; });
   on("share", "click", share);
   for (const button of document.querySelectorAll("[data-export]")) button.addEventListener("click", () => exported(button.dataset.export));
   addEventListener("hashchange", start);
@@ -233,15 +273,17 @@ async function exported(kind) {
 }
 
 async function start() {
-  state = fromAddress() ?? controls.initialState(choices.base);
+  state = fromAddress() ?? controls.initialState((await choosing).base);
+  const comparing = changed(true);
+  controls.fillChoices(await choosing);
   controls.showState(state);
-  await changed(true);
+  byId("endpoint").value = endpoint;
+  await comparing;
 }
 
+const choosing = api.get("/api/choices");
 try {
   byId("parameters-box").open = innerWidth > 900;
-  choices = await api.get("/api/choices");
-  controls.fillChoices(choices);
   listen();
   await start();
 } catch (error) {

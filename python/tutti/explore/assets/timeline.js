@@ -5,7 +5,7 @@ import * as format from "./format.js";
 const LEFT = 44, TOP = 4, BOTTOM = 24;
 const theme = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-export function drawTimeline(target, shown) {
+export function drawTimeline(target, shown, path) {
   const row = shown.ranks.length > 32 ? 9 : shown.ranks.length > 16 ? 14 : 20;
   const width = Math.max(target.clientWidth, 320), height = TOP + row * shown.ranks.length + BOTTOM;
   const canvas = h("canvas", { role: "img", "aria-label": `Ops of ${shown.ranks.length} ranks over ${format.time(shown.end_ps)}` });
@@ -24,6 +24,7 @@ export function drawTimeline(target, shown) {
     context.fillRect(x(start), place.get(rank) + 1, Math.max(x(end) - x(start) - 0.4, 0.5), row - 2);
   }
   messages(context, shown, { x, place, row });
+  critical(context, path, { x, place, row });
   point(canvas, (event) => tip(event, canvas, shown, { row, width }));
   target.replaceChildren(canvas);
 }
@@ -58,6 +59,23 @@ function messages(context, shown, { x, place, row }) {
     context.lineTo(x(arrives), place.get(to) + row / 2);
   }
   context.stroke();
+}
+
+// The critical path, from the last op back to the start; parts on ranks that are not drawn are left out.
+function critical(context, path, { x, place, row }) {
+  context.globalAlpha = 1;
+  for (const [width, colour] of [[4, theme("--paper")], [2, theme("--alarm")]]) {
+    context.lineWidth = width;
+    context.strokeStyle = colour;
+    context.beginPath();
+    for (const [rank, kind, start, end, source] of path) {
+      const from = kind === "message" ? source : rank;
+      if (!place.has(from) || !place.has(rank)) continue;
+      context.moveTo(x(start), place.get(from) + row / 2);
+      context.lineTo(x(end), place.get(rank) + row / 2);
+    }
+    context.stroke();
+  }
 }
 
 // The op under the pointer.
