@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,9 @@ from .breakable import MARKS, unbroken
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import plotly.graph_objects as go
     from markupsafe import Markup
 
+    from .charts import Figure
     from .tables import ReportTable
 
 _CODE = re.compile(r"`([^`]+)`")
@@ -57,14 +58,14 @@ class Section:
 
     heading: str
     lead: str = ""
-    charts: Mapping[str, go.Figure | None] = field(default_factory=dict)
+    charts: Mapping[str, Figure | None] = field(default_factory=dict)
     table: ReportTable[Any] | None = None
     choice: Choice | None = None
     note: str = ""
     part: str = ""
 
     @property
-    def drawn(self) -> dict[str, go.Figure]:
+    def drawn(self) -> dict[str, Figure]:
         """The charts without None."""
         return {name: chart for name, chart in self.charts.items() if chart is not None}
 
@@ -121,8 +122,7 @@ class Page:
         from plotly.offline import get_plotlyjs
 
         charts = {name: one for section in self.sections for name, one in section.drawn.items()}
-        plain = {name: json.loads(figure.to_json()) for name, figure in charts.items()}
-        return write_html(path, "report", self.kind, data=plain, page=self, plotly=get_plotlyjs())
+        return write_html(path, "report", self.kind, data=charts, page=self, plotly=get_plotlyjs())
 
 
 def write_html(path: str | Path, name: str, kind: str, *, data: object, **shown: object) -> Path:
@@ -149,7 +149,7 @@ def write_html(path: str | Path, name: str, kind: str, *, data: object, **shown:
     )
     environment.filters |= {"breakable": _breakable, "coded": _coded, "unbroken": unbroken}
     terms = glossary().report_terms(kind)
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+    text = _json(data)
     page = environment.get_template(f"{name}.html.j2").render(
         version=__version__,
         data=text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
@@ -162,6 +162,15 @@ def write_html(path: str | Path, name: str, kind: str, *, data: object, **shown:
     target = Path(path)
     target.write_text(page, encoding="utf-8", newline="\n")
     return target
+
+
+def _json(data: object) -> str:
+    """Returns data as JSON; numbers that JSON lacks, such as NaN, are null."""
+    write = partial(json.dumps, separators=(",", ":"), ensure_ascii=True)
+    try:
+        return write(data, allow_nan=False)
+    except ValueError:
+        return write(json.loads(write(data), parse_constant=lambda _: None))
 
 
 def _breakable(text: str) -> Markup:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -13,6 +13,16 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 MOST_ROWS = 3000
 """Maximum number of rows of a table on a page; the results file has all rows."""
+
+
+class Cell(NamedTuple):
+    """A cell of a page: text, sort key, style, colour of the swatch and second line."""
+
+    text: str
+    key: object
+    style: str
+    colour: str | None
+    soft: str
 
 
 @dataclass(frozen=True)
@@ -66,15 +76,16 @@ class Column(Generic[Row]):
         show, value = self.terminal if callable(self.terminal) else self.show, self.value(row)
         return "-" if value is None else (show or str)(value)
 
-    def cell(self, row: Row) -> dict[str, Any]:
-        """Returns text, sort key, colour and second line of a cell of a page."""
+    def cell(self, row: Row) -> Cell:
+        """Returns the cell of a page in a row."""
         value = self.value(row)
-        return {
-            "text": "-" if value is None else (self.show or str)(value),
-            "key": sort_key(value),
-            "colour": self.colour(row) if self.colour else None,
-            "soft": self.soft(row) if self.soft else "",
-        }
+        return Cell(
+            "-" if value is None else (self.show or str)(value),
+            sort_key(value),
+            self.style,
+            self.colour(row) if self.colour else None,
+            self.soft(row) if self.soft else "",
+        )
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ class ReportTable(Generic[Row]):
     bold: Callable[[Row], bool] | None = None
     look: str = "sortable"
 
-    def cells(self) -> list[tuple[bool, list[dict[str, Any]]]]:
+    def cells(self) -> list[tuple[bool, list[Cell]]]:
         """Returns the first `MOST_ROWS` rows: whether each is bold, and its cells."""
         return [
             (bool(self.bold and self.bold(row)), [column.cell(row) for column in self.columns])
