@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from plotly.colors import sample_colorscale
-
 from .charts import HIDDEN, TEXT, Axis, chart, line, marks
 from .quantity import format_share
 from .topology_graph import MOST_DRAWN
@@ -74,6 +72,8 @@ def heat_map(
 
 
 def _links(links: Iterable[LinkUse], placed: Layout, busiest: float) -> list[Trace]:
+    from plotly.colors import sample_colorscale
+
     colours = sample_colorscale(SCALE, [0.15 + 0.85 * i / (_STEPS - 1) for i in range(_STEPS)])
     lines: list[tuple[list[float | None], list[float | None]]] = [([], []) for _ in range(_STEPS)]
     dots: list[_Mark] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
-from plotly.colors import sample_colorscale
 
 from .charts import NAMES, Axis, bars, chart, colour_scale, errors, heat, line
 from .heat_map import SCALE, LinkUse
@@ -58,6 +57,8 @@ def buffered(run: NocRun) -> Figure | None:
 
 def over_time(run: NocRun) -> Figure | None:
     """Returns the flits per VC number over the window, one line each."""
+    from plotly.colors import sample_colorscale
+
     if not run.buffered:
         return None
     vcs, start = run.network.router.vcs, run.plan.warmup
