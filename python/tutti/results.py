@@ -13,7 +13,6 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from tutti import _core
@@ -292,9 +291,9 @@ def commit() -> str | None:
 
 def _narrow(column: bytes) -> pl.Series:
     """Returns a column of 32-bit integers."""
-    return pl.Series(np.frombuffer(column, dtype="<u4")).cast(pl.Int64)
+    return pl.Series(memoryview(column).cast("I"), dtype=pl.UInt32).cast(pl.Int64)
 
 
 def _wide(column: bytes) -> pl.Series:
     """Returns a column of 64-bit integers."""
-    return pl.Series(np.frombuffer(column, dtype="<u8")).cast(pl.Int64)
+    return pl.Series(memoryview(column).cast("Q"), dtype=pl.UInt64).cast(pl.Int64)

@@ -5,8 +5,10 @@ The module of a command is loaded when the command is used, so that `tutti --hel
 
 from __future__ import annotations
 
+import atexit
 import errno
 import functools
+import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -256,8 +258,15 @@ def _options(
     del version
 
 
+_ALLOCATIONS = 100_000
+"""New objects between searches for garbage cycles; Python's default is 700."""
+
+
 def main() -> None:
     """Runs the command line and ends the process with its exit code."""
+    # Imports create many objects and no garbage: searching them takes a fifth of a comparison.
+    gc.set_threshold(_ALLOCATIONS, 50, 100)
+    atexit.register(gc.freeze)
     try:
         app()
     except BrokenPipeError:  # the reader, such as `head`, has exited

@@ -15,7 +15,9 @@ Positive = Annotated[int, Field(ge=1, lt=1 << 53)]
 class Table(BaseModel):
     """A table of a TOML file: unknown keys are errors, and no value is converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True
+    )
 
 
 def kind_of(value: object) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .charts import TEXT, Axis, chart
+from .charts import TEXT, Axis, chart, heat, legend_entry
 from .compared_charts import stepped
 from .noc import SORTING
 from .page import MOST_SENTENCES, Chart, Finding, Page, Section
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import plotly.graph_objects as go
-
     from tutti.advise import Advice, Decision, Range
+
+    from .charts import Figure
 
 _PS_PER_US = 10**6
 _MAP = (
@@ -139,15 +139,13 @@ def _sections(collective: str, advice: Advice, colours: Mapping[str, str]) -> It
     yield Section("Predictions", lead, table=table, source="advice.csv")
 
 
-def _decision_map(found: Sequence[Decision], colours: Mapping[str, str]) -> go.Figure:
-    import plotly.graph_objects as go
-
+def _decision_map(found: Sequence[Decision], colours: Mapping[str, str]) -> Figure:
     sizes = sorted({one.size_bytes for one in found})
     jobs = list(dict.fromkeys((one.ranks, one.shape) for one in found))
     cell = {(one.ranks, one.shape, one.size_bytes): one for one in found}
     cells = [[cell.get((*job, size)) for size in sizes] for job in jobs]
     names = sorted({one.algorithm for one in found})
-    heat = go.Heatmap(
+    shown = heat(
         x=[format_size(size) for size in sizes],
         y=[f"{ranks:,}" + (f" ({shape})" if shape else "") for ranks, shape in jobs],
         z=[[names.index(one.algorithm) if one else None for one in row] for row in cells],
@@ -163,16 +161,12 @@ def _decision_map(found: Sequence[Decision], colours: Mapping[str, str]) -> go.F
         customdata=[[_text(one) if one else "not predicted" for one in row] for row in cells],
         hovertemplate=TEXT,
     )
-    legend = [
-        go.Scatter(x=[None], y=[None], mode="markers", name=name,
-                   marker={"symbol": "square", "size": 12, "color": colours[name]})
-        for name in names
-    ]  # fmt: skip
+    legend = [legend_entry(name, colours[name]) for name in names]
     x, y = (Axis(title, category=True, more={"showgrid": False}) for title in ("size", "ranks"))
     # A narrow screen lists the names below each other.
     height = 130 + max(34 * len(jobs), 60) + 20 * len(names)
-    return chart([heat, *legend], x, y, height, legend_itemclick=False,
-                 legend_itemdoubleclick=False)  # fmt: skip
+    fixed = {"itemclick": False, "itemdoubleclick": False}
+    return chart([shown, *legend], x, y, height, legend=fixed)
 
 
 def _text(one: Decision) -> str:

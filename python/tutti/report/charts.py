@@ -1,5 +1,8 @@
 """Plotly charts of a page, declared by axes and series.
 
+Figures and traces are dictionaries of plotly.js: plotly's own classes take 0.2 s to load and to
+validate the charts of a page. Tests validate them.
+
 Text, grid and background take their colours from the theme of the page. A load chart is one
 declaration for pages (plotly) and papers (matplotlib).
 """
@@ -16,20 +19,23 @@ from .plot import figure_at, legend_below
 from .quantity import half_width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    import plotly.graph_objects as go
     from matplotlib.axes import Axes
 
     from tutti.noc import Estimate
 
     from .palette import Style
 
+Trace = dict[str, Any]
+"""A trace of plotly.js; `type` is its kind."""
+Figure = dict[str, Any]
+"""A figure of plotly.js: `data` has its traces, `layout` its axes and further options."""
+
 _LEGEND = {
     "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left",
 }  # fmt: skip
-_LAYOUT = {
-    "template": {"layout": {}},
+_LAYOUT: dict[str, Any] = {
     "margin": {"l": 64, "r": 16, "t": 12, "b": 56},
     "legend": _LEGEND,
     "hovermode": "closest",
@@ -80,7 +86,7 @@ class Axis:
         """The axis as options of plotly."""
         values, texts = self.ticks or (None, None)
         found = {
-            "title": self.label or None,
+            "title": {"text": self.label} if self.label else None,
             "rangemode": "tozero" if self.zero else None,
             "tickformat": ".0%" if self.share else None,
             "type": "category" if self.category else None,
@@ -95,15 +101,24 @@ NAMES = Axis(more={"automargin": True})
 """The vertical axis of horizontal bars."""
 
 
-def chart(traces: Iterable[Any], x: Axis, y: Axis, height: int, **layout: object) -> go.Figure:
+def chart(traces: Iterable[Trace], x: Axis, y: Axis, height: int, **layout: object) -> Figure:
     """Returns a figure of traces, as wide as the page; `layout` has further options of plotly."""
-    import plotly.graph_objects as go
+    vertical = y.plotly | ({"title": {"text": y.wrapped}} if y.unit else {})
+    axes = {"height": height, "xaxis": x.plotly, "yaxis": vertical}
+    return {"data": list(traces), "layout": _merged(_merged(_LAYOUT, axes), layout)}
 
-    shown = go.Figure(list(traces))
-    vertical = y.plotly | ({"title": y.wrapped} if y.unit else {})
-    shown.update_layout(_LAYOUT, height=height, xaxis=x.plotly, yaxis=vertical)
-    shown.update_layout(layout)
-    return shown
+
+def _merged(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns options with further ones, table by table; None removes an option."""
+    found = dict(options)
+    for name, value in more.items():
+        if value is None:
+            found.pop(name, None)
+        elif isinstance(value, dict) and isinstance(found.get(name), dict):
+            found[name] = _merged(found[name], value)
+        else:
+            found[name] = value
+    return found
 
 
 def errors(above: Iterable[float], below: Iterable[float] | None = None) -> dict[str, Any]:
@@ -112,13 +127,32 @@ def errors(above: Iterable[float], below: Iterable[float] | None = None) -> dict
     return bars if below is None else bars | {"arrayminus": list(below)}
 
 
-def line(x: Sequence[Any], y: Sequence[Any], colour: str, hover: str = "", **more: object) -> Any:  # noqa: ANN401 - plotly has no types
+def line(x: Sequence[Any], y: Sequence[Any], colour: str, hover: str = "", **more: object) -> Trace:
     """Returns a line; `hover` is the tooltip template, `more` has further options of plotly."""
-    import plotly.graph_objects as go
+    shown: Trace = {"type": "scatter", "x": list(x), "y": list(y), "mode": "lines"}
+    shown |= {"hovertemplate": hover} if hover else {"hoverinfo": "skip"}
+    return _merged(shown | {"line": {"color": colour, "width": 1.4}}, more)
 
-    shown: dict[str, Any] = {"hovertemplate": hover} if hover else {"hoverinfo": "skip"}
-    shown |= {"mode": "lines", "line": {"color": colour, "width": 1.4}}
-    return go.Scatter(x=list(x), y=list(y), **shown).update(more)
+
+def marks(x: Sequence[Any], y: Sequence[Any], marker: dict[str, Any], **more: object) -> Trace:
+    """Returns markers without a line; `more` has further options of plotly."""
+    return {
+        "type": "scatter",
+        "x": list(x),
+        "y": list(y),
+        "mode": "markers",
+        "marker": marker,
+    } | more
+
+
+def legend_entry(name: str, colour: str) -> Trace:
+    """Returns an empty trace that lists a colour in the legend."""
+    return marks([None], [None], {"symbol": "square", "size": 12, "color": colour}, name=name)
+
+
+def heat(x: Sequence[Any], y: Sequence[Any], z: Sequence[Sequence[Any]], **more: object) -> Trace:
+    """Returns a heat map of the rows `z`; `more` has further options of plotly."""
+    return {"type": "heatmap", "x": list(x), "y": list(y), "z": z} | more
 
 
 def bars(
@@ -129,13 +163,12 @@ def bars(
     *,
     across: bool = False,
     **more: object,
-) -> Any:  # noqa: ANN401 - plotly has no types
+) -> Trace:
     """Returns bars of one colour, horizontal if `across`; `more` has options of plotly."""
-    import plotly.graph_objects as go
-
     x, y = (values, names) if across else (names, values)
-    trace = go.Bar(x=list(x), y=list(y), marker={"color": colour}, hovertemplate=hover)
-    return trace.update(orientation="h" if across else None).update(more)
+    shown: Trace = {"type": "bar", "x": list(x), "y": list(y), "hovertemplate": hover}
+    shown |= {"marker": {"color": colour}} | ({"orientation": "h"} if across else {})
+    return _merged(shown, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +229,7 @@ class LoadChart:
     top: float | None = None
     most: float = 1.0
 
-    def figure(self, height: int = 420) -> go.Figure:
+    def figure(self, height: int = 420) -> Figure:
         """Returns the chart for a page."""
         traces = []
         if self.reference is not None:
@@ -210,16 +243,15 @@ class LoadChart:
                      name=one.name, mode="lines+markers", error_y=errors(widths),
                      marker={"size": 7, "color": one.style.colour, "symbol": one.style.marker})
             )  # fmt: skip
-        shown = chart(traces, self.x, self.y, height)
+        shapes, notes = [], []
         for one in self.curves:
             if one.ends is not None:
-                shown.add_vline(
-                    x=one.ends, line={"color": one.style.colour, "width": 1.4, "dash": "dot"},
-                    annotation={"text": one.mark, "xanchor": "right"},
-                )  # fmt: skip
+                shapes.append(_vertical(one.ends, one.style.colour, 1.4, "dot"))
+                notes.append(_note(one.ends, one.mark))
         if self.limit is not None:
-            shown.add_vline(x=self.limit, line={"color": GREY, "width": 1.2, "dash": "dash"})
-        return shown
+            shapes.append(_vertical(self.limit, GREY, 1.2, "dash"))
+        drawn = {"shapes": shapes or None, "annotations": notes or None}
+        return chart(traces, self.x, self.y, height, **drawn)
 
     def captioned(self, look: str, height: int = 420) -> Chart:
         """Returns the chart for a page with its caption."""
@@ -248,6 +280,22 @@ class LoadChart:
         axes.set_xlim(0, 1.03 * self.most)
         axes.set_ylim(0, top)
         axes.grid(visible=True)
+
+
+def _vertical(x: float, colour: str, width: float, dash: str) -> dict[str, Any]:
+    """Returns a vertical line over the height of a figure, as a shape of plotly."""
+    return {
+        "type": "line", "xref": "x", "yref": "y domain", "x0": x, "x1": x, "y0": 0, "y1": 1,
+        "line": {"color": colour, "width": width, "dash": dash},
+    }  # fmt: skip
+
+
+def _note(x: float, text: str) -> dict[str, Any]:
+    """Returns a text left of the upper end of a vertical line."""
+    return {
+        "text": text, "showarrow": False, "x": x, "xanchor": "right", "xref": "x",
+        "y": 1, "yanchor": "top", "yref": "y domain",
+    }  # fmt: skip
 
 
 _WIDEST = 0.25

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import plotly.graph_objects as go
-
     from tutti.coherence import CoherenceRun
+
+    from .charts import Figure
 
     Part = tuple[CoherenceRun, Any]
 
@@ -207,7 +207,7 @@ def _flows(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
     return ReportTable(columns, [(run, one) for run in runs for one in run.flows])
 
 
-def runtimes(runs: Sequence[CoherenceRun]) -> go.Figure:
+def runtimes(runs: Sequence[CoherenceRun]) -> Figure:
     """Returns the cycles relative to the first design, a group of bars per kernel."""
     designs = list(dict.fromkeys(run.case.mesh.design for run in runs))
     chosen = styles(designs)
@@ -223,7 +223,7 @@ def runtimes(runs: Sequence[CoherenceRun]) -> go.Figure:
     return chart(traces, Axis(), y, 400, barmode="group")
 
 
-def latencies(runs: Sequence[CoherenceRun]) -> go.Figure:
+def latencies(runs: Sequence[CoherenceRun]) -> Figure:
     """Returns the components of the mean miss latency, a bar per run."""
     chosen = styles(words.PARTS)
     several = len({run.case.kernel for run in runs}) > 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from .charts import TEXT, Axis, chart, errors, line
+from .charts import TEXT, Axis, chart, errors, heat, legend_entry, line
 from .palette import Style, styles
 from .quantity import (
     format_limit,
@@ -22,8 +22,7 @@ from .quantity import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import plotly.graph_objects as go
-
+    from .charts import Figure, Trace
     from .comparison import Comparison, Fastest, Measurement
 
 PS_PER_S = 10**12
@@ -31,7 +30,7 @@ _LOG = {"type": "log"}
 _TITLES = {"time": "completion time", "busbw": "busbw"}
 
 
-def curves(case: Comparison, quantity: str, over: str) -> go.Figure:
+def curves(case: Comparison, quantity: str, over: str) -> Figure:
     """Returns curves of "time" (s) or "busbw" (B/s) over "size" or "ranks", one per algorithm.
 
     Each value of the other axis has a set of lines; `meta` of a line is that value.
@@ -47,7 +46,7 @@ def curves(case: Comparison, quantity: str, over: str) -> go.Figure:
             points.sort(key=lambda one: (one.size_bytes, one.ranks))
             if points:
                 trace = _line(points, quantity, over, chosen[name])
-                traces.append(trace.update(meta=other, visible=other == shown))
+                traces.append(trace | {"meta": other, "visible": other == shown})
     if over == "size":
         sizes = size_ticks(case.sizes)
         ticks = (sizes, [format_size(size) for size in sizes])
@@ -76,7 +75,7 @@ def _log_ticks(points: list[Measurement], quantity: str) -> tuple[list[float], l
     return [tick / scale for tick in ticks], [write(tick) for tick in ticks]
 
 
-def _line(points: list[Measurement], quantity: str, over: str, style: Style) -> go.Scatter:
+def _line(points: list[Measurement], quantity: str, over: str, style: Style) -> Trace:
     timed, name = quantity == "time", points[0].algorithm
     trace = line(
         [one.size_bytes if over == "size" else one.ranks for one in points],
@@ -93,7 +92,7 @@ def _line(points: list[Measurement], quantity: str, over: str, style: Style) -> 
     if timed and any(one.repetitions > 1 for one in points):
         above = [(one.upper_quartile_ps - one.time_ps) / PS_PER_S for one in points]
         below = [(one.time_ps - one.lower_quartile_ps) / PS_PER_S for one in points]
-        trace.update(error_y=errors(above, below) | {"symmetric": False, "thickness": 1})
+        trace["error_y"] = errors(above, below) | {"symmetric": False, "thickness": 1}
     return trace
 
 
@@ -116,15 +115,13 @@ def point_text(one: Measurement) -> str:
     return "<br>".join(lines)
 
 
-def decision_map(case: Comparison) -> go.Figure:
+def decision_map(case: Comparison) -> Figure:
     """Returns ranks over sizes: the winner as colour, its lead over the runner-up as number."""
-    import plotly.graph_objects as go
-
     decided = case.decisions()
     winners = sorted({d.winner.algorithm for d in decided.values()})
     chosen = styles(case.algorithms)
     cells = [[decided.get((count, size)) for size in case.sizes] for count in case.ranks]
-    heat = go.Heatmap(
+    shown = heat(
         x=[format_size(size) for size in case.sizes],
         y=[str(count) for count in case.ranks],
         z=[[winners.index(d.winner.algorithm) if d else None for d in row] for row in cells],
@@ -140,16 +137,12 @@ def decision_map(case: Comparison) -> go.Figure:
         customdata=[[decision_text(d) if d else "not compared" for d in row] for row in cells],
         hovertemplate=TEXT,
     )
-    legend = [
-        go.Scatter(x=[None], y=[None], mode="markers", name=name,
-                   marker={"symbol": "square", "size": 12, "color": chosen[name].colour})
-        for name in winners
-    ]  # fmt: skip
+    legend = [legend_entry(name, chosen[name].colour) for name in winners]
     plain = {"showgrid": False}
     x, y = (Axis(title, category=True, more=plain) for title in ("size", "ranks"))
     height = 130 + max(34 * len(case.ranks), 60)
-    return chart([heat, *legend], x, y, height, legend_itemclick=False,
-                 legend_itemdoubleclick=False)  # fmt: skip
+    fixed = {"itemclick": False, "itemdoubleclick": False}
+    return chart([shown, *legend], x, y, height, legend=fixed)
 
 
 def decision_text(decision: Fastest) -> str:

@@ -12,14 +12,14 @@ from .quantity import format_size, format_time, time_unit
 from .timeline import picture
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
     import polars as pl
     from matplotlib.axes import Axes
 
+    from .charts import Figure, Trace
     from .timeline import Bar, Picture
 
 
-def gantt(picture: Picture) -> go.Figure:
+def gantt(picture: Picture) -> Figure:
     """Returns ranks over time: a bar per op, an arrow per message from sender to receiver."""
     factor, unit = time_unit(picture.end_ps)
     traces = []
@@ -53,7 +53,7 @@ def _bar_text(bar: Bar) -> str:
     )
 
 
-def _arrows(picture: Picture, factor: int) -> go.Scatter:
+def _arrows(picture: Picture, factor: int) -> Trace:
     x: list[float | None] = []
     y: list[float | None] = []
     hover: list[str] = []

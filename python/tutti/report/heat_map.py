@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
-
-from .charts import HIDDEN, TEXT, Axis, chart, line
+from .charts import HIDDEN, TEXT, Axis, chart, line, marks
 from .palette import OUTLINE_COLOUR, UTILISATION, VERTEX_COLOUR
 from .quantity import format_share
 from .topology_graph import MOST_DRAWN
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
 
     from tutti.topology import Topology
 
+    from .charts import Figure, Trace
     from .topology_layout import Layout, Position
 
 SCALE = [[place / (len(UTILISATION) - 1), colour] for place, colour in enumerate(UTILISATION)]
@@ -46,7 +45,7 @@ class LinkUse:
 
 def heat_map(
     topology: Topology, several: Sequence[Iterable[LinkUse]], held: Mapping[str, str] | None = None
-) -> go.Figure | None:
+) -> Figure | None:
     """Returns the topology with links coloured by utilisation; None if it is too large.
 
     Args:
@@ -61,10 +60,10 @@ def heat_map(
     # The router of an NPU has the NPU's position and is not drawn separately.
     found = [[link for link in links if link.source != link.target] for links in several]
     busiest = max([link.utilisation for links in found for link in links] + [1e-12])
-    traces: list[Any] = []
+    traces: list[Trace] = []
     for index, links in enumerate(found):
         made = [*_links(links, placed, busiest), _vertices(topology, placed.at, held or {})]
-        traces += [one.update(meta=index, visible=index == 0) for one in made]
+        traces += [one | {"meta": index, "visible": index == 0} for one in made]
     across, down = ([place[axis] for place in placed.at.values()] for axis in (0, 1))
     wide, high = max(across) - min(across) or 1.0, max(down) - min(down)
     height = int(min(max(320, 120 + 900 * high / wide), 900))
@@ -73,9 +72,9 @@ def heat_map(
                  margin={"l": 8, "r": 8, "b": 84})  # fmt: skip
 
 
-def _links(links: Iterable[LinkUse], placed: Layout, busiest: float) -> list[Any]:
+def _links(links: Iterable[LinkUse], placed: Layout, busiest: float) -> list[Trace]:
     lines: list[tuple[list[float | None], list[float | None]]] = [([], []) for _ in range(_STEPS)]
-    marks: list[_Mark] = []
+    dots: list[_Mark] = []
     for link in links:
         ends = (link.source, link.target)
         points = _route(*(placed.at[end] for end in ends), bent=ends in placed.bent)
@@ -86,13 +85,13 @@ def _links(links: Iterable[LinkUse], placed: Layout, busiest: float) -> list[Any
             f"<b>{link.source} to {link.target}</b><br>utilisation "
             f"{format_share(link.utilisation)}, {link.text}"
         )
-        marks.append((*points[len(points) * 2 // 3], link.utilisation, text))
+        dots.append((*points[len(points) * 2 // 3], link.utilisation, text))
     traces = [
         line(xs, ys, colour, line={"width": 3}, showlegend=False)
         for colour, (xs, ys) in zip(UTILISATION, lines, strict=True)
         if xs
     ]
-    return [*traces, _marks(marks, busiest)]
+    return [*traces, _dots(dots, busiest)]
 
 
 def _route(a: Position, b: Position, *, bent: bool) -> list[Position]:
@@ -112,9 +111,9 @@ def _route(a: Position, b: Position, *, bent: bool) -> list[Position]:
     ]
 
 
-def _marks(marks: Sequence[_Mark], busiest: float) -> go.Scatter:
+def _dots(dots: Sequence[_Mark], busiest: float) -> Trace:
     """Returns a dot per link, which carries its tooltip and the colour scale."""
-    xs, ys, busy, texts = zip(*marks, strict=True) if marks else ((), (), (), ())
+    xs, ys, busy, texts = zip(*dots, strict=True) if dots else ((), (), (), ())
     marker = {
         "size": 6,
         "color": busy,
@@ -131,13 +130,10 @@ def _marks(marks: Sequence[_Mark], busiest: float) -> go.Scatter:
             "yanchor": "bottom",
         },
     }
-    return go.Scatter(x=xs, y=ys, mode="markers", marker=marker, customdata=texts,
-                      hovertemplate=TEXT)  # fmt: skip
+    return marks(xs, ys, marker, customdata=texts, hovertemplate=TEXT)
 
 
-def _vertices(
-    topology: Topology, at: Mapping[str, Position], held: Mapping[str, str]
-) -> go.Scatter:
+def _vertices(topology: Topology, at: Mapping[str, Position], held: Mapping[str, str]) -> Trace:
     vertices = topology.vertices
     texts = [f"<b>{vertex.name}</b>{held.get(vertex.name, '')}" for vertex in vertices]
     xs, ys = zip(*(at[vertex.name] for vertex in vertices), strict=True)
@@ -147,5 +143,4 @@ def _vertices(
         "line": {"color": OUTLINE_COLOUR, "width": 1},
         "symbol": ["circle" if vertex.kind == "npu" else "square" for vertex in vertices],
     }
-    return go.Scatter(x=xs, y=ys, mode="markers", marker=marker, customdata=texts,
-                      hovertemplate=TEXT)  # fmt: skip
+    return marks(xs, ys, marker, customdata=texts, hovertemplate=TEXT)

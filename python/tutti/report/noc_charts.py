@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
 import polars as pl
 
-from .charts import NAMES, Axis, bars, chart, errors, line
+from .charts import NAMES, Axis, bars, chart, errors, heat, line
 from .heat_map import SCALE, LinkUse
 from .heat_map import heat_map as topology_heat_map
 from .noc_words import channel, spoken, stalls
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from tutti.energy import EnergyReport
     from tutti.noc import NocRun
 
+    from .charts import Figure
+
 
 _MOST_ROWS = 24
 """VCs in the chart of the fullest VCs."""
@@ -27,7 +28,7 @@ _CYCLE = Axis("cycle", more={"tickformat": ","})
 _FLITS = Axis("occupancy", "flits", zero=True)
 
 
-def heat_map(run: NocRun) -> go.Figure | None:
+def heat_map(run: NocRun) -> Figure | None:
     """Returns the topology with links coloured by utilisation; None if it is too large."""
     columns = run.channels.select("source", "target", "flits", "utilisation")
     links = [
@@ -44,7 +45,7 @@ def heat_map(run: NocRun) -> go.Figure | None:
     return topology_heat_map(run.network.topology, [links], held)
 
 
-def buffered(run: NocRun) -> go.Figure | None:
+def buffered(run: NocRun) -> Figure | None:
     """Returns the flits in all buffers over the window."""
     if not run.buffered:
         return None
@@ -54,7 +55,7 @@ def buffered(run: NocRun) -> go.Figure | None:
     return chart([trace], _CYCLE, _FLITS, 300, showlegend=False)
 
 
-def over_time(run: NocRun) -> go.Figure | None:
+def over_time(run: NocRun) -> Figure | None:
     """Returns the flits per VC number over the window, one line each."""
     if not run.buffered:
         return None
@@ -68,7 +69,7 @@ def over_time(run: NocRun) -> go.Figure | None:
     return chart(traces, _CYCLE, _FLITS, 320, showlegend=vcs > 1)
 
 
-def by_vc(run: NocRun) -> go.Figure | None:
+def by_vc(run: NocRun) -> Figure | None:
     """Returns the mean flits per VC: average over all ports, and the fullest port."""
     if run.occupancy.is_empty():
         return None
@@ -89,7 +90,7 @@ def by_vc(run: NocRun) -> go.Figure | None:
     return chart(traces, Axis("VC", category=True), y, 300, barmode="group")
 
 
-def fullest(run: NocRun) -> go.Figure | None:
+def fullest(run: NocRun) -> Figure | None:
     """Returns the flits in the fullest VCs at each sample; None unless `keep_vcs` is set."""
     if not run.plan.keep_vcs or not run.buffered:
         return None
@@ -108,7 +109,7 @@ def fullest(run: NocRun) -> go.Figure | None:
         for vc in reversed(range(run.network.router.vcs)):
             rows.append(found.filter(pl.col("vc") == vc)["flits"].gather_every(step).to_list())
             names.append(f"{channel('injection', source, router)}, VC {vc}")
-    heat = go.Heatmap(
+    shown = heat(
         x=[run.plan.warmup + cycle for cycle in run.look_times[::step]],
         y=names,
         z=rows,
@@ -119,10 +120,10 @@ def fullest(run: NocRun) -> go.Figure | None:
         hovertemplate="%{y}<br>cycle %{x:,}: %{z} flits<extra></extra>",
     )
     y = Axis(category=True, more={"automargin": True})
-    return chart([heat], _CYCLE, y, 110 + 18 * max(len(rows), 6), showlegend=False)
+    return chart([shown], _CYCLE, y, 110 + 18 * max(len(rows), 6), showlegend=False)
 
 
-def stalled(run: NocRun) -> go.Figure | None:
+def stalled(run: NocRun) -> Figure | None:
     """Returns the causes of stalls of head flits."""
     if not run.stalls.busy:
         return None
@@ -133,7 +134,7 @@ def stalled(run: NocRun) -> go.Figure | None:
     return chart([trace], x, NAMES, 240, showlegend=False)
 
 
-def energy_bars(energy: EnergyReport) -> go.Figure:
+def energy_bars(energy: EnergyReport) -> Figure:
     """Returns the energy of the window by component, with the bounds of the sources."""
     kinds = (
         ("dynamic", BLUE, energy.dynamic_by_component),

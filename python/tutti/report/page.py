@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,9 +29,9 @@ from .tables import MOST_ROWS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import plotly.graph_objects as go
     from markupsafe import Markup
 
+    from .charts import Figure
     from .tables import ReportTable
 
 LIMIT = 10_000_000
@@ -53,7 +54,7 @@ class Chart:
         counted: The plural of what the figure shows, if a page shows only some of it.
     """
 
-    figure: go.Figure
+    figure: Figure
     axes: str
     look: str
     counted: str = "points"
@@ -64,9 +65,7 @@ class Chart:
             raise ValueError(f"incomplete caption of a chart: {self.axes!r}, {self.look!r}")
 
 
-def captioned(
-    figure: go.Figure | None, axes: str, look: str, counted: str = "points"
-) -> Chart | None:
+def captioned(figure: Figure | None, axes: str, look: str, counted: str = "points") -> Chart | None:
     """Returns the chart of a figure, or None without a figure."""
     return None if figure is None else Chart(figure, axes, look, counted)
 
@@ -186,40 +185,27 @@ class Page:
         """
         from plotly.offline import get_plotlyjs
 
-        figures = {name: one for section in self.sections for name, one in section.drawn.items()}
-        full = {name: _plain(one.figure) for name, one in figures.items()}
-        charts, notes = full, dict[str, str]()
-        rows, library = MOST_ROWS, get_plotlyjs()
+        charts = {name: one for section in self.sections for name, one in section.drawn.items()}
+        full, notes = {name: one.figure for name, one in charts.items()}, dict[str, str]()
+        figures, rows, library = full, MOST_ROWS, get_plotlyjs()
         longest = max((len(one.table.rows) for one in self.sections if one.table), default=0)
         keep = 1.0
         for attempt in range(_MOST_REDUCTIONS + 1):
-            text = render("report", self.kind, data=charts, shades=_dark(charts), page=self,
-                          plotly=library, rows=rows, sampled=notes)  # fmt: skip
+            text = render("report", self.kind, data=figures, page=self, plotly=library, rows=rows,
+                          sampled=notes)  # fmt: skip
             page = text.encode()
             yield page, attempt == _MOST_REDUCTIONS
             if min(rows, longest) > _FEWEST_ROWS:
                 rows = min(rows, longest) // 2
                 continue
-            size = len(json.dumps(charts))
+            full = json.loads(_json(full))
+            size = len(_json(figures))
             keep *= min(max(size - (len(page) - limit), 0) / size, 0.7) if size else 0.7
-            charts, notes = {}, {}
+            figures, notes = {}, {}
             for name, figure in full.items():
-                charts[name], shown, total = fewer_points(figure, keep)
+                figures[name], shown, total = fewer_points(figure, keep)
                 if shown < total:
-                    notes[name] = f"Shows {shown:,} of {total:,} {figures[name].counted}"
-
-
-def _plain(figure: go.Figure) -> dict[str, Any]:
-    """Returns a figure as plain data, without plotly's own theme."""
-    plain: dict[str, Any] = json.loads(figure.to_json())
-    plain["layout"].pop("template", None)
-    return plain
-
-
-def _dark(charts: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the colours of charts on a dark page, by colour on a light page."""
-    text = json.dumps(charts)
-    return {light: dark for light, dark in DARK.items() if light in text}
+                    notes[name] = f"Shows {shown:,} of {total:,} {charts[name].counted}"
 
 
 def render(name: str, kind: str, *, data: object, **shown: object) -> str:
@@ -242,7 +228,7 @@ def render(name: str, kind: str, *, data: object, **shown: object) -> str:
     )
     environment.filters |= {"breakable": _breakable, "coded": _coded, "unbroken": unbroken}
     terms = glossary().report_terms(kind)
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+    text = _json(data)
     return environment.get_template(f"{name}.html.j2").render(
         version=__version__,
         data=text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
@@ -251,8 +237,18 @@ def render(name: str, kind: str, *, data: object, **shown: object) -> str:
         terms=terms,
         references=glossary().cited(terms),
         dark=lambda colour: DARK.get(colour, colour),
+        shades={light: dark for light, dark in DARK.items() if light in text},
         **shown,
     )
+
+
+def _json(data: object) -> str:
+    """Returns data as JSON; numbers that JSON lacks, such as NaN, are null."""
+    write = partial(json.dumps, separators=(",", ":"), ensure_ascii=True)
+    try:
+        return write(data, allow_nan=False)
+    except ValueError:
+        return write(json.loads(write(data), parse_constant=lambda _: None))
 
 
 def _breakable(text: str) -> Markup:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict, deque
-from dataclasses import asdict, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from .timeline import Arrow, Bar, arrows, bars, steps
+from .timeline import ARROW_COLUMNS, Arrow, Bar, arrows, bars, steps
 from .track_events import Event, Track, lanes, write_events
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class _Program:
         for step, group in steps(ops):
             self._marks_before(step.start_ps)
             self._made.append(
-                _slice_start(self._track, replace(step, name=step.name or str(step.step)))
+                _slice_start(self._track, step._replace(name=step.name or str(step.step)))
             )
             for bar in group:
                 self._marks_before(bar.start_ps + 1)
@@ -156,7 +155,7 @@ def _slice_start(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool =
 
 
 def _in_flight(track: int, arrow: Arrow, flow: int) -> Iterator[Event]:
-    arguments = tuple(asdict(arrow).items())
+    arguments = tuple((column, getattr(arrow, column)) for column in ARROW_COLUMNS)
     name = f"to {arrow.destination}"
     yield Event(arrow.sent_ps, track, "begin", name, "message", (flow,), False, arguments)
     yield Event(arrow.arrival_ps, track, "end")

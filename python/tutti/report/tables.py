@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from .quantity import format_limit, format_rate, format_share, format_size, format_time
 
@@ -24,6 +24,26 @@ _UNITS: dict[Any, str] = {
     format_time: "ps",
 }
 """The units of the values that these functions format."""
+
+
+class Cell(NamedTuple):
+    """A cell of a page.
+
+    Attributes:
+        text: The text.
+        key: The sort key.
+        half_width: The half-width of the 95 % confidence interval; None without one.
+        style: The CSS class.
+        colour: The colour of the swatch.
+        soft: The second line.
+    """
+
+    text: str
+    key: object
+    half_width: float | None
+    style: str
+    colour: str | None
+    soft: str
 
 
 @dataclass(frozen=True)
@@ -85,17 +105,18 @@ class Column(Generic[Row]):
         show, value = self.terminal if callable(self.terminal) else self.show, self.value(row)
         return "-" if value is None else (show or str)(value)
 
-    def cell(self, row: Row) -> dict[str, Any]:
-        """Returns text, sort key, half-width, colour and second line of a cell of a page."""
+    def cell(self, row: Row) -> Cell:
+        """Returns the cell of a page in a row."""
         value = self.value(row)
         half_width = getattr(value, "half_width", math.nan)
-        return {
-            "text": "-" if value is None else (self.show or str)(value),
-            "key": sort_key(value),
-            "half_width": None if math.isnan(half_width) else half_width,
-            "colour": self.colour(row) if self.colour else None,
-            "soft": self.soft(row) if self.soft else "",
-        }
+        return Cell(
+            "-" if value is None else (self.show or str)(value),
+            sort_key(value),
+            None if math.isnan(half_width) else half_width,
+            self.style,
+            self.colour(row) if self.colour else None,
+            self.soft(row) if self.soft else "",
+        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +135,7 @@ class ReportTable(Generic[Row]):
     bold: Callable[[Row], bool] | None = None
     look: str = "sortable"
 
-    def cells(self, most: int = MOST_ROWS) -> list[tuple[bool, list[dict[str, Any]]]]:
+    def cells(self, most: int = MOST_ROWS) -> list[tuple[bool, list[Cell]]]:
         """Returns the first `most` rows: whether each is bold, and its cells."""
         return [
             (bool(self.bold and self.bold(row)), [column.cell(row) for column in self.columns])

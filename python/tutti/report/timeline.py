@@ -7,7 +7,7 @@ traces have all.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """One op of a rank."""
 
     rank: int
@@ -68,7 +67,8 @@ class Picture:
     notes: tuple[str, ...]
 
 
-_BAR_COLUMNS, _ARROW_COLUMNS = (tuple(one.name for one in fields(kind)) for kind in (Bar, Arrow))
+_BAR_COLUMNS = Bar._fields
+ARROW_COLUMNS = tuple(one.name for one in fields(Arrow))
 
 
 def bars(timeline: pl.DataFrame) -> list[Bar]:
@@ -90,8 +90,8 @@ def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
     """
     if messages is None:
         return []
-    _require(messages, _ARROW_COLUMNS, "message frame")
-    ordered = messages.select(_ARROW_COLUMNS).sort("sent_ps", "source", "destination", "index")
+    _require(messages, ARROW_COLUMNS, "message frame")
+    ordered = messages.select(ARROW_COLUMNS).sort("sent_ps", "source", "destination", "index")
     return [Arrow(*row) for row in ordered.iter_rows()]
 
 

@@ -6,9 +6,8 @@ nesting.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,8 +20,7 @@ SEQUENCE = 1
 """All packets belong to one writer sequence."""
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One event on a track: the `begin` or `end` of a slice, or an `instant`."""
 
     at_ps: int
@@ -35,8 +33,7 @@ class Event:
     arguments: tuple[tuple[str, int | str], ...] = ()
 
 
-@dataclass(frozen=True)
-class Track:
+class Track(NamedTuple):
     """A track: its parent, if any, and its position among the children of the parent."""
 
     uuid: int

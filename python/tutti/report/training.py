@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import plotly.graph_objects as go
     import polars as pl
 
     from tutti.training import TrainingResult
+
+    from .charts import Figure
 
 CONVENTIONS = (
     "Times are predictions for NPU 0; all NPUs of a stage execute the same program. The total is "
@@ -128,7 +129,7 @@ def _part(part: int, run: TrainingResult) -> int:
     return run.record.breakdown()[part]
 
 
-def _breakdown(runs: Sequence[TrainingResult]) -> go.Figure:
+def _breakdown(runs: Sequence[TrainingResult]) -> Figure:
     """Returns the time breakdown, a stacked bar per configuration."""
     factor, unit = time_unit(max(run.total.ps for run in runs))
     names = [run.configuration.name for run in runs][::-1]
@@ -175,7 +176,7 @@ def _unit(runs: Sequence[TrainingResult]) -> str:
     return time_unit(max(run.total.ps for run in runs))[1]
 
 
-def _utilisation(windows: pl.DataFrame) -> go.Figure:
+def _utilisation(windows: pl.DataFrame) -> Figure:
     """Returns link and compute utilisation per window, a row per configuration."""
     parts = windows.partition_by("configuration", maintain_order=True)
     factor, unit = time_unit(int(windows["start_ps"].max() or 1))  # type: ignore[arg-type]
@@ -200,7 +201,7 @@ def _utilisation(windows: pl.DataFrame) -> go.Figure:
         x: dict[str, Any] = {"anchor": f"y{number}"}
         x |= {"matches": f"x{count}", "showticklabels": False} if row < count else {}
         axes |= {f"yaxis{number}": y.plotly, f"xaxis{number}": Axis(more=x).plotly}
-    axes[f"xaxis{count if count > 1 else ''}"] |= {"title": f"time ({unit})"}
+    axes[f"xaxis{count if count > 1 else ''}"] |= {"title": {"text": f"time ({unit})"}}
     return chart(traces, Axis(), Axis(), 110 + 110 * count, margin={"b": 84}, **axes)
 
 

@@ -16,10 +16,11 @@ from .tables import Column, ReportTable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import plotly.graph_objects as go
     import polars as pl
 
     from tutti.training import TrainingResult
+
+    from .charts import Figure
 
 
 def endpoint_sections(runs: Sequence[TrainingResult]) -> list[Section]:
@@ -111,7 +112,7 @@ def _by_ring(servers: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _busy_servers(servers: pl.DataFrame) -> go.Figure:
+def _busy_servers(servers: pl.DataFrame) -> Figure:
     """Returns the utilisation of each server and ring during communication."""
     names = servers["server"].unique(maintain_order=True).to_list()
     chosen = styles(servers["configuration"])
@@ -146,7 +147,7 @@ def _server(row: dict[str, Any]) -> str:
     return f"link {row['server']}" if row["is_link"] else words.server(row["server"])
 
 
-def _stalled(stalls: pl.DataFrame) -> go.Figure:
+def _stalled(stalls: pl.DataFrame) -> Figure:
     """Returns the mean number of waiting chunks and packets by cause."""
     chosen = styles(stalls["configuration"])
     seen = stalls.filter(stalls["waited_ps"] > 0)["cause"].unique().to_list()

@@ -17,9 +17,9 @@ from .training_words import collective, communication_colours, of_first
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import plotly.graph_objects as go
-
     from tutti.training import TrainingResult
+
+    from .charts import Figure
 
 _LEAD = (
     "Communication in flight while the NPU does not compute. It belongs to the collective that the "
@@ -61,7 +61,7 @@ def _rows(runs: Sequence[TrainingResult], found: pl.DataFrame) -> list[dict[str,
     ]
 
 
-def _chart(runs: Sequence[TrainingResult], rows: Sequence[Mapping[str, Any]]) -> go.Figure:
+def _chart(runs: Sequence[TrainingResult], rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Returns a stacked bar per configuration, with a part per collective and process group."""
     names = [run.configuration.name for run in runs][::-1]
     factor, unit = time_unit(max(run.exposed for run in runs))

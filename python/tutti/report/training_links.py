@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import plotly.graph_objects as go
 import polars as pl
 
 from tutti.training_links import link_frame
 
-from .charts import TEXT, Axis, chart
+from .charts import TEXT, Axis, chart, heat
 from .heat_map import SCALE, LinkUse, heat_map
 from .page import Choice, Section, captioned
 from .quantity import format_share, format_size, format_time
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tutti.training import TrainingResult
+
+    from .charts import Figure, Trace
 
 _MOST_LISTED = 10
 """Links of a configuration in the table."""
@@ -72,7 +73,7 @@ def _links(run: TrainingResult) -> pl.DataFrame:
     return link_frame(run).with_columns(of_several=pl.lit(several))
 
 
-def _topology(runs: Sequence[TrainingResult], found: Sequence[pl.DataFrame]) -> go.Figure | None:
+def _topology(runs: Sequence[TrainingResult], found: Sequence[pl.DataFrame]) -> Figure | None:
     """Returns the topology of the platform; None if it is too large to draw."""
     routes = runs[0].step.platform.routes if runs[0].step.platform else None
     if routes is None:
@@ -88,7 +89,7 @@ def _topology(runs: Sequence[TrainingResult], found: Sequence[pl.DataFrame]) -> 
     return heat_map(routes.topology, several)
 
 
-def _npus(found: Sequence[pl.DataFrame]) -> go.Figure:
+def _npus(found: Sequence[pl.DataFrame]) -> Figure:
     """Returns a map per configuration: links of an NPU by NPU."""
     busiest = _most(found)
     traces = []
@@ -97,12 +98,12 @@ def _npus(found: Sequence[pl.DataFrame]) -> go.Figure:
         npus = links["npu"].unique(maintain_order=True).to_list()
         cells = [links.filter(pl.col("link") == name).to_dicts() for name in names[::-1]]
         trace = _map([str(npu) for npu in npus], names[::-1], cells, busiest)
-        traces.append(trace.update(meta=index, visible=index == 0))
-    height = 150 + 26 * max(len(trace.y) for trace in traces)
+        traces.append(trace | {"meta": index, "visible": index == 0})
+    height = 150 + 26 * max(len(trace["y"]) for trace in traces)
     return _chart(traces, Axis("NPU", category=True, more={"nticks": 16}), height)
 
 
-def _representative(found: Sequence[pl.DataFrame]) -> go.Figure:
+def _representative(found: Sequence[pl.DataFrame]) -> Figure:
     """Returns a map of links by configuration."""
     links = pl.concat(found)
     names = links["link"].unique(maintain_order=True).to_list()
@@ -114,8 +115,8 @@ def _representative(found: Sequence[pl.DataFrame]) -> go.Figure:
 
 def _map(
     xs: Sequence[str], ys: Sequence[str], cells: Sequence[Sequence[Mapping[str, Any]]], most: float
-) -> Any:  # noqa: ANN401 - plotly has no types
-    return go.Heatmap(
+) -> Trace:
+    return heat(
         x=xs,
         y=ys,
         z=[[cell["utilisation"] for cell in row] for row in cells],
@@ -130,7 +131,7 @@ def _map(
     )
 
 
-def _chart(traces: Sequence[Any], x: Axis, height: int) -> go.Figure:
+def _chart(traces: Sequence[Trace], x: Axis, height: int) -> Figure:
     y = Axis(category=True, more={"automargin": True, "showgrid": False})
     return chart(traces, x, y, height, showlegend=False, margin={"b": 110})
 

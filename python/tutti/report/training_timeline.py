@@ -19,11 +19,11 @@ from .training_words import collective, communication_colours
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import plotly.graph_objects as go
-
     from tutti.training import TrainingResult
     from tutti.training_exposed import Exposed
     from tutti.training_spans import Span
+
+    from .charts import Figure
 
 _MOST_BARS = 2000
 """Bars of a configuration; short tasks are merged until there are at most as many."""
@@ -211,7 +211,7 @@ def _notes(run: TrainingResult, found: tuple[Rows, Rows, Rows], limit: int) -> I
 # --- drawing --------------------------------------------------------------------------------------
 
 
-def _chart(runs: Sequence[TrainingResult], found: Sequence[Rows]) -> go.Figure:
+def _chart(runs: Sequence[TrainingResult], found: Sequence[Rows]) -> Figure:
     """Returns the tracks of all configurations, of which a selector shows one."""
     longest = max(run.total.ps for run in runs)
     factor, unit = time_unit(longest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,6 +18,15 @@ def program(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.fixture
+def handler() -> Iterator[None]:
+    """Python's handler of SIGINT: a shell ignores the signal in background jobs."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("handler")
 def test_handler_of_ctrl_c_is_restored() -> None:
     with Progress("proving"):
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler

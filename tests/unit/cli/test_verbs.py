@@ -284,15 +284,18 @@ def test_ctrl_c_ends_a_process_cleanly(here: Path) -> None:
     assert pl.read_parquet(here / "results" / "results.parquet").height < 20_000
 
 
-def test_help_imports_no_heavy_modules() -> None:
+def test_help_and_comparisons_import_no_heavy_modules() -> None:
     code = (
         "import sys; from tutti.cli import app; "
         "heavy = {'polars', 'plotly', 'matplotlib', 'numpy', 'networkx', 'pydantic', "
         "'scipy', 'tomlkit'}; "
+        "print(sorted(heavy & set(sys.modules))); "
+        "import tutti.cli.compare, tutti.report.compared; "
+        "heavy = {'matplotlib', 'networkx', 'numpy', 'plotly', 'scipy'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.split() == ["[]", "[]"]
 
 
 def test_the_list_of_algorithms_fits_a_terminal(

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+
+from tutti.report.page import LIMIT, Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 SIZES = tuple(8 << 2 * power for power in range(10))
 ALGORITHMS = (
@@ -38,6 +45,24 @@ COMPARISON_SCHEMA = {
     "config_hash": pl.String,
     "version": pl.String,
 }
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _charts_are_valid() -> Iterator[None]:
+    """Validates the charts of each page: plotly.js ignores invalid options without an error."""
+    import plotly.graph_objects as go
+
+    write = Page.write
+
+    def checked(self: Page, path: str | Path, limit: int = LIMIT) -> Path:
+        for section in self.sections:
+            for chart in section.drawn.values():
+                go.Figure(chart.figure)
+        return write(self, path, limit)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Page, "write", checked)
+        yield
 
 
 def costs(algorithm: str, ranks: int, size: int) -> tuple[str, int, int, int]:

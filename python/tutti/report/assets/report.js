@@ -23,7 +23,7 @@
   function themed(layout) {
     const axis = {
       gridcolor: colour("--grid"), linecolor: colour("--line"), zerolinecolor: colour("--line"),
-      tickcolor: colour("--line"), automargin: true, title: { font: { size: 13 } },
+      tickcolor: colour("--line"), automargin: true, title: { font: { size: 13 }, standoff: 12 },
     };
     const names = ["xaxis", "yaxis", ...Object.keys(layout).filter((name) => /^[xy]axis\d+$/.test(name))];
     return {
