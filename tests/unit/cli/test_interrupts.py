@@ -5,12 +5,15 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tutti.cli.progress import Progress
 from tutti.signals import no_interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def program(code: str) -> subprocess.CompletedProcess[str]:
