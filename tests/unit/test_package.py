@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tutti
+from tutti.cli.energy_tables import area_table
 from tutti.config import resolve
 from tutti.config.machine import machine
 from tutti.energy import RouterHardware, Technology, costs
@@ -19,7 +20,6 @@ from tutti.package import (
     PUBLISHED_UM2,
     Package,
     PackageTraffic,
-    area_table,
     packages,
     scaled_um2,
     technologies,

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark
+from tutti.cli.energy_tables import area_rows, area_table, cost_rows, cost_table
 from tutti.energy import Technology, technologies
-from tutti.package import area_rows, area_table, cost_rows, cost_table
 from tutti.report.noc_words import power
 
 if TYPE_CHECKING:

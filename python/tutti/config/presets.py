@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tutti.config.kinds import validated_file
+from tutti.config.machine import npus
 from tutti.config.notation import EXAMPLE, is_notation, notation_tables
 from tutti.config.platform import RawPlatform
 from tutti.files.mistakes import did_you_mean, mistake
 from tutti.files.reader import parse_toml, read_toml
 from tutti.topology import families
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def platform_names() -> list[str]:
@@ -148,3 +147,17 @@ def _family(name: str) -> str:
     """Returns the syntax of the family of topologies with this name, or ""."""
     found = next((one for one in families() if one.name == name), None)
     return f"a topology is {name}:{found.argument}, such as {found.example}" if found else ""
+
+
+def larger_platform(platform: RawPlatform, ranks: int) -> str:
+    """Returns the hint for too many ranks: a bundled platform of the same machine, if one fits."""
+    for name in platform_names():
+        if name.startswith(f"{platform.name}_"):
+            found = npus(find_platform(name, folder=Path()), source=name)
+            if found is None or found >= ranks:
+                size = f"has {found:,} NPUs" if found else "has any number of ranks"
+                return f"--platform {name} {size}"
+    return (
+        "use fewer ranks, a larger topology (`build` in the platform's `[topology]`, or "
+        "--platform torus:8x8x8), or another platform (`tutti platforms`)"
+    )

@@ -15,9 +15,9 @@ from tutti.conditions import Background, Conditions, PerRank
 from tutti.config import raw as as_written
 from tutti.config.blocks import checked_blocks
 from tutti.config.kinds import validated_file
-from tutti.config.machine import machine, npus
+from tutti.config.machine import machine
 from tutti.config.platform import numbers
-from tutti.config.presets import find_platform, platform_names, platform_of
+from tutti.config.presets import larger_platform, platform_of
 from tutti.config.sourced import written
 from tutti.datatypes import DATATYPES
 from tutti.errors import TuttiError
@@ -303,23 +303,9 @@ def _check_with_the_core(experiment: Experiment) -> None:
             source=experiment.source,
             key="ranks",
             expected=f"at most {routes.topology.ranks}, the NPUs of {routes.topology.name}",
-            hint=_larger(experiment.platform, most),
+            hint=larger_platform(experiment.platform, most),
         )
     experiment.check_conditions(routes)
-
-
-def _larger(platform: RawPlatform, ranks: int) -> str:
-    """Returns the hint for too many ranks: a bundled platform of the same machine, if one fits."""
-    for name in platform_names():
-        if name.startswith(f"{platform.name}_"):
-            found = npus(find_platform(name, folder=Path()), source=name)
-            if found is None or found >= ranks:
-                size = f"has {found:,} NPUs" if found else "has any number of ranks"
-                return f"--platform {name} {size}"
-    return (
-        "use fewer ranks, a larger topology (`build` in the platform's `[topology]`, or "
-        "--platform torus:8x8x8), or another platform (`tutti platforms`)"
-    )
 
 
 def _check_conditions(
