@@ -74,3 +74,18 @@ def test_workers_ignore_ctrl_c() -> None:
         done = program("import signal; signal.raise_signal(signal.SIGINT); print('works')")
     assert done.stdout == "works\n"
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_ctrl_c_reaches_python_after_an_exact_mapping() -> None:
+    done = program(
+        "import signal, tutti\n"
+        "from tutti.bypass import BypassMesh, flows_of, map_flows\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "ring = tutti.schedule('ring:4x4', collective='all_reduce', ranks=16)\n"
+        "map_flows(BypassMesh(side=4, muxes='any'), flows_of(ring))\n"
+        "try:\n"
+        "    signal.raise_signal(signal.SIGINT)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('caught')\n"
+    )
+    assert (done.returncode, done.stdout) == (0, "caught\n"), done.stderr
