@@ -178,8 +178,9 @@ def test_the_exported_experiment_is_that_of_the_page(explore: Any, tmp_path: Pat
     assert experiment.ranks == (4, 8, 16)
     assert experiment.platform.topology is not None
     assert str(experiment.platform.topology.links[1].latency) == "1 us"
+    until(page, "document.querySelector('#status').innerText === 'exported'")
     page.locator("#share").click()
-    assert "link" in page.locator("#status").inner_text()
+    until(page, "document.querySelector('#status').innerText.includes('link')")
 
 
 def test_every_control_changes_the_comparison(explore: Any) -> None:

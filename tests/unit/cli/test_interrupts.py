@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def program(code: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", code]
+    default = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-c", default + code]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -80,7 +81,6 @@ def test_ctrl_c_reaches_python_after_an_exact_mapping() -> None:
     done = program(
         "import signal, tutti\n"
         "from tutti.bypass import BypassMesh, flows_of, map_flows\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "ring = tutti.schedule('ring:4x4', collective='all_reduce', ranks=16)\n"
         "map_flows(BypassMesh(side=4, muxes='any'), flows_of(ring))\n"
         "try:\n"
