@@ -8,7 +8,7 @@ import polars as pl
 from rich.table import Table
 
 from tutti import _core
-from tutti.cli.console import out
+from tutti.cli.console import out, record_table, wrote
 from tutti.files.mistakes import mistake
 from tutti.interop.benchmarks import read_all
 from tutti.report.quantity import format_size, format_time
@@ -55,8 +55,9 @@ def compare_library(
         out().print(f"{operation} on {count} ranks: library, fastest schedule of the model, ratio")
         out().print(_table(joined))
         found.append(joined)
-    path = write(pl.concat(found), to / "library.csv")
-    out().print(f"wrote {path}", markup=False)
+    every = pl.concat(found)
+    record_table("library", every)
+    wrote(write(every, to / "library.csv"), wrap=True)
 
 
 def _collectives(frame: pl.DataFrame) -> pl.DataFrame:

@@ -29,6 +29,7 @@ TABLES = {
 }
 
 RING = ("--ranks", "4")
+OSU = EXAMPLES / "19_calibrate_and_tune"
 CALIBRATE = "--ranks 64 -a recursive_doubling --model postal -o out"
 ASTRASIM = EXAMPLES / "13_astrasim"
 SYSTEM = f"--network {ASTRASIM}/Ring_8.yml --system {ASTRASIM}/Ring.json -o out"
@@ -38,7 +39,8 @@ COMMANDS = [
     "run ring --ranks 4 --size 8",
     "init folder",
     f"sweep {EXAMPLES}/05_sweep/sweep.toml --status -o out",
-    f"calibrate {EXAMPLES}/19_calibrate_and_tune/osu_allreduce.txt {CALIBRATE}",
+    f"calibrate {OSU}/osu_allreduce.txt {CALIBRATE}",
+    f"calibrate {OSU}/osu_latency.txt --ranks 64 --against {OSU}/osu_allreduce.txt -o against",
     "paper",
     "platforms",
     "platforms cray_xc30",
