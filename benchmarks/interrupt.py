@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
+from sweep import SWEEP
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -73,17 +74,6 @@ ranks = 8
 sizes = "8 B"
 output = "out"
 """
-SWEEP = """
-output = "out"
-[experiment]
-platform = "cray_xc30"
-collective = "all_reduce"
-algorithms = ["ring"]
-ranks = {ranks}
-sizes = "8 B"
-[sweep.grid]
-"platform.models.minimum.alpha_p" = [{values}]
-"""
 
 
 @dataclass(frozen=True)
@@ -112,7 +102,7 @@ class Exit:
 
 def _sweep(ranks: int, points: int) -> str:
     values = ", ".join(f'"{1_000 + n} ns"' for n in range(points))
-    return SWEEP.format(ranks=ranks, values=values)
+    return SWEEP.format(folder=".", ranks=ranks, values=values)
 
 
 def _example(name: str, file: str) -> str:

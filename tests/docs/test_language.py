@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from script_modules import load
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "check_language.py"
 
 
 @pytest.fixture(scope="module")
 def checker() -> Any:
-    spec = importlib.util.spec_from_file_location("check_language", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses need the module
-    spec.loader.exec_module(module)
-    return module
+    return load(SCRIPT)
 
 
 def findings(

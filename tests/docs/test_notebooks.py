@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from script_modules import load
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "notebooks.py"
@@ -24,13 +24,7 @@ SHOWN = {
 
 @pytest.fixture(scope="module")
 def runner() -> Any:
-    spec = importlib.util.spec_from_file_location("notebooks", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses need the module
-    spec.loader.exec_module(module)
-    return module
+    return load(SCRIPT)
 
 
 def names(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import re
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 from rich.console import Console
+
+from script_modules import load
 
 ROOT = Path(__file__).parents[2]
 LONG = "engine, recursive_multiplying a4 x 10, 1048576 ranks, 8 B, pipelining postal, noise"
@@ -23,12 +24,7 @@ WRITTEN = {
 
 
 def benchmarks() -> Any:
-    spec = importlib.util.spec_from_file_location("benchmarks_run", ROOT / "benchmarks" / "run.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(ROOT / "benchmarks" / "run.py")
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import shlex
 import subprocess
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from script_modules import load
 
 ROOT = Path(__file__).parents[2]
 CHANGES = """# Changelog
@@ -30,13 +31,7 @@ CHANGES = """# Changelog
 
 
 def script(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look it up
-    spec.loader.exec_module(module)
-    return module
+    return load(ROOT / "scripts" / f"{name}.py")
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -174,7 +174,7 @@ def _solved(model: Any, unknowns: list[Any], limit: float) -> tuple[list[int] | 
 
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
-    # Else Ctrl-C ends only the solver, with a worse solution, and the next one kills the process.
+    # By default CP-SAT catches SIGINT: it returns a worse solution and resets Python's handler.
     solver.parameters.catch_sigint_signal = False
     solver.parameters.random_seed = 1
     solver.parameters.max_deterministic_time = limit

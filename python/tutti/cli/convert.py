@@ -69,15 +69,7 @@ def convert(
             help="Size of the payload, for formats with sizes. For an all_gather: of all ranks.",
         ),
     ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm",
-            "-a",
-            metavar="NAME[:ARG]",
-            help="Algorithm that replaces collectives by messages.",
-        ),
-    ] = None,
+    algorithm: options.Expansion = None,
     option: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Output file, instead of OUT."),

@@ -75,7 +75,7 @@ class Document:
 
 
 def error_of(error: TuttiError) -> dict[str, str]:
-    """Returns the parts of an error; those that it lacks are empty."""
+    """Returns the parts of an error; absent parts are empty."""
     parts = {name: str(error.fields.get(name, "")) for name in _OF_MISTAKES}
     parts["problem"] = parts["problem"] or error.problem
     kind = {"class": type(error).__name__, "kind": error.kind}

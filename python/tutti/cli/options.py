@@ -90,6 +90,15 @@ Algorithms = Annotated[
         help="Algorithm, or `all`; may be repeated.",
     ),
 ]
+Expansion = Annotated[
+    str | None,
+    typer.Option(
+        "--algorithm",
+        "-a",
+        metavar="NAME[:ARG]",
+        help="Algorithm that replaces collectives by messages.",
+    ),
+]
 Platform = Annotated[
     str | None,
     typer.Option(

@@ -39,15 +39,7 @@ def run(
     from_: Annotated[
         str | None, typer.Option("--from", help="Format of the file. Default: recognised.")
     ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm",
-            "-a",
-            metavar="NAME[:ARG]",
-            help="Algorithm that replaces collectives by messages.",
-        ),
-    ] = None,
+    algorithm: options.Expansion = None,
 ) -> None:
     """Simulate a trace on a platform: the completion time of each rank.
 

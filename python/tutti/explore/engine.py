@@ -384,6 +384,6 @@ def _schedule_of(experiment: Experiment, point: Point, compared: Compared | None
             return compared.plan.schedule(point.schedule, point.ranks)
         except KeyError:
             pass
-    if point.schedule.endswith(".schedule"):
+    if point.schedule.endswith(SCHEDULE_SUFFIX):
         raise AlgorithmError(f"unknown schedule {point.schedule!r}", kind="other")
     return lay_out(experiment, point.schedule, point.ranks)

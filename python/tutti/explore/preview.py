@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Preview", "retimed"]
 
-_KEPT = 3
+_RETIMED = 3
 """Schedules of each cell that are re-timed."""
 _REPORTS_S = 0.06
 """The time until the first report of finished cells; it doubles after each."""
@@ -210,6 +210,6 @@ def fastest(case: Comparison) -> dict[tuple[str, int], frozenset[int]]:
         cells[one.ranks, one.size_bytes].append(one)
     sizes: dict[tuple[str, int], set[int]] = defaultdict(set)
     for (ranks, size), here in cells.items():
-        for one in sorted(here, key=lambda one: one.time_ps)[:_KEPT]:
+        for one in sorted(here, key=lambda one: one.time_ps)[:_RETIMED]:
             sizes[one.schedule, ranks].add(size)
     return {key: frozenset(found) for key, found in sizes.items()}

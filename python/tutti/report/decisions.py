@@ -46,8 +46,8 @@ class DecisionMap:
             for region in case.regions()
         ]
         rest = [f"and {plural(len(lines) - 8, 'other range')}"] if len(lines) > 9 else []
-        kept = lines[:8] if rest else lines
-        return "\n".join([*(_heading(case) for case in self.cases[:1]), *kept, *rest])
+        shown = lines[:8] if rest else lines
+        return "\n".join([*(_heading(case) for case in self.cases[:1]), *shown, *rest])
 
     def _repr_html_(self) -> str:
         return f"<div>{''.join(map(_case_html, self.cases))}</div>"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from . import svg
 from .facts import platform_facts
 from .notebook import facts_html
+from .palette import FAINT, OUTLINE_COLOUR
 from .quantity import plural
 from .topology_layout import Layout, layout
 from .topology_lines import lines
@@ -81,10 +82,11 @@ def topology_svg(topology: Topology) -> str:
         x, y = at[vertex.name]
         tip = vertex.name if vertex.rank is None else f"{vertex.name}, rank {vertex.rank}"
         if vertex.kind == "npu":
-            svg.shape(root, "circle", tip, cx=x, cy=y, r=radius, fill="#FFFFFF", stroke="#3A424D")
+            svg.shape(root, "circle", tip, cx=x, cy=y, r=radius, fill="#FFFFFF",
+                      stroke=OUTLINE_COLOUR)  # fmt: skip
         else:
             svg.shape(root, "rect", tip, x=x - radius, y=y - radius, width=2 * radius,
-                      height=2 * radius, fill="#C3C8CF", stroke="#3A424D")  # fmt: skip
+                      height=2 * radius, fill=FAINT, stroke=OUTLINE_COLOUR)  # fmt: skip
     for row, entry in enumerate(found.legend):
         svg.legend(root, [entry], (_MARGIN - 5, size[1] + 20 * row))
     return svg.written(root)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import svg
 from .notebook import facts_html, time_axis, time_x
-from .palette import BLUE, ORANGE, RED
+from .palette import BLUE, FAINT, ORANGE, RED
 from .quantity import format_shares, format_time, plural
 from .training_timeline import fewer_bars, task_rows
 from .training_tracks import COMPUTE
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _MOST_BARS, _MOST_LANES = 400, 6
 _LEFT, _ROW, _LANE, _GAP = 150, 22, 9, 6
-_IDLE = "#C3C8CF"
 _SHOWN = ("model", "batch", "parallelism", "torus", "platform", "iterations")
 
 
@@ -47,7 +46,7 @@ def breakdown(run: TrainingResult) -> list[tuple[str, int, str]]:
         ("compute alone", run.compute - run.overlap, BLUE),
         ("compute with hidden communication", run.overlap, ORANGE),
         ("exposed communication", run.exposed, RED),
-        ("idle", run.idle, _IDLE),
+        ("idle", run.idle, FAINT),
     ]
 
 

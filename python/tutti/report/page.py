@@ -91,7 +91,6 @@ class Section:
         charts: Charts by id; None is skipped.
         table: The table below the charts.
         choice: The selector of the charts.
-
         note: A text below the table.
         part: The heading of the part of the report that starts with this section.
         source: The file with all data, if the page shows only some of it.
@@ -137,7 +136,6 @@ class Page:
         answer: One to three sentences with the most important values.
         facts: Name and value of the inputs.
         sections: The sections, from top to bottom.
-
         findings: Further findings below the facts, each group with a heading, which may be empty.
         conventions: Definitions of terms and units, at the end.
         notes: Sentences below the answer.
