@@ -23,8 +23,6 @@ from tutti.results import write
 from tutti.units import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
     from tutti.config import Experiment
@@ -105,14 +103,15 @@ def compare(
         remark(f"interrupted: {rows} are finished, in {experiment.output}")
         wrote(*files, wrap=True)
         raise typer.Exit(int(ExitCode.INTERRUPTED))
-    _show(frame, laid_out, top)
+    found = winners(frame)
+    _show(found, laid_out, top)
     for line in remarks(laid_out, unverified):
         remark(line)
     if report is None and not installed("reports"):
         remark(f"no report is written: it {requires('reports')}")
     elif report is None or report:
         with Progress("writing the report", writes=True):
-            files += _write_report(frame, laid_out)
+            files += _write_report(frame, found, laid_out)
     wrote(*files, wrap=True)
 
 
@@ -166,9 +165,8 @@ def _write_results(frame: pl.DataFrame, folder: Path) -> list[Path]:
     return [write(frame, folder / f"results.{suffix}") for suffix in ("parquet", "csv")]
 
 
-def _show(frame: pl.DataFrame, plan: ExperimentPlan, top: int) -> None:
+def _show(found: list[Region], plan: ExperimentPlan, top: int) -> None:
     experiment = plan.experiment
-    found = winners(frame)
     record(
         collective=experiment.collective,
         platform=experiment.platform.name,
@@ -194,7 +192,7 @@ def _show(frame: pl.DataFrame, plan: ExperimentPlan, top: int) -> None:
     _show_bits(found, plan)
 
 
-def _show_bits(found: Sequence[Region], plan: ExperimentPlan) -> None:
+def _show_bits(found: list[Region], plan: ExperimentPlan) -> None:
     """Lists verified winners whose results differ between ranks: MPI requires identical bits."""
     if plan.experiment.collective != "all_reduce" or is_exact(plan.experiment.datatype):
         return
@@ -208,11 +206,11 @@ def _show_bits(found: Sequence[Region], plan: ExperimentPlan) -> None:
             )
 
 
-def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> list[Path]:
+def _write_report(frame: pl.DataFrame, found: list[Region], plan: ExperimentPlan) -> list[Path]:
     from tutti.report import write_report, write_trace
 
     experiment = plan.experiment
-    shown = _example(frame)
+    shown = _example(found)
     size = Size(bytes=shown.size_bytes)
     laid_out = plan.schedule(shown.schedule, shown.ranks)
     run = run_once(experiment, laid_out, size, verify=False)  # verified above, unless skipped
@@ -231,9 +229,8 @@ def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> list[Path]:
     return [report, trace]
 
 
-def _example(frame: pl.DataFrame) -> Measurement:
+def _example(found: list[Region]) -> Measurement:
     """Returns the run to draw: the largest lead on at most 64 ranks, else the fewest ranks."""
-    found = winners(frame)
     small = [region for region in found if region.ranks <= _DRAWN_RANKS]
     if small:
         return max(small, key=lambda region: region.clearest.margin or 0.0).clearest.winner
