@@ -69,11 +69,12 @@ $(READY): requirements.txt | $(BIN)/uv
 
 # One build, with optimisation, for the demo, the tests and the benchmarks alike. The Python files
 # are used where they are, so only a change of Rust sources makes it build again.
-$(BUILT): $(READY) $(RUST_SOURCES) pyproject.toml
+$(BUILT): $(READY) $(RUST_SOURCES) pyproject.toml papers/pyproject.toml
 	@echo "compiling the Rust core: 2 to 5 minutes the first time"
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
 	  $(BIN)/maturin develop --release --uv
-	@$(BIN)/python -m compileall -q python/tutti
+	$(UV) pip install --quiet --no-deps --editable papers
+	@$(BIN)/python -m compileall -q python/tutti papers/tutti_papers
 	@touch $@
 
 build: $(BUILT)

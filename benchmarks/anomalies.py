@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import tutti
 from tutti import _core
-from tutti.endpoint import Npu, Ring, carriage, configurations, torus
-from tutti.errors import TuttiError
-from tutti.noc import SmartMesh
+from tutti.base.errors import TuttiError
+from tutti.networks.mesh import SmartMesh
+from tutti.training.endpoint import Npu, Ring, carriage, configurations, torus
 
 ENGINES: Final = ("model", "packet", "flit", "mesh", "training")
 FACTORS: Final = (1.1, 1.5, 2.0, 4.0)
@@ -113,7 +113,9 @@ def _network(case: Case) -> dict[str, Any]:
 def _conditions(noise: int) -> tutti.Conditions | None:
     if not noise:
         return None
-    return tutti.Conditions(noise=tutti.Noise(step=tutti.Exponential(mean=f"{noise} ps")))
+    return tutti.Conditions(
+        noise=tutti.platforms.Noise(step=tutti.platforms.Exponential(mean=f"{noise} ps"))
+    )
 
 
 def _train(case: Case) -> int:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import tutti
-from tutti.alone import Alone
-from tutti.endpoint import configurations
-from tutti.report.quantity import format_time
-from tutti.step_fabric import Dimension
-from tutti.units import Size
+from tutti.base.units import Size
+from tutti.training.collective import Alone
+from tutti.training.endpoint import configurations
+from tutti.training.fabric import Dimension
+from tutti.view.quantity import format_time
 
 if TYPE_CHECKING:
-    from tutti.topology.graph import Rule
+    from tutti.topologies.graph import Rule
 
 TOPOLOGIES: dict[str, tuple[str, Rule]] = {
     "torus 4x4": ("torus:4x4", "dimension_order"),

@@ -60,7 +60,7 @@ MOVE = """
 def platforms(ranks: int) -> Iterator[str]:
     """Yields the built-in platforms with a topology of at least `ranks` NPUs."""
     import tutti
-    from tutti.config import platform_names
+    from tutti.platforms.files.presets import platform_names
 
     for name in platform_names():
         routes = tutti.platforms.platform(name).routes

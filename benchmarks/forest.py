@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import tutti
 from tutti.platforms import platform
-from tutti.topology import Routes, Topology, link_classes
+from tutti.topologies import Routes, Topology, link_classes
 
 COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce")
 SLOW, FAST, FASTER = "50 GB/s", "200 GB/s", "450 GB/s"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from tutti.sweep.executors import Crew
-    from tutti.sweep.worker import Item
+    from tutti.sweeps.executors import Crew
+    from tutti.sweeps.worker import Item
 
 POINTS = 1_000
 EXECUTORS = ("processes", "dask")
@@ -43,7 +43,7 @@ sizes = "8 B"
 def sweep(executor: str, workers: str, folder: Path) -> None:
     """Runs `tutti sweep` in the child process, and records the time of the execution."""
     from tutti.cli import main as tutti
-    from tutti.sweep import executors
+    from tutti.sweeps import executors
 
     prepare = executors.prepare
 
@@ -59,7 +59,7 @@ def sweep(executor: str, workers: str, folder: Path) -> None:
 
 def _watch(file: Path) -> None:
     """Records the seconds of the execution and of the core."""
-    from tutti.sweep.session import Session
+    from tutti.sweeps.session import Session
 
     run = Session.run
 

@@ -34,12 +34,38 @@ MOST_LINES = 60
 """Lines of an example's output that its page shows."""
 
 API = {
-    "Simulate and compare": ["tutti.simulate", "tutti.run", "tutti.results", "tutti.sweep"],
-    "Schedules": ["tutti.schedule", "tutti.search", "tutti.search_by_size", "tutti.explain"],
-    "Platforms": ["tutti.platform", "tutti.conditions", "tutti.topology", "tutti.units"],
-    "Networks": ["tutti.noc", "tutti.bypass", "tutti.package", "tutti.coherence", "tutti.energy"],
-    "Training": ["tutti.endpoint", "tutti.training", "tutti.workload", "tutti.overlap"],
-    "Real machines": ["tutti.calibrate", "tutti.tune", "tutti.mpi", "tutti.nccl"],
+    "Simulate and compare": [
+        "tutti.simulate",
+        "tutti.collectives.result",
+        "tutti.collectives.frames",
+        "tutti.sweep",
+    ],
+    "Schedules": [
+        "tutti.schedule",
+        "tutti.search",
+        "tutti.collectives.size_ranges",
+        "tutti.collectives.explanation",
+    ],
+    "Platforms": [
+        "tutti.platforms.machine",
+        "tutti.platforms.conditions",
+        "tutti.topologies",
+        "tutti.base.units",
+    ],
+    "Networks": [
+        "tutti.networks.flit",
+        "tutti.bypass",
+        "tutti.energy.package",
+        "tutti.networks.coherence",
+        "tutti.energy.technology",
+    ],
+    "Training": [
+        "tutti.training.endpoint",
+        "tutti.training.step",
+        "tutti.workloads",
+        "tutti.training.overlap",
+    ],
+    "Real machines": ["tutti.measured.calibrate", "tutti.measured.tune", "tutti.mpi", "tutti.nccl"],
 }
 """The Python modules with a separate page."""
 

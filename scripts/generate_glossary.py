@@ -1,4 +1,4 @@
-"""Writes docs/glossary.md from `tutti.glossary`; `--check` fails if the page is stale."""
+"""Writes docs/glossary.md from `tutti.base.glossary`; `--check` fails if the page is stale."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import sys
 import textwrap
 from pathlib import Path
 
-from tutti.glossary import Glossary, Term, glossary
+from tutti.base.glossary import Glossary, Term, glossary
 
 PAGE = Path(__file__).parent.parent / "docs" / "glossary.md"
 HEAD = """# Glossary
 
 Terms of code, configuration, columns and text, in alphabetical order. Each entry names its source;
 the [references](#references) follow the terms. `tutti glossary TERM`
-prints an entry. `scripts/generate_glossary.py` writes this page from `python/tutti/glossary.toml`.
+prints an entry. `scripts/generate_glossary.py` writes this page from
+`python/tutti/base/glossary.toml`.
 
 Every name or type has a unit: `_ps`, `_bytes`, `_bytes_per_s`. Configuration uses `"500 ns"`,
 `"50 GB/s"` (10^9 bytes, per direction) and `"64 KiB"` (2^10). `b` is bits, `B` is bytes. Names of

@@ -1,4 +1,5 @@
-"""Writes `tutti.declared` from the core's declarations of parameters; `--check` lists stale files.
+"""Writes `tutti.base.declared` from the core's declarations of parameters; `--check` lists stale
+files.
 
 It loads the compiled core alone: the package may be unusable while a declaration changes.
 """
@@ -99,21 +100,21 @@ def files() -> dict[Path, str]:
     )
     parts = [HEAD.format("Parameters of the core."), imports]
     parts += [
-        "from tutti.parameters import Parameters",
-        "from tutti.units import Size, Time, TimePerByte",
+        "from tutti.base.parameters import Parameters",
+        "from tutti.base.units import Size, Time, TimePerByte",
     ]
     parts += [declaration(group, "Parameters", kind=False) for group in groups]
     names = [group.class_ for group in models]
     of_models = [HEAD.format("Network models of the core."), imports]
     of_models += [
-        "from tutti.declared.base import NetworkModel",
-        "from tutti.units import Size, Time, TimePerByte",
+        "from tutti.base.declared.network_model import NetworkModel",
+        "from tutti.base.units import Size, Time, TimePerByte",
     ]
     of_models += [declaration(group, "NetworkModel", kind=True) for group in models]
     of_models.append(f"MODELS: tuple[type[NetworkModel], ...] = ({', '.join(names)})")
     of_models.append('"""Every network model, in the order of the registry."""')
     of_models.append(f"Model = Annotated[{' | '.join(names)}, Field(discriminator='kind')]")
-    folder = PACKAGE / "declared"
+    folder = PACKAGE / "base" / "declared"
     found = {folder / "groups.py": parts, folder / "models.py": of_models}
     return {path: formatted("\n\n".join(text), path) for path, text in found.items()}
 

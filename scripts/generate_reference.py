@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tutti.cli.reference import PAGES
+from tutti_papers.overview import papers_page
 
 ROOT = Path(__file__).parent.parent
 
@@ -14,7 +15,7 @@ def main() -> int:
     """Writes, or with `--check` compares, every generated file."""
     check = "--check" in sys.argv[1:]
     stale = []
-    for name, write in PAGES.items():
+    for name, write in {**PAGES, "docs/papers/README.md": papers_page}.items():
         path, text = ROOT / name, write()
         if path.is_file() and path.read_text("utf-8") == text:
             continue

@@ -11,12 +11,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from tutti.cli.paper_overview import PICTURES
-from tutti.papers import papers
-from tutti.papers.summary import FILE, STORED, dumped, merged, read
+from tutti_papers import papers
+from tutti_papers.overview import PICTURES
+from tutti_papers.summary import FILE, STORED, dumped, merged, read
 
 ROOT = Path(__file__).parent.parent
-STORE = ROOT / "python" / "tutti" / "papers" / STORED
+STORE = ROOT / "papers" / "tutti_papers" / STORED
 DRAWINGS = ROOT / "docs" / "papers" / "figures"
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from prose import bullets, paragraph
 
-from tutti.interop import astrasim
-from tutti.interop.chakra import Attribute, ChakraTrace, Node
-from tutti.workload.trace import programs
+from tutti.formats.astrasim import reader as astrasim
+from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
+from tutti.workloads.trace import programs
 
 FOLDER = Path(__file__).parent / "astrasim"
 

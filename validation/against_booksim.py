@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from prose import bullets, paragraph
 
-from tutti import noc
-from tutti.config.booksim import load
+from tutti.formats.booksim.network import load
+from tutti.networks import flit as noc
 
 if TYPE_CHECKING:
-    from tutti.config import Noc
+    from tutti.networks.flit.files.network_file import Noc
 
 FOLDER = Path(__file__).parent / "booksim"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.csv"))

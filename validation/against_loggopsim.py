@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 import tutti
 from tutti import platforms
-from tutti.interop.formats import Options
-from tutti.interop.goal import write_goal, write_goal_binary
-from tutti.lowering import lower
-from tutti.units import Size
+from tutti.base.units import Size
+from tutti.collectives.lowering import lower
+from tutti.formats.formats import Options
+from tutti.formats.goal.text import write_goal, write_goal_binary
 
 if TYPE_CHECKING:
-    from tutti.workload.operations import Trace
+    from tutti.workloads.operations import Trace
 
 FOLDER = Path(__file__).parent / "loggopsim"
 STORED = FOLDER / "traces.csv"

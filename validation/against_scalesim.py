@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from prose import bullets, paragraph
 
-from tutti.interop.scalesim import read_topology
-from tutti.units import Frequency
-from tutti.workload import Systolic
+from tutti.base.units import Frequency
+from tutti.formats.scalesim import read_topology
+from tutti.workloads import Systolic
 
 if TYPE_CHECKING:
-    from tutti.workload.model import Model
+    from tutti.workloads.model import Model
 
 FOLDER = Path(__file__).parent / "scalesim"
 CLOCK = Frequency.parse("1 GHz")

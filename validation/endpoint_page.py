@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import polars as pl
 
-from tutti import npus
-from tutti.endpoint import Npu
-from tutti.units import TimePerByte
-from tutti.workload import build
-from tutti.workload.compute import roofline
-from tutti.workload.model import PASSES, Work
+from tutti.base.units import TimePerByte
+from tutti.platforms import npus
+from tutti.training.endpoint import Npu
+from tutti.workloads import build
+from tutti.workloads.compute import roofline
+from tutti.workloads.model import PASSES, Work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tutti.workload.model import Pass
+    from tutti.workloads.model import Pass
 
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "machines" / "measured-endpoint.md"

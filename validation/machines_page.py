@@ -8,8 +8,8 @@ import machines_worst
 import polars as pl
 from prose import bullets, paragraph
 
-from tutti.predict import folds
-from tutti.predict.score import score
+from tutti.measured.predict import folds
+from tutti.measured.predict.score import score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +65,7 @@ DEFINITIONS = """## Definitions
 - **Inside**: share of measured times within the 90 % interval. The interval of a fold is scaled by
   the other folds only.
 
-`tutti.predict.score` computes them."""
+`tutti.measured.predict.score` computes them."""
 
 MODELS = """## Model selection
 

@@ -9,8 +9,8 @@ from typing import Final
 import polars as pl
 from prose import bullets, paragraph
 
-from tutti.predict.model import usable
-from tutti.units import Size
+from tutti.base.units import Size
+from tutti.measured.predict.model import usable
 
 SHOWN = 10
 _HALF: Final = 0.5

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 import machines_page
 import polars as pl
 
-from tutti.errors import TuttiError
-from tutti.interop.measurements import read_measurements, read_questions
-from tutti.interop.measurements.allocations import read_allocations, with_groups
-from tutti.predict import folds
-from tutti.predict.catalogue import execution, is_default
-from tutti.predict.curve import DEVIATIONS_90
-from tutti.predict.features import sides_of
-from tutti.predict.model import CalibratedModel, Hardware, calibrate
+from tutti.base.errors import TuttiError
+from tutti.formats.measurements import read_measurements, read_questions
+from tutti.formats.measurements.allocations import read_allocations, with_groups
+from tutti.measured.predict import folds
+from tutti.measured.predict.catalogue import execution, is_default
+from tutti.measured.predict.curve import DEVIATIONS_90
+from tutti.measured.predict.features import sides_of
+from tutti.measured.predict.model import CalibratedModel, Hardware, calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,8 +50,8 @@ class Scoreboard:
 
     Attributes:
         rows: The measurements that were given, numbered by `index`.
-        validated: Their cross-validation, of :func:`tutti.predict.folds.cross_validate`.
-        comparison: The candidate models, of :func:`tutti.predict.folds.compared`.
+        validated: Their cross-validation, of :func:`tutti.measured.predict.folds.cross_validate`.
+        comparison: The candidate models, of :func:`tutti.measured.predict.folds.compared`.
         model: The model, calibrated on all rows.
         scales: By kind of fold, the factor on standard deviations.
         questions: `question`, `system`, `collective`, `kind`, whether it is `named` (not the choice
@@ -77,7 +77,7 @@ def scoreboard(
     """Calibrates, cross-validates and predicts.
 
     Args:
-        rows: Measurements, with the columns of :data:`tutti.interop.measurements.MEASUREMENTS`.
+        rows: Measurements, with the columns of :data:`tutti.formats.measurements.MEASUREMENTS`.
         questions: The same columns without times, and `question`.
         hardware: What is known of each system beforehand.
         workers: Processes. The result does not depend on it.

@@ -8,7 +8,8 @@ import against_astrasim
 import pytest
 from against_astrasim import Row
 
-from tutti.interop import astrasim, chakra
+from tutti.formats.astrasim import reader as astrasim
+from tutti.formats.chakra import reader as chakra
 
 if TYPE_CHECKING:
     from pathlib import Path

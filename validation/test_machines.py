@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 import score_machines
 
-from tutti.predict.model import usable
+from tutti.measured.predict.model import usable
 
 ROOT = Path(__file__).parent.parent
 COMMAND = "make machines DATA=path/to/measured"

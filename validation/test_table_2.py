@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tutti.papers.recursive_multiplying.measured import FEW_BLOCKS, errors
+from tutti_papers.recursive_multiplying.measured import FEW_BLOCKS, errors
 
 
 @pytest.mark.timeout(900)

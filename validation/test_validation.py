@@ -22,7 +22,7 @@ import pytest
 from prose import bullets, paragraph
 
 import tutti
-from tutti.platform import MODELS
+from tutti.platforms.machine import MODELS
 
 FOLDER = Path(__file__).parent
 PAGE = FOLDER.parent / "docs" / "validation.md"

@@ -17,8 +17,8 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the extra explore is not installed")
 
-from tutti.config import load_experiment
-from tutti.experiment import plan
+from tutti.collectives.experiment import plan
+from tutti.collectives.files.resolve import load_experiment
 from tutti.explore import engine
 from tutti.explore.app import create_app
 from tutti.explore.guard import Access
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from tutti.config import Experiment
-    from tutti.experiment import ExperimentPlan
+    from tutti.collectives.experiment import ExperimentPlan
+    from tutti.collectives.files.resolve import Experiment
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 

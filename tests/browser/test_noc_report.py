@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tutti
-from tutti import noc
-from tutti.energy import Technology
-from tutti.report import write_load_report, write_noc_report
+from tutti.energy.technology import Technology
+from tutti.networks import flit as noc
+from tutti.networks.flit.view.page import write_load_report, write_noc_report
 
 if TYPE_CHECKING:
     from pathlib import Path

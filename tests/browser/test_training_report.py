@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tutti.endpoint import Ring, configurations
-from tutti.report import write_training_report
-from tutti.training import Step, watched
-from tutti.units import Time, TimePerByte
-from tutti.workload import build
+from tutti.base.units import Time, TimePerByte
+from tutti.training.endpoint import Ring, configurations
+from tutti.training.step import Step, watched
+from tutti.training.view.page import write_training_report
+from tutti.workloads import build
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tutti.noc import smart
-from tutti.report import write_watch
+from tutti.networks import mesh as smart
+from tutti.networks.mesh.view.watch import write_watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

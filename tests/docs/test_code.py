@@ -72,7 +72,7 @@ SERVERS = ("tutti explore",)
 
 WITH_PYTHON = [page for page in PAGES if blocks(page.read_text("utf-8"), "python")]
 FIRST_PATHS = ROOT / "docs" / "start"
-"""Pages for new users: `tests/unit/test_wheel.py` runs their commands with an installed wheel."""
+"""Pages for new users: `tests/repository/test_wheel.py` runs them with an installed wheel."""
 WITH_COMMANDS = [
     page
     for page in PAGES

@@ -10,21 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from tutti.cli.reference import PAGES
-from tutti.config import (
-    is_smart,
-    load_coherence,
-    load_experiment,
-    load_noc,
-    load_smart,
-    load_sweep,
-    load_training,
-)
-from tutti.experiment import plan
-from tutti.interop.formats import formats
-from tutti.sweep.plan import plan_sweep
-from tutti.topology import Topology
+from tutti.cli import reference
+from tutti.collectives.experiment import plan
+from tutti.collectives.files.resolve import load_experiment
+from tutti.formats.formats import formats
+from tutti.networks.coherence.files import load_coherence
+from tutti.networks.flit.files.network_file import load_noc
+from tutti.networks.mesh.files import is_smart, load_smart
+from tutti.sweeps.files import load_sweep
+from tutti.sweeps.plan import plan_sweep
+from tutti.topologies import Topology
+from tutti.training.files.step_file import load_training
+from tutti_papers.overview import papers_page
 
+PAGES = {**reference.PAGES, "docs/papers/README.md": papers_page}
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(ROOT.glob("examples/*/*.toml"))
 

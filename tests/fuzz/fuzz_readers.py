@@ -65,7 +65,7 @@ def check(reader: readers.Reader, seed: int, number: int, folder: Path) -> tuple
     Returns:
         What happened, "read", "rejected" or "failed", and the failure.
     """
-    from tutti.errors import TuttiError
+    from tutti.base.errors import TuttiError
 
     rng = random.Random(f"{reader.name}:{seed}:{number}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -204,7 +204,7 @@ class Session:
 
 def broken(found: list[readers.Reader], work: Path) -> list[str]:
     """Returns the readers that reject a valid input."""
-    from tutti.errors import TuttiError
+    from tutti.base.errors import TuttiError
 
     problems = []
     for reader in found:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def make(folder: Path) -> None:
     """Writes the files that examples/ lacks: traces, results, a plan."""
-    from tutti.interop import chakra
+    from tutti.formats.chakra import reader as chakra
 
     folder.mkdir(parents=True, exist_ok=True)
     small = {"ranks": [2, 4], "sizes": ["8 B", "1 KiB", "1 MiB"], "algorithms": ["ring", "swing"]}
@@ -40,7 +40,7 @@ def make(folder: Path) -> None:
 
 
 def trace(rank: int) -> Any:
-    from tutti.interop.chakra import Attribute, ChakraTrace, Node
+    from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
 
     collective = {
         "comm_type": Attribute("int64", 0),

@@ -316,8 +316,8 @@ def _is_text(data: bytes) -> bool:
 def _mutate_trace(path: Path, rng: Random) -> None:
     from dataclasses import replace
 
-    from tutti.interop import chakra
-    from tutti.interop.chakra_schema import SCALARS
+    from tutti.formats.chakra import reader as chakra
+    from tutti.formats.chakra.schema import SCALARS
 
     kinds = [name for name, _ in SCALARS]
     trace = chakra.read(path)

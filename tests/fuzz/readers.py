@@ -1,6 +1,6 @@
 """The readers of files that `make fuzz-readers` damages, with small valid files.
 
-Readers are those of all formats of `tutti.interop.formats`, and those of other files. A format that
+Readers are those of all formats of `tutti.formats.formats`, and those of other files. A format that
 has no seed here is written from a small sample of its content.
 """
 
@@ -60,14 +60,14 @@ def _targets(found: list[seeds.Target], *names: str) -> tuple[Files, ...]:
 
 def unseeded(work: Path) -> list[str]:
     """Returns the readable formats without a valid input."""
-    from tutti.interop.formats import formats
+    from tutti.formats.formats import formats
 
     known = {reader.name for reader in _formats(work)}
     return [each.name for each in formats() if each.read and f"format-{each.name}" not in known]
 
 
 def _formats(work: Path) -> list[Reader]:
-    from tutti.interop.formats import Format, Options, formats
+    from tutti.formats.formats import Format, Options, formats
 
     def reader(each: Format, files: tuple[Files, ...]) -> Reader:
         read = each.read
@@ -85,8 +85,8 @@ def _formats(work: Path) -> list[Reader]:
 
 def _written(each: Any, work: Path) -> tuple[Files, ...]:
     """Returns the files that a format writes for a sample of its content, or none."""
-    from tutti.errors import TuttiError
-    from tutti.interop.formats import Options
+    from tutti.base.errors import TuttiError
+    from tutti.formats.formats import Options
 
     make = {
         "schedule": _schedule,
@@ -110,27 +110,27 @@ def _written(each: Any, work: Path) -> tuple[Files, ...]:
 
 
 def _size() -> Any:
-    from tutti.units import Size
+    from tutti.base.units import Size
 
     return Size.parse("64 KiB")
 
 
 def _schedule() -> Any:
-    from tutti.schedule import schedule
+    from tutti.schedules.ir import schedule
 
     return schedule("ring", collective="all_reduce", ranks=3)
 
 
 def _topology() -> Any:
     """Returns a fat tree, which formats without other topologies represent, too."""
-    from tutti.topology import Topology
+    from tutti.topologies import Topology
 
     return Topology.build("fat_tree:k=2,n=2", rate="100 Gb/s", latency="1 us")
 
 
 def _messages() -> Any:
-    from tutti.interop.messages import messages_of
-    from tutti.lowering import lower
+    from tutti.collectives.lowering import lower
+    from tutti.formats.messages import messages_of
 
     return messages_of(lower(_schedule(), _size()))
 
@@ -139,7 +139,7 @@ def _trace() -> Any:
     """Returns a trace of two ranks with all kinds of operations."""
     import numpy as np
 
-    from tutti.workload.operations import CollectiveCall, Kind, Operations, Trace
+    from tutti.workloads.operations import CollectiveCall, Kind, Operations, Trace
 
     def operations(rank: int) -> Operations:
         kinds = [Kind.COMPUTE, Kind.SEND, Kind.RECEIVE, Kind.COLLECTIVE]
@@ -169,8 +169,8 @@ def _seeded(name: str, work: Path) -> tuple[Files, ...]:
         return tuple({"p.xml": _SIMGRID % body} for body in (_CLUSTERS, _ZONES))
     if name != "chakra":
         return ()
-    from tutti.interop import chakra
-    from tutti.interop.formats import named
+    from tutti.formats.chakra import reader as chakra
+    from tutti.formats.formats import named
 
     written = _written(named("chakra", option="name"), work)
     files: Files = {}
@@ -212,7 +212,7 @@ _ZONES = b"""  <zone id="z" routing="Full">
 
 def _pytorch() -> Any:
     """Returns a trace as PyTorch records it: launchers on a CPU, kernels on streams, groups."""
-    from tutti.interop.chakra import Attribute, ChakraTrace, Node
+    from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
 
     groups = '[\'[{"pg_name": "0", "ranks": [], "group_size": 2}]\']'
     nodes = [Node(id=1, name="process_group:init", type="METADATA", inputs=(groups, "", ""))]
@@ -251,9 +251,11 @@ def _pytorch() -> Any:
 
 
 def _astrasim(work: Path) -> list[Reader]:
-    from tutti.interop import astrasim, chakra
-    from tutti.interop.astrasim_text import load_text
-    from tutti.workload.trace import programs
+    from tutti.formats.astrasim import reader as astrasim
+    from tutti.formats.astrasim.text import load_text
+    from tutti.formats.chakra import reader as chakra
+    from tutti.formats.chakra.groups import load_groups
+    from tutti.workloads.trace import programs
 
     work.mkdir(parents=True, exist_ok=True)
     folder = seeds.EXAMPLES / "13_astrasim"
@@ -271,9 +273,7 @@ def _astrasim(work: Path) -> list[Reader]:
     return [
         Reader(name="astrasim-network", read=astrasim.load_network, files=file("Ring_8.yml")),
         Reader(name="astrasim-system", read=astrasim.load_system, files=file("Ring.json")),
-        Reader(
-            name="astrasim-groups", read=astrasim.load_groups, files=({"g.json": b'{"1": [0, 1]}'},)
-        ),
+        Reader(name="astrasim-groups", read=load_groups, files=({"g.json": b'{"1": [0, 1]}'},)),
         Reader(
             name="astrasim-text",
             read=lambda path: load_text(path, (8,)),
@@ -284,11 +284,12 @@ def _astrasim(work: Path) -> list[Reader]:
 
 
 def _networks() -> list[Reader]:
-    from tutti.config import booksim as config_of_booksim
-    from tutti.interop import booksim, scalesim
-    from tutti.topology import anynet
-    from tutti.topology import files as graphs
-    from tutti.workload.files import read_model
+    from tutti.formats import scalesim
+    from tutti.formats.booksim import network as config_of_booksim
+    from tutti.formats.booksim import reader as booksim
+    from tutti.topologies import anynet
+    from tutti.topologies import files as graphs
+    from tutti.workloads.files import read_model
 
     networks = seeds.networks()
     config = _targets(networks, "booksim")
@@ -333,7 +334,7 @@ _GRAPHS = b"""<graphs version="1">
 
 
 def _nccl() -> list[Reader]:
-    from tutti.interop.nccl import debug, graphs, inspector, topology
+    from tutti.formats.nccl import debug, graphs, inspector, topology
 
     folder = seeds.EXAMPLES / "23_nccl_doctor"
     log = {"default.log": (folder / "default.log").read_bytes()}
@@ -361,8 +362,8 @@ def _nccl() -> list[Reader]:
 
 
 def _benchmarks() -> list[Reader]:
-    from tutti.interop import benchmarks
-    from tutti.interop.measurements import read_measurements
+    from tutti.formats import benchmarks
+    from tutti.formats.measurements import read_measurements
 
     def measured(path: Path) -> Any:
         return read_measurements(path, ranks=4, collective="all_reduce")
@@ -383,14 +384,14 @@ def _benchmarks() -> list[Reader]:
 
 
 def _tables() -> list[Reader]:
-    from tutti import recordings
-    from tutti.config.coherence import load_coherence
-    from tutti.config.noc import load_noc
-    from tutti.config.presets import load_platform
-    from tutti.config.resolve import load_experiment
-    from tutti.config.smart import load_smart
-    from tutti.config.sweep import load_sweep
-    from tutti.config.training import load_training
+    from tutti.collectives.files.resolve import load_experiment
+    from tutti.networks.coherence.files import load_coherence
+    from tutti.networks.flit.files.network_file import load_noc
+    from tutti.networks.mesh.files import load_smart
+    from tutti.platforms import recordings
+    from tutti.platforms.files.presets import load_platform
+    from tutti.sweeps.files import load_sweep
+    from tutti.training.files.step_file import load_training
 
     experiments, networks = seeds.experiments(), seeds.networks()
     recorded = {name: data for one in seeds.recordings() for name, data in one.files.items()}

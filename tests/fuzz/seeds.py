@@ -10,7 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-OUTPUTS = ROOT / "tests" / "unit" / "interop" / "outputs"
+OUTPUTS = ROOT / "tests" / "formats" / "outputs"
 
 
 @dataclass(frozen=True)

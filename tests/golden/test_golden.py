@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tutti
-from tutti.platform import MODELS
+from tutti.platforms.machine import MODELS
 
 FOLDER = Path(__file__).parent
 CASES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/*.toml"))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tutti
-from tutti.papers.recursive_multiplying import archer
-from tutti.papers.recursive_multiplying.published import (
+from tutti_papers.recursive_multiplying import archer
+from tutti_papers.recursive_multiplying.published import (
     DATATYPE,
     SIZE,
     TABLE_2,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mpi4py import MPI
 
-from tutti.errors import MpiCallError, MpiError
 from tutti.mpi import CollectivePlan, Communicator
+from tutti.mpi.errors import MpiCallError, MpiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tutti import schedule
-from tutti.errors import LaunchError
+from tutti.mpi.errors import LaunchError
 from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import tutti
 from tutti.cli import app
-from tutti.errors import BenchError
 from tutti.mpi.bench import BLOCKS, Benchmark, Candidate, Settings, measure
 from tutti.mpi.bench_job import failure_text
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
+from tutti.mpi.errors import BenchError
 from tutti.mpi.launch import run_ranks
 from tutti.mpi.library import built
 from tutti.mpi.underneath import find_mpi

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from runs import Bench
 
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather")
 """Collectives that a forest performs."""

@@ -9,7 +9,7 @@ import pytest
 from runs import check, mixture, notations, rows
 
 import tutti
-from tutti.schedule import algorithms
+from tutti.schedules.ir import algorithms
 
 if TYPE_CHECKING:
     from pathlib import Path

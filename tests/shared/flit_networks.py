@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tutti
-from tutti import noc
+from tutti.networks import flit as noc
 
 SHORT = noc.MeasurementPlan(
     warmup=500, measure=2000, batches=10, drain=4000, patience=1000, sample=50

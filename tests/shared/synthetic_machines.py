@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from tutti.interop.measurements import MEASUREMENTS
-from tutti.predict.curve import Curve
-from tutti.predict.features import features
+from tutti.formats.measurements import MEASUREMENTS
+from tutti.measured.predict.curve import Curve
+from tutti.measured.predict.features import features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def timed(frame: pl.DataFrame, theta: Floats, *, noise: float, seed: int) -> pl.
 
     Args:
         frame: Rows without times, all of which the model predicts.
-        theta: The parameters, of :data:`tutti.predict.curve.NAMES`.
+        theta: The parameters, of :data:`tutti.measured.predict.curve.NAMES`.
         noise: Standard deviation of the logarithm of times.
         seed: Seed of the noise.
     """

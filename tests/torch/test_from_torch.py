@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from tutti.errors import WorkloadError
-from tutti.interop.torch import from_torch, load_module
-from tutti.workload.files import read_model, write_model
+from tutti.formats.torch import from_torch, load_module
+from tutti.workloads.errors import WorkloadError
+from tutti.workloads.files import read_model, write_model
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -13,28 +13,6 @@ to choose for what a schedule sends is found, too:
 
 from __future__ import annotations
 
-from tutti.bypass.flows import Flow, flows_of, shares_of
-from tutti.bypass.improve import Improved, improve
-from tutti.bypass.mapping import Mapping, Method, map_flows, spread_flows
-from tutti.bypass.network import BypassConfiguration, BypassMesh, IdlePort, LiveLink, Muxes, Port
-from tutti.bypass.plans import MappedSchedule, plan
+import lazy_loader
 
-__all__ = [
-    "BypassConfiguration",
-    "BypassMesh",
-    "Flow",
-    "IdlePort",
-    "Improved",
-    "LiveLink",
-    "MappedSchedule",
-    "Mapping",
-    "Method",
-    "Muxes",
-    "Port",
-    "flows_of",
-    "improve",
-    "map_flows",
-    "plan",
-    "shares_of",
-    "spread_flows",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 Flow = tuple[int, int]
 """Source and destination."""

@@ -13,13 +13,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tutti.base.units import Time
+from tutti.bypass.errors import BypassError
 from tutti.bypass.flows import flows_of
 from tutti.bypass.greedy import hops_of, place, place_in_order
 from tutti.bypass.mapping import completed, map_flows, space_of
-from tutti.errors import BypassError
-from tutti.platform import Packets, PipeliningPostal, Platform
-from tutti.simulate import simulate
-from tutti.units import Time
+from tutti.collectives.simulation import simulate
+from tutti.platforms.machine import Packets, PipeliningPostal, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tutti.bypass.flows import Flow
     from tutti.bypass.mapping import Mapping
     from tutti.bypass.network import BypassMesh
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 
 _SEARCH = "5 s"

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from tutti.base.files.mistakes import did_you_mean
+from tutti.base.units import Time
 from tutti.bypass import exact, greedy
+from tutti.bypass.errors import BypassError
 from tutti.bypass.greedy import hops_of
 from tutti.bypass.links import notation
 from tutti.bypass.rest import Live
 from tutti.bypass.space import Space, TakenHops
-from tutti.errors import BypassError
-from tutti.files.mistakes import did_you_mean
-from tutti.units import Time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tutti.bypass.flows import Flow
     from tutti.bypass.network import BypassConfiguration, BypassMesh
     from tutti.bypass.space import Hop
-    from tutti.topology import Routes, Topology
+    from tutti.topologies import Routes, Topology
 
 Method = Literal["auto", "exact", "greedy"]
 

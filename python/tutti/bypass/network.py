@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from tutti import _core, display
-from tutti.errors import BypassError
-from tutti.topology import Routes, Topology
+from tutti import _core
+from tutti.bypass.errors import BypassError
+from tutti.topologies import Routes, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from tutti.units import Length, Time, TimePerByte
+    from tutti.base.units import Length, Time, TimePerByte
 
 Port = Literal["east", "west", "south", "north"]
 Muxes = Literal["own", "axis", "sign", "any"]
@@ -274,7 +274,9 @@ class BypassConfiguration:
             BypassError: The file ending is unknown, the mesh too large, or a path uses a link that
                 is not live.
         """
-        return display.renderers().draw_configuration(path, self, paths, title)
+        from tutti.bypass.view import draw_configuration
+
+        return draw_configuration(path, self, paths, title)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BypassConfiguration) and self._core == other._core

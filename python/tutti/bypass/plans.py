@@ -16,22 +16,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tutti.base.units import Size, Time
 from tutti.bypass.flows import flows_of
 from tutti.bypass.mapping import map_flows, spread_flows
-from tutti.phases import simulate_phases
-from tutti.platform import Packets, Platform, Postal
-from tutti.units import Size, Time
+from tutti.collectives.phases import simulate_phases
+from tutti.platforms.machine import Packets, Platform, Postal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tutti.base.units import Length, TimePerByte
     from tutti.bypass.flows import Flow
     from tutti.bypass.mapping import Mapping, Method
     from tutti.bypass.network import BypassMesh
-    from tutti.phases import PhasedRun
-    from tutti.schedule import Schedule
-    from tutti.topology import Routes
-    from tutti.units import Length, TimePerByte
+    from tutti.collectives.phases import PhasedRun
+    from tutti.schedules.ir import Schedule
+    from tutti.topologies import Routes
 
 __all__ = ["MappedSchedule", "chunk_packets", "flows_of_configurations", "plan", "run_on"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tutti.units import Time, TimePerByte
+from tutti.base.units import Time, TimePerByte
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,7 +1,7 @@
 """The command line: `tutti VERB ...`, one file per verb.
 
-Every verb ends in one of the exit codes of `tutti.errors.ExitCode`. Its file is loaded when it is
-used, so that `tutti --help` stays quick; a file imports drawings where it writes them.
+Every verb ends in one of the exit codes of `tutti.base.errors.ExitCode`. Its file is loaded when it
+is used, so that `tutti --help` stays quick; a file imports drawings where it writes them.
 """
 
 from __future__ import annotations

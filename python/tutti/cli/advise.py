@@ -9,30 +9,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from tutti.advise import Request, decision_frame, write_rules
-from tutti.advise import advise as decide
-from tutti.advise.questions import CANDIDATES
-from tutti.advise.rules import TARGETS_OF
-from tutti.advise.scope import library_family
+from tutti.base.files.extras import check_extra
+from tutti.base.files.limits import RANKS
+from tutti.base.files.mistakes import mistake, shown
+from tutti.base.units import Size
 from tutti.cli import options
 from tutti.cli.advise_shown import remarks_of_files, show, show_rules, show_usage
 from tutti.cli.console import remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.cli.progress import Progress
-from tutti.errors import MpiError, TuningError
-from tutti.files.extras import check_extra
-from tutti.files.limits import RANKS
-from tutti.files.mistakes import mistake, shown
-from tutti.interop.measurements import Measurements, read_measurements
-from tutti.mpi.sizes import growing
+from tutti.collectives.frames import write
+from tutti.collectives.sizes import growing
+from tutti.formats.measurements import Measurements, read_measurements
+from tutti.measured.advise import Request, decision_frame, write_rules
+from tutti.measured.advise import advise as decide
+from tutti.measured.advise.questions import CANDIDATES
+from tutti.measured.advise.rules import TARGETS_OF
+from tutti.measured.advise.scope import library_family
+from tutti.measured.errors import TuningError
+from tutti.measured.tune.mpich import Stock, stock, stock_of_file
+from tutti.mpi.errors import MpiError
 from tutti.mpi.underneath import find_mpi
-from tutti.results import write
-from tutti.tune.mpich import Stock, stock, stock_of_file
-from tutti.units import Size
 
 if TYPE_CHECKING:
-    from tutti.advise import Advice
+    from tutti.measured.advise import Advice
 
 _MEASURED = "Measurements"
 _LARGER = "Larger job"
@@ -258,7 +259,7 @@ def _of_files(measured: MeasuredInput) -> list[tuple[str | None, str]]:
 
 
 def _write(advice: Advice, to: Path, csel_base: Path | None) -> None:
-    from tutti.report.advised import write_advice_report
+    from tutti.measured.advise.view import write_advice_report
 
     paths = [write(advice.predictions, to / f"advice.{suffix}") for suffix in ("parquet", "csv")]
     paths.append(write(decision_frame(advice.ranges), to / "decisions.csv"))

@@ -7,19 +7,26 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from tutti.advise import FARTHEST, FEWEST_RANK_COUNTS, UNDECIDED, decision_frame
+from tutti.base.errors import capped
+from tutti.base.units import Size
 from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.errors.base import capped
-from tutti.report.breakable import Breakable, unbroken
-from tutti.report.quantity import count, format_share, format_time, plural
-from tutti.units import Size
+from tutti.measured.advise import FARTHEST, FEWEST_RANK_COUNTS, UNDECIDED, decision_frame
+from tutti.view.breakable import Breakable, unbroken
+from tutti.view.quantity import count, format_share, format_time, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tutti.advise import Advice, Decision, Extrapolation, NextMeasurement, Range, WrittenRules
-    from tutti.advise.rules import AdvisedRule
-    from tutti.interop.measurements import Measurements
+    from tutti.formats.measurements import Measurements
+    from tutti.measured.advise import (
+        Advice,
+        Decision,
+        Extrapolation,
+        NextMeasurement,
+        Range,
+        WrittenRules,
+    )
+    from tutti.measured.advise.rules import AdvisedRule
 
 __all__ = ["remarks_of_files", "show", "show_rules", "show_usage"]
 

@@ -19,11 +19,11 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
+from tutti.base.errors import ExitCode, TuttiError
 from tutti.cli.command_group import Commands
 from tutti.cli.console import fail, remark
 from tutti.cli.document import recording, started
 from tutti.cli.interrupts import at_once
-from tutti.errors import ExitCode, TuttiError
 
 _HELP = """Collective communication: generate, verify, time, draw and run schedules.
 
@@ -95,7 +95,7 @@ class _LazyVerbs(Mapping[str, Any]):
 @functools.cache
 def _command(name: str) -> Any:  # noqa: ANN401 - as above
     """Returns a command whose help lists the glossary terms in its output."""
-    from tutti.glossary import glossary
+    from tutti.base.glossary import glossary
 
     with at_once():
         command = _loaded(name)
@@ -109,7 +109,8 @@ def _loaded(name: str) -> Any:  # noqa: ANN401 - as above
     group = getattr(module, "app", None)
     if group is None:
         alone = Commands(rich_markup_mode=None, add_completion=False)
-        alone.command(name)(getattr(module, name))
+        function = module.find_paper_command() if name == "paper" else getattr(module, name)
+        alone.command(name)(function)
         return typer.main.get_command(alone)
     if name == "mpi":
         from tutti.cli import mpi_bench, mpi_exec
@@ -216,8 +217,8 @@ _OUTSIDE = {
 
 def _refusal(error: OSError | ModuleNotFoundError) -> TuttiError | None:
     """Returns the error to report if a file, a disk or a missing extra ended a command."""
-    from tutti.files.extras import missing_extra
-    from tutti.files.mistakes import mistake
+    from tutti.base.files.extras import missing_extra
+    from tutti.base.files.mistakes import mistake
 
     if isinstance(error, ModuleNotFoundError):
         return missing_extra(error)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from tutti.base.files.mistakes import mistake, shown
+from tutti.base.units import Size
 from tutti.bypass import BypassMesh, flows_of, map_flows
 from tutti.bypass.improve import improve
 from tutti.bypass.plans import plan, run_on
@@ -18,17 +20,15 @@ from tutti.cli.bypass_endpoints import endpoints
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import written
 from tutti.cli.progress import Progress
-from tutti.files.mistakes import mistake, shown
-from tutti.report.quantity import counted, format_rate, format_share, plural
-from tutti.schedule import schedule
-from tutti.topology import Topology
-from tutti.units import Size
+from tutti.schedules.ir import schedule
+from tutti.topologies import Topology
+from tutti.view.quantity import counted, format_rate, format_share, plural
 
 if TYPE_CHECKING:
     from tutti.bypass import BypassConfiguration, Flow, Mapping
     from tutti.bypass.plans import MappedSchedule
-    from tutti.phases import PhasedRun
-    from tutti.schedule import Schedule
+    from tutti.collectives.phases import PhasedRun
+    from tutti.schedules.ir import Schedule
 
 app = options.group("Map collectives to chiplet networks with bypass links.")
 

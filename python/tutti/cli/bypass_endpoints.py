@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from tutti.base.units import Size
+from tutti.bypass.endpoints import ENDPOINTS, NETWORKS, all_reduces, memory_sweep, steps
 from tutti.cli.console import out, record_table, remark
 from tutti.cli.progress import Progress
-from tutti.papers.package_endpoints import ENDPOINTS, NETWORKS, all_reduces, memory_sweep, steps
-from tutti.report.quantity import format_size, format_time
-from tutti.units import Size
+from tutti.view.quantity import format_size, format_time
 
 if TYPE_CHECKING:
     import polars as pl

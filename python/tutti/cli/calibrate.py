@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from tutti.calibrate import (
-    FOLDS,
-    MODELS,
-    emulated,
-    fit,
-    model_named,
-    of_benchmarks,
-    of_probes,
-    of_results,
-)
-from tutti.calibrate.files import Provenance
-from tutti.calibrate.live import probe
-from tutti.calibrate.points import read_results
+from tutti.base.files.extras import check_extra
+from tutti.base.files.limits import RANKS
+from tutti.base.files.mistakes import mistake
+from tutti.base.units import Size
 from tutti.cli import options
 from tutti.cli.calibrate_joint import calibrate_jointly
 from tutti.cli.calibrate_library import compare_library
@@ -31,19 +22,28 @@ from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
 from tutti.cli.progress import Progress
-from tutti.errors import CalibrationError
-from tutti.files.extras import check_extra
-from tutti.files.limits import RANKS
-from tutti.files.mistakes import mistake
-from tutti.interop.benchmarks import read_all
+from tutti.formats.benchmarks import read_all
+from tutti.measured.calibrate import (
+    FOLDS,
+    MODELS,
+    emulated,
+    fit,
+    model_named,
+    of_benchmarks,
+    of_probes,
+    of_results,
+)
+from tutti.measured.calibrate.files import Provenance
+from tutti.measured.calibrate.live import probe
+from tutti.measured.calibrate.points import read_results
+from tutti.measured.errors import CalibrationError
 from tutti.mpi.machine import this_machine
 from tutti.mpi.underneath import find_mpi
-from tutti.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.calibrate import Fit, FittedModel, Observation
+    from tutti.measured.calibrate import Fit, FittedModel, Observation
 
 
 _NAME = "calibrated"

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.table import Table
 
-from tutti.calibrate.files import Provenance
-from tutti.calibrate.joint import fit_jointly, joint_platform_text
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.progress import Progress
-from tutti.interop.measurements import read_measurements
+from tutti.collectives.frames import write
+from tutti.formats.measurements import read_measurements
+from tutti.measured.calibrate.files import Provenance
+from tutti.measured.calibrate.joint import fit_jointly, joint_platform_text
+from tutti.measured.predict import calibrate, execution, is_default
+from tutti.measured.predict.folds import compared, cross_validate, folds, interval_scale
+from tutti.measured.predict.model import usable
 from tutti.platforms import platform
-from tutti.predict import calibrate, execution, is_default
-from tutti.predict.folds import compared, cross_validate, folds, interval_scale
-from tutti.predict.model import usable
-from tutti.results import write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tutti.predict import CalibratedModel
+    from tutti.measured.predict import CalibratedModel
 
 __all__ = ["calibrate_jointly"]
 

@@ -8,17 +8,17 @@ import polars as pl
 from rich.table import Table
 
 from tutti import _core
+from tutti.base.files.mistakes import mistake
 from tutti.cli.console import out, record_table, wrote
-from tutti.files.mistakes import mistake
-from tutti.interop.benchmarks import read_all
-from tutti.report.quantity import format_size, format_time
-from tutti.results import write
-from tutti.simulate import compare
+from tutti.collectives.frames import write
+from tutti.collectives.simulation import compare
+from tutti.formats.benchmarks import read_all
+from tutti.view.quantity import format_size, format_time
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tutti.platform import Platform
+    from tutti.platforms.machine import Platform
 
 __all__ = ["compare_library"]
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from tutti.calibrate.against import against, choices
-from tutti.calibrate.files import median_error, platform_text, residual_frame, written
+from tutti.base.units import Size
 from tutti.cli.console import out, record_table, remark, wrote
+from tutti.collectives.frames import write
+from tutti.measured.calibrate.against import against, choices
+from tutti.measured.calibrate.files import median_error, platform_text, residual_frame, written
+from tutti.measured.calibrate.view import draw_against, draw_fits
 from tutti.platforms import platform
-from tutti.report import draw_against, draw_fits
-from tutti.report.quantity import format_share
-from tutti.results import write
-from tutti.units import Size
+from tutti.view.quantity import format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tutti.calibrate import Fit
-    from tutti.calibrate.files import Provenance
-    from tutti.platform import Platform
+    from tutti.measured.calibrate import Fit
+    from tutti.measured.calibrate.files import Provenance
+    from tutti.platforms.machine import Platform
 
 __all__ = ["show_fits", "validate", "write_files"]
 

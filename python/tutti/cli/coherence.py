@@ -10,23 +10,24 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from tutti.base.errors import ExitCode
+from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
 from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.files import folder, write_frames
 from tutti.cli.noc_shown import facts_table
 from tutti.cli.progress import Progress
-from tutti.coherence import flow_frame, frame, kernels, miss_frame, run_all
-from tutti.config import load_coherence
-from tutti.errors import ExitCode
-from tutti.files.mistakes import mistake, shown
-from tutti.noc.smart import designs
-from tutti.report import coherence_words as words
-from tutti.report import write_coherence_report
-from tutti.report.quantity import plural
+from tutti.networks.coherence import flow_frame, kernels, miss_frame, run_all
+from tutti.networks.coherence.files import load_coherence
+from tutti.networks.coherence.frames import frame
+from tutti.networks.coherence.view import text as words
+from tutti.networks.coherence.view.page import write_coherence_report
+from tutti.networks.mesh import designs
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
-    from tutti.coherence import CoherenceRun
-    from tutti.config import Coherence
+    from tutti.networks.coherence import CoherenceRun
+    from tutti.networks.coherence.files import Coherence
 
 app = options.group("Run parallel kernels on a chip with coherent caches.")
 

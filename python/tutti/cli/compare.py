@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.base.errors import ExitCode
+from tutti.base.files.extras import check_extra, installed, requires
+from tutti.base.units import Size
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.progress import Progress
 from tutti.cli.ranked import ranked_table, region_rows, spread_table, winners
-from tutti.errors import ExitCode
-from tutti.experiment import Rows, measure, parts, plan, prove, run_once
-from tutti.files.extras import check_extra, installed, requires
+from tutti.collectives.experiment import Rows, measure, parts, plan, prove, run_once
+from tutti.collectives.frames import write
 from tutti.mpi.bits import bits_differ, is_exact
-from tutti.proving import remarks
-from tutti.report.quantity import plural
-from tutti.results import write
-from tutti.units import Size
+from tutti.schedules.proving import remarks
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tutti.config import Experiment
-    from tutti.experiment import ExperimentPlan, TimedSchedule
-    from tutti.proving import Unverified
-    from tutti.report.comparison import Measurement, Region
+    from tutti.collectives.experiment import ExperimentPlan, TimedSchedule
+    from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.view.comparison import Measurement, Region
+    from tutti.schedules.proving import Unverified
 
 _DRAWN_RANKS = 64
 """Ranks above which no timeline is drawn: it would be unreadable."""
@@ -207,7 +207,8 @@ def _show_bits(found: list[Region], plan: ExperimentPlan) -> None:
 
 
 def _write_report(frame: pl.DataFrame, found: list[Region], plan: ExperimentPlan) -> list[Path]:
-    from tutti.report import write_report, write_trace
+    from tutti.collectives.view.comparison_page import write_report
+    from tutti.collectives.view.perfetto import write_trace
 
     experiment = plan.experiment
     shown = _example(found)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tutti.errors import TuttiError
+    from tutti.base.errors import TuttiError
 
 __all__ = ["echo", "err", "fail", "out", "record", "record_table", "remark", "wrapped", "wrote"]
 

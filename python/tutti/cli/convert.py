@@ -10,15 +10,16 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from tutti.base.files.mistakes import mistake
+from tutti.base.files.reader import missing
+from tutti.base.units import Size
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import one_of, written
 from tutti.cli.progress import Progress
 from tutti.cli.schedule import Blocks, Collective, Ranks, Root, find
-from tutti.files.mistakes import mistake
-from tutti.files.reader import missing
-from tutti.interop.contents import as_content, reachable
-from tutti.interop.formats import (
+from tutti.formats.contents import as_content, reachable
+from tutti.formats.formats import (
     INFERRED,
     Content,
     Format,
@@ -28,8 +29,7 @@ from tutti.interop.formats import (
     named,
     recognised,
 )
-from tutti.language import load
-from tutti.units import Size
+from tutti.schedules.language import load
 
 From = Annotated[
     str | None,

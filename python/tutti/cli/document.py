@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from tutti.errors import TuttiError
+from tutti.base.errors import TuttiError
 
 if TYPE_CHECKING:
     import polars as pl

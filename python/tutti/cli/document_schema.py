@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tutti.base.errors import TuttiError
 from tutti.cli.document import SCHEMA, error_of
-from tutti.errors import TuttiError
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}

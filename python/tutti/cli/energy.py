@@ -10,11 +10,11 @@ from rich.table import Table
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.energy_tables import area_rows, area_table, cost_rows, cost_table
-from tutti.energy import Technology, technologies
-from tutti.report.noc_words import power
+from tutti.energy.technology import Technology, technologies
+from tutti.networks.flit.view.text import power
 
 if TYPE_CHECKING:
-    from tutti.energy import AreaReport, EnergyReport
+    from tutti.energy.technology import AreaReport, EnergyReport
 
 app = options.group("Report energy and area of routers, links and networks.")
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from tutti.energy import costs
-from tutti.package import PUBLISHED_UM2, Package, packages, scaled_um2
-from tutti.units import Length, Time
+from tutti.base.units import Length, Time
+from tutti.energy.package import PUBLISHED_UM2, Package, packages, scaled_um2
+from tutti.energy.technology import costs
 
 if TYPE_CHECKING:
-    from tutti.energy import Technology
+    from tutti.energy.technology import Technology
 
 
 def area_table(side: int, technology: Technology | None = None) -> Table:

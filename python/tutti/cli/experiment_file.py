@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
+from tutti.base.errors import ConfigError
+from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.reader import read_toml
 from tutti.cli.console import remark
-from tutti.config import platform_names, read_toml
-from tutti.errors import ConfigError
-from tutti.files.mistakes import did_you_mean, mistake
-from tutti.schedule_file import SCHEDULE_SUFFIX, read_schedule
+from tutti.platforms.files.presets import platform_names
+from tutti.schedules.text import SCHEDULE_SUFFIX, read_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.interop.formats import Format
-    from tutti.schedule import Schedule
+    from tutti.formats.formats import Format
+    from tutti.schedules.ir import Schedule
 
 DEFAULTS: dict[str, Any] = {
     "platform": "loggp_cluster",
@@ -137,7 +138,7 @@ _COMMANDS = {
 
 def _other_format(path: Path) -> Format | None:
     """Returns the format of a file that `tutti convert` reads, or None."""
-    from tutti.interop.formats import head, recognised
+    from tutti.formats.formats import head, recognised
 
     if not path.is_file() or path.suffix == ".toml":
         return None
@@ -160,7 +161,7 @@ def _chakra(path: Path) -> ConfigError:
 
 def _hint(path: Path) -> str:
     """Returns a hint for a path that is missing."""
-    from tutti.workload import models
+    from tutti.workloads import models
 
     name = str(path)
     if name in platform_names():

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.base.files.reader import read_toml
 from tutti.cli import options
 from tutti.cli.console import out, record, remark
 from tutti.cli.document import publish
-from tutti.config import read_toml
 from tutti.explore.server import serve
 from tutti.explore.state import Base, default_tables
 

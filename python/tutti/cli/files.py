@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.errors import TuttiError
-from tutti.files.extras import check_extra
-from tutti.files.mistakes import mistake
+from tutti.base.errors import TuttiError
+from tutti.base.files.extras import check_extra
+from tutti.base.files.mistakes import mistake
 
 if TYPE_CHECKING:
     import polars as pl

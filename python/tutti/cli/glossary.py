@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tutti.base.glossary import glossary as read
 from tutti.cli.console import out, record, record_table
-from tutti.glossary import glossary as read
 
 
 def glossary(

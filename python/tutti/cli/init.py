@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from tutti.base.files.mistakes import mistake
+from tutti.base.files.reader import parse_toml
 from tutti.cli import options
 from tutti.cli.console import record, wrote
 from tutti.cli.files import folder, one_of, written
 from tutti.cli.schema import File, schema_text
-from tutti.config import resolve
-from tutti.files.mistakes import mistake
-from tutti.files.reader import parse_toml
+from tutti.collectives.files.resolve import resolve
 
 _EXPERIMENT = """\
 #:schema ./experiment.schema.json

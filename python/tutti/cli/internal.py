@@ -15,8 +15,7 @@ from pathlib import Path
 
 import typer
 
-from tutti.errors import ExitCode
-from tutti.errors.base import capped
+from tutti.base.errors import ExitCode, capped
 
 VARIABLE = "TUTTI_TRACEBACK"
 _FRAMES = 30
@@ -54,7 +53,7 @@ def report(error: BaseException) -> int:
 def _context(error: BaseException, call: str) -> str:
     """Returns the call, versions and the last stack frames."""
     from tutti import __version__
-    from tutti.results import commit
+    from tutti.collectives.frames import commit
 
     frames = "".join(traceback.format_exception(error, limit=-_FRAMES))[-_LONGEST:]
     version = f"tutti {__version__}, commit {commit()}, Python {sys.version.split()[0]}"

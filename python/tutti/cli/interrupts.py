@@ -7,7 +7,7 @@ import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tutti.errors import ExitCode
+from tutti.base.errors import ExitCode
 
 if TYPE_CHECKING:
     import socket

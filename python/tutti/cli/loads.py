@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tutti.files.mistakes import mistake, shown
+from tutti.base.files.mistakes import mistake, shown
 
 _MOST_LOADS = 10_000
 

@@ -9,24 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 from rich.table import Table
 
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.grouped import grouped
 from tutti.cli.progress import Progress
-from tutti.config import find_platform
-from tutti.config.machine import machine
-from tutti.config.resolve import chosen_model
-from tutti.expert_parallel import MOST_SIMULATED, time_experts
-from tutti.files.mistakes import did_you_mean, mistake, shown
-from tutti.report.quantity import format_share, format_size, format_time
-from tutti.workload import build
-from tutti.workload.experts import (
+from tutti.platforms.files.builder import machine
+from tutti.platforms.files.presets import chosen_model, find_platform
+from tutti.schedules.popularity import popularity
+from tutti.training.experts import MOST_SIMULATED, time_experts
+from tutti.view.quantity import format_share, format_size, format_time
+from tutti.workloads import build
+from tutti.workloads.experts import (
     FORMATS,
     KERNELS,
     ExpertLayer,
     Placement,
     counted_choices,
-    popularity,
     read_counts,
     sampled_choices,
 )
@@ -34,9 +33,9 @@ from tutti.workload.experts import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.expert_parallel import ExpertTimes, Range, StageTimes
-    from tutti.platform import Platform
-    from tutti.workload.experts import Choices, Format
+    from tutti.platforms.machine import Platform
+    from tutti.training.experts import ExpertTimes, Range, StageTimes
+    from tutti.workloads.experts import Choices, Format
 
 _LAYER = "Layer"
 _MACHINE = "Machine"

@@ -73,7 +73,7 @@ def info(
 
 def _others(mpi: Mpi) -> list[str]:
     """Lists launchers of other MPI libraries, in case one of them was meant."""
-    from tutti.errors import MpiError
+    from tutti.mpi.errors import MpiError
     from tutti.mpi.underneath import NAMES, launcher_kind, launchers_on_path
 
     found = []
@@ -171,9 +171,9 @@ def plan_(
       tutti mpi plan --ranks 2-16 --for-every usual --out plan.tutti
       tutti mpi plan --ranks 6 broadcast=binomial all_reduce=mine.schedule
     """
+    from tutti.base.files.mistakes import mistake
     from tutti.cli.files import folder
     from tutti.cli.mpi_rules import RuleRequest, rank_list
-    from tutti.files.mistakes import mistake
     from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.proof import remember
     from tutti.mpi.provenance import provenance
@@ -199,7 +199,7 @@ def _proved(rules: list[Rule]) -> list[Rule]:
 
     from tutti.cli.progress import Progress
     from tutti.mpi.plan import PlannedSchedule
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
     work = sum(rule.ranks for rule in rules)
     done: list[Rule] = []
@@ -370,7 +370,7 @@ def _mark(rules: list[Rule]) -> str:
 
 def sizes(rule: Rule) -> str:
     """Returns the sizes of a rule, such as ``from 4 KiB``."""
-    from tutti.units import Size
+    from tutti.base.units import Size
 
     first, last = rule.sizes
     start, before = str(Size(bytes=first)), str(Size(bytes=max(first - 1, 0)))

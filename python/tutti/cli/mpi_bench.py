@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tutti.mpi.bench import Benchmark, Settings
     from tutti.mpi.underneath import Mpi
-    from tutti.platform import Platform
+    from tutti.platforms.machine import Platform
 
 _MULTICAST = "multicast"
 _PANEL = "Multicasts"
@@ -115,8 +115,8 @@ def bench(
         --emulate 'pipelining_postal:alpha_p=4 ms,alpha_r=1 ms'
       tutti mpi bench multicast --peers 3 -n 20
     """
+    from tutti.base.files.extras import check_extra
     from tutti.cli.files import folder
-    from tutti.files.extras import check_extra
     from tutti.mpi.bench import Benchmark, Settings
 
     check_extra("reports")
@@ -168,10 +168,10 @@ def _collectives(
     """Measures for each number of ranks, and exits with an error if results were wrong."""
     import polars as pl
 
-    from tutti.errors import ExitCode
+    from tutti.base.errors import ExitCode
+    from tutti.collectives.frames import write
     from tutti.mpi.bench import summarise
-    from tutti.report.boxes import plot_blocks
-    from tutti.results import write
+    from tutti.mpi.view import plot_blocks
 
     every = pl.concat([_measured(mpi, one, names, settings, machine) for one in benchmarks])
     summary = summarise(every)
@@ -214,9 +214,9 @@ def _measured(
 
 
 def _multicasts(mpi: Mpi, peers: int, settings: Settings, into: Path) -> None:
+    from tutti.collectives.frames import write
     from tutti.mpi.bench_multicast import fit, measure_multicasts
-    from tutti.report.boxes import plot_multicasts
-    from tutti.results import write
+    from tutti.mpi.view import plot_multicasts
 
     work = settings.blocks * peers * 2
     with Progress("multicasts", work=work, total=work, handles_interrupts=True) as progress:
@@ -243,7 +243,7 @@ def _multicasts(mpi: Mpi, peers: int, settings: Settings, into: Path) -> None:
 
 def _print_caveats(frame: pl.DataFrame, settings: Settings) -> None:
     """Prints what limits the significance of the times."""
-    from tutti.report.quantity import format_time
+    from tutti.view.quantity import format_time
 
     if settings.distance is None and frame["crowded"].any():
         remark("more ranks than cores: times depend on the operating system's scheduler")
@@ -281,8 +281,8 @@ def _machine(name: str | None, settings: Settings) -> Platform | None:
 
 def _sizes(smallest: str, end: str | None, factor: int) -> list[int]:
     from tutti import _core
-    from tutti.files.mistakes import mistake
-    from tutti.mpi.sizes import growing
+    from tutti.base.files.mistakes import mistake
+    from tutti.collectives.sizes import growing
 
     first = _core.parse_size(options.size(smallest, "-b"))
     last = _core.parse_size(options.size(end, "-e")) if end is not None else first

@@ -99,7 +99,7 @@ def exec_(
 def _refuse_json() -> None:
     """Refuses `--json`: stdout belongs to the program."""
     if active():
-        from tutti.files.mistakes import mistake
+        from tutti.base.files.mistakes import mistake
 
         raise mistake("is not possible here: stdout belongs to the program", source="--json",
                       expected="no --json before the program",
@@ -108,7 +108,7 @@ def _refuse_json() -> None:
 
 def _named(plan: Path | None) -> Path:
     if plan is None:
-        from tutti.files.mistakes import mistake
+        from tutti.base.files.mistakes import mistake
 
         raise mistake("no plan", source="tutti mpi exec", expected="--plan FILE",
                       hint="`tutti mpi plan` writes one")  # fmt: skip
@@ -126,7 +126,7 @@ def _distance(emulate: str | None) -> dict[str, str]:
 
 def _check_ranks(path: Path, plan: CollectivePlan, command: Command, *, any_counts: bool) -> None:
     """Rejects a plan without rules for the ranks of the program, if their number is known."""
-    from tutti.errors import LaunchError, PlanError
+    from tutti.mpi.errors import LaunchError, PlanError
 
     ranks, known = command.ranks, plan.ranks
     if ranks is not None and ranks < 1:
@@ -167,7 +167,7 @@ def _library(mpi: Mpi) -> Path:
 
 def _run(command: Command, mpi: Mpi, library: Path, variables: dict[str, str], folder: Path) -> int:
     """Runs the command on this terminal. It handles Ctrl-C itself, so it is waited for."""
-    from tutti.errors import LaunchError
+    from tutti.mpi.errors import LaunchError
     from tutti.mpi.launch import ended_by_signals, guard, preloaded
 
     preload, sign = preloaded(library), folder / "lacking"

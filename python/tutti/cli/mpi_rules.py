@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.cli.options import expanded_ranks, size
-from tutti.errors import AlgorithmError
-from tutti.files.mistakes import did_you_mean, mistake, shown
 from tutti.mpi.bits import bits_differ
+from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tutti.errors import ConfigError, PlanError
+    from tutti.base.errors import ConfigError
+    from tutti.mpi.errors import PlanError
     from tutti.mpi.plan import Rule
 
 _USUAL, _UNTUNED = "usual", "untuned"
@@ -107,7 +108,7 @@ class RuleRequest:
 
 
 def _bits_differ(spec: _RuleSpec, ranks: int) -> PlanError:
-    from tutti.errors import PlanError
+    from tutti.mpi.errors import PlanError
 
     message = f"{spec.text}: results on {ranks} ranks differ in bits between ranks"
     hint = (
@@ -166,7 +167,7 @@ def _read(text: str) -> _RuleSpec:
 
 def _sizes(span: str, rule: str) -> Sizes:
     """Parses ``0-4K``, ``64K-``, ``-4K`` or a single size, in bytes."""
-    from tutti.units import Size
+    from tutti.base.units import Size
 
     def one(text: str) -> int:
         return Size.parse(size(text, rule)).bytes

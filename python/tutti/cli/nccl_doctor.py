@@ -11,24 +11,23 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from tutti.base.errors import UnitError, capped
+from tutti.base.files.limits import RANKS
+from tutti.base.files.mistakes import mistake, shown
+from tutti.base.units import Size, TimePerByte
 from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.grouped import grouped
-from tutti.errors import UnitError
-from tutti.errors.base import capped
-from tutti.files.limits import RANKS
-from tutti.files.mistakes import mistake, shown
-from tutti.interop.nccl import read_graphs, read_topology
+from tutti.formats.nccl import read_graphs, read_topology
 from tutti.nccl.bounds import Rails
 from tutti.nccl.doctor import Diagnosis, Sized, Subject, diagnose, tuner_rules
 from tutti.nccl.evidence import Evidence, Given, parse_choices, read_evidence
 from tutti.nccl.guess import guess_model, preset_model, version_of
 from tutti.nccl.tuner_csv import write_tuner_csv
-from tutti.units import Size, TimePerByte
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.interop.nccl import Topology
+    from tutti.formats.nccl import Topology
     from tutti.nccl.doctor import Model
     from tutti.nccl.series import Finding
 

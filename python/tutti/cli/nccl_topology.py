@@ -9,13 +9,13 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from tutti.base.files.mistakes import mistake, shown
 from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.files.mistakes import mistake, shown
-from tutti.interop.nccl import platform_from_topology, read_topology
-from tutti.interop.nccl.rates import RATES, Rates
+from tutti.formats.nccl import platform_from_topology, read_topology
+from tutti.formats.nccl.rates import RATES, Rates
 
 if TYPE_CHECKING:
-    from tutti.interop.nccl import NodePlatform, Topology
+    from tutti.formats.nccl import NodePlatform, Topology
 
 
 def topology(

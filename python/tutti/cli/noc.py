@@ -13,6 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tutti import _core
+from tutti.base.errors import ExitCode
+from tutti.base.files.mistakes import mistake
 from tutti.cli import noc_smart, options
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder, write_frames, written
@@ -27,17 +29,18 @@ from tutti.cli.noc_shown import (
     show_run,
 )
 from tutti.cli.progress import Progress
-from tutti.config import booksim, resolve_noc, resolve_smart
-from tutti.errors import ExitCode
-from tutti.files.mistakes import mistake
-from tutti.noc import Trace, frame, patterns, routings, run, saturation, sweep
-from tutti.noc.network import classes_of, longest_of
-from tutti.noc.smart import designs
-from tutti.report.quantity import plural
+from tutti.formats.booksim import network as booksim
+from tutti.networks.flit import Trace, patterns, routings, run, saturation, sweep
+from tutti.networks.flit.files.network_file import resolve_noc
+from tutti.networks.flit.frames import frame
+from tutti.networks.flit.network import classes_of, longest_of
+from tutti.networks.mesh import designs
+from tutti.networks.mesh.files import resolve_smart
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
-    from tutti.config import Noc
-    from tutti.noc import NocRun, Saturation
+    from tutti.networks.flit import NocRun, Saturation
+    from tutti.networks.flit.files.network_file import Noc
 
 app = options.group("Simulate networks flit by flit: latency against offered load, and saturation.")
 
@@ -432,7 +435,7 @@ def _remarks(read: Noc) -> list[str]:
 
 
 def _write_run(read: Noc, run: NocRun, remarks: list[str]) -> None:
-    from tutti.report import write_noc_report
+    from tutti.networks.flit.view.page import write_noc_report
 
     frames = {"results.parquet": frame([run])}
     moved = run.ending != "deadlocked"
@@ -451,7 +454,7 @@ def _write_run(read: Noc, run: NocRun, remarks: list[str]) -> None:
 def _write_sweep(
     read: Noc, runs: list[NocRun], found: Saturation | None, remarks: list[str]
 ) -> None:
-    from tutti.report import plot_latency, write_load_report
+    from tutti.networks.flit.view.page import plot_latency, write_load_report
 
     if not runs:
         return

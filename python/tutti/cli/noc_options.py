@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from tutti.base.errors import TuttiError
+from tutti.base.files import key_paths as paths
+from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.overrides import value_of, with_changes
+from tutti.base.files.reader import read_toml
+from tutti.base.units import Size, Time
 from tutti.cli import options
 from tutti.cli.console import remark
-from tutti.config import RawNoc, RawSmart, paths, read_toml
-from tutti.config.changes import value_of, with_changes
-from tutti.config.noc_tables import LinksTable
-from tutti.config.notation import is_notation, split
-from tutti.errors import TuttiError
-from tutti.files.mistakes import mistake, shown
-from tutti.noc.smart.traffic import Kind
-from tutti.units import Size, Time
+from tutti.networks.flit.files.tables import LinksTable, RawNoc
+from tutti.networks.mesh.files import RawSmart
+from tutti.networks.mesh.traffic import Kind
+from tutti.platforms.files.notation import is_notation, split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

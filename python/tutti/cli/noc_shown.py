@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from tutti.base.errors import SimulationError
 from tutti.cli.console import out, record, record_table
 from tutti.cli.energy import show_energy
-from tutti.errors import SimulationError
-from tutti.noc import frame
-from tutti.report import noc_words as words
-from tutti.report.quantity import estimate, format_share, number
+from tutti.networks.flit.frames import frame
+from tutti.networks.flit.view import text as words
+from tutti.view.quantity import estimate, format_share, number
 
 if TYPE_CHECKING:
-    from tutti.energy import Technology
-    from tutti.noc import NocRun, Saturation
+    from tutti.energy.technology import Technology
+    from tutti.networks.flit import NocRun, Saturation
 
 _SHOWN_CHANNELS = 3
 _SHOWN_CLASSES = 16
@@ -124,7 +124,7 @@ def facts_table(facts: list[tuple[str, str]]) -> Table:
 
 def loads_table(runs: list[NocRun]) -> Table:
     """Returns the table of latency against load, with a row per load."""
-    from tutti.report import noc
+    from tutti.networks.flit.view import page as noc
 
     record_table("results", lambda: frame(runs))
     caption = (

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tutti.base.errors import ExitCode, TuttiError
+from tutti.base.files.mistakes import mistake
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.noc_shown import facts_table, refuse_unstable
 from tutti.cli.progress import Progress
-from tutti.config import is_smart, load_smart
-from tutti.errors import ExitCode, NocError, TuttiError
-from tutti.files.mistakes import mistake
-from tutti.noc import smart
-from tutti.noc.smart import UNITS
-from tutti.report import smart_words as words
-from tutti.report import write_watch
-from tutti.report.quantity import plural
+from tutti.networks import mesh as smart
+from tutti.networks.errors import NocError
+from tutti.networks.mesh import UNITS
+from tutti.networks.mesh.files import is_smart, load_smart
+from tutti.networks.mesh.view import text as words
+from tutti.networks.mesh.view.watch import write_watch
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from tutti.config import Smart
-    from tutti.noc.smart import Run, Saturation
+    from tutti.networks.mesh import Run, Saturation
+    from tutti.networks.mesh.files import Smart
 
 _LOADS = 12
 """Default number of loads of a sweep, up to the ideal throughput."""
@@ -35,7 +36,7 @@ _LOADS = 12
 
 def run_mesh(read: Smart, name: str) -> None:
     """Runs a mesh at its rates, and writes the results; `name` is that of its file."""
-    from tutti.report import write_smart_report
+    from tutti.networks.mesh.view.page import write_smart_report
 
     folder(read.output, extra="reports")
     started = time.monotonic()
@@ -71,7 +72,7 @@ def sweep_mesh(
         tolerance: Tolerance of the saturation load; None for the default.
         threads: The number of threads.
     """
-    from tutti.report import plot_smart, write_smart_load_report
+    from tutti.networks.mesh.view.page import plot_smart, write_smart_load_report
 
     values = _loads(read) if loads is None else list(loads)
     folder(read.output, extra="reports")
@@ -174,7 +175,7 @@ def _searched(
 
 def loads_table(runs: list[Run]) -> Table:
     """Returns the table of latency against load of the first traffic, with a row per load."""
-    from tutti.report import smart
+    from tutti.networks.mesh.view import page as smart
 
     caption = (
         f"load: {UNITS[runs[0].traffic[0].kind]}; offered, accepted: messages per cycle of the "

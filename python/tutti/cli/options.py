@@ -14,22 +14,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutti import _core
+from tutti.base.datatypes import NCCL_NAMES
+from tutti.base.errors import UnitError
+from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.overrides import with_changes
 from tutti.cli.command_group import CommandGroup, Commands
 from tutti.cli.console import remark
 from tutti.cli.experiment_file import DEFAULTS, tables_of
-from tutti.config import RawExperiment, find_platform, resolve
-from tutti.config.changes import with_changes
-from tutti.config.machine import npus
-from tutti.config.notation import defaults_of, is_notation
-from tutti.datatypes import NCCL_NAMES
-from tutti.errors import UnitError
-from tutti.files.mistakes import mistake, shown
-from tutti.mpi.sizes import growing
+from tutti.collectives.files.resolve import resolve
+from tutti.collectives.files.tables import RawExperiment
+from tutti.collectives.sizes import growing
+from tutti.platforms.files.builder import npus
+from tutti.platforms.files.notation import defaults_of, is_notation
+from tutti.platforms.files.presets import find_platform
 
 if TYPE_CHECKING:
-    from tutti.config import Experiment
-    from tutti.config.platform import RawPlatform
-    from tutti.errors import ConfigError
+    from tutti.base.errors import ConfigError
+    from tutti.collectives.files.resolve import Experiment
+    from tutti.platforms.files.platform_file import RawPlatform
 
 
 def group(about: str) -> typer.Typer:

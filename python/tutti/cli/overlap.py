@@ -10,27 +10,27 @@ import polars as pl
 import typer
 from rich.table import Table
 
+from tutti.base.files.mistakes import mistake
+from tutti.base.units import Time
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
-from tutti.config.training import find_model
-from tutti.experiment import lay_out, run_once
-from tutti.files.mistakes import mistake
-from tutti.overlap import Overlap
-from tutti.report.quantity import format_share, format_time, plural
-from tutti.training_frames import write_frame
-from tutti.units import Time
-from tutti.workload import Chiplet, recorded, timed
+from tutti.collectives.experiment import lay_out, run_once
+from tutti.training.files.step_file import find_model
+from tutti.training.frames import write_frame
+from tutti.training.overlap import Overlap
+from tutti.view.quantity import format_share, format_time, plural
+from tutti.workloads import Chiplet, recorded, timed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tutti.config import Experiment
-    from tutti.overlap import Overlapped
-    from tutti.schedule import Schedule
-    from tutti.units import Size
-    from tutti.workload import TimedLayer
+    from tutti.base.units import Size
+    from tutti.collectives.files.resolve import Experiment
+    from tutti.schedules.ir import Schedule
+    from tutti.training.overlap import Overlapped
+    from tutti.workloads import TimedLayer
 
 RECORDED = "astrasim"
 """Prefix of workloads with recorded cycles."""

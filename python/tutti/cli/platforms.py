@@ -9,14 +9,15 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from tutti.base.files.writer import document
 from tutti.cli.console import echo, out, record, record_table, remark
-from tutti.config import find_platform, numbers, platform_names, platform_text
-from tutti.config.notation import EXAMPLE, is_notation, notation_tables
-from tutti.files.writer import document
-from tutti.topology import families
+from tutti.platforms.files.notation import EXAMPLE, is_notation, notation_tables
+from tutti.platforms.files.platform_file import numbers
+from tutti.platforms.files.presets import find_platform, platform_names, platform_text
+from tutti.topologies import families
 
 if TYPE_CHECKING:
-    from tutti.config import RawPlatform
+    from tutti.platforms.files.platform_file import RawPlatform
 
 
 def platforms(

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.base.files.mistakes import mistake
+from tutti.base.files.reader import check_frame, read_frame
 from tutti.cli.console import record, wrote
 from tutti.cli.files import written
-from tutti.errors import ReportError
-from tutti.files.mistakes import mistake
-from tutti.files.reader import check_frame, read_frame
-from tutti.report import plot_comparison, plot_swept
-from tutti.report.swept import where as rows_where
-from tutti.results import MEASUREMENTS, READ, READ_IF_THERE
+from tutti.collectives.frames import MEASUREMENTS, READ, READ_IF_THERE
+from tutti.collectives.view.comparison_plot import plot_comparison
+from tutti.sweeps.view import plot_swept
+from tutti.sweeps.view import where as rows_where
+from tutti.view.errors import ReportError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from tutti.explain import Parts, parts, why
-from tutti.report.breakable import Breakable
-from tutti.report.comparison import cases
-from tutti.report.quantity import format_limit, format_share, format_time
-from tutti.report.words import spread
-from tutti.units import Size
+from tutti.base.units import Size
+from tutti.collectives.explanation import Parts, parts, why
+from tutti.collectives.view.comparison import cases
+from tutti.collectives.view.summary import spread
+from tutti.view.breakable import Breakable
+from tutti.view.quantity import format_limit, format_share, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import polars as pl
 
-    from tutti.experiment import ExperimentPlan
-    from tutti.report.comparison import Fastest, Measurement, Region
+    from tutti.collectives.experiment import ExperimentPlan
+    from tutti.collectives.view.comparison import Fastest, Measurement, Region
 
 
 def winners(frame: pl.DataFrame) -> list[Region]:

@@ -12,24 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer.main
 from pydantic_core import PydanticUndefined
 
+from tutti.base.errors import ExitCode
+from tutti.base.files import limits
+from tutti.base.files.validate import models_in, range_of
+from tutti.base.units import Frequency, Length, OpRate, Size, Time, TimePerByte
 from tutti.cli.app import app
-from tutti.cli.paper_overview import papers_page
 from tutti.cli.reference_libraries import libraries_page
 from tutti.cli.schema import File, schema_text
-from tutti.config import (
-    RawCoherence,
-    RawExperiment,
-    RawNoc,
-    RawPlatform,
-    RawSmart,
-    RawSweep,
-    RawTraining,
-)
-from tutti.energy import Technology, technologies
-from tutti.errors import ExitCode, all_errors
-from tutti.files import limits
-from tutti.files.validate import models_in, range_of
-from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
+from tutti.collectives.files.tables import RawExperiment
+from tutti.energy.technology import Technology, technologies
+from tutti.errors import all_errors
+from tutti.networks.coherence.files import RawCoherence
+from tutti.networks.flit.files.tables import RawNoc
+from tutti.networks.mesh.files import RawSmart
+from tutti.platforms.files.platform_file import RawPlatform
+from tutti.sweeps.files import RawSweep
+from tutti.training.files.tables import RawTraining
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
-    from tutti.energy import Constant
+    from tutti.energy.technology import Constant
 
 _NOTE = "<!-- Written by `python scripts/generate_reference.py`; do not edit. -->\n"
 
@@ -85,7 +83,7 @@ def errors_page() -> str:
     intro = _wrapped(
         "Every error is one message: what is wrong and where, what was expected, and a hint. In "
         "Python, the attribute `kind` names the case, and other attributes hold the values of the "
-        "message. All errors derive from `tutti.errors.TuttiError`."
+        "message. All errors derive from `tutti.base.errors.TuttiError`."
     )
     table = "\n".join(codes)
     limits = "\n".join(["| input | limit |", "|---|---|", *map(_limit, _LIMITS)])
@@ -308,7 +306,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/energy.md": energy_page,
     "docs/reference/errors.md": errors_page,
     "docs/reference/library-algorithms.md": libraries_page,
-    "docs/papers/README.md": papers_page,
     **{f"schemas/{file}.schema.json": partial(schema_text, file) for file in File},
 }
 """The generator of each file, by its path in the repository."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tutti.predict.catalogue import KnownAlgorithm, known_algorithms
+from tutti.measured.predict.catalogue import KnownAlgorithm, known_algorithms
 
 __all__ = ["libraries_page"]
 
@@ -10,7 +10,7 @@ _HEAD = """# Algorithms of MPI libraries
 
 What the algorithms that libraries and benchmarks name are in tutti's notation, by collective.
 `tutti advise` and `tutti calibrate --joint` accept these names, and those of tutti.
-`make reference` writes this page from `python/tutti/predict/libraries.toml`.
+`make reference` writes this page from `python/tutti/measured/predict/libraries.toml`.
 
 - Names are normalised: without `_ompi`, `_mpich`, `_over` (over point-to-point messages) and
   Fujitsu's `default-`, and with `_` for `-`.

@@ -10,22 +10,23 @@ import typer
 from rich.table import Table
 
 from tutti import _core
+from tutti.base.files.extras import installed, requires
+from tutti.base.files.mistakes import mistake
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.energy import show_energy
 from tutti.cli.files import folder, write_frames
 from tutti.cli.progress import Progress
-from tutti.experiment import Rows, lay_out, measure, plan, run_once
-from tutti.files.extras import installed, requires
-from tutti.files.mistakes import mistake
-from tutti.report import draw_timeline, write_trace
-from tutti.report.noc_words import counts
-from tutti.report.quantity import format_limit
-from tutti.results import summary
+from tutti.collectives.experiment import Rows, lay_out, measure, plan, run_once
+from tutti.collectives.frames import summary
+from tutti.collectives.view.gantt import draw_timeline
+from tutti.collectives.view.perfetto import write_trace
+from tutti.networks.flit.view.text import counts
+from tutti.view.quantity import format_limit
 
 if TYPE_CHECKING:
-    from tutti.config import Experiment
-    from tutti.simulate import Run
+    from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.simulation import Run
 
 _DRAWN_RANKS = 64
 """Ranks above which no timeline is drawn: it would be unreadable."""

@@ -10,19 +10,19 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tutti import _core, algorithms
+from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.reader import missing
 from tutti.cli import options
 from tutti.cli.console import echo, out, record, record_table, wrote
 from tutti.cli.files import written
 from tutti.cli.progress import Progress
-from tutti.errors import VerificationError
-from tutti.files.mistakes import did_you_mean, mistake
-from tutti.files.reader import missing
-from tutti.report import draw_program_graph
-from tutti.schedule import check_ranks, schedule
-from tutti.schedule_file import read_schedule
+from tutti.schedules.errors import VerificationError
+from tutti.schedules.ir import check_ranks, schedule
+from tutti.schedules.text import read_schedule
+from tutti.schedules.view.program_graph import draw_program_graph
 
 if TYPE_CHECKING:
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 app = options.group("List, show, verify and draw schedules.")
 

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic.json_schema import GenerateJsonSchema
 
+from tutti.base.units import Frequency, Length, OpRate, Size, Time, TimePerByte
 from tutti.cli.console import record
 from tutti.cli.document import active
 from tutti.cli.document_schema import document_schema
-from tutti.config import (
-    RawCoherence,
-    RawExperiment,
-    RawNoc,
-    RawPlatform,
-    RawSmart,
-    RawSweep,
-    RawTraining,
-)
-from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
+from tutti.collectives.files.tables import RawExperiment
+from tutti.networks.coherence.files import RawCoherence
+from tutti.networks.flit.files.tables import RawNoc
+from tutti.networks.mesh.files import RawSmart
+from tutti.platforms.files.platform_file import RawPlatform
+from tutti.sweeps.files import RawSweep
+from tutti.training.files.tables import RawTraining
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -10,25 +10,25 @@ import polars as pl
 import typer
 from rich.table import Table
 
+from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.units import Size
 from tutti.cli import options
 from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.progress import Progress
-from tutti.conditions import Conditions
-from tutti.files.mistakes import did_you_mean, mistake
-from tutti.report.breakable import Breakable
-from tutti.report.quantity import format_share, format_time, plural
-from tutti.results import write
-from tutti.search import FAMILY, KINDS, MULTIPLYING_KINDS
-from tutti.search import search as find
-from tutti.search_by_size import thresholds
-from tutti.units import Size
+from tutti.collectives.frames import write
+from tutti.collectives.schedule_search import FAMILY, KINDS, MULTIPLYING_KINDS
+from tutti.collectives.schedule_search import search as find
+from tutti.collectives.size_ranges import thresholds
+from tutti.platforms.conditions import Conditions
+from tutti.view.breakable import Breakable
+from tutti.view.quantity import format_share, format_time, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tutti.config import Experiment
-    from tutti.search import Found
+    from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.schedule_search import Found
 
 
 def search(

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.base.errors import ExitCode
 from tutti.cli import options
 from tutti.cli.console import fail, out, record, record_table, remark, wrote
 from tutti.cli.document import withhold
 from tutti.cli.progress import Progress
-from tutti.errors import ExitCode
-from tutti.report.quantity import format_share, plural
+from tutti.view.quantity import format_share, plural
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tutti.config import Sweep
-    from tutti.sweep.executors import Crew
-    from tutti.sweep.plan import SweepPlan
-    from tutti.sweep.session import Session
-    from tutti.sweep.steps import StepPlan
+    from tutti.sweeps.executors import Crew
+    from tutti.sweeps.files import Sweep
+    from tutti.sweeps.plan import SweepPlan
+    from tutti.sweeps.session import Session
+    from tutti.sweeps.steps import StepPlan
 
 _MOST_REMARKS = 12
 _MOST_ROWS = 20
@@ -84,15 +84,15 @@ def sweep(
       tutti plot out/sweep/results.parquet --kind sweep --key ranks
       mpiexec -n 5 tutti sweep sweep.toml --executor mpi
     """
-    from tutti.sweep.executors import crew, prepare
+    from tutti.sweeps.executors import crew, prepare
 
     if not status:
         prepare(executor.value, dask_address)
 
     from tutti.cli.files import folder
-    from tutti.config.sweep import load_sweep
-    from tutti.sweep.plan import plan_sweep
-    from tutti.sweep.session import Session
+    from tutti.sweeps.files import load_sweep
+    from tutti.sweeps.plan import plan_sweep
+    from tutti.sweeps.session import Session
 
     read = load_sweep(file, {"output": str(to)} if to else {})
     stored = cache or read.output / "cache"
@@ -152,7 +152,7 @@ def _announce(session: Session, stored: Path) -> None:
 
 def _run(session: Session, crew: Crew) -> bool:
     """Runs the missing items; returns whether Ctrl-C interrupted them."""
-    from tutti.sweep.execution import weight
+    from tutti.sweeps.execution import weight
 
     missing = session.missing
     items = [*missing.proofs, *missing.measurements]
@@ -191,7 +191,7 @@ def _remarks(texts: list[str]) -> None:
 
 
 def _write(frame: pl.DataFrame, read: Sweep) -> None:
-    from tutti.results import write
+    from tutti.collectives.frames import write
 
     for name in ("results.parquet", "results.csv"):
         wrote(write(frame, read.output / name), wrap=True)

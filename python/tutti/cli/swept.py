@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.table import Table
 
-from tutti.report.breakable import Breakable
-from tutti.report.quantity import format_share, format_time
-from tutti.results import SWEPT
-from tutti.units import Size
+from tutti.base.units import Size
+from tutti.collectives.frames import SWEPT
+from tutti.view.breakable import Breakable
+from tutti.view.quantity import format_share, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

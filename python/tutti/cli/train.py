@@ -15,21 +15,21 @@ from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
 from tutti.cli.train_results import write_results
-from tutti.config import load_training
-from tutti.endpoint import configurations
-from tutti.interop import astrasim
-from tutti.report.quantity import format_share, format_size, format_time
-from tutti.report.training_tracks import check_npus
-from tutti.report.training_words import collective, replica
-from tutti.training import alike, watched
-from tutti.training_exposed import exposed_frame
-from tutti.training_frames import frame, write_frame
-from tutti.workload import build, models
+from tutti.formats.astrasim import reader as astrasim
+from tutti.training.endpoint import configurations
+from tutti.training.exposed import exposed_frame
+from tutti.training.files.step_file import load_training
+from tutti.training.frames import frame, write_frame
+from tutti.training.step import alike, watched
+from tutti.training.view.text import collective, replica
+from tutti.training.view.tracks import check_npus
+from tutti.view.quantity import format_share, format_size, format_time
+from tutti.workloads import build, models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.training import TrainingResult
+    from tutti.training.step import TrainingResult
 
 app = options.group("Simulate training steps: compute, exposed and hidden communication.")
 

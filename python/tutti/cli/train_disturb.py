@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
 from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
-from tutti.config import load_training
-from tutti.disturbances import Disturbances, effects, summary
-from tutti.files.mistakes import mistake, shown
-from tutti.report.quantity import format_share, format_time
-from tutti.training_frames import write_frame
+from tutti.training.files.step_file import load_training
+from tutti.training.frames import write_frame
+from tutti.training.slowdowns import Disturbances, effects, summary
+from tutti.view.quantity import format_share, format_time
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from tutti.base.files.mistakes import mistake, shown
 from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.grouped import grouped
 from tutti.cli.progress import Progress
-from tutti.config.presets import platform_of
-from tutti.config.scaled import enough_gpus, scaled
-from tutti.config.training import find_model
-from tutti.files.mistakes import mistake, shown
-from tutti.npus import NpuPeaks, npu, npu_names
-from tutti.plan import Cluster, Fixed, least_gpus, search
-from tutti.plan.cluster import EFFICIENCY, USABLE
-from tutti.plan.explain import explained, table_of
-from tutti.plan.timing import KINDS
-from tutti.report.quantity import format_share, format_time
-from tutti.workload.pieces import Pieces
-from tutti.workload.transfers import CpCommType
+from tutti.platforms.files.presets import platform_of
+from tutti.platforms.files.scaled import enough_gpus, scaled
+from tutti.platforms.npus import NpuPeaks, npu, npu_names
+from tutti.training.files.step_file import find_model
+from tutti.training.plan import Cluster, Fixed, least_gpus, search
+from tutti.training.plan.cluster import EFFICIENCY, USABLE
+from tutti.training.plan.explain import explained, table_of
+from tutti.training.plan.timing import KINDS
+from tutti.view.quantity import format_share, format_time
+from tutti.workloads.pieces import Pieces
+from tutti.workloads.transfers import CpCommType
 
 if TYPE_CHECKING:
-    from tutti.config.platform import RawPlatform
-    from tutti.plan import Found, Ranked
-    from tutti.workload import Model
+    from tutti.platforms.files.platform_file import RawPlatform
+    from tutti.training.plan import Found, Ranked
+    from tutti.workloads import Model
 
 _TOKENS = 4 << 20
 """Tokens of a global batch, by default: the first batch of Llama 3 405B (Grattafiori et al. 2024,

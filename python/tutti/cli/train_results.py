@@ -8,9 +8,8 @@ import polars as pl
 
 from tutti.cli.console import wrote
 from tutti.cli.files import written
-from tutti.report import write_training_report, write_training_trace
-from tutti.training_exposed import exposed_frame
-from tutti.training_frames import (
+from tutti.training.exposed import exposed_frame
+from tutti.training.frames import (
     frame,
     layer_frame,
     server_frame,
@@ -18,13 +17,15 @@ from tutti.training_frames import (
     window_frame,
     write_frame,
 )
-from tutti.training_links import link_frame
+from tutti.training.links import link_frame
+from tutti.training.view.page import write_training_report
+from tutti.training.view.trace import write_training_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tutti.training import TrainingResult
+    from tutti.training.step import TrainingResult
 
 
 def write_results(

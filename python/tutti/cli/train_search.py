@@ -10,23 +10,23 @@ import polars as pl
 import typer
 from rich.table import Table
 
+from tutti.base.errors import ExitCode
 from tutti.cli import options
 from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
 from tutti.cli.train_results import write_results
-from tutti.config import load_training
-from tutti.errors import ExitCode
-from tutti.report.breakable import Breakable
-from tutti.report.quantity import format_share, format_time, plural
-from tutti.step_search import DEFAULT, AlgorithmSearch
-from tutti.training import watched
-from tutti.training_frames import write_frame
+from tutti.training.files.step_file import load_training
+from tutti.training.frames import write_frame
+from tutti.training.search import DEFAULT, AlgorithmSearch
+from tutti.training.step import watched
+from tutti.view.breakable import Breakable
+from tutti.view.quantity import format_share, format_time, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.config import Training
+    from tutti.training.files.step_file import Training
 
 _ALL = "all"
 

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
+from tutti.base.datatypes import DATATYPES
+from tutti.base.files.mistakes import mistake
+from tutti.base.units import Size
 from tutti.cli import options
 from tutti.cli.console import remark
 from tutti.cli.files import folder
@@ -17,26 +20,24 @@ from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Emulate, Launcher, LauncherOptions, Mpicc, distance
 from tutti.cli.progress import Progress
 from tutti.cli.tune_shown import prove, show
-from tutti.datatypes import DATATYPES
-from tutti.errors import MpiError, TuningError
-from tutti.files.mistakes import mistake
+from tutti.collectives.frames import write
+from tutti.collectives.sizes import growing, part_bytes
+from tutti.measured.errors import TuningError
+from tutti.measured.tune import TARGETS, Question, by_measurement, by_model, fastest, write_all
+from tutti.measured.tune.decisions import table
+from tutti.measured.tune.measure import COLLECTIVES, METHODS, notations
+from tutti.measured.tune.mpich import Stock, stock, stock_of_file
 from tutti.mpi.bench import Settings
+from tutti.mpi.errors import MpiError
 from tutti.mpi.library import built
 from tutti.mpi.provenance import provenance
-from tutti.mpi.sizes import growing, part_bytes
 from tutti.mpi.underneath import find_mpi
 from tutti.platforms import platform
-from tutti.results import write
-from tutti.tune import TARGETS, Question, by_measurement, by_model, fastest, write_all
-from tutti.tune.decisions import table
-from tutti.tune.measure import COLLECTIVES, METHODS, notations
-from tutti.tune.mpich import Stock, stock, stock_of_file
-from tutti.units import Size
 
 if TYPE_CHECKING:
+    from tutti.measured.tune import Written
     from tutti.mpi.underneath import Mpi
-    from tutti.platform import Platform as Machine
-    from tutti.tune import Written
+    from tutti.platforms.machine import Platform as Machine
 
 _MEASURING = "Measuring"
 _WRITING = "Writing"

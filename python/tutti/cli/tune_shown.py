@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.table import Table
 
+from tutti.base.errors import ExitCode
+from tutti.base.units import Size
 from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.progress import Progress
-from tutti.errors import ExitCode
-from tutti.report.breakable import Breakable
-from tutti.report.quantity import format_share, format_time
-from tutti.tune import proofs, unproved
-from tutti.tune.times import OWN
-from tutti.units import Size
+from tutti.measured.tune import proofs, unproved
+from tutti.measured.tune.times import OWN
+from tutti.view.breakable import Breakable
+from tutti.view.quantity import format_share, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tutti.measured.tune import Proof, TuningDecision, Written
     from tutti.mpi.underneath import Mpi
-    from tutti.tune import Proof, TuningDecision, Written
 
 __all__ = ["prove", "show"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tutti.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import did_you_mean, mistake
 
 if TYPE_CHECKING:
     import typer
 
-    from tutti.errors import TuttiError
+    from tutti.base.errors import TuttiError
 
 _OUT_OF_HELP = "NoArgsIsHelpError"
 """Not an error: a group without a command prints its help."""

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from tutti.base.errors import ConfigError
 from tutti.cli import options
 from tutti.cli.console import out, record, remark, wrote
 from tutti.cli.files import written
-from tutti.errors import ConfigError
-from tutti.interop import torch as reader
-from tutti.workload.files import write_model
+from tutti.formats import torch as reader
+from tutti.workloads.files import write_model
 
 app = options.group("Convert PyTorch models to lists of layers.")
 

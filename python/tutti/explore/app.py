@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tutti.errors import ConfigError, TuttiError
+from tutti.base.errors import ConfigError, TuttiError
 from tutti.explore import exports
 from tutti.explore.engine import Cancelled
 from tutti.explore.guard import Guard

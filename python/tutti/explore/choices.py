@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.config import find_platform, platform_names
-from tutti.datatypes import DATATYPES
-from tutti.endpoint import configurations
+from tutti.base.datatypes import DATATYPES
 from tutti.explore.state import DEFAULTS, MOST_LINKS, default_algorithms, parameters
+from tutti.platforms.files.presets import find_platform, platform_names
+from tutti.training.endpoint import configurations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tutti.explore.state import Base
-    from tutti.topology import Routes
+    from tutti.topologies import Routes
 
 __all__ = ["choices", "platform_json"]
 

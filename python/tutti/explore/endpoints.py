@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti.alone import Alone
-from tutti.endpoint import configurations
-from tutti.errors import ConfigError
-from tutti.files.mistakes import did_you_mean, shown
-from tutti.step_fabric import Dimension
-from tutti.units import Size
+from tutti.base.errors import ConfigError
+from tutti.base.files.mistakes import did_you_mean, shown
+from tutti.base.units import Size
+from tutti.training.collective import Alone
+from tutti.training.endpoint import configurations
+from tutti.training.fabric import Dimension
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

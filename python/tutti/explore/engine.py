@@ -17,27 +17,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tutti import _core
-from tutti.errors import AlgorithmError, ConfigError
-from tutti.experiment import Rows, lay_out, measure, plan, plan_of, prove, run_once
+from tutti.base.errors import ConfigError
+from tutti.base.units import Size
+from tutti.collectives.experiment import Rows, lay_out, measure, plan, plan_of, prove, run_once
+from tutti.collectives.view import comparison
 from tutti.explore.preview import Preview, fastest, retimed
 from tutti.explore.state import DEFAULTS
 from tutti.explore.styles import styles_of
-from tutti.report import comparison
-from tutti.schedule_file import SCHEDULE_SUFFIX
-from tutti.units import Size
+from tutti.schedules.errors import AlgorithmError
+from tutti.schedules.text import SCHEDULE_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import polars as pl
 
-    from tutti.config import Experiment
-    from tutti.experiment import ExperimentPlan, LeftOut, TimedSchedule
+    from tutti.collectives.experiment import ExperimentPlan, LeftOut, TimedSchedule
+    from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.simulation import Run
+    from tutti.collectives.view.comparison import Comparison
     from tutti.explore.state import Base
-    from tutti.report.comparison import Comparison
-    from tutti.report.palette import Style
-    from tutti.schedule import Schedule
-    from tutti.simulate import Run
+    from tutti.schedules.ir import Schedule
+    from tutti.view.palette import Style
 
 __all__ = ["Cancelled", "Compared", "Engine", "Point"]
 

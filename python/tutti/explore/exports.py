@@ -7,8 +7,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutti.collectives.view.comparison_page import write_report
+from tutti.collectives.view.perfetto import write_trace
 from tutti.explore.state import to_toml
-from tutti.report import write_report, write_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,14 +16,15 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tutti.errors import ConfigError, ExploreError, TuttiError
+from tutti.base.child_processes import no_interrupts
+from tutti.base.errors import ConfigError, TuttiError
 from tutti.explore.choices import choices, platform_json
 from tutti.explore.endpoints import endpoint_json
 from tutti.explore.engine import Cancelled, Compared, Emit, Engine, Point
+from tutti.explore.errors import ExploreError
 from tutti.explore.exports import export
 from tutti.explore.preview import Preview
 from tutti.explore.shown import cells_json, compared_json, run_json
-from tutti.signals import no_interrupts
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -13,17 +13,17 @@ from collections import defaultdict
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tutti.cases import run_all
-from tutti.experiment import ExperimentPlan, Rows
-from tutti.report.comparison import Comparison, Measurement, only_case
+from tutti.collectives.case import run_all
+from tutti.collectives.experiment import ExperimentPlan, Rows
+from tutti.collectives.view.comparison import Comparison, Measurement, only_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tutti.cases import Figures
-    from tutti.config import Experiment
+    from tutti.collectives.case import Figures
+    from tutti.collectives.files.resolve import Experiment
     from tutti.explore.engine import Compared
-    from tutti.report.palette import Style
+    from tutti.view.palette import Style
 
 __all__ = ["Preview", "retimed"]
 

@@ -7,9 +7,9 @@ import threading
 import webbrowser
 from typing import TYPE_CHECKING
 
-from tutti.errors import ExploreError
+from tutti.base.files.extras import check_extra
+from tutti.explore.errors import ExploreError
 from tutti.explore.guard import Access
-from tutti.files.extras import check_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,22 +6,22 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from tutti.critical_path import critical_path
-from tutti.explain import parts, why
-from tutti.proving import capped
-from tutti.report import words
-from tutti.report.compared_charts import decision_text
-from tutti.report.palette import KIND_COLOURS
-from tutti.report.timeline import picture
-from tutti.report.topology_graph import MOST_DRAWN
-from tutti.report.topology_layout import layout
+from tutti.collectives.critical_path import critical_path
+from tutti.collectives.explanation import parts, why
+from tutti.collectives.view import summary as words
+from tutti.collectives.view.comparison_charts import decision_text
+from tutti.collectives.view.timeline import picture
+from tutti.schedules.proving import capped
+from tutti.topologies.view.graph import MOST_DRAWN
+from tutti.topologies.view.layout import layout
+from tutti.view.palette import KIND_COLOURS
 
 if TYPE_CHECKING:
+    from tutti.collectives.simulation import Run
+    from tutti.collectives.view.comparison import Fastest, Measurement
     from tutti.explore.engine import Compared
     from tutti.explore.preview import Preview
-    from tutti.report.comparison import Fastest, Measurement
-    from tutti.simulate import Run
-    from tutti.topology import Topology
+    from tutti.topologies import Topology
 
 __all__ = ["cells_json", "compared_json", "run_json"]
 

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.config import find_platform, numbers, paths, platform_names, resolve
-from tutti.config.presets import platform_tables
-from tutti.files.mistakes import did_you_mean, mistake, shown
-from tutti.schedule import candidates
-from tutti.schedule_file import SCHEDULE_SUFFIX
+from tutti.base.files import key_paths as paths
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
+from tutti.collectives.files.resolve import resolve
+from tutti.platforms.files.platform_file import numbers
+from tutti.platforms.files.presets import find_platform, platform_names, platform_tables
+from tutti.schedules.ir import candidates
+from tutti.schedules.text import SCHEDULE_SUFFIX
 
 if TYPE_CHECKING:
-    from tutti.config import Experiment
+    from tutti.collectives.files.resolve import Experiment
 
 __all__ = ["Base", "default_tables", "parameters", "to_toml"]
 
@@ -202,8 +204,8 @@ def _group(key: str, model: str) -> str:
 
 def _numbers(tables: Mapping[str, Any], folder: Path) -> list[tuple[str, str, str]]:
     """Returns key, value and source of the times and rates of a platform."""
-    from tutti.config.kinds import validated_file
-    from tutti.config.platform import RawPlatform
+    from tutti.base.files.kinds import validated_file
+    from tutti.platforms.files.platform_file import RawPlatform
 
     name = tables.get("name")
     if isinstance(name, str) and name in platform_names() and tables is _tables_of(name):

@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tutti.report.palette import Style, styles, styles_in_order
+from tutti.view.palette import Style, styles, styles_in_order
 
 if TYPE_CHECKING:
-    from tutti.report.comparison import Comparison
+    from tutti.collectives.view.comparison import Comparison
 
 __all__ = ["styles_of"]
 

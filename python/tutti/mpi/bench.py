@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from tutti import _core
-from tutti.datatypes import DATATYPES
-from tutti.errors import BenchError
+from tutti.base.datatypes import DATATYPES
+from tutti.base.units import Size
+from tutti.collectives.frames import commit
+from tutti.collectives.simulation import simulate
+from tutti.collectives.sizes import part_bytes
 from tutti.mpi.bench_job import OPERATIONS, TYPES, Group, Job, Settings
 from tutti.mpi.bits import bits_differ, is_exact
+from tutti.mpi.errors import BenchError
 from tutti.mpi.plan import COLLECTIVES, CollectivePlan, Rule
-from tutti.mpi.sizes import part_bytes
-from tutti.results import commit
-from tutti.simulate import simulate
-from tutti.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tutti.mpi.underneath import Mpi
-    from tutti.platform import Platform
-    from tutti.schedule import Schedule
+    from tutti.platforms.machine import Platform
+    from tutti.schedules.ir import Schedule
 
 __all__ = ["BLOCKS", "Candidate", "Settings", "measure", "summarise"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tutti import _core
-from tutti.errors import BenchError
+from tutti.collectives.schedule_search import MOST_SCHEDULES, MULTIPLYING_KINDS
 from tutti.mpi.bench import Candidate
-from tutti.platform import PipeliningPostal, Platform
-from tutti.schedule import schedule
-from tutti.search import MOST_SCHEDULES, MULTIPLYING_KINDS
+from tutti.mpi.errors import BenchError
+from tutti.platforms.machine import PipeliningPostal, Platform
+from tutti.schedules.ir import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

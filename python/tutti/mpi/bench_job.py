@@ -8,8 +8,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tutti.errors import BenchError
 from tutti.mpi.distance import EMULATE
+from tutti.mpi.errors import BenchError
 from tutti.mpi.launch import common_folder, run_ranks, stay_here
 from tutti.mpi.library import built
 from tutti.mpi.machine import this_machine

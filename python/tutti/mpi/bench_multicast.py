@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from tutti.errors import BenchError
 from tutti.mpi.bench import ORIGIN, origin_now
 from tutti.mpi.bench_job import Job, Settings
+from tutti.mpi.errors import BenchError
 from tutti.mpi.plan import CollectivePlan, Rule
-from tutti.schedule import schedule
+from tutti.schedules.ir import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 __all__ = ["bits_differ", "is_exact"]
 

@@ -10,7 +10,7 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tutti.errors import MpiError
+from tutti.mpi.errors import MpiError
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from tutti.errors import PlanError
+from tutti.mpi.errors import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tutti._core import Op
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 __all__ = ["Copy", "Fold", "Message", "PlannedStep", "decoded", "encoded", "lowered", "shifted"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tutti.errors import LaunchError
+from tutti.mpi.errors import LaunchError
 from tutti.mpi.launch import rank_options, stay_here
 from tutti.mpi.underneath import launcher_kind
 

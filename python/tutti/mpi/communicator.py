@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from tutti.errors import MpiCallError, PlanError, TuttiError
+from tutti.base.errors import TuttiError
+from tutti.mpi.errors import MpiCallError, PlanError
 from tutti.mpi.plan import COLLECTIVES, CollectivePlan
 
 if TYPE_CHECKING:

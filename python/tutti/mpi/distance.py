@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tutti.declared.groups import LocalCosts
-from tutti.errors import ConfigError, LaunchError
-from tutti.platform import LogGP, PipeliningPostal, Platform
-from tutti.units import Size
+from tutti.base.declared.groups import LocalCosts
+from tutti.base.errors import ConfigError
+from tutti.base.units import Size
+from tutti.mpi.errors import LaunchError
+from tutti.platforms.machine import LogGP, PipeliningPostal, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tutti.units import TimePerByte
+    from tutti.base.units import TimePerByte
 
 __all__ = ["EMULATE", "NOTE", "Distance"]
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tutti.errors import LaunchError
+from tutti.mpi.errors import LaunchError
 
 if TYPE_CHECKING:
     from tutti.mpi.underneath import Kind, Mpi

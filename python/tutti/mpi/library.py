@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tutti.errors import MpiError
 from tutti.mpi import wrapper_cache
+from tutti.mpi.errors import MpiError
 from tutti.mpi.wrapper_cache import cache_folder
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.errors import PlanError
-from tutti.errors.meant import near
+from tutti.base.suggestions import near
 from tutti.mpi import plan_file
+from tutti.mpi.errors import PlanError
 from tutti.mpi.planned import COLLECTIVES, PlannedSchedule, Rule
-from tutti.schedule import Schedule
+from tutti.schedules.ir import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

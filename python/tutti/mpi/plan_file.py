@@ -12,7 +12,7 @@ import zlib
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from tutti.errors import PlanError
+from tutti.mpi.errors import PlanError
 from tutti.mpi.planned import COLLECTIVES, MOST_CHUNKS, MOST_SLOTS, NO_END, PlannedSchedule, Rule
 
 if TYPE_CHECKING:

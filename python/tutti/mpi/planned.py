@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self
 
 from tutti import _core
-from tutti.errors import PlanError
 from tutti.mpi import code
+from tutti.mpi.errors import PlanError
 from tutti.mpi.rendezvous import deferred, joined, needs_buffers
 
 if TYPE_CHECKING:
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 __all__ = ["PlannedSchedule", "Rule"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tutti.errors import MpiError
+from tutti.mpi.errors import MpiError
 from tutti.mpi.launch import run_ranks
 from tutti.mpi.underneath import named
 

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tutti.errors import LaunchError, MpiError
+from tutti.mpi.errors import LaunchError, MpiError
 from tutti.mpi.underneath import NAMES
 
 if TYPE_CHECKING:

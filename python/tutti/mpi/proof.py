@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tutti import __version__, _core
-from tutti.errors import PlanError, TuttiError
+from tutti.base.errors import TuttiError
 from tutti.mpi import code
+from tutti.mpi.errors import PlanError
 from tutti.mpi.plan import CollectivePlan
 from tutti.mpi.planned import MOVES_CHUNKS, RANK_ORDER, SAME_ON_ALL, SAME_ORDER, WRITES_DATA
 from tutti.mpi.rendezvous import needs_buffers
 from tutti.mpi.wrapper_cache import cache_folder
-from tutti.schedule import Schedule
+from tutti.schedules.ir import Schedule
 
 if TYPE_CHECKING:
     import os

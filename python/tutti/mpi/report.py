@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.errors import LaunchError
+from tutti.mpi.errors import LaunchError
 
 if TYPE_CHECKING:
     import os

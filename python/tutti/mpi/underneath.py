@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from tutti.errors import MpiError
+from tutti.mpi.errors import MpiError
 from tutti.mpi.wrapper_cache import remembered
 
 __all__ = ["Kind", "Mpi", "Wrapper", "find_mpi", "launcher_kind", "launchers_on_path", "named"]

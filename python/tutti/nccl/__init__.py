@@ -7,21 +7,6 @@ version (``versions.toml``). :mod:`tutti.nccl.presets` has the graphs of common 
 
 from __future__ import annotations
 
-from tutti.nccl.settings import ALGORITHMS, COLLECTIVES, PROTOCOLS, Settings
-from tutti.nccl.system import Graph, NcclSystem
-from tutti.nccl.tuning import Candidate, best, candidates, choose
-from tutti.nccl.versions import known_versions
+import lazy_loader
 
-__all__ = [
-    "ALGORITHMS",
-    "COLLECTIVES",
-    "PROTOCOLS",
-    "Candidate",
-    "Graph",
-    "NcclSystem",
-    "Settings",
-    "best",
-    "candidates",
-    "choose",
-    "known_versions",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tutti import _core
-from tutti.files.mistakes import mistake
-from tutti.interop.nccl.rates import gpu_link_rate, pci_rate, port_rate
+from tutti.base.files.mistakes import mistake
+from tutti.formats.nccl.rates import gpu_link_rate, pci_rate, port_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tutti.interop.nccl.topology import Topology
+    from tutti.formats.nccl.topology import Topology
 
 __all__ = ["Rails", "bound_us", "gpu_rate", "rails_of"]
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from math import ceil
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from tutti.files.mistakes import mistake
+from tutti.base.files.mistakes import mistake
 from tutti.nccl.bounds import Rails, bound_us, gpu_rate, rails_of
 from tutti.nccl.evidence import Evidence, Selected
 from tutti.nccl.series import Finding, Point, Series, rate, series_of, share, size, suspicious
@@ -21,8 +21,8 @@ from tutti.nccl.suspects import of_log, of_operations, of_topology
 from tutti.nccl.tuner_csv import COLLECTIVES, NO_LIMIT, TunerRule
 
 if TYPE_CHECKING:
-    from tutti.interop.nccl.debug import DebugLog
-    from tutti.interop.nccl.topology import Topology
+    from tutti.formats.nccl.debug import DebugLog
+    from tutti.formats.nccl.topology import Topology
 
 __all__ = ["Diagnosis", "Model", "Sized", "Subject", "diagnose", "tuner_rules"]
 

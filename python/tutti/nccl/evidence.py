@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
-from tutti.files import limits
-from tutti.files.mistakes import mistake, shown
-from tutti.files.reader import check_frame, read_bytes, read_frame
-from tutti.interop.benchmarks import nccl_tests
-from tutti.interop.measurements import parse_log
-from tutti.interop.nccl.debug import DebugLog, is_debug_log, parse_debug_log
-from tutti.interop.nccl.inspector import is_inspector, parse_inspector
-from tutti.interop.nccl.per_process import parse_per_process
+from tutti.base.files import limits
+from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.reader import check_frame, read_bytes, read_frame
+from tutti.formats.benchmarks import nccl_tests
+from tutti.formats.measurements import parse_log
+from tutti.formats.nccl.debug import DebugLog, is_debug_log, parse_debug_log
+from tutti.formats.nccl.inspector import is_inspector, parse_inspector
+from tutti.formats.nccl.per_process import parse_per_process
 from tutti.nccl.tuner_csv import ALGORITHMS, PROTOCOLS
 
 if TYPE_CHECKING:

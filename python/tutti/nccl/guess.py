@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tutti.errors import ConfigError, TuningError
+from tutti.base.errors import ConfigError
+from tutti.measured.errors import TuningError
 from tutti.nccl.evidence import Selected
 from tutti.nccl.presets import preset_of, system
 from tutti.nccl.settings import COLLECTIVES, Settings
@@ -16,9 +17,9 @@ from tutti.nccl.versions import known_versions, version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tutti.interop.nccl.debug import DebugLog
-    from tutti.interop.nccl.graphs import ChannelGraph
-    from tutti.interop.nccl.topology import Topology
+    from tutti.formats.nccl.debug import DebugLog
+    from tutti.formats.nccl.graphs import ChannelGraph
+    from tutti.formats.nccl.topology import Topology
     from tutti.nccl.doctor import Model
 
 __all__ = ["guess_model", "preset_model", "version_of"]

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
-from tutti.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.nccl.system import Cpu, Graph, NcclSystem, Pattern
 
 __all__ = ["Preset", "preset_names", "preset_of", "system"]

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tutti import _core
-from tutti.units import Size
+from tutti.base.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

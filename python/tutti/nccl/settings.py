@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from tutti.files.mistakes import did_you_mean, mistake, shown
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from tutti.errors.base import capped
-from tutti.interop.nccl.rates import gpu_link_rate, pci_rate, port_rate
+from tutti.base.errors import capped
+from tutti.formats.nccl.rates import gpu_link_rate, pci_rate, port_rate
 from tutti.nccl.series import Finding, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tutti.interop.nccl.debug import DebugLog
-    from tutti.interop.nccl.topology import Port, Topology
+    from tutti.formats.nccl.debug import DebugLog
+    from tutti.formats.nccl.topology import Port, Topology
 
 __all__ = ["of_log", "of_operations", "of_topology"]
 

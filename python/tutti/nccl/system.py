@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from tutti.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import did_you_mean, mistake
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

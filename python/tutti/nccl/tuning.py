@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti.errors import TuningError
-from tutti.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.measured.errors import TuningError
 from tutti.nccl.availability import Availability
 from tutti.nccl.channels import channels_and_threads
 from tutti.nccl.model import Model

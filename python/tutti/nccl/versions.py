@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tutti.files.mistakes import mistake
+from tutti.base.files.mistakes import mistake
 
 __all__ = ["Version", "known_versions", "tree_correction", "version"]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tutti import _core
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 COLLECTIVES = [
     "all_reduce",

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti.schedule_builder import ScheduleBuilder
+from tutti.schedules.builder import ScheduleBuilder
 
 if TYPE_CHECKING:
     from random import Random
 
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 COLLECTIVES = ("all_reduce", "reduce_scatter", "reduce", "broadcast", "all_gather")
 _SCRATCH = 3

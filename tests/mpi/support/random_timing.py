@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from random_schedules import runs_of
 
-from tutti.schedule_builder import ScheduleBuilder
+from tutti.schedules.builder import ScheduleBuilder
 
 if TYPE_CHECKING:
     from random import Random
 
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 _EAGER = 0.75
 """The probability of a send if both a send and a receive are possible."""

@@ -17,12 +17,12 @@ from tutti.mpi.launch import Finished, run_ranks
 from tutti.mpi.library import built
 from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.mpi.underneath import Mpi, find_mpi
-from tutti.schedule import algorithms, schedule
+from tutti.schedules.ir import algorithms, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tutti.schedule import Schedule
+    from tutti.schedules.ir import Schedule
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "mpi" / "tests"

@@ -1,0 +1,63 @@
+"""Table 4: area and power of ACE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tutti.energy.technology import Interval
+from tutti.training.endpoint import AceSettings, Npu
+from tutti.training.endpoint_area import cost
+from tutti_papers import Exhibit, ExhibitResult
+from tutti_papers.ace.conclusions import of_silicon
+from tutti_papers.ace.published import AREA, POWER, SURE, compared
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINKS = 6
+SENT = 300e9
+"""Send rate in bytes per second: the peak of 4x4x4."""
+ACCELERATOR = (815.0, 300.0)
+"""mm2 and W of the accelerator that the paper's NPU resembles (V100, NVIDIA's datasheet)."""
+
+
+def _table_4(folder: Path) -> ExhibitResult:
+    """Returns area and power per component, with bounds."""
+    del folder
+    found = cost(AceSettings(), Npu(), links=LINKS, bytes_per_second=SENT)
+    area = power = Interval(0.0, 0.0, 0.0)
+    rows = []
+    for component in found.values():
+        area, power = area.plus(component.area_mm2), power.plus(component.power_w)
+        rows.append((component.name, component.area_mm2, component.power_w))
+    rows.append(("all", area, power))
+    share = (100 * area.nominal / ACCELERATOR[0], 100 * power.nominal / ACCELERATOR[1])
+    areas = {component.name: component.area_mm2.nominal for component in found.values()}
+    return ExhibitResult(
+        conclusions=of_silicon(areas, share),
+        frame=pl.DataFrame(
+            [
+                {
+                    "component": name,
+                    "mm2": round(of_area.nominal, 3),
+                    "mm2_bounds": f"{of_area.low:.3g} to {of_area.high:.3g}",
+                    "watts": round(of_power.nominal, 3),
+                    "watts_bounds": f"{of_power.low:.2g} to {of_power.high:.2g}",
+                }
+                for name, of_area, of_power in rows
+            ]
+        ),
+        published=compared(
+            [
+                (AREA, area.nominal),
+                (POWER, power.nominal),
+            ]
+        ),
+        source=f"recalled values of the synthesis at 28 nm. {SURE}",
+        notes=("at a send rate of 300 GB/s; constants of public sources, scaled to 28 nm",),
+    )
+
+
+TABLES = {4: Exhibit(title="area and power of ACE by component", make=_table_4)}

@@ -1,0 +1,103 @@
+"""The paper's system: tori of NPUs, their endpoints, and the trained models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tutti.base.units import Size, Time, TimePerByte
+from tutti.training.collective import Alone
+from tutti.training.endpoint import AceSettings, Configuration, Npu, Ring
+from tutti.training.step import Step
+from tutti.workloads.transfers import Elements
+from tutti_papers.ace.workloads import BATCH, Reading, compute_of, model_of
+
+if TYPE_CHECKING:
+    from tutti.training.collective import AloneResult
+    from tutti.training.step import TrainingResult
+
+SIZES = {"4x2x2": (4, 2, 2), "4x4x2": (4, 4, 2), "4x4x4": (4, 4, 4), "4x8x4": (4, 8, 4)}
+"""16 to 128 NPUs: local x vertical x horizontal (R)."""
+
+PAYLOAD = Size.parse("64 MiB")
+"""Payload of the all_reduce of figures 5 and 6 (R)."""
+
+MESSAGE = Size.parse("8 KiB")
+"""The unit of kernels and of loads and stores of ACE (R)."""
+
+INSIDE, BETWEEN = 90, 500
+"""Link latency in cycles: inside a package (V: ASTRA-sim's sample), between packages (R)."""
+SAMPLE = 200
+"""Link latency between packages in ASTRA-sim's public sample, cycles (V)."""
+
+EFFICIENCY = 0.94
+"""Payload share of the transmitted bytes (R)."""
+
+READING = Reading()
+"""The reading of the exhibits: the cycles and bytes of LIBRA, with FP16 gradients (S)."""
+
+
+def rings(size: str, between: int = BETWEEN) -> tuple[Ring, ...]:
+    """Returns the rings of a torus: 200 GB/s per direction in a package, 25 GB/s between (R)."""
+    clock = Npu().clock
+    dimensions = (
+        ("local", "200 GB/s", INSIDE),
+        ("vertical", "25 GB/s", between),
+        ("horizontal", "25 GB/s", between),
+    )
+    return tuple(
+        Ring(name, nodes, TimePerByte.parse(rate), clock.cycles(cycles))
+        for nodes, (name, rate, cycles) in zip(SIZES[size], dimensions, strict=True)
+    )
+
+
+def ace(memory: str = "128 GB/s", **settings: object) -> Configuration:
+    """Returns an ACE with this memory bandwidth, and settings that differ from the paper's."""
+    default = AceSettings()
+    return Configuration(
+        name="ace",
+        kind="ace",
+        memory=TimePerByte.parse(memory),
+        ace=replace(default, **settings),  # type: ignore[arg-type]
+    )
+
+
+def baseline(memory: str, sms: int = 80) -> Configuration:
+    """Returns a baseline with this memory bandwidth and number of SMs for communication."""
+    return Configuration(
+        name="baseline", kind="baseline", memory=TimePerByte.parse(memory), sms=sms
+    )
+
+
+def alone(
+    configuration: Configuration, size: str, between: int = BETWEEN, message: Size = MESSAGE
+) -> AloneResult:
+    """Runs the all_reduce of figures 5 and 6."""
+    experiment = Alone(
+        size=PAYLOAD, rings=rings(size, between), efficiency=EFFICIENCY, message=message
+    )
+    return experiment.run(configuration)
+
+
+def step(
+    model: str,
+    size: str,
+    configuration: Configuration,
+    *,
+    between: int = BETWEEN,
+    batch: int | None = None,
+    iterations: int = 2,
+    reading: Reading = READING,
+) -> TrainingResult:
+    """Runs a few iterations of a workload, with utilisation in windows of 20 us."""
+    experiment = Step(
+        model=model_of(model, reading.clock),
+        batch=batch or BATCH[model],
+        compute=compute_of(model, reading),
+        elements=Elements(gradients=reading.gradient if model == "resnet50_libra" else None),
+        rings=rings(size, between),
+        efficiency=EFFICIENCY,
+        iterations=iterations,
+        window=Time.parse("20 us"),
+    )
+    return experiment.run(configuration)

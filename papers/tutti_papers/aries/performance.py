@@ -1,0 +1,178 @@
+"""Figure 10: iterations of four applications with each algorithm on each network."""
+
+from __future__ import annotations
+
+from itertools import product
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tutti.bypass.package_networks import SIDES
+from tutti_papers import Exhibit, ExhibitResult, looks
+from tutti_papers.aries.applications import APPLICATIONS
+from tutti_papers.aries.best import best_schedules
+from tutti_papers.aries.conclusions import of_speedups
+from tutti_papers.aries.iterations import iterations, speedups
+from tutti_papers.aries.published import NETWORKS, SPEEDUPS, TRANSFORMER_COMMUNICATION, compared
+from tutti_papers.aries.readings import readings
+from tutti_papers.aries.sensitivity import sensitivity
+from tutti_papers.claims import verdict_line
+from tutti_papers.exhibits import plot_bars
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tutti.training.overlap import Overlapped
+    from tutti_papers import Claim
+    from tutti_papers.aries.iterations import Key
+
+
+def _figure_10(folder: Path) -> ExhibitResult:
+    """Returns iterations with each algorithm on each network."""
+    steps = iterations()
+    gains = speedups(steps)
+    found = {key: step.overlapped for key, step in steps.items()}
+    rows: list[dict[str, Any]] = []
+    for (algorithm, side), published in SPEEDUPS.items():
+        for network, value in zip(NETWORKS, published, strict=True):
+            iteration, communication = gains[algorithm, side, network]
+            rows.append(
+                {
+                    "algorithm": algorithm,
+                    "side": side,
+                    "over": network,
+                    "published": value,
+                    "ours": round(iteration, 2),
+                    "ratio": round(iteration / value, 2),
+                    "communication": round(communication, 2),
+                }
+            )
+    claims, applications = _claims(rows, found), _applications(found)
+    bounds = dict(applications.group_by("application").agg(pl.max("at_most")).iter_rows())
+    conclusions = of_speedups({key: gain for key, (gain, _) in gains.items()}, bounds)
+    verdict = verdict_line(claims, conclusions)
+    return ExhibitResult(
+        frame=pl.DataFrame([_iteration_row(key, one) for key, one in found.items()]),
+        published=claims,
+        conclusions=conclusions,
+        source="section V-B; geometric means over four applications, whose values are not known",
+        figures=tuple(_drawn(folder, found, *part, verdict) for part in SPEEDUPS),
+        tables={
+            "speedups": pl.DataFrame(rows),
+            "transformer": _transformer(found),
+            "applications": applications,
+            **best_schedules(),
+            **readings(steps),
+            **sensitivity(steps),
+        },
+        notes=(
+            "ours: iterations; communication: sequential all_reduces without computation",
+            "best_schedules: every network, ARIES too, runs the fastest schedule for the size",
+            "readings: joint readings of the text, with the number of speedups within 15 %",
+            "computation is a lower bound on the iteration time on every network",
+        ),
+    )
+
+
+def _claims(rows: list[dict[str, Any]], found: dict[Key, Overlapped]) -> tuple[Claim, ...]:
+    """Returns the published speedups and the reductions of communication time."""
+    speedups = [
+        (
+            "{algorithm} {side}x{side} over {over}: speedup of iterations".format(**row),
+            row["published"],
+            row["ours"],
+        )
+        for row in rows
+    ]
+    shorter = [
+        (
+            f"Transformer, {row['algorithm']}: communication saved, %",
+            row["published_%"],
+            row["ours_%"],
+        )
+        for row in _transformer(found).rows(named=True)
+    ]
+    return compared([*speedups, *shorter])
+
+
+def _iteration_row(key: Key, one: Overlapped) -> dict[str, object]:
+    network, algorithm, side, name = key
+    return {
+        "application": name,
+        "algorithm": algorithm,
+        "side": side,
+        "network": network,
+        "iteration_us": round(one.iteration.ps / 1e6, 1),
+        "compute_us": round(one.compute.ps / 1e6, 1),
+        "communication_us": round(one.communication.ps / 1e6, 1),
+        "exposed_us": round(one.exposed.ps / 1e6, 1),
+    }
+
+
+def _drawn(
+    folder: Path, found: dict[Key, Overlapped], algorithm: str, side: int, verdict: str
+) -> Path:
+    """Draws iterations relative to those on ARIES; the published speedups are over all."""
+    groups = {
+        name: {
+            network: {
+                part: took.ps / found["aries", algorithm, side, name].iteration.ps
+                for part, took in (("compute", one.compute), ("exposed communication", one.exposed))
+            }
+            for network in (*NETWORKS, "aries")
+            for one in (found[network, algorithm, side, name],)
+        }
+        for name in APPLICATIONS
+    }
+    return plot_bars(
+        folder / f"figure_10_{algorithm}_{side}x{side}.svg", groups,
+        y="iteration time over that on ARIES", verdict=verdict, looks=looks.ARIES,
+        published={("mean", network): (value, "text")
+                   for network, value in zip(NETWORKS, SPEEDUPS[algorithm, side], strict=True)},
+    )  # fmt: skip
+
+
+def _transformer(found: dict[Key, Overlapped]) -> pl.DataFrame:
+    """Returns the reduction of its communication time, mean over networks and sizes."""
+    rows = []
+    for algorithm, published in TRANSFORMER_COMMUNICATION.items():
+        shorter = [
+            1
+            - found["aries", algorithm, side, "transformer"].communication.ps
+            / found[network, algorithm, side, "transformer"].communication.ps
+            for side, network in product(SIDES, NETWORKS)
+        ]
+        rows.append(
+            {
+                "algorithm": algorithm,
+                "published_%": published,
+                "ours_%": round(100 * mean(shorter), 1),
+                "least_%": round(100 * min(shorter), 1),
+                "most_%": round(100 * max(shorter), 1),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def _applications(found: dict[Key, Overlapped]) -> pl.DataFrame:
+    """Returns communication over computation with the ring on a mesh, which bounds the speedup."""
+    rows = []
+    for name, side in product(APPLICATIONS, SIDES):
+        mesh, aries = (found[network, "ring", side, name] for network in ("mesh", "aries"))
+        rows.append(
+            {
+                "application": name,
+                "side": side,
+                "compute_us": round(mesh.compute.ps / 1e6, 1),
+                "ring_on_mesh_us": round(mesh.communication.ps / 1e6, 1),
+                "over_compute": round(mesh.communication.ps / mesh.compute.ps, 2),
+                "speedup": round(mesh.iteration.ps / aries.iteration.ps, 2),
+                "at_most": round(mesh.iteration.ps / mesh.compute.ps, 2),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+FIGURES = {10: Exhibit(title="iterations of four applications", make=_figure_10)}
+"""The figure of this module, by number."""

@@ -1,0 +1,174 @@
+"""Figure 9: throughput of an all_reduce over sizes."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tutti.base.progress import at_once
+from tutti.base.units import Size
+from tutti.bypass.package_networks import ALGORITHMS, SIDES, Assumptions, variants
+from tutti_papers import Exhibit, ExhibitResult, looks
+from tutti_papers.aries.conclusions import of_throughput
+from tutti_papers.claims import verdict_line
+from tutti_papers.exhibits import plot_curves
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tutti.bypass.package_networks import Variant
+    from tutti_papers import Conclusion
+
+SIZES = tuple(Size(bytes=1024 << power) for power in range(12))
+"""1 KiB to 2 MiB (section V-A)."""
+SHOWN = ("mesh", "torus", "aries")
+"""The compared networks."""
+DBT, MT = "double_binary_tree", "multi_tree"
+LABELS = {"ring": "ring", DBT: "DBT", MT: "MT"}
+
+ALPHA_BETA = {
+    (4, "bandwidth"): ((1.04, 1024), (1.39, 16384), (1.72, 65536), (1.99, 2097152)),
+    (4, "latency"): ((2.25, 1024), (1.36, 16384), (1.11, 65536), (1.00, 2097152)),
+    (4, "latency and bandwidth"): ((2.46, 1024), (2.19, 16384), (2.07, 65536), (2.00, 2097152)),
+    (8, "bandwidth"): ((1.01, 1024), (1.14, 16384), (1.39, 65536), (1.95, 2097152)),
+    (8, "latency"): ((6.28, 1024), (2.88, 16384), (1.61, 65536), (1.02, 2097152)),
+}
+"""Speedup over the ring with steps of 12 ns and 68 GB/s, one hop each (D)."""
+
+
+def _curves(side: int, algorithm: str) -> dict[str, list[tuple[Size, float]]]:
+    """Returns GB/s over sizes, by network and variant."""
+    cases: list[tuple[str, Variant]] = []
+    for network in SHOWN:
+        known = variants(network, algorithm, side, Assumptions(bidirectional=True))
+        cases += [(f"{network}, {one.name}" if len(known) > 1 else network, one) for one in known]
+    points = [(index, size) for index in range(len(cases)) for size in SIZES]
+    runs = at_once(lambda point: cases[point[0]][1].run(point[1]).algbw / 1e9, points)
+    curves: dict[str, list[tuple[Size, float]]] = {}
+    for (index, size), rate in runs.items():
+        curves.setdefault(cases[index][0], []).append((size, rate))
+    return curves
+
+
+def _figure_9(folder: Path) -> ExhibitResult:
+    """Returns throughput of three algorithms on two sizes."""
+    found = {part: _curves(*part) for part in product(SIDES, ALGORITHMS)}
+    rows = [
+        {
+            "side": side,
+            "algorithm": algorithm,
+            "variant": variant,
+            "size": size.bytes,
+            "GB/s": rate,
+        }
+        for (side, algorithm), curves in found.items()
+        for variant, points in curves.items()
+        for size, rate in points
+    ]
+    words = _words(found)
+    conclusions = of_throughput(words.rows())
+    figures = tuple(
+        plot_curves(
+            folder / f"figure_9_{LABELS[algorithm]}_{side}x{side}.svg",
+            {
+                variant: ([s.bytes for s, _ in p], [r for _, r in p])
+                for variant, p in curves.items()
+            },
+            x="size (B)",
+            y=f"{LABELS[algorithm]} {side}x{side}, throughput (GB/s)",
+            doubling=True,
+            verdict=_verdict(conclusions, f"{LABELS[algorithm]} {side}x{side}"),
+            looks=looks.ARIES,
+        )
+        for (side, algorithm), curves in found.items()
+    )
+    return ExhibitResult(
+        frame=pl.DataFrame(rows),
+        source="the figure's values are not known; section V-A describes them in words",
+        figures=figures,
+        conclusions=conclusions,
+        tables={"alpha_beta": _alpha_beta(found), "words": words},
+    )
+
+
+def _verdict(conclusions: Sequence[Conclusion], part: str) -> str:
+    """Returns the verdict of an algorithm on a size, such as `ring 4x4`."""
+    of_part = [one for one in conclusions if one.statement.startswith(part)]
+    return verdict_line((), of_part)
+
+
+def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
+    """Returns tutti's throughput compared with steps of one hop each."""
+    rows = []
+    for (side, variant), expected in ALPHA_BETA.items():
+        curves = found[side, "ring"]
+        ring, ours = dict(curves["mesh"]), dict(curves[f"aries, {variant}"])
+        for ratio, size in expected:
+            faster = ours[Size(bytes=size)] / ring[Size(bytes=size)]
+            rows.append(
+                {
+                    "network": f"{side}x{side}",
+                    "variant": variant,
+                    "size": size,
+                    "one_hop_per_step": ratio,
+                    "ours": round(faster, 2),
+                    "ratio": round(faster / ratio, 3),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
+    """Returns the claims of section V-A on the figure, and tutti's values."""
+
+    def at(side: int, algorithm: str, variant: str, size: int) -> float:
+        return dict(found[side, algorithm][variant])[Size(bytes=size)]
+
+    def best(side: int, algorithm: str, size: int) -> float:
+        names = (name for name in found[side, algorithm] if name.startswith("aries"))
+        return max(at(side, algorithm, name, size) for name in names)
+
+    def gain(side: int, algorithm: str, over: str, size: int) -> float:
+        return best(side, algorithm, size) / at(side, algorithm, over, size)
+
+    small, large = SIZES[0].bytes, SIZES[-1].bytes
+    rows = []
+    for side in SIDES:
+        latency, bandwidth = (
+            [at(side, "ring", f"aries, {variant}", size) for size in (small, large)]
+            for variant in ("latency", "bandwidth")
+        )
+        name = f"{side}x{side}"
+        rows += [
+            (f"ring {name}: LT over BW at 1 KiB", "above 1", latency[0] / bandwidth[0]),
+            (f"ring {name}: BW over LT at 2 MiB", "above 1", bandwidth[1] / latency[1]),
+            (
+                f"DBT {name}: over mesh at 1 KiB",
+                "about 1",
+                gain(side, DBT, "mesh", small),
+            ),
+            (
+                f"DBT {name}: over mesh at 2 MiB",
+                "more",
+                gain(side, DBT, "mesh", large),
+            ),
+            (f"MT {name}: over mesh at 2 MiB", "above 1", gain(side, MT, "mesh", large)),
+            (
+                f"MT {name}: over torus at 2 MiB",
+                "above 1",
+                gain(side, MT, "torus", large),
+            ),
+        ]
+    return pl.DataFrame(
+        [
+            {"claim": claim, "published": published, "ours": round(ours, 2)}
+            for claim, published, ours in rows
+        ]
+    )
+
+
+FIGURES = {9: Exhibit(title="throughput over sizes", make=_figure_9)}
+"""The figure of this module, by number."""

@@ -1,0 +1,14 @@
+"""Ruefenacht, Bull and Booth 2017: recursive multiplying, all_reduce by message pipelining."""
+
+from __future__ import annotations
+
+from tutti_papers import Paper
+from tutti_papers.recursive_multiplying import measured, simulated
+from tutti_papers.recursive_multiplying.published import CITATION
+
+PAPER = Paper(
+    name="recursive-multiplying",
+    citation=CITATION,
+    figures={**simulated.FIGURES, **measured.FIGURES},
+    tables=measured.TABLES,
+)

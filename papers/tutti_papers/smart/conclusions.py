@@ -1,0 +1,113 @@
+"""The paper's conclusions, which its text states in words, and whether the runs support them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from tutti_papers.claims import Conclusion
+from tutti_papers.smart.system import (
+    ALL,
+    BASELINE,
+    COMPLETE,
+    CORNERS,
+    GREEDY,
+    IN_BYPASS,
+    IN_COMPLETE,
+    IN_LOCAL,
+    INTERVALS,
+    PRIVATE,
+    TO_ONE,
+    largest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tutti.networks.mesh import Saturation
+
+_SAME = 0.1
+"""Relative difference of values that the paper calls similar or almost identical."""
+
+
+def of_fan_out(found: Mapping[str, Mapping[str, Saturation]]) -> tuple[Conclusion, ...]:
+    """Returns the conclusions of figure 6, from the curves by traffic and design."""
+    corners = {name: one.by_throughput for name, one in found[CORNERS].items()}
+    slots = {interval: corners[COMPLETE.format(interval)] for interval in INTERVALS}
+    best = max(slots, key=slots.__getitem__)
+    every = {name: one.by_throughput / largest(ALL) for name, one in found[ALL].items()}
+    order = (BASELINE, GREEDY, PRIVATE)
+    shown = ", ".join(f"{name} {every[name]:.2f}" for name in order)
+    return (
+        Conclusion(
+            statement="a broadcast interval of 6 cycles has the highest throughput",
+            holds=best == 6,
+            why=", ".join(f"BI={i} {4 * rate:.2f}" for i, rate in slots.items())
+            + " broadcasts per cycle",
+        ),
+        Conclusion(
+            statement="SFO_Greedy on shared trees outperforms the baseline, on private trees more",
+            holds=all(every[b] > (1 + _SAME) * every[a] for a, b in pairwise(order)),
+            why=f"throughput over the ideal: {shown}",
+        ),
+    )
+
+
+def of_fan_in(found: Mapping[str, Saturation]) -> tuple[Conclusion, ...]:
+    """Returns the conclusions of figure 7, from the curves by design."""
+    rate = {name: one.by_throughput for name, one in found.items()}
+    local, base = rate[IN_LOCAL], rate[BASELINE]
+    arrivals = max(run.loads[0].arrivals.mean for run in found[IN_COMPLETE].runs)
+    order = (BASELINE, IN_BYPASS, IN_COMPLETE)
+    return (
+        Conclusion(
+            statement="SFI_Complete delivers one ACK per flow",
+            holds=arrivals < 1.001,
+            why=f"at most {arrivals:.3f} on average over all loads",
+        ),
+        Conclusion(
+            statement="SFI_Complete does not saturate",
+            holds=rate[IN_COMPLETE] >= largest(TO_ONE),
+            why=f"accepts {rate[IN_COMPLETE]:.2f} of {largest(TO_ONE):.2f} flows per cycle",
+        ),
+        Conclusion(
+            statement="SFI_Greedy with Prio=Local performs like the baseline",
+            holds=abs(local / base - 1) <= _SAME,
+            why=f"saturates at {local:.2f} and {base:.2f} flows per cycle",
+        ),
+        Conclusion(
+            statement="SFI_Greedy saturates later than the baseline, SFI_Complete still later",
+            holds=all(rate[b] > rate[a] for a, b in pairwise(order)),
+            why=", ".join(f"{name} {rate[name]:.2f}" for name in order),
+        ),
+    )
+
+
+def of_runtimes(
+    statement: str, runtime: Mapping[str, Mapping[str, float]], order: tuple[str, ...]
+) -> Conclusion:
+    """Returns whether the mean runtime falls from each mesh to the next.
+
+    Args:
+        statement: The conclusion.
+        runtime: Runtime relative to the same mesh, by mesh and kernel.
+        order: The meshes from slow to fast.
+    """
+    means = {name: fmean(runtime[name].values()) for name in order}
+    return Conclusion(
+        statement=statement,
+        holds=all(means[b] < means[a] for a, b in pairwise(order)),
+        why=", ".join(f"{name} {value:.2f}" for name, value in means.items()),
+    )
+
+
+def near_ideal(runtime: Mapping[str, Mapping[str, float]], name: str, ideal: str) -> Conclusion:
+    """Returns whether a mesh is at most 30 % slower than the fully connected network."""
+    times = {one: fmean(runtime[one].values()) for one in (name, ideal)}
+    more = 100 * (times[name] / times[ideal] - 1)
+    return Conclusion(
+        statement=f"{name} comes within 30 % of a fully connected network",
+        holds=more <= 30,
+        why=f"{more:.0f} % slower; here the mesh is near saturation",
+    )

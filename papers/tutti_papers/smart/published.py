@@ -1,0 +1,73 @@
+"""Published values, and how they were read.
+
+Only the text was legible, not the figures: values of curves are those that the text states.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti_papers import claims
+from tutti_papers.claims import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from tutti_papers.claims import Certainty
+
+CITATION = (
+    "T. Krishna, L.-S. Peh, Single-Cycle Collective Communication Over A Shared Network Fabric, "
+    "NOCS 2014"
+)
+
+STATED, DERIVED, VAGUE = "stated", "derived", "vague"
+"""The confidence of a published value: a number of the text, derived from several numbers, or a
+qualitative statement such as "about", "similar" or an open range."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A published value and tutti's value.
+
+    Attributes:
+        row: The experiment, A1, B1 to B8, C1 to C4, D1 to D5 or E.
+        quantity: The quantity, with its unit.
+        published: The published value.
+        ours: tutti's value; NaN if it was not run.
+        confidence: `stated`, `derived` or `vague`.
+        at_least: Whether the published value is a lower bound.
+    """
+
+    row: str
+    quantity: str
+    published: float
+    ours: float
+    confidence: str = STATED
+    at_least: bool = False
+
+    def claim(self) -> Claim:
+        """Returns the published value with tutti's value."""
+        return Claim(
+            quantity=f"{self.row} {self.quantity}",
+            published=(self.published, math.inf) if self.at_least else self.published,
+            computed=self.ours,
+            certainty=CERTAINTY[self.confidence],
+        )
+
+
+CERTAINTY: dict[str, Certainty] = {STATED: "text", DERIVED: "derived", VAGUE: "words"}
+"""The certainty of each confidence."""
+
+
+def claims_of(rows: Sequence[Row]) -> tuple[Claim, ...]:
+    """Returns the published values of rows with tutti's values."""
+    return tuple(row.claim() for row in rows)
+
+
+def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
+    """Returns rows as a frame."""
+    return claims.frame_of(claims_of(rows))

@@ -1,0 +1,1 @@
+"""Units, errors, files and parameters: what every other package uses."""

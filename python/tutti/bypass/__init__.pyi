@@ -1,0 +1,17 @@
+from .flows import Flow as Flow
+from .flows import flows_of as flows_of
+from .flows import shares_of as shares_of
+from .improve import Improved as Improved
+from .improve import improve as improve
+from .mapping import Mapping as Mapping
+from .mapping import Method as Method
+from .mapping import map_flows as map_flows
+from .mapping import spread_flows as spread_flows
+from .network import BypassConfiguration as BypassConfiguration
+from .network import BypassMesh as BypassMesh
+from .network import IdlePort as IdlePort
+from .network import LiveLink as LiveLink
+from .network import Muxes as Muxes
+from .network import Port as Port
+from .plans import MappedSchedule as MappedSchedule
+from .plans import plan as plan

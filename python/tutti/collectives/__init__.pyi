@@ -1,0 +1,13 @@
+from .critical_path import CriticalPath as CriticalPath
+from .frames import summary as summary
+from .phases import PhasedRun as PhasedRun
+from .phases import simulate_phases as simulate_phases
+from .result import Run as Run
+from .schedule_search import Found as Found
+from .schedule_search import search as search
+from .schedule_search import winners as winners
+from .simulation import TraceRun as TraceRun
+from .simulation import compare as compare
+from .simulation import simulate as simulate
+from .simulation import simulate_trace as simulate_trace
+from .size_ranges import thresholds as thresholds

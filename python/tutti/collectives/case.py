@@ -1,0 +1,249 @@
+"""Single measurements: the inputs of the core, and the figures in results."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from tutti import _core
+from tutti.base.errors import ConfigError
+from tutti.schedules.errors import LayoutError
+from tutti.schedules.ir import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tutti.base.units import Size
+    from tutti.platforms.conditions import Conditions
+    from tutti.platforms.machine import Platform
+
+__all__ = [
+    "CaseBuilder",
+    "check_platform",
+    "figures_of",
+    "limit_of",
+    "make_case",
+    "measured",
+    "run_all",
+    "timed",
+    "unequal_parts",
+]
+
+Figures = tuple[int, int, int]
+"""Completion time in ps, messages handed to the network, and bytes in these."""
+
+FlowFields = tuple[int, int, int, int, int, int]
+"""A background flow for the core: ranks, bytes, times in ps, count."""
+
+
+class CaseBuilder:
+    """Builds cases on one platform and under one set of conditions, for several schedules and
+    sizes.
+
+    The core's platform and background traffic are built once and shared by all cases.
+    """
+
+    def __init__(
+        self, platform: Platform, *, datatype: str, conditions: Conditions | None = None
+    ) -> None:
+        """Builds what all cases share.
+
+        Raises:
+            ConfigError: The platform is not a `Platform`.
+            LayoutError: The datatype is unknown.
+            NoiseError: The background load does not match the platform's links.
+        """
+        from tutti.base.datatypes import DATATYPES
+
+        check_platform(platform)
+        if datatype not in DATATYPES:
+            message = f"unknown datatype `{datatype}`: expected one of {', '.join(DATATYPES)}"
+            raise LayoutError(message, kind="unknown_datatype", fields={"datatype": datatype})
+        self._conditions = conditions
+        self._case = functools.partial(
+            _core.Case,
+            model=platform.model.core,
+            element=DATATYPES[datatype],
+            routes=platform.routes.core if platform.routes else None,
+            flow=platform.sharing.core if platform.sharing else None,
+            packets=platform.packets.core if platform.packets else None,
+            flits=platform.core_flits,
+            mesh=platform.mesh.core if platform.mesh else None,
+            load=conditions.background.core(platform.routes) if conditions else None,
+            flows=_flows(platform, conditions),
+        )
+
+    def case(self, schedule: Schedule, *, size: Size, seed: int = 0) -> _core.Case:
+        """Returns the inputs of a run, for the core.
+
+        Raises:
+            ConfigError: The schedule is not a `Schedule`.
+            LayoutError: The size does not match the datatype or the collective.
+            NoiseError: The conditions do not match the schedule's ranks.
+        """
+        _check_schedule(schedule)
+        conditions = self._conditions
+        disturbed = conditions.core(ranks=schedule.ranks, seed=seed) if conditions else None
+        return self._case(schedule.core, size=size.bytes, conditions=disturbed, seed=seed)
+
+
+def make_case(
+    schedule: Schedule,
+    platform: Platform,
+    *,
+    size: Size,
+    datatype: str,
+    conditions: Conditions | None = None,
+    seed: int = 0,
+) -> _core.Case:
+    """Builds a single case; see :class:`CaseBuilder`.
+
+    Raises:
+        ConfigError: The schedule or the platform has the wrong type.
+        LayoutError: The size does not match the datatype or the collective.
+    """
+    _check_schedule(schedule)
+    builder = CaseBuilder(platform, datatype=datatype, conditions=conditions)
+    return builder.case(schedule, size=size, seed=seed)
+
+
+def _flows(platform: Platform, conditions: Conditions | None) -> list[FlowFields]:
+    """Returns the core's background flows.
+
+    Raises:
+        ConfigError: There are flows, and nothing that they can share with messages.
+    """
+    flows = conditions.background.flows if conditions else []
+    if flows and platform.packets is None and platform.sharing is None:
+        message = "background flows need a platform with the flow model or packets"
+        hint = "give the platform routes, or use a background load, which needs only links"
+        raise ConfigError(message, kind="invalid", hint=hint)
+    return [flow.core for flow in flows]
+
+
+def _check_schedule(schedule: object) -> None:
+    """Rejects anything but a schedule, such as its name."""
+    if not isinstance(schedule, Schedule):
+        hint = "generate it first: tutti.schedule(name, ranks=...)"
+        raise ConfigError(f"{schedule!r} is not a schedule", kind="invalid", hint=hint)
+
+
+def check_platform(platform: object) -> None:
+    """Rejects anything but a platform, such as its name.
+
+    Raises:
+        ConfigError: The value is not a `Platform`.
+    """
+    from tutti.platforms.machine import Platform
+
+    if not isinstance(platform, Platform):
+        hint = "use tutti.Platform(...), or tutti.platforms.platform(name) for a bundled platform"
+        raise ConfigError(f"{platform!r} is not a platform", kind="invalid", hint=hint)
+
+
+def unequal_parts(
+    schedule: Schedule, platform: Platform, *, sizes: Sequence[Size], datatype: str
+) -> LayoutError | None:
+    """Returns why a schedule that needs equal chunks cannot use one of the sizes; None if it can.
+
+    Raises:
+        LayoutError: A size does not match the datatype or the collective of any schedule.
+    """
+    if not schedule.moves_chunks:
+        return None
+    builder = CaseBuilder(platform, datatype=datatype)
+    for size in sizes:
+        try:
+            builder.case(schedule, size=size)
+        except LayoutError as error:
+            if error.kind != "unequal_parts":
+                raise
+            return error
+    return None
+
+
+def run_all(
+    cases: Sequence[_core.Case],
+    finished: Callable[[int, Figures], object],
+    *,
+    threads: int = 0,
+) -> None:
+    """Runs cases in threads.
+
+    Args:
+        cases: The cases.
+        finished: Called with the index and the figures of each case that gave a result.
+        threads: The number of threads; 0 uses one per core. Results do not depend on it.
+
+    Raises:
+        SimulationError: A run gives no result; raised for the first such case, after all have run.
+        KeyboardInterrupt: Ctrl-C was pressed.
+    """
+    failed: dict[int, Exception] = {}
+
+    def received(index: int, result: Figures | Exception) -> None:
+        if isinstance(result, Exception):
+            failed[index] = result
+        else:
+            finished(index, result)
+
+    _core.simulate_many(cases, received, threads=threads)
+    if failed:
+        raise failed[min(failed)]
+
+
+def measured(
+    cases: Sequence[_core.Case], threads: int, done: Callable[[int, int], object] | None
+) -> Iterator[Figures]:
+    """Returns the figures of each case, in order; calls `done` with (finished, total)."""
+    found: dict[int, Figures] = {}
+
+    def finished(index: int, figures: Figures) -> None:
+        found[index] = figures
+        if done is not None:
+            done(len(found), len(cases))
+
+    run_all(cases, finished, threads=threads)
+    return (found[index] for index in range(len(cases)))
+
+
+def figures_of(
+    case: _core.Case,
+    laid_out: Schedule,
+    size: Size,
+    figures: Figures,
+) -> dict[str, Any]:
+    """Returns the figures of a case, named as in :data:`tutti.collectives.frames.MEASUREMENTS`.
+
+    Args:
+        case: The case.
+        laid_out: Its schedule.
+        size: Its size.
+        figures: Completion time in ps, number of messages, and bytes in them.
+    """
+    figures_without_bound = timed(case, laid_out, size, figures)
+    return figures_without_bound | limit_of(case.bound().at_least_ps, figures)
+
+
+def timed(case: _core.Case, laid_out: Schedule, size: Size, figures: Figures) -> dict[str, Any]:
+    """Returns the figures of a case except those of the lower bound; see `figures_of`."""
+    time, messages, message_bytes = figures
+    return {
+        "collective": laid_out.collective,
+        "algorithm": laid_out.name.split(":", 1)[0],
+        "schedule": laid_out.name,
+        "ranks": laid_out.ranks,
+        "size_bytes": size.bytes,
+        "time_ps": time,
+        "algbw_bytes_per_s": _core.algbw(size.bytes, time),
+        "busbw_bytes_per_s": _core.busbw(laid_out.collective, laid_out.ranks, size.bytes, time),
+        "messages": messages,
+        "message_bytes": message_bytes,
+        "closed_form_ps": case.closed_form_ps(),
+    }
+
+
+def limit_of(bound_ps: int | None, figures: Figures) -> dict[str, Any]:
+    """Returns the figures of a lower bound, null without one."""
+    time = figures[0]
+    return {"bound_ps": bound_ps, "of_limit": None if bound_ps is None else bound_ps / time}

@@ -1,0 +1,173 @@
+"""Runs experiments: the plan of an experiment file, and single runs of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from tutti.base.files.mistakes import mistake
+from tutti.collectives import candidates as planning
+from tutti.collectives.candidates import LeftOut, MeasurementPoint, Request, TimedSchedule
+from tutti.collectives.measurement import Rows, measure
+from tutti.collectives.simulation import Run, simulate
+from tutti.schedules.proving import prove
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tutti.base.errors import ConfigError
+    from tutti.base.units import Size
+    from tutti.collectives.files.resolve import Experiment
+    from tutti.schedules.errors import AlgorithmError, LayoutError
+    from tutti.schedules.ir import Schedule
+
+__all__ = [
+    "ExperimentPlan",
+    "LeftOut",
+    "MeasurementPoint",
+    "Rows",
+    "TimedSchedule",
+    "lay_out",
+    "measure",
+    "parts",
+    "plan",
+    "plan_of",
+    "prove",
+    "run_once",
+    "try_plan",
+]
+
+
+@dataclass(frozen=True)
+class ExperimentPlan(planning.ComparisonPlan):
+    """The measurements of an experiment, in order, and the schedules left out."""
+
+    experiment: Experiment
+
+
+class ExperimentPlanResult(NamedTuple):
+    """A plan, and the algorithms and schedules that do not fit.
+
+    Attributes:
+        plan: The plan of the measurements that are possible.
+        misfits: The error of each named algorithm that fits none of the rank counts.
+        unequal: The errors of schedules that need equal chunks.
+    """
+
+    plan: ExperimentPlan
+    misfits: dict[str, ConfigError]
+    unequal: list[LayoutError]
+
+
+def parts(experiment: Experiment) -> int:
+    """Returns the number of parts of `plan`, for progress reports."""
+    is_searched = not experiment.algorithms and experiment.collective == "all_reduce"
+    searched = len(experiment.sizes) if is_searched else 0
+    return len(experiment.ranks) * (searched + 1)
+
+
+def plan(experiment: Experiment, *, done: Callable[[int], object] | None = None) -> ExperimentPlan:
+    """Generates the schedules of an experiment.
+
+    Args:
+        experiment: The experiment.
+        done: Called with 1 after each of the `parts`.
+
+    Raises:
+        ConfigError: A named algorithm fits none of the rank counts.
+        LayoutError: No algorithm supports the parts of every size.
+    """
+    tried = try_plan(experiment, done=done)
+    if tried.misfits:
+        raise next(iter(tried.misfits.values()))
+    if tried.unequal and not tried.plan.cases:
+        raise tried.unequal[0]
+    return tried.plan
+
+
+def try_plan(
+    experiment: Experiment, *, done: Callable[[int], object] | None = None
+) -> ExperimentPlanResult:
+    """Generates the schedules of an experiment that fit; see `plan`."""
+    tried = planning.try_plan(_request(experiment), done=done)
+    named = experiment.algorithms or ()
+    misfits = {
+        named[place]: _misfit(experiment, place, error)
+        for place, error in sorted(tried.misfits.items())
+    }
+    found = plan_of(experiment, tried.plan.cases, tried.plan.left_out)
+    return ExperimentPlanResult(found, misfits, tried.unequal)
+
+
+def plan_of(
+    experiment: Experiment, cases: Sequence[TimedSchedule], left_out: Sequence[LeftOut] = ()
+) -> ExperimentPlan:
+    """Returns the plan of an experiment with the given schedules."""
+    return ExperimentPlan(_request(experiment), tuple(cases), tuple(left_out), experiment)
+
+
+def _request(experiment: Experiment) -> Request:
+    return Request(
+        platform=experiment.machine(),
+        collective=experiment.collective,
+        ranks=experiment.ranks,
+        sizes=experiment.sizes,
+        algorithms=experiment.algorithms,
+        root=experiment.root,
+        blocks=experiment.blocks,
+        datatype=experiment.datatype,
+        conditions=experiment.conditions(),
+        repetitions=experiment.repetitions,
+        seed=experiment.seed,
+        messages_limit=experiment.messages_limit,
+        config_hash=experiment.config_hash,
+    )
+
+
+def _misfit(experiment: Experiment, place: int, error: AlgorithmError) -> ConfigError:
+    return mistake(
+        "\n".join(part for part in (error.problem, error.pointer) if part),
+        source=experiment.source,
+        key=f"algorithms[{place}]",
+        expected=f"an algorithm for at least one of {_some(experiment.ranks)} ranks",
+        hint=error.hint,
+    )
+
+
+def _some(values: Sequence[int]) -> str:
+    shown = ", ".join(str(value) for value in values[:6])
+    return f"{shown}, ..." if len(values) > 6 else shown
+
+
+def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
+    """Returns the schedule of a notation or file for an experiment on `ranks` ranks.
+
+    Raises:
+        AlgorithmError: The algorithm does not fit.
+    """
+    return planning.lay_out(
+        notation,
+        collective=experiment.collective,
+        ranks=ranks,
+        root=experiment.root,
+        routes=experiment.machine().routes,
+        blocks=experiment.blocks,
+    )
+
+
+def run_once(experiment: Experiment, laid_out: Schedule, size: Size, *, verify: bool = True) -> Run:
+    """Runs an experiment once with its first seed, for detailed analysis.
+
+    Raises:
+        VerificationError: The schedule is not correct.
+        SimulationError: The run cannot finish; the message names the waiting ranks.
+    """
+    return simulate(
+        laid_out,
+        experiment.machine(),
+        size=size,
+        datatype=experiment.datatype,
+        conditions=experiment.conditions(),
+        seed=experiment.seed,
+        verify=verify,
+    )

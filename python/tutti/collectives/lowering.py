@@ -1,0 +1,226 @@
+"""Lowers schedules of a given size to traces, and collectives of traces to messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tutti import _core
+from tutti.base.datatypes import DATATYPES
+from tutti.schedules.ir import schedule as generate
+from tutti.workloads.errors import WorkloadError
+from tutti.workloads.operations import Kind, Operations, Trace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tutti.base.units import Size
+    from tutti.platforms.machine import Platform
+    from tutti.schedules.ir import Schedule
+    from tutti.workloads.operations import CollectiveCall
+
+__all__ = ["expand", "losses_of", "lower"]
+
+_DATATYPES_BY_SIZE = ("float32", "float16", "int8")
+"""Datatypes that `expand` tries: the size of a recorded collective need not divide by 4."""
+
+
+def losses_of(schedule: Schedule) -> tuple[str, ...]:
+    """Returns a line for each part of a verified schedule that its trace does not represent.
+
+    Raises:
+        VerificationError: The schedule is not correct.
+    """
+    proof = schedule.verify()
+    found = {
+        "reductions and copies: they take no time": proof.reductions,
+        "multicasts and in-network reductions: separate messages": proof.multicasts
+        + proof.combines,
+        "the launch of a collective: a trace starts at once": 1,
+    }
+    return tuple(line for line, count in found.items() if count)
+
+
+def lower(
+    schedule: Schedule, size: Size, *, datatype: str = "float32", platform: Platform | None = None
+) -> Trace:
+    """Lowers a schedule of a given size to a trace.
+
+    A rank sends the messages of a step in order, then posts its receives together, then continues.
+    All messages have tag 0: messages of a pair match in order, as in the schedule.
+
+    Args:
+        schedule: The schedule.
+        size: The payload, by the collective's convention.
+        datatype: The datatype of the elements; chunks start at elements.
+        platform: Reductions and copies take the time of this platform's model; without it, none.
+
+    Raises:
+        LayoutError: The size does not match the datatype or the collective.
+    """
+    model = None if platform is None else platform.model.core
+    element = DATATYPES[datatype]
+    columns = _core.lower_schedule(schedule.core, size=size.bytes, element=element, model=model)
+    ranks = tuple(Operations.from_columns(each) for each in columns)
+    return Trace(name=schedule.name, ranks=ranks)
+
+
+class _Call(NamedTuple):
+    """An execution of a collective: the ranks' operations that start it."""
+
+    collective: int
+    size: int
+    nth: int
+
+
+def expand(trace: Trace, algorithm: str) -> Trace:
+    """Replaces the collectives of a trace by the messages of an algorithm.
+
+    The k-th call of a collective by a rank belongs to the k-th call by the others. Each call has a
+    tag above all tags of the trace, so that its messages match no others. An empty computation
+    starts and another ends each call on a rank; they have the dependencies of the collective.
+
+    Args:
+        trace: The trace.
+        algorithm: The notation of the algorithm, such as ``"ring"``.
+
+    Raises:
+        WorkloadError: The ranks of a group call a collective in different numbers or sizes.
+        AlgorithmError: The algorithm does not support a collective or its number of ranks.
+    """
+    calls = [_calls(trace, rank) for rank in range(len(trace.ranks))]
+    numbers = _numbered(trace, calls)
+    first_tag = 1 + max((int(of.tags.max()) for of in trace.ranks if len(of)), default=0)
+    lowered: dict[tuple[int, int], tuple[Operations, ...]] = {}
+    for collective, size, _ in numbers:
+        if (collective, size) not in lowered:
+            lowered[collective, size] = _lowered(trace.collectives[collective], size, algorithm)
+    ranks = []
+    for rank, of in enumerate(trace.ranks):
+        pieces = {}
+        for at, call in calls[rank].items():
+            members = trace.collectives[call.collective].group
+            block = lowered[call.collective, call.size][members.index(rank)]
+            pieces[at] = _placed(block, members, first_tag + numbers[call], int(of.streams[at]))
+        ranks.append(_joined(of, pieces))
+    return Trace(name=trace.name, ranks=tuple(ranks))
+
+
+def _calls(trace: Trace, rank: int) -> dict[int, _Call]:
+    """Returns the calls of a rank, by operation."""
+    of = trace.ranks[rank]
+    counts: dict[int, int] = {}
+    calls = {}
+    for at in np.flatnonzero(of.kinds == Kind.COLLECTIVE).tolist():
+        collective = int(of.peers[at])
+        if rank not in trace.collectives[collective].group:
+            name = trace.collectives[collective].collective
+            message = f"rank {rank} calls {name} of a group that it does not belong to"
+            raise WorkloadError(message, kind="trace_collective")
+        index = counts.get(collective, 0)
+        counts[collective] = index + 1
+        calls[at] = _Call(collective, int(of.sizes[at]), index)
+    return calls
+
+
+def _numbered(trace: Trace, calls: list[dict[int, _Call]]) -> dict[_Call, int]:
+    """Numbers the calls, and checks that the ranks of each group agree."""
+    callers: dict[_Call, int] = {}
+    for of in calls:
+        for call in of.values():
+            callers[call] = callers.get(call, 0) + 1
+    for call, count in callers.items():
+        members = trace.collectives[call.collective]
+        if count != len(members.group):
+            message = (
+                f"call {call.nth} of {members.collective} with {call.size} B has {count} "
+                f"callers: expected {len(members.group)}, all ranks of its group"
+            )
+            raise WorkloadError(message, kind="trace_collective")
+    return {call: number for number, call in enumerate(sorted(callers))}
+
+
+def _lowered(call: CollectiveCall, size: int, algorithm: str) -> tuple[Operations, ...]:
+    from tutti.base.units import Size
+
+    if len(call.group) == 1:
+        return (Operations.from_columns((b"",) * 6 + (bytes(8),) + (b"",) * 2),)
+    collective = generate(
+        algorithm, collective=call.collective, ranks=len(call.group), root=call.root
+    )
+    datatype = next(each for each in _DATATYPES_BY_SIZE if size % DATATYPES[each] == 0)
+    return lower(collective, Size.of_any(f"{size} B"), datatype=datatype).ranks
+
+
+def _placed(block: Operations, members: tuple[int, ...], tag: int, stream: int) -> Operations:
+    """Returns a rank's part of a call, between an empty first and an empty last computation."""
+    n = len(block)
+    messages = block.kinds != Kind.COMPUTE
+    group = np.array(members, np.int32)
+    peers = np.where(messages, group[np.where(messages, block.peers, 0)], -1)
+    needs = np.diff(block.first_dependency)
+    roots = np.flatnonzero(needs == 0)
+    leaves = np.setdiff1d(np.arange(n), block.dependencies)
+    owner = np.concatenate((np.repeat(np.arange(n), needs) + 1, roots + 1))
+    on = np.concatenate((block.dependencies + 1, np.zeros(len(roots), np.int64)))
+    order = np.argsort(owner, kind="stable")
+    last = leaves + 1 if n else np.zeros(1, np.int64)
+    counts = np.concatenate(([0], np.bincount(owner[order] - 1, minlength=n), [len(last)]))
+
+    def padded(column: NDArray[np.generic], value: int) -> NDArray[np.generic]:
+        end = np.array([value], column.dtype)
+        return np.concatenate((end, column, end))
+
+    return Operations(
+        kinds=padded(block.kinds, Kind.COMPUTE),  # type: ignore[arg-type]
+        sizes=padded(block.sizes, 0),  # type: ignore[arg-type]
+        durations=padded(block.durations, 0),  # type: ignore[arg-type]
+        peers=padded(peers.astype(np.int32), -1),  # type: ignore[arg-type]
+        tags=padded(np.where(messages, tag, 0), 0),  # type: ignore[arg-type]
+        streams=np.full(n + 2, stream, np.int32),
+        first_dependency=np.concatenate(([0], np.cumsum(counts))),
+        dependencies=np.concatenate((on[order], last)),
+        on_start=np.zeros(len(on) + len(last), np.bool_),
+    )
+
+
+def _joined(of: Operations, pieces: dict[int, Operations]) -> Operations:
+    """Replaces operations by pieces, each with its dependencies at the first and the last."""
+    if not pieces:
+        return of.replaced(names=())
+    lengths = np.ones(len(of), np.int64)
+    for at, piece in pieces.items():
+        lengths[at] = len(piece)
+    start = np.cumsum(lengths) - lengths
+    last = start + lengths - 1
+    owner = np.repeat(np.arange(len(of)), np.diff(of.first_dependency))
+    # A dependency on the start of a collective is one on the start of its first operation.
+    on = np.where(of.on_start, start[of.dependencies], last[of.dependencies])
+    owners, targets, starts = [start[owner]], [on], [of.on_start]
+    for at, piece in pieces.items():
+        owners.append(np.repeat(np.arange(len(piece)), np.diff(piece.first_dependency)) + start[at])
+        targets.append(piece.dependencies + start[at])
+        starts.append(piece.on_start)
+    all_owners = np.concatenate(owners)
+    order = np.argsort(all_owners, kind="stable")
+    total = int(lengths.sum())
+    kept = np.setdiff1d(np.arange(len(of)), list(pieces))
+
+    def merged(name: str) -> NDArray[np.generic]:
+        column: NDArray[np.generic] = getattr(of, name)
+        result = np.zeros(total, column.dtype)
+        result[start[kept]] = column[kept]
+        for at, piece in pieces.items():
+            result[start[at] : last[at] + 1] = getattr(piece, name)
+        return result
+
+    names = ("kinds", "sizes", "durations", "peers", "tags", "streams")
+    counts = np.bincount(all_owners, minlength=total)
+    return of.replaced(
+        **{name: merged(name) for name in names},
+        first_dependency=np.concatenate(([0], np.cumsum(counts))),
+        dependencies=np.concatenate(targets)[order],
+        on_start=np.concatenate(starts)[order],
+        names=(),
+    )

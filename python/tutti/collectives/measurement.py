@@ -1,0 +1,110 @@
+"""Measures the schedules of a plan.
+
+:func:`measure` times them. Each finished measurement is added to :class:`Rows`, so that an
+interruption loses none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tutti.collectives.case import limit_of, run_all, timed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from tutti.collectives.candidates import ComparisonPlan
+    from tutti.collectives.case import Figures
+
+__all__ = ["Rows", "measure"]
+
+
+class Rows:
+    """The finished measurements of a plan."""
+
+    def __init__(self, plan: ComparisonPlan) -> None:
+        self.plan = plan
+        self.messages = 0
+        self._finished: dict[int, Figures] = {}
+        self._figures: dict[int, dict[str, Any]] = {}
+        self._bounds: dict[tuple[int, int] | int, int] = {}
+
+    @property
+    def count(self) -> int:
+        """The number of finished measurements."""
+        return len(self._finished)
+
+    def add(self, index: int, figures: Figures) -> None:
+        """Stores a measurement: completion time in ps, messages, and bytes in all messages."""
+        self._finished[index] = figures
+        self.messages += figures[1]
+
+    def frame(self, *, bounds: bool = True) -> pl.DataFrame:
+        """Returns a row per finished measurement, in the order of the plan.
+
+        Args:
+            bounds: Whether to compute lower bounds; otherwise those not known yet are null.
+        """
+        from tutti.collectives.frames import measurement_frame
+
+        finished = sorted(self._finished)
+        if bounds:
+            for index in finished:
+                self.add_bound(index)
+        return measurement_frame(self.row(index) for index in finished)
+
+    def row(self, index: int) -> dict[str, Any]:
+        """Returns the row of a finished measurement, with its lower bound if it is known."""
+        point = self.plan.points[index]
+        laid_out = point.case.schedule
+        # Cached: a closed form can take as long as a simulation, and frames are built repeatedly.
+        if index not in self._figures:
+            case, finished = self.plan.core_cases[index], self._finished[index]
+            labels = self.plan.labels(point) | {"verified": laid_out.base.is_verified}
+            self._figures[index] = labels | timed(case, laid_out, point.size, finished)
+        bound_ps = self._bounds.get(self._key_of_bound(index))
+        return self._figures[index] | limit_of(bound_ps, self._finished[index])
+
+    def add_bound(self, index: int) -> None:
+        """Computes the lower bound of a measurement, unless it is known."""
+        key = self._key_of_bound(index)
+        if key not in self._bounds:
+            self._bounds[key] = self.plan.core_cases[index].bound().at_least_ps
+
+    def _key_of_bound(self, index: int) -> tuple[int, int] | int:
+        """Returns a key that complete schedules without blocks share."""
+        case, size, _ = self.plan.points[index]
+        laid_out = case.schedule
+        if laid_out.collective == "all_to_all_v" or laid_out.base is not laid_out:
+            return index
+        return laid_out.ranks, size.bytes
+
+
+def measure(
+    plan: ComparisonPlan,
+    rows: Rows,
+    *,
+    done: Callable[[int], object] | None = None,
+    threads: int = 0,
+) -> None:
+    """Runs every measurement of a plan and adds it to `rows` when it finishes.
+
+    Args:
+        plan: The plan.
+        rows: Receives the measurements; finished ones remain after an interruption.
+        done: Called after each measurement with its share of `plan.work`.
+        threads: The number of threads; 0 uses one per core. Results do not depend on it.
+
+    Raises:
+        SimulationError: A run cannot finish; the message names the waiting ranks.
+        KeyboardInterrupt: Ctrl-C was pressed.
+    """
+
+    def finished(index: int, figures: Figures) -> None:
+        rows.add(index, figures)
+        if done is not None:
+            done(plan.points[index].case.work)
+
+    run_all(plan.core_cases, finished, threads=threads)

@@ -1,0 +1,243 @@
+"""A simulated collective: figures, timeline, links and energy."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tutti import _core
+from tutti.energy.errors import EnergyError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tutti.base.units import Size
+    from tutti.energy.package import Package
+    from tutti.energy.technology import AreaReport, EnergyReport, Technology
+    from tutti.networks.flit import Events
+    from tutti.networks.flit.events import Powered
+    from tutti.platforms.machine import Platform
+    from tutti.schedules.ir import Schedule
+
+__all__ = ["Run"]
+
+
+class Run:
+    """A simulated collective.
+
+    Attributes:
+        schedule: The schedule.
+        platform: The platform.
+        size: The payload, by the collective's convention.
+        datatype: The datatype of the elements.
+        completion_ps: The time from the first rank's entry to the last rank's end.
+        finish_skew_ps: The time from the first rank's end to the last rank's end.
+        messages: The number of messages sent; a forked message counts once.
+        message_bytes: Bytes in these messages.
+        delivered: The number of messages received: one per receiver of a forked message, one for
+            several that the network combined. Equals `messages` without multicast and reduction.
+        delivered_bytes: Bytes in these messages.
+        closed_form_ps: The completion time of the algorithm's closed form, or None.
+        bound: The lower bound on this platform, and its parts; empty for a phase of a schedule.
+        not_verified: The reason why the schedule was not verified before the run; None if it was
+            verified.
+    """
+
+    def __init__(
+        self,
+        case: _core.Case,
+        *,
+        schedule: Schedule,
+        platform: Platform,
+        size: Size,
+        datatype: str,
+        not_verified: str | None,
+    ) -> None:
+        """Runs the case; use :func:`simulate`."""
+        self._case = case
+        self._run = _core.simulate(case)
+        self.schedule = schedule
+        self.platform = platform
+        self.size = size
+        self.datatype = datatype
+        self.not_verified = not_verified
+        self.completion_ps = self._run.completion_ps
+        self.finish_skew_ps = self._run.finish_skew_ps
+        self.messages = self._run.messages
+        self.message_bytes = self._run.message_bytes
+        self.delivered = self._run.delivered
+        self.delivered_bytes = self._run.delivered_bytes
+        self.closed_form_ps = case.closed_form_ps()
+        self.bound = case.bound()
+
+    @property
+    def completion_time(self) -> int:
+        """The completion time in picoseconds."""
+        return self.completion_ps
+
+    @property
+    def algbw(self) -> float:
+        """Algorithm bandwidth in bytes per second: the size over the completion time."""
+        return _core.algbw(self.size.bytes, self.completion_ps)
+
+    @property
+    def busbw(self) -> float:
+        """Bus bandwidth in bytes per second: comparable with a link's rate (nccl-tests)."""
+        collective, ranks = self.schedule.collective, self.schedule.ranks
+        return _core.busbw(collective, ranks, self.size.bytes, self.completion_ps)
+
+    @property
+    def of_limit(self) -> float:
+        """The lower bound divided by the completion time; 1 is optimal."""
+        return self.bound.at_least_ps / self.completion_ps
+
+    @property
+    def finish_ps(self) -> list[int]:
+        """The time of each rank's last op."""
+        return self.frame["finish_ps"].to_list()
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """When each rank entered and left: columns rank, start_ps, finish_ps."""
+        from tutti.collectives.frames import rank_frame
+
+        return rank_frame(self._run)
+
+    @cached_property
+    def timeline(self) -> pl.DataFrame:
+        """The activities of every rank: see :func:`tutti.collectives.frames.timeline_frame`."""
+        from tutti.collectives.frames import timeline_frame
+
+        return timeline_frame(self._recorded, self.schedule)
+
+    @cached_property
+    def messages_frame(self) -> pl.DataFrame:
+        """Every message: see :func:`tutti.collectives.frames.messages_frame`."""
+        from tutti.collectives.frames import messages_frame
+
+        return messages_frame(self._recorded)
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """The traffic of each link: see :func:`tutti.collectives.frames.link_frame`."""
+        from tutti.collectives.frames import link_frame
+
+        return link_frame(self._run, self.platform)
+
+    @cached_property
+    def channels(self) -> pl.DataFrame:
+        """The traffic of each channel of a router network: see
+        `tutti.networks.flit.NocRun.channels`.
+
+        Raises:
+            EnergyError: The platform has no flits.
+        """
+        return self._powered.channels
+
+    @cached_property
+    def events(self) -> Events:
+        """Counts of the events in routers.
+
+        Raises:
+            EnergyError: The platform has no flits.
+        """
+        from tutti.networks.flit.events import events_of
+
+        return events_of(self.channels, self._powered.vc_grants)
+
+    @cached_property
+    def mesh_counts(self) -> dict[str, Any]:
+        """Counts of the events in a mesh with multicast and reduction; see docs/models/smart.md.
+
+        They include `injected` and `ejected` flits, their `link_hops`, `bypasses` of routers,
+        responses `merged` into others, path `requests`, and `beyond`: reductions that started
+        although the tables were full.
+
+        Raises:
+            EnergyError: The platform has no such mesh.
+        """
+        used = self._run.mesh_use()
+        if used is None:
+            raise EnergyError("the platform has no mesh", kind="no_flits")
+        counts, beyond = used
+        return {**counts, "beyond": beyond}
+
+    def energy(self, technology: Technology | None = None) -> EnergyReport:
+        """Returns the energy of routers and links: of events, and of leakage until the last rank's
+        end.
+
+        With packets, the energy follows from the bytes that links carried (`tutti.energy.package`).
+
+        Args:
+            technology: The technology; that of the platform's flits or package by default.
+
+        Raises:
+            EnergyError: The technology is missing, the platform has neither flits nor packets, or a
+                link has no length.
+        """
+        if self.platform.packets is not None:
+            return self._package(technology).energy_of(self)
+        return self._powered.energy(self._technology(technology))
+
+    def area(self, technology: Technology | None = None) -> AreaReport:
+        """Returns the area of routers and links.
+
+        Args:
+            technology: The technology; that of the platform's flits or package by default.
+
+        Raises:
+            EnergyError: The technology is missing, the platform has neither flits nor packets, or a
+                link has no length.
+        """
+        if self.platform.packets is not None and self.platform.routes is not None:
+            return self._package(technology).area_of(self.platform.routes.topology)
+        return self._powered.area(self._technology(technology))
+
+    def _package(self, technology: Technology | None) -> Package:
+        from tutti.energy.package import Package
+
+        known = self.platform.packets.package if self.platform.packets else None
+        if known is None and technology is None:
+            message = "the technology of the package is missing"
+            raise EnergyError(message, kind="no_technology")
+        known = known or Package()
+        return known.model_copy(update={"technology": technology}) if technology else known
+
+    def _technology(self, given: Technology | None) -> Technology:
+        known = given or (self.platform.flits.technology if self.platform.flits else None)
+        if known is None:
+            message = "the technology of the routers and links is missing"
+            raise EnergyError(message, kind="no_technology")
+        return known
+
+    @cached_property
+    def _powered(self) -> Powered:
+        from tutti.networks.flit.events import Powered, channel_frame
+
+        used, made = self._run.flit_use(), self.platform.routers
+        flits, routes = self.platform.flits, self.platform.routes
+        if used is None or made is None or flits is None or routes is None:
+            message = "events of routers and links require a platform with flits"
+            raise EnergyError(message, kind="no_flits")
+        sent, vc_grants = used
+        cycle = flits.cycle.ps
+        cycles = -(-self.completion_ps // cycle)
+        frame = channel_frame(made, sent, cycle=cycle, window=cycles)
+        return Powered(flits.network(routes), made, frame, cycles, vc_grants)
+
+    @cached_property
+    def _recorded(self) -> _core.Run:
+        """The same run with a record, which is created on first use because of its size."""
+        return _core.simulate(self._case, record=True)
+
+    def __repr__(self) -> str:
+        time = _core.format_time(self.completion_ps)
+        name = f"{self.schedule.name} on {self.schedule.ranks} ranks"
+        proof = "" if self.not_verified is None else ", schedule not verified"
+        return f"<Run of {name}, {self.size}: {time}{proof}>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: figures, and the timeline of a small run."""
+        from tutti.collectives.view.notebook import run_html
+
+        return run_html(self)

@@ -1,0 +1,275 @@
+"""Simulates one schedule on a platform, or compares many algorithms.
+
+Schedules are verified before they are timed. The core runs without the GIL. Results do not depend
+on the number of threads.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti import _core
+from tutti.base.errors import ConfigError, TuttiError
+from tutti.collectives import candidates as planning
+from tutti.collectives import measurement as measuring
+from tutti.collectives.case import check_platform, make_case
+from tutti.collectives.result import Run
+from tutti.schedules import proving
+from tutti.workloads.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import polars as pl
+
+    from tutti.base.units import Size
+    from tutti.platforms.conditions import Conditions
+    from tutti.platforms.machine import Platform
+    from tutti.schedules.block_sizes import Matrix
+    from tutti.schedules.ir import Schedule
+    from tutti.workloads.operations import Trace
+
+__all__ = ["Run", "TraceRun", "compare", "simulate", "simulate_trace"]
+
+_LOG = logging.getLogger("tutti")
+
+
+def simulate(
+    schedule: Schedule,
+    platform: Platform,
+    *,
+    size: str | Size,
+    datatype: str = "float32",
+    conditions: Conditions | None = None,
+    seed: int = 0,
+    verify: bool = True,
+) -> Run:
+    """Runs a schedule on a platform, after verifying it.
+
+    Args:
+        schedule: The schedule.
+        platform: The platform.
+        size: The payload, such as ``"64 KiB"``, by the convention of nccl-tests: for all_reduce the
+            bytes of one rank's buffer, for all_gather and related collectives the total, for
+            all_to_all_v the bytes of the busiest source.
+        datatype: The datatype of the elements, whose size divides `size`.
+        conditions: Noise, arrival skew, slow ranks and background traffic; none by default.
+        seed: The random seed.
+        verify: Whether to verify the schedule first. A schedule is verified once, unless it sends
+            more than :data:`tutti.schedules.proving.MOST_VERIFIED` messages; ``run.not_verified``
+            states the reason.
+
+    Raises:
+        UnitError: The size cannot be parsed.
+        LayoutError: The size does not match the datatype or the collective.
+        VerificationError: The schedule is not correct.
+        DeadlockError: Ranks wait for messages that never arrive; the message names them.
+        SimulationError: The run gives no result for another reason.
+    """
+    from tutti.base.units import Size
+
+    size = Size.of_any(size)
+    case = make_case(
+        schedule, platform, size=size, datatype=datatype, conditions=conditions, seed=seed
+    )
+    not_verified = proving.verify(schedule, skip=not verify)
+    return Run(
+        case,
+        schedule=schedule,
+        platform=platform,
+        size=size,
+        datatype=datatype,
+        not_verified=not_verified,
+    )
+
+
+def compare(
+    platform: Platform,
+    *,
+    collective: str,
+    ranks: Sequence[int],
+    sizes: Sequence[str | Size],
+    algorithms: Sequence[str | Schedule] | None = None,
+    root: int = 0,
+    blocks: str | Matrix | None = None,
+    datatype: str = "float32",
+    conditions: Conditions | None = None,
+    repetitions: int = 1,
+    seed: int = 0,
+    threads: int = 0,
+    done: Callable[[int, int], object] | None = None,
+    verify: bool = True,
+    remark: Callable[[str], object] | None = None,
+) -> pl.DataFrame:
+    """Measures algorithms on one platform, after verifying their schedules.
+
+    Args:
+        platform: The platform.
+        collective: The collective.
+        ranks: Rank counts.
+        sizes: Payload sizes, by the convention of nccl-tests.
+        algorithms: Notations, schedule files or schedules. By default every algorithm that supports
+            the collective, the rank count and all sizes. Algorithms have rows only for rank counts
+            that they support.
+        root: The root of a rooted collective.
+        blocks: The relative sizes of the blocks of an all_to_all_v, as in :func:`tutti.schedule`.
+        datatype: The datatype of the elements.
+        conditions: Noise, arrival skew, slow ranks and background traffic.
+        repetitions: Repetitions of each measurement; repetition k uses ``seed + k``.
+        seed: The seed of the first repetition.
+        threads: The number of threads; 0 uses one per core. Results do not depend on it.
+        done: Called with (finished, total) after each measurement.
+        verify: Whether to verify the schedules first, each once; see the column ``verified``.
+        remark: Called with a line for each schedule that is left out or not verified, with the
+            reason. By default the logger ``tutti`` warns on stderr.
+
+    Returns:
+        A row per measurement, ordered by ranks, algorithms, sizes, repetitions, with the columns of
+        :data:`tutti.collectives.frames.MEASUREMENTS`.
+
+    Raises:
+        ConfigError: The platform is not a `Platform`, or repetitions or seed are out of range.
+        AlgorithmError: An algorithm fits none of the rank counts.
+        LayoutError: A size does not match the datatype or the collective.
+        VerificationError: A schedule is not correct.
+        SimulationError: A run gives no result.
+    """
+    from tutti.base.units import Size
+    from tutti.collectives.frames import config_hash
+
+    check_platform(platform)
+    _check_repetitions(repetitions, seed)
+    payloads = [Size.of_any(size) for size in sizes]
+    inputs = {
+        "platform": platform.model_dump(mode="json"),
+        "collective": collective,
+        "ranks": list(ranks),
+        "sizes": [size.bytes for size in payloads],
+        "algorithms": None if algorithms is None else [_identity(one) for one in algorithms],
+        "root": root,
+        "blocks": _content(blocks, ranks),
+        "datatype": datatype,
+        "conditions": conditions.model_dump(mode="json") if conditions else None,
+        "repetitions": repetitions,
+        "seed": seed,
+    }
+    request = planning.Request(
+        platform=platform,
+        collective=collective,
+        ranks=ranks,
+        sizes=payloads,
+        algorithms=algorithms,
+        root=root,
+        blocks=blocks,
+        datatype=datatype,
+        conditions=conditions,
+        repetitions=repetitions,
+        seed=seed,
+        config_hash=config_hash(inputs),
+    )
+    plan = planning.try_plan(request).checked()
+    unverified = proving.prove(plan, skip=not verify)
+    for line in proving.remarks(plan, unverified):
+        (remark or _LOG.warning)(line)
+    return _measured(plan, threads, done)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRun:
+    """A simulated trace.
+
+    Attributes:
+        finish_ps: When the last operation of each rank completes, in ps.
+        busy_ps: Time that operations occupy the streams of each rank, summed, in ps.
+        messages: The number of messages.
+        message_bytes: Bytes in them.
+    """
+
+    finish_ps: tuple[int, ...]
+    busy_ps: tuple[int, ...]
+    messages: int
+    message_bytes: int
+
+    @property
+    def completion_ps(self) -> int:
+        """When the last operation of all ranks completes, in ps."""
+        return max(self.finish_ps, default=0)
+
+
+def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceRun:
+    """Runs a trace on a platform with a cost model, flows or packets.
+
+    A send and a receive occupy their stream for the overhead of the model; a posted receive does
+    not while it waits. The streams of a rank share its port. Messages match by source,
+    destination and tag, in order.
+
+    Args:
+        trace: The trace, without collectives; see :func:`tutti.collectives.lowering.expand`.
+        platform: The platform.
+        seed: The seed of routing that draws random numbers.
+
+    Raises:
+        ConfigError: The platform is not a `Platform`, or simulates flits.
+        WorkloadError: The trace is invalid or has collectives.
+        DeadlockError: Ranks wait for messages that never arrive; the message names them.
+        SimulationError: The run gives no result for another reason.
+    """
+    from tutti.workloads.operations import Kind
+    from tutti.workloads.trace_errors import explained
+
+    check_platform(platform)
+    if platform.flits is not None or platform.mesh is not None:
+        hint = "use the platform's packets or flows"
+        raise ConfigError("traces do not run on flit networks", kind="invalid", hint=hint)
+    if any((of.kinds == Kind.COLLECTIVE).any() for of in trace.ranks):
+        hint = "replace them first: tutti.collectives.lowering.expand(trace, algorithm)"
+        message = f"trace {trace.name} has collectives"
+        raise WorkloadError(message, kind="trace_collective", hint=hint)
+    try:
+        finish, busy, messages, message_bytes = _core.simulate_trace(
+            [of.columns() for of in trace.ranks],
+            platform.model.core,
+            routes=platform.routes.core if platform.routes else None,
+            flow=platform.sharing.core if platform.sharing else None,
+            packets=platform.packets.core if platform.packets else None,
+            seed=seed,
+        )
+    except TuttiError as error:
+        raise explained(error, trace) from None
+    return TraceRun(tuple(finish), tuple(busy), messages, message_bytes)
+
+
+def _measured(
+    plan: planning.ComparisonPlan, threads: int, done: Callable[[int, int], object] | None
+) -> pl.DataFrame:
+    rows = measuring.Rows(plan)
+
+    def finished(_: int) -> None:
+        if done is not None:
+            done(rows.count, len(plan.points))
+
+    measuring.measure(plan, rows, done=finished, threads=threads)
+    return rows.frame()
+
+
+def _check_repetitions(repetitions: int, seed: int) -> None:
+    from tutti.platforms.conditions import check_seed
+
+    if repetitions < 1:
+        message = f"repetitions = {repetitions!r} is out of range: expected an integer, 1 or more"
+        raise ConfigError(message, kind="invalid", fields={"repetitions": repetitions})
+    check_seed(seed)
+    check_seed(seed + repetitions - 1)
+
+
+def _content(blocks: str | Matrix | None, ranks: Sequence[int]) -> list[list[int]] | None:
+    """Returns the sizes of blocks for each rank count, for hashes."""
+    from tutti.schedules.block_sizes import block_sizes
+
+    return None if blocks is None else [block_sizes(blocks, one) for one in ranks]
+
+
+def _identity(algorithm: str | Schedule) -> str:
+    return algorithm if isinstance(algorithm, str) else f"{algorithm.name} on {algorithm.ranks}"

@@ -1,0 +1,1 @@
+"""How comparisons and runs are shown."""

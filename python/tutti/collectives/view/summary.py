@@ -1,0 +1,267 @@
+"""The summary of a comparison in text: the fastest algorithm, its margin and the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import tutti
+from tutti import _core
+from tutti.base.errors import TuttiError
+from tutti.collectives import explanation as explain
+from tutti.view.page import Finding
+from tutti.view.quantity import format_share, format_size, format_time, plural, span
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .comparison import Comparison, Fastest, Measurement
+
+
+def summary(
+    case: Comparison, ps_per_byte: float | None = None, colours: Mapping[str, str] | None = None
+) -> list[Finding]:
+    """Returns a finding per winning algorithm, the most frequent winner first.
+
+    Args:
+        case: The comparison.
+        ps_per_byte: The time per byte of a message, if known.
+        colours: Colours of the algorithms, by name.
+    """
+    return [
+        Finding(name, *_found(case, won, ps_per_byte), (colours or {}).get(name, ""))
+        for name, won in _won(case)
+    ]
+
+
+def question(cases: Sequence[Comparison]) -> str:
+    """Returns the question that a comparison answers."""
+    collectives = sorted({case.collective for case in cases})
+    platforms = ", ".join(sorted({case.platform for case in cases}))
+    if len(collectives) == 1:
+        return f"Which {collectives[0]} algorithm is fastest on {platforms}?"
+    return f"Which {' and '.join(collectives)} algorithms are fastest on {platforms}?"
+
+
+def answer(cases: Sequence[Comparison], most: int) -> list[str]:
+    """Returns at most `most` sentences: the winners of one case, or one of each case."""
+    if len(cases) == 1:
+        return _winners(cases[0])
+    shown = cases if len(cases) <= most else cases[: most - 1]
+    lines = [f"{case.collective} of {case.datatype} on {case.platform}: {_most(case)}."
+             for case in shown]  # fmt: skip
+    rest = len(cases) - len(shown)
+    return [*lines, f"The findings list {rest} more combinations."] if rest else lines
+
+
+def _won(case: Comparison) -> list[tuple[str, list[Fastest]]]:
+    """Returns the points of each winning algorithm, the most frequent winner first."""
+    won: dict[str, list[Fastest]] = {}
+    for one in case.decisions().values():
+        won.setdefault(one.winner.algorithm, []).append(one)
+    return sorted(won.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def _most(case: Comparison) -> str:
+    name, won = _won(case)[0]
+    return f"{name} is fastest {_where(len(won), len(case.decisions()))}"
+
+
+def _where(won: int, points: int) -> str:
+    return f"at all {points} points" if won == points else f"at {won} of {points} points"
+
+
+def _winners(case: Comparison) -> list[str]:
+    (_, won), *others = _won(case)
+    spans = (
+        f"{span([d.winner.ranks for d in won])} ranks, "
+        f"{span([d.winner.size_bytes for d in won], format_size)}"
+    )
+    lines = [f"{_most(case)} ({spans})."]
+    if others:
+        named = [f"{name} at {len(points)}" for name, points in others]
+        lines.append(f"Elsewhere: {shorten(named, 2, ', ')}.")
+    led = [d for d in case.decisions().values() if d.margin is not None]
+    if led:
+        clearest = max(led, key=lambda d: d.margin or 0.0)
+        lines.append(f"{example(clearest)[:-1]}, the largest lead.")
+    return lines
+
+
+def _found(case: Comparison, won: list[Fastest], ps_per_byte: float | None) -> tuple[str, str]:
+    """Returns where and by how much an algorithm wins, and an example with the reason."""
+    points = len(case.decisions())
+    share = "everywhere" if len(won) == points else f"at {len(won)} of {points} points"
+    where = (
+        f"is fastest {share} ({span([d.winner.ranks for d in won])} ranks, "
+        f"{span([d.winner.size_bytes for d in won], format_size)})"
+    )
+    if level := Counter(one.algorithm for d in won for one in d.level):
+        others = [f"{other} (at {count})" for other, count in sorted(level.items())]
+        where += f", tied with {shorten(others, 3, ', ')}"
+    margins = [d.margin for d in won if d.margin is not None]
+    if not margins:
+        return f"{where}; no algorithm is slower.", ""
+    clearest = max(won, key=lambda d: d.margin or 0.0)
+    why = f"{example(clearest)} {reason(case, clearest, ps_per_byte)}".strip()
+    return f"{where}: the runner-up takes {_spread(margins)}.", why
+
+
+def _spread(margins: list[float]) -> str:
+    low, high = format_share(min(margins)), format_share(max(margins))
+    if low == high:
+        return f"{low} longer"
+    return f"{low} to {high} longer (median {format_share(median(margins))})"
+
+
+def example(decision: Fastest) -> str:
+    """Returns the times of winner and runner-up at one point as a sentence."""
+    first, second = decision.winner, decision.runner_up
+    if second is None:
+        return ""
+    return (
+        f"At {first.ranks:,} ranks and {format_size(first.size_bytes)}, {first.schedule} takes "
+        f"{format_time(first.time_ps)} and {second.schedule} {format_time(second.time_ps)}."
+    )
+
+
+def reason(case: Comparison, decision: Fastest, ps_per_byte: float | None = None) -> str:
+    """Returns why the winner is faster, from closed forms or else from message counts."""
+    if decision.runner_up is None:
+        return ""
+    if text := _saved(case, decision, ps_per_byte):
+        return f"It needs {text}."
+    return _from_sends(decision.winner, decision.runner_up)
+
+
+def difference(case: Comparison, decision: Fastest, ps_per_byte: float | None = None) -> str:
+    """Returns the counts in which the winner and the runner-up differ, for a table cell."""
+    first, second = decision.winner, decision.runner_up
+    if second is None:
+        return ""
+    if text := _saved(case, decision, ps_per_byte):
+        return text
+    if _lacks_counts(first, second):
+        return ""
+    per_rank = [
+        (_per_rank(one.messages or 0, one.ranks), format_size((one.message_bytes or 0) / one.ranks))
+        for one in (first, second)
+    ]
+    (few, less), (many, more) = per_rank
+    found = [f"{few} messages per rank, not {many}"] if few != many else []
+    found += [f"{less} per rank, not {more}"] if less != more else []
+    return "; ".join(found) or "same messages and bytes per rank"
+
+
+def _saved(case: Comparison, decision: Fastest, ps_per_byte: float | None) -> str:
+    """Returns what the winner saves by the closed forms; empty if unknown."""
+    first, second = decision.winner, decision.runner_up
+    if second is None or ps_per_byte is None:
+        return ""
+    parts = [_parts(case, one) for one in (first, second)]
+    return explain.why(*parts, gap_ps=second.time_ps - first.time_ps, ps_per_byte=ps_per_byte)
+
+
+def _lacks_counts(first: Measurement, second: Measurement) -> bool:
+    return None in {first.messages, second.messages, first.message_bytes, second.message_bytes}
+
+
+def _parts(case: Comparison, one: Measurement) -> explain.Parts | None:
+    measured = None
+    if one.messages is not None and one.message_bytes is not None:
+        measured = (one.messages, one.message_bytes)
+    if _needs_graph(one.schedule):  # The frame does not name the graph.
+        return None
+    try:
+        schedule = tutti.schedule(one.schedule, collective=case.collective, ranks=one.ranks)
+    except TuttiError:  # A schedule that no algorithm generates.
+        return None
+    return explain.parts(schedule, one.size_bytes, measured=measured)
+
+
+def _from_sends(first: Measurement, second: Measurement) -> str:
+    if _lacks_counts(first, second):
+        return ""
+    counts = (first.messages, second.messages, first.message_bytes, second.message_bytes)
+    few, many, less, more = (int(count or 0) for count in counts)
+    messages = (
+        f"{_per_rank(few, first.ranks)} messages per rank, not {_per_rank(many, second.ranks)}"
+    )
+    data = f"{format_size(less / first.ranks)} per rank, not {format_size(more / second.ranks)}"
+    if few < many and less < more:
+        text = f"It sends less: {messages}, {data}."
+    elif few < many and less == more:
+        text = f"It sends the same bytes in fewer messages: {messages}."
+    elif few < many:
+        text = (
+            f"It sends fewer messages ({messages}), and the time per message dominates at this "
+            "size."
+        )
+    elif less < more:
+        text = f"It sends fewer bytes ({data}), and the time per byte dominates at this size."
+    elif few == many and less == more:
+        text = (
+            f"Both send {_per_rank(few, first.ranks)} messages per rank with the same bytes; it "
+            "waits less between sends."
+        )
+    else:
+        text = (
+            f"It sends more on average ({messages}) but waits less: its sends overlap, or its "
+            "ranks share them more evenly."
+        )
+    return text
+
+
+def _per_rank(count: int, ranks: int) -> str:
+    value = count / ranks
+    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+
+
+def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict[str, Any]]:
+    """Returns ranks, sizes, winner, ties, runner-up, margin and difference of each region."""
+    rows = []
+    for region in case.regions():
+        margins = [d.margin for d in region.decisions if d.margin is not None]
+        low, high = (min(margins), max(margins)) if margins else (0.0, 0.0)
+        spread = (
+            format_share(low) if low == high else f"{format_share(low)} to {format_share(high)}"
+        )
+        schedules = sorted({d.winner.schedule for d in region.decisions})
+        level = sorted({one.algorithm for d in region.decisions for one in d.level})
+        seconds = Counter(d.runner_up.algorithm for d in region.decisions if d.runner_up)
+        rows.append(
+            {
+                "ranks": region.ranks,
+                "sizes": span(region.sizes, format_size),
+                "winner": region.winner,
+                "schedules": shorten(schedules),
+                "level": shorten(level),
+                "runner_up": shorten([name for name, _ in sorted(seconds.items())]),
+                "size_bytes": region.sizes,
+                "leads": (low, high) if margins else (None, None),
+                "margin": spread if margins else "no slower algorithm",
+                "difference": difference(case, region.clearest, ps_per_byte),
+            }
+        )
+    return rows
+
+
+def shorten(names: list[str], most: int = 2, between: str = "; ") -> str:
+    """Returns at most `most` names and the number of the remaining ones."""
+    shown = between.join(names[:most])
+    rest = len(names) - most
+    return f"{shown} and {plural(rest, 'other')}" if rest > 0 else shown
+
+
+def spread(one: Measurement) -> tuple[str, str]:
+    """Returns the minimum of the repetitions, and the quartiles."""
+    quartiles = f"{format_time(one.lower_quartile_ps)} - {format_time(one.upper_quartile_ps)}"
+    return format_time(one.least_ps), quartiles
+
+
+def _needs_graph(notation: str) -> bool:
+    """Returns whether a notation needs a graph for its schedule and does not name one."""
+    name, _, argument = notation.partition(":")
+    for_graphs = {entry.name for entry in _core.algorithms() if entry.for_graphs}
+    return name in for_graphs and ":" not in argument

@@ -1,0 +1,154 @@
+"""Reads the timeline and message frames of a run (`Run.timeline`, `Run.messages`).
+
+Times are in picoseconds. Drawings show a limited number of ranks, ops and messages and state it;
+traces have all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from tutti.view.errors import ReportError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Bar(NamedTuple):
+    """One op of a rank."""
+
+    rank: int
+    step: int
+    name: str
+    kind: str
+    start_ps: int
+    end_ps: int
+    peer: int | None
+    bytes: int | None
+
+    @property
+    def duration_ps(self) -> int:
+        """The duration in picoseconds."""
+        return self.end_ps - self.start_ps
+
+    @property
+    def label(self) -> str:
+        """Such as `send to 3`, `recv from 2`, `multicast` or the kind of a local op."""
+        if self.peer is None:
+            return "multicast" if self.kind == "send" else self.kind
+        return f"{self.kind} {'to' if self.kind == 'send' else 'from'} {self.peer}"
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """One message: its send time, its arrival time and its receive time."""
+
+    source: int
+    destination: int
+    index: int
+    bytes: int
+    sent_ps: int
+    arrival_ps: int
+    received_ps: int
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The drawn part of a run: it ends at `end_ps`, the complete run at `complete_ps`."""
+
+    bars: tuple[Bar, ...]
+    arrows: tuple[Arrow, ...]
+    ranks: tuple[int, ...]
+    end_ps: int
+    complete_ps: int
+    notes: tuple[str, ...]
+
+
+_BAR_COLUMNS = Bar._fields
+ARROW_COLUMNS = tuple(one.name for one in fields(Arrow))
+
+
+def bars(timeline: pl.DataFrame) -> list[Bar]:
+    """Returns the ops of a timeline frame, by rank and time.
+
+    Raises:
+        ReportError: Columns are missing.
+    """
+    _require(timeline, _BAR_COLUMNS, "timeline")
+    ordered = timeline.select(_BAR_COLUMNS).sort("rank", "start_ps", maintain_order=True)
+    return [Bar(*row) for row in ordered.iter_rows()]
+
+
+def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
+    """Returns the messages of a message frame, by send time.
+
+    Raises:
+        ReportError: Columns are missing.
+    """
+    if messages is None:
+        return []
+    _require(messages, ARROW_COLUMNS, "message frame")
+    ordered = messages.select(ARROW_COLUMNS).sort("sent_ps", "source", "destination", "index")
+    return [Arrow(*row) for row in ordered.iter_rows()]
+
+
+def picture(
+    timeline: pl.DataFrame,
+    messages: pl.DataFrame | None,
+    most_ranks: int = 64,
+    most_bars: int = 4000,
+    most_arrows: int = 1000,
+) -> Picture:
+    """Returns the part of a run that fits a drawing; its notes state the omissions.
+
+    Raises:
+        ReportError: Columns are missing, or the timeline is empty.
+    """
+    _require(timeline, _BAR_COLUMNS, "timeline")
+    if timeline.is_empty():
+        raise ReportError("the timeline is empty: nothing to draw", kind="frame")
+    every = sorted(timeline["rank"].unique().to_list())
+    ranks = every[:most_ranks]
+    notes = []
+    if len(ranks) < len(every):
+        notes.append(f"The first {len(ranks)} of {len(every)} ranks are drawn.")
+    inside_ranks = bars(timeline.filter(pl.col("rank").is_in(ranks)))
+    shown = sorted(inside_ranks, key=lambda bar: (bar.start_ps, bar.rank))[:most_bars]
+    if len(shown) < len(inside_ranks):
+        notes.append(f"The first {len(shown)} of {len(inside_ranks)} ops are drawn.")
+    inside = [a for a in arrows(messages) if a.source in ranks and a.destination in ranks]
+    drawn = inside[:most_arrows]
+    if len(drawn) < len(inside):
+        notes.append(f"The first {len(drawn)} of {len(inside)} messages are drawn.")
+    ends = [bar.end_ps for bar in shown] + [arrow.received_ps for arrow in drawn]
+    last = int(timeline.get_column("end_ps").max() or 0)  # type: ignore[arg-type]
+    return Picture(
+        tuple(shown), tuple(drawn), tuple(ranks), max(ends, default=0), last, tuple(notes)
+    )
+
+
+def steps(ops: list[Bar]) -> Iterator[tuple[Bar, list[Bar]]]:
+    """Yields a bar per step of one rank, with the ops of the step."""
+    group: list[Bar] = []
+    for bar in ops:
+        if group and bar.step != group[0].step:
+            yield _around(group), group
+            group = []
+        group.append(bar)
+    if group:
+        yield _around(group), group
+
+
+def _around(group: list[Bar]) -> Bar:
+    first = group[0]
+    end = max(bar.end_ps for bar in group)
+    return Bar(first.rank, first.step, first.name, "step", first.start_ps, end, None, None)
+
+
+def _require(frame: pl.DataFrame, columns: tuple[str, ...], what: str) -> None:
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise ReportError(f"the {what} lacks the columns {', '.join(missing)}", kind="frame")

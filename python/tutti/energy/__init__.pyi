@@ -1,0 +1,17 @@
+from . import package as package
+from .technology import AreaReport as AreaReport
+from .technology import Constant as Constant
+from .technology import EnergyReport as EnergyReport
+from .technology import EventCounts as EventCounts
+from .technology import Interval as Interval
+from .technology import LinkHardware as LinkHardware
+from .technology import NetworkHardware as NetworkHardware
+from .technology import RouterHardware as RouterHardware
+from .technology import Technology as Technology
+from .technology import TechnologyEntry as TechnologyEntry
+from .technology import area as area
+from .technology import costs as costs
+from .technology import energy as energy
+from .technology import technologies as technologies
+from .ucie import RATES as RATES
+from .ucie import UcieLink as UcieLink

@@ -1,0 +1,1 @@
+"""Files of ASTRA-sim: networks, systems and workloads."""

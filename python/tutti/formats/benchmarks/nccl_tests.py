@@ -1,0 +1,273 @@
+"""nccl-tests: ``all_reduce_perf`` and related programs, as text and as JSON (``-J``).
+
+Headings start with ``#``; one has the names of the columns: size, count, type, then redop and root
+in some versions, then time, algbw, busbw and #wrong (formerly error) out of place and in place.
+``-I 1`` adds four columns to each half, and ``-S`` a time stamp. ``-C`` measures CPU time as
+cputime, which is not read. Times are in us, GB are 10^9 bytes, sizes as in tutti. The job
+environment in JSON is ignored.
+
+Source: ``src/util.cu`` of nccl-tests 2.18 and its older versions.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import ConfigDict, Field
+
+from tutti.base.files.limits import MOST, RANKS
+from tutti.base.files.mistakes import mistake
+from tutti.base.files.reader import parse_json
+from tutti.base.files.tables import Count, Table
+from tutti.base.files.validate import validated
+from tutti.formats.benchmarks.rows import BenchmarkInput, row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROGRAM = re.compile(r"(all_reduce|all_gather|reduce_scatter|broadcast|reduce|gather|scatter"
+                      r"|alltoallv|alltoall|sendrecv|hypercube)_perf")  # fmt: skip
+NAMED = re.compile(r"^# Collective test (?:starting|concluded): (\S+)", re.MULTILINE)
+_RANK = re.compile(r"^#\s+Rank\s+(\d+)\b", re.MULTILINE)
+_OPERATIONS = {"alltoall": "all_to_all", "sendrecv": "send_recv", "alltoallv": "", "hypercube": ""}
+_HALF = ("time", "algbw", "busbw")
+_LEAST_CHECKED = 0.1e9
+"""Least algbw that is compared with size and time, in B/s."""
+_WRONG = frozenset({"#wrong", "error"})
+
+
+class _Columns(NamedTuple):
+    names: tuple[str, ...]
+    halves: tuple[int, ...]
+    """The first columns of out of place and in place."""
+
+
+def recognises(text: str) -> bool:
+    """Returns whether a text is output of this tool."""
+    if text.lstrip().startswith("{"):
+        return '"results"' in text or '"nccl_version"' in text
+    return any(is_heading(line) for line in text.splitlines())
+
+
+def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
+    """Yields the measurements of a file: out of place, then in place.
+
+    Raises:
+        ConfigError: A line is invalid, or the collective is unknown.
+    """
+    if text.lstrip().startswith("{"):
+        yield from _json_rows(text, given)
+        return
+    named = NAMED.search(text)
+    program = named[1] if named else given.source
+    ranks = len(set(_RANK.findall(text))) or given.ranks
+    columns: _Columns | None = None
+    for number, line in given.lines(text):
+        if is_heading(line):
+            columns = _columns(line, number, given)
+        elif columns is not None and line.strip() and line.strip()[0].isdigit():
+            cells = line.split()
+            make = partial(_rows, cells, number, columns, given, program=program, ranks=ranks)
+            yield from given.attempt(number, make)
+
+
+def is_heading(line: str) -> bool:
+    """Returns whether a line names the columns."""
+    return line.startswith("#") and {"size", "count", "type", "busbw"} <= set(line.split())
+
+
+def _columns(line: str, number: int, given: BenchmarkInput) -> _Columns:
+    names = tuple(line.lstrip("# ").split())
+    if "cputime" in names:
+        given.refuse(
+            number,
+            "has CPU times",
+            value="cputime",
+            expected="times of the collective",
+            hint="run nccl-tests without -C",
+        )
+    halves = tuple(at for at, name in enumerate(names) if name == "time")
+    known = all(names[at : at + len(_HALF)] == _HALF for at in halves)
+    if names[:3] != ("size", "count", "type") or not halves or not known:
+        given.refuse(
+            number,
+            "invalid heading of nccl-tests",
+            value=line,
+            expected="size count type ... time algbw busbw #wrong time algbw busbw #wrong",
+        )
+    return _Columns(names, halves)
+
+
+def operation_of(program: str) -> str | None:
+    """Returns the collective of a program's name without `_perf`; None if tutti has none."""
+    return _OPERATIONS.get(program, program) or None
+
+
+def _operation(program: str, given: BenchmarkInput) -> tuple[str, str | None]:
+    """Returns the name of the benchmark and the collective.
+
+    Raises:
+        ConfigError: The collective is unknown.
+    """
+    found = PROGRAM.findall(program)
+    if given.operation is not None:
+        return found[-1] + "_perf" if found else given.operation, given.operation
+    if not found:
+        raise mistake(
+            "does not state the collective",
+            source=given.source,
+            expected="a line `# Collective test concluded: all_reduce_perf`, or a file name such "
+            "as all_reduce_perf.txt",
+            hint="set it: --collective all_reduce",
+        )
+    return found[-1] + "_perf", operation_of(found[-1])
+
+
+def _rows(
+    cells: list[str],
+    line: int,
+    columns: _Columns,
+    given: BenchmarkInput,
+    *,
+    program: str,
+    ranks: int | None,
+) -> Iterator[dict[str, Any]]:
+    names, halves = columns
+    if names[-1] == "timestamp":
+        names, cells = names[:-1], cells[: len(names) - 1]
+    # The out-of-place half of in-place programs is empty.
+    short = len(halves) == 2 and len(cells) == len(names) - (halves[1] - halves[0])
+    if not short and len(cells) != len(names):
+        given.refuse(
+            line,
+            f"has {len(cells)} columns, but the heading has {len(names)}",
+            value=" ".join(cells),
+            expected=", ".join(names),
+            hint="remove lines that are not output of the benchmark",
+        )
+    benchmark, operation = _operation(program, given)
+    size = given.integer(cells[0], line, "size")
+    shared = {
+        "benchmark": benchmark,
+        "operation": operation,
+        "ranks": ranks,
+        "size_bytes": size,
+        "datatype": cells[names.index("type")],
+    }
+    starts = [(halves[0], True)] if short else list(zip(halves, (False, True), strict=False))
+    for start, in_place in starts:
+        end = start + len(_HALF) + 1
+        half = dict(zip(names[start:end], cells[start:end], strict=True))
+        found = _half(half, line, given)
+        _check_units(size, found, line, given)
+        yield row(given, line, "nccl-tests", in_place=in_place, **shared, **found)
+
+
+def _check_units(size: int, half: dict[str, Any], line: int, given: BenchmarkInput) -> None:
+    """Checks that size, time and algbw agree: other units differ by a factor of 1000.
+
+    Raises:
+        ConfigError: They differ by more than a factor of 100.
+    """
+    time, rate = half["time_us"], half["bytes_per_s"]
+    # Smaller rates are rounded to a few hundredths of a GB/s, or to 0.
+    if time > 0 and rate >= _LEAST_CHECKED and not 0.01 <= size / (time * 1e-6 * rate) <= 100:
+        given.refuse(
+            line,
+            f"time and algbw disagree: {size} B in {time:g} us are {size / time / 1e3:.3g} GB/s",
+            value=f"{rate / 1e9:g} GB/s",
+            expected="times in us and bandwidths in GB/s, as nccl-tests prints them",
+        )
+
+
+def _half(cells: dict[str, str], line: int, given: BenchmarkInput) -> dict[str, Any]:
+    found = {
+        "time_us": given.number(cells["time"], line, "time"),
+        "bytes_per_s": given.number(cells["algbw"], line, "algbw") * 1e9,
+    }
+    wrong = next((cell for name, cell in cells.items() if name in _WRONG), "N/A")
+    # Old versions report the largest error, not the number of wrong elements.
+    counted = "#wrong" in cells and wrong != "N/A"
+    return found | ({"wrong": int(given.number(wrong, line, "#wrong"))} if counted else {})
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+_Number = Annotated[float, Field(ge=0, le=1e15)]
+
+
+class _Half(Table):
+    model_config = ConfigDict(extra="ignore")
+
+    time: Annotated[_Number, Field(description="A time; CPU times (-C) are not read.")]
+    alg_bw: _Number
+    nwrong: int | float | str | None = None
+
+
+class _Result(Table):
+    model_config = ConfigDict(extra="ignore")
+
+    size: Count
+    type: str
+    out_of_place: _Half | None
+    in_place: _Half | None
+    actual_iterations: int | float | str | None = None
+
+
+class _Config(Table):
+    """The options, and a device of each process."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    nthreads: Annotated[int, Field(ge=1, le=RANKS)] = 1
+    ngpus: Annotated[int, Field(ge=1, le=RANKS)] = 1
+    devices: list[Any] = Field(default_factory=list)
+
+
+class _Written(Table):
+    model_config = ConfigDict(extra="ignore")
+
+    results: Annotated[list[_Result], Field(description="The output of nccl-tests with -J FILE.")]
+    args: list[Any] = Field(default_factory=list)
+    config: _Config = Field(default_factory=_Config)
+    devices: list[Any] = Field(default_factory=list)
+
+    @property
+    def ranks(self) -> int | None:
+        """The number of ranks; None if it is unknown."""
+        processes = len(self.config.devices or self.devices)
+        return processes * self.config.nthreads * self.config.ngpus or None
+
+
+def _json_rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
+    expected = "the output of nccl-tests with -J FILE.json"
+    tables = parse_json(text, source=given.source, expected=expected)
+    written = validated(_Written, tables, source=given.source)
+    program = str(written.args[0]) if written.args else given.source
+    for place, result in enumerate(written.results, start=1):
+        for half, in_place in ((result.out_of_place, False), (result.in_place, True)):
+            if half is None:
+                continue
+            benchmark, operation = _operation(program, given)
+            yield row(
+                given,
+                place,
+                "nccl-tests",
+                benchmark=benchmark,
+                operation=operation,
+                ranks=written.ranks or given.ranks,
+                size_bytes=result.size,
+                datatype=result.type,
+                in_place=in_place,
+                time_us=half.time,
+                bytes_per_s=half.alg_bw * 1e9,
+                iterations=_optional_integer(result.actual_iterations),
+                wrong=_optional_integer(half.nwrong),
+            )
+
+
+def _optional_integer(value: float | str | None) -> int | None:
+    return int(value) if isinstance(value, int | float) and 0 <= value <= MOST else None

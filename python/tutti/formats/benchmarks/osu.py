@@ -1,0 +1,166 @@
+"""OSU micro-benchmarks: ``osu_latency``, ``osu_bw``, ``osu_allreduce`` and related programs.
+
+A run is a title (``# OSU MPI Allreduce Latency Test v7.4``), in newer versions a line with the
+datatype, a line of column names, and a line per size. A log may have several runs with other output
+of the job between them. Other output ends a table and is skipped up to the next title; rows of
+numbers after it are refused. ``-f`` adds minimum, maximum and iterations, ``-z`` percentiles, and
+``-c`` a validation result. Times are in us, bandwidths in MB/s of 10^6 bytes. The number of ranks
+is not in the files.
+
+Source: ``c/util/osu_util.c`` and ``osu_util_mpi.c`` of versions 5.3 and 7.4.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti.formats.benchmarks.rows import BenchmarkInput, row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TITLE = re.compile(r"^# (OSU .*?)(?: v(\S+))?$")
+_DATATYPE = re.compile(r"^# Datatype: (\S+?)\.?\s*$")
+_COLUMN = re.compile(
+    r"(?:[A-Z][\w.]* )*[A-Z][\w.]* ?\((?:us|MB/s|%)\)|Transmit Size|Size|Iterations|Validation"
+    r"|Messages/s"
+)
+_LONGEST_HEADING = 500
+_TIMES = ("Avg Latency", "Latency", "Pure Comm.")
+_BANDWIDTHS = ("Bandwidth", "MB/s")
+_POINT_TO_POINT = frozenset({"ping_pong", "window", "bidirectional"})
+
+_WORDS = (
+    # Longer names before names that they contain.
+    (r"neighborhood|allgatherv|gatherv|scatterv|all-?to-?all[vw]|multi|put|get|accumulate", None),
+    (r"mbw|latency_m[pt]|persistent", None),
+    (r"all-?reduce", "all_reduce"),
+    (r"reduce_scatter", "reduce_scatter"),
+    (r"all-?gather", "all_gather"),
+    (r"all-?to-?all|personalized exchange", "all_to_all"),
+    (r"broadcast|bcast", "broadcast"),
+    (r"reduce", "reduce"),
+    (r"gather", "gather"),
+    (r"scatter", "scatter"),
+    (r"barrier", "barrier"),
+    (r"bi-directional bandwidth|bibw", "bidirectional"),
+    (r"bandwidth|_bw", "window"),
+    (r"latency", "ping_pong"),
+)
+
+
+class _Block(NamedTuple):
+    benchmark: str
+    operation: str | None
+    ranks: int | None
+    blocking: bool
+    datatype: str | None = None
+    columns: tuple[str, ...] = ()
+    ended: bool = False
+
+
+def recognises(text: str) -> bool:
+    """Returns whether a text is output of this tool."""
+    return re.search(r"^# OSU ", text, re.MULTILINE) is not None
+
+
+def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
+    """Yields the measurements of a file, in order.
+
+    Raises:
+        ConfigError: A line is invalid; the message names it.
+    """
+    block: _Block | None = None
+    for number, line in given.lines(text):
+        if title := TITLE.match(line.rstrip()):
+            block = _block(title[1], given)
+        elif block is None or not line.strip():
+            continue
+        elif datatype := _DATATYPE.match(line):
+            block = block._replace(datatype=datatype[1])
+        elif line.startswith("#"):
+            columns = columns_of(line)
+            block = block._replace(columns=columns) if columns else block
+        elif block.columns:
+            cells = line.split()
+            if _is_of_the_job(cells, block):
+                block = block._replace(ended=True)
+            elif block.ended:
+                given.refuse(
+                    number,
+                    "has a row after other output of the job, which ended the table",
+                    value=line.strip(),
+                    expected="rows below a line of column names, or a title",
+                    hint="remove lines that are not output of the benchmark",
+                )
+            else:
+                yield from given.attempt(number, partial(_rows, cells, number, block, given))
+
+
+def _is_of_the_job(cells: list[str], block: _Block) -> bool:
+    """Returns whether a line is other output: a first word, or words and another width."""
+    numbers = [_is_number(cell) for cell in cells]
+    return not numbers[0] or (len(cells) != len(block.columns) and not all(numbers))
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def operation_of(title: str) -> str | None:
+    """Returns the operation that a title or a program such as `osu_allreduce` measures."""
+    plain = title.lower()
+    return next((name for words, name in _WORDS if re.search(words, plain)), None)
+
+
+def _block(title: str, given: BenchmarkInput) -> _Block:
+    plain = title.lower()
+    operation = operation_of(title)
+    ranks = 2 if operation in _POINT_TO_POINT else given.ranks
+    return _Block(title, operation, ranks, blocking="non-blocking" not in plain)
+
+
+def columns_of(line: str) -> tuple[str, ...]:
+    """Returns the names of the columns of a line of column names; none for other comments."""
+    if len(line) > _LONGEST_HEADING:  # The pattern is slow on long lines.
+        return ()
+    found = tuple(re.sub(r" ?\(", "(", name) for name in _COLUMN.findall(line))
+    return found if any("(us)" in name or "(MB/s)" in name for name in found) else ()
+
+
+def _rows(
+    cells: list[str], line: int, block: _Block, given: BenchmarkInput
+) -> Iterator[dict[str, Any]]:
+    by_name = given.by_column(cells, block.columns, line)
+    found: dict[str, Any] = {}
+    for name, cell in by_name.items():
+        base, _, unit = name.rstrip(")").partition("(")
+        if base in _TIMES and unit == "us":
+            found["time_us"] = given.number(cell, line, name)
+        elif base in {"Min Latency", "Max Latency"}:
+            found[f"{base[:3].lower()}_us"] = given.number(cell, line, name)
+        elif base in _BANDWIDTHS:
+            found["bytes_per_s"] = given.number(cell, line, name) * 1e6
+        elif name == "Iterations":
+            found["iterations"] = given.integer(cell, line, name)
+        elif name == "Validation":
+            found["wrong"] = 0 if cell == "Pass" else 1
+    size = given.integer(by_name.get("Size", "0"), line, "Size")
+    yield row(
+        given,
+        line,
+        "osu",
+        benchmark=block.benchmark,
+        operation=block.operation,
+        blocking=block.blocking,
+        ranks=block.ranks,
+        size_bytes=given.size(size, line, block.operation, block.ranks),
+        datatype=block.datatype,
+        **found,
+    )

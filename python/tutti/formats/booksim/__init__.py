@@ -1,0 +1,1 @@
+"""Files of BookSim 2: configurations, their routers and traffic."""

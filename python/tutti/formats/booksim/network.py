@@ -1,0 +1,403 @@
+"""Converts a BookSim 2 configuration to a network: topology, routers, traffic and measurement.
+
+Each key is converted, listed as ignored if it does not affect results, or rejected. Names on the
+left of tables are those of `booksim_config.cpp`, `routefunc.cpp` and `traffic.cpp`.
+
+Examples:
+    >>> from pathlib import Path
+    >>> given = parse("topology = mesh; k = 4; routing_function = dor; num_vcs = 2;")
+    >>> found = noc_of(given, source="four.cfg", folder=Path("."))
+    >>> found.noc.network.topology.name, found.noc.network.router.vcs
+    ('mesh:4x4', 2)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tutti.base.errors import ConfigError
+from tutti.base.files import limits
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
+from tutti.base.files.reader import read_text
+from tutti.formats.booksim.reader import KEYS, BookSimConfig, parse
+from tutti.formats.booksim.router import router
+from tutti.formats.booksim.traffic import BookSimInput, traffic
+from tutti.networks.flit.files.network_file import Noc, resolve_noc
+from tutti.topologies import Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+CYCLE = "1 ns"
+FLIT = "16 B"
+RATE = "16 GB/s"
+"""BookSim counts cycles and flits; with these values a channel carries one flit per cycle."""
+
+_WITHOUT_MEANING = frozenset(
+    (
+        "sim_count",
+        "measure_stats",
+        "pair_stats",
+        "include_queuing",
+        "latency_thres",
+        "warmup_thres",
+        "acc_warmup_thres",
+        "stopping_thres",
+        "acc_stopping_thres",
+        "deadlock_warn_timeout",
+        "max_samples",
+        "sim_power",
+        "power_output_file",
+        "tech_file",
+        "channel_width",
+        "channel_sweep",
+        "print_activity",
+        "print_csv_results",
+        "viewer_trace",
+        "watch_file",
+        "watch_flits",
+        "watch_packets",
+        "watch_transactions",
+        "watch_out",
+        "stats_out",
+        "injected_flits_out",
+        "received_flits_out",
+        "stored_flits_out",
+        "sent_flits_out",
+        "outstanding_credits_out",
+        "ejected_flits_out",
+        "active_packets_out",
+        "used_credits_out",
+        "free_credits_out",
+        "max_credits_out",
+        "sent_packets_out",
+        "output_delay",
+        "channel_file",
+        "in_ports",
+        "out_ports",
+        "alloc_iters",
+        "arb_type",
+    )
+)
+"""Keys of the output and of BookSim's stopping rule, which affect neither network nor traffic.
+
+`alloc_iters` and `arb_type` have no effect either: `IQRouter` creates its allocators without the
+configuration (iq_router.cpp:110 and 121), so that only arguments in parentheses count: `islip(2)`.
+"""
+
+_MUST_BE: dict[str, tuple[Any, ...]] = {
+    "router": ("iq",),
+    "buffer_policy": ("private",),
+    "subnets": (1,),
+    "link_failures": (0,),
+    "noq": (0,),
+    "vct": (0,),
+    "vc_priority_donation": (0,),
+    "vc_shuffle_requests": (0,),
+    "sim_type": ("latency", "throughput"),
+}
+"""Keys that support only these values; other values would change results."""
+
+_ROUTINGS: dict[str, dict[str, str]] = {
+    "mesh": {
+        "dor": "dimension_order",
+        "dim_order": "dimension_order",
+        "xy_yx": "o1_turn",
+        "adaptive_xy_yx": "o1_turn:adaptive",
+        "romm": "romm",
+        "valiant": "valiant",
+        "min_adapt": "minimal_adaptive:first_dimension",
+    },
+    "torus": {
+        "dim_order": "dimension_order",
+        "dim_order_bal": "dimension_order:balanced",
+        "valiant": "valiant",
+        "min_adapt": "minimal_adaptive",
+    },
+    "cmesh": {
+        "dor": "dimension_order",
+        "dor_no_express": "dimension_order",
+        "xy_yx_no_express": "o1_turn",
+    },
+    "flatfly": {"ran_min": "dimension_order", "valiant": "valiant", "ugal": "ugal"},
+    "fly": {"dest_tag": "shortest_path"},
+    "fattree": {"nca": "nca", "anca": "nca:adaptive"},
+    "dragonflynew": {"min": "minimal", "ugal": "ugal:90"},
+    "anynet": {"min": "shortest_path"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromBookSim:
+    """A converted BookSim configuration.
+
+    Attributes:
+        noc: The network and its traffic, as `tutti noc` runs them.
+        tables: The tables of the network file; a graph is written to a separate file.
+        remarks: Differences from BookSim, one sentence each.
+        not_honoured: The given keys that have no effect in tutti.
+    """
+
+    noc: Noc
+    tables: dict[str, Any]
+    remarks: tuple[str, ...]
+    not_honoured: tuple[str, ...]
+
+
+def noc_of(
+    config: BookSimConfig,
+    *,
+    source: str,
+    folder: Path,
+    changes: Mapping[str, str] | None = None,
+) -> FromBookSim:
+    """Converts a BookSim configuration.
+
+    Args:
+        config: The configuration.
+        source: The name of the configuration in errors.
+        folder: The base of the relative path of a network file.
+        changes: Names in errors, by key, of keys that are not from `source`.
+
+    Raises:
+        ConfigError: A value is invalid, or tutti has no equivalent.
+    """
+    given = BookSimInput(config, source, [], changes or {})
+    _refuse_others(given)
+    topology, file = _topology(given, folder)
+    tables: dict[str, Any] = {
+        "cycle": CYCLE,
+        "flit": FLIT,
+        "seed": _seed(given),
+        "topology": topology,
+        "router": router(given),
+        "traffic": traffic(given, topology),
+        "measure": _measure(given),
+    }
+    try:
+        noc = resolve_noc(tables, source=source, folder=folder, topology=file)
+    except ConfigError as error:
+        raise _with_booksim_key(error, given) from None
+    ignored = sorted(config.given & _WITHOUT_MEANING)
+    return FromBookSim(
+        noc=noc, tables=tables, remarks=tuple(given.remarks), not_honoured=tuple(ignored)
+    )
+
+
+def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:
+    """Reads a configuration, with keys replaced as on BookSim's command line.
+
+    Args:
+        path: The file.
+        changes: Keys and values, each ``KEY=VALUE``.
+
+    Raises:
+        ConfigError: The file or a change cannot be parsed, or tutti has no equivalent.
+    """
+    text = read_text(
+        path, limits.Bytes.CONFIG, "a configuration file of BookSim", line=limits.LOG_LINE
+    )
+    parse(text, source=str(path))
+    places: dict[str, str] = {}
+    for change in changes:
+        place = f"argument {shown(change)}"
+        one = parse(f"{change};", source=place)
+        places |= dict.fromkeys((*one.given, *one.unknown), place)
+    config = parse("\n".join([text, *(f"{change};" for change in changes)]), source=str(path))
+    return noc_of(config, source=str(path), folder=path.parent, changes=places)
+
+
+def write(path: Path, found: FromBookSim) -> Path:
+    """Writes the file that `tutti noc` reads, and next to it the graph of a network file.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    import tomlkit
+
+    if "file" in found.tables["topology"]:
+        found.noc.network.topology.write(path.parent / found.tables["topology"]["file"])
+    path.write_text(tomlkit.dumps(found.tables), encoding="utf-8")
+    return path
+
+
+_ITS_KEYS = {
+    "router.vcs": "num_vcs",
+    "router.buffer": "vc_buf_size",
+    "router.vc_delay": "vc_alloc_delay",
+    "router.switch_delay": "sw_alloc_delay",
+    "router.routing_delay": "routing_delay",
+    "router.credit_delay": "credit_delay",
+    "router.input_speedup": "input_speedup",
+    "router.output_speedup": "output_speedup",
+    "router.internal_speedup": "internal_speedup",
+    "router.output_buffer": "output_buffer_size",
+    "topology.routing": "routing_function",
+    "traffic.rate": "injection_rate",
+    "traffic.packet": "packet_size",
+    "traffic.pattern": "traffic",
+    "traffic.process": "injection_process",
+    "measure.warmup": "warmup_periods",
+    "measure.measure": "sample_period",
+}
+"""The key of BookSim that each key of the network file comes from."""
+
+
+def _with_booksim_key(error: ConfigError, given: BookSimInput) -> ConfigError:
+    """Returns an error of the converted tables, with the BookSim key that it comes from."""
+    ours = str(error.fields.get("key", ""))
+    key = _ITS_KEYS.get(ours)
+    if key is None:
+        return error
+    problem = error.problem.removeprefix(f"{given.source}: {ours}: ").partition("\n")[0]
+    return mistake(
+        problem.replace(f"`{ours.rpartition('.')[2]}`", f"`{key}`"),
+        source=given.place(key),
+        key=key,
+        value=shown(getattr(given.config, key)),
+        expected=str(error.fields.get("expected", "")),
+        hint=error.hint,
+    )
+
+
+def _refuse_others(given: BookSimInput) -> None:
+    for key in given.config.unknown:
+        hint = did_you_mean(key, KEYS)
+        raise mistake("is not a key of BookSim", source=given.place(key), key=key, hint=hint)
+    for key, known in _MUST_BE.items():
+        if getattr(given.config, key) not in known:
+            raise given.refused(key, " or ".join(f"`{value}`" for value in known))
+    if any(given.config.per_class("use_read_write")):
+        raise given.refused("use_read_write", "0: tutti does not simulate replies")
+    if given.config.sim_type == "throughput":
+        given.remarks.append("throughput is measured over the same window as latency")
+    if not given.config.include_queuing:
+        given.remarks.append("`include_queuing = 0` corresponds to the network latency")
+
+
+def _seed(given: BookSimInput) -> int:
+    seed = given.config.seed
+    if not isinstance(seed, int) or seed < 0:
+        raise given.refused("seed", "an integer, 0 or more", hint="add seed=1")
+    return seed
+
+
+# --- the network ----------------------------------------------------------------------------------
+
+
+def _topology(given: BookSimInput, folder: Path) -> tuple[dict[str, Any], Topology | None]:
+    """Returns the topology table, and the graph if it is read from a file."""
+    config = given.config
+    routings = _ROUTINGS.get(config.topology)
+    if routings is None:
+        raise given.refused(
+            "topology", ", ".join(_ROUTINGS), hint=did_you_mean(config.topology, _ROUTINGS)
+        )
+    if config.routing_function not in routings:
+        known = ", ".join(routings)
+        raise given.refused("routing_function", f"for `{config.topology}` one of {known}")
+    routing = routings[config.routing_function]
+    if config.topology == "anynet":
+        if not config.network_file:
+            raise given.refused("network_file", "the name of a file", problem="is missing")
+        path = folder / config.network_file
+        graph = Topology.from_anynet(path, cycle=CYCLE, rate=RATE)
+        if any(one.latency.ps > 1000 for one in graph.links if "npu" in one.source):
+            given.remarks.append("links of nodes have the latency of the file; BookSim 2 uses 1")
+        given.remarks.append(
+            "BookSim routes by the fewest cycles, tutti by the fewest hops: routes may differ"
+        )
+        return {"file": f"{path.stem}.json", "routing": routing}, graph
+    if config.topology == "dragonflynew":
+        return {**_dragonfly(given), "routing": routing}, None
+    build, latency = _family(given)
+    links = [{"rate": RATE, "latency": f"{latency} ns"}]
+    table: dict[str, Any] = {"build": build, "links": links, "routing": routing}
+    return table, None
+
+
+def _family(given: BookSimInput) -> tuple[str, int]:
+    """Returns the notation of the topology, and the latency of its links in cycles."""
+    config = given.config
+    far = config.use_noc_latency == 1
+    for key in ("k", "n"):
+        if not 1 <= getattr(config, key) <= 1 << 20:
+            raise given.refused(key, "an integer above 0", problem="is out of range")
+    if config.n > 20:
+        raise given.refused("n", "at most 20 dimensions", problem="is out of range")
+    sizes = "x".join([str(config.k)] * config.n)
+    match config.topology:
+        case "mesh":
+            return f"mesh:{sizes}", 1
+        case "torus":
+            if config.k < 3:
+                expected = "3 or more: BookSim links the two routers of a row of 2 twice"
+                raise given.refused("k", expected)
+            return f"torus:{sizes}", 2 if far else 1
+        case "cmesh" | "flatfly":
+            return _concentrated(given, sizes, far=far), 1
+        case "fly":
+            return f"butterfly:{config.k}:{config.n}", 1
+    return f"fat_tree:k={config.k},n={config.n}", 1
+
+
+def _dragonfly(given: BookSimInput) -> dict[str, Any]:
+    """Returns BookSim's dragonfly: 2k routers per group with k NPUs, links of 10 and 100 cycles.
+
+    Its routings require one VC per VC class, as in tutti.
+    """
+    config = given.config
+    if config.n != 1:
+        raise given.refused("n", "1, as BookSim has no other `dragonflynew`")
+    if not 1 <= config.k <= 1 << 10:
+        raise given.refused("k", "an integer from 1 to 1024", problem="is out of range")
+    needs = 3 if config.routing_function == "ugal" else 2
+    if config.num_vcs != needs:
+        raise given.refused("num_vcs", f"{needs}, the VCs of `{config.routing_function}`")
+    if config.routing_function == "ugal":
+        given.remarks.append(
+            "BookSim weighs queues 1 to 2 with a threshold of 30, and its intermediate is any "
+            "router; tutti weighs them by hops with a threshold of 90, and it is any group"
+        )
+    return {
+        "build": f"dragonfly:p={config.k},a={2 * config.k},h={config.k},absolute",
+        "links": [{"rate": RATE, "latency": f"{cycles} ns"} for cycles in (1, 10, 100)],
+    }
+
+
+def _concentrated(given: BookSimInput, sizes: str, *, far: bool) -> str:
+    config = given.config
+    for key, expected, fits in (
+        ("n", 2, config.n == 2),
+        ("x", config.k, config.x == config.k),
+        ("y", config.k, config.y == config.k),
+        ("yr", config.xr, config.yr == config.xr),
+        ("c", config.xr * config.yr, config.c == config.xr * config.yr),
+    ):
+        if not fits:
+            raise given.refused(key, f"{expected}, as routers form a k x k grid")
+    distance = ",distance" if far else ""
+    block = f"{config.xr}x{config.yr}"
+    if config.topology == "flatfly":
+        return f"flattened_butterfly:{sizes}:{block}{distance}"
+    if config.c != 4:
+        raise given.refused("c", "4, as BookSim has no other `cmesh`")
+    express = "" if config.routing_function.endswith("no_express") else ",express"
+    return f"cmesh:{sizes}:{block}{express}{distance}"
+
+
+# --- measurement ----------------------------------------------------------------------------------
+
+
+def _measure(given: BookSimInput) -> dict[str, int]:
+    """Returns a window of three periods: BookSim stops when three consecutive periods agree."""
+    config = given.config
+    if config.sample_period < 1 or config.warmup_periods < 0:
+        raise given.refused("sample_period", "1 cycle or more", problem="is out of range")
+    return {
+        "warmup": config.warmup_periods * config.sample_period,
+        "measure": 3 * config.sample_period,
+    }

@@ -1,0 +1,122 @@
+"""Converts the routers of a BookSim 2 configuration to a tutti table.
+
+Keys of `_ALLOCATORS` are names of `booksim_config.cpp`, its allocators and arbiters.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from tutti.formats.booksim.traffic import call
+
+if TYPE_CHECKING:
+    from tutti.formats.booksim.traffic import BookSimInput
+
+_ALLOCATORS = {
+    "separable_input_first": "separable_input_first",
+    "separable_output_first": "separable_output_first",
+    "islip": "islip",
+    "pim": "pim",
+    "wavefront": "wavefront",
+    "max_size": "maximum",
+}
+
+
+def router(given: BookSimInput) -> dict[str, Any]:
+    """Returns the router table of a configuration.
+
+    Raises:
+        ConfigError: The configuration has routers that tutti does not model.
+    """
+    config = given.config
+    speedup = config.internal_speedup
+    if speedup != math.floor(speedup):
+        raise given.refused("internal_speedup", "an integer")
+    buffer, vcs = config.vc_buf_size, max(config.num_vcs, 1)
+    if config.buf_size > 0:
+        buffer = config.buf_size // vcs
+    if config.buf_size > 0 and config.buf_size % vcs:
+        raise given.refused("buf_size", "a multiple of `num_vcs`: VCs have private buffers")
+    table: dict[str, Any] = {
+        "vcs": config.num_vcs,
+        "buffer": buffer,
+        "routing_delay": config.routing_delay,
+        "vc_delay": config.vc_alloc_delay,
+        "switch_delay": config.sw_alloc_delay,
+        "traversal_delay": config.st_prepare_delay + config.st_final_delay,
+        "credit_delay": config.credit_delay,
+        "input_speedup": config.input_speedup,
+        "output_speedup": config.output_speedup,
+        "internal_speedup": int(speedup),
+        "wait_for_tail_credit": config.wait_for_tail_credit > 0,
+        "busy_when_full": config.vc_busy_when_full > 0,
+        "prioritize_empty": config.vc_prioritize_empty > 0,
+        "hold_switch": config.hold_switch_for_packet > 0,
+        "priority": _priority(given),
+        **_allocators(given),
+    }
+    if config.output_buffer_size >= 0:
+        table["output_buffer"] = config.output_buffer_size
+    return table
+
+
+def _priority(given: BookSimInput) -> str:
+    known = {"none": "none", "class": "ordered", "age": "age"}
+    if given.config.priority not in known:
+        raise given.refused("priority", ", ".join(known))
+    return known[given.config.priority]
+
+
+def _allocators(given: BookSimInput) -> dict[str, Any]:
+    """Returns both allocators, their arbiter and iterations, and the speculative allocator."""
+    config = given.config
+    keys = {"vc_allocator": "vc_allocator", "switch_allocator": "sw_allocator"}
+    separate = config.speculative > 0 and config.spec_sw_allocator != "prio"
+    if separate:
+        keys["speculation"] = "spec_sw_allocator"
+    found = {ours: _allocator(given, key) for ours, key in keys.items()}
+    table: dict[str, Any] = {
+        ours: name for ours, (name, _, _) in found.items() if ours != "speculation"
+    }
+    for place, name in ((1, "iterations"), (2, "arbiter")):
+        values = {one[place] for one in found.values() if one[place] is not None}
+        if len(values) > 1:
+            shared = "the same value for all allocators of a router"
+            raise given.refused("sw_allocator", shared, problem=f"has different {name}")
+        if values:
+            table[name] = values.pop()
+    if config.speculative > 0:
+        table["speculation"] = {
+            "check_vc": config.spec_check_elig > 0,
+            "check_credit": config.spec_check_cred > 0,
+            "yield_to_requests": config.spec_mask_by_reqs > 0,
+        }
+        if separate:
+            table["speculation"]["allocator"] = found["speculation"][0]
+    return table
+
+
+def _allocator(given: BookSimInput, key: str) -> tuple[str, int | None, str | None]:
+    """Returns tutti's name of an allocator, its iterations and its arbiter, if any."""
+    name, argument = call(getattr(given.config, key))
+    if name not in _ALLOCATORS:
+        raise given.refused(key, ", ".join(_ALLOCATORS))
+    if name in {"islip", "pim"}:
+        text = argument or "1"
+        if not re.fullmatch(r"[0-9]{1,9}", text):
+            raise given.refused(key, f"`{name}` with a number of iterations")
+        return name, int(text), None
+    if name.startswith("separable"):
+        return name, None, _arbiter(given, key, argument or "round_robin")
+    return _ALLOCATORS[name], None, None
+
+
+def _arbiter(given: BookSimInput, key: str, text: str) -> str:
+    if text in {"round_robin", "matrix"}:
+        return text
+    tree = re.fullmatch(r"tree\(([0-9]{1,9}),(round_robin|matrix)\)", text)
+    if tree is None:
+        raise given.refused(key, "round_robin, matrix or tree(GROUPS,round_robin|matrix)")
+    return f"tree_{tree[2]}:{tree[1]}"

@@ -1,0 +1,188 @@
+"""Converts the traffic of a BookSim 2 configuration to tutti tables."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
+from tutti.formats.booksim.reader import BookSimConfig, split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tutti.base.errors import ConfigError
+
+_PATTERNS = {
+    "uniform": "uniform",
+    "bitcomp": "bit_complement",
+    "bitrev": "bit_reverse",
+    "shuffle": "bit_shuffle",
+    "transpose": "transpose",
+    "diagonal": "diagonal",
+    "asymmetric": "asymmetric",
+    "taper64": "taper64",
+}
+_ALONG_A_GRID = {"tornado": "tornado", "neighbor": "neighbour", "badperm_yarc": "bad_yarc"}
+_WITH_NODES = ("background", "hotspot", "randperm", "bad_dragon")
+
+
+_Sizes = int | tuple[int, ...]
+
+
+class BookSimInput(NamedTuple):
+    """A configuration, its name in errors, and remarks on its conversion."""
+
+    config: BookSimConfig
+    source: str
+    remarks: list[str]
+    changes: Mapping[str, str] = MappingProxyType({})
+    """The arguments that assign keys outside the file, by key."""
+
+    def place(self, key: str) -> str:
+        """Returns the argument that assigns a key, or the file."""
+        return self.changes.get(key, self.source)
+
+    def refused(self, key: str, expected: str, *, problem: str = "", hint: str = "") -> ConfigError:
+        """Returns the error of a key with an unsupported value."""
+        return mistake(
+            problem or "is not supported",
+            source=self.place(key),
+            key=key,
+            value=shown(getattr(self.config, key)),
+            expected=expected,
+            hint=hint,
+        )
+
+
+def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN401 - a table or several
+    """Returns a table, or a list of tables, and sets the grid that patterns require."""
+    config = given.config
+    tables = []
+    keys = ("traffic", "injection_process", "injection_rate", "class_priority")
+    columns = zip(*(config.per_class(key) for key in keys), strict=True)
+    sizes = zip(config.per_class("packet_size"), config.per_class("packet_size_rate"), strict=True)
+    for (pattern, process, load, priority), (size, weight) in zip(columns, sizes, strict=True):
+        packet, mean = _packet(given, size, weight)
+        if load < 0:
+            raise given.refused("injection_rate", "0 or more", problem="is out of range")
+        tables.append(
+            {
+                "pattern": _pattern(given, pattern, topology),
+                "process": _process(given, process),
+                "rate": load if config.injection_rate_uses_flits else load * mean,
+                "packet": packet,
+                "priority": priority,
+            }
+        )
+    return tables[0] if len(tables) == 1 else tables
+
+
+def _packet(given: BookSimInput, size: _Sizes, weight: _Sizes) -> tuple[int | str, float]:
+    """Returns the packet sizes of a class, and their mean."""
+    sizes = size if isinstance(size, tuple) else (size,)
+    weights = weight if isinstance(weight, tuple) else (weight,)
+    if not sizes or not weights or len(weights) > len(sizes):
+        raise given.refused("packet_size_rate", "a weight for each size")
+    weights += weights[-1:] * (len(sizes) - len(weights))
+    if min(sizes) < 1 or min(weights) < 0 or sum(weights) <= 0:
+        raise given.refused("packet_size", "sizes of 1 or more, and weights not all 0")
+    mean = sum(a * b for a, b in zip(sizes, weights, strict=True)) / sum(weights)
+    if len(sizes) == 1:
+        return sizes[0], mean
+    return f"{','.join(map(str, sizes))}/{','.join(map(str, weights))}", mean
+
+
+def _process(given: BookSimInput, text: str) -> str:
+    name, argument = call(text)
+    if name == "bernoulli":
+        return name
+    if name != "on_off":
+        raise given.refused("injection_process", "bernoulli or on_off")
+    config = given.config
+    values = [config.burst_alpha, config.burst_beta, config.burst_r1]
+    try:
+        explicit = [float(part) for part in argument.split(",")] if argument else []
+        if len(explicit) > len(values):
+            raise ValueError(explicit)
+    except ValueError:
+        raise given.refused("injection_process", "on_off(ALPHA,BETA,R1)") from None
+    values[: len(explicit)] = explicit
+    named = zip(("alpha", "beta", "r1"), values, strict=True)
+    stated = [f"{name}={value!r}" for name, value in named if value >= 0]
+    if len(stated) != 2:
+        raise given.refused(
+            "injection_process", "two of burst_alpha, burst_beta and burst_r1, and the third -1"
+        )
+    return f"on_off:{','.join(stated)}"
+
+
+def _pattern(given: BookSimInput, text: str, topology: dict[str, Any]) -> str:
+    name, argument = call(text)
+    if name in _PATTERNS:
+        return _PATTERNS[name]
+    if name in _ALONG_A_GRID:
+        config = given.config
+        k, n, xr = _numbers(given, argument, (config.k, config.n, config.xr))
+        if not 1 <= k * xr < 1 << 32 or not 1 <= n <= 20:
+            raise given.refused("traffic", f"{name}(k,n,xr)", problem="has an invalid grid")
+        grid = [k * xr] * n
+        if topology.setdefault("grid", grid) != grid:
+            raise given.refused("traffic", "the same grid in every class")
+        return _ALONG_A_GRID[name]
+    if name not in _WITH_NODES:
+        known = (*_PATTERNS, *_ALONG_A_GRID, *_WITH_NODES)
+        raise given.refused("traffic", ", ".join(known), hint=did_you_mean(name, known))
+    return _pattern_with_nodes(given, name, argument)
+
+
+def _pattern_with_nodes(given: BookSimInput, name: str, argument: str) -> str:
+    config = given.config
+    if name == "bad_dragon":
+        k, n = _numbers(given, argument, (config.k, config.n))
+        return f"bad_dragonfly:{2 * k * k}" if n == 1 else _refuse_dragon(given)
+    if name == "randperm":
+        seed = config.perm_seed if isinstance(config.perm_seed, int) else -1
+        (seed,) = _numbers(given, argument, (seed,))
+        if seed < 0:
+            raise given.refused("perm_seed", "an integer, 0 or more")
+        given.remarks.append("`randperm` differs from the permutation of BookSim for the same seed")
+        return f"random_permutation:{seed}"
+    lists = split(f"{{{argument}}}") if argument else ()
+    nodes = [part.strip("{}") for part in lists]
+    if not nodes or not all(re.fullmatch(r"[0-9]+(,[0-9]+)*", part) for part in nodes):
+        expected = f"{name}({{NODE,...}}) with explicit nodes"
+        raise given.refused("traffic", expected, problem="has random nodes or none")
+    if name == "background" or len(nodes) == 1:
+        return f"{name}:{nodes[0]}"
+    count = nodes[0].count(",") + 1
+    weights = nodes[1].split(",")
+    weights = (weights + weights[-1:] * count)[:count]
+    return f"hotspot:{nodes[0]}/{','.join(weights)}"
+
+
+def _refuse_dragon(given: BookSimInput) -> str:
+    raise given.refused("traffic", "bad_dragon of one dimension, n = 1")
+
+
+def _numbers(given: BookSimInput, argument: str, default: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the parameters in parentheses; missing ones have the values of their keys."""
+    parts = argument.split(",") if argument else []
+    if len(parts) > len(default) or not all(re.fullmatch(r"-?[0-9]{1,9}", one) for one in parts):
+        raise given.refused("traffic", f"at most {len(default)} integers in parentheses")
+    explicit = [int(part) for part in parts]
+    return (*explicit, *default[len(explicit) :])
+
+
+def call(text: str) -> tuple[str, str]:
+    """Splits `name(argument)`, without the braces around a single list of arguments."""
+    name, _, rest = text.partition("(")
+    argument = rest.removesuffix(")")
+    if argument.startswith("{") and argument.endswith("}"):
+        depth = 0
+        for at, one in enumerate(argument):
+            depth += (one == "{") - (one == "}")
+            if depth == 0:
+                return name, argument[1:-1] if at == len(argument) - 1 else argument
+    return name, argument

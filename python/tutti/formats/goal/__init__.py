@@ -1,0 +1,1 @@
+"""GOAL, the traces of LogGOPSim and ATLAHS."""

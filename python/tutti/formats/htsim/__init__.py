@@ -1,0 +1,1 @@
+"""Files of htsim: connection matrices and topologies."""

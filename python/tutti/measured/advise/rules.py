@@ -1,0 +1,337 @@
+"""Writes decisions as rules of an MPI library: Open MPI 5 and 6, and MPICH.
+
+Names of Open MPI are mapped to the numbers of its algorithms, names of MPICH to the algorithms of
+its selection trees. An algorithm that runs over point-to-point messages of a benchmark is not one
+of the library, so it has no rule.
+
+Source: enumerations of algorithms in ``coll_tuned_*_decision.c`` of Open MPI 5.0, and
+:mod:`tutti.measured.tune.targets`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tutti.measured.advise.decide import joined_choices
+from tutti.measured.advise.questions import OVER
+from tutti.measured.errors import TuningError
+from tutti.measured.predict.catalogue import execution
+from tutti.measured.tune import mpich, openmpi
+from tutti.measured.tune.decisions import TuningDecision
+from tutti.measured.tune.targets import Counterpart, counterpart
+from tutti.measured.tune.times import MODELLED, OWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+    from tutti.measured.tune.mpich import Stock
+
+__all__ = ["TARGETS_OF", "AdvisedRule", "WrittenRules", "library_counterpart", "rules",
+           "write_rules"]  # fmt: skip
+
+TARGETS_OF: Final = {"openmpi": ("openmpi", "openmpi6"), "mpich": ("mpich",)}
+"""The formats of rules, by MPI library."""
+
+_OPEN_MPI: Final[dict[str, dict[str, int]]] = {
+    "all_reduce": {
+        "basic_linear": 1,
+        "nonoverlapping": 2,
+        "recursive_doubling": 3,
+        "ring": 4,
+        "segmented_ring": 5,
+        "ring_segmented": 5,
+        "rabenseifner": 6,
+        "allgather_reduce": 7,
+    },
+    "all_gather": {
+        "linear": 1,
+        "bruck": 2,
+        "recursive_doubling": 3,
+        "ring": 4,
+        "neighbor": 5,
+        "sparbit": 7,
+        "direct_messaging": 8,
+    },
+    "all_to_all": {
+        "linear": 1,
+        "pairwise": 2,
+        "modified_bruck": 3,
+        "bruck": 3,
+        "linear_sync": 4,
+    },
+    "broadcast": {
+        "basic_linear": 1,
+        "linear": 1,
+        "chain": 2,
+        "pipeline": 3,
+        "split_binary_tree": 4,
+        "split_binary": 4,
+        "binary_tree": 5,
+        "binary": 5,
+        "binomial": 6,
+        "knomial": 7,
+        "scatter_allgather": 8,
+        "scatter_allgather_ring": 9,
+    },
+    "reduce": {
+        "linear": 1,
+        "basic_linear": 1,
+        "chain": 2,
+        "pipeline": 3,
+        "binary": 4,
+        "binary_tree": 4,
+        "binomial": 5,
+        "in_order_binary": 6,
+        "in_order": 6,
+        "rabenseifner": 7,
+    },
+    "reduce_scatter": {"recursive_doubling": 2, "recursive_halving": 3, "butterfly": 4},
+}
+"""Numbers of Open MPI's algorithms; those of reduce_scatter are of MPI_Reduce_scatter_block."""
+
+_BRUCK_FAN: Final = {"faninout": 2}
+_SUFFIXES: Final = {"openmpi": "_ompi", "openmpi6": "_ompi", "mpich": "_mpich"}
+
+
+def library_counterpart(
+    target: str, collective: str, ranks: int, algorithm: str
+) -> Counterpart | None:
+    """Returns the algorithm of a library that a measured name means, or None.
+
+    Args:
+        target: `openmpi`, `openmpi6` or `mpich`.
+        collective: the collective.
+        ranks: number of ranks.
+        algorithm: the name of the algorithm, such as `ring_ompi`.
+
+    Examples:
+        >>> library_counterpart("openmpi", "all_reduce", 64, "ring_ompi").number
+        4
+        >>> bool(library_counterpart("openmpi", "all_reduce", 64, "ring_over"))
+        False
+    """
+    foreign = any(
+        algorithm.endswith(suffix) and suffix != _SUFFIXES[target] for suffix in _SUFFIXES.values()
+    )
+    known = execution(collective, algorithm)
+    if known is None or foreign or OVER.search(algorithm):
+        return None
+    name = algorithm.removesuffix(_SUFFIXES[target])
+    if target != "mpich" and (number := _OPEN_MPI.get(collective, {}).get(name)):
+        fan = _BRUCK_FAN if (collective, number) == ("all_gather", 2) else {}
+        return Counterpart(collective, algorithm, name, number, fan, proved=False)
+    notation = known.algorithm.notation
+    named = algorithm.endswith(_SUFFIXES[target])
+    if notation is None or (not named and algorithm != notation):
+        return None  # an algorithm of another library or of a benchmark
+    schedule = _SCHEDULES.get((target, collective, notation), notation)
+    return counterpart(target, collective, ranks, schedule)
+
+
+_SCHEDULES: Final = {
+    ("mpich", "all_gather", "recursive_halving_doubling"): "recursive_doubling",
+}
+"""Schedules of :mod:`tutti.measured.tune.targets` with another notation than the catalogue's."""
+
+
+@dataclass(frozen=True)
+class AdvisedRule(TuningDecision):
+    """A decision whose schedule is the name of a library's algorithm.
+
+    Attributes:
+        unruled: the fastest algorithms of all for which the library has no rule, by name.
+    """
+
+    unruled: str = ""
+
+    def counterpart(self, target: str) -> Counterpart | None:
+        """Returns the algorithm of a library, or None."""
+        if self.schedule is None or not self.is_rule:
+            return None
+        return library_counterpart(target, self.collective, self.ranks, self.schedule)
+
+
+@dataclass(frozen=True)
+class WrittenRules:
+    """The files written for a library.
+
+    Attributes:
+        target: `openmpi`, `openmpi6` or `mpich`.
+        rules: the decisions that they contain.
+        path: the file of rules; None if there is nothing to write.
+        shell: a shell file with the variables that enable it.
+        notes: remarks for the user.
+    """
+
+    target: str
+    rules: Sequence[AdvisedRule]
+    path: Path | None = None
+    shell: Path | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+def rules(predicted: pl.DataFrame, target: str) -> list[AdvisedRule]:
+    """Selects the fastest algorithm that a library has for each size, and joins neighbours.
+
+    A choice holds up to the next larger size; that of the smallest size from 0 on, that of the
+    largest without limit. Where the default is predicted to be faster, it stays. At a size at which
+    the default was not measured, the nearest size decides whether it stays.
+
+    Args:
+        predicted: with the columns of :data:`tutti.measured.advise.decide.PREDICTIONS`.
+        target: `openmpi`, `openmpi6` or `mpich`.
+    """
+    found: list[AdvisedRule] = []
+    for _, job in predicted.group_by("collective", "ranks", maintain_order=True):
+        cells = job.sort("size_bytes", "place").partition_by("size_bytes", maintain_order=True)
+        found += _joined(_of_sizes([cell.to_dicts() for cell in cells], target))
+    return found
+
+
+def _of_sizes(cells: Sequence[Sequence[Mapping[str, Any]]], target: str) -> Iterator[AdvisedRule]:
+    first = cells[0][0]
+    mine = [
+        {
+            row["algorithm"]: row["predicted_us"]
+            for row in rows
+            if library_counterpart(target, row["collective"], row["ranks"], row["algorithm"])
+        }
+        for rows in cells
+    ]
+    names = _choices(mine)
+    stays = _default_stays(cells, mine)
+    sizes = [rows[0]["size_bytes"] for rows in cells]
+    for place, (rows, name) in enumerate(zip(cells, names, strict=True)):
+        best = rows[0]
+        time = mine[place][name] if name else best["predicted_us"]
+        yield AdvisedRule(
+            collective=first["collective"],
+            ranks=first["ranks"],
+            first=0 if place == 0 else sizes[place],
+            last=sizes[place + 1] - 1 if place + 1 < len(sizes) else None,
+            schedule=OWN if stays[place] else name,
+            time_ps=round(time * 1e6) if name else None,
+            method=MODELLED,
+            loss=time / best["predicted_us"] - 1,
+            loss_size=sizes[place],
+            best=best["algorithm"],
+            unruled="" if best["algorithm"] in mine[place] else best["algorithm"],
+        )
+
+
+def _choices(mine: Sequence[Mapping[str, float]]) -> list[str | None]:
+    """Returns the choice of each size; None where the library has no candidate."""
+    chosen = iter(joined_choices([one for one in mine if one]))
+    return [next(chosen) if one else None for one in mine]
+
+
+def _default_stays(
+    cells: Sequence[Sequence[Mapping[str, Any]]], mine: Sequence[Mapping[str, float]]
+) -> list[bool]:
+    """Returns at which sizes the default is predicted to be faster than the library's choices."""
+    known = {
+        math.log(rows[0]["size_bytes"]): rows[0]["default_us"] < min(one.values())
+        for rows, one in zip(cells, mine, strict=True)
+        if rows[0]["default_us"] is not None and one
+    }
+    if not known:
+        return [False] * len(cells)
+    logs = [math.log(rows[0]["size_bytes"]) for rows in cells]
+    return [known[min(known, key=lambda at: (abs(at - log), at))] for log in logs]
+
+
+def _joined(found: Iterable[AdvisedRule]) -> list[AdvisedRule]:
+    joined: list[AdvisedRule] = []
+    for one in found:
+        last = joined[-1] if joined else None
+        if last is None or last.schedule != one.schedule:
+            joined.append(one)
+            continue
+        worse = one if one.loss > last.loss else last
+        joined[-1] = replace(
+            last, last=one.last, loss=worse.loss, loss_size=worse.loss_size, best=worse.best,
+            unruled=", ".join(sorted({*_names(last.unruled), *_names(one.unruled)})),
+        )  # fmt: skip
+    return joined
+
+
+def _names(unruled: str) -> list[str]:
+    return unruled.split(", ") if unruled else []
+
+
+def write_rules(
+    predicted: pl.DataFrame, target: str, folder: Path, *, stock: Stock | None = None
+) -> WrittenRules:
+    """Writes the rules of a library, and the variables that enable them.
+
+    Args:
+        predicted: with the columns of :data:`tutti.measured.advise.decide.PREDICTIONS`.
+        target: `openmpi`, `openmpi6` or `mpich`.
+        folder: an existing folder.
+        stock: MPICH's stock selection trees.
+
+    Returns:
+        What was written; without a path if the library has no rule for any choice, or if the trees
+        of MPICH are missing.
+    """
+    found = rules(predicted, target)
+    try:
+        path, variables, notes = _files(target, found, folder, stock)
+    except TuningError as error:
+        hint = f" ({error.hint})" if target == "mpich" and stock is None else ""
+        return WrittenRules(target, found, notes=(f"no rules written: {error.problem}{hint}",))
+    shell = folder / f"{target}.env"
+    lines = [f"export {name}='{value}'" for name, value in variables.items()]
+    text = "\n".join(["# Written by `tutti advise`. Times are predictions.", *lines, ""])
+    shell.write_text(text, "utf-8")
+    return WrittenRules(target, found, path, shell, tuple(notes))
+
+
+_OF_BLOCKS: Final = (
+    "rules of reduce_scatter apply to MPI_Reduce_scatter_block; MPI_Reduce_scatter is unchanged"
+)
+
+
+def _files(
+    target: str, found: Sequence[AdvisedRule], folder: Path, stock: Stock | None
+) -> tuple[Path, dict[str, str], list[str]]:
+    notes = [_OF_BLOCKS] if any(
+        one.collective == "reduce_scatter" and one.counterpart(target) for one in found
+    ) else []  # fmt: skip
+    if target == "mpich":
+        path, variables = _mpich_files(found, folder, stock)
+        return path, variables, notes
+    is_classic = target == "openmpi"
+    text = openmpi.classic(found) if is_classic else openmpi.json_rules(found)
+    path = _write(folder / ("openmpi.rules" if is_classic else "openmpi6.json"), text)
+    han = openmpi.han(found, target)
+    of_han = _write(folder / f"{target}.han", han) if han is not None else None
+    named = openmpi.settings(str(path.resolve()), str(of_han.resolve()) if of_han else None)
+    return path, named, notes
+
+
+def _mpich_files(
+    found: Sequence[AdvisedRule], folder: Path, stock: Stock | None
+) -> tuple[Path, dict[str, str]]:
+    if stock is None:
+        raise TuningError(
+            "MPICH's stock selections are unknown",
+            kind="csel",
+            hint="name its generic.json with --csel-base",
+        )
+    path = _write(folder / "mpich.json", mpich.merged(stock.algorithms, found))
+    device = None
+    if stock.device is not None:
+        device = _write(folder / "mpich_device.json", mpich.merged_device(stock.device, found))
+    named = mpich.settings(str(path.resolve()), str(device.resolve()) if device else None, found)
+    return path, named
+
+
+def _write(path: Path, text: str) -> Path:
+    path.write_text(text.replace("`tutti tune`", "`tutti advise`"), "utf-8")
+    return path

@@ -1,0 +1,16 @@
+from .fit import Fit as Fit
+from .fit import Parameter as Parameter
+from .fit import fit as fit
+from .models import FOLDS as FOLDS
+from .models import MODELS as MODELS
+from .models import FittedModel as FittedModel
+from .models import model_named as model_named
+from .models import platform_of as platform_of
+from .points import Observation as Observation
+from .points import Observations as Observations
+from .points import emulated as emulated
+from .points import of_benchmarks as of_benchmarks
+from .points import of_probes as of_probes
+from .points import of_results as of_results
+from .protocols import ProtocolsFit as ProtocolsFit
+from .protocols import fit_protocols as fit_protocols

@@ -1,0 +1,197 @@
+"""The files of a calibration: a platform file, and every point with the models' predictions."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from tutti import __version__
+from tutti.base.files.writer import document
+from tutti.base.units import Time
+from tutti.measured.calibrate.models import text_of
+from tutti.measured.errors import CalibrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.measured.calibrate.fit import Fit, Parameter
+
+__all__ = ["RESIDUALS", "Provenance", "platform_text", "residual_frame", "written"]
+
+RESIDUALS: dict[str, type[pl.DataType]] = {
+    "model": pl.String,
+    "statistic": pl.String,
+    "kind": pl.String,
+    "schedule": pl.String,
+    "ranks": pl.Int64,
+    "size_bytes": pl.Int64,
+    "messages": pl.Int64,
+    "pause_us": pl.Float64,
+    "measured_us": pl.Float64,
+    "predicted_us": pl.Float64,
+    "residual": pl.Float64,
+    "origin": pl.String,
+}
+"""The columns of points with predictions; ``residual`` is predicted over measured, minus 1."""
+
+_MS = 1000.0
+_PREFERRED = ("pipelining_postal", "postal", "loggp", "logfp")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The origin of the numbers of a platform.
+
+    Attributes:
+        name: of the platform.
+        measured: measured files or live run, in a few words.
+        when: date and time of the calibration, in ISO 8601.
+        machine: the machine in a line.
+        emulated: models that emulated distance; empty if a network was measured.
+    """
+
+    name: str
+    measured: str
+    when: str
+    machine: str
+    emulated: tuple[str, ...] = ()
+
+    @classmethod
+    def now(
+        cls, name: str, measured: str, machine: str, *, emulated: tuple[str, ...] = ()
+    ) -> Provenance:
+        """Returns the provenance with the current time."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        return cls(name, measured, now, machine, emulated)
+
+    @property
+    def distance(self) -> str:
+        """Describes the emulated distance; empty without any."""
+        models = " and ".join(self.emulated)
+        return f"distance was emulated by {models}: no network was measured" if models else ""
+
+
+def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | None = None) -> str:
+    """Returns the text of a platform file with every model that the data determine.
+
+    Raises:
+        CalibrationError: The data determine no model.
+    """
+    usable = [one for one in fits if one.determined]
+    if not usable:
+        raise _none_determined(fits)
+    kinds = [_key(one) for one in usable]
+    default = next((kind for kind in _PREFERRED if kind in kinds), kinds[0])
+    head: dict[str, object] = {
+        "name": provenance.name,
+        "summary": f"calibrated {provenance.when[:10]} on {provenance.machine}",
+        "source": f"tutti calibrate {__version__}, {provenance.when}: {provenance.measured}",
+        "default_model": default,
+    }
+    if provenance.distance:
+        for key in ("summary", "source"):
+            head[key] = f"{head[key]}; {provenance.distance}"
+    models = {_key(one): _model(one, provenance) for one in usable}
+    tables: dict[str, object] = {**head, "models": models}
+    if folds is not None and folds.determined:
+        tables["compute"] = {name: _sourced(folds, one) for name, one in folds.parameters.items()}
+    return document(_comments(fits, provenance), tables)
+
+
+def _none_determined(fits: Sequence[Fit]) -> CalibrationError:
+    lines = [
+        f"{one.model.name}: {name}: {reason}"
+        for one in fits
+        for name, reason in one.undetermined.items()
+    ]
+    message = "\n".join(["the data determine no model completely", *lines])
+    return CalibrationError(message, kind="undetermined")
+
+
+def _key(fitted: Fit) -> str:
+    suffix = "_minimum" if fitted.statistic == "minimum" else ""
+    return fitted.model.name + suffix
+
+
+def _model(fitted: Fit, provenance: Provenance) -> dict[str, object]:
+    summary = f"fitted to the {fitted.statistic}; {median_error(fitted)}"
+    if fitted.absent:
+        summary += f"; no {' and no '.join(fitted.absent)}, which the sizes do not determine"
+    summary += f"; {provenance.distance}" if provenance.distance else ""
+    sourced = {name: _sourced(fitted, one) for name, one in fitted.parameters.items()}
+    return {"kind": fitted.model.name, "summary": summary, **sourced}
+
+
+def median_error(fitted: Fit) -> str:
+    """Returns the median of the absolute relative errors of a fit, with the number of points."""
+    count, percent = len(fitted.points), 100 * fitted.median_residual
+    points = "1 point" if count == 1 else f"{count} points"
+    return f"median absolute relative error {percent:.1f} % over {points}"
+
+
+def _sourced(fitted: Fit, parameter: Parameter) -> dict[str, object]:
+    low, high = (
+        written(fitted, parameter, parameter.low),
+        written(fitted, parameter, parameter.high),
+    )
+    source = f"fitted, 95 % of resampled fits from {low} to {high}"
+    if parameter.name in fitted.vague:
+        source += "; wide confidence interval"
+    value = text_of(fitted.model, fitted.theta)[parameter.name]
+    return {"value": _short(value), "source": source}
+
+
+def _short(value: str | int) -> str | int:
+    """Formats a time in a suitable unit; counts and times per byte are unchanged."""
+    return str(Time.parse(value)) if isinstance(value, str) and value.endswith(" ps") else value
+
+
+def written(fitted: Fit, parameter: Parameter, value: float) -> str:
+    """Formats a value of a parameter with its unit."""
+    if parameter.name in fitted.model.counts:
+        return f"{value:.0f}"
+    if parameter.name in fitted.model.per_byte:
+        return f"{value * 1e3:.3g} ns/B"
+    return f"{value / 1e3:.3g} ms" if value >= _MS else f"{value:.3g} us"
+
+
+def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
+    lines = [
+        f"Written by `tutti calibrate` on {provenance.when}.",
+        f"Measured: {provenance.measured}.",
+        f"Machine: {provenance.machine}.",
+        *([f"D{provenance.distance[1:]}."] if provenance.distance else []),
+        "Residuals are predicted over measured time, minus 1:",
+    ]
+    for one in fits:
+        worst = one.residuals[int(np.argmax(np.abs(one.residuals)))]
+        left = "" if one.determined else f"; OMITTED, not determined: {', '.join(one.undetermined)}"
+        lines.append(f"  {_key(one)}: {median_error(one)}, worst {worst:+.0%}{left}")
+    return lines
+
+
+def residual_frame(fits: Sequence[Fit]) -> pl.DataFrame:
+    """Returns every point with each model's prediction, with the columns of :data:`RESIDUALS`."""
+    rows = [
+        {
+            "model": one.model.name,
+            "statistic": one.statistic,
+            "kind": point.kind,
+            "schedule": point.schedule.name if point.schedule else None,
+            "ranks": point.schedule.ranks if point.schedule else 2,
+            "size_bytes": point.size,
+            "messages": point.messages,
+            "pause_us": point.pause_us,
+            "measured_us": point.time_us,
+            "predicted_us": predicted,
+            "residual": predicted / point.time_us - 1,
+            "origin": point.origin,
+        }
+        for one in fits
+        for point, predicted in zip(one.points, map(float, one.predicted_us), strict=True)
+    ]
+    return pl.DataFrame(rows, schema=RESIDUALS, orient="row")

@@ -1,0 +1,91 @@
+"""A live run of the probe, between two ranks.
+
+The benchmark program of the MPI library performs it (mpi/bench/probe.c): round trips of several
+sizes, with and without pauses between messages, bursts that an empty message acknowledges, the time
+to issue a message, and the cost of a fold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tutti.measured.errors import CalibrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tutti.mpi.underneath import Mpi
+
+__all__ = ["probe"]
+
+_SCHEMA: dict[str, type[pl.DataType]] = {
+    "kind": pl.String,
+    "what": pl.String,
+    "bytes": pl.Int64,
+    "messages": pl.Int64,
+    "delay_ns": pl.Int64,
+    "sample": pl.Int64,
+    "time_ns": pl.Int64,
+}
+_WARM_UP = 20
+_SECONDS = 600.0
+
+
+def probe(
+    mpi: Mpi,
+    *,
+    samples: int = 200,
+    most_bytes: int = 1 << 18,
+    options: Sequence[str] = (),
+    starting: Callable[[], object] | None = None,
+) -> pl.DataFrame:
+    """Measures the network between two ranks of an MPI library.
+
+    Args:
+        mpi: the MPI library.
+        samples: samples of each configuration; configurations take turns.
+        most_bytes: the longest message.
+        options: options of the launcher, such as the hosts of the ranks.
+        starting: called before a compilation, which takes seconds.
+
+    Returns:
+        A row per sample: what, bytes, messages, delay_ns, sample, time_ns.
+
+    Raises:
+        MpiError: The benchmark program cannot be compiled.
+        LaunchError: The ranks cannot be started, or exceed the timeout.
+        CalibrationError: The benchmark program failed.
+    """
+    rows = _run(mpi, samples, most_bytes, options, starting)
+    found = rows.filter(pl.col("kind") == "probe").drop("kind")
+    if found.is_empty():
+        raise CalibrationError("the benchmark program wrote no samples", kind="probe")
+    return found
+
+
+def _run(
+    mpi: Mpi,
+    samples: int,
+    most_bytes: int,
+    options: Sequence[str],
+    starting: Callable[[], object] | None,
+) -> pl.DataFrame:
+    """Returns the samples of the benchmark program."""
+    from tutti.mpi.bench_job import failure_text
+    from tutti.mpi.launch import common_folder, run_ranks, stay_here
+    from tutti.mpi.library import built
+
+    made = built(mpi, starting=starting)
+    with common_folder("probe", here=stay_here(mpi.starts, options)) as folder:
+        out, job = folder / "samples.jsonl", folder / "job"
+        settings = {"warmup": _WARM_UP, "probes": samples, "probe_bytes": most_bytes}
+        lines = [f"out {out}", *(f"{key} {value}" for key, value in settings.items())]
+        job.write_text("\n".join([*lines, ""]), "utf-8")
+        done = run_ranks(mpi, 2, [made.bench, job], timeout=_SECONDS, extra=options)
+        if done.code != 0 or not out.is_file():
+            problem = failure_text(done, out)
+            message = f"the benchmark program exited with {done.code}: {problem}"
+            raise CalibrationError(message, kind="probe", fields={"code": done.code})
+        return pl.read_ndjson(out, schema=_SCHEMA, ignore_errors=True)

@@ -1,0 +1,296 @@
+"""The structural model: the time of an algorithm from the time of a message and of a reduction.
+
+The time of a run is the sum over its stages. A stage with messages of n bytes takes t(n), and each
+further message of the same rank in the stage adds rho(n) t(n). Messages that share a link add their
+bytes at the rate of the link. A reduced or copied byte takes gamma(S) in a vector of S bytes. All
+three are piecewise linear on logarithmic axes, so that the protocols of a library (eager,
+rendezvous, segments) and caches need no thresholds. Latency grows by the factor e^growth per
+doubling of the nodes, up to 256 nodes, and by another for messages between groups of the network.
+
+Parameters are logarithms, except both growths. Each has a prior: from the machine's platform, from
+a measured machine with the same library, or from common hardware.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tutti.measured.predict.features import Features
+
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "DEVIATIONS_90",
+    "NAMES",
+    "SPREAD",
+    "Curve",
+    "CurveFit",
+    "fit_curve",
+    "fit_postal",
+    "knot_weights",
+    "prior",
+    "pseudo_huber",
+]
+
+DEVIATIONS_90 = 1.645
+"""Standard deviations from the median of a normal distribution to an end of its 90 % interval."""
+
+_SIZES = np.array([4, 256, 2048, 16384, 65536, 1 << 19, 4 << 20, 32 << 20, 256 << 20], dtype=float)
+_ISSUES = np.array([256, 16384, 1 << 20], dtype=float)
+_VECTORS = np.array([1 << 16, 1 << 20, 16 << 20, 256 << 20], dtype=float)
+_SMALL = 32768.0
+"""Bytes above which a message is no longer dominated by its latency."""
+_REFERENCE = 4.0
+"""Binary logarithm of the nodes at which latency is the parameter."""
+_SPANNED = 8.0
+"""Binary logarithm of the nodes that span a network's diameter: latency no longer grows beyond."""
+
+_TIME = slice(0, len(_SIZES))
+_RHO = slice(_TIME.stop, _TIME.stop + len(_ISSUES))
+_GAMMA = slice(_RHO.stop, _RHO.stop + len(_VECTORS))
+_SHARED = _GAMMA.stop
+_PORT, _CALL, _GROWTH, _HOP = _SHARED + 1, _SHARED + 2, _SHARED + 3, _SHARED + 4
+
+_RHO_PRIOR = (0.35, 0.6, 0.9)
+_GAMMA_PRIOR = (0.08e-3, 0.1e-3, 0.2e-3, 0.35e-3)
+"""Reduction in us per byte: a core reads two operands and writes one at 12 to 30 GB/s."""
+_GROWTH_PRIOR = 0.08
+_HOP_PRIOR = 0.25
+"""Two further switches and a long cable add 0.4 to 0.6 us to about 2 us."""
+_SHARED_EFFICIENCY = 0.8
+_EFFICIENCY = 0.5
+"""Share of the bandwidth that a rank reaches in an exchange, as protocols and memory take time."""
+
+
+def _bytes(size: float) -> str:
+    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            return f"{size / scale:g} {unit}"
+    return f"{size:g} B"
+
+
+NAMES: tuple[str, ...] = (
+    *(f"time of a message of {_bytes(size)}" for size in _SIZES),
+    *(f"further message of {_bytes(size)}, relative" for size in _ISSUES),
+    *(f"reduction per byte, {_bytes(size)}" for size in _VECTORS),
+    "further message on a link, per byte",
+    "further network interface",
+    "call",
+    "growth of latency per doubling",
+    "growth of latency between groups",
+)
+"""The parameters in order. Times are in us, reductions in us per byte."""
+
+SPREAD: Floats = np.array(
+    [0.7] * len(_SIZES) + [0.7, 0.5, 0.3] + [0.7] * len(_VECTORS) + [0.3, 1.0, 1.0, 0.1, 0.3]
+)
+"""Standard deviation of each prior."""
+
+
+def prior(latency_us: float, bytes_per_us: float, shared_bytes_per_us: float) -> Floats:
+    """Returns the prior mean for a network of this latency and bandwidth.
+
+    Args:
+        latency_us: time of a small message between two nodes, in us.
+        bytes_per_us: bandwidth of one interface in one direction, in bytes per us.
+        shared_bytes_per_us: bandwidth of the link, or of the node's interfaces, that ranks share.
+    """
+    times = np.log(latency_us + _SIZES / (_EFFICIENCY * bytes_per_us))
+    others = [np.log(_RHO_PRIOR), np.log(_GAMMA_PRIOR)]
+    shared = -math.log(_SHARED_EFFICIENCY * shared_bytes_per_us)
+    others.append(np.array([shared, math.log(2.0), 0.0, _GROWTH_PRIOR, _HOP_PRIOR]))
+    return np.concatenate([times, *others])
+
+
+def knot_weights(values: Floats, knots: Floats) -> Floats:
+    """Returns weights of knots for linear interpolation on a logarithmic axis.
+
+    The interpolation is flat below the first knot, and extended above the last.
+
+    Args:
+        values: positive values.
+        knots: positive knots, ascending.
+
+    Returns:
+        A row per value and a column per knot.
+    """
+    at, values = np.log(knots), np.log(np.maximum(values, knots[0]))
+    left = np.clip(np.searchsorted(at, values) - 1, 0, len(knots) - 2)
+    right = (values - at[left]) / (at[left + 1] - at[left])
+    weights = np.zeros((len(values), len(knots)))
+    rows = np.arange(len(values))
+    weights[rows, left] = 1 - right
+    weights[rows, left + 1] = right
+    return weights
+
+
+def pseudo_huber(errors: Floats) -> Floats:
+    """Returns residuals whose squares are the pseudo-Huber loss of scaled errors."""
+    return np.asarray(np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1)))
+
+
+class Curve:
+    """Predicts the times of rows from the parameters.
+
+    Args:
+        rows: what to predict.
+    """
+
+    def __init__(self, rows: Features) -> None:
+        self._rows = rows
+        self._time = knot_weights(rows.size, _SIZES)
+        self._rho = knot_weights(np.minimum(rows.size, _ISSUES[-1]), _ISSUES)
+        self._gamma = knot_weights(np.exp(rows.log_size), _VECTORS)
+        small = 1 / (1 + rows.size / _SMALL)
+        spanned = np.minimum(rows.log_nodes, _SPANNED) - _REFERENCE
+        self._growth = small * spanned[rows.row]
+        self._hop = small * rows.crossing
+        self._further = rows.count * rows.messages * rows.size * (rows.load - 1)
+
+    def __call__(self, theta: Floats) -> Floats:
+        """Returns the time of each row, in us."""
+        return self._parts(theta)[0]
+
+    def latency_share(self, theta: Floats) -> Floats:
+        """Returns the share of latency in the time of each row, from 0 to 1."""
+        total, _ = self._parts(theta)
+        rows = self._rows
+        least = np.minimum(np.exp(theta[0]), np.exp(self._time @ theta[_TIME]))
+        latency = np.bincount(rows.row, rows.count * least, minlength=len(rows))
+        return np.clip(latency / np.maximum(total, latency), 0.0, 1.0)
+
+    def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
+        rows = self._rows
+        slower = theta[_GROWTH] * self._growth + theta[_HOP] * self._hop
+        times = np.exp(self._time @ theta[_TIME] + slower)
+        further = (rows.messages - 1) * np.exp(self._rho @ theta[_RHO])
+        stages = rows.count * times * (1 + further) + self._further * math.exp(theta[_SHARED])
+        messages = np.bincount(rows.row, stages, minlength=len(rows))
+        local = rows.folded * np.exp(np.clip(self._gamma @ theta[_GAMMA], -30, 5))
+        rest = rows.ports * math.exp(theta[_PORT]) + math.exp(theta[_CALL])
+        return np.asarray(messages + local + rest), local
+
+
+@dataclass(frozen=True)
+class CurveFit:
+    """Fitted parameters.
+
+    Attributes:
+        theta: the values.
+        deviation: the standard deviation of each after the fit.
+        prior: the prior means.
+    """
+
+    theta: Floats
+    deviation: Floats
+    prior: Floats
+
+    @property
+    def determined(self) -> NDArray[np.bool_]:
+        """Whether the data, not the prior, determine each parameter."""
+        return self.deviation < 0.5 * SPREAD
+
+    def time_us(self, size: float) -> float:
+        """Returns the time of a message of `size` bytes on 16 nodes, in us."""
+        weights = knot_weights(np.array([size], dtype=float), _SIZES)
+        return float(np.exp(weights @ self.theta[_TIME])[0])
+
+    def further(self, size: float) -> float:
+        """Returns the time of a further message of `size` bytes, relative to the first."""
+        weights = knot_weights(np.array([min(size, _ISSUES[-1])]), _ISSUES)
+        return float(np.exp(weights @ self.theta[_RHO])[0])
+
+    def reduction_us_per_byte(self, vector: float) -> float:
+        """Returns the time of a reduced byte of a vector of `vector` bytes, in us."""
+        weights = knot_weights(np.array([vector], dtype=float), _VECTORS)
+        return float(np.exp(weights @ self.theta[_GAMMA])[0])
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns a row per parameter: name, value, 90 % interval, and if data determine it."""
+        rows = []
+        for index, name in enumerate(NAMES):
+            value, half = float(self.theta[index]), DEVIATIONS_90 * float(self.deviation[index])
+            ends = (value - half, value, value + half)
+            low, middle, high = ends if index in {_GROWTH, _HOP} else tuple(map(math.exp, ends))
+            determined = bool(self.determined[index])
+            rows.append(
+                {
+                    "parameter": name,
+                    "value": middle,
+                    "low": low,
+                    "high": high,
+                    "determined": determined,
+                }
+            )
+        return rows
+
+
+_NOISE = 0.15
+"""Scale of logarithmic errors of the structural model, beyond which a row loses weight."""
+_STEP = 0.35
+"""Standard deviation of the change from one size to the next, relative to the prior's."""
+_EVALUATIONS = 60
+_NOTHING = -20.0
+"""Logarithm of a time of zero, in us."""
+
+
+def fit_curve(rows: Features, times_us: Floats, start: Floats) -> CurveFit:
+    """Fits the parameters to measured times.
+
+    Errors are logarithmic and robust (pseudo-Huber), and each parameter is drawn to its prior.
+
+    Args:
+        rows: the measurements.
+        times_us: their times, in us.
+        start: the prior means.
+    """
+    curve, log_times = Curve(rows), np.log(times_us)
+
+    def residuals(theta: Floats) -> Floats:
+        errors = (np.log(curve(theta)) - log_times) / _NOISE
+        robust = pseudo_huber(errors)
+        steps = np.diff((theta - start)[_TIME]) / _STEP
+        return np.concatenate([robust, (theta - start) / SPREAD, steps])
+
+    found = least_squares(residuals, start, max_nfev=_EVALUATIONS)
+    covariance = np.linalg.inv(found.jac.T @ found.jac)
+    return CurveFit(found.x, np.sqrt(np.diag(covariance)), start)
+
+
+def fit_postal(rows: Features, times_us: Floats, start: Floats) -> CurveFit:
+    """Fits one latency, one bandwidth and one reduction rate: the postal model.
+
+    It shows what the other parameters of the structural model are worth.
+
+    Args:
+        rows: the measurements.
+        times_us: their times, in us.
+        start: the prior means of the structural model, of which it takes latency and bandwidth.
+    """
+    curve, log_times = Curve(rows), np.log(times_us)
+    last = _SIZES[-1]
+    first = np.array([start[0], start[_TIME][-1] - math.log(last), start[_GAMMA][-1]])
+
+    def residuals(parameters: Floats) -> Floats:
+        errors = (np.log(curve(_postal(parameters))) - log_times) / _NOISE
+        return pseudo_huber(errors)
+
+    found = least_squares(residuals, first, max_nfev=_EVALUATIONS)
+    theta = _postal(found.x)
+    return CurveFit(theta, np.zeros_like(theta), start)
+
+
+def _postal(parameters: Floats) -> Floats:
+    """The parameters of the structural model that make it the postal model."""
+    latency, per_byte, gamma = parameters
+    times = np.logaddexp(latency, np.log(_SIZES) + per_byte)
+    rest = [per_byte, latency, _NOTHING, 0.0, 0.0]
+    return np.concatenate([times, np.zeros(len(_ISSUES)), np.full(len(_VECTORS), gamma), rest])

@@ -1,0 +1,324 @@
+"""Cross-validation: predictions of measurements that the model has not seen.
+
+Folds resemble the questions of users. `nodes` folds predict a machine at one node count from its
+smaller ones and from other machines. `collective` folds predict a collective that no machine has
+measured, `machine` folds a machine without any measurement. In each kind, a row is predicted at
+most once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from tutti.base.child_processes import no_interrupts
+from tutti.measured.errors import CalibrationError
+from tutti.measured.predict.curve import DEVIATIONS_90
+from tutti.measured.predict.model import calibrate
+from tutti.measured.predict.score import score
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tutti.measured.predict.discrepancy import Scales
+    from tutti.measured.predict.model import Hardware
+
+__all__ = [
+    "KINDS",
+    "MODELS",
+    "Fold",
+    "carried_over",
+    "compared",
+    "cross_validate",
+    "folds",
+    "interval_scale",
+    "model_predictions",
+]
+
+KINDS: Final = ("nodes", "collective", "machine")
+"""The kinds of folds."""
+
+MODELS: Final = {
+    "carry-over": "carried_us",
+    "structural": "structural_us",
+    "full": "predicted_us",
+}
+"""The candidate models from the simplest to the most complex, and the column of their times."""
+
+_SAME: Final = ("system", "collective", "library_algorithm", "size_bytes")
+_CELL: Final = ("system", "collective", "nodes", "size_bytes")
+"""What rows with dependent errors have in common."""
+_INSIDE: Final = 0.9
+_COVERED: Final = 0.9
+_ERRORS: Final = 2.0
+"""Standard errors by which a more complex model must improve."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows to predict, and the rows to predict them from.
+
+    Attributes:
+        kind: One of :data:`KINDS`.
+        name: What is predicted, such as `leonardo, 200 nodes`.
+        train: The rows to fit.
+        test: The rows to predict; `index` numbers them in the complete frame.
+    """
+
+    kind: str
+    name: str
+    train: pl.DataFrame
+    test: pl.DataFrame
+
+
+def folds(rows: pl.DataFrame, *, kinds: Sequence[str] = KINDS) -> list[Fold]:
+    """Returns the folds of measurements.
+
+    Args:
+        rows: Measurements, with the columns of :data:`tutti.formats.measurements.MEASUREMENTS`.
+        kinds: The kinds of folds.
+
+    Returns:
+        Per machine, a fold for each node count above its smallest; per collective, a fold if
+        another collective is measured; per machine, a fold if another machine is measured.
+    """
+    if "index" not in rows.columns:
+        rows = rows.with_row_index("index")
+    found = []
+    if "nodes" in kinds:
+        found += _nodes(rows)
+    for kind, column in (("collective", "collective"), ("machine", "system")):
+        values = rows[column].drop_nulls().unique().sort().to_list()
+        if kind in kinds and len(values) > 1:
+            found += [_without(rows, kind, column, value) for value in values]
+    return found
+
+
+def _nodes(rows: pl.DataFrame) -> list[Fold]:
+    found = []
+    for system in rows["system"].drop_nulls().unique().sort():
+        counts = rows.filter(pl.col("system") == system)["nodes"].drop_nulls().unique().sort()
+        for count in counts[1:]:
+            here = pl.col("system").eq_missing(system)
+            train = rows.filter(~here | (pl.col("nodes") < count))
+            test = rows.filter(here, pl.col("nodes") == count)
+            found.append(Fold("nodes", f"{system}, {count:,} nodes", train, test))
+    return found
+
+
+def _without(rows: pl.DataFrame, kind: str, column: str, value: str) -> Fold:
+    here = pl.col(column).eq_missing(value)
+    return Fold(kind, value, rows.filter(~here), rows.filter(here))
+
+
+def carried_over(train: pl.DataFrame, test: pl.DataFrame) -> pl.DataFrame:
+    """Predicts the time of an algorithm as its time at the largest smaller node count given.
+
+    Args:
+        train: Measurements.
+        test: Rows to predict, with `index`.
+
+    Returns:
+        `index` and `carried_us` of the rows whose machine has measured the algorithm at that size
+        on fewer nodes; the median where several rows qualify.
+    """
+    known = train.select(*_SAME, pl.col("nodes").alias("given"), "time_us")
+    pairs = test.select("index", *_SAME, "nodes").join(known, on=_SAME)
+    pairs = pairs.filter(pl.col("given") < pl.col("nodes"))
+    largest = pairs.filter(pl.col("given") == pl.col("given").max().over("index"))
+    return largest.group_by("index").agg(pl.col("time_us").median().alias("carried_us"))
+
+
+def cross_validate(
+    rows: pl.DataFrame,
+    *,
+    hardware: Mapping[str, Hardware] | None = None,
+    scales: Scales | None = None,
+    kinds: Sequence[str] = KINDS,
+    workers: int = 1,
+) -> pl.DataFrame:
+    """Predicts every row from the others, fold by fold.
+
+    Args:
+        rows: Measurements, with the columns of :data:`tutti.formats.measurements.MEASUREMENTS`.
+        hardware: What is known of each system beforehand.
+        scales: Standard deviations of the discrepancy.
+        kinds: The kinds of folds.
+        workers: Processes. The result does not depend on it.
+
+    Returns:
+        A row per fold and predicted measurement: `kind`, `fold`, `index` in `rows`, the measured
+        `time_us`, `predicted_us` of the full model and its `spread`, `structural_us`, and
+        `carried_us`, null where the algorithm has no time to carry over.
+
+    Raises:
+        CalibrationError: There is no fold, or its rows to fit are unusable.
+    """
+    every = folds(rows, kinds=kinds)
+    if not every:
+        raise CalibrationError(
+            "the measurements have one node count, one collective and one machine",
+            kind="undetermined",
+            hint="cross-validation needs a second one",
+        )
+    arguments = [(fold, dict(hardware or {}), scales) for fold in every]
+    if workers <= 1:
+        return pl.concat([_predicted(*one) for one in arguments])
+    # Forked processes could inherit locks of the threads of Polars.
+    with no_interrupts():
+        pool = get_context("spawn").Pool(workers)
+    with pool:  # Its exit terminates the processes.
+        return pl.concat(pool.starmap(_predicted, arguments, chunksize=1))
+
+
+def _predicted(fold: Fold, hardware: dict[str, Hardware], scales: Scales | None) -> pl.DataFrame:
+    """Predicts the rows of a fold with all candidate models."""
+    model = calibrate(fold.train, hardware=hardware, scales=scales)
+    found = model.predict(fold.test)
+    numbers = fold.test["index"].gather(found["index"])
+    found = found.with_columns(numbers.alias("index")).join(
+        fold.test.select("index", "time_us"), on="index"
+    )
+    found = found.join(carried_over(fold.train, fold.test), on="index", how="left")
+    return found.filter(pl.col("time_us") > 0).select(
+        pl.lit(fold.kind).alias("kind"),
+        pl.lit(fold.name).alias("fold"),
+        pl.col("index").cast(pl.UInt32),
+        "time_us",
+        "predicted_us",
+        "spread",
+        "structural_us",
+        "carried_us",
+    )
+
+
+def interval_scale(predictions: pl.DataFrame, *, model: str = "full") -> float:
+    """Returns the factor on standard deviations with which 90 % of the times are inside.
+
+    Args:
+        predictions: Rows of :func:`cross_validate`.
+        model: One of :data:`MODELS`.
+
+    Returns:
+        The 90 % quantile of |log(predicted / measured)| / spread / 1.645; 1 without any row.
+    """
+    errors = (_log_error(model).abs() / _spread(model)).alias("errors")
+    found = predictions.select(errors)["errors"].drop_nulls().quantile(_INSIDE, "linear")
+    return 1.0 if found is None else float(found) / DEVIATIONS_90
+
+
+def _log_error(model: str) -> pl.Expr:
+    return (pl.col(MODELS[model]) / pl.col("time_us")).log()
+
+
+def _spread(model: str) -> pl.Expr:
+    """The standard deviation; the simple models claim the same for every row."""
+    return pl.col("spread") if model == "full" else pl.lit(1.0)
+
+
+def model_predictions(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
+    """Returns the predictions of a candidate model, with 90 % intervals.
+
+    The interval of a fold is scaled by the other folds of its kind, or by all other folds where the
+    kind has no other. A fold does not scale the interval that its own times are compared with.
+
+    Args:
+        predictions: Rows of :func:`cross_validate`.
+        model: One of :data:`MODELS`.
+
+    Returns:
+        `kind`, `fold`, `index`, `predicted_us`, `low_us` and `high_us` of the rows that the model
+        predicts.
+    """
+    column = MODELS[model]
+    rows = []
+    for (kind, fold), group in predictions.group_by("kind", "fold", maintain_order=True):
+        others = predictions.filter((pl.col("kind") != kind) | (pl.col("fold") != fold))
+        same = others.filter(pl.col("kind") == kind)
+        scale = interval_scale(same if same.height else others, model=model)
+        half = (DEVIATIONS_90 * scale * _spread(model)).exp()
+        rows.append(
+            group.select(
+                "kind",
+                "fold",
+                "index",
+                pl.col(column).alias("predicted_us"),
+                (pl.col(column) / half).alias("low_us"),
+                (pl.col(column) * half).alias("high_us"),
+            )
+        )
+    return pl.concat(rows).drop_nulls("predicted_us")
+
+
+def compared(rows: pl.DataFrame, predictions: pl.DataFrame) -> pl.DataFrame:
+    """Scores each candidate model on each fold, and selects the one that the data warrant.
+
+    A more complex model is warranted if it lowers the mean absolute logarithmic error of the rows
+    that both predict by more than two standard errors. Rows of the same machine, collective, node
+    count and size are one observation. A model that predicts less than 90 % is not selected.
+
+    Args:
+        rows: The measurements that were cross-validated.
+        predictions: Rows of :func:`cross_validate`.
+
+    Returns:
+        A row per fold and model: `kind`, `fold`, `model`,
+        :data:`tutti.measured.predict.score.SCORES`, and `warranted`. The fold `all` of a kind has
+        all its rows.
+    """
+    rows = rows if "index" in rows.columns else rows.with_row_index("index")
+    tests = {(fold.kind, fold.name): fold.test for fold in folds(rows)}
+    found = []
+    for kind in predictions["kind"].unique(maintain_order=True):
+        of_kind = predictions.filter(pl.col("kind") == kind)
+        names = of_kind["fold"].unique(maintain_order=True).to_list()
+        if len(names) > 1:
+            tests[kind, "all"] = pl.concat([tests[kind, name] for name in names])
+        for name in [*names, *(["all"] if len(names) > 1 else [])]:
+            here = of_kind if name == "all" else of_kind.filter(pl.col("fold") == name)
+            found.append(_of_fold(kind, name, tests[kind, name], here, of_kind))
+    return pl.concat(found)
+
+
+def _of_fold(
+    kind: str, name: str, test: pl.DataFrame, here: pl.DataFrame, of_kind: pl.DataFrame
+) -> pl.DataFrame:
+    """Scores the models on one fold."""
+    chosen = _warranted(here.join(test.select("index", *_CELL), on="index"))
+    tables = []
+    for model in MODELS:
+        guesses = model_predictions(of_kind, model).filter(
+            pl.col("index").is_in(here["index"].to_list())
+        )
+        figures = score(test, guesses.drop("kind", "fold")).tail(1).drop("system")
+        tables.append(
+            figures.select(
+                pl.lit(kind).alias("kind"),
+                pl.lit(name).alias("fold"),
+                pl.lit(model).alias("model"),
+                pl.all(),
+                pl.lit(value=model == chosen).alias("warranted"),
+            )
+        )
+    return pl.concat(tables)
+
+
+def _warranted(predictions: pl.DataFrame) -> str:
+    """Returns the simplest model that no more complex one improves on significantly."""
+    most = _COVERED * predictions.height
+    names = [name for name, column in MODELS.items() if predictions[column].count() >= most]
+    chosen = names[0]
+    for name in names[1:]:
+        gain = (_log_error(chosen).abs() - _log_error(name).abs()).alias("gain")
+        cells = predictions.with_columns(gain).drop_nulls("gain").group_by(_CELL)
+        gains = cells.agg(pl.col("gain").mean())["gain"]
+        mean, deviation = gains.mean(), gains.std()
+        if not isinstance(mean, float) or not isinstance(deviation, float):
+            continue
+        if mean > _ERRORS * deviation / math.sqrt(len(gains)):
+            chosen = name
+    return chosen

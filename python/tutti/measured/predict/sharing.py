@@ -1,0 +1,118 @@
+"""How many messages of a stage share a link: on a torus, and at the network interfaces of a node.
+
+These are the loads of the flow model for the exchanges of one stage, in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.measured.predict.stages import Partners, Stage
+
+__all__ = ["crossing", "link_load", "node_load"]
+
+_UNIFORM = 8
+"""Links of a ring of L nodes carry L / 8 of what a node sends to uniformly chosen nodes."""
+_MEAN_SHIFT = 0.42
+"""Mean load of a shift, over all distances, by the longest side."""
+
+
+def negabinary_distance(step: int) -> int:
+    """Returns the distance of partners in a step of a Bine butterfly: 1, 1, 3, 5, 11, ..."""
+    return max(1, abs(1 - int((-2) ** (step + 1))) // 3)
+
+
+def link_load(stage: Stage, sides: Sequence[int]) -> float:
+    """Returns the messages of a stage on the most loaded link of a torus.
+
+    Ranks are numbered along the first side first. Partners of Bine trees use the dimensions in
+    turn.
+
+    Args:
+        stage: the stage.
+        sides: the sides of the torus; one side means an uncongested network.
+    """
+    if len(sides) == 1:
+        return 1.0
+    if stage.partners == "all":
+        return max(1.0, max(sides) / _UNIFORM)
+    if stage.partners == "shift":
+        return max(1.0, _MEAN_SHIFT * max(sides))
+    if stage.partners in {"neighbour", "root"}:
+        return 1.0
+    bits = [int(math.log2(side)) for side in sides]
+    if stage.alternating:
+        return max(1.0, negabinary_distance(_step_in_turn(stage.step, bits)) / 2)
+    return _load_of_doubling(stage.step, bits)
+
+
+def _step_in_turn(step: int, bits: Sequence[int]) -> int:
+    """The step within its dimension, where dimensions take turns."""
+    turns = sorted((within, side) for side, count in enumerate(bits) for within in range(count))
+    return turns[min(step, len(turns) - 1)][0] if turns else 0
+
+
+def _load_of_doubling(step: int, bits: Sequence[int]) -> float:
+    """The load at distance 2^step: partners half a side apart use both directions."""
+    for count in bits:
+        if step < count:
+            return max(1.0, 2.0**step if step < count - 1 else 2.0**step / 2)
+        step -= count
+    return 1.0
+
+
+def node_load(stage: Stage, ranks_per_node: int) -> float | None:
+    """Returns the messages of a stage that share the interface of a node.
+
+    Args:
+        stage: the stage.
+        ranks_per_node: consecutive ranks on a node.
+
+    Returns:
+        The load; None if partners are on the same node.
+    """
+    if ranks_per_node == 1 or stage.partners in {"neighbour", "root"}:
+        return 1.0
+    if stage.partners in {"all", "shift"}:
+        return float(ranks_per_node)
+    if stage.alternating:
+        return float(max(1, min(negabinary_distance(stage.step), ranks_per_node)))
+    return float(ranks_per_node) if 2**stage.step >= ranks_per_node else None
+
+
+def crossing(stage: Stage, groups: bytes) -> float:
+    """Returns the share of the messages of a stage between groups of the network.
+
+    Args:
+        stage: the stage.
+        groups: by rank, the group that its node is in: cells or cabinets of a dragonfly, islands.
+    """
+    return _crossing(stage.partners, stage.step, stage.alternating, groups)
+
+
+@cache
+def _crossing(partners: Partners, step: int, alternating: bool, groups: bytes) -> float:
+    group = np.frombuffer(groups, dtype=np.uint8)
+    ranks = len(group)
+    if partners in {"all", "shift"}:
+        members = np.bincount(group)
+        return 1 - float((members * (members - 1)).sum()) / (ranks * (ranks - 1))
+    if partners == "root":
+        return float(np.mean(group[1:] != group[0]))
+    rank = np.arange(ranks)
+    if partners == "neighbour":
+        other = (rank + 1) % ranks
+    elif alternating:
+        distance = negabinary_distance(step)
+        other = np.where(rank % 2 == 0, rank + distance, rank - distance) % ranks
+    else:
+        other = rank ^ (1 << step)
+        other = np.where(other < ranks, other, rank)
+    return float(np.mean(group != group[other]))

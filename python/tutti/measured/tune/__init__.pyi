@@ -1,0 +1,12 @@
+from .decisions import TuningDecision as TuningDecision
+from .decisions import decide as decide
+from .files import Written as Written
+from .files import write_all as write_all
+from .measure import Question as Question
+from .measure import by_measurement as by_measurement
+from .measure import by_model as by_model
+from .measure import fastest as fastest
+from .prove import Proof as Proof
+from .prove import proofs as proofs
+from .prove import unproved as unproved
+from .targets import TARGETS as TARGETS

@@ -1,0 +1,167 @@
+"""Selects the fastest schedule for each range of sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tutti.measured.tune.targets import counterpart
+from tutti.measured.tune.times import ESTIMATED, MODELLED, OWN, speaks_for
+from tutti.mpi.bits import is_exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tutti.measured.tune.targets import Counterpart
+
+__all__ = ["TuningDecision", "decide", "table"]
+
+
+@dataclass(frozen=True)
+class TuningDecision:
+    """The schedule for a range of sizes.
+
+    Attributes:
+        collective: name of the collective.
+        ranks: number of ranks.
+        first: smallest size in bytes.
+        last: largest size, inclusive; None for no limit.
+        schedule: the fastest that the target has; None if it has none, `own` if the MPI library's
+            default is the fastest.
+        time_ps: its time at the first candidate size.
+        method: the origin of the time, as in :data:`tutti.measured.tune.times.TIMES`.
+        fallback: the fastest schedule that supports unequal chunks and gives all ranks the same
+            bits, if `schedule` does not.
+        loss: maximum slowdown against the fastest of all schedules: 0.1 is 10 %.
+        loss_size: the size of the maximum slowdown, in bytes.
+        best: the fastest of all schedules at that size, whatever the target has.
+        datatype: datatype of the elements.
+        conditions: conditions of the times, as in :data:`tutti.measured.tune.times.TIMES`.
+    """
+
+    collective: str
+    ranks: int
+    first: int
+    last: int | None
+    schedule: str | None
+    time_ps: int | None
+    method: str
+    fallback: str | None = None
+    loss: float = 0.0
+    loss_size: int = 0
+    best: str = ""
+    datatype: str = "float32"
+    conditions: str = ""
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether it names a schedule, instead of leaving the default."""
+        return self.schedule not in {None, OWN}
+
+    def counterpart(self, target: str) -> Counterpart | None:
+        """The algorithm of a library that is this schedule, or None."""
+        if self.schedule is None or not self.is_rule:
+            return None
+        return counterpart(target, self.collective, self.ranks, self.schedule)
+
+
+def decide(times: pl.DataFrame, target: str) -> list[TuningDecision]:
+    """Selects the fastest schedule that a target has for each size, and joins equal neighbours.
+
+    A choice holds up to the next larger size; that of the smallest size from 0 on, that of the
+    largest without limit. Rules for an MPI library use only measurements taken on it, and otherwise
+    the model. An all_reduce that gives ranks different bits is only for a plan, and only if
+    the tuned datatype is exact; a fallback then covers other datatypes.
+
+    Args:
+        times: with the columns of :data:`tutti.measured.tune.times.TIMES`.
+        target: one of :data:`tutti.measured.tune.targets.TARGETS`.
+
+    Returns:
+        Nothing for sizes without a usable time.
+    """
+    found: list[TuningDecision] = []
+    for (collective, ranks), some in times.group_by("collective", "ranks", maintain_order=True):
+        found += _joined(_of_sizes(some, target, str(collective), int(str(ranks))))
+    return found
+
+
+def _of_sizes(
+    times: pl.DataFrame, target: str, collective: str, ranks: int
+) -> Iterator[TuningDecision]:
+    cells = {
+        int(size): rows
+        for size in times["size_bytes"].unique().sort()
+        if (rows := _deciding(times.filter(pl.col("size_bytes") == size), target))
+    }
+    sizes = list(cells)
+    for place, (size, rows) in enumerate(cells.items()):
+        mine = [row for row in rows if _has(target, row)]
+        chosen = mine[0] if mine else None
+        spare = next((row for row in mine if not row["moves_chunks"] and row["same_on_all"]), None)
+        narrow = chosen is not None and (chosen["moves_chunks"] or not chosen["same_on_all"])
+        how = chosen or rows[0]
+        yield TuningDecision(
+            collective=collective,
+            ranks=ranks,
+            first=0 if place == 0 else size,
+            last=sizes[place + 1] - 1 if place + 1 < len(sizes) else None,
+            schedule=chosen["schedule"] if chosen else None,
+            time_ps=chosen["time_ps"] if chosen else None,
+            method=how["method"],
+            fallback=spare["schedule"] if spare and narrow else None,
+            loss=chosen["time_ps"] / max(rows[0]["time_ps"], 1) - 1 if chosen else 0.0,
+            loss_size=size,
+            best=rows[0]["schedule"],
+            datatype=how["datatype"],
+            conditions=how["conditions"],
+        )
+
+
+def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
+    """Returns the times of one size that a target may use, fastest first."""
+    rows = times.sort("time_ps", maintain_order=True).to_dicts()
+    rows = [row for row in rows if row["same_on_all"] or is_exact(row["datatype"])]
+    measured = [row for row in rows if speaks_for(target, row["mpi"])]
+    # An estimate of the default does not describe the algorithms that rules can select.
+    known = {MODELLED, ESTIMATED} if target == "plan" else {MODELLED}
+    return measured or [row for row in rows if row["method"] in known]
+
+
+def _has(target: str, row: dict[str, Any]) -> bool:
+    """Whether a target has the schedule; leaving the default is always possible.
+
+    Rules of MPI libraries and of UCC hold for every datatype, so all ranks must get the same bits.
+    """
+    if target == "plan" or row["schedule"] == OWN:
+        return True
+    return (
+        row["same_on_all"]
+        and counterpart(target, row["collective"], row["ranks"], row["schedule"]) is not None
+    )
+
+
+def _joined(decisions: Iterator[TuningDecision]) -> list[TuningDecision]:
+    """Joins neighbours with the same schedule; the result has the maximum slowdown of its sizes."""
+    joined: list[TuningDecision] = []
+    for one in decisions:
+        last = joined[-1] if joined else None
+        if last is None or _rule(last) != _rule(one):
+            joined.append(one)
+            continue
+        worse = one if one.loss > last.loss else last
+        joined[-1] = replace(
+            last, last=one.last, loss=worse.loss, loss_size=worse.loss_size, best=worse.best
+        )
+    return joined
+
+
+def _rule(decision: TuningDecision) -> tuple[str | None, ...]:
+    return decision.schedule, decision.fallback, decision.method, decision.conditions
+
+
+def table(decisions: Sequence[TuningDecision]) -> pl.DataFrame:
+    """Returns decisions as a frame, one row each."""
+    return pl.DataFrame([vars(one) for one in decisions], infer_schema_length=None)

@@ -1,0 +1,363 @@
+"""Determines times of candidate schedules: by a model, by measurement, or both."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tutti.measured.errors import TuningError
+from tutti.measured.tune.targets import counterparts
+from tutti.measured.tune.times import EMULATED, ESTIMATED, MEASURED, MODELLED, OWN, TIMES, mpi_of
+from tutti.mpi.bits import bits_differ, is_exact
+from tutti.mpi.usual import to_beat, untuned
+from tutti.schedules.errors import AlgorithmError, LayoutError
+from tutti.schedules.ir import Schedule, candidates, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tutti.mpi.bench import Candidate, Settings
+    from tutti.mpi.underneath import Mpi
+    from tutti.platforms.machine import Platform
+
+__all__ = [
+    "COLLECTIVES",
+    "METHODS",
+    "Question",
+    "by_measurement",
+    "by_model",
+    "fastest",
+    "in_time",
+    "notations",
+]
+
+COLLECTIVES = (
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "barrier",
+)  # fmt: skip
+"""Collectives that can be tuned."""
+
+METHODS = ("model", "measurement", "both")
+
+_ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
+"""Their root starts the next of several back-to-back calls before other ranks finish one."""
+
+_NOT_REAL = frozenset({"in_network"})
+"""Algorithms that the network reduces for: no MPI library runs on such a network."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A collective on a number of ranks, and the sizes to tune.
+
+    Attributes:
+        collective: name of the collective.
+        ranks: number of ranks.
+        sizes: in bytes, by the convention of nccl-tests, ascending; multiples of an element for
+            each part.
+        datatype: datatype of the elements.
+        targets: libraries with algorithms to consider.
+    """
+
+    collective: str
+    ranks: int
+    sizes: Sequence[int]
+    datatype: str = "float32"
+    targets: Sequence[str] = ("plan",)
+
+
+def notations(question: Question, only: Sequence[str] = ()) -> list[str]:
+    """Returns the candidate algorithms: the named ones, or all.
+
+    Raises:
+        AlgorithmError: No named algorithm supports the collective and ranks.
+        TuningError: A named algorithm gives ranks different bits.
+    """
+    if only:
+        named = [one for one in only if _laid_out(one, question, strict=len(only) == 1)]
+        for one in named:
+            if not _keeps_bits(one, question):
+                raise _other_bits(one, question)
+        return named
+    found = dict.fromkeys(candidates(question.collective, question.ranks))
+    for target in question.targets:
+        others = counterparts(target, question.collective, question.ranks)
+        found |= dict.fromkeys(one.schedule for one in others)
+    plain = [one for one in found if one.partition(":")[0] not in _NOT_REAL]
+    return [
+        one
+        for one in plain
+        if _laid_out(one, question, strict=False) and _keeps_bits(one, question)
+    ]
+
+
+def _keeps_bits(notation: str, question: Question) -> bool:
+    """Whether all ranks get the same bits for the tuned datatype."""
+    return is_exact(question.datatype) or not _differ(notation, question.collective, question.ranks)
+
+
+@functools.cache
+def _differ(notation: str, collective: str, ranks: int) -> bool:
+    """Cached, as it takes as long as a verification and is needed for every size."""
+    if collective != "all_reduce":
+        return False
+    return bits_differ(schedule(notation, collective=collective, ranks=ranks))
+
+
+def _other_bits(notation: str, question: Question) -> TuningError:
+    message = (
+        f"{notation}: sums on {question.ranks} ranks differ in bits between ranks for "
+        f"{question.datatype}"
+    )
+    return TuningError(message, kind="bits", fields={"schedule": notation})
+
+
+def _laid_out(notation: str, question: Question, *, strict: bool) -> Schedule | None:
+    try:
+        return schedule(notation, collective=question.collective, ranks=question.ranks)
+    except AlgorithmError:
+        if strict:
+            raise
+        return None
+
+
+def by_model(
+    question: Question,
+    platform: Platform,
+    only: Sequence[str] = (),
+    done: Callable[[int], object] | None = None,
+) -> pl.DataFrame:
+    """Predicts the time of every algorithm at every size.
+
+    Args:
+        question: the collective, ranks and sizes.
+        platform: the platform.
+        only: consider only these algorithms.
+        done: called with 1 after each size.
+
+    Returns:
+        A row for each, with the columns of :data:`tutti.measured.tune.times.TIMES`.
+
+    Raises:
+        TuningError: No algorithm supports a size.
+    """
+    rows: list[dict[str, Any]] = []
+    listed = notations(question, only)
+    known = {"method": MODELLED, "conditions": f"{platform.name}: {platform.model.core}"}
+    laid_out: dict[str, Schedule | None] = {}
+    for size in question.sizes:
+        found = _modelled(question, platform, size, listed, laid_out, search=not only)
+        rows += [_row(question, size, one, time, known) for one, time in found]
+        if found and "plan" in question.targets:
+            rows += _estimated(question, platform, size, known, laid_out)
+        if done is not None:
+            done(1)
+    return _some(rows, question)
+
+
+def _estimated(
+    question: Question,
+    platform: Platform,
+    size: int,
+    known: dict[str, Any],
+    laid_out: dict[str, Schedule | None],
+) -> list[dict[str, Any]]:
+    """Estimates the native collective by the MPICH default, which a plan's schedule has to beat."""
+    name = next(
+        name
+        for name, (first, last) in untuned(question.collective, question.ranks)
+        if first <= size and (last is None or size <= last)
+    )
+    found = _modelled(question, platform, size, [name], laid_out, search=False)
+    estimate = known | {"method": ESTIMATED}
+    return [_row(question, size, None, to_beat(time), estimate) for _, time in found]
+
+
+def _modelled(
+    question: Question,
+    platform: Platform,
+    size: int,
+    listed: Sequence[str],
+    known: dict[str, Schedule | None],
+    *,
+    search: bool,
+) -> list[tuple[Schedule, int]]:
+    """Returns the algorithms that support a size, each with its time in picoseconds.
+
+    Schedules are verified at their first use and cached in `known`.
+    """
+    from tutti.base.units import Size
+    from tutti.collectives.case import CaseBuilder, measured
+    from tutti.collectives.schedule_search import winners
+    from tutti.schedules.proving import verify
+
+    bytes_ = Size(bytes=size)
+    best = winners(platform, question.collective, question.ranks, [bytes_]) if search else []
+    names = dict.fromkeys([*listed, *best])
+    builder = CaseBuilder(platform, datatype=question.datatype)
+    cases = {}
+    for name in names:
+        if name not in known:
+            known[name] = _laid_out(name, question, strict=False)
+        laid_out = known[name]
+        if laid_out is None:
+            continue
+        verify(laid_out)
+        try:
+            case = builder.case(laid_out, size=bytes_)
+        except LayoutError:
+            continue
+        cases[laid_out.name] = laid_out, case
+    found = measured([case for _, case in cases.values()], 0, None)
+    return [
+        (laid_out, figures[0]) for (laid_out, _), figures in zip(cases.values(), found, strict=True)
+    ]
+
+
+def by_measurement(
+    question: Question,
+    mpi: Mpi,
+    settings: Settings,
+    names: Sequence[str],
+    *,
+    done: Callable[[int, int], object] | None = None,
+) -> pl.DataFrame:
+    """Measures algorithms and the native collective over MPI: medians of blocks.
+
+    The native collective is measured without rules, and stays where it is the fastest. Blocks of
+    rooted collectives have one call each. Blocks in which a rank started late are discarded, unless
+    all of them are late.
+
+    Args:
+        question: the collective, ranks and sizes.
+        mpi: the MPI library.
+        settings: how to measure.
+        names: the algorithms.
+        done: called with (measured, expected) blocks.
+
+    Returns:
+        A row for each, with the columns of :data:`tutti.measured.tune.times.TIMES`.
+
+    Raises:
+        BenchError: The run failed, or a result was wrong.
+    """
+    from tutti.mpi.bench import Candidate
+
+    if question.collective in _ROOTED:
+        settings = replace(settings, each=1)
+    laid_out = {one.name: one for name in names if (one := _laid_out(name, question, strict=True))}
+    # Messages of the MPI library cannot be delayed.
+    own = [] if settings.distance is not None else [Candidate("own")]
+    chosen = own + [Candidate("schedule", one) for one in laid_out.values()]
+    frame = _right_blocks(question, mpi, settings, chosen, done)
+    tolerance = settings.tolerance_s(question.ranks, crowded=bool(frame["crowded"].any()))
+    known = _known(mpi, settings) | {"mpi": mpi_of(mpi)}
+    rows = [
+        _row(question, row["size_bytes"], laid_out.get(row["schedule"]), row["time_ps"],
+             known | {"blocks": row["blocks"], "late": row["late"]})
+        for row in in_time(frame, tolerance).iter_rows(named=True)
+    ]  # fmt: skip
+    return _some(rows, question)
+
+
+def _right_blocks(
+    question: Question,
+    mpi: Mpi,
+    settings: Settings,
+    chosen: Sequence[Candidate],
+    done: Callable[[int, int], object] | None,
+) -> pl.DataFrame:
+    from tutti.mpi.bench import Benchmark, measure
+    from tutti.mpi.errors import BenchError
+
+    benchmark = Benchmark(question.collective, question.ranks, question.sizes, question.datatype)
+    frame = measure(mpi, benchmark, chosen, settings, done=done)
+    if frame["wrong"].sum():
+        message = f"results of {question.collective} on {question.ranks} ranks were wrong"
+        raise BenchError(message, kind="failed")
+    return frame
+
+
+def _known(mpi: Mpi, settings: Settings) -> dict[str, str]:
+    from tutti.mpi.machine import this_machine
+
+    if settings.distance is not None:
+        return {"method": EMULATED, "conditions": str(settings.distance)}
+    return {"method": MEASURED, "conditions": f"{mpi}, {this_machine()}"}
+
+
+def in_time(blocks: pl.DataFrame, tolerance_s: float) -> pl.DataFrame:
+    """Returns the median of each case over the blocks that all ranks started in time.
+
+    Args:
+        blocks: of :func:`tutti.mpi.bench.measure`.
+        tolerance_s: maximum lateness of a rank, in seconds.
+
+    Returns:
+        Columns: schedule, size_bytes, time_ps, blocks (used), late (discarded). If all blocks of a
+        case are late, all are used, and ``late`` is their number.
+    """
+    is_late = pl.col("late_ps") > tolerance_s * 1e12
+    counts = ~is_late | (pl.col("late_count") == pl.col("all"))
+    case = ["schedule", "size_bytes"]
+    counted = blocks.with_columns(
+        late_count=is_late.sum().over(case).cast(pl.Int64), all=pl.len().over(case)
+    )
+    return (
+        counted.filter(counts)
+        .group_by(case, maintain_order=True)
+        .agg(
+            pl.col("time_ps").quantile(0.5, "lower"),
+            pl.len().cast(pl.Int64).alias("blocks"),
+            pl.col("late_count").first().alias("late"),
+        )
+    )
+
+
+def fastest(times: pl.DataFrame, question: Question, most: int) -> list[str]:
+    """Selects the algorithms to measure: the fastest of each size, for each target.
+
+    Args:
+        times: by a model.
+        question: the collective, ranks and sizes.
+        most: maximum number for each size and target.
+    """
+    found: dict[str, None] = {}
+    for target in question.targets:
+        others = counterparts(target, question.collective, question.ranks)
+        names = [one.schedule for one in others]
+        schedules = times.filter(pl.col("schedule") != OWN)
+        mine = schedules if target == "plan" else schedules.filter(pl.col("schedule").is_in(names))
+        for size in question.sizes:
+            at = mine.filter(pl.col("size_bytes") == size).sort("time_ps", maintain_order=True)
+            found |= dict.fromkeys(at["schedule"].head(most).to_list())
+            spare = at.filter(~pl.col("moves_chunks"))["schedule"].head(1).to_list()
+            found |= dict.fromkeys(spare)
+    return list(found)
+
+
+def _row(
+    question: Question, size: int, laid_out: Schedule | None, time_ps: int, known: dict[str, Any]
+) -> dict[str, Any]:
+    return dict.fromkeys(TIMES) | {
+        "collective": question.collective,
+        "ranks": question.ranks,
+        "size_bytes": size,
+        "datatype": question.datatype,
+        "schedule": laid_out.name if laid_out else OWN,
+        "time_ps": time_ps,
+        "moves_chunks": laid_out.moves_chunks if laid_out else False,
+        "same_on_all": not (
+            laid_out and _differ(laid_out.name, laid_out.collective, laid_out.ranks)
+        ),
+        **known,
+    }
+
+
+def _some(rows: list[dict[str, Any]], question: Question) -> pl.DataFrame:
+    if not rows:
+        message = f"no algorithm performs {question.collective} on {question.ranks} ranks"
+        raise TuningError(message, kind="nothing")
+    return pl.DataFrame(rows, schema=TIMES, orient="row")

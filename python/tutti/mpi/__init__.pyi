@@ -1,0 +1,10 @@
+from .communicator import Communicator as Communicator
+from .launch import Finished as Finished
+from .launch import run_ranks as run_ranks
+from .library import Built as Built
+from .library import built as built
+from .plan import CollectivePlan as CollectivePlan
+from .plan import PlannedSchedule as PlannedSchedule
+from .plan import Rule as Rule
+from .underneath import Mpi as Mpi
+from .underneath import find_mpi as find_mpi

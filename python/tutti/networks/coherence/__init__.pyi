@@ -1,0 +1,16 @@
+from .chip import Chip as Chip
+from .frames import flow_frame as flow_frame
+from .frames import frame as frame
+from .frames import miss_frame as miss_frame
+from .results import CoherenceRun as CoherenceRun
+from .results import FlowCount as FlowCount
+from .results import Mean as Mean
+from .results import Misses as Misses
+from .runs import SCALES as SCALES
+from .runs import Case as Case
+from .runs import Protocol as Protocol
+from .runs import Scale as Scale
+from .runs import check as check
+from .runs import kernels as kernels
+from .runs import run as run
+from .runs import run_all as run_all

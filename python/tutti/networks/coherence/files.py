@@ -1,0 +1,231 @@
+"""Files of kernels on chips with coherent caches: kernels, meshes and caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from tutti.base.errors import ConfigError
+from tutti.base.files.described import described_by, table_of
+from tutti.base.files.kinds import validated_file
+from tutti.base.files.mistakes import did_you_mean, mistake, moved
+from tutti.base.files.overrides import with_changes
+from tutti.base.files.reader import read_toml
+from tutti.base.files.tables import Table, kind_of
+from tutti.networks.coherence import Case, Chip, check
+from tutti.networks.coherence.runs import Protocol, Scale
+from tutti.networks.errors import CoherenceError, NocError
+from tutti.networks.mesh.files import SmartMeshTable, mesh_mistake, mesh_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tutti.networks.mesh import SmartMesh
+
+_CASE = table_of(Case).model_fields
+
+
+@described_by(Chip)
+class ChipTable(Table):
+    """Caches, protocol and memory; delays in cycles."""
+
+    protocol: Annotated[Protocol, _CASE["protocol"]]
+
+
+_Names = Annotated[
+    Annotated[str, Tag("value")]
+    | Annotated[list[str], Field(min_length=1, max_length=100), Tag("list")],
+    Discriminator(kind_of),
+]
+
+
+class RawCoherence(Table):
+    """Kernels on a chip with coherent caches."""
+
+    title: Annotated[str, Field(default="", description="Title of reports.")]
+    kernel: Annotated[
+        _Names,
+        Field(description="The kernel or kernels; docs/models/coherence.md lists them."),
+    ]
+    scale: Annotated[Scale, _CASE["scale"]]
+    cores: Annotated[int | None, _CASE["cores"]]
+    seed: Annotated[int, _CASE["seed"]]
+    designs: Annotated[
+        list[str] | None,
+        Field(
+            default=None,
+            min_length=1,
+            max_length=100,
+            description="Mesh designs to compare, instead of the design in `[mesh]`.",
+        ),
+    ]
+    mesh: Annotated[
+        SmartMeshTable,
+        Field(default_factory=SmartMeshTable, description="The mesh between the caches."),
+    ]
+    chip: Annotated[
+        ChipTable, Field(default_factory=ChipTable, description="Caches, protocol and memory.")
+    ]
+    output: Annotated[
+        str,
+        Field(
+            default="out/coherence",
+            min_length=1,
+            description="The folder for results, relative to the working directory.",
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coherence:
+    """Resolved kernels on chips.
+
+    Attributes:
+        source: The file, for messages.
+        title: Title of reports.
+        cases: Every kernel on every mesh, kernel by kernel.
+        output: The folder for results.
+    """
+
+    source: str
+    title: str
+    cases: tuple[Case, ...]
+    output: Path
+
+
+def load_coherence(
+    path: Path | None,
+    changes: Sequence[str] = (),
+    *,
+    options: Mapping[str, Any] | None = None,
+    output: Path | None = None,
+) -> Coherence:
+    """Reads a file of kernels on a chip.
+
+    Args:
+        path: The file; None if options give all keys.
+        changes: Key paths and values, each ``KEY=VALUE``.
+        options: Values by key path, such as ``chip.protocol``, that replace those of the file.
+        output: Replaces the folder for results of the file.
+
+    Raises:
+        ConfigError: The file, a change or an option is invalid.
+    """
+    example = "chip.protocol=tc or mesh.design=smart_1d"
+    tables = {} if path is None else read_toml(path)
+    tables = with_changes(tables, changes, RawCoherence, example=example)
+    tables = _with_options(tables, options or {})
+    if output is not None:
+        tables = {**tables, "output": str(output)}
+    source = "tutti coherence run" if path is None else str(path)
+    try:
+        return _resolved(tables, source)
+    except ConfigError as error:
+        raise _where_given(error, changes, options or {}) from None
+
+
+def _resolved(tables: dict[str, Any], source: str) -> Coherence:
+    raw = validated_file(RawCoherence, tables, source=source)
+    kernels = [raw.kernel] if isinstance(raw.kernel, str) else raw.kernel
+    meshes = _meshes(raw, source)
+    cases = tuple(_case(raw, kernel, mesh, source) for kernel in kernels for mesh in meshes)
+    return Coherence(source=source, title=raw.title, cases=cases, output=Path(raw.output))
+
+
+def _where_given(
+    error: ConfigError, changes: Sequence[str], options: Mapping[str, Any]
+) -> ConfigError:
+    """Returns the error with the option or change as its source, if that gave the value."""
+    key = str(error.fields.get("key", ""))
+    for name in options:
+        if _within(key, name):
+            option = {"designs": "design"}.get(name, name.rpartition(".")[2])
+            return moved(error, source=f"--{option}", key="")
+    if any(_within(key, change.partition("=")[0].strip()) for change in changes):
+        return moved(error, source="--set", key=key)
+    return error
+
+
+def _within(key: str, name: str) -> bool:
+    """Returns whether a key path equals `name` or lies below it."""
+    return key == name or key.startswith((f"{name}.", f"{name}["))
+
+
+def _with_options(tables: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    for key, value in options.items():
+        table, _, name = key.rpartition(".")
+        if table:
+            inner = tables.get(table, {})
+            if isinstance(inner, dict):
+                tables = {**tables, table: {**inner, name: value}}
+        else:
+            tables = {**tables, name: value}
+    return tables
+
+
+def _meshes(raw: RawCoherence, source: str) -> list[SmartMesh]:
+    if raw.designs is None:
+        return [mesh_of(raw.mesh, source=source, key="mesh")]
+    from tutti.networks.mesh import designs
+
+    meshes = []
+    for place, design in enumerate(raw.designs):
+        table = raw.mesh.model_copy(update={"design": design})
+        try:
+            meshes.append(mesh_of(table, source=source, key="mesh"))
+        except ConfigError as error:
+            if error.fields.get("key") == "mesh.design":
+                known = sorted(designs())
+                raise mistake(
+                    f"unknown mesh design `{design}`",
+                    source=source,
+                    key=f"designs[{place}]",
+                    expected=f"one of {', '.join(known)}",
+                    hint=did_you_mean(design, known) or "`tutti coherence list` describes them",
+                ) from None
+            raise
+    return meshes
+
+
+def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
+    given = dict(raw.chip)
+    protocol = given.pop("protocol")
+    case = Case(
+        kernel=kernel,
+        protocol=protocol,
+        mesh=mesh,
+        scale=raw.scale,
+        cores=raw.cores,
+        seed=raw.seed,
+        chip=Chip(**given),
+    )
+    try:
+        check(case)
+    except CoherenceError as error:
+        key = _PLACES.get(error.kind, f"chip.{error.fields.get('what', '')}".rstrip("."))
+        hint = error.hint
+        if error.kind == "unknown_kernel" and "," in kernel:
+            names = ", ".join(f'"{name.strip()}"' for name in kernel.split(","))
+            hint = f"give several as a list: kernel = [{names}]"
+        raise mistake(error.problem, source=source, key=key, hint=hint) from None
+    except NocError as error:
+        hint = _NO_REDUCER if error.fields.get("what") == "hpc_max" else ""
+        raise mesh_mistake(error, source=source, key="mesh", hint=hint) from None
+    return case
+
+
+_NO_REDUCER = (
+    "acknowledgements of `ht` report whether a core has a copy, so routers that combine them need "
+    'a reducer; `chip.shared_hint = "never"` needs no reducer'
+)
+
+_PLACES = {
+    "unknown_kernel": "kernel",
+    "unknown_scale": "scale",
+    "cores": "kernel",
+    "threads": "cores",
+}
+"""The key of each kind of error; other errors belong to the chip."""

@@ -1,0 +1,160 @@
+"""Runs of kernels on chips with coherent caches: one, or several in parallel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from tutti import _core
+from tutti.base.files.described import beyond_bounds
+from tutti.networks.coherence.chip import Chip
+from tutti.networks.coherence.results import CoherenceRun
+from tutti.networks.errors import CoherenceError
+from tutti.networks.mesh import SmartMesh
+from tutti.networks.saturation_search import measure_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Protocol = Literal["ht", "tc"]
+Scale = Literal["tiny", "small", "large"]
+
+SCALES: tuple[Scale, ...] = ("tiny", "small", "large")
+"""Problem sizes of kernels: about 10^4, 10^6 and 10^7 instructions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A kernel and the chip that runs it.
+
+    Attributes:
+        kernel: Name of the kernel; `kernels` lists them.
+        mesh: The mesh between the caches.
+        chip: Caches and memory.
+    """
+
+    kernel: str
+    protocol: Annotated[
+        Protocol,
+        Field(
+            description="`ht`: the home node broadcasts each request and all caches respond; "
+            "`tc`: token coherence, the requester broadcasts.",
+        ),
+    ] = "ht"
+    mesh: SmartMesh = field(default_factory=SmartMesh)
+    scale: Annotated[
+        Scale, Field(description="Problem size: about 10^4, 10^6 or 10^7 instructions.")
+    ] = "small"
+    cores: Annotated[
+        int | None,
+        Field(ge=0, lt=1 << 32, description="Number of cores with a thread; default: all."),
+    ] = None
+    seed: Annotated[
+        int, Field(ge=0, lt=1 << 62, description="Random seed of the kernel's input.")
+    ] = 1
+    chip: Chip = field(default_factory=Chip)
+
+    @property
+    def core(self) -> _core.CoherenceCase:
+        """The case for the core.
+
+        Raises:
+            CoherenceError: The kernel is unknown or does not fit the mesh, or a setting of the chip
+                is out of range.
+            NocError: The mesh does not support the protocol's messages.
+        """
+        for name, value, least, most in beyond_bounds(self):
+            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
+            raise CoherenceError(message, kind="out_of_range", fields={"what": name})
+        chip: Any = self.chip.given(self.protocol)
+        return _core.CoherenceCase(
+            self.mesh.core, chip, self.kernel, self.scale, self.cores, self.seed
+        )
+
+
+def kernels() -> dict[str, str]:
+    """Returns every kernel, with a description."""
+    return dict(_core.coherence_kernels())
+
+
+def check(case: Case) -> None:
+    """Validates a case without running it.
+
+    Raises:
+        CoherenceError: The kernel is unknown or does not fit the mesh, or a setting of the chip is
+            out of range.
+        NocError: The mesh does not support the protocol's messages.
+    """
+    _ = case.core
+
+
+def run(
+    *,
+    kernel: str,
+    protocol: Protocol = "ht",
+    mesh: SmartMesh | None = None,
+    scale: Scale = "small",
+    cores: int | None = None,
+    seed: int = 1,
+    chip: Chip | None = None,
+) -> CoherenceRun:
+    """Runs a kernel on a chip, and compares its result with that of the serial program.
+
+    Args:
+        kernel: Name of the kernel; `kernels` lists them.
+        protocol: `ht`: the home node broadcasts each request and all caches respond. `tc`: token
+            coherence.
+        mesh: The mesh between the caches; default ``SmartMesh()``.
+        scale: Problem size.
+        cores: Number of cores with a thread; default: all.
+        seed: Random seed of the kernel's input.
+        chip: Caches and memory; default ``Chip()``.
+
+    Raises:
+        CoherenceError: The kernel is unknown or does not fit the mesh, or a setting of the chip is
+            out of range.
+        NocError: The mesh does not support the protocol's messages.
+        CoherenceRunError: The run failed, or its result is wrong.
+    """
+    case = Case(
+        kernel=kernel,
+        protocol=protocol,
+        mesh=mesh or SmartMesh(),
+        scale=scale,
+        cores=cores,
+        seed=seed,
+        chip=chip or Chip(),
+    )
+    return run_all([case])[0]
+
+
+def run_all(
+    cases: Sequence[Case],
+    *,
+    threads: int = 0,
+    done: Callable[[CoherenceRun], object] | None = None,
+) -> list[CoherenceRun]:
+    """Runs many cases in parallel on all cores of this machine.
+
+    Args:
+        cases: The cases.
+        threads: Number of threads; 0 for one per core. Results do not depend on it.
+        done: Called with each run as soon as it finishes, in no particular order.
+
+    Returns:
+        The runs, in the order of the cases.
+
+    Raises:
+        CoherenceError: A kernel is unknown or does not fit its mesh, or a setting of a chip is out
+            of range.
+        NocError: A mesh does not support the protocol's messages.
+        CoherenceRunError: A run failed, or its result is wrong.
+    """
+    core_cases = [case.core for case in cases]
+
+    def run_of(index: int, results: list[dict[str, Any]]) -> CoherenceRun:
+        return CoherenceRun.of_core(cases[index], core_cases[index].described(), results[0])
+
+    return measure_all([[one] for one in core_cases], run_of, threads=threads, done=done)

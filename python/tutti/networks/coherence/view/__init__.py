@@ -1,0 +1,1 @@
+"""How runs of kernels on coherent chips are shown."""

@@ -1,0 +1,236 @@
+"""Event counts of a network's channels, and their energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti.energy.errors import EnergyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+    import tutti.energy.technology
+    from tutti import _core
+    from tutti.networks.flit.network import Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Event counts of the measurement window, for energy models; counted when flits are sent.
+
+    Attributes:
+        buffer_writes: Flits written to router buffers.
+        buffer_reads: Flits read from router buffers.
+        crossbar_traversals: Flits through a crossbar.
+        vc_grants: VCs allocated by routers to packets that arrived in the window.
+        link_flits: Flits sent between routers.
+        link_flit_mm: Sum of link length in mm over `link_flits`; `None` if a length is unknown.
+    """
+
+    buffer_writes: int
+    buffer_reads: int
+    crossbar_traversals: int
+    vc_grants: int
+    link_flits: int
+    link_flit_mm: float | None
+
+
+def channel_frame(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: int) -> pl.DataFrame:
+    """Returns a row per channel: kind, source, target, flits, utilisation and parameters.
+
+    Args:
+        made: The core's network.
+        sent: Flits over each channel, as little-endian 64-bit integers.
+        cycle: Cycle time of the network, in ps.
+        window: Cycles of the measurement window.
+    """
+    import polars as pl
+
+    ends = (made.node_names(), made.router_names())
+    rows = []
+    flits_sent = memoryview(sent).cast("Q")
+    for (a, b, latency, _, flit_ps, length), flits in zip(made.channels(), flits_sent, strict=True):
+        kind = "injection" if a[0] == "node" else "ejection" if b[0] == "node" else "link"
+        source, target = (ends[end[0] == "router"][end[1]] for end in (a, b))
+        each = max(flit_ps / cycle, 1.0)
+        busy = flits * each / window if window else 0.0
+        rows.append((kind, source, target, flits, busy, latency, each, length))
+    schema = {
+        "kind": pl.String,
+        "source": pl.String,
+        "target": pl.String,
+        "flits": pl.UInt64,
+        "utilisation": pl.Float64,
+        "latency": pl.UInt32,
+        "cycles_per_flit": pl.Float64,
+        "length_um": pl.UInt64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def events_of(channels: pl.DataFrame, vc_grants: int) -> Events:
+    """Returns the event counts that follow from the flits of each channel."""
+    import polars as pl
+
+    by_kind = dict(channels.group_by("kind").agg(pl.col("flits").sum()).iter_rows())
+    links = channels.filter(pl.col("kind") == "link")
+    into, between = by_kind.get("injection", 0), by_kind.get("link", 0)
+    out = by_kind.get("ejection", 0)
+    known = links["length_um"].null_count() == 0
+    mm = float((links["flits"] * links["length_um"]).sum()) / 1000 if known else None
+    return Events(
+        buffer_writes=into + between,
+        buffer_reads=between + out,
+        crossbar_traversals=between + out,
+        vc_grants=vc_grants,
+        link_flits=between,
+        link_flit_mm=mm,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Powered:
+    """The hardware and event counts of a network, for energy and area models.
+
+    Routers with the same number of ports form a group. A link belongs to the router that drives it,
+    or to the receiving router if an NPU drives it. VC grants are known in total only, and are
+    distributed over routers in proportion to the flits sent.
+
+    Attributes:
+        network: The network.
+        made: The core's network.
+        channels: The frame of `channel_frame`.
+        cycles: Cycles of the measurement window.
+        vc_grants: VCs allocated by all routers.
+    """
+
+    network: Network
+    made: _core.FlitNetwork
+    channels: pl.DataFrame
+    cycles: int
+    vc_grants: int
+
+    def energy(self, technology: tutti.energy.Technology) -> tutti.energy.EnergyReport:
+        """Returns the dynamic and leakage energy.
+
+        Raises:
+            EnergyError: A link has no length.
+        """
+        from tutti.energy.technology import energy
+
+        reports = [energy(network, events, technology) for network, events in self._groups()]
+        total = reports[0]
+        for report in reports[1:]:
+            total += report
+        return total
+
+    def area(self, technology: tutti.energy.Technology) -> tutti.energy.AreaReport:
+        """Returns the area of routers and links.
+
+        Raises:
+            EnergyError: A link has no length.
+        """
+        from tutti.energy.technology import area
+
+        reports = [area(network, technology) for network, _ in self._groups()]
+        total = reports[0]
+        for report in reports[1:]:
+            total += report
+        return total
+
+    def _groups(
+        self,
+    ) -> Iterator[tuple[tutti.energy.NetworkHardware, tutti.energy.EventCounts]]:
+        """Yields the hardware and event counts of each group of routers with their links."""
+        from tutti.base.units import Length, Size, Time
+        from tutti.energy.technology import (
+            EventCounts,
+            LinkHardware,
+            NetworkHardware,
+            RouterHardware,
+        )
+
+        groups = self._by_ports()
+        sent = [sum(router.out for router in group) for group in groups.values()]
+        grants = _distribute(self.vc_grants, sent)
+        settings = self.network.router
+        for (ports, group), out, granted in zip(groups.items(), sent, grants, strict=True):
+            by_length: dict[int, list[int]] = {}
+            for one in group:
+                for length, count in one.wires:
+                    by_length.setdefault(length, []).append(count)
+            kind = RouterHardware(
+                ports=ports,
+                vcs=settings.vcs,
+                buffer_flits=settings.vcs * settings.buffer,
+                flit_bits=8 * Size.of_any(self.network.flit).bytes,
+            )
+            network = NetworkHardware(
+                router=kind,
+                routers=len(group),
+                links=tuple(
+                    LinkHardware(length=Length(um=um), count=len(flits))
+                    for um, flits in by_length.items()
+                ),
+                cycle=Time.of_any(self.network.cycle),
+            )
+            events = EventCounts(
+                cycles=self.cycles,
+                buffer_writes=sum(router.into for router in group),
+                buffer_reads=out,
+                crossbar_traversals=(out,),
+                vc_allocations=granted,
+                switch_allocations=out,
+                link_flits=tuple(sum(flits) for flits in by_length.values()),
+            )
+            yield network, events
+
+    def _by_ports(self) -> dict[int, list[_Router]]:
+        """Returns the routers by number of ports."""
+        routers = [_Router() for _ in self.made.router_names()]
+        names = self.channels.select("source", "target").rows()
+        flits = self.channels["flits"].to_list()
+        for (a, b, *_, length), count, (source, target) in zip(
+            self.made.channels(), flits, names, strict=True
+        ):
+            if b[0] == "router":
+                routers[b[1]].inputs += 1
+                routers[b[1]].into += count
+            if a[0] == "router":
+                routers[a[1]].outputs += 1
+                routers[a[1]].out += count
+            if source == target:
+                continue  # between an NPU and its router
+            if length is None:
+                message = f"the length of the link from {source} to {target} is unknown"
+                raise EnergyError(message, kind="no_length")
+            home = a[1] if a[0] == "router" else b[1]
+            routers[home].wires.append((length, count))
+        groups: dict[int, list[_Router]] = {}
+        for router in routers:
+            groups.setdefault(max(router.inputs, router.outputs), []).append(router)
+        return groups
+
+
+class _Router:
+    """Ports and flits of a router, and the length and flits of each of its links."""
+
+    __slots__ = ("inputs", "into", "out", "outputs", "wires")
+
+    def __init__(self) -> None:
+        self.inputs = self.outputs = self.into = self.out = 0
+        self.wires: list[tuple[int, int]] = []
+
+
+def _distribute(count: int, weights: list[int]) -> list[int]:
+    """Divides a count into integers in proportion to weights; the integers add up to the count."""
+    total, before, parts, given = sum(weights), 0, [], 0
+    for weight in weights:
+        before += weight
+        upto = count * before // total if total else 0
+        parts.append(upto - given)
+        given = upto
+    return parts

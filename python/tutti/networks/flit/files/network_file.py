@@ -1,0 +1,224 @@
+"""Resolves network files: the network, its traffic and the measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tutti.base.errors import TuttiError
+from tutti.base.files import limits
+from tutti.base.files.kinds import validated_file
+from tutti.base.files.mistakes import mistake
+from tutti.base.files.overrides import read_changed
+from tutti.base.files.reader import read_text
+from tutti.networks.flit.files.energy_table import check_lengths, technology_of
+from tutti.networks.flit.files.tables import MeasureTable, RawNoc
+from tutti.networks.flit.settings import Router
+from tutti.topologies.table import topology_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.energy.technology import Technology
+    from tutti.networks.flit import MeasurementPlan, Network, Trace, Traffic
+    from tutti.networks.flit.files.tables import TrafficTable
+    from tutti.topologies import Topology
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noc:
+    """A resolved network and its traffic.
+
+    Attributes:
+        source: The file, for messages.
+        title: Title of reports.
+        network: The network.
+        traffic: The traffic of each class, or a trace.
+        plan: The lengths of warm-up and measurement.
+        technology: Energy of events, if given.
+        output: The folder for results.
+    """
+
+    source: str
+    title: str
+    network: Network
+    traffic: tuple[Traffic, ...] | Trace
+    plan: MeasurementPlan
+    technology: Technology | None
+    output: Path
+
+
+def load_noc(path: Path, changes: Sequence[str] = (), *, output: Path | None = None) -> Noc:
+    """Reads a network file.
+
+    Args:
+        path: The file.
+        changes: Key paths and values, each ``KEY=VALUE``.
+        output: Replaces the folder for results of the file.
+
+    Raises:
+        ConfigError: The file or a change is invalid.
+    """
+    example = "router.vcs=8 or topology.routing=valiant"
+    tables, source = read_changed(path, changes, RawNoc, example=example, output=output)
+    return resolve_noc(tables, source=source, folder=path.parent)
+
+
+def resolve_noc(
+    tables: dict[str, Any], *, source: str, folder: Path, topology: Topology | None = None
+) -> Noc:
+    """Validates the tables of a network file.
+
+    Args:
+        tables: The tables of the file.
+        source: The file, for messages.
+        folder: The base of relative paths in the tables.
+        topology: Replaces the topology that the tables describe.
+
+    Raises:
+        ConfigError: The network or its traffic is invalid.
+    """
+    from tutti.networks.flit import Network
+
+    raw = validated_file(RawNoc, tables, source=source)
+    try:
+        topology = topology or topology_of(raw.topology, folder)
+    except TuttiError as error:
+        raise mistake(error.problem, source=source, key="topology", hint=error.hint) from None
+    network = Network(
+        topology=topology,
+        routing=raw.topology.routing,
+        router=raw.router,
+        cycle=raw.cycle,
+        flit=raw.flit,
+        grid=tuple(raw.topology.grid) if raw.topology.grid else None,
+        seed=raw.seed,
+        narrow_links=raw.topology.narrow_links,
+        deadlock=raw.topology.deadlock,
+    )
+    found = Noc(
+        source=source,
+        title=raw.title,
+        network=network,
+        traffic=_traffic(raw, source, folder),
+        plan=_plan(raw.measure),
+        technology=technology_of(raw.energy, source=source, key="energy"),
+        output=Path(raw.output),
+    )
+    if found.technology is not None:
+        check_lengths(topology, source=source, key="topology.links")
+    _check(found)
+    return found
+
+
+def _plan(table: MeasureTable) -> MeasurementPlan:
+    from tutti.networks.flit import MeasurementPlan
+
+    return MeasurementPlan(**table.model_dump())
+
+
+def _traffic(raw: RawNoc, source: str, folder: Path) -> tuple[Traffic, ...] | Trace:
+    from tutti.networks.flit import Trace, Traffic
+
+    tables = raw.traffic if isinstance(raw.traffic, list) else [raw.traffic]
+    names = [
+        f"traffic[{number}]" if isinstance(raw.traffic, list) else "traffic"
+        for number in range(len(tables))
+    ]
+    traces = {table.trace for table in tables}
+    if traces != {None}:
+        _refuse_keys_of_trace(tables, names, source)
+        text = read_text(
+            folder / str(tables[0].trace), limits.Bytes.TABLE, "a trace as CSV", line=limits.LINE
+        )
+        given = [table.vcs for table in tables]
+        every = (0, max(raw.router.vcs - 1, 0))
+        ranges = tuple(every if one is None else (one[0], one[1]) for one in given)
+        return Trace(text=text, vcs=ranges)
+    loads = []
+    for table, name in zip(tables, names, strict=True):
+        if table.rate is None:
+            raise mistake("`rate` is missing", source=source, key=f"{name}.rate",
+                          expected="flits per node and cycle, such as 0.1")  # fmt: skip
+        values = table.model_dump(exclude={"trace", "vcs"})
+        vcs = None if table.vcs is None else (table.vcs[0], table.vcs[1])
+        loads.append(Traffic(**values, vcs=vcs))
+    return tuple(loads)
+
+
+def _refuse_keys_of_trace(tables: list[TrafficTable], names: list[str], source: str) -> None:
+    """Rejects keys that a trace replaces, and a second trace."""
+    for table, name in zip(tables, names, strict=True):
+        replaced = sorted(table.model_fields_set - {"trace", "vcs"})
+        if replaced:
+            problem = f"`{replaced[0]}` conflicts with `trace`"
+            raise mistake(problem, source=source, key=name, expected="`trace` and `vcs` only")
+        if table.trace != tables[0].trace:
+            problem = "names another trace than the first class, or none"
+            raise mistake(problem, source=source, key=name, expected="one trace for all classes")
+
+
+_PLACES = {
+    "no_cycle": "cycle",
+    "too_many_cycles": "topology.links",
+    "buffer_smaller_than_packet": "router.buffer",
+    "flit_too_wide": "flit",
+    "can_deadlock": "topology.routing",
+    "deadlock_unknown": "topology.routing",
+    "no_such_vcs": "traffic.vcs",
+    "unknown_routing": "topology.routing",
+    "routing_argument": "topology.routing",
+    "routing_does_not_fit": "topology.routing",
+    "too_few_vcs": "router.vcs",
+    "flow": "topology.routing",
+    "unknown_arbiter": "router.arbiter",
+    "groups": "router.arbiter",
+    "no_dimensions": "topology.routing",
+    "not_a_dragonfly": "topology.routing",
+    "not_a_fat_tree": "topology.routing",
+    "trace": "traffic.trace",
+    "unknown_process": "traffic.process",
+    "chance": "traffic.rate",
+    "bursts": "traffic.process",
+    "out_of_reach": "traffic.process",
+    "stuck": "traffic.process",
+    "no_flits": "traffic.packet",
+    "no_grid": "topology.grid",
+    "grid_size": "topology.grid",
+}
+"""The key of each kind of error that the core reports."""
+
+
+def _check_ports(found: Noc) -> None:
+    """Rejects NPUs of several ports, which traffic does not support."""
+    router = found.network.router
+    for name in ("injection", "ejection"):
+        if getattr(router, name) > 1:
+            raise mistake(
+                "in traffic, an NPU has one port",
+                source=found.source,
+                key=f"router.{name}",
+                value=f"{getattr(router, name):g}",
+                expected="at most 1 flit per cycle",
+                hint="schedules on a platform with flits may have more",
+            )
+
+
+def _check(found: Noc) -> None:
+    """Checks the network, its traffic and the measurement in the core."""
+    from tutti.networks.errors import NocError, TrafficError
+    from tutti.networks.flit.runs import check
+
+    _check_ports(found)
+    try:
+        check(found.network, found.traffic, found.plan)
+    except TuttiError as error:
+        key = _PLACES.get(error.kind, "")
+        if error.kind == "out_of_range":
+            what = str(error.fields.get("what", ""))
+            key = f"measure.{what}" if what in MeasureTable.model_fields else f"router.{what}"
+            key = key if what in {*MeasureTable.model_fields, *Router.model_fields} else ""
+        elif not key:
+            key = {NocError: "router", TrafficError: "traffic.pattern"}.get(type(error), "topology")
+        raise mistake(error.problem, source=found.source, key=key, hint=error.hint) from None

@@ -1,0 +1,172 @@
+"""A network of routers on a topology, and the registries of routings and traffic patterns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tutti import _core
+from tutti.base.units import Size, Time
+from tutti.networks.errors import NocError
+from tutti.networks.flit.settings import Deadlock, NarrowLinks, Router, Trace, Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.topologies import Topology
+
+Supply = Traffic | tuple[Traffic, ...] | Trace
+"""Traffic of one class, of several, or recorded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """A network of routers, without traffic.
+
+    Every switch and router of the topology is a router. So is every NPU, except an NPU with one
+    link in each direction to one switch or router: it injects and ejects over that link.
+
+    Attributes:
+        topology: The graph. Latencies are rounded up to an integer number of cycles.
+        routing: Routing algorithm, as `name` or `name:argument`; `routings` lists them.
+        router: Parameters of the routers.
+        cycle: Cycle time, such as ``"1 ns"``.
+        flit: Flit size, such as ``"16 B"``.
+        grid: Nodes in each dimension, for patterns on a grid; default: the dimensions of the mesh
+            or torus.
+        seed: Seed of the random numbers.
+        narrow_links: Links that need more than a cycle per flit. `refuse` raises an error,
+            `serialize` occupies the link for the time of each flit.
+        deadlock: A routing with a cycle in its channel dependency graph. `refuse` raises an error,
+            also if the network is too large to check; `warn` adds a warning to `remarks`.
+    """
+
+    topology: Topology
+    routing: str = "shortest_path"
+    router: Router = field(default_factory=Router)
+    cycle: str | Time = "1 ns"
+    flit: str | Size = "16 B"
+    grid: tuple[int, ...] | None = None
+    seed: int = 1
+    narrow_links: NarrowLinks = "refuse"
+    deadlock: Deadlock = "warn"
+
+    @property
+    def cycle_ps(self) -> int:
+        """The length of a cycle in picoseconds."""
+        return Time.of_any(self.cycle).ps
+
+    def core(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
+        """Returns the core's network.
+
+        Args:
+            classes: The first and the last VC of each traffic class; `None` for all VCs.
+
+        Raises:
+            NocError: Settings are out of range or conflict, or the routing does not fit. With
+                `deadlock="refuse"`, also if the routing can deadlock or cannot be checked.
+        """
+        if not 0 <= self.seed < 1 << 64:
+            message = f"invalid seed {self.seed}: expected an integer from 0 to 2^64 - 1"
+            raise NocError(message, kind="out_of_range")
+        built = self._build(classes)
+        if self.deadlock == "refuse" and not built.check_deadlock():
+            message = f"{self._unchecked}: expected a routing known to be deadlock-free"
+            raise NocError(message, kind="deadlock_unknown")
+        return built
+
+    def remarks(
+        self, classes: Sequence[tuple[int, int] | None] = (None,), longest: int = 1
+    ) -> list[str]:
+        """Returns warnings: the routing can deadlock, or buffers do not cover a credit round trip.
+
+        Args:
+            classes: As for `core`.
+            longest: Flits of the longest packet.
+
+        Raises:
+            NocError: Settings are out of range or conflict, or the routing does not fit.
+        """
+        built = self._build(classes)
+        return [*self._deadlocks(built), *self._throttled(built, longest)]
+
+    def _deadlocks(self, built: _core.FlitNetwork) -> list[str]:
+        if self.deadlock != "warn":
+            return []
+        try:
+            known = built.check_deadlock()
+        except NocError as error:
+            if error.kind != "can_deadlock":
+                raise
+            return [error.problem]
+        return [] if known else [f"{self._unchecked}; the run reports a deadlock"]
+
+    def _throttled(self, built: _core.FlitNetwork, longest: int) -> list[str]:
+        found = built.throttled(longest)
+        if found is None:
+            return []
+        source, target, cycles, capacity, needs, buffer, links = found
+        vcs = capacity // self.router.buffer
+        size = f"{longest}-flit packets on" if vcs == 1 else "packets on"
+        buffers = "1 VC" if vcs == 1 else f"{vcs} VCs"
+        others = f" (the longest of {links:,} such links)" if links > 1 else ""
+        remark = (
+            f"the credit round trip of {source} > {target}{others} is {cycles} cycles: {size} "
+            f"{buffers} of depth {self.router.buffer} use at most {100 * capacity // needs} % of "
+            f"the link; buffer = {buffer} allows 100 %"
+        )
+        return [remark]
+
+    @property
+    def _unchecked(self) -> str:
+        """The warning that the routing is too large to check for deadlock."""
+        nodes = f"{self.topology.ranks:,} nodes"
+        return (
+            f"routing `{self.routing}` was not checked for deadlock: it has too many routes "
+            f"between {nodes}"
+        )
+
+    def _build(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
+        every = (0, max(self.router.vcs - 1, 0))
+        ranges = [every if given is None else given for given in classes]
+        return _core.FlitNetwork(
+            self.topology.core,
+            self.routing,
+            self.router.core_settings(ranges, self.seed),
+            cycle_ps=self.cycle_ps,
+            flit=Size.of_any(self.flit).bytes,
+            narrow_links=self.narrow_links == "serialize",
+            grid=None if self.grid is None else list(self.grid),
+        )
+
+
+def every(traffic: Traffic | Sequence[Traffic]) -> tuple[Traffic, ...]:
+    """Returns traffic of one class or several as a tuple."""
+    return (traffic,) if isinstance(traffic, Traffic) else tuple(traffic)
+
+
+def classes_of(traffic: Supply) -> list[tuple[int, int] | None]:
+    """Returns the first and the last VC of each traffic class."""
+    if isinstance(traffic, Trace):
+        return [None] if traffic.vcs is None else list(traffic.vcs)
+    return [load.vcs for load in every(traffic)]
+
+
+def longest_of(traffic: Supply) -> int:
+    """Returns the flits of the longest packet; 1 for a trace, which is not scanned."""
+    if isinstance(traffic, Trace):
+        return 1
+    sizes = (
+        size for load in every(traffic) for size in str(load.packet).partition("/")[0].split(",")
+    )
+    return max((int(size) for size in sizes if size.strip().isdecimal()), default=1)
+
+
+def routings() -> list[_core.FlitRegistryEntry]:
+    """Returns every routing, with its argument and a description."""
+    return _core.flit_routings()
+
+
+def patterns() -> list[_core.FlitRegistryEntry]:
+    """Returns every traffic pattern, with its argument and a description."""
+    return _core.flit_patterns()

@@ -1,0 +1,362 @@
+"""Results of a flit-level run, as plain data and data frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from tutti.networks.errors import NocError
+from tutti.networks.flit.events import Powered, channel_frame, events_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tutti import _core
+    from tutti.energy.technology import AreaReport, EnergyReport, Technology
+    from tutti.networks.flit.events import Events
+    from tutti.networks.flit.network import Network, Supply
+    from tutti.networks.flit.settings import MeasurementPlan
+
+Ending = Literal["stable", "saturated", "deadlocked"]
+
+QUANTILES = ("50", "90", "99", "99.9")
+"""Percentiles of packet latency, in per cent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean, with its 95 % CI half-width."""
+
+    mean: float
+    half_width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Measured values of a traffic class, or of all classes; times in cycles.
+
+    Attributes:
+        offered: Offered load: flits created in the window, per node and cycle.
+        accepted: Accepted throughput: flits ejected in the window, per node and cycle.
+        accepted_extremes: The lowest and the highest accepted throughput of a node.
+        latency: Packet latency, from creation to arrival of the tail flit.
+        latency_extremes: The lowest and the highest packet latency.
+        network_latency: Latency from injection of the head flit to arrival of the tail flit.
+        hops: Routers on the route.
+        packets: Number of packets measured.
+        quantiles: The 50th, 90th, 99th and 99.9th percentile of packet latency.
+    """
+
+    offered: float
+    accepted: Estimate
+    accepted_extremes: tuple[float, float]
+    latency: Estimate
+    latency_extremes: tuple[int, int]
+    network_latency: Estimate
+    hops: Estimate
+    packets: int
+    quantiles: dict[str, int]
+
+    @classmethod
+    def of_core(cls, given: dict[str, Any]) -> Measured:
+        """Converts a result of the core."""
+        means = ("accepted", "latency", "network_latency", "hops")
+        estimates = {name: Estimate(*given[name]) for name in means}
+        quantiles = dict(zip(QUANTILES, given["quantiles"], strict=True))
+        return cls(**{**given, **estimates, "quantiles": quantiles})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stalls:
+    """Causes of stalls of the first flit of each VC, summed over all samples of the buffers.
+
+    Attributes:
+        busy: Input VCs with flits; the sum of the other counts.
+        routing: Head flits in route computation.
+        no_vc: Head flits waiting for a VC.
+        no_credit: Flits waiting for a credit.
+        switch: Flits requesting the switch.
+    """
+
+    busy: int
+    routing: int
+    no_vc: int
+    no_credit: int
+    switch: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NocRun:
+    """The result of a run; times in cycles, rates in flits per node and cycle.
+
+    Attributes:
+        network: The network.
+        traffic: The traffic.
+        plan: The phases of the run.
+        ending: `stable`; `saturated`: queues grew, so latencies depend on the length of the run;
+            or `deadlocked`: no flit moved.
+        cycles: Simulated cycles, with warm-up and drain.
+        window: Cycles of the measurement window.
+        all: Measured values of all classes together.
+        classes: Measured values of each class.
+        buffered: Flits in all buffers at each sample.
+        stalls: Causes of stalls.
+        load: Requested load in flits per node and cycle; `None` for a trace.
+        deadlock_cycle: The VCs of a cyclic dependency, each waiting for the next and the last for
+            the first; empty unless the run deadlocked.
+    """
+
+    network: Network
+    traffic: Supply
+    plan: MeasurementPlan
+    ending: Ending
+    cycles: int
+    window: int
+    all: Measured
+    classes: tuple[Measured, ...]
+    buffered: tuple[int, ...]
+    stalls: Stalls
+    load: float | None
+    deadlock_cycle: tuple[str, ...]
+    _made: _core.FlitNetwork = field(repr=False)
+    _given: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def of_core(
+        cls,
+        core: _core.FlitNetwork,
+        given: dict[str, Any],
+        *,
+        network: Network,
+        traffic: Supply,
+        plan: MeasurementPlan,
+        load: float | None,
+    ) -> NocRun:
+        """Converts a result of the core."""
+        return cls(
+            network=network,
+            traffic=traffic,
+            plan=plan,
+            ending=given["ending"],
+            cycles=given["cycles"],
+            window=given["window"],
+            all=Measured.of_core(given["all"]),
+            classes=tuple(Measured.of_core(one) for one in given["classes"]),
+            buffered=tuple(memoryview(given["buffered"]).cast("Q")),
+            stalls=Stalls(**given["stalls"]),
+            load=load,
+            deadlock_cycle=tuple(given["deadlock_cycle"]),
+            _made=core,
+            _given=given,
+        )
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the network accepted the offered load; latencies are only valid if it did."""
+        return self.ending == "stable"
+
+    @property
+    def latency(self) -> Estimate:
+        """Packet latency, from creation to arrival of the tail flit."""
+        return self.all.latency
+
+    @property
+    def network_latency(self) -> Estimate:
+        """Latency from injection of the head flit to arrival of the tail flit."""
+        return self.all.network_latency
+
+    @property
+    def accepted(self) -> Estimate:
+        """Accepted throughput: flits ejected, per node and cycle."""
+        return self.all.accepted
+
+    @property
+    def offered(self) -> float:
+        """Offered load: flits created, per node and cycle."""
+        return self.all.offered
+
+    @property
+    def hops(self) -> Estimate:
+        """Routers on the route."""
+        return self.all.hops
+
+    @property
+    def quantiles(self) -> dict[str, int]:
+        """The 50th, 90th, 99th and 99.9th percentile of packet latency."""
+        return self.all.quantiles
+
+    @cached_property
+    def channels(self) -> pl.DataFrame:
+        """A row per channel.
+
+        The columns are kind (injection, link or ejection), source, target, flits sent in the
+        window, utilisation (0 to 1), latency in cycles, cycles_per_flit and length_um.
+        """
+        cycle = self.network.cycle_ps
+        return channel_frame(self._made, self._given["sent"], cycle=cycle, window=self.window)
+
+    @cached_property
+    def occupancy(self) -> pl.DataFrame:
+        """A row per input VC: router, source, injection, vc and mean flits in its buffer.
+
+        Empty if the plan takes no samples.
+        """
+        import polars as pl
+
+        means = memoryview(self._given["occupancy"]).cast("d")
+        vcs = self.network.router.vcs
+        channels = self.channels
+        ports = self._made.inputs() if means else []
+        targets, sources = channels["target"].to_list(), channels["source"].to_list()
+        kinds = channels["kind"].to_list()
+        names = [
+            (targets[channel], sources[channel], kinds[channel] == "injection")
+            for channel in ports
+            for _ in range(vcs)
+        ]
+        return pl.DataFrame(
+            {
+                "router": [name[0] for name in names],
+                "source": [name[1] for name in names],
+                "injection": [name[2] for name in names],
+                "vc": [vc for _ in ports for vc in range(vcs)],
+                "flits": list(means),
+            },
+            schema={
+                "router": pl.String,
+                "source": pl.String,
+                "injection": pl.Boolean,
+                "vc": pl.UInt32,
+                "flits": pl.Float64,
+            },
+        )
+
+    @cached_property
+    def vcs(self) -> pl.DataFrame:
+        """A row per VC of each channel: kind, source, target, vc, flits and utilisation.
+
+        The utilisation is that of the channel by the flits of the VC. Empty if the plan takes no
+        samples.
+        """
+        import polars as pl
+
+        sent = memoryview(self._given["sent_by_vc"]).cast("Q")
+        ends = self.channels.select("kind", "source", "target", "cycles_per_flit")
+        vcs = self.network.router.vcs
+        if not sent:
+            ends = ends.clear()
+        each = ends.select(pl.all().repeat_by(vcs).explode(empty_as_null=False))
+        counts = {"vc": list(range(vcs)) * ends.height, "flits": list(sent)}
+        schema = {"vc": pl.UInt32, "flits": pl.UInt64}
+        busy = pl.col("flits") * pl.col("cycles_per_flit") / self.window
+        found = each.hstack(pl.DataFrame(counts, schema=schema))
+        return found.with_columns(utilisation=busy).drop("cycles_per_flit")
+
+    @property
+    def look_times(self) -> range:
+        """The cycles of the window after which buffers were sampled."""
+        sample = self.plan.sample
+        return range(sample, sample * len(self.buffered) + 1, max(sample, 1))
+
+    @cached_property
+    def buffered_by_vc(self) -> pl.DataFrame:
+        """A row per sample and VC number: cycle of the window, vc, and flits in all such VCs."""
+        import polars as pl
+
+        vcs = self.network.router.vcs
+        times = self.look_times
+        return pl.DataFrame(
+            {
+                "cycle": [time for time in times for _ in range(vcs)],
+                "vc": list(range(vcs)) * len(times),
+                "flits": list(memoryview(self._given["buffered_by_vc"]).cast("Q")),
+            },
+            schema={"cycle": pl.UInt64, "vc": pl.UInt32, "flits": pl.UInt64},
+        )
+
+    def vcs_over_time(self, source: str, target: str) -> pl.DataFrame:
+        """Returns the occupancy of the VCs of a channel over time.
+
+        Args:
+            source: The source of the channel; for an injection channel the name of the NPU.
+            target: The router at the end of the channel.
+
+        Returns:
+            A row per sample and VC: cycle of the window, vc, flits in the buffer, and flits sent
+            since the previous sample.
+
+        Raises:
+            NocError: The plan has no `keep_vcs`, or there is no such channel into a router.
+        """
+        import polars as pl
+
+        if not self.plan.keep_vcs:
+            message = "VCs were not recorded: expected a measurement plan with `keep_vcs = true`"
+            raise NocError(message, kind="not_recorded")
+        pairs = self.channels.select("source", "target", "kind").rows()
+        found = [n for n, pair in enumerate(pairs) if pair[:2] == (source, target)]
+        ports = self._made.inputs()
+        if not found or found[0] not in ports:
+            message = f"no channel leads from `{source}` to a router `{target}`"
+            raise NocError(message, kind="unknown_channel")
+        vcs, channel, port = self.network.router.vcs, found[0], ports.index(found[0])
+        samples = len(self.buffered)
+        buffers = memoryview(self._given["vc_occupancy"]).cast("H")
+        sent = memoryview(self._given["vc_sent"]).cast("H")
+
+        def rows(values: memoryview[int], index: int, count: int) -> list[int]:
+            firsts = ((sample * count + index) * vcs for sample in range(samples))
+            return [value for first in firsts for value in values[first : first + vcs]]
+
+        return pl.DataFrame(
+            {
+                "cycle": [time for time in self.look_times for _ in range(vcs)],
+                "vc": list(range(vcs)) * samples,
+                "flits": rows(buffers, port, len(ports)),
+                "sent": rows(sent, channel, len(pairs)),
+            },
+            schema={"cycle": pl.UInt64, "vc": pl.UInt32, "flits": pl.UInt32, "sent": pl.UInt32},
+        )
+
+    @cached_property
+    def events(self) -> Events:
+        """Event counts of the window, for energy models."""
+        return events_of(self.channels, self._given["vc_grants"])
+
+    def energy(self, technology: Technology) -> EnergyReport:
+        """Returns the dynamic and leakage energy of the window.
+
+        Args:
+            technology: The energy model of routers and links.
+
+        Raises:
+            EnergyError: A link has no length.
+        """
+        return self._powered.energy(technology)
+
+    def area(self, technology: Technology) -> AreaReport:
+        """Returns the area of routers and links.
+
+        Args:
+            technology: The area model of routers and links.
+
+        Raises:
+            EnergyError: A link has no length.
+        """
+        return self._powered.area(technology)
+
+    @property
+    def _powered(self) -> Powered:
+        return Powered(self.network, self._made, self.channels, self.window, self.events.vc_grants)
+
+    def __repr__(self) -> str:
+        load = "a trace" if self.load is None else f"load {self.load:g}"
+        found = f"latency {self.latency.mean:.4g} cycles" if self.is_stable else self.ending
+        return f"<NocRun {self.network.topology.name}, {load}: {found}>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: network, traffic, state and latency."""
+        from tutti.networks.flit.view.notebook import noc_run_html
+
+        return noc_run_html(self)

@@ -1,0 +1,230 @@
+"""Flit-level runs: one load, a sweep of loads, and the search for saturation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tutti import _core
+from tutti.networks.errors import NocError
+from tutti.networks.flit.network import classes_of, every
+from tutti.networks.flit.results import NocRun
+from tutti.networks.flit.settings import MeasurementPlan, Trace, Traffic
+from tutti.networks.saturation_search import bracket, measure_all, narrow, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tutti.networks.flit.network import Network, Supply
+    from tutti.networks.flit.results import Estimate
+
+
+def run(
+    network: Network,
+    traffic: Traffic | Sequence[Traffic] | Trace,
+    plan: MeasurementPlan | None = None,
+) -> NocRun:
+    """Runs traffic on a network: warm-up, measurement window, drain.
+
+    Args:
+        network: The network.
+        traffic: Traffic of one class or several, or a trace.
+        plan: The phases of the run; default ``MeasurementPlan()``.
+
+    Raises:
+        NocError: The network is invalid, or the traffic does not fit it.
+        TrafficError: The traffic is invalid.
+    """
+    supply = _supply(traffic)
+    return _measured(network, [supply], plan or MeasurementPlan(), None, threads=1)[0]
+
+
+def check(network: Network, traffic: Supply, plan: MeasurementPlan) -> None:
+    """Validates a run without running it.
+
+    Raises:
+        NocError: The network is invalid, or the traffic does not fit it.
+        TrafficError: The traffic is invalid.
+    """
+    _case(network.core(classes_of(traffic)), traffic, plan)
+
+
+def sweep(
+    network: Network,
+    traffic: Traffic | Sequence[Traffic],
+    loads: Iterable[float],
+    plan: MeasurementPlan | None = None,
+    *,
+    threads: int = 0,
+    done: Callable[[NocRun], object] | None = None,
+) -> list[NocRun]:
+    """Runs the same traffic at several loads, in parallel on all cores.
+
+    Args:
+        network: The network.
+        traffic: Traffic of one class or several; the rates keep their proportions.
+        loads: Offered loads in flits per node and cycle, summed over classes.
+        plan: The phases of each run.
+        threads: Number of threads; 0 for one per core. Results do not depend on it.
+        done: Called with each run as soon as it finishes, in no particular order.
+
+    Returns:
+        The runs, in the order of the loads.
+
+    Raises:
+        NocError: The network is invalid, or the traffic does not fit it.
+        TrafficError: The traffic or a load is invalid.
+    """
+    at = [at_load(traffic, load) for load in loads]
+    return _measured(network, at, plan or MeasurementPlan(), done, threads=threads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saturation:
+    """The saturation load of a network.
+
+    Attributes:
+        load: The largest stable load found; 0 if the network is never stable.
+        below: The smallest unstable load found, at most the tolerance above `load`; `None` if
+            every load is stable.
+        accepted: Accepted throughput at `load`, in flits per node and cycle; `None` if never
+            stable.
+        deadlocks: Whether the network deadlocks at `below` instead of saturating.
+        runs: All runs, by ascending load.
+    """
+
+    load: float
+    below: float | None
+    accepted: Estimate | None
+    deadlocks: bool
+    runs: tuple[NocRun, ...]
+
+    def __repr__(self) -> str:
+        below = "no unstable load" if self.below is None else f"unstable at {self.below:g}"
+        name = self.runs[0].network.topology.name
+        return f"<Saturation {name}: stable up to {self.load:g}, {below}, {len(self.runs)} runs>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: the saturation load, and latency against load."""
+        from tutti.networks.flit.view.notebook import saturation_html
+
+        return saturation_html(self)
+
+
+def saturation(
+    network: Network,
+    traffic: Traffic | Sequence[Traffic],
+    plan: MeasurementPlan | None = None,
+    *,
+    tolerance: float = 0.01,
+    most: float = 1.0,
+    known: Sequence[NocRun] = (),
+    threads: int = 0,
+    done: Callable[[NocRun], object] | None = None,
+) -> Saturation:
+    """Searches for the largest load at which a network is stable.
+
+    The search divides the interval between a stable and an unstable load into quarters until it is
+    within the tolerance. It does not look for stable loads above an unstable one.
+
+    Args:
+        network: The network.
+        traffic: Traffic of one class or several; the rates keep their proportions.
+        plan: The phases of each run.
+        tolerance: The largest width of the final interval, in flits per node and cycle.
+        most: The largest load to run.
+        known: Earlier runs of the same network and traffic.
+        threads: Number of threads; 0 for one per core. The result does not depend on it.
+        done: Called with each run as soon as it finishes.
+
+    Raises:
+        NocError: The network or the tolerance is invalid, or the traffic does not fit the network.
+        TrafficError: The traffic is invalid.
+    """
+    if not (0 < tolerance < math.inf and 0 < most < math.inf):
+        message = f"a search up to {most} with a tolerance of {tolerance}: expected both above 0"
+        raise NocError(message, kind="search")
+    found = {run.load: run for run in known if run.load is not None and run.load <= most}
+    used = plan or MeasurementPlan()
+
+    def measure(loads: Sequence[float]) -> None:
+        at = [at_load(traffic, load) for load in loads]
+        runs = _measured(network, at, used, done, threads=threads)
+        found.update(zip(loads, runs, strict=True))
+
+    def is_stable(run: NocRun) -> bool:
+        return run.is_stable
+
+    low, high = bracket(found, is_stable)
+    if high is None and most not in found:
+        measure([*parts(low, most), most])
+    low, high = narrow(found, is_stable, measure, tolerance)
+    return Saturation(
+        load=low,
+        below=high,
+        accepted=found[low].accepted if low > 0 else None,
+        deadlocks=high is not None and found[high].ending == "deadlocked",
+        runs=tuple(found[load] for load in sorted(found)),
+    )
+
+
+def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic, ...]:
+    """Returns traffic scaled to a total load; classes keep their proportions.
+
+    Args:
+        traffic: Traffic of one class or several.
+        load: Offered load in flits per node and cycle, summed over classes.
+
+    Raises:
+        NocError: No class has a rate above 0 to scale.
+    """
+    classes = every(traffic)
+    total = sum(one.rate for one in classes)
+    if len(classes) == 1:
+        return (replace(classes[0], rate=load),)
+    if total <= 0:
+        message = "no traffic class has a rate above 0: expected rates with proportions to keep"
+        raise NocError(message, kind="search", hint="give each class a rate")
+    return tuple(replace(one, rate=one.rate * load / total) for one in classes)
+
+
+def _supply(traffic: Traffic | Sequence[Traffic] | Trace) -> Supply:
+    return traffic if isinstance(traffic, Traffic | Trace) else every(traffic)
+
+
+def _load(traffic: Supply) -> float | None:
+    if isinstance(traffic, Trace):
+        return None
+    return math.fsum(one.rate for one in every(traffic))
+
+
+def _measured(
+    network: Network,
+    supplies: Sequence[Supply],
+    plan: MeasurementPlan,
+    done: Callable[[NocRun], object] | None,
+    *,
+    threads: int,
+) -> list[NocRun]:
+    """Runs traffic of the same classes at several loads."""
+    if not supplies:
+        return []
+    core = network.core(classes_of(supplies[0]))
+
+    def run_of(index: int, results: list[dict[str, Any]]) -> NocRun:
+        supply = supplies[index]
+        load = _load(supply)
+        return NocRun.of_core(
+            core, results[0], network=network, traffic=supply, plan=plan, load=load
+        )
+
+    groups = [[_case(core, supply, plan)] for supply in supplies]
+    return measure_all(groups, run_of, threads=threads, done=done)
+
+
+def _case(core: _core.FlitNetwork, supply: Supply, plan: MeasurementPlan) -> _core.FlitCase:
+    if isinstance(supply, Trace):
+        return _core.FlitCase.trace(core, supply.text, plan.core_plan())
+    loads = [one.core_load() for one in every(supply)]
+    return _core.FlitCase(core, loads, plan.core_plan())

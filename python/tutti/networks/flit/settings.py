@@ -1,0 +1,190 @@
+"""Settings of a flit-level simulation: routers, traffic and the measurement plan.
+
+Delays are in clock cycles, sizes of packets and buffers in flits, rates in flits per node and
+cycle. Building the core's network checks the settings for consistency.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+
+from tutti.base.declared.groups import RouterParameters, Speculation
+from tutti.base.files.described import Count, beyond_bounds
+from tutti.networks.errors import NocError
+
+__all__ = [
+    "Deadlock",
+    "MeasurementPlan",
+    "NarrowLinks",
+    "Router",
+    "Speculation",
+    "Trace",
+    "Traffic",
+]
+
+if TYPE_CHECKING:
+    from tutti import _core
+
+NarrowLinks = Annotated[
+    Literal["refuse", "serialize"],
+    Field(
+        description="Links that need more than a cycle per flit: `refuse` reports an error, "
+        "`serialize` occupies the link for the time of each flit."
+    ),
+]
+Deadlock = Annotated[
+    Literal["warn", "refuse", "ignore"],
+    Field(
+        description="A routing that can deadlock: `warn` prints a warning, `refuse` reports an "
+        "error, also if the network is too large to check; `ignore` skips the check."
+    ),
+]
+
+Cycles = Annotated[int, Field(ge=0, le=1 << 40)]
+PacketFlits = Annotated[
+    Annotated[int, Field(ge=1, lt=1 << 32), Tag("value")] | Annotated[str, Tag("text")],
+    Discriminator(lambda value: "text" if isinstance(value, str) else "value"),
+]
+Process = Annotated[
+    str,
+    Field(
+        description="Injection process: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:` "
+        "with two of `alpha=`, `beta=`, `r1=`."
+    ),
+]
+
+
+def _switched(value: object) -> object:
+    """Converts true to default speculation, and false to no speculation."""
+    return ({} if value else None) if isinstance(value, bool) else value
+
+
+class Router(RouterParameters):
+    """The routers of a network; all are identical. Delays are in cycles, buffers in flits.
+
+    Attributes:
+        speculation: Speculative switch allocation: head flits request a VC and the switch in the
+            same cycle.
+    """
+
+    refused_as = NocError
+
+    speculation: Annotated[
+        Speculation | None,
+        BeforeValidator(_switched, json_schema_input_type=Speculation | bool | None),
+        Field(description="Head flits request a VC and the switch in the same cycle."),
+    ] = None
+
+    def core_settings(self, classes: list[tuple[int, int]], seed: int) -> _core._Settings:
+        """Returns the settings for the core."""
+        speculation = self.speculation
+        return {
+            "router": self.texts(RouterParameters),
+            "speculation": speculation.texts(Speculation) if speculation else None,
+            "classes": classes,
+            "seed": seed,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Generated traffic of one class.
+
+    Attributes:
+        vcs: The first and the last VC of the class; `None` for all.
+    """
+
+    rate: Annotated[
+        float, Field(ge=0, allow_inf_nan=False, description="Flits per node and cycle.")
+    ]
+    pattern: Annotated[
+        str,
+        Field(
+            description="Traffic pattern, as `name` or `name:argument`; see docs/models/flit.md."
+        ),
+    ] = "uniform"
+    process: Process = "bernoulli"
+    packet: Annotated[
+        PacketFlits,
+        Field(
+            description='Packet size in flits: a number, several equally likely sizes, "1,5", or '
+            'weighted sizes, "1,5/3,1".'
+        ),
+    ] = 1
+    vcs: tuple[int, int] | None = None
+    priority: Annotated[
+        int,
+        Field(
+            ge=-(1 << 62),
+            le=1 << 62,
+            description="Packets of higher priority win arbitration if the routers' priority is "
+            "`ordered`.",
+        ),
+    ] = 0
+
+    def core_load(self, share: float = 1.0) -> tuple[str, str, float, str, int]:
+        """Returns the load for the core, with the rate multiplied by `share`."""
+        return self.pattern, self.process, self.rate * share, str(self.packet), self.priority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Recorded packets of one class or several.
+
+    Attributes:
+        text: Comma-separated values with the columns cycle, source, destination, flits and, for
+            several classes, class.
+        vcs: The first and the last VC of each class; `None` for one class on all VCs.
+    """
+
+    text: str
+    vcs: tuple[tuple[int, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementPlan:
+    """The phases of a run, in cycles; `NocRun.vcs_over_time` needs `keep_vcs`."""
+
+    warmup: Annotated[Cycles, Field(description="Cycles before the measurement window.")] = 5_000
+    measure: Annotated[Cycles, Field(description="Cycles of the measurement window.")] = 20_000
+    batches: Annotated[
+        Count,
+        Field(
+            description="Batches of the window, 2 or more, for confidence intervals by batch means."
+        ),
+    ] = 20
+    drain: Annotated[
+        Cycles,
+        Field(description="Cycles after the window in which all its packets must arrive."),
+    ] = 20_000
+    patience: Annotated[
+        Cycles,
+        Field(
+            description="Cycles without flit movement after which packets in flight count as "
+            "deadlocked."
+        ),
+    ] = 5_000
+    sample: Annotated[
+        Cycles, Field(description="Cycles between samples of the buffers; 0 for no samples.")
+    ] = 100
+    keep_vcs: Annotated[
+        bool, Field(description="Record the occupancy and flits of every VC at each sample.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuses numbers out of range.
+
+        Raises:
+            NocError: A number is not an integer within its bounds.
+        """
+        for name, value, least, most in beyond_bounds(self):
+            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
+            raise NocError(message, kind="out_of_range", fields={"what": name})
+
+    def core_plan(self) -> tuple[int, int, int, int, int, int, bool]:
+        """Returns the plan for the core."""
+        times = (self.warmup, self.measure, self.batches, self.drain, self.patience, self.sample)
+        return (*times, self.keep_vcs)

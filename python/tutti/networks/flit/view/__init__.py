@@ -1,0 +1,1 @@
+"""How flit-level runs are shown."""

@@ -1,0 +1,183 @@
+"""Results of runs of single-cycle multi-hop meshes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+from tutti import _core
+from tutti.networks.flit.results import QUANTILES, Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.networks.mesh.mesh import SmartMesh
+    from tutti.networks.mesh.traffic import ReplicationPlan, Traffic
+
+Ending = Literal["stable", "saturated", "deadlocked"]
+
+_ENDINGS: tuple[Ending, ...] = ("stable", "saturated", "deadlocked")
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Returns the mean of independent runs with its 95 % CI half-width; NaN values are ignored."""
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return Estimate(math.nan, math.nan)
+    return Estimate(fmean(known), _core.half_width(known))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Measured values of one traffic, over all seeds; times in cycles.
+
+    Attributes:
+        messages: Completed messages that were created in the windows.
+        offered: Messages created in a window, per cycle, by all sources.
+        accepted: Messages delivered in a window, per cycle, in proportion to their parts.
+        parts: Destinations of a multicast, responses of a reduction, flits of a unicast.
+        latency: From creation to the last delivery or response, including source queueing.
+        latency_extremes: The lowest and the highest latency.
+        quantiles: The 50th, 90th, 99th and 99.9th percentile of latency.
+        part_latency: From creation to each delivery.
+        arrivals: Packets that arrive per message; for a reduction the aggregation ratio.
+        active: Messages in flight.
+    """
+
+    messages: int
+    offered: Estimate
+    accepted: Estimate
+    parts: Estimate
+    latency: Estimate
+    latency_extremes: tuple[int, int]
+    quantiles: dict[str, float]
+    part_latency: Estimate
+    arrivals: Estimate
+    active: Estimate
+
+    @property
+    def share(self) -> float:
+        """The ratio of accepted to offered messages."""
+        return self.accepted.mean / self.offered.mean if self.offered.mean else math.nan
+
+    @classmethod
+    def of_core(cls, seeds: list[dict[str, Any]]) -> Measured:
+        """Combines the core's results of one traffic over all seeds."""
+        of = {
+            name: estimate([one[name] for one in seeds])
+            for name in (
+                "offered",
+                "accepted",
+                "parts",
+                "latency",
+                "part_latency",
+                "arrivals",
+                "active",
+            )
+        }
+        ended = [one for one in seeds if one["messages"]]
+        extremes = [one["latency_extremes"] for one in ended] or [(0, 0)]
+        return cls(
+            messages=sum(one["messages"] for one in seeds),
+            latency_extremes=(min(a for a, _ in extremes), max(b for _, b in extremes)),
+            quantiles={
+                name: fmean(one["quantiles"][index] for one in ended) if ended else math.nan
+                for index, name in enumerate(QUANTILES)
+            },
+            **of,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """The result of a run of a mesh, over all seeds.
+
+    Attributes:
+        mesh: The mesh.
+        traffic: The traffic.
+        plan: The phases and seeds of the run.
+        load: The rate of the first traffic.
+        ending: The worst state of all seeds: `stable`; `saturated`: less than 97 % of the offered
+            load was accepted, or messages did not complete in time; or `deadlocked`.
+        cycles: Simulated cycles of all seeds, with warm-up and drain.
+        loads: Measured values of each traffic.
+        table_entries: Aggregation table entries in use, per router.
+        buffered_flows: Distinct flows with a buffered response, per router.
+        stay: Cycles that a response stays in a buffer; merged responses count once.
+        counts: Event counts of the windows, summed over seeds; names as in the core.
+    """
+
+    mesh: SmartMesh
+    traffic: tuple[Traffic, ...]
+    plan: ReplicationPlan
+    load: float
+    ending: Ending
+    cycles: int
+    loads: tuple[Measured, ...]
+    table_entries: Estimate
+    buffered_flows: Estimate
+    stay: Estimate
+    counts: dict[str, Any] = field(repr=False)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether all seeds were stable."""
+        return self.ending == "stable"
+
+    @property
+    def latency(self) -> Estimate:
+        """Latency of the first traffic."""
+        return self.loads[0].latency
+
+    @property
+    def accepted(self) -> Estimate:
+        """Accepted throughput of the first traffic, in messages per cycle."""
+        return self.loads[0].accepted
+
+    @classmethod
+    def of_core(
+        cls,
+        mesh: SmartMesh,
+        traffic: tuple[Traffic, ...],
+        plan: ReplicationPlan,
+        seeds: list[dict[str, Any]],
+    ) -> Run:
+        """Combines the core's results of all seeds."""
+        every = zip(*(one["loads"] for one in seeds), strict=True)
+        return cls(
+            mesh=mesh,
+            traffic=traffic,
+            plan=plan,
+            load=traffic[0].rate,
+            ending=max((one["ending"] for one in seeds), key=_ENDINGS.index),
+            cycles=sum(one["cycles"] for one in seeds),
+            loads=tuple(Measured.of_core(list(one)) for one in every),
+            table_entries=estimate([one["table_entries"] for one in seeds]),
+            buffered_flows=estimate([one["buffered_flows"] for one in seeds]),
+            stay=estimate([one["stay"] for one in seeds]),
+            counts=_summed([one["counts"] for one in seeds]),
+        )
+
+    def __repr__(self) -> str:
+        found = f"latency {self.latency.mean:.4g} cycles" if self.is_stable else self.ending
+        return f"<Run {self.mesh.design}, {self.traffic[0].kind} {self.load:g}: {found}>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: mesh, traffic, state and latency."""
+        from tutti.networks.mesh.view.notebook import mesh_run_html
+
+        return mesh_run_html(self)
+
+
+def _summed(counts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the sums of counts; lists are added element by element."""
+
+    def of(name: str) -> Any:  # noqa: ANN401 - a number, or a list of them
+        values = [one[name] for one in counts]
+        if isinstance(values[0], list):
+            return [sum(each) for each in zip(*values, strict=True)]
+        return sum(values)
+
+    return {name: of(name) for name in counts[0]}

@@ -1,0 +1,216 @@
+"""Traffic, measurement plans and ideal bounds of single-cycle multi-hop meshes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from tutti import _core
+from tutti.base.files.described import beyond_bounds
+from tutti.networks.errors import NocError, TrafficError
+from tutti.networks.flit.settings import Cycles, PacketFlits, Process  # noqa: TC001 - needed at run time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.networks.mesh.mesh import SmartMesh
+
+Kind = Literal["unicast", "broadcast", "multicast", "reduction"]
+
+UNITS: dict[Kind, str] = {
+    "unicast": "flits per node and cycle",
+    "broadcast": "broadcasts per source and cycle",
+    "multicast": "multicasts per source and cycle",
+    "reduction": "reductions per cycle",
+}
+"""The unit of the rate of each kind of traffic."""
+
+_MOST_CLASSES = 16
+
+TrafficKind = Annotated[
+    Kind,
+    Field(
+        description="`unicast`; `broadcast`, a flit to every other node; `multicast`, a flit to "
+        "several nodes; `reduction`, a flit from every other node to a random root."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Messages of one kind.
+
+    A mesh has all message classes up to the largest in its traffic.
+    """
+
+    kind: TrafficKind = "broadcast"
+    rate: Annotated[
+        float,
+        Field(
+            ge=0,
+            allow_inf_nan=False,
+            description="Offered load. Unicasts: flits per node and cycle; broadcasts and "
+            "multicasts: messages per source and cycle; reductions: messages per cycle.",
+        ),
+    ]
+    sources: Annotated[
+        Literal["all", "corners"],
+        Field(description="Source nodes of broadcasts and multicasts."),
+    ] = "all"
+    members: Annotated[
+        Literal["any_number", "half"],
+        Field(
+            description="Destinations of multicasts: `any_number` draws the number of nodes "
+            "uniformly, `half` includes each node with probability 0.5.",
+        ),
+    ] = "any_number"
+    pattern: Annotated[
+        str,
+        Field(
+            description="Traffic pattern of unicasts, as `name` or `name:argument`; see "
+            "docs/models/flit.md.",
+        ),
+    ] = "uniform"
+    packet: Annotated[
+        PacketFlits,
+        Field(
+            description="Packet size of unicasts in flits: a number, several equally likely sizes, "
+            '"1,5", or weighted sizes, "1,5/3,1".',
+        ),
+    ] = 1
+    process: Process = "bernoulli"
+    message_class: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=_MOST_CLASSES - 1,
+            description="Message class; messages of a class share VCs.",
+        ),
+    ] = 0
+
+    def core(self) -> _core._SmartLoad:
+        """Returns the traffic for the core.
+
+        Raises:
+            TrafficError: The message class is out of range.
+        """
+        given: object = self.message_class
+        if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < _MOST_CLASSES:
+            message = f"`message_class` is {given!r}: expected 0 to {_MOST_CLASSES - 1}"
+            raise TrafficError(message, kind="message_class")
+        return {
+            "kind": self.kind,
+            "sources": self.sources,
+            "members": self.members,
+            "pattern": self.pattern,
+            "packet": str(self.packet),
+            "process": self.process,
+            "rate": float(self.rate),
+            "message_class": given,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationPlan:
+    """The phases of a run, in cycles, and the number of seeds.
+
+    Raises:
+        NocError: A number is out of range.
+    """
+
+    warmup: Annotated[Cycles, Field(description="Cycles before the measurement window.")] = 2_000
+    measure: Annotated[
+        int,
+        Field(ge=1, le=1 << 40, description="Cycles of the measurement window."),
+    ] = 10_000
+    drain: Annotated[
+        Cycles,
+        Field(description="Cycles after the window in which all its messages must complete."),
+    ] = 10_000
+    seeds: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=10_000,
+            description="Replications with different seeds, for confidence intervals.",
+        ),
+    ] = 5
+    seed: Annotated[
+        int, Field(ge=0, lt=1 << 62, description="Random seed of the first replication.")
+    ] = 1
+
+    def __post_init__(self) -> None:
+        """Refuses numbers out of range."""
+        for name, value, least, most in beyond_bounds(self):
+            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
+            raise NocError(message, kind="out_of_range", fields={"what": name})
+
+    def core(self) -> tuple[int, int, int]:
+        """Returns the plan for the core."""
+        return self.warmup, self.measure, self.drain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ideal:
+    """The ideal mesh: one-cycle latency, and throughput limited by the busiest link or port only.
+
+    Attributes:
+        latency: Lower bound of the latency, in cycles.
+        load: Rate of the traffic at which a link or port is fully utilised, in the traffic's unit.
+        throughput: Messages per cycle of all sources at that load.
+        hops: Mean hops of a unicast; for other messages, hops to the node farthest from the root.
+    """
+
+    latency: float
+    load: float
+    throughput: float
+    hops: float
+
+
+def ideal(mesh: SmartMesh, traffic: Traffic) -> Ideal | None:
+    """Returns the ideal bounds for a mesh of this size.
+
+    Returns:
+        The bounds; `None` for unicast patterns other than `uniform` and `others`.
+
+    Raises:
+        TrafficError: The traffic is invalid.
+    """
+    found = case_of(mesh, [traffic], ReplicationPlan(), seed=1).ideals()[0]
+    if found is None:
+        return None
+    throughput, hops = found
+    return Ideal(
+        latency=1.0, load=throughput / sources_of(mesh, traffic), throughput=throughput, hops=hops
+    )
+
+
+def sources_of(mesh: SmartMesh, traffic: Traffic) -> float:
+    """Returns the messages per cycle of all sources at a rate of 1."""
+    if traffic.kind == "reduction":
+        return 1.0
+    if traffic.kind == "unicast":
+        return mesh.nodes / mean_size(traffic.packet)
+    return 4.0 if traffic.sources == "corners" else float(mesh.nodes)
+
+
+def mean_size(packet: int | str) -> float:
+    """Returns the mean packet size in flits, for a size that the core has validated."""
+    sizes, _, weights = str(packet).partition("/")
+    each = [float(size) for size in sizes.split(",")]
+    parts = [float(weight) for weight in weights.split(",")] if weights else [1.0] * len(each)
+    return sum(a * b for a, b in zip(each, parts, strict=True)) / sum(parts)
+
+
+def case_of(
+    mesh: SmartMesh, traffic: Sequence[Traffic], plan: ReplicationPlan, *, seed: int
+) -> _core.SmartCase:
+    """Returns the case for the core.
+
+    Raises:
+        NocError: The traffic does not fit the mesh.
+        TrafficError: The traffic is invalid.
+    """
+    return _core.SmartCase(mesh.core, [one.core() for one in traffic], plan.core(), seed)

@@ -1,0 +1,1 @@
+"""How runs of single-cycle meshes are shown."""

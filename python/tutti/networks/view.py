@@ -1,0 +1,181 @@
+"""Latency against load of networks on chip, drawn for notebooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from tutti.view import svg
+from tutti.view.palette import styles_in_order
+from tutti.view.quantity import estimate, three
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from xml.etree import ElementTree as ET
+
+    from tutti.networks.flit import Estimate
+
+__all__ = ["LoadCurves", "curves_svg", "load_curves", "sorted_by_load"]
+
+_LEFT, _TOP, _WIDTH, _HEIGHT = 60, 24, 560, 260
+_CEILING = 4
+"""Curves end at this multiple of their lowest latency, or that of a slower network."""
+
+
+class Loaded(Protocol):
+    """A run at a load: `tutti.networks.flit.NocRun` or `tutti.networks.mesh.Run`."""
+
+    @property
+    def load(self) -> float | None:
+        """The offered load."""
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the network accepted the load."""
+
+    @property
+    def latency(self) -> Estimate:
+        """The latency."""
+
+
+class Runs(Protocol):
+    """Runs at several loads, such as a `Saturation`."""
+
+    @property
+    def runs(self) -> Sequence[Loaded]:
+        """The runs."""
+
+
+@dataclass(frozen=True)
+class LoadCurves:
+    """Latency against load of several networks; a notebook draws one curve for each.
+
+    Attributes:
+        curves: The runs by name.
+    """
+
+    curves: Mapping[str, Sequence[Loaded]]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {_summary(runs)}" for name, runs in self.curves.items())
+
+    def _repr_html_(self) -> str:
+        return f"<div>{curves_svg(self.curves, 'offered load')}</div>"
+
+
+def load_curves(curves: Mapping[str, Runs | Sequence[Loaded]]) -> LoadCurves:
+    """Returns latency against load of several networks, to show in a notebook.
+
+    Args:
+        curves: By name, the result of `saturation` or `sweep` of `tutti.networks.flit` or
+            `tutti.networks.mesh`.
+    """
+    return LoadCurves(
+        {
+            name: sorted_by_load(one if isinstance(one, Sequence) else one.runs)
+            for name, one in curves.items()
+        }
+    )
+
+
+def sorted_by_load(runs: Sequence[Loaded]) -> list[Loaded]:
+    """Returns the runs with a known load, by ascending load."""
+    return sorted((one for one in runs if one.load is not None), key=_load)
+
+
+def _load(run: Loaded) -> float:
+    return run.load or 0.0
+
+
+def _summary(runs: Sequence[Loaded]) -> str:
+    stable = [one for one in runs if one.is_stable]
+    if not stable:
+        return "no stable load"
+    low, high = stable[0], stable[-1]
+    return (
+        f"latency {three(low.latency)} cycles at load {_load(low):.3g}, {three(high.latency)} at "
+        f"{_load(high):.3g}, the largest stable load"
+    )
+
+
+def curves_svg(curves: Mapping[str, Sequence[Loaded]], label: str) -> str:
+    """Returns latency in cycles against load; hollow markers at the top are loads not accepted."""
+    every = [one for runs in curves.values() for one in runs]
+    stable = [[one.latency.mean for one in runs if one.is_stable] for runs in curves.values()]
+    highest = max((max(means) for means in stable if means), default=1.0)
+    lowest = max((min(means) for means in stable if means), default=1.0)
+    axes = _Axes(
+        _ticks(max((_load(one) for one in every), default=0.0)),
+        _ticks(min(highest, _CEILING * lowest)),
+    )
+    root = svg.drawing(
+        _LEFT + _WIDTH + 16,
+        _TOP + _HEIGHT + 44 + 20 * (len(curves) > 1),
+        f"Latency against {label}",
+    )
+    axes.draw(root, label)
+    if not all(one.is_stable for one in every):
+        svg.text(root, (_LEFT + _WIDTH, 12), "hollow: load not accepted", "end")
+    # An inner drawing ends at its edges, as do the curves then.
+    inside = svg.shape(root, "svg", x=_LEFT, y=_TOP, width=_WIDTH, height=_HEIGHT)
+    styles = styles_in_order(curves)
+    for name, runs in curves.items():
+        _curve(inside, [one for one in runs if one.is_stable], styles[name].colour, axes)
+        for one in runs:
+            if not one.is_stable:
+                tip = f"{name}, load {_load(one):.4g}: not accepted"
+                svg.shape(root, "circle", tip, cx=_LEFT + axes.x(_load(one)), cy=_TOP, r=4,
+                          fill="none", stroke=styles[name].colour, stroke_width="1.5",
+                          pointer_events="all")  # fmt: skip
+    if len(curves) > 1:
+        entries = [(name, style.colour) for name, style in styles.items()]
+        svg.legend(root, entries, (_LEFT, _TOP + _HEIGHT + 46))
+    return svg.written(root)
+
+
+def _ticks(most: float) -> list[float]:
+    """Returns round numbers from zero to at least `most`."""
+    rough = (most or 1.0) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= rough)
+    return [round(step * index, 12) for index in range(math.ceil(most / step - 1e-9) + 1)] or [0, 1]
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """The ticks of load and latency; the last ones are the ends of the axes."""
+
+    loads: list[float]
+    latencies: list[float]
+
+    def x(self, load: float) -> float:
+        """Returns the horizontal position of a load, from the left end."""
+        return _WIDTH * load / self.loads[-1]
+
+    def y(self, latency: float) -> float:
+        """Returns the vertical position of a latency, from the top."""
+        return _HEIGHT * (1 - latency / self.latencies[-1])
+
+    def draw(self, root: ET.Element, label: str) -> None:
+        """Draws the ticks and labels."""
+        svg.text(root, (4, 12), "latency, cycles")
+        for latency in self.latencies:
+            y = _TOP + self.y(latency)
+            svg.shape(root, "line", x1=_LEFT, y1=y, x2=_LEFT + _WIDTH, y2=y,
+                      stroke="currentColor", stroke_opacity="0.2")  # fmt: skip
+            svg.text(root, (_LEFT - 8, y + 4), f"{latency:g}", "end")
+        for load in self.loads:
+            at = (_LEFT + self.x(load), _TOP + _HEIGHT + 16)
+            svg.text(root, at, f"{load:g}", "middle")
+        svg.text(root, (_LEFT + _WIDTH / 2, _TOP + _HEIGHT + 34), label, "middle")
+
+
+def _curve(inside: ET.Element, runs: Sequence[Loaded], colour: str, axes: _Axes) -> None:
+    points = [(axes.x(_load(one)), axes.y(one.latency.mean)) for one in runs]
+    svg.shape(inside, "polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points),
+              fill="none", stroke=colour, stroke_width="2")  # fmt: skip
+    for one, (x, y) in zip(runs, points, strict=True):
+        tip = f"load {_load(one):.4g}: {estimate(one.latency)} cycles"
+        svg.shape(inside, "circle", tip, cx=x, cy=y, r=3.5, fill=colour)

@@ -1,0 +1,1 @@
+"""Platform files, and platforms by name or as one line of text."""

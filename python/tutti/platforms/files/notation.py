@@ -1,0 +1,253 @@
+"""Platforms as one line of text: a family of topologies, then keys of the platform's tables.
+
+``torus:4x4x4,rate=25GB/s,latency=500ns`` is the platform with this topology and these links. Keys
+have the names of platform files. Absent values get a default, whose source is `DEFAULT`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any
+
+from tutti.base.declared.groups import LocalCosts
+from tutti.base.declared.models import MODELS
+from tutti.base.errors import TuttiError
+from tutti.base.files import key_paths as paths
+from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.overrides import value_of
+from tutti.networks.flit.files.tables import LinksTable
+from tutti.platforms.files.platform_file import TopologyTable, numbers
+from tutti.topologies import families, link_classes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tutti.platforms.files.platform_file import RawPlatform
+
+__all__ = ["DEFAULT", "EXAMPLE", "defaults_of", "is_notation", "notation_tables", "split"]
+
+DEFAULT = "default of the notation"
+"""The source of values that the notation does not give."""
+EXAMPLE = "torus:4x4x4,rate=25GB/s,latency=500ns"
+
+_LINK = {"rate": "50 GB/s", "latency": "500 ns"}
+_MODEL = {"kind": "pipelining_postal", "alpha_p": "400 ns", "alpha_r": "100 ns"}
+_HEAD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]*(?==)")
+_SYNONYMS = {"link": "rate", "bandwidth": "rate", "bw": "rate", "lat": "latency"}
+
+
+def is_notation(text: str) -> bool:
+    """Returns whether a platform is given as a notation, not by name or path."""
+    return _HEAD.match(text) is not None and not text.endswith(".toml")
+
+
+def notation_tables(text: str) -> dict[str, Any]:
+    """Returns the tables of the platform that a notation describes.
+
+    Raises:
+        ConfigError: The family or a key is unknown, or a key has no value.
+    """
+    listed = f"{', '.join(_shared())}, links[CLASS].KEY, kind, or a parameter of that network model"
+    build, given = split(text, _first_parts(), source=text, listed=listed)
+    values = {key: value_of(value) for key, value in given.items()}
+    kind = str(values.pop("kind", _MODEL["kind"]))
+    known = _places(kind, source=text)
+    tables = _base(text, build, kind, per_class=any(key.startswith("links[") for key in values))
+    for key, value in values.items():
+        tables = _with_value(tables, key, value, known, build, source=text)
+    return tables
+
+
+def defaults_of(platform: RawPlatform) -> str:
+    """Returns the remark on the values that a notation does not give; "" if there are none."""
+    several = platform.topology is not None and len(platform.topology.links) > 1
+    cut = "topology." if several else "topology.links[0]."
+    found = [
+        f"{key.removeprefix(cut).removeprefix(f'models.{next(iter(platform.models))}.')} {value}"
+        for key, value, source, _ in numbers(platform)
+        if source == DEFAULT
+    ]
+    return f"defaults of {platform.name}: {'; '.join(found)}" if found else ""
+
+
+def split(
+    text: str, keys: Iterable[str], *, source: str, listed: str = ""
+) -> tuple[str, dict[str, str]]:
+    """Splits a notation into the topology and the text of each key.
+
+    Args:
+        text: The notation.
+        keys: First parts of the keys that may follow the topology.
+        source: The file or option, for messages.
+        listed: The list of the keys in messages; if absent, that of `keys`.
+
+    Raises:
+        ConfigError: The family or a key is unknown, or a key appears twice.
+    """
+    family = text.partition(":")[0]
+    arguments = _arguments(family, source)
+    topology, *parts = text.split(",")
+    given: dict[str, str] = {}
+    for part in parts:
+        found = _KEY.match(part.strip())
+        key = found[0] if found else ""
+        first = key.partition(".")[0].partition("[")[0]
+        # The `g` of a dragonfly precedes the `g` of LogGP.
+        if not given and (not key or key in arguments):
+            topology += f",{part}"
+        elif key and first in keys:
+            if key in given:
+                raise mistake(f"`{key}` appears twice", source=source, key=key)
+            given[key] = part.partition("=")[2].strip()
+        else:
+            family_keys = f"a key of the family ({', '.join(sorted(arguments))}), "
+            known = [*sorted(arguments), *keys]
+            raise mistake(
+                f"unknown key `{key or part.strip()}`",
+                source=source,
+                expected=(family_keys if arguments else "") + (listed or ", ".join(keys)),
+                hint=did_you_mean(_SYNONYMS.get(key, key), known),
+            )
+    return topology, given
+
+
+def _arguments(family: str, source: str) -> set[str]:
+    """Returns the keys in the argument of a family, such as ``k`` and ``n`` of a fat tree.
+
+    Raises:
+        ConfigError: The family is unknown.
+    """
+    known = {one.name: one for one in families()}
+    if family not in known:
+        raise mistake(
+            f"unknown family of topologies `{family}`",
+            source=source,
+            expected=f"one of {', '.join(known)}, as in {EXAMPLE}",
+            hint=did_you_mean(family, known) or "a platform's name has no `:`",
+        )
+    # A hierarchy contains other families.
+    inner = known.values() if family == "hierarchical" else [known[family]]
+    return {key for one in inner for key in re.findall(r"(\w+)=", one.argument)}
+
+
+@functools.cache
+def _models() -> dict[str, list[str]]:
+    """Returns the parameters of each network model, without local costs."""
+    local = LocalCosts.model_fields.keys() | {"kind"}
+    return {
+        str(model.model_fields["kind"].default): [
+            info.alias or name for name, info in model.model_fields.items() if name not in local
+        ]
+        for model in MODELS
+    }
+
+
+@functools.cache
+def _first_parts() -> tuple[str, ...]:
+    """Returns the keys of a notation, of all network models."""
+    of_models = dict.fromkeys(name for names in _models().values() for name in names)
+    return (*_shared(), "links", "kind", *of_models)
+
+
+@functools.cache
+def _shared() -> dict[str, paths.Path]:
+    """Returns the places of keys that every network model has."""
+    local = [info.alias or name for name, info in LocalCosts.model_fields.items()]
+    topology = TopologyTable.model_fields.keys() - {"build", "file", "links", "paths"}
+    return (
+        {key: ("topology", "links", key) for key in LinksTable.model_fields}
+        | {key: ("topology", key) for key in TopologyTable.model_fields if key in topology}
+        | {key: ("compute", key) for key in local}
+        | {"name": ("name",)}
+    )
+
+
+def _places(kind: str, *, source: str) -> dict[str, paths.Path]:
+    """Returns the place of each key in the tables of a platform.
+
+    Raises:
+        ConfigError: There is no such network model.
+    """
+    models = _models()
+    if kind not in models:
+        expected = f"one of {', '.join(models)}"
+        hint = did_you_mean(kind, models)
+        raise mistake(
+            f"unknown network model `{kind}`",
+            source=source,
+            key="kind",
+            expected=expected,
+            hint=hint,
+        )
+    return _shared() | {key: ("models", kind, key) for key in models[kind]}
+
+
+def _base(text: str, build: str, kind: str, *, per_class: bool) -> dict[str, Any]:
+    """Returns the tables without the keys of the notation.
+
+    Args:
+        text: The notation, which is the name.
+        build: The topology.
+        kind: The network model.
+        per_class: Whether each link class has a table.
+    """
+    model = {"kind": kind}
+    if kind == _MODEL["kind"]:
+        model = {key: value if key == "kind" else _default(value) for key, value in _MODEL.items()}
+    try:
+        classes = len(link_classes(build)) if per_class else 1
+    except TuttiError as error:
+        raise mistake(error.problem, source=text, hint=error.hint) from None
+    link = {key: _default(value) for key, value in _LINK.items()}
+    return {
+        "name": text,
+        "models": {kind: model},
+        "topology": {"build": build, "links": [dict(link) for _ in range(classes)]},
+    }
+
+
+def _default(value: str) -> Any:  # noqa: ANN401 - a table of a file
+    return {"value": value, "source": DEFAULT, "inferred": True}
+
+
+def _with_value(
+    tables: dict[str, Any],
+    key: str,
+    value: object,
+    known: Mapping[str, paths.Path],
+    build: str,
+    *,
+    source: str,
+) -> dict[str, Any]:
+    """Returns the tables with the value of a key; a key of links without index sets all links."""
+    path = paths.parse(key) or (key,)
+    head, rest = str(path[0]), path[1:]
+    if head == "links":
+        places: list[paths.Path] = [("topology", *path)]
+    elif head in known:
+        place = known[head]
+        of_links = place[:2] == ("topology", "links")
+        count = len(tables["topology"]["links"]) if of_links else 1
+        places = [
+            (*place[:2], index, head, *rest) if of_links else (*place, *rest)
+            for index in range(count)
+        ]
+    else:
+        kinds = [kind for kind, names in _models().items() if head in names]
+        problem = f"`{head}` is a parameter of other network models"
+        hint = f"give the model, too, such as kind={kinds[-1]}"
+        raise mistake(problem, source=source, key=key, expected="kind=MODEL", hint=hint)
+    try:
+        for place in places:
+            tables = paths.with_value(tables, place, value)
+    except paths.NoSuchPlaceError as error:
+        classes = ", ".join(f"links[{n}] {name}" for n, name in enumerate(link_classes(build)))
+        raise mistake(
+            f"does not exist: {paths.written(error.at)} {error.problem}",
+            source=source,
+            key=key,
+            expected=classes if head == "links" else "",
+        ) from None
+    return tables

@@ -1,0 +1,302 @@
+"""Platform files: the parameters of a machine, and their sources.
+
+A parameter is either a value (`alpha_p = "1.34 us"`) or a value with its source
+(`alpha_p = { value = "1.34 us", source = "...", inferred = false }`). The bundled platforms give a
+source for each parameter; a test checks this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, Union
+
+from pydantic import BaseModel, Field, model_validator
+
+from tutti.base.declared.groups import FlowParameters, LocalCosts, PacketParameters
+from tutti.base.declared.models import MODELS
+from tutti.base.files.custom_errors import refused
+from tutti.base.files.sourced import Sourced, SwitchesParameter, sourced_table, written
+from tutti.base.files.tables import Table
+from tutti.networks.flit.files.tables import LinksTable
+from tutti.platforms.files.flits import FlitsTable
+from tutti.platforms.files.mesh import MeshTable
+from tutti.platforms.files.package import PackageTable  # noqa: TC001 - pydantic resolves it
+from tutti.topologies.graph import CHOICES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tutti.base.declared.network_model import NetworkModel
+
+
+_SUMMARY = (
+    str,
+    Field(default="", description="The machine or measurement that the values describe."),
+)
+
+SWITCHES = ("multicast", "reduce")
+"""The keys of the topology table that state what switches do, for flows and packets."""
+
+if TYPE_CHECKING:
+    Compute: TypeAlias = LocalCosts
+
+    class Model(NetworkModel):
+        """The table of any model."""
+
+        summary: str
+
+    _Packets: TypeAlias = PacketParameters
+    _Flow: TypeAlias = FlowParameters
+else:
+    Compute = sourced_table(LocalCosts)
+    _Packets = sourced_table(PacketParameters, without=SWITCHES)
+    _Flow = sourced_table(FlowParameters, without=SWITCHES)
+    # NCCL's protocols differ in their launch, so a model may have its own.
+    _work = LocalCosts.model_fields.keys() - {"launch"}
+    _tables = [sourced_table(model, without=_work, summary=_SUMMARY) for model in MODELS]
+    Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - built at run time
+
+
+CONTENTION = ("flow", "packets", "flits", "contention_free")
+"""The keys of the topology table that select what messages share; at most one is given."""
+
+
+class FlowTable(_Flow):
+    """The ports of the flow model, in which concurrent messages share links by max-min fairness."""
+
+
+class PacketsTable(_Packets):
+    """Splits messages into packets, which queue for the links of the topology."""
+
+    package: Annotated[
+        PackageTable | None,
+        Field(default=None, description="The routers; if absent, energy is not reported."),
+    ]
+
+
+class TopologyTable(Table):
+    """The network between the ranks: a family with its links, or a graph from a file.
+
+    The latency of each link of its route delays a message. Its bytes take the time of the slowest
+    link, if that exceeds the time of the model. Concurrent messages share links by the flow model,
+    unless `packets`, `flits` or `contention_free` selects another.
+    """
+
+    build: Annotated[
+        str | None,
+        Field(default=None, description="A family, such as `torus:4x4` or `hierarchical:...`."),
+    ]
+    file: Annotated[
+        str | None,
+        Field(default=None, description="A GraphML or node-link JSON file, instead of `build`."),
+    ]
+    links: Annotated[
+        list[LinksTable],
+        Field(
+            default_factory=list,
+            description="For a family: one table for all links, or one per level of a hierarchy.",
+        ),
+    ]
+    routing: Annotated[
+        Literal[
+            "shortest_path",
+            "dimension_order",
+            "minimal",
+            "d_mod_k",
+            "ecmp",
+            "adaptive",
+            "valiant",
+            "ugal",
+        ],
+        Field(default="shortest_path", description="The routing of messages."),
+    ]
+    routing_seed: Annotated[
+        int | None,
+        Field(
+            default=None,
+            ge=0,
+            lt=1 << 64,
+            description="For `ecmp`: the random seed; 0 if absent.",
+        ),
+    ]
+    paths: Annotated[
+        list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2)]],
+        Field(
+            default_factory=list,
+            description="Where all vertices are NPUs: paths between ranks, each as its ranks, "
+            "ends included. Other pairs take the shortest path.",
+        ),
+    ]
+    multicast: Annotated[
+        SwitchesParameter,
+        Field(
+            default=False,
+            description="Whether switches fork a multicast, with flows or packets; or the names of "
+            "the switches that do, with `*` for any characters.",
+        ),
+    ]
+    reduce: Annotated[
+        SwitchesParameter,
+        Field(
+            default=False,
+            description="Whether switches reduce the contributions to a combine, with flows or "
+            "packets; or the names of the switches that do, with `*` for any characters.",
+        ),
+    ]
+    flow: Annotated[
+        FlowTable | None,
+        Field(default=None, description="Ports of the flow model, which is the default."),
+    ]
+    packets: Annotated[
+        PacketsTable | None,
+        Field(
+            default=None,
+            description="Contention in queues of packets at links, instead of `flow`.",
+        ),
+    ]
+    flits: Annotated[
+        FlitsTable | None,
+        Field(default=None, description="Contention in routers, flit by flit, instead of `flow`."),
+    ]
+    contention_free: Annotated[
+        bool,
+        Field(
+            default=False,
+            description="Whether messages do not share links: several may use the full rate of a "
+            "link together.",
+        ),
+    ]
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> TopologyTable:
+        if (self.build is None) == (self.file is None):
+            raise refused("expected either `build` or `file`")
+        if (self.build is None) == bool(self.links):
+            raise refused(
+                "expected `links` for a family, and no `links` for a file, which defines them"
+            )
+        self._check_contention()
+        if self.paths and self.routing != "shortest_path":
+            raise refused(
+                "routing is `{routing}`, which selects every path: expected no `paths`",
+                routing=self.routing,
+            )
+        return self
+
+    def _check_contention(self) -> None:
+        """Rejects two network models, and routing that depends on queues without any."""
+        given = [name for name in CONTENTION if getattr(self, name)]
+        if len(given) > 1:
+            raise refused(
+                "has `{first}` and `{second}`: expected at most one of {names}",
+                first=given[0],
+                second=given[1],
+                names=", ".join(CONTENTION),
+            )
+        queues = self.packets or self.flits
+        if self.routing in CHOICES and not queues:
+            if self.routing == "adaptive" and not self.contention_free:
+                return
+            raise refused(
+                "routing is `{routing}`, which depends on queues: expected a `packets` table",
+                routing=self.routing,
+            )
+
+
+class RawPlatform(Table):
+    """A machine: one or more network models, and the costs of local work."""
+
+    name: Annotated[str, Field(min_length=1, description="Name in results.")]
+    summary: Annotated[str, Field(default="", description="Description in one sentence.")]
+    source: Annotated[
+        str, Field(default="", description="The publication that describes the machine.")
+    ]
+    default_model: Annotated[
+        str | None,
+        Field(default=None, description="The model for experiments that name no model."),
+    ]
+    models: Annotated[dict[str, Model], Field(min_length=1, description="Network models by name.")]
+    compute: Annotated[
+        Compute, Field(default_factory=Compute, description="Costs of local work on a rank.")
+    ]
+    topology: Annotated[
+        TopologyTable | None,
+        Field(
+            default=None, description="The topology; if absent, all ranks are at equal distance."
+        ),
+    ]
+    mesh: Annotated[
+        MeshTable | None,
+        Field(
+            default=None, description="A mesh with multicast and reduction, instead of `topology`."
+        ),
+    ]
+
+    @model_validator(mode="after")
+    def _one_network(self) -> RawPlatform:
+        if self.topology is not None and self.mesh is not None:
+            raise refused("expected either `topology` or `mesh`")
+        return self
+
+    @model_validator(mode="after")
+    def _one_launch(self) -> RawPlatform:
+        found = [name for name, model in self.models.items() if "launch" in model.model_fields_set]
+        if found and "launch" in self.compute.model_fields_set:
+            raise refused(
+                "has `models.{name}.launch` and `compute.launch`: expected either the launch of "
+                "each model or one for all",
+                name=found[0],
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _default_exists(self) -> RawPlatform:
+        if self.default_model is None and len(self.models) > 1:
+            raise refused(
+                "has {count} models and no default: expected `default_model` to be one of {names}",
+                count=len(self.models),
+                names=", ".join(self.models),
+            )
+        if self.default_model is not None and self.default_model not in self.models:
+            raise refused(
+                "has no model `{name}`, which `default_model` names: expected one of {names}",
+                name=self.default_model,
+                names=", ".join(self.models),
+            )
+        return self
+
+
+def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
+    """Yields every parameter of a platform file.
+
+    Yields:
+        Key path, value, source (empty if not given), and whether the value is inferred.
+    """
+    tables: list[tuple[str, BaseModel]] = [
+        (f"models.{name}", model) for name, model in platform.models.items()
+    ]
+    tables.append(("compute", platform.compute))
+    if platform.topology is not None:
+        tables.append(("topology", platform.topology))
+        links = enumerate(platform.topology.links)
+        tables.extend((f"topology.links[{index}]", link) for index, link in links)
+        if platform.topology.flow is not None:
+            tables.append(("topology.flow", platform.topology.flow))
+        if platform.topology.packets is not None:
+            tables.append(("topology.packets", platform.topology.packets))
+        if platform.topology.flits is not None:
+            tables.append(("topology.flits", platform.topology.flits))
+            tables.append(("topology.flits.router", platform.topology.flits.router))
+    if platform.mesh is not None:
+        tables.append(("mesh", platform.mesh))
+    for path, table in tables:
+        for field, info in type(table).model_fields.items():
+            value = getattr(table, field)
+            if field in {"kind", "summary", "router"} or field not in table.model_fields_set:
+                continue
+            if table is platform.topology and field not in SWITCHES:
+                continue
+            key = f"{path}.{info.alias or field}"
+            if isinstance(value, Sourced):
+                yield key, str(written(value)), value.source, value.inferred
+            else:
+                yield key, str(value), "", False

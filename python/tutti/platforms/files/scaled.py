@@ -1,0 +1,93 @@
+"""Platforms with another number of GPUs: rail-optimised clusters with other hosts and pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.base.files.mistakes import mistake
+from tutti.platforms.files.builder import machine
+from tutti.platforms.files.presets import chosen_model
+
+if TYPE_CHECKING:
+    from tutti.platforms.files.platform_file import RawPlatform
+    from tutti.platforms.machine import Platform
+
+__all__ = ["enough_gpus", "scaled"]
+
+_FAMILY = "rail_optimized"
+
+
+def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
+    """Returns a platform with `gpus` NPUs.
+
+    A rail-optimised cluster gets fewer hosts, or more pods of the same number of hosts; its spine
+    switches get as many ports as that needs.
+
+    Raises:
+        ConfigError: The platform has another number of NPUs, and cannot be scaled.
+    """
+    topology, rails = platform.topology, _arguments(platform)
+    if rails and topology is not None:
+        build = _rails(rails, gpus, platform.name)
+        changed = topology.model_copy(update={"build": build})
+        platform = platform.model_copy(update={"topology": changed})
+    found = _machine(platform, source)
+    ranks = found.routes.topology.ranks if found.routes else 0
+    if ranks != gpus:
+        expected = f"{ranks:,}" if ranks else "a platform with a topology"
+        raise mistake(
+            f"platform {platform.name} has another number of NPUs",
+            source="--gpus",
+            value=f"{gpus:,}",
+            expected=expected,
+            hint="only rail-optimised clusters have other sizes, such as dgx_h100_cluster",
+        )
+    return found
+
+
+def enough_gpus(platform: RawPlatform, least: int, *, source: str) -> int:
+    """Returns a number of GPUs for a default.
+
+    It is that of the platform. For a rail-optimised cluster it is at least `least`: a power of two
+    of hosts in a pod, or of pods.
+    """
+    rails = _arguments(platform)
+    if not rails:
+        routes = _machine(platform, source).routes
+        return routes.topology.ranks if routes else least
+    host, pod = int(rails["npus"]), int(rails["npus"]) * int(rails["hosts"])
+    count = host if 2 * least <= pod else pod  # doubled hosts then stay within a pod
+    while count < least:
+        count *= 2
+    return count
+
+
+def _arguments(platform: RawPlatform) -> dict[str, str]:
+    """Returns the arguments of a rail-optimised cluster; of another platform, nothing."""
+    topology = platform.topology
+    build = "" if topology is None or topology.build is None else str(topology.build)
+    family, _, argument = build.partition(":")
+    return dict(part.split("=") for part in argument.split(",")) if family == _FAMILY else {}
+
+
+def _machine(platform: RawPlatform, source: str) -> Platform:
+    return machine(platform, chosen_model(platform, None, source=source), source=source)
+
+
+def _rails(given: dict[str, str], gpus: int, name: str) -> str:
+    """Returns the notation of a rail-optimised cluster with `gpus` GPUs."""
+    npus, most = int(given["npus"]), int(given["hosts"])
+    hosts = gpus // npus
+    if gpus % npus or (hosts > most and hosts % most):
+        raise mistake(
+            f"does not fit {name}, with {npus} GPUs per host and {most} hosts per pod",
+            source="--gpus",
+            value=f"{gpus:,}",
+            expected=f"a multiple of {npus} up to {npus * most:,}, or of {npus * most:,}",
+        )
+    if hosts <= most:
+        return f"{_FAMILY}:npus={npus},hosts={hosts}"
+    kept = {key: value for key, value in given.items() if key in {"spines", "uplinks"}}
+    kept.setdefault("spines", str(most // 2))
+    text = ",".join(f"{key}={value}" for key, value in kept.items())
+    return f"{_FAMILY}:npus={npus},hosts={most},pods={hosts // most},{text}"

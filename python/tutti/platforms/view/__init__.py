@@ -1,0 +1,1 @@
+"""How platforms are shown."""

@@ -1,0 +1,7 @@
+"""Schedules: the ops of every rank, from algorithms, a builder, chunk programs or files."""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,10 @@
+from . import errors as errors
+from .builder import RankProgram as RankProgram
+from .builder import ScheduleBuilder as ScheduleBuilder
+from .ir import Op as Op
+from .ir import Schedule as Schedule
+from .ir import Verification as Verification
+from .ir import algorithms as algorithms
+from .ir import schedule as schedule
+from .language import Program as Program
+from .language import decompile as decompile

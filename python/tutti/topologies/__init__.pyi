@@ -1,0 +1,9 @@
+from .faults import cables as cables
+from .faults import with_faults as with_faults
+from .graph import Link as Link
+from .graph import Routes as Routes
+from .graph import Topology as Topology
+from .graph import Vertex as Vertex
+from .graph import Wire as Wire
+from .graph import families as families
+from .graph import link_classes as link_classes

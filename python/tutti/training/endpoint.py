@@ -1,0 +1,375 @@
+"""Endpoint models between an NPU and its links, and the resources that they use.
+
+:func:`configurations` returns the configurations of Rashidi et al. 2021, section VI. Parameters of
+that paper have their defaults and sources here; ``docs/models/endpoint.md`` states the confidence
+in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Discriminator, Field, Strict, Tag
+
+from tutti import _core
+from tutti.base.files.described import Count, InFiles, Positive
+from tutti.base.files.tables import kind_of
+from tutti.base.units import Frequency, OpRate, Size, Time, TimePerByte
+from tutti.training.errors import EndpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.platforms.machine import Platform
+
+__all__ = [
+    "AceSettings",
+    "Configuration",
+    "Npu",
+    "Ring",
+    "configurations",
+    "fabric_settings",
+    "torus",
+]
+
+Kind = Literal["ideal", "baseline", "ace"]
+Handover = Literal["ahead", "at_end"]
+FsmDivision = Literal["by_time", "evenly"]
+ExchangeFsms = Literal["any", "of_phase"]
+Efficiency = Annotated[
+    float, Field(gt=0, le=1, description="Fraction of link bandwidth that carries data.")
+]
+
+
+@dataclass(frozen=True)
+class Ring(InFiles):
+    """A ring of a torus."""
+
+    name: Annotated[str, Field(min_length=1, description="The name.")]
+    nodes: Annotated[Positive, Field(description="NPUs of the ring.")]
+    rate: Annotated[TimePerByte, Field(description="Bandwidth of a link, in one direction.")]
+    latency: Annotated[
+        Time, Field(description="Latency of a link, from the end of a packet to its arrival.")
+    ]
+
+
+def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.StepFabric:
+    """Returns a torus of rings, the ring inside a package first.
+
+    Args:
+        rings: The rings.
+        efficiency: The fraction of link bandwidth that carries data, not headers.
+
+    Raises:
+        TopologyError: There are fewer than two NPUs, or a link has no latency.
+    """
+    return _core.StepFabric.torus(
+        [(ring.nodes, scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
+    )
+
+
+def fabric_settings(chunk: Size, message: Size, **otherwise: object) -> dict[str, object]:
+    """Returns the core's settings for executing collectives.
+
+    By default the newest collective is served first, one NPU represents all, utilisation over time
+    is not recorded, and collectives need no launch; `otherwise` replaces settings.
+    """
+    usual: dict[str, object] = {
+        "chunk": chunk.bytes,
+        "message": message.bytes,
+        "order": "lifo",
+        "parts": None,
+        "every_npu": False,
+        "detail": "packets",
+        "window": 0,
+        "launch": 0,
+    }
+    return usual | otherwise
+
+
+@dataclass(frozen=True)
+class Npu(InFiles):
+    """An NPU; the defaults are the system parameters of Rashidi et al. 2021."""
+
+    arithmetic: Annotated[OpRate, Field(description="Throughput of all SMs together.")] = (
+        OpRate.parse("120 TFLOP/s")
+    )
+    sms: Annotated[Positive, Field(description="Number of SMs.")] = 80
+    memory: Annotated[TimePerByte, Field(description="Memory bandwidth.")] = TimePerByte.parse(
+        "900 GB/s"
+    )
+    clock: Annotated[Frequency, Field(description="Clock of the NPU and of its endpoint.")] = (
+        Frequency.parse("1245 MHz")
+    )
+    per_sm: Annotated[
+        TimePerByte,
+        Field(description="Memory bandwidth of an SM that communicates (64 B per cycle)."),
+    ] = TimePerByte.parse("80 GB/s")
+    bus: Annotated[
+        TimePerByte,
+        Field(description="Bandwidth between the NPU and its links, per direction."),
+    ] = TimePerByte.parse("500 GB/s")
+
+    def without(self, sms: int, memory: TimePerByte | None) -> tuple[int, TimePerByte]:
+        """Returns the operations per second and the memory bandwidth left to compute.
+
+        Args:
+            sms: SMs used for communication.
+            memory: Memory bandwidth used for communication; None for none.
+
+        Raises:
+            EndpointError: Communication uses all resources.
+        """
+        if sms >= self.sms:
+            message = f"{sms} of {self.sms} SMs communicate: expected fewer"
+            raise EndpointError(message, kind="nothing_left")
+        left = self.arithmetic.per_second * (self.sms - sms) // self.sms
+        return left, self.memory if memory is None else _less(self.memory, memory)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AceSettings(InFiles):
+    """Settings of ACE; the defaults are those of Rashidi et al. 2021.
+
+    Attributes:
+        width: Width of buses inside ACE, in bytes; banks and ALUs process as many per cycle.
+        charge_writes: Whether writes of results reduce the bandwidth of reads.
+    """
+
+    sram: Annotated[Size, Field(description="Size of the scratchpad.")] = Size.parse("4 MiB")
+    shares: Annotated[
+        Annotated[tuple[Positive, ...], Strict(strict=False)] | None,
+        Field(
+            description="Partition of the scratchpad: the shares of the phases, then of finished "
+            "chunks; by default by rate x chunk.",
+        ),
+    ] = None
+    handover: Annotated[
+        Handover,
+        Field(
+            description="When a chunk allocates buffer space in the partition of its next phase: "
+            "at the end of a phase, or ahead.",
+        ),
+    ] = "at_end"
+    banks: Annotated[Positive, Field(description="Banks of the scratchpad.")] = 4
+    width: int = 64
+    fsms: Annotated[
+        Annotated[Positive, Tag("value")]
+        | Annotated[tuple[Count, ...], Strict(strict=False), Tag("list")],
+        Discriminator(kind_of),
+        Field(description="Number of FSMs, in total or per phase."),
+    ] = 16
+    division: Annotated[
+        FsmDivision,
+        Field(
+            description="Assignment of FSMs to phases: by the time of a chunk in each, or evenly.",
+        ),
+    ] = "by_time"
+    exchanges: Annotated[
+        ExchangeFsms,
+        Field(
+            description="FSMs that process all-to-alls: any, in addition to its phase, or those of "
+            "the phase whose partition they share.",
+        ),
+    ] = "any"
+    alus: Annotated[Positive, Field(description="Number of ALUs, of 64 B per cycle each.")] = 4
+    packet: Annotated[Size, Field(description="Unit of reads, reductions and sends.")] = Size.parse(
+        "256 B"
+    )
+    loads: Annotated[
+        Positive,
+        Field(
+            description="Messages that the DMA engine loads concurrently; 2 is double buffering."
+        ),
+    ] = 2
+    port: Annotated[Positive, Field(description="Most packets that wait for a link.")] = 16
+    charge_writes: bool = False
+
+    @property
+    def machines(self) -> tuple[str, list[int]]:
+        """The division of the FSMs, and their total number or the number of each phase."""
+        if isinstance(self.fsms, int):
+            return self.division, [self.fsms]
+        return "each", list(self.fsms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration(InFiles):
+    """An endpoint configuration: the resources of communication and of computation."""
+
+    name: Annotated[str, Field(min_length=1, description="The name.")]
+    kind: Annotated[Kind, Field(description="The endpoint model.")]
+    memory: Annotated[
+        TimePerByte | None,
+        Field(
+            description="Memory bandwidth reserved for communication; if absent, all of it, "
+            "without slowing computation.",
+        ),
+    ] = None
+    sms: Annotated[
+        Count,
+        Field(
+            description="SMs reserved for communication; at least one for the baseline.",
+        ),
+    ] = 0
+    overlap: Annotated[
+        bool,
+        Field(description="Whether gradients are communicated during the backward pass."),
+    ] = True
+    background: Annotated[
+        bool,
+        Field(
+            description="Whether one SM looks up and updates embedding tables in the background.",
+        ),
+    ] = False
+    ace: Annotated[AceSettings, Field(description="Settings of ACE.")] = field(
+        default_factory=AceSettings
+    )
+    fused: Annotated[
+        bool,
+        Field(
+            description="Baseline: whether one kernel performs the final reduction and next send.",
+        ),
+    ] = True
+    charge_writes: Annotated[
+        bool,
+        Field(description="Baseline: whether writes reduce the bandwidth of reads."),
+    ] = False
+
+    def compute(self, npu: Npu) -> tuple[int, TimePerByte]:
+        """Returns the operations per second and the memory bandwidth left to compute.
+
+        Without overlap both are unrestricted, as computing and communicating alternate.
+        """
+        if not self.overlap:
+            return npu.without(0, None)
+        sms, memory = self.sms, self.memory
+        if self.background:
+            sms += 1
+            memory = npu.per_sm if memory is None else _more(memory, npu.per_sm)
+        return npu.without(sms, memory)
+
+    def launch(self, platform: Platform | None) -> Time:
+        """Returns the time of the launch of a collective on an NPU of a platform.
+
+        An endpoint that executes collectives in hardware launches no kernel.
+        """
+        if platform is None or self.kind == "ace":
+            return Time(ps=0)
+        return platform.model.launch
+
+    def endpoint(
+        self,
+        npu: Npu,
+        fabric: _core.StepFabric,
+        *,
+        chunk: Size,
+        message: Size,
+        transfers: Sequence[tuple[str, int, int, int]] = (),
+    ) -> _core.Endpoint:
+        """Returns the endpoint of an NPU on a fabric.
+
+        Args:
+            npu: The NPU.
+            fabric: The network and the schedules of collectives.
+            chunk: The largest chunk.
+            message: The largest message.
+            transfers: The collectives: name, dimensions (a bit each), bytes, level. All-reduces
+                among all NPUs need not be listed.
+
+        Raises:
+            EndpointError: No SM communicates, a phase has no FSM, or the scratchpad is too small.
+        """
+        if self.kind == "ideal":
+            return _core.Endpoint.ideal(
+                {"packet": 256, "cycle": npu.clock.cycles(1).ps, "chunks": (64, 16)}
+            )
+        if self.kind == "baseline":
+            return self._baseline(npu, message)
+        return self._ace(npu, fabric, chunk, transfers)
+
+    def _baseline(self, npu: Npu, message: Size) -> _core.Endpoint:
+        return _core.Endpoint.baseline(
+            {
+                "memory": (self.memory or npu.memory).core,
+                "per_sm": npu.per_sm.core,
+                "sms": self.sms if self.overlap else npu.sms,
+                "bus": npu.bus.core,
+                "message": message.bytes,
+                "overhead": 0,
+                "chunks": (64, 16),
+                "fused": self.fused,
+                "charge_writes": self.charge_writes,
+            }
+        )
+
+    def _ace(
+        self,
+        npu: Npu,
+        fabric: _core.StepFabric,
+        chunk: Size,
+        transfers: Sequence[tuple[str, int, int, int]],
+    ) -> _core.Endpoint:
+        ace = self.ace
+        per_second = ace.width * npu.clock.hertz
+        sram = TimePerByte.parse(f"{ace.banks * per_second} B/s").core
+        return _core.Endpoint.ace(
+            {
+                "memory": (self.memory or npu.memory).core,
+                "bus": npu.bus.core,
+                "sram": ace.sram.bytes,
+                "shares": list(ace.shares) if ace.shares else None,
+                "late": ace.handover == "at_end",
+                "sram_read": sram,
+                "sram_write": sram,
+                "fsms": ace.machines,
+                "any_fsm": ace.exchanges == "any",
+                "alu": TimePerByte.parse(f"{ace.alus * per_second} B/s").core,
+                "packet": ace.packet.bytes,
+                "loads": ace.loads,
+                "port": ace.port,
+                "cycle": npu.clock.cycles(1).ps,
+                "charge_writes": ace.charge_writes,
+            },
+            fabric,
+            chunk.bytes,
+            list(transfers),
+        )
+
+
+def configurations() -> dict[str, Configuration]:
+    """Returns the five configurations of Rashidi et al. 2021, by name.
+
+    `no_overlap` communicates after the backward pass, with the complete NPU. `comm_opt` reserves
+    the resources that bring communication close to the ideal (450 GB/s, 6 SMs). `comp_opt` reserves
+    the memory bandwidth that ACE needs (128 GB/s), and 2 SMs. `ace` runs collectives in hardware
+    with 128 GB/s of memory bandwidth. `ideal` uses no resources.
+    """
+    wide, narrow = TimePerByte.parse("450 GB/s"), TimePerByte.parse("128 GB/s")
+    found = (
+        Configuration(name="no_overlap", kind="baseline", overlap=False),
+        Configuration(name="comm_opt", kind="baseline", memory=wide, sms=6),
+        Configuration(name="comp_opt", kind="baseline", memory=narrow, sms=2),
+        Configuration(name="ace", kind="ace", memory=narrow),
+        Configuration(name="ideal", kind="ideal"),
+    )
+    return {configuration.name: configuration for configuration in found}
+
+
+def scaled(rate: TimePerByte, factor: float) -> TimePerByte:
+    return TimePerByte.parse(f"{round(rate.core.bytes_per_second * factor)} B/s")
+
+
+def _less(rate: TimePerByte, taken: TimePerByte) -> TimePerByte:
+    left = round(rate.core.bytes_per_second - taken.core.bytes_per_second)
+    if left <= 0:
+        message = f"communication takes {taken} of {rate}, which leaves no memory bandwidth"
+        raise EndpointError(message, kind="nothing_left")
+    return TimePerByte.parse(f"{left} B/s")
+
+
+def _more(rate: TimePerByte, added: TimePerByte) -> TimePerByte:
+    return TimePerByte.parse(
+        f"{round(rate.core.bytes_per_second + added.core.bytes_per_second)} B/s"
+    )

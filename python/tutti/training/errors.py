@@ -1,0 +1,34 @@
+"""Errors of the endpoints that process collectives."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tutti.base.errors import Kind, TuttiError
+
+__all__ = ["EndpointError"]
+
+
+class EndpointError(TuttiError, ValueError):
+    """Raised for an invalid endpoint, or one that cannot process a collective."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "empty": Kind("The chunk size is zero.", "use chunks of at least 1 B"),
+        "nothing_left": Kind("Communication uses all resources of the NPU.", "reserve less for it"),
+        "no_chunks": Kind("The number of chunks in flight is zero.", "allow at least one chunk"),
+        "no_sms": Kind("No SM moves the data.", "set `sms` to at least 1"),
+        "too_few_fsms": Kind(
+            "There are fewer FSMs than phases.",
+            "give at least one for each phase",
+        ),
+        "wrong_fsms": Kind("The FSMs are assigned to phases that do not exist."),
+        "no_fsm": Kind("A phase has no FSM.", "give at least one for each phase"),
+        "wrong_shares": Kind(
+            "The number of shares differs from the number of scratchpad partitions.",
+            "give one for each phase, and one for finished chunks",
+        ),
+        "partition_too_small": Kind(
+            "A partition of the scratchpad is smaller than a chunk.",
+            "enlarge `sram`, or shorten `chunk`",
+        ),
+    }

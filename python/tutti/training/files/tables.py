@@ -1,0 +1,175 @@
+"""The tables of files of training steps: keys, types and units, not resolved."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tutti.base.files.custom_errors import CHOICE
+from tutti.base.files.described import Positive, described_by, table_of
+from tutti.base.files.tables import Table, kind_of
+from tutti.base.units import Frequency
+from tutti.collectives.files.tables import PlatformChoice
+from tutti.training.endpoint import Configuration, Efficiency, Npu, Ring
+from tutti.training.fabric import Dimension
+from tutti.training.step import Bucket, Chunk, Detail, Message, Order, Step
+from tutti.workloads import Chiplet, Parallelism, Systolic
+from tutti.workloads.compute import Dataflow
+from tutti.workloads.transfers import Elements
+
+
+class TorusTable(Table):
+    """The torus that connects the NPUs."""
+
+    rings: Annotated[
+        list[Ring],
+        Field(
+            min_length=1,
+            max_length=8,
+            description="The rings, starting with the ring inside a package.",
+        ),
+    ]
+    efficiency: Efficiency = Step.efficiency
+
+
+class RooflineTable(Table):
+    """The longer of the times of arithmetic and of memory accesses."""
+
+    model: Annotated[Literal["roofline"], Field(description="The compute model.")]
+
+
+@described_by(Chiplet)
+@described_by(Systolic)
+class SystolicTable(Table):
+    """A systolic array with SCALE-Sim's cycle counts and ideal memory."""
+
+    model: Annotated[Literal["systolic"], Field(description="The compute model.")]
+    dataflow: Annotated[Dataflow, table_of(Systolic).model_fields["dataflow"]] = "weight_stationary"
+    clock: Annotated[
+        Frequency | None,
+        Field(default=None, description="Clock of the array; the NPU's if absent."),
+    ]
+    elements: Annotated[
+        Positive, Field(default=1, description="Number of arrays of an NPU or chiplet.")
+    ]
+
+
+class MeasuredTable(Table):
+    """Measured times of each pass of each layer."""
+
+    model: Annotated[Literal["measured"], Field(description="The compute model.")]
+    file: Annotated[
+        str,
+        Field(
+            description="A CSV file with columns layer, forward, input_gradient and "
+            "weight_gradient; times have units.",
+        ),
+    ]
+
+
+ComputeTable = Annotated[RooflineTable | SystolicTable | MeasuredTable, Discriminator("model")]
+
+
+_Configuration = Annotated[
+    Annotated[str, Tag("value")] | Annotated[Configuration, Tag("table")],
+    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is not a configuration"),
+]
+
+
+def _word_or_number(value: object) -> str:
+    return "word" if value == "stable" else "number"
+
+
+class RawTraining(Table):
+    """A training step, and its endpoint configurations."""
+
+    title: Annotated[str, Field(default="", description="Title of reports.")]
+    output: Annotated[str, Field(default="out/training", description="The folder for results.")]
+    model: Annotated[
+        str,
+        Field(
+            description="The model, as `name` or `name:argument`; `tutti train list` lists them. "
+            "`scalesim:FILE` reads a SCALE-Sim topology, `chakra:PREFIX` the Chakra traces "
+            "PREFIX.RANK.et."
+        ),
+    ]
+    batch: Annotated[
+        Positive,
+        Field(default=1, description="Samples per NPU, or per group of NPUs that share a model."),
+    ]
+    precision: Annotated[
+        Literal["fp8", "fp16", "bf16", "fp32"],
+        Field(default="fp16", description="Datatype of activations, weights and gradients."),
+    ]
+    elements: Annotated[
+        Elements,
+        Field(
+            default_factory=Elements,
+            description="Bytes per element of communication that differ from `precision`.",
+        ),
+    ]
+    iterations: Annotated[
+        Annotated[Literal["stable"], Tag("word")] | Annotated[Positive, Tag("number")],
+        Discriminator(_word_or_number),
+        Field(
+            default=2,
+            description="Number of consecutive steps; `stable`: until two take the same time.",
+        ),
+    ]
+    torus: Annotated[
+        TorusTable | None,
+        Field(default=None, description="The torus between the NPUs; or give `platform`."),
+    ]
+    platform: Annotated[
+        PlatformChoice | None,
+        Field(
+            default=None,
+            description="The platform instead of a torus, with a topology of flows or packets: a "
+            "name, the path of a file, a topology such as `torus:4x4x4`, or a table.",
+        ),
+    ]
+    dimensions: Annotated[
+        list[Dimension],
+        Field(
+            default_factory=list,
+            max_length=8,
+            description="The dimensions of the NPU numbers of `platform`, innermost first; each "
+            "kind of parallelism takes complete dimensions.",
+        ),
+    ]
+    algorithms: Annotated[
+        dict[str, str | list[str]],
+        Field(
+            default_factory=dict,
+            description="The algorithm of each collective: a notation, a file, `auto` for the "
+            "fastest alone, or a list with one per channel (chunks use the channels in turn). A "
+            'key such as "all_reduce:data" selects the groups along these dimensions. Other '
+            "collectives use rings along each dimension.",
+        ),
+    ]
+    npu: Annotated[Npu, Field(default_factory=Npu, description="The parameters of all NPUs.")]
+    compute: Annotated[
+        ComputeTable,
+        Field(
+            default_factory=lambda: RooflineTable(model="roofline"),
+            description="The compute model of an NPU.",
+        ),
+    ]
+    parallelism: Annotated[
+        Parallelism,
+        Field(default_factory=Parallelism, description="The degrees of parallelism."),
+    ]
+    configurations: Annotated[
+        list[_Configuration],
+        Field(
+            default_factory=lambda: ["no_overlap", "comm_opt", "comp_opt", "ace", "ideal"],
+            min_length=1,
+            description="Endpoint configurations: names from Rashidi et al. 2021, or tables.",
+        ),
+    ]
+    chunk: Chunk = Step.chunk
+    message: Message = Step.message
+    order: Order = Step.order
+    detail: Detail = Step.detail
+    bucket: Bucket = Step.bucket

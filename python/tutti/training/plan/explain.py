@@ -1,0 +1,103 @@
+"""Sentences on a search: placement, memory, and what does not fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.workloads.parallel import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tutti.training.plan.search import Found, Ranked
+    from tutti.workloads.memory import Memory
+
+__all__ = ["by_use", "described", "exceeds", "explained", "table_of"]
+
+
+def by_use(used: Memory) -> str:
+    """Returns the memory by use, largest first, such as `59.7 GB activations, 6.1 GB weights`."""
+    parts = {
+        "activations": used.activations,
+        "optimizer states": used.optimizer,
+        "gradients": used.gradients,
+        "weights": used.weights,
+        "working memory": used.working,
+    }
+    ordered = sorted(parts.items(), key=lambda part: -part[1])
+    return ", ".join(f"{size / 1e9:.1f} GB {name}" for name, size in ordered if size >= 0.05e9)
+
+
+def exceeds(used: Memory, capacity: int) -> str:
+    """Returns by how much a plan exceeds the memory, and what uses it."""
+    more = (used.total - capacity) / 1e9
+    return f"exceeds {capacity / 1e9:.1f} GB by {more:.1f} GB: {by_use(used)}"
+
+
+def described(one: Ranked) -> str:
+    """Returns the degrees of a plan, such as `tensor 8 x pipeline 16 x data 8`."""
+    plan = one.plan
+    degrees = [f"{kind} {plan.degree(kind)}" for kind in plan.kinds.order if plan.degree(kind) > 1]
+    text = " x ".join(degrees) or "one GPU"
+    extra = [f"ZeRO {plan.kinds.zero}"] if plan.kinds.zero else []
+    if plan.kinds.interleaved > 1:
+        extra.append(f"{plan.kinds.interleaved} chunks per stage")
+    if plan.micro_batch > 1:
+        extra.append(f"micro-batches of {plan.micro_batch} sequences")
+    if plan.kinds.recompute == "full":
+        extra.append("full recomputation")
+    return ", ".join([text, *extra])
+
+
+def explained(found: Found) -> Iterator[str]:
+    """Yields sentences on the placement of the best plan, and on plans that do not fit."""
+    best, cluster = found.fitting[0], found.cluster
+    inside = ", ".join(best.plan.inside(cluster.domain)) or "no kind"
+    outside = [
+        kind
+        for kind in KINDS
+        if best.plan.degree(kind) > 1 and kind not in best.plan.inside(cluster.domain)
+    ]
+    yield (
+        f"best: {described(best)}. Within {cluster.domain} GPUs of a scale-up domain: {inside}; "
+        f"across domains: {', '.join(outside) or 'no kind'}"
+    )
+    used = best.memory
+    yield f"memory of the best: {by_use(used)}; of {cluster.capacity / 1e9:.1f} GB"
+    if found.exceeding:
+        yield from _exceeding(found)
+
+
+def _exceeding(found: Found) -> Iterator[str]:
+    total = len(found.fitting) + len(found.exceeding)
+    limit = found.cluster.capacity / 1e9
+    yield f"{len(found.exceeding):,} of {total:,} plans exceed {limit:.0f} GB per GPU"
+    fastest = found.exceeding[0]
+    if fastest.estimated.step >= min(one.estimated.step for one in found.fitting):
+        return
+    yield (
+        f"the fastest of them, {described(fastest)}, is estimated at "
+        f"{fastest.estimated.step:.2f} s and {exceeds(fastest.memory, found.cluster.capacity)}"
+    )
+
+
+def table_of(one: Ranked) -> str:
+    """Returns the table `[parallelism]` of a training file, without the defaults."""
+    kinds = one.plan.kinds
+    degrees = {kind: one.plan.degree(kind) for kind in KINDS if kind != "data"}
+    lines = ["[parallelism]", *(f"{kind} = {n}" for kind, n in degrees.items() if n > 1)]
+    if kinds.cp_comm_type != "all_gather":
+        lines.append(f'cp_comm_type = "{kinds.cp_comm_type}"')
+    if kinds.sequence:
+        lines.append("sequence = true")
+    if kinds.pipeline > 1:
+        lines.append(f"micro_batches = {kinds.micro_batches}")
+    if kinds.interleaved > 1:
+        lines.append(f"interleaved = {kinds.interleaved}")
+    if kinds.zero:
+        lines.append(f"zero = {kinds.zero}")
+    lines.append(f'recompute = "{kinds.recompute}"')
+    if kinds.order != KINDS:
+        names = ", ".join(f'"{kind}"' for kind in kinds.order)
+        lines.append(f"order = [{names}]")
+    return "\n".join(lines)

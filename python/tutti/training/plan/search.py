@@ -1,0 +1,189 @@
+"""The search for the fastest plan within memory."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tutti.base.errors import TuttiError
+from tutti.training.plan.estimate import Known, estimate
+from tutti.training.plan.explain import by_use, described
+from tutti.training.plan.simulate import simulate
+from tutti.training.plan.space import plans
+from tutti.workloads.errors import WorkloadError
+from tutti.workloads.memory import Memory, States, memory
+from tutti.workloads.pieces import Pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tutti.training.plan.cluster import Cluster
+    from tutti.training.plan.space import Fixed, Plan
+    from tutti.training.plan.timing import Timing
+    from tutti.workloads.compute import ComputeModel
+    from tutti.workloads.model import Model
+
+__all__ = ["Found", "Ranked", "search"]
+
+_VARIANTS = 2
+"""Simulated plans with the same degrees, which differ in placement, interleaving or ZeRO."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """A plan with its time and memory.
+
+    Attributes:
+        plan: The plan.
+        memory: The memory of a GPU of the stage that needs the most.
+        estimated: The closed-form time.
+        simulated: The simulated time, or None.
+        problem: Why the simulation failed; empty if it did not.
+    """
+
+    plan: Plan
+    memory: Memory
+    estimated: Timing
+    simulated: Timing | None = None
+    problem: str = ""
+
+    @property
+    def timing(self) -> Timing:
+        """The simulated time if there is one."""
+        return self.simulated or self.estimated
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The plans of a search.
+
+    Attributes:
+        cluster: The GPUs.
+        model: The model.
+        batch: The global batch, in sequences.
+        fitting: The plans within memory: simulated ones by simulated time, then the others.
+        exceeding: The plans that exceed the memory, fastest first.
+    """
+
+    cluster: Cluster
+    model: Model
+    batch: int
+    fitting: Sequence[Ranked]
+    exceeding: Sequence[Ranked]
+
+    def mfu(self, timing: Timing) -> float:
+        """Returns the model FLOPs utilisation: FLOPs without recomputation over the peak."""
+        shape = Pieces(self.model).decoder
+        flops = self.batch * shape.tokens * shape.flops
+        return flops / (timing.step * self.cluster.gpus * self.cluster.peak)
+
+
+def search(
+    model: Model,
+    cluster: Cluster,
+    batch: int,
+    *,
+    fixed: Fixed | None = None,
+    simulated: int = 10,
+    compute: ComputeModel | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Found:
+    """Ranks all plans by the closed form, and simulates the fastest that fit the memory.
+
+    Args:
+        model: A decoder.
+        cluster: The GPUs.
+        batch: The global batch, in sequences.
+        fixed: Degrees to keep.
+        simulated: The number of plans to simulate.
+        compute: The compute model of simulations; by default the roofline.
+        progress: Called with the number of simulations so far.
+
+    Raises:
+        WorkloadError: There are no plans, or none fits the memory.
+    """
+    pieces = Pieces(model)
+    fitting, exceeding = _ranked(pieces, cluster, batch, fixed)
+    if not fitting:
+        raise _nothing(model, cluster, batch, exceeding)
+    chosen, rest = _chosen(fitting, simulated)
+    best = []
+    # The engine releases the interpreter lock, so threads run in parallel.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = pool.map(lambda one: _simulated(one, pieces, cluster, compute), chosen)
+        for done, one in enumerate(runs, start=1):
+            best.append(one)
+            if progress:
+                progress(done)
+    best.sort(key=lambda one: (one.simulated is None, one.timing.step))
+    ranked = [*best, *rest]
+    return Found(cluster=cluster, model=model, batch=batch, fitting=ranked, exceeding=exceeding)
+
+
+def _ranked(
+    pieces: Pieces, cluster: Cluster, batch: int, fixed: Fixed | None
+) -> tuple[list[Ranked], list[Ranked]]:
+    """Returns the plans that fit the memory, and those that do not, by estimated time."""
+    known = Known()
+    found: tuple[list[Ranked], list[Ranked]] = ([], [])
+    for plan in plans(pieces.decoder, cluster.gpus, batch, cluster.domain, fixed):
+        used = memory(pieces, plan.kinds, data=plan.data, micro_batch=plan.micro_batch)
+        one = Ranked(plan=plan, memory=used, estimated=estimate(pieces, plan, cluster, known))
+        found[used.total > cluster.capacity].append(one)
+    for ranked in found:
+        ranked.sort(key=lambda one: (one.estimated.step, one.memory.total))
+    return found
+
+
+def _chosen(fitting: Sequence[Ranked], count: int) -> tuple[list[Ranked], list[Ranked]]:
+    """Divides the plans into the fastest ones and the rest, with few variants of equal degrees."""
+    chosen: list[Ranked] = []
+    rest: list[Ranked] = []
+    variants: Counter[tuple[int, ...]] = Counter()
+    for one in fitting:
+        kinds = one.plan.kinds
+        degrees = (kinds.tensor, kinds.context, kinds.pipeline, kinds.expert)
+        is_chosen = len(chosen) < count and variants[degrees] < _VARIANTS
+        (chosen if is_chosen else rest).append(one)
+        variants[degrees] += is_chosen
+    return chosen, rest
+
+
+def _simulated(
+    one: Ranked, pieces: Pieces, cluster: Cluster, compute: ComputeModel | None
+) -> Ranked:
+    try:
+        return replace(one, simulated=simulate(pieces, one.plan, cluster, compute))
+    except TuttiError as error:
+        return replace(one, problem=error.problem)
+
+
+def least_gpus(model: Model, capacity: float) -> int:
+    """Returns the number of GPUs whose memory of `capacity` bytes holds the training states."""
+    states = States()
+    each = states.weights + states.gradients + states.optimizer
+    return int(-(-model.parameters * each // capacity))
+
+
+def _nothing(
+    model: Model, cluster: Cluster, batch: int, exceeding: Sequence[Ranked]
+) -> WorkloadError:
+    """Returns the error of a search without a result, with the least memory."""
+    if not exceeding:
+        message = f"no plan of {batch:,} sequences on {cluster.gpus:,} GPUs: expected a global "
+        message += "batch that the data-parallel replicas divide"
+        hint = "raise the batch, or fix more of the tensor, context and pipeline degrees"
+        return WorkloadError(message, kind="no_plan", hint=hint)
+    least = min(exceeding, key=lambda one: one.memory.total)
+    needed, limit = least.memory.total / 1e9, cluster.capacity / 1e9
+    message = (
+        f"{model.name} does not fit {cluster.gpus:,} GPUs: the plan with the least memory, "
+        f"{described(least)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): expected at "
+        f"most {limit:.1f} GB"
+    )
+    gpus = least_gpus(model, cluster.capacity)
+    hint = f"states alone need {gpus:,} GPUs of this memory; use more, or a smaller batch"
+    return WorkloadError(message, kind="no_plan", hint=hint)

@@ -1,0 +1,175 @@
+"""The simulated time of a plan: the engine of training steps, with flows.
+
+Replicas of a model are alike and steady state repeats, so a part of the step suffices:
+
+- Of the replicas of data parallelism, as few are simulated as span two scale-up domains. The closed
+  form adds the difference in the exposed communication of gradients.
+- Of the micro-batches of a pipeline, one and then two per stage are simulated. Each further one
+  adds the same time of compute and of collectives of layers as those in between.
+- Without a pipeline, one micro-batch is simulated with its gradients. The others repeat what does
+  not belong to gradients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tutti.base.errors import TuttiError
+from tutti.training.endpoint import configurations
+from tutti.training.exposed import exposed
+from tutti.training.fabric import Dimension
+from tutti.training.plan.estimate import ELEMENT, ELEMENTS, estimate
+from tutti.training.plan.timing import Timing
+from tutti.training.spans import spans
+from tutti.training.step import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tutti.training.plan.cluster import Cluster
+    from tutti.training.plan.space import Plan
+    from tutti.training.spans import Span
+    from tutti.training.step import TrainingResult
+    from tutti.workloads.compute import ComputeModel
+    from tutti.workloads.model import Model
+    from tutti.workloads.parallel import Parallelism
+    from tutti.workloads.pieces import Pieces
+
+__all__ = ["simulate", "step_of"]
+
+_GATHER = "gather"
+"""Gathers of weights, unlike the reduction of gradients."""
+
+
+def simulate(
+    pieces: Pieces, plan: Plan, cluster: Cluster, compute: ComputeModel | None = None
+) -> Timing:
+    """Returns the simulated time of a step.
+
+    Raises:
+        TuttiError: The engine cannot express the plan.
+    """
+    few, smaller = _fewer_replicas(plan, cluster)
+
+    def run(micro_batches: int) -> Timing:
+        kinds = replace(plan.kinds, micro_batches=micro_batches)
+        step = step_of(pieces.model, replace(few, kinds=kinds), smaller, compute)
+        return _timing(step.run(configurations()["ideal"]), kinds)
+
+    found = _extrapolated(run, plan.kinds)
+    if few.data == plan.data:
+        return found
+    more = estimate(pieces, plan, cluster).exposed.get("data", 0.0)
+    more -= estimate(pieces, few, smaller).exposed.get("data", 0.0)
+    data = max(0.0, found.exposed.get("data", 0.0) + more)
+    return replace(found, exposed={**found.exposed, "data": data})
+
+
+def step_of(
+    model: Model, plan: Plan, cluster: Cluster, compute: ComputeModel | None = None
+) -> Step:
+    """Returns the training step of a plan."""
+    order = [kind for kind in plan.kinds.order if plan.degree(kind) > 1]
+    given = {} if compute is None else {"compute": compute}
+    return Step(
+        model=model,
+        batch=plan.samples,
+        rings=tuple(Dimension(kind, plan.degree(kind)) for kind in order),
+        platform=cluster.platform,
+        npu=cluster.engine,
+        element=ELEMENT,
+        elements=ELEMENTS,
+        iterations=1,
+        parallelism=plan.kinds,
+        detail="flows",
+        **given,  # type: ignore[arg-type]
+    )
+
+
+def _fewer_replicas(plan: Plan, cluster: Cluster) -> tuple[Plan, Cluster]:
+    """Returns the plan with few replicas of the model, and as many GPUs."""
+    if cluster.smaller is None:
+        return plan, cluster
+    rest = cluster.gpus // plan.data
+    for data in range(2, plan.data // 2 + 1):
+        spans = plan.stride("data") * data >= min(cluster.gpus, 2 * cluster.domain)
+        if plan.data % data or not spans:
+            continue
+        try:
+            platform = cluster.smaller(rest * data)
+        except TuttiError:
+            continue
+        return replace(plan, data=data), replace(cluster, platform=platform)
+    return plan, cluster
+
+
+def _timing(run: TrainingResult, kinds: Parallelism) -> Timing:
+    """Returns the parts of the time of the GPU that computes most, among the first of each stage.
+
+    The rest of the time, in which the GPU waits for others or is done, is idle. Gathers of weights
+    after the backward pass (ZeRO 1) hide behind the first forward pass of the next step.
+    """
+    busy = {npu: sum(run.record.breakdown(npu)[:2]) for npu in run.recorded}
+    npu = max(busy, key=lambda one: busy[one])
+    exchanged = {
+        transfer.bytes
+        for _, layer in run.step.divided(run.configuration).layers
+        for transfer in (*layer.after_forward, *layer.with_forward)
+        if transfer.rings == ("context",)
+    }
+    found: dict[str, float] = {}
+    for interval in exposed(spans(run, npu)):
+        for span, ps in interval.parts:
+            kind = _kind(span, exchanged)
+            found[kind] = found.get(kind, 0.0) + ps * 1e-12
+    compute = busy[npu] * 1e-12
+    idle = run.total.ps * 1e-12 - compute - sum(found.values())
+    if kinds.zero < 3 and _GATHER in found:
+        forward = compute / kinds.micro_batches / (4 if kinds.recompute == "full" else 3)
+        found[_GATHER] = max(0.0, found[_GATHER] - forward)
+    return Timing(compute=compute, idle=max(idle, 0.0), exposed=found)
+
+
+def _kind(span: Span, exchanged: set[int]) -> str:
+    """Returns the kind of parallelism of a collective.
+
+    Without data parallelism, groups of `context` reduce gradients, too; their sizes differ from
+    those of keys and values, `exchanged`.
+    """
+    if span.kind == "shift":
+        return "pipeline"
+    if span.group == "tensor":
+        return "tensor"
+    if span.kind == "all_to_all":
+        return "expert"
+    if span.group == "context" and span.bytes in exchanged:
+        return "context"
+    return _GATHER if span.kind == "all_gather" else "data"
+
+
+def _extrapolated(run: Callable[[int], Timing], kinds: Parallelism) -> Timing:
+    """Returns the time of all micro-batches from runs of few; the last one reduces gradients."""
+    stages, count = kinds.pipeline, kinds.micro_batches
+    if stages > 1 and count <= 2 * stages:
+        return _merged(run(count))
+    # Without a pipeline, one micro-batch is compared with none.
+    few, most = (run(stages), 2 * stages) if stages > 1 else (Timing(compute=0.0), 1)
+    more, by = run(most), (count - most) / stages
+    once = {"data", "pipeline"} if kinds.zero == 3 else {"data", "pipeline", _GATHER}
+    found = {
+        kind: seconds
+        if kind in once
+        else seconds + by * max(0.0, seconds - few.exposed.get(kind, 0.0))
+        for kind, seconds in more.exposed.items()
+    }
+    compute = more.compute + by * (more.compute - few.compute)
+    return _merged(Timing(compute=compute, idle=more.idle, exposed=found))
+
+
+def _merged(one: Timing) -> Timing:
+    """Returns the timing with gathers of weights among `data`."""
+    found = dict(one.exposed)
+    if _GATHER in found:
+        found["data"] = found.get("data", 0.0) + found.pop(_GATHER)
+    return replace(one, exposed=found)

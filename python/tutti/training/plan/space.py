@@ -1,0 +1,205 @@
+"""The plans of a model on a number of GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tutti.workloads.errors import WorkloadError
+from tutti.workloads.parallel import KINDS, Parallelism
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tutti.workloads.decoder import Decoder
+    from tutti.workloads.parallel import Kind
+    from tutti.workloads.transfers import CpCommType
+
+__all__ = ["Fixed", "Plan", "plans"]
+
+_CONTEXTS = (1, 2, 4, 8, 16)
+_FEWEST_TOKENS = 1024
+"""Tokens of a GPU below which context parallelism divides no further."""
+_INTERLEAVED = (1, 2, 4, 8)
+_MICRO_BATCHES = (1, 2, 4, 8)
+_ORDERS: tuple[tuple[Kind, ...], ...] = (
+    KINDS,
+    ("tensor", "context", "expert", "pipeline", "data"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A parallelisation.
+
+    Attributes:
+        kinds: The degrees, the order of dimensions, ZeRO and recomputation.
+        data: The degree of data parallelism, without `expert` and `context`.
+        micro_batch: The sequences of a micro-batch.
+    """
+
+    kinds: Parallelism
+    data: int
+    micro_batch: int
+
+    @property
+    def samples(self) -> int:
+        """Sequences per group of GPUs that share a replica of the model."""
+        return self.micro_batch * self.kinds.micro_batches
+
+    def degree(self, kind: Kind) -> int:
+        """Returns the degree of a kind of parallelism."""
+        return self.data if kind == "data" else int(getattr(self.kinds, kind))
+
+    def stride(self, kind: Kind) -> int:
+        """Returns the distance of neighbouring GPUs of a group: the product of inner degrees."""
+        total = 1
+        for one in self.kinds.order:
+            if one == kind:
+                break
+            total *= self.degree(one)
+        return total
+
+    def inside(self, domain: int) -> list[Kind]:
+        """Returns the kinds whose groups lie within blocks of `domain` GPUs."""
+        return [
+            kind
+            for kind in KINDS
+            if self.degree(kind) > 1 and self.stride(kind) * self.degree(kind) <= domain
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixed:
+    """What the search does not change: degrees, or None for open ones, and the exchange.
+
+    Attributes:
+        cp_comm_type: The exchange of keys and values, as in :class:`Parallelism`.
+    """
+
+    tensor: int | None = None
+    context: int | None = None
+    pipeline: int | None = None
+    expert: int | None = None
+    data: int | None = None
+    cp_comm_type: CpCommType = "all_gather"
+
+
+def plans(
+    shape: Decoder, gpus: int, batch: int, domain: int, fixed: Fixed | None = None
+) -> Iterator[Plan]:
+    """Yields the plans of a decoder for a global batch of `batch` sequences.
+
+    Stages are neighbours instead of replicas only if one of them then stays within a domain.
+    Tensor parallelism stays within a domain and divides the heads. Context parallelism leaves at
+    least 1,024 tokens. There are at least as many micro-batches as stages. ZeRO 1 is used wherever
+    weights are replicated, ZeRO 3 without a pipeline. ZeRO 2 is used in interleaved pipelines with
+    as many micro-batches as stages, where each model chunk completes its gradients before the next,
+    as in Llama 3 405B. Attention is always recomputed (selective),
+    as FlashAttention does.
+
+    Raises:
+        WorkloadError: Fixed degrees do not divide the GPUs or the model.
+    """
+    given = fixed or Fixed()
+    _check(shape, gpus, given)
+    tensors = _one(given.tensor, [n for n in _divisors(gpus) if n <= domain])
+    contexts = _one(given.context, [n for n in _CONTEXTS if _divides_tokens(shape, n)])
+    pipelines = _one(given.pipeline, [n for n in _divisors(gpus) if n <= shape.layers])
+    experts = _one(given.expert, [n for n in _divisors(gpus) if _routed(shape) % n == 0])
+    for tensor, context, pipeline, expert in product(tensors, contexts, pipelines, experts):
+        used = tensor * context * pipeline * expert
+        if gpus % used or shape.heads % tensor or batch % (gpus // used * expert):
+            continue
+        data = gpus // used
+        if given.data not in (None, data):
+            continue
+        kinds = Parallelism(
+            tensor=tensor,
+            context=context,
+            cp_comm_type=given.cp_comm_type,
+            expert=expert,
+            pipeline=pipeline,
+            sequence=tensor > 1,
+            recompute="selective",
+        )
+        yield from _variants(kinds, data, batch // (data * expert), shape, domain)
+
+
+def _variants(
+    kinds: Parallelism, data: int, samples: int, shape: Decoder, domain: int
+) -> Iterator[Plan]:
+    """Yields micro-batches, interleaving, ZeRO stages, recomputation and placements."""
+    copies = data * kinds.context * kinds.expert
+    stages = kinds.pipeline
+    zeros = [0] if copies == 1 else [1, 2] if stages > 1 else [1, 3]
+    orders = _ORDERS if stages > 1 and data > 1 else _ORDERS[:1]
+    for size, chunks in product(_MICRO_BATCHES, _INTERLEAVED):
+        count = samples // size
+        if samples % size or count < stages:
+            continue
+        if chunks > 1 and (stages == 1 or stages * chunks > shape.layers or count % stages):
+            continue
+        for zero, recompute, order in product(zeros, ("selective", "full"), orders):
+            if zero == 2 and (chunks == 1 or count != stages):
+                continue
+            changed = replace(
+                kinds,
+                micro_batches=count,
+                interleaved=chunks,
+                zero=zero,  # type: ignore[arg-type]
+                recompute=recompute,  # type: ignore[arg-type]
+                order=order,
+            )
+            plan = Plan(kinds=changed, data=data, micro_batch=size)
+            if order == _ORDERS[0] or plan.inside(domain) != _usual(plan).inside(domain):
+                yield plan
+
+
+def _usual(plan: Plan) -> Plan:
+    """Returns the plan with the default placement."""
+    return replace(plan, kinds=replace(plan.kinds, order=_ORDERS[0]))
+
+
+def _check(shape: Decoder, gpus: int, given: Fixed) -> None:
+    """Checks the fixed degrees.
+
+    Raises:
+        WorkloadError: They do not divide the GPUs or the model.
+    """
+    degrees = {kind: value for kind in KINDS if (value := getattr(given, kind)) is not None}
+    total = 1
+    for value in degrees.values():
+        total *= value
+    text = " x ".join(f"{kind} {value}" for kind, value in degrees.items())
+    if gpus % total or (len(degrees) == len(KINDS) and total != gpus):
+        message = f"{text} = {total:,} GPUs: expected a divisor of {gpus:,}, or all of them"
+        raise WorkloadError(message, kind="does_not_divide")
+    if _routed(shape) % (given.expert or 1):
+        message = f"`expert = {given.expert}` does not divide {_routed(shape)} experts of a layer"
+        raise WorkloadError(message, kind="does_not_divide")
+    if shape.heads % (given.tensor or 1):
+        message = f"`tensor = {given.tensor}` does not divide {shape.heads} heads"
+        raise WorkloadError(message, kind="does_not_divide")
+    if (given.pipeline or 1) > shape.layers:
+        message = f"{given.pipeline} stages: expected at most {shape.layers}, the number of blocks"
+        raise WorkloadError(message, kind="too_few_layers")
+
+
+def _one(given: int | None, possible: list[int]) -> list[int]:
+    return possible if given is None else [given]
+
+
+def _routed(shape: Decoder) -> int:
+    return shape.experts.routed if shape.experts else 1
+
+
+def _divides_tokens(shape: Decoder, context: int) -> bool:
+    """Whether tokens divide into 2 parts per NPU, which balance causal attention."""
+    is_even = shape.tokens % (2 * context) == 0
+    return context == 1 or (is_even and shape.tokens // context >= _FEWEST_TOKENS)
+
+
+def _divisors(count: int) -> list[int]:
+    return [one for one in range(1, count + 1) if count % one == 0]

@@ -1,0 +1,143 @@
+"""The result of a training step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tutti import _core
+from tutti.base.units import Time
+
+if TYPE_CHECKING:
+    from tutti.training.bound import StepBound
+    from tutti.training.endpoint import Configuration
+    from tutti.training.step import Step
+
+__all__ = ["TrainingResult"]
+
+_RECORDED = 64
+"""Runs of more NPUs have detailed results for the first NPU of each program."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingResult:
+    """The result of a training step.
+
+    Attributes:
+        step: The step.
+        configuration: The endpoint configuration.
+        record: The record of the core.
+    """
+
+    step: Step
+    configuration: Configuration
+    record: _core.TrainingRecord
+
+    @cached_property
+    def _programs(self) -> list[_core.TrainingProgram]:
+        return self.step.programs(self.configuration)
+
+    def program_of(self, npu: int = 0) -> _core.TrainingProgram:
+        """Returns the program of a simulated NPU."""
+        return self._programs[self._numbers[npu] if len(self._programs) > 1 else 0]
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        return self.step.numbers(self.configuration)
+
+    @property
+    def recorded(self) -> list[int]:
+        """The NPUs with detailed results: all of a few, or the first of each program."""
+        npus = self.record.npus
+        if npus <= _RECORDED:
+            return list(range(npus))
+        if len(self._programs) == 1:
+            return [0]
+        return [self._numbers.index(number) for number in range(len(self._programs))]
+
+    @property
+    def total(self) -> Time:
+        """The time of all iterations."""
+        return Time(ps=self.record.end_ps)
+
+    @cached_property
+    def bound(self) -> StepBound:
+        """The lower bound of the time of all iterations, for any algorithms."""
+        return self.step.bound(self.configuration)
+
+    @property
+    def of_bound(self) -> float:
+        """The lower bound divided by the time; at 1, no algorithm is faster."""
+        return self.bound.time.ps / self.total.ps
+
+    @property
+    def iterations(self) -> int:
+        """The number of simulated iterations."""
+        return len(self.record.iterations())
+
+    @property
+    def period(self) -> Time:
+        """The time of the last iteration, from the end of the previous one."""
+        return Time(ps=self._periods[-1])
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the last two iterations differ by at most a thousandth."""
+        last = self._periods[-2:]
+        return len(self._periods) > 2 and 1000 * abs(last[1] - last[0]) <= last[1]
+
+    @property
+    def _periods(self) -> list[int]:
+        ends = self.record.iterations()
+        return [end - start for start, end in pairwise([0, *ends])]
+
+    @property
+    def compute(self) -> int:
+        """Picoseconds in which the processor was busy."""
+        compute, overlap, _, _ = self.record.breakdown()
+        return compute + overlap
+
+    @property
+    def exposed(self) -> int:
+        """Picoseconds of communication that computation does not hide."""
+        return self.record.breakdown()[2]
+
+    @property
+    def overlap(self) -> int:
+        """Picoseconds in which an NPU computed and communicated."""
+        return self.record.breakdown()[1]
+
+    @property
+    def idle(self) -> int:
+        """Picoseconds in which an NPU did neither."""
+        return self.record.breakdown()[3]
+
+    @property
+    def sent(self) -> int:
+        """Bytes that an NPU sent on its links."""
+        return sum(row[3] for row in self.record.links())
+
+    @property
+    def read(self) -> int:
+        """Bytes that communication read from the memory of an NPU."""
+        return next((row[3] for row in self.record.servers() if row[0] == "memory"), 0)
+
+    @property
+    def network_rate(self) -> float:
+        """Bytes per second that an NPU sent while it communicated."""
+        _, overlap, exposed, _ = self.record.breakdown()
+        communicating = overlap + exposed
+        return self.sent / communicating * 1e12 if communicating else 0.0
+
+    def __repr__(self) -> str:
+        name = f"{self.step.model.name}, {self.configuration.name}"
+        compute, exposed = (_core.format_time(ps) for ps in (self.compute, self.exposed))
+        return f"<TrainingResult {name}: {self.total}, {compute} compute, {exposed} exposed>"
+
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: a bar of compute and communication, and a timeline."""
+        from tutti.training.view.notebook import training_html
+
+        return training_html(self)

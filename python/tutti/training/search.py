@@ -1,0 +1,258 @@
+"""Searches the algorithms of a training step's collectives that minimise the time of the step.
+
+Coordinate descent: for one collective after the other, the one with the most bytes first, the step
+runs with every candidate, and the fastest is adopted. Rounds repeat until no collective changes.
+The result is a local optimum. :meth:`tutti.training.step.Step.bound` limits how much faster the
+optimum can be.
+
+Examples:
+    >>> from tutti.training.endpoint import Ring, configurations
+    >>> from tutti.training.step import Step
+    >>> from tutti.base.units import Time, TimePerByte
+    >>> from tutti.workloads import build
+    >>> rings = (Ring("local", 4, TimePerByte.parse("200 GB/s"), Time.parse("72 ns")),)
+    >>> step = Step(model=build("dlrm_small"), batch=8, rings=rings, iterations=1)
+    >>> search = AlgorithmSearch(step, configurations()["comp_opt"], algorithms=["ring", "bruck"])
+    >>> search.run()
+    >>> search.best.total <= search.default.total
+    True
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tutti.base.errors import TuttiError
+from tutti.collectives.candidates import lay_out
+from tutti.schedules.ir import algorithms as registry
+from tutti.schedules.ir import candidates
+from tutti.workloads.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tutti.topologies import Routes
+    from tutti.training.endpoint import Configuration
+    from tutti.training.step import Step, TrainingResult
+
+__all__ = ["DEFAULT", "AlgorithmSearch", "SearchedCollective", "Trial"]
+
+DEFAULT = "default"
+"""The algorithm of the step: that of its file, or rings along each dimension."""
+
+_ON_GRIDS = (
+    "blue_connect:{grid}:ring",
+    "direct:{grid}",
+    "hierarchical:{grid}:direct",
+    "hierarchical:{grid}:ring",
+    "hierarchical_local:{grid}:ring",
+    "mirrored_ring:{grid}",
+    "multi_ring:{grid}",
+    "multi_ring:{grid}:all_dimensions:bidirectional",
+    "ring:{grid}",
+    "swing:{grid}",
+)
+"""Notations for groups along several dimensions."""
+
+_IN_RINGS = ("ring:bidirectional", "ring:backward")
+
+
+@dataclass(frozen=True)
+class SearchedCollective:
+    """A collective of a step on the groups along some dimensions.
+
+    Attributes:
+        key: Its key in `algorithms` of the step, such as ``all_reduce:data``.
+        name: The collective.
+        group: The dimensions of its groups, such as ``local+vertical``.
+        sizes: The NPUs along these dimensions.
+        bytes: The bytes of one of each of its transfers of different sizes, summed.
+        candidates: The notations to try.
+    """
+
+    key: str
+    name: str
+    group: str
+    sizes: tuple[int, ...]
+    bytes: int
+    candidates: tuple[str, ...]
+
+    @property
+    def ranks(self) -> int:
+        """The NPUs of a group."""
+        return math.prod(self.sizes)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A step with an algorithm for one collective.
+
+    Attributes:
+        round: The round of the descent, from 1.
+        collective: The collective.
+        algorithm: The notation.
+        time_ps: The time of the step; None if it was refused.
+        refused: Why the algorithm does not run on this network.
+    """
+
+    round: int
+    collective: SearchedCollective
+    algorithm: str
+    time_ps: int | None
+    refused: str = ""
+
+
+class AlgorithmSearch:
+    """A search of the algorithms of a step with one endpoint configuration.
+
+    It is deterministic. After an interruption, its attributes hold the results so far.
+
+    Attributes:
+        trials: The trials so far, in order.
+        chosen: The fastest algorithm of each collective, by key.
+        is_complete: Whether the last round changed nothing.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        configuration: Configuration,
+        *,
+        algorithms: Sequence[str] | None = None,
+        limit: int = 0,
+    ) -> None:
+        """Lists the collectives and their candidates, and runs the step without changes.
+
+        Args:
+            step: The step.
+            configuration: The endpoint configuration.
+            algorithms: The notations to try; by default all of the registry.
+            limit: The most trials; 0 for no limit.
+
+        Raises:
+            AlgorithmError: A given algorithm performs no collective of the step.
+            WorkloadError: The step has no fixed number of iterations, or does not fit the network.
+            EndpointError: As :meth:`Step.run`.
+        """
+        if step.iterations == "stable":
+            message = "the number of iterations of a search is `stable`: expected a number"
+            raise WorkloadError(message, kind="unfixed_iterations")
+        self.step = step
+        self.configuration = configuration
+        self.limit = limit
+        self.trials: list[Trial] = []
+        self.is_complete = False
+        self.collectives = _collectives(step, configuration, algorithms)
+        self.chosen = {one.key: DEFAULT for one in self.collectives}
+        self.default = self.best = step.run(configuration)
+        self._known: dict[tuple[str, ...], TrainingResult | TuttiError] = {}
+
+    @cached_property
+    def work(self) -> int:
+        """The number of trials of a round."""
+        return sum(len(one.candidates) for one in self.collectives)
+
+    @property
+    def refused(self) -> dict[tuple[SearchedCollective, str], str]:
+        """The algorithms that do not run on this network, and why."""
+        return {(one.collective, one.algorithm): one.refused for one in self.trials if one.refused}
+
+    def run(self, done: Callable[[int], object] | None = None) -> None:
+        """Searches until a round changes nothing or the limit is reached.
+
+        Args:
+            done: Called with the number of trials after each of them.
+        """
+        number = 0
+        while not self.is_complete:
+            number += 1
+            before = dict(self.chosen)
+            for collective in self.collectives:
+                for notation in collective.candidates:
+                    if self.limit and len(self.trials) >= self.limit:
+                        return
+                    self._try(number, collective, notation)
+                    if done is not None:
+                        done(len(self.trials))
+            self.is_complete = self.chosen == before or len(self.collectives) == 1
+
+    def _try(self, number: int, collective: SearchedCollective, notation: str) -> None:
+        chosen = {**self.chosen, collective.key: notation}
+        found = self._result(chosen)
+        if isinstance(found, TuttiError):
+            self.trials.append(Trial(number, collective, notation, None, found.problem))
+            return
+        self.trials.append(Trial(number, collective, notation, found.total.ps))
+        if found.total < self.best.total:
+            self.best, self.chosen = found, chosen
+
+    def _result(self, chosen: dict[str, str]) -> TrainingResult | TuttiError:
+        key = tuple(chosen.values())
+        if key not in self._known:
+            new = {name: one for name, one in chosen.items() if one != DEFAULT}
+            step = replace(self.step, algorithms={**self.step.algorithms, **new})
+            try:
+                self._known[key] = step.run(self.configuration)
+            except TuttiError as error:
+                self._known[key] = error
+        return self._known[key]
+
+
+def _collectives(
+    step: Step, configuration: Configuration, given: Sequence[str] | None
+) -> list[SearchedCollective]:
+    """Returns the collectives of a step, those with the most bytes first.
+
+    Raises:
+        AlgorithmError: A given algorithm performs none of them.
+        WorkloadError: The step has no collectives.
+    """
+    network = step.network
+    programs = step.programs(configuration)
+    transfers = sorted({one for program in programs for one in program.transfers})
+    moved: dict[tuple[str, int], int] = defaultdict(int)
+    for transfer in transfers:
+        for collective, mask in network.largest([transfer]):
+            moved[collective, mask] += transfer[2]
+    found = []
+    for (collective, mask), size in sorted(moved.items(), key=lambda item: (-item[1], item[0])):
+        sizes = tuple(n for at, n in enumerate(network.sizes) if n > 1 and mask >> at & 1)
+        ranks = network.group_size(mask)
+        routes = network.routes_of(ranks)
+        names = tuple(_candidates(collective, sizes, ranks, routes) if given is None else given)
+        key, group = network.key(collective, mask), network.group_name(mask)
+        found.append(SearchedCollective(key, collective, group, sizes, size, names))
+    if not found:
+        message = "the step has no collective to choose an algorithm for"
+        raise WorkloadError(message, kind="no_such_collective")
+    for notation in given or ():
+        _check_fits(notation, found, step)
+    return found
+
+
+def _candidates(
+    collective: str, sizes: tuple[int, ...], ranks: int, routes: Routes | None
+) -> list[str]:
+    """Returns the notations of the registry for a group, and those for its dimensions."""
+    found = candidates(collective, ranks, routes=routes)
+    supports = {one.name: collective in one.collectives for one in registry()}
+    grid = "x".join(map(str, sizes))
+    more = [one.format(grid=grid) for one in _ON_GRIDS] if len(sizes) > 1 else list(_IN_RINGS)
+    return found + [one for one in more if supports[one.partition(":")[0]]]
+
+
+def _check_fits(notation: str, collectives: Sequence[SearchedCollective], step: Step) -> None:
+    """Refuses an algorithm that performs none of the collectives."""
+    for one in collectives:
+        routes = step.network.routes_of(one.ranks)
+        try:
+            lay_out(notation, collective=one.name, ranks=one.ranks, root=0, routes=routes)
+        except TuttiError as error:
+            refusal = error
+        else:
+            return
+    raise refusal

@@ -1,0 +1,459 @@
+"""Training steps: computation and communication of NPUs on a torus or a platform.
+
+Examples:
+    >>> from tutti.training.endpoint import Npu, Ring, configurations
+    >>> from tutti.base.units import Time, TimePerByte
+    >>> from tutti.workloads import build
+    >>> def ring(name, rate, latency):
+    ...     return Ring(name, 4, TimePerByte.parse(rate), Time.parse(latency))
+    >>> rings = (ring("local", "200 GB/s", "72 ns"), ring("vertical", "25 GB/s", "402 ns"))
+    >>> step = Step(model=build("resnet50"), batch=32, rings=rings)
+    >>> run = step.run(configurations()["ace"])
+    >>> run.compute + run.exposed + run.idle == run.total.ps
+    True
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from tutti import _core
+from tutti.base.units import Size, Time
+from tutti.training.bound import Costs, Programs, step_bound
+from tutti.training.endpoint import Efficiency, Npu, fabric_settings
+from tutti.training.fabric import StepNetwork
+from tutti.training.isolated import isolated
+from tutti.training.results import TrainingResult
+from tutti.workloads.compute import Covered, PassTimes, Roofline, covered, roofline
+from tutti.workloads.errors import WorkloadError
+from tutti.workloads.model import PASSES
+from tutti.workloads.parallel import Parallelism
+from tutti.workloads.trace import Timing, programs
+from tutti.workloads.transfers import Elements
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tutti.formats.chakra.reader import ChakraTrace
+    from tutti.platforms.machine import Platform
+    from tutti.schedules.ir import Schedule
+    from tutti.training.bound import StepBound
+    from tutti.training.endpoint import Configuration, Ring
+    from tutti.training.fabric import Channels, Dimension
+    from tutti.workloads import Model, ModelLayer
+    from tutti.workloads.compute import ComputeModel
+    from tutti.workloads.parallel import Divided, Division, LayerTransfers, Stages, Transfer
+
+__all__ = ["Step", "TrainingResult", "alike", "watched"]
+
+Chunk = Annotated[Size, Field(description="The largest chunk of a collective.")]
+Message = Annotated[Size, Field(description="The largest message of software or DMA.")]
+Order = Annotated[
+    Literal["lifo", "fifo"],
+    Field(description="Priority of collectives: the newest first (`lifo`) or the oldest."),
+]
+Detail = Annotated[
+    Literal["packets", "flows", "isolated"],
+    Field(
+        description="How finely communication is simulated: `packets` behind endpoints; `flows` on "
+        "a platform without endpoints, for steps of thousands of NPUs; `isolated`, each collective "
+        "with the time of its simulation alone."
+    ),
+]
+Bucket = Annotated[
+    Size | None,
+    Field(description="Size of gradient buckets; if absent, each layer has a separate collective."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A training step: a model on the NPUs of a torus or a platform.
+
+    Attributes:
+        model: The model.
+        batch: Samples per NPU, or per group of NPUs that share a model's weights.
+        rings: The rings of the torus, starting with the ring inside a package; or the dimensions of
+            the NPUs of `platform`, innermost first.
+        platform: A platform with a topology, instead of a torus.
+        algorithms: The algorithm of each collective, as in :class:`StepNetwork`.
+        npu: The parameters of all NPUs.
+        element: Bytes of an activation, weight or gradient (FP16: 2).
+        elements: Other bytes per element of communication.
+        iterations: The number of consecutive iterations; `stable` runs up to 64, until two differ
+            by at most a thousandth.
+        efficiency: The fraction of link bandwidth that carries data.
+        parallelism: The degrees of parallelism.
+        compute: The compute model of an NPU.
+        detail: How finely communication is simulated: `packets` behind endpoints; `flows` on a
+            platform without endpoints, for steps of thousands of NPUs; `isolated`, each collective
+            with the time of its simulation alone.
+        every_npu: Whether to simulate every NPU, instead of one that represents all.
+        window: The length of windows for utilisation over time; None records nothing.
+        traces: The recorded iteration of each NPU, in place of the model.
+        slowdowns: By NPU, the factor on the time of its passes, at least 1; empty for 1.
+    """
+
+    model: Model
+    batch: int
+    rings: tuple[Ring, ...] | tuple[Dimension, ...]
+    platform: Platform | None = None
+    algorithms: Mapping[str, str | Schedule | Channels] = field(default_factory=dict)
+    npu: Npu = field(default_factory=Npu)
+    element: int = 2
+    elements: Elements = field(default_factory=Elements)
+    iterations: int | Literal["stable"] = 2
+    efficiency: Efficiency = 1.0
+    chunk: Chunk = Size.parse("64 KiB")
+    message: Message = Size.parse("8 KiB")
+    order: Order = "lifo"
+    bucket: Bucket = None
+    parallelism: Division = field(default_factory=Parallelism)
+    compute: ComputeModel = field(default_factory=Roofline)
+    detail: Detail = "packets"
+    every_npu: bool = False
+    window: Time | None = None
+    traces: tuple[ChakraTrace, ...] = ()
+    slowdowns: tuple[float, ...] = ()
+
+    def run(self, configuration: Configuration) -> TrainingResult:
+        """Simulates the step with an endpoint configuration.
+
+        Raises:
+            EndpointError: The endpoint is invalid, or its scratchpad is smaller than a chunk.
+            TopologyError: The torus is invalid.
+            WorkloadError: The workload is invalid, or does not fit the network.
+            AlgorithmError: An algorithm does not fit the groups of its collective.
+            TraceError: The network does not support a trace.
+        """
+        if self.iterations == "stable" and not self.traces:
+            return self._until_stable(configuration)
+        if self.detail != "packets":
+            self._check_detail(configuration)
+        found = self.programs(configuration)
+        transfers = sorted({one for program in found for one in program.transfers})
+        network = self.network
+
+        def endpoint(fabric: _core.StepFabric) -> _core.Endpoint:
+            sizes = {"chunk": self.chunk, "message": self.message}
+            return configuration.endpoint(self.npu, fabric, transfers=transfers, **sizes)
+
+        settings = fabric_settings(
+            self.chunk,
+            self.message,
+            order=self.order,
+            every_npu=self.every_npu or len(found) > 1 or not network.acts_alike,
+            detail="packets" if self.detail == "packets" else "flows",
+            window=self.window.ps if self.window else 0,
+            # The times of isolated collectives contain it.
+            launch=0 if self.detail == "isolated" else configuration.launch(self.platform).ps,
+        )
+
+        def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
+            program = _core.TrainingProgram.alone(transfer)
+            return _core.simulate_training([program], fabric, endpoint(fabric), settings).end_ps
+
+        if self.detail == "isolated":
+            fabric = isolated(network, found)
+        else:
+            fabric = network.fabric(transfers, alone)
+        of = self.numbers(configuration) if len(found) > 1 else []
+        record = _core.simulate_training(found, fabric, endpoint(fabric), settings, of)
+        return TrainingResult(step=self, configuration=configuration, record=record)
+
+    @property
+    def network(self) -> StepNetwork:
+        """The network, and the algorithms of collectives."""
+        return StepNetwork(
+            rings=self.rings,
+            efficiency=self.efficiency,
+            platform=self.platform,
+            algorithms=self.algorithms,
+        )
+
+    def _until_stable(self, configuration: Configuration) -> TrainingResult:
+        for count in (4, 8, 16, 32, 64):
+            result = replace(self, iterations=count).run(configuration)
+            if result.is_stable:
+                break
+        return result
+
+    @property
+    def npus(self) -> int:
+        """The number of NPUs."""
+        return math.prod(ring.nodes for ring in self.rings)
+
+    def numbers(self, configuration: Configuration) -> list[int]:
+        """Returns the number of the program of each NPU among :meth:`programs`."""
+        pairs = self._pairs(configuration)
+        if not self.slowdowns:
+            return [stage for _, stage in pairs]
+        number = {pair: place for place, pair in enumerate(sorted(set(pairs)))}
+        return [number[pair] for pair in pairs]
+
+    def _pairs(self, configuration: Configuration) -> list[tuple[float, int]]:
+        """Returns the slowdown and the stage of each NPU.
+
+        Raises:
+            WorkloadError: There is not one slowdown of at least 1 for each NPU, or there are
+                traces, whose times are recorded.
+        """
+        slowdowns, npus = self.slowdowns or (1.0,) * self.npus, self.npus
+        problem = None
+        if self.slowdowns and self.traces:
+            problem = "traces have recorded times: expected no slowdowns"
+        elif len(slowdowns) != npus:
+            problem = f"{len(slowdowns)} slowdowns for {npus} NPUs: expected one per NPU"
+        elif not all(1 <= one <= _SLOWEST for one in slowdowns):
+            problem = "a slowdown is not from 1 to 1000: expected factors on the time of passes"
+        if problem:
+            raise WorkloadError(problem, kind="slowdowns")
+        sizes = [ring.nodes for ring in self.rings]
+        return list(zip(slowdowns, self._numbers(sizes, configuration), strict=True))
+
+    def _numbers(self, sizes: Sequence[int], configuration: Configuration) -> list[int]:
+        """Returns the number of the program of each NPU, for other sizes of the dimensions."""
+        if self.traces:
+            return list(range(math.prod(sizes)))
+        stages = self._stage_rings(configuration)
+        numbers = [0]
+        among = 1
+        names = [ring.name for ring in self.rings]
+        for name, nodes in zip(names, sizes, strict=True):
+            step = among if name in stages else 0
+            numbers = [number + at * step for at in range(nodes) for number in numbers]
+            among *= nodes if step else 1
+        return numbers
+
+    def _stage_rings(self, configuration: Configuration) -> tuple[str, ...]:
+        """Returns the rings along which the stages of a pipeline lie."""
+        if self.traces:
+            return ()
+        pipeline = self.divided(configuration).pipeline
+        return pipeline.rings if pipeline else ()
+
+    def _check_detail(self, configuration: Configuration) -> None:
+        """Refuses what is not honoured without packets.
+
+        Raises:
+            WorkloadError: The endpoint is not ideal, there is no platform, or windows are recorded.
+        """
+        problem = None
+        if self.platform is None:
+            problem = f"`detail = {self.detail}` needs a platform: expected one, or packets"
+        elif configuration.kind != "ideal":
+            name = configuration.name
+            problem = f"`detail = {self.detail}` does not simulate the endpoint of {name}"
+            problem += ": expected the configuration ideal, or packets"
+        elif self.window is not None:
+            problem = f"`detail = {self.detail}` records no utilisation over time"
+            problem += ": expected no window"
+        if problem:
+            raise WorkloadError(problem, kind="not_in_flows")
+
+    def programs(self, configuration: Configuration) -> list[_core.TrainingProgram]:
+        """Returns the program of each trace or stage, or one program if all NPUs are equal.
+
+        Raises:
+            TraceError: The torus does not support a trace.
+            WorkloadError: The parallelism does not divide the model.
+        """
+        if not self.traces:
+            return self._stages(configuration)
+        sizes = [ring.nodes for ring in self.rings]
+        timing = Timing(*configuration.compute(self.npu))
+        return programs(self.traces, sizes, timing=timing)
+
+    def _stages(self, configuration: Configuration) -> list[_core.TrainingProgram]:
+        """Returns the program of each stage, with the resources that are left to compute."""
+        if not self.slowdowns:
+            return self._at_speed(1.0, configuration)
+        pairs = sorted(set(self._pairs(configuration)))
+        stages = {speed: self._at_speed(speed, configuration) for speed, _ in pairs}
+        return [stages[speed][stage] for speed, stage in pairs]
+
+    def _at_speed(
+        self, slowdown: float, configuration: Configuration
+    ) -> list[_core.TrainingProgram]:
+        """Returns the program of each stage, for NPUs that are slower by this factor."""
+        part = self.divided(configuration)
+        left = configuration.compute(self.npu)
+        times = PassTimes(self.compute, part.samples, self.element, left, slowdown)
+        layers = self._layers(part, times)
+        embedding = self._embedding(configuration)
+
+        def program(pipeline: dict[str, Any] | None) -> _core.TrainingProgram:
+            return _core.TrainingProgram(
+                layers,
+                iterations=1 if self.iterations == "stable" else self.iterations,
+                overlap=configuration.overlap,
+                bucket=self.bucket.bytes if self.bucket else None,
+                embedding=embedding,
+                prefetch=part.prefetch,
+                pipeline=pipeline,
+            )
+
+        if part.pipeline is None:
+            return [program(None)]
+        stages = self._pipeline(part.pipeline)
+        return [program(stages | {"stage": stage}) for stage in range(part.pipeline.stages)]
+
+    def bound(self, configuration: Configuration) -> StepBound:
+        """Returns a lower bound of the time of all iterations, for any algorithms.
+
+        If `iterations` is `stable`, the bound is that of one iteration.
+
+        Raises:
+            TraceError: The network does not support a trace.
+            WorkloadError: The workload is invalid, or does not fit the network.
+        """
+        costs = Costs(network=self.network, configuration=configuration, npu=self.npu)
+        return step_bound(self._bounded(configuration), costs)
+
+    def _bounded(self, configuration: Configuration) -> Programs:
+        """Returns the programs on as few NPUs of each group as suffice without contention."""
+        # Slower NPUs only lengthen a step.
+        found = replace(self, slowdowns=()).programs(configuration)
+        stages = set(self._stage_rings(configuration))
+        rings = [(ring.name, ring.nodes) for ring in self.rings]
+        few = [n if self.traces or name in stages else min(2, n) for name, n in rings]
+        numbers = self._numbers(few, configuration) if len(found) > 1 else []
+        return Programs(found, few, numbers, are_alike=not self.traces or len(found) == 1)
+
+    def names(self, configuration: Configuration) -> list[str]:
+        """Returns the layers of an NPU in order; for traces, the nodes of the first NPU."""
+        if self.traces:
+            return list(dict.fromkeys(row[1] for row in self.programs(configuration)[0].tasks))
+        return list(dict.fromkeys(layer.name for layer, _ in self.divided(configuration).layers))
+
+    def divided(self, configuration: Configuration) -> Divided:
+        """Returns the parts of the model on the NPUs, and their communication.
+
+        Raises:
+            WorkloadError: The parallelism does not divide the model.
+        """
+        left = configuration.compute(self.npu)
+
+        def cost(layer: ModelLayer, samples: int) -> int:
+            times = PassTimes(self.compute, samples, self.element, left)
+            return sum(times.of(layer, which) for which in PASSES)
+
+        rings = [(ring.name, ring.nodes) for ring in self.rings]
+        one = self.parallelism
+        given = self.model, self.batch, self.element
+        return one.divide(*given, rings, cost, elements=self.elements)
+
+    def _layers(self, part: Divided, times: PassTimes) -> list[dict[str, Any]]:
+        """Returns the layers of an NPU; recomputation precedes the weight gradient."""
+        layers = [self._layer(layer, transfers, times) for layer, transfers in part.layers]
+        # The backward pass starts with the classifier, whose activations are still there.
+        for at, (layer, _) in enumerate(part.layers[1:-1], start=1):
+            layers[at]["weight_gradient"] += times.again(layer, part.recompute)
+        for given, (layer, transfers) in zip(layers, part.layers, strict=True):
+            if transfers.with_forward:
+                _cover(given, covered(times, layer, part.recompute, part.context))
+        return layers
+
+    def _layer(
+        self, layer: ModelLayer, transfers: LayerTransfers, times: PassTimes
+    ) -> dict[str, Any]:
+        gradients = transfers.after_weight_gradient
+        before, again = transfers.before_forward, transfers.before_backward
+        return {
+            "name": layer.name,
+            **{which: times.of(layer, which) for which in PASSES},
+            "update": 0,
+            "before_forward": self._transfer(before) if before else None,
+            "before_backward": self._transfer(again) if again else None,
+            "with_forward": [self._transfer(one) for one in transfers.with_forward],
+            "with_backward": [self._transfer(one) for one in transfers.with_backward],
+            "covered_forward": 0,
+            "covered_backward": 0,
+            "after_forward": [self._transfer(one) for one in transfers.after_forward],
+            "after_input_gradient": [self._transfer(one) for one in transfers.after_input_gradient],
+            "after_weight_gradient": self._transfer(gradients) if gradients else None,
+        }
+
+    def _transfer(self, transfer: Transfer) -> tuple[str, int, int, int]:
+        return (transfer.collective, self._mask(transfer.rings), transfer.bytes, 0)
+
+    def _mask(self, rings: Sequence[str]) -> int:
+        names = [ring.name for ring in self.rings]
+        return sum(1 << names.index(ring) for ring in rings) or (1 << len(names)) - 1
+
+    def _pipeline(self, stages: Stages) -> dict[str, Any]:
+        return {
+            "stages": stages.stages,
+            "micro_batches": stages.micro_batches,
+            "order": stages.order,
+            "rings": self._mask(stages.rings),
+            "ends": list(stages.ends),
+            "messages": list(stages.messages),
+        }
+
+    def _embedding(self, configuration: Configuration) -> dict[str, Any] | None:
+        tables = self.model.tables
+        if tables is None:
+            return None
+        left = first = configuration.compute(self.npu)
+        if configuration.background:
+            one = self.npu.arithmetic.per_second // self.npu.sms
+            left = (one, self.npu.per_sm)
+        rows = tables.lookup(self.batch, self.element)
+        changes = tables.update(self.batch, self.element)
+        lookup, first_lookup, update = (
+            roofline(rows, left),
+            roofline(rows, first),
+            roofline(changes, left),
+        )
+        if tables.times:
+            lookup, update = (time.ps for time in tables.times)
+            first_lookup = lookup
+        return {
+            "bottom": tables.bottom,
+            "lookup": lookup,
+            "first_lookup": first_lookup,
+            "update": update,
+            "bytes": tables.exchanged(self.batch, self.element),
+            "background": configuration.background,
+        }
+
+
+_SLOWEST = 1000.0
+
+
+def _cover(layer: dict[str, Any], part: Covered) -> None:
+    """Takes the parts that run during a ring exchange out of the passes of a layer."""
+    layer["covered_forward"], layer["covered_backward"] = part.forward, part.backward
+    layer["forward"] -= part.forward
+    left = part.backward
+    for which in ("input_gradient", "weight_gradient"):
+        taken = min(left, layer[which])
+        layer[which] -= taken
+        left -= taken
+
+
+def watched(step: Step, configuration: Configuration, windows: int = 200) -> Step:
+    """Returns the step with utilisation recorded in about `windows` windows of its compute time.
+
+    A step that has windows is returned unmodified. Configurations to be compared share the windows
+    of one of them.
+    """
+    if step.window is not None or step.detail != "packets":
+        return step
+    tasks = step.programs(configuration)[0].tasks
+    computing = sum(amount for kind, *_, amount in tasks if kind == "compute")
+    return replace(step, window=Time(ps=max(1, computing // windows)))
+
+
+def alike(runs: Sequence[TrainingResult]) -> list[TrainingResult]:
+    """Returns the runs with the number of iterations of the longest."""
+    most = max(run.iterations for run in runs)
+    return [
+        run if run.iterations == most else replace(run.step, iterations=most).run(run.configuration)
+        for run in runs
+    ]

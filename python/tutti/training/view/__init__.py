@@ -1,0 +1,1 @@
+"""How training steps are shown."""

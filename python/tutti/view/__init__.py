@@ -1,0 +1,1 @@
+"""How results are shown: pages, tables, charts, text and traces."""

@@ -1,0 +1,51 @@
+"""Facts and time axes of drawings for notebooks.
+
+The output of this and of the other modules for notebooks has no scripts and no styles that could
+leak into the notebook.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from tutti.view import svg
+from tutti.view.quantity import time_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from xml.etree import ElementTree as ET
+
+MOST_MESSAGES = 100_000
+"""Messages of a run up to which a notebook records and shows its timeline."""
+
+
+def time_x(ps: int, end_ps: int, left: int) -> float:
+    """Returns the position of a time on an axis that starts at `left`."""
+    return left + (svg.WIDTH - left - 12) * ps / max(end_ps, 1)
+
+
+def time_axis(root: ET.Element, end_ps: int, left: int, y: int) -> None:
+    """Appends five labels from zero to `end_ps`."""
+    factor, unit = time_unit(end_ps)
+    for quarter in range(5):
+        ps = end_ps * quarter // 4
+        anchor = ("start", "middle", "middle", "middle", "end")[quarter]
+        label = f"{ps / factor:.3g}" + (f" {unit}" if quarter == 4 else "")
+        svg.text(root, (time_x(ps, end_ps, left), y), label, anchor)
+
+
+def facts_html(facts: Iterable[tuple[str, ...]], drawing: str = "") -> str:
+    """Returns facts as a table, and a drawing below it.
+
+    Args:
+        facts: Names and values, such as ("completion time", "3.4 us"), perhaps with an explanation.
+        drawing: Inline SVG; empty if there is none.
+    """
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        + "".join(f"<td style='text-align:left'>{escape(value)}</td>" for value in values)
+        + "</tr>"
+        for name, *values in facts
+    )
+    return f"<div><table>{rows}</table>{drawing}</div>"

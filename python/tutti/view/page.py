@@ -1,0 +1,267 @@
+"""The page of every report: question, answer and facts, then sections of charts and tables.
+
+The title is the question, and the first screen has the answer. Each chart has a caption with its
+axes and what to look for. Tables are exported as CSV. Pages of more than `LIMIT` bytes are
+down-sampled and state it.
+
+A page is one self-contained file, including plotly.js, which opens from disk without a network.
+Pages are reproducible byte by byte: charts have fixed ids, and no time is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tutti._core import __version__
+from tutti.base.glossary import glossary
+
+from .breakable import MARKS, unbroken
+from .palette import DARK
+from .sampling import fewer_points
+from .tables import MOST_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from markupsafe import Markup
+
+    from .charts import Figure
+    from .tables import ReportTable
+
+LIMIT = 10_000_000
+"""Maximum size of a page in bytes."""
+MOST_SENTENCES = 3
+"""Sentences of an answer, which fits the first screen."""
+_CODE = re.compile(r"`([^`]+)`")
+_FEWEST_ROWS = 375
+_MOST_REDUCTIONS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure with its caption.
+
+    Attributes:
+        figure: The figure.
+        axes: The axes with their units, as sentences.
+        look: What to look for, as a sentence.
+        counted: The plural of what the figure shows, if a page shows only some of it.
+    """
+
+    figure: Figure
+    axes: str
+    look: str
+    counted: str = "points"
+
+    def __post_init__(self) -> None:
+        """Checks the caption."""
+        if not (self.axes.endswith(".") and self.look.endswith(".")):
+            raise ValueError(f"incomplete caption of a chart: {self.axes!r}, {self.look!r}")
+
+
+def captioned(figure: Figure | None, axes: str, look: str, counted: str = "points") -> Chart | None:
+    """Returns the chart of a figure, or None without a figure."""
+    return None if figure is None else Chart(figure, axes, look, counted)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A selector above charts, which shows the traces whose `meta` equals its value."""
+
+    id: str
+    label: str
+    options: Sequence[tuple[int, str]]
+    first: int
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page.
+
+    Attributes:
+        heading: A noun phrase.
+        lead: The content of the section.
+        charts: Charts by id; None is skipped.
+        table: The table below the charts.
+        choice: The selector of the charts.
+        note: A text below the table.
+        part: The heading of the part of the report that starts with this section.
+        source: The file with all data, if the page shows only some of it.
+    """
+
+    heading: str
+    lead: str = ""
+    charts: Mapping[str, Chart | None] = field(default_factory=dict)
+    table: ReportTable[Any] | None = None
+    choice: Choice | None = None
+    note: str = ""
+    part: str = ""
+    source: str = "the results file"
+
+    @property
+    def drawn(self) -> dict[str, Chart]:
+        """The charts without None."""
+        return {name: chart for name, chart in self.charts.items() if chart is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A line of the summary: name with colour, finding and reason."""
+
+    name: str
+    found: str
+    why: str = ""
+    colour: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.found} {self.why}".strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A report.
+
+    Attributes:
+        kind: The kind of report in the glossary, which lists its terms.
+        kicker: The kind of report in words, above the question.
+        title: The title that the user gave to the experiment, above the question.
+        question: The question that the report answers; the title of the page.
+        answer: One to three sentences with the most important values.
+        facts: Name and value of the inputs.
+        sections: The sections, from top to bottom.
+        findings: Further findings below the facts, each group with a heading, which may be empty.
+        conventions: Definitions of terms and units, at the end.
+        notes: Sentences below the answer.
+        provenance: Name and value of the identification of the results, at the end.
+    """
+
+    kind: str
+    kicker: str
+    question: str
+    answer: Sequence[str]
+    facts: Sequence[tuple[str, str]]
+    sections: Sequence[Section]
+    title: str = ""
+    findings: Sequence[tuple[str, Sequence[str | Finding]]] = ()
+    conventions: str = ""
+    notes: Sequence[str] = ()
+    provenance: Sequence[tuple[str, str]] = ()
+
+    def __post_init__(self) -> None:
+        """Checks question and answer."""
+        if not self.question.endswith("?"):
+            raise ValueError(f"the title of a report is a question, not {self.question!r}")
+        if not 1 <= len(self.answer) <= MOST_SENTENCES:
+            raise ValueError(f"an answer has 1 to {MOST_SENTENCES} sentences: {self.answer}")
+
+    def write(self, path: str | Path, limit: int = LIMIT) -> Path:
+        """Writes the page, with fewer rows and points if it would exceed a size.
+
+        Args:
+            path: The file to write; its folder must exist.
+            limit: The maximum size in bytes.
+
+        Returns:
+            The path written.
+        """
+        target = Path(path)
+        text = next(text for text, last in self._reduced(limit) if len(text) <= limit or last)
+        target.write_bytes(text)
+        return target
+
+    def _reduced(self, limit: int) -> Iterator[tuple[bytes, bool]]:
+        """Yields pages with fewer and fewer rows and points, and whether no smaller one follows.
+
+        Tables lose rows first, because files have all rows.
+        """
+        from plotly.offline import get_plotlyjs
+
+        charts = {name: one for section in self.sections for name, one in section.drawn.items()}
+        full, notes = {name: one.figure for name, one in charts.items()}, dict[str, str]()
+        figures, rows, library = full, MOST_ROWS, get_plotlyjs()
+        longest = max((len(one.table.rows) for one in self.sections if one.table), default=0)
+        keep = 1.0
+        for attempt in range(_MOST_REDUCTIONS + 1):
+            text = render("report", self.kind, data=figures, page=self, plotly=library, rows=rows,
+                          sampled=notes)  # fmt: skip
+            page = text.encode()
+            yield page, attempt == _MOST_REDUCTIONS
+            if min(rows, longest) > _FEWEST_ROWS:
+                rows = min(rows, longest) // 2
+                continue
+            full = json.loads(_json(full))
+            size = len(_json(figures))
+            keep *= min(max(size - (len(page) - limit), 0) / size, 0.7) if size else 0.7
+            figures, notes = {}, {}
+            for name, figure in full.items():
+                figures[name], shown, total = fewer_points(figure, keep)
+                if shown < total:
+                    notes[name] = f"Shows {shown:,} of {total:,} {charts[name].counted}"
+
+
+def render(name: str, kind: str, *, data: object, **shown: object) -> str:
+    """Returns the template `name` with its style and script, and data for the script.
+
+    Args:
+        name: The name of the template, style and script among the assets.
+        kind: The kind of report in the glossary, whose terms the page defines at its end.
+        data: The data of the script, serialised as JSON.
+        **shown: The variables of the template.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_asset),
+    )
+    environment.filters |= {"breakable": _breakable, "coded": _coded, "unbroken": unbroken}
+    terms = glossary().report_terms(kind)
+    text = _json(data)
+    return environment.get_template(f"{name}.html.j2").render(
+        version=__version__,
+        data=text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
+        css=_asset("base.css") + _asset(f"{name}.css"),
+        script=_asset(f"{name}.js"),
+        terms=terms,
+        references=glossary().cited(terms),
+        dark=lambda colour: DARK.get(colour, colour),
+        shades={light: dark for light, dark in DARK.items() if light in text},
+        **shown,
+    )
+
+
+def _json(data: object) -> str:
+    """Returns data as JSON; numbers that JSON lacks, such as NaN, are null."""
+    write = partial(json.dumps, separators=(",", ":"), ensure_ascii=True)
+    try:
+        return write(data, allow_nan=False)
+    except ValueError:
+        return write(json.loads(write(data), parse_constant=lambda _: None))
+
+
+def _breakable(text: str) -> Markup:
+    """Returns the text with break opportunities after the delimiters of arguments."""
+    from markupsafe import Markup, escape
+
+    return Markup(MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
+
+
+def _coded(text: str) -> Markup:
+    """Returns the text with its parts between backticks as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
+
+
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,226 @@
+"""Converts Chakra execution traces to programs of the NPUs of a torus.
+
+Compute nodes take their recorded time, or else the roofline time of their operations and bytes
+(``num_ops``, ``tensor_size``). CPU nodes run in parallel with NPU nodes. A collective spans the
+NPUs of complete rings: all rings, the ones of ``involved_dim``, or the group of ``pg_name``. Ranks
+may compute differently; those of a group start the same collectives in the same order. Messages
+between two ranks are matched in order, by ``comm_tag``. The size of an all_gather is one rank's
+part, as in ASTRA-sim.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tutti import _core
+from tutti.base.files.limits import MOST
+from tutti.workloads.compute import roofline
+from tutti.workloads.errors import TraceError
+from tutti.workloads.model import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tutti.base.units import TimePerByte
+    from tutti.formats.chakra.reader import ChakraTrace, Node
+
+__all__ = ["Groups", "Timing", "programs"]
+
+Groups = dict[str, tuple[int, ...]]
+"""The ranks of each communicator, by name."""
+
+_Transfer = tuple[str, int, int, int]
+_Message = tuple[str, int, int, int, int]
+_Task = tuple[str, tuple[int, bool], _Transfer | _Message | None, list[int]]
+
+_PLANNED = {
+    "all_reduce": "all_reduce",
+    "all_gather": "all_gather",
+    "reduce_scatter": "reduce_scatter",
+    "reduce_scatter_block": "reduce_scatter",
+    "all_to_all": "all_to_all",
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Rates for nodes without a recorded time.
+
+    Attributes:
+        per_second: Operations per second; 0 refuses nodes without a time.
+        memory: The memory bandwidth of an NPU.
+    """
+
+    per_second: int = 0
+    memory: TimePerByte | None = None
+
+    def of(self, node: Node) -> int:
+        """Returns the time of a node in picoseconds.
+
+        Raises:
+            TraceError: The node has neither a time nor operations and bytes.
+        """
+        if node.duration_us:
+            return node.duration_us * 1_000_000
+        flops, size = node.number("num_ops"), node.number("tensor_size")
+        if self.per_second and self.memory and (flops is not None or size is not None):
+            return roofline(Work(flops or 0, size or 0), (self.per_second, self.memory))
+        message = (
+            f"{node.place}: the {node.type} node has no duration: expected a duration, or "
+            "operations and bytes"
+        )
+        raise TraceError(message, kind="missing_attribute")
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Converts traces to tasks on rings of the given sizes."""
+
+    rings: tuple[int, ...]
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    timing: Timing = field(default_factory=Timing)
+
+    def tasks(self, trace: ChakraTrace, rank: int) -> list[_Task]:
+        numbers: dict[int, int] = {}
+        waits: dict[int, list[int]] = {}
+        found: list[_Task] = []
+        for node in trace.ordered():
+            after: list[int] = []
+            for before in (*node.data_deps, *node.ctrl_deps):
+                after += [numbers[before]] if before in numbers else waits[before]
+            after = sorted(set(after))
+            if node.type in ("METADATA", "INVALID"):
+                waits[node.id] = after
+                continue
+            numbers[node.id] = len(found)
+            found.append(self._task(node, rank, after))
+        if not found:
+            message = f"{trace.source}: the trace of rank {rank} has no tasks"
+            raise TraceError(message, kind="empty_trace", fields={"rank": rank})
+        return found
+
+    def _task(self, node: Node, rank: int, after: list[int]) -> _Task:
+        name = node.name or f"node {node.id}"
+        if node.type == "COMM_COLL":
+            return name, (0, False), self._collective(node, rank), after
+        if node.type in ("COMM_SEND", "COMM_RECV"):
+            return name, (0, False), self._message(node, rank), after
+        return name, (self.timing.of(node), _on_cpu(node)), None, after
+
+    def _message(self, node: Node, rank: int) -> _Message:
+        sends = node.type == "COMM_SEND"
+        key = "comm_dst" if sends else "comm_src"
+        npus = math.prod(self.rings)
+        peer, size = node.number(key), node.number("comm_size")
+        if peer is None or size is None:
+            message = f"{node.place}: {node.type} without `{key}` or `comm_size`: expected both"
+            raise TraceError(message, kind="missing_attribute")
+        if not 0 <= peer < npus or peer == rank:
+            message = f"{node.place}: `{key}` is {peer}: expected another rank, 0 to {npus - 1}"
+            raise TraceError(message, kind="other_ranks", fields={"rank": peer})
+        if not 0 < size <= MOST:
+            message = f"{node.place}: {node.type} of {size} B: expected 1 B to {MOST} B"
+            raise TraceError(message, kind="attribute_type", fields={"comm_size": size})
+        tag = (node.number("comm_tag") or 0) & 0xFFFF_FFFF
+        every = (1 << len(self.rings)) - 1
+        return "send" if sends else "recv", every, (peer - rank) % npus, size, tag
+
+    def _collective(self, node: Node, rank: int) -> tuple[str, int, int, int]:
+        name, size = node.collective
+        if name not in _PLANNED:
+            message = f"{node.place}: {name} is not supported on a torus"
+            message += f": expected one of {', '.join(dict.fromkeys(_PLANNED.values()))}"
+            raise TraceError(message, kind="not_carried", fields={"collective": name})
+        mask = self._mask(node, rank)
+        members = math.prod(n for i, n in enumerate(self.rings) if mask >> i & 1)
+        if members < 2:
+            message = f"{node.place}: {name} on one NPU: expected two or more"
+            raise TraceError(message, kind="not_carried", fields={"collective": name})
+        size *= members if name == "all_gather" else 1
+        if size > MOST:
+            message = f"{node.place}: {name} of {size} B: expected at most {MOST} B"
+            raise TraceError(message, kind="attribute_type", fields={"comm_size": size})
+        return _PLANNED[name], mask, size, 0
+
+    def _mask(self, node: Node, rank: int) -> int:
+        every = (1 << len(self.rings)) - 1
+        involved = node.attributes.get("involved_dim")
+        if involved is not None:
+            if involved.kind != "bool_list":
+                message = f"{node.place}: attribute `involved_dim` is a {involved.kind}: "
+                message += "expected a bool_list"
+                raise TraceError(message, kind="attribute_type")
+            return sum(1 << i for i, given in enumerate(involved.value) if given) & every
+        group = node.attributes.get("pg_name")
+        if group is None or not self.groups:
+            return every
+        return self._of_group(node, str(group.value), rank)
+
+    def _of_group(self, node: Node, name: str, rank: int) -> int:
+        ranks = self.groups.get(name)
+        if ranks is None or rank not in ranks:
+            known = ", ".join(self.groups)
+            what = f"unknown group `{name}`: expected one of {known}"
+            if ranks is not None:
+                what = f"rank {rank} is not in group `{name}`"
+            raise TraceError(f"{node.place}: {what}", kind="unknown_group", fields={"group": name})
+        for mask in range(1, 1 << len(self.rings)):
+            if _together(self.rings, rank, mask) == set(ranks):
+                return mask
+        shape = " x ".join(map(str, self.rings))
+        message = f"{node.place}: group `{name}` does not span complete rings of {shape}"
+        raise TraceError(message, kind="unknown_group", fields={"group": name})
+
+
+def _on_cpu(node: Node) -> bool:
+    """Returns `is_cpu_op`, a bool or a number; by default, a node runs on the NPU."""
+    given = node.attributes.get("is_cpu_op")
+    if given is not None and given.kind == "bool":
+        return bool(given.value)
+    return bool(node.number("is_cpu_op"))
+
+
+def _together(rings: Sequence[int], rank: int, mask: int) -> set[int]:
+    """Returns the ranks that differ from `rank` only on the rings of `mask`."""
+    found, stride = {rank}, 1
+    for index, nodes in enumerate(rings):
+        if mask >> index & 1:
+            at = rank // stride % nodes
+            found = {one + (i - at) * stride for one in found for i in range(nodes)}
+        stride *= nodes
+    return found
+
+
+def programs(
+    traces: Sequence[ChakraTrace],
+    rings: Sequence[int],
+    *,
+    groups: Mapping[str, tuple[int, ...]] | None = None,
+    timing: Timing | None = None,
+) -> list[_core.TrainingProgram]:
+    """Returns the program of each rank, or a single program if all ranks have the same.
+
+    Args:
+        traces: The trace of each rank.
+        rings: The number of NPUs on each ring of the torus.
+        groups: The ranks of each communicator.
+        timing: Rates for nodes without a recorded time.
+
+    Raises:
+        TraceError: The number of ranks differs from the number of NPUs, or a node is not
+            supported. The message has file, rank and node.
+        WorkloadError: The tasks of a rank are not a valid program.
+    """
+    npus = math.prod(rings)
+    if len(traces) != npus:
+        shape = " x ".join(map(str, rings))
+        message = (
+            f"{traces[0].source}: traces of {len(traces)} ranks: expected {npus} for {shape} NPUs"
+        )
+        raise TraceError(message, kind="other_ranks", fields={"ranks": len(traces), "npus": npus})
+    reader = _Reader(tuple(rings), groups or {}, timing or Timing())
+    found = [reader.tasks(trace, rank) for rank, trace in enumerate(traces)]
+    alike = all(tasks == found[0] for tasks in found)
+    return [_core.TrainingProgram.of_tasks(tasks) for tasks in (found[:1] if alike else found)]

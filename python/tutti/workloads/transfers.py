@@ -1,0 +1,256 @@
+"""The collectives of a parallelisation, with their sizes, and the part of a layer on an NPU.
+
+:mod:`tutti.workloads.parallel` describes the kinds of parallelism.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from tutti.base.files.described import InFiles, Positive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.workloads.model import Gemm, ModelLayer
+    from tutti.workloads.parallel import Parallelism, Placement
+
+__all__ = [
+    "CpCommType",
+    "Elements",
+    "LayerTransfers",
+    "Recompute",
+    "Transfer",
+    "Transfers",
+    "divided",
+    "recomputed",
+]
+
+Recompute = Literal["none", "selective", "full"]
+CpCommType = Literal["all_gather", "p2p"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elements(InFiles):
+    """Bytes per element of communication; by default those of the precision."""
+
+    activations: Annotated[
+        Positive | None, Field(description="Bytes of an activation or its gradient.")
+    ] = None
+    weights: Annotated[Positive | None, Field(description="Bytes of a gathered weight.")] = None
+    gradients: Annotated[
+        Positive | None, Field(description="Bytes of a reduced weight gradient.")
+    ] = None
+
+    def of(self, element: int) -> tuple[int, int, int]:
+        """Returns bytes of activations, weights and gradients; by default `element`."""
+        return self.activations or element, self.weights or element, self.gradients or element
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A collective of a pass.
+
+    Attributes:
+        collective: The collective.
+        bytes: The size, by the convention of the collective.
+        rings: The participating rings; empty for all.
+    """
+
+    collective: str
+    bytes: int
+    rings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerTransfers:
+    """The collectives of a layer.
+
+    Attributes:
+        before_forward: Gathers the weights; the forward pass waits for it.
+        before_backward: Gathers the weights for the backward pass, if they are not retained.
+        with_forward: Sequential collectives during the end of the forward pass.
+        with_backward: Sequential collectives during the start of the backward pass.
+        after_forward: Sequential collectives after the forward pass; the next layer waits.
+        after_input_gradient: Collectives after the input gradient. The previous layer waits.
+        after_weight_gradient: Reduces the weight gradients; the next forward pass waits.
+    """
+
+    before_forward: Transfer | None = None
+    before_backward: Transfer | None = None
+    with_forward: tuple[Transfer, ...] = ()
+    with_backward: tuple[Transfer, ...] = ()
+    after_forward: tuple[Transfer, ...] = ()
+    after_input_gradient: tuple[Transfer, ...] = ()
+    after_weight_gradient: Transfer | None = None
+
+
+def divided(layer: ModelLayer, tensor: int, context: int, expert: int) -> ModelLayer:
+    """Returns the largest part of a layer on one NPU."""
+    layer = _with_tokens(layer, context)
+    if tensor == 1 and layer.experts == 1:
+        return layer
+
+    def shard(gemm: Gemm) -> Gemm:
+        if gemm.split == "k":
+            return replace(gemm, k=-(-gemm.k // tensor))
+        return replace(gemm, n=-(-gemm.n // tensor))
+
+    rows = layer.by_rows
+    experts = layer.experts // expert if layer.experts > 1 else 1
+    share = tensor * (layer.experts // experts)
+    return replace(
+        layer,
+        gemms=tuple(shard(gemm) for gemm in layer.gemms),
+        parameters=-(-layer.parameters // share),
+        inputs=-(-layer.inputs // tensor) if rows else layer.inputs,
+        outputs=layer.outputs if rows else -(-layer.outputs // tensor),
+        context=-(-layer.context // tensor),
+        experts=experts,
+    )
+
+
+def _with_tokens(layer: ModelLayer, context: int) -> ModelLayer:
+    """Returns a layer with the largest share of the tokens; attention needs all keys and values."""
+    if context == 1:
+        return layer
+    return replace(
+        layer,
+        gemms=tuple(replace(gemm, m=-(-gemm.m // context)) for gemm in layer.gemms),
+        inputs=-(-layer.inputs // context),
+        outputs=-(-layer.outputs // context),
+    )
+
+
+def recomputed(layer: ModelLayer, recompute: Recompute) -> ModelLayer | None:
+    """Returns the part of a layer that the backward pass computes again, if any.
+
+    `selective` repeats the products of activations: the scores and weighted sums of attention
+    (Korthikanti et al. 2022). `full` repeats the layer.
+    """
+    if recompute == "none":
+        return None
+    if recompute == "full":
+        return layer
+    products = tuple(gemm for gemm in layer.gemms if not gemm.weights)
+    return replace(layer, gemms=products, parameters=0) if products else None
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """The collectives of each layer, for a number of samples.
+
+    Attributes:
+        parallelism: The degrees of parallelism.
+        placement: Their rings.
+        layers: The undivided layers.
+        samples: The samples of a pass.
+        bytes: Bytes of an activation, a weight and a gradient.
+    """
+
+    parallelism: Parallelism
+    placement: Placement
+    layers: Sequence[ModelLayer]
+    samples: int
+    bytes: tuple[int, int, int]
+
+    @cached_property
+    def _shares(self) -> list[ModelLayer]:
+        """The layers with the tokens of an NPU."""
+        return [_with_tokens(layer, self.parallelism.context) for layer in self.layers]
+
+    def of(self, index: int) -> LayerTransfers:
+        """Returns the collectives of a layer."""
+        before, backward, gradients = self._weights(index)
+        forward = (*self._tensor_forward(index), *self._experts_forward(index))
+        again = forward if self._is_repeated(index) else ()
+        back = (*self._tensor_back(index), *self._experts_back(index))
+        gather = self._context(index, "all_gather")
+        both = self._context(index, "all_gather", "reduce_scatter")
+        is_ring = self.parallelism.cp_comm_type == "p2p"
+        return LayerTransfers(
+            before_forward=before,
+            before_backward=backward,
+            with_forward=gather if is_ring else (),
+            with_backward=both if is_ring else (),
+            after_forward=(*(() if is_ring else gather), *forward),
+            after_input_gradient=(*(() if is_ring else both), *again, *back),
+            after_weight_gradient=gradients,
+        )
+
+    def _is_repeated(self, index: int) -> bool:
+        """Whether the backward pass repeats the forward pass of a layer."""
+        return self.parallelism.recompute == "full" and 0 < index < len(self.layers) - 1
+
+    def _context(self, index: int, *collectives: str) -> tuple[Transfer, ...]:
+        """Returns exchanges of keys and values; the backward pass gathers them again."""
+        elements, rings = self.layers[index].context, self.placement.context
+        if not rings or not elements:
+            return ()
+        share = -(-elements // self.parallelism.tensor)
+        return tuple(self._exchange(collective, share, rings) for collective in collectives)
+
+    def _weights(self, index: int) -> tuple[Transfer | None, Transfer | None, Transfer | None]:
+        layer, placement, zero = self.layers[index], self.placement, self.parallelism.zero
+        experts = () if layer.experts > 1 else placement.expert
+        rings = placement.context + experts + placement.data
+        part = divided(layer, self.parallelism.tensor, 1, self.parallelism.expert)
+        if part.parameters == 0 or not rings:
+            return None, None, None
+        _, weight, gradient = self.bytes
+        if zero == 0:
+            return None, None, Transfer("all_reduce", part.parameters * gradient, rings)
+        gather = Transfer("all_gather", part.parameters * weight, rings)
+        scatter = Transfer("reduce_scatter", part.parameters * gradient, rings)
+        return gather, gather if zero == 3 else None, scatter
+
+    def _exchange(self, collective: str, elements: int, rings: tuple[str, ...]) -> Transfer:
+        return Transfer(collective, elements * self.samples * self.bytes[0], rings)
+
+    def _reduced(self, elements: int, rings: tuple[str, ...]) -> tuple[Transfer, ...]:
+        """Returns the collectives that reduce activations over a tensor group."""
+        parts = ("reduce_scatter", "all_gather") if self.parallelism.sequence else ("all_reduce",)
+        return tuple(self._exchange(collective, elements, rings) for collective in parts)
+
+    def _tensor_forward(self, index: int) -> tuple[Transfer, ...]:
+        layer, rings = self._shares[index], self.placement.tensor
+        if not rings:
+            return ()
+        if layer.by_rows:
+            return self._reduced(layer.outputs, rings)
+        if index + 1 == len(self.layers) or self._shares[index + 1].by_rows:
+            return ()
+        return (self._exchange("all_gather", layer.outputs, rings),)
+
+    def _tensor_back(self, index: int) -> tuple[Transfer, ...]:
+        layer, rings = self._shares[index], self.placement.tensor
+        if not rings or layer.first:
+            return ()
+        if not layer.by_rows:
+            return self._reduced(layer.inputs, rings)
+        if self._shares[index - 1].by_rows:
+            return (self._exchange("all_gather", layer.inputs, rings),)
+        return ()
+
+    def _is_expert(self, index: int) -> bool:
+        inside = 0 <= index < len(self.layers)
+        return bool(self.placement.expert) and inside and self._shares[index].experts > 1
+
+    def _experts_forward(self, index: int) -> tuple[Transfer, ...]:
+        """Returns the all-to-all before the first layer of experts, or after the last."""
+        if self._is_expert(index) == self._is_expert(index + 1):
+            return ()
+        is_expert = self._is_expert(index)
+        elements = self._shares[index].outputs if is_expert else self._shares[index + 1].inputs
+        return (self._exchange("all_to_all", elements, self.placement.expert),)
+
+    def _experts_back(self, index: int) -> tuple[Transfer, ...]:
+        if self._is_expert(index) == self._is_expert(index - 1) or self._shares[index].first:
+            return ()
+        is_expert = self._is_expert(index)
+        elements = self._shares[index].inputs if is_expert else self._shares[index - 1].outputs
+        return (self._exchange("all_to_all", elements, self.placement.expert),)

@@ -1,0 +1,142 @@
+"""Rules of libraries from predictions: counterparts, defaults and files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from tutti.measured.advise import PREDICTIONS, write_rules
+from tutti.measured.advise.rules import _OPEN_MPI, library_counterpart, rules
+from tutti.measured.predict.catalogue import execution
+from tutti.measured.tune import mpich
+from tutti.measured.tune.times import OWN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RD, RING, OVER = "recursive_doubling_ompi", "ring_ompi", "ring_over"
+
+
+def predicted(
+    times: dict[int, dict[str, float]],
+    default: dict[int, float] | None = None,
+    collective: str = "all_reduce",
+    ranks: int = 64,
+) -> pl.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for size, by_name in times.items():
+        for place, (name, time) in enumerate(sorted(by_name.items(), key=lambda one: one[1]), 1):
+            rows.append({
+                "collective": collective, "ranks": ranks, "size_bytes": size, "algorithm": name,
+                "predicted_us": time, "low_us": time / 2, "high_us": time * 2, "place": place,
+                "near_fastest": 0.5, "default_us": (default or {}).get(size),
+            })  # fmt: skip
+    return pl.DataFrame(rows, schema=PREDICTIONS)
+
+
+def test_names_of_open_mpi_are_its_numbers() -> None:
+    for collective, names in _OPEN_MPI.items():
+        for name, number in names.items():
+            if execution(collective, name) is None:
+                continue
+            found = library_counterpart("openmpi", collective, 64, f"{name}_ompi")
+            assert found is not None
+            assert found.number == number
+    bruck = library_counterpart("openmpi6", "all_gather", 64, "bruck_ompi")
+    assert bruck is not None
+    assert bruck.parameters == {"faninout": 2}
+
+
+@pytest.mark.parametrize(
+    ("target", "collective", "name", "expected"),
+    [
+        ("mpich", "all_reduce", "rabenseifner_mpich",
+         "MPIR_Allreduce_intra_reduce_scatter_allgather"),
+        ("mpich", "all_gather", "recursive_doubling_mpich",
+         "MPIR_Allgather_intra_recursive_doubling"),
+        ("mpich", "all_gather", "brucks_mpich", "MPIR_Allgather_intra_brucks"),
+        ("openmpi", "all_reduce", "recursive_doubling", "recursive_doubling"),
+    ],
+)  # fmt: skip
+def test_names_of_libraries(target: str, collective: str, name: str, expected: str) -> None:
+    found = library_counterpart(target, collective, 64, name)
+    assert found is not None
+    assert found.name == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("openmpi", OVER),
+        ("openmpi", "ring_mpich"),
+        ("mpich", "ring_ompi"),
+        ("openmpi", "bine_lat_over"),
+        ("mpich", "rabenseifner_over"),
+        ("openmpi", "magic_ompi"),
+    ],
+)
+def test_algorithms_that_are_not_of_the_library(target: str, name: str) -> None:
+    assert library_counterpart(target, "all_reduce", 64, name) is None
+
+
+def test_the_library_gets_the_fastest_algorithm_that_it_has() -> None:
+    times = {8: {RD: 2.0, OVER: 1.0, RING: 9.0}, 64: {RD: 9.0, RING: 3.0}, 512: {OVER: 1.0}}
+    found = rules(predicted(times), "openmpi")
+    assert [(one.first, one.last, one.schedule) for one in found] == [
+        (0, 63, RD), (64, 511, RING), (512, None, None),
+    ]  # fmt: skip
+    assert [one.unruled for one in found] == [OVER, "", OVER]
+    assert found[0].loss == pytest.approx(1.0)
+    assert found[0].time_ps == 2_000_000
+
+
+def test_the_default_stays_where_it_is_faster_and_near_such_sizes() -> None:
+    times = {size: {RD: 2.0} for size in (8, 64, 4096, 65536)}
+    found = rules(predicted(times, {64: 1.9, 65536: 2.5}), "openmpi")
+    assert [(one.first, one.schedule) for one in found] == [(0, OWN), (4096, RD)]
+
+
+def test_files_of_open_mpi(tmp_path: Path) -> None:
+    frame = predicted({8: {RD: 1.0, RING: 2.0}, 1024: {RD: 2.0, RING: 1.0}})
+    written = write_rules(frame, "openmpi", tmp_path)
+    assert written.path == tmp_path / "openmpi.rules"
+    text = written.path.read_text()
+    assert text.startswith("# Written by `tutti advise`.")
+    assert "64  # ranks and more\n2  # sizes\n0 3 0 0\n1024 4 0 0\n65  # ranks and more" in text
+    assert written.shell is not None
+    assert str(written.path.resolve()) in written.shell.read_text()
+    newer = write_rules(frame, "openmpi6", tmp_path)
+    assert newer.path is not None
+    (rule,) = json.loads(newer.path.read_text())["collectives"]["allreduce"]
+    assert [one["alg"] for one in rule["rules"]] == [3, 4]
+
+
+def test_nothing_is_written_without_counterparts_or_trees(tmp_path: Path) -> None:
+    written = write_rules(predicted({8: {OVER: 1.0}}), "openmpi", tmp_path)
+    assert (written.path, written.shell) == (None, None)
+    assert "none of the fastest" in written.notes[0]
+    written = write_rules(predicted({8: {"ring_mpich": 1.0}}), "mpich", tmp_path)
+    assert "--csel-base" in written.notes[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_mpich(tmp_path: Path) -> None:
+    names = ("allreduce", "bcast", "reduce", "allgather", "alltoall", "reduce_scatter_block",
+             "barrier")  # fmt: skip
+    tree: dict[str, Any] = {
+        f"collective={one}": {"comm_type=intra": {"comm_size=any": {}}} for one in names
+    }
+    frame = predicted({8: {"recursive_doubling_mpich": 1.0}})
+    written = write_rules(frame, "mpich", tmp_path, stock=mpich.Stock(tree))
+    assert written.path is not None
+    assert "algorithm=MPIR_Allreduce_intra_recursive_doubling" in written.path.read_text()
+    assert written.shell is not None
+    assert "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE" in written.shell.read_text()
+
+
+def test_reduce_scatter_is_of_blocks(tmp_path: Path) -> None:
+    frame = predicted({1024: {"recursive_halving_ompi": 1.0}}, collective="reduce_scatter")
+    assert "MPI_Reduce_scatter_block" in write_rules(frame, "openmpi", tmp_path).notes[0]

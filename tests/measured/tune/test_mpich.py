@@ -1,0 +1,121 @@
+"""The device's selections of MPICH, and the conditions that it supports."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tutti.measured.tune import TuningDecision, mpich
+
+NAMES = (
+    "allreduce", "bcast", "reduce", "allgather", "alltoall", "reduce_scatter_block", "barrier",
+)  # fmt: skip
+STOCK: dict[str, Any] = {
+    f"collective={name}": {
+        "comm_type=intra": {
+            "comm_size=node_comm_size": {"composition=alone": {}},
+            "comm_size<8": {"composition=small": {}},
+            "comm_size=pow2": {"composition=pow2": {}},
+            "comm_size=any": {"composition=stock": {}},
+        }
+    }
+    for name in NAMES
+}
+
+
+def decision(
+    collective: str, ranks: int, schedule: str | None, first: int = 0, last: int | None = None
+) -> TuningDecision:
+    return TuningDecision(collective, ranks, first, last, schedule, 1, "model")
+
+
+def conditions(tree: object) -> set[str]:
+    """Every condition in a tree, by its name."""
+    if not isinstance(tree, dict):
+        return set()
+    names = {key.partition("=")[0].rstrip("<") for key in tree}
+    return names.union(*(conditions(below) for below in tree.values()))
+
+
+def leaf(tree: dict[str, Any], **facts: Any) -> str:
+    """Returns the leaf that the conditions select."""
+    for key, below in tree.items():
+        if key.startswith("composition="):
+            return key.partition("=")[2]
+        if key == "count<pow2":
+            if facts.get("few", False):
+                return leaf(below, **facts)
+            continue
+        name, _, expected = key.partition("=")
+        fact = facts["ranks"] if name.startswith("comm_size") else facts.get("size", 0)
+        if name.endswith("<"):
+            holds = fact <= int(expected)
+        elif "<" in name:
+            holds = fact < int(name.partition("<")[2])
+        elif expected == "node_comm_size":
+            holds = facts.get("alone", False)
+        elif expected == "pow2":
+            holds = fact & (fact - 1) == 0
+        else:
+            holds = expected == "any" or facts.get(name, "yes") == expected
+        if holds:
+            return leaf(below, **facts)
+    raise AssertionError(tree)
+
+
+RULES = [
+    decision("all_reduce", 4, "ring", 0, 1023),
+    decision("all_reduce", 4, "own", 1024),
+    decision("all_reduce", 8, "own", 0, 63),
+    decision("all_reduce", 8, "recursive_doubling", 64),
+    decision("all_gather", 4, "ring"),
+    decision("reduce_scatter", 4, "recursive_halving_doubling"),
+]
+
+
+def test_device_delegates_only_cases_with_rules() -> None:
+    written = json.loads(mpich.merged_device(STOCK, RULES))
+    tree = written["collective=allreduce"]["comm_type=intra"]
+    flat = "MPIDI_Allreduce_intra_composition_beta"
+    assert leaf(tree, ranks=4, size=1023) == flat
+    assert leaf(tree, ranks=4, size=1024) == "small"
+    assert leaf(tree, ranks=4, size=8, is_commutative="no") == "small"
+    assert leaf(tree, ranks=4, size=8, few=True) == "small"
+    assert leaf(tree, ranks=4, size=1024, alone=True) == "alone"
+    assert leaf(tree, ranks=8, size=64) == flat
+    assert leaf(tree, ranks=8, size=8) == "pow2"
+    assert leaf(tree, ranks=9, size=64) == "stock"
+    assert leaf(tree, ranks=5, size=64) == "small"
+    unchanged = {key for key in STOCK if written[key] == STOCK[key]}
+    assert len(unchanged) == len(STOCK) - 1
+
+
+def test_no_condition_on_ranks_is_below_one_on_sizes() -> None:
+    # There, MPICH reads `comm_size<8` as `comm_size<=8`.
+    tree = json.loads(mpich.merged_device(STOCK, RULES))["collective=allreduce"]["comm_type=intra"]
+    for key, below in tree.items():
+        if any(name.startswith("avg_msg_size") for name in below):
+            assert "<8" not in json.dumps(below), key
+
+
+def test_no_condition_aborts_mpich() -> None:
+    # csel.c knows the operation's kind of all_reduce and reduce, and ends the job for others.
+    written = json.loads(mpich.merged(STOCK, RULES))
+    assert "is_op_built_in" in conditions(written["collective=allreduce"])
+    for name in ("allgather", "reduce_scatter_block"):
+        assert not conditions(written[f"collective={name}"]) & {"is_op_built_in", "count"}
+    assert "is_commutative" in conditions(written["collective=reduce_scatter_block"])
+
+
+def test_settings_name_both_files() -> None:
+    named = mpich.settings("/x/mpich.json", "/x/mpich_device.json", RULES)
+    assert named == {
+        "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": "/x/mpich.json",
+        "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": "/x/mpich_device.json",
+    }
+
+
+def test_an_unknown_device_is_turned_off() -> None:
+    named = mpich.settings("/x/mpich.json", None, RULES)
+    assert named["MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE"] == "0"
+    assert "MPIR_CVAR_BCAST_DEVICE_COLLECTIVE" not in named

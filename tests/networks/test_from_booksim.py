@@ -1,0 +1,255 @@
+"""Conversion of BookSim 2 configurations: the meaning of each key, and keys that are errors."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from called import call as in_process
+from tutti.base.errors import ConfigError
+from tutti.formats.booksim.network import FromBookSim, load, noc_of, write
+from tutti.formats.booksim.reader import parse
+from tutti.networks import flit as noc
+from tutti.networks.flit.files.network_file import load_noc
+
+if TYPE_CHECKING:
+    import subprocess
+
+MESH = "topology = mesh; k = 4; n = 2; routing_function = dor; seed = 3;"
+GRID = "k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2;"
+ANYNET = "router 0 node 0 node 1 router 1 5\nrouter 1 node 2 router 0 5\n"
+
+
+def of(text: str, folder: Path = Path()) -> FromBookSim:
+    return noc_of(parse(text), source="it.cfg", folder=folder)
+
+
+def router(text: str) -> noc.Router:
+    return of(MESH + text).noc.network.router
+
+
+def traffic(text: str) -> tuple[noc.Traffic, ...]:
+    found = of(MESH + text).noc.traffic
+    assert isinstance(found, tuple)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "routing", "cycles"),
+    [
+        (MESH, "mesh:4x4", "dimension_order", {1}),
+        ("topology = mesh; k = 4; n = 3; routing_function = dim_order;", "mesh:4x4x4",
+         "dimension_order", {1}),
+        ("topology = mesh; k = 4; routing_function = adaptive_xy_yx;", "mesh:4x4",
+         "o1_turn:adaptive", {1}),
+        ("topology = torus; k = 4; routing_function = dim_order;", "torus:4x4",
+         "dimension_order", {2}),
+        ("topology = torus; k = 4; routing_function = dim_order_bal; use_noc_latency = 0;",
+         "torus:4x4", "dimension_order:balanced", {1}),
+        (f"topology = cmesh; {GRID} routing_function = dor;", "cmesh:4x4:2x2,express,distance",
+         "dimension_order", {1, 2, 4}),
+        (f"topology = cmesh; {GRID} routing_function = xy_yx_no_express; use_noc_latency = 0;",
+         "cmesh:4x4:2x2", "o1_turn", {1}),
+        (f"topology = flatfly; {GRID} routing_function = ran_min;",
+         "flattened_butterfly:4x4:2x2,distance", "dimension_order", {1, 2, 4, 6}),
+        ("topology = fly; k = 2; n = 3; routing_function = dest_tag;", "butterfly:2:3",
+         "shortest_path", {1}),
+        ("topology = mesh; k = 4; routing_function = min_adapt;", "mesh:4x4",
+         "minimal_adaptive:first_dimension", {1}),
+        (f"topology = flatfly; {GRID} routing_function = ugal; use_noc_latency = 0;",
+         "flattened_butterfly:4x4:2x2", "ugal", {1}),
+        ("topology = fattree; k = 4; n = 2; routing_function = nca;", "fat_tree:k=4,n=2",
+         "nca", {1}),
+        ("topology = fattree; k = 4; n = 2; routing_function = anca;", "fat_tree:k=4,n=2",
+         "nca:adaptive", {1}),
+        ("topology = dragonflynew; k = 2; n = 1; routing_function = min; num_vcs = 2;",
+         "dragonfly:p=2,a=4,h=2,g=9,absolute", "minimal", {1, 10, 100}),
+        ("topology = dragonflynew; k = 2; n = 1; routing_function = ugal; num_vcs = 3;",
+         "dragonfly:p=2,a=4,h=2,g=9,absolute", "ugal:90", {1, 10, 100}),
+    ],
+)  # fmt: skip
+def test_networks(text: str, name: str, routing: str, cycles: set[int]) -> None:
+    network = of(text).noc.network
+    assert (network.topology.name, network.routing) == (name, routing)
+    assert {link.latency.ps // 1000 for link in network.topology.links} == cycles
+
+
+def test_zero_load_latency_of_a_butterfly() -> None:
+    """Packets traverse three stages of 4 cycles, and 2 more cycles."""
+    text = "topology = fly; k = 2; n = 3; routing_function = dest_tag; routing_delay = 0;"
+    network = of(text).noc.network
+    lines = [f"{100 * at},{at},{at * 3 % 8},1" for at in range(8)]
+    alone = noc.Trace(text="\n".join(["cycle,source,destination,flits", *lines]))
+    run = noc.run(network, alone, noc.MeasurementPlan(warmup=0, measure=1000, batches=2, sample=0))
+    assert run.all.latency_extremes == (14, 14)
+    assert run.hops.mean == 3
+
+
+def test_a_graph_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "net").write_text(ANYNET)
+    text = "topology = anynet; network_file = net; routing_function = min;"
+    network = of(text, tmp_path).noc.network
+    assert network.topology.ranks == 3
+    assert sorted(link.latency.ps for link in network.topology.links) == [1000] * 6 + [5000] * 2
+
+
+ROUTERS: list[tuple[str, dict[str, Any]]] = [
+    ("", {"vcs": 16, "buffer": 8, "routing_delay": 1, "credit_delay": 0, "iterations": 1,
+          "vc_allocator": "islip", "switch_allocator": "islip", "speculation": None}),
+    ("buf_size = 64;", {"buffer": 4}),
+    ("num_vcs = 2; vc_buf_size = 5;", {"vcs": 2, "buffer": 5}),
+    ("st_prepare_delay = 2; st_final_delay = 3;", {"traversal_delay": 5}),
+    ("vc_alloc_delay = 2; sw_alloc_delay = 3;", {"vc_delay": 2, "switch_delay": 3}),
+    ("vc_allocator = islip(3); sw_allocator = max_size;",
+     {"iterations": 3, "switch_allocator": "maximum"}),
+    ("vc_allocator = wavefront; sw_allocator = separable_output_first(matrix);",
+     {"vc_allocator": "wavefront", "switch_allocator": "separable_output_first",
+      "arbiter": "matrix"}),
+    ("sw_allocator = separable_input_first(tree(1,round_robin));",
+     {"arbiter": "tree_round_robin:1"}),
+    ("speculative = 1;",
+     {"speculation": noc.Speculation(check_vc=True, check_credit=True)}),
+    ("speculative = 1; spec_check_elig = 0; spec_check_cred = 0; spec_sw_allocator = wavefront;",
+     {"speculation": noc.Speculation(check_vc=False, allocator="wavefront")}),
+    ("speculative = 1; spec_mask_by_reqs = 1;",
+     {"speculation": noc.Speculation(check_credit=True, yield_to_requests=True)}),
+    ("input_speedup = 2; output_speedup = 3; internal_speedup = 2.0; output_buffer_size = 4;",
+     {"input_speedup": 2, "output_speedup": 3, "internal_speedup": 2, "output_buffer": 4}),
+    ("wait_for_tail_credit = 1; vc_busy_when_full = 1; vc_prioritize_empty = 1;",
+     {"wait_for_tail_credit": True, "busy_when_full": True, "prioritize_empty": True}),
+    ("hold_switch_for_packet = 1; priority = class;",
+     {"hold_switch": True, "priority": "ordered"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), ROUTERS)
+def test_routers(text: str, expected: dict[str, Any]) -> None:
+    found = router(text)
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {"pattern": "uniform", "process": "bernoulli", "rate": 0.1, "packet": 1}),
+        ("packet_size = 4;", {"rate": 0.4, "packet": 4}),
+        ("packet_size = 4; injection_rate_uses_flits = 1;", {"rate": 0.1, "packet": 4}),
+        ("packet_size = {{1,5}}; packet_size_rate = {{3,1}};",
+         {"rate": 0.2, "packet": "1,5/3,1"}),
+        ("traffic = neighbor;", {"pattern": "neighbour"}),
+        ("traffic = hotspot({{0,1},{3,1}});", {"pattern": "hotspot:0,1/3,1"}),
+        ("traffic = hotspot({2});", {"pattern": "hotspot:2"}),
+        ("traffic = background({{0,5}});", {"pattern": "background:0,5"}),
+        ("traffic = randperm(7);", {"pattern": "random_permutation:7"}),
+        ("injection_process = on_off; burst_alpha = 0.25;",
+         {"process": "on_off:alpha=0.25,beta=0.5"}),
+        ("injection_process = on_off(0.25,-1.0,0.5);", {"process": "on_off:alpha=0.25,r1=0.5"}),
+    ],
+)  # fmt: skip
+def test_traffic(text: str, expected: dict[str, Any]) -> None:
+    (found,) = traffic(text)
+    given = asdict(found)
+    assert given.pop("rate") == pytest.approx(expected.pop("rate", 0.1))
+    assert {name: given[name] for name in expected} == expected
+
+
+def test_classes_have_separate_values() -> None:
+    first, second = traffic("classes = 2; packet_size = {1,4}; class_priority = {0,9};")
+    assert (first.packet, first.priority, second.packet, second.priority) == (1, 0, 4, 9)
+    assert second.rate == pytest.approx(0.4)
+
+
+def test_patterns_use_the_grid_of_nodes() -> None:
+    text = f"topology = flatfly; {GRID} routing_function = ran_min; traffic = tornado;"
+    assert of(text).noc.network.grid == (8, 8)
+
+
+def test_the_window_is_three_periods_after_warm_up() -> None:
+    plan = of(MESH + "warmup_periods = 2; sample_period = 700;").noc.plan
+    assert (plan.warmup, plan.measure) == (1400, 2100)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("topology = qtree;", "topology"),
+        ("routing_function = chaos;", "routing_function"),
+        ("topology = torus; k = 2; routing_function = dim_order;", "k"),
+        ("topology = cmesh; routing_function = dor;", "x"),
+        ("topology = anynet; routing_function = min;", "network_file"),
+        ("vc_allocator = loa;", "vc_allocator"),
+        ("vc_allocator = islip(2); sw_allocator = islip(3);", "sw_allocator"),
+        ("sw_allocator = separable_input_first(lottery);", "sw_allocator"),
+        ("internal_speedup = 1.5;", "internal_speedup"),
+        ("buf_size = 30;", "buf_size"),
+        ("num_vcs = 0;", "num_vcs"),
+        ("buffer_policy = shared;", "buffer_policy"),
+        ("router = chaos;", "router"),
+        ("priority = hop_count;", "priority"),
+        ("subnets = 2;", "subnets"),
+        ("use_read_write = 1;", "use_read_write"),
+        ("sim_type = batch;", "sim_type"),
+        ("seed = time;", "seed"),
+        ("traffic = all;", "traffic"),
+        ("traffic = hotspot;", "traffic"),
+        ("traffic = tornado(3);", "topology.grid"),
+        ("injection_process = poisson;", "injection_process"),
+        ("injection_process = on_off; burst_r1 = 0.5;", "injection_process"),
+        ("packet_size = 0;", "packet_size"),
+        ("sample_period = 0;", "sample_period"),
+        ("num_vc = 4;", "num_vc"),
+    ],
+)
+def test_keys_without_a_counterpart_are_errors(text: str, key: str) -> None:
+    with pytest.raises(ConfigError, match=r"it\.cfg") as caught:
+        of(MESH + text)
+    assert str(caught.value.fields["key"]).startswith(key)
+
+
+def test_keys_without_effect_are_listed() -> None:
+    assert of(MESH + "print_csv_results = 1; max_samples = 3;").not_honoured == (
+        "max_samples",
+        "print_csv_results",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MESH + "num_vcs = 4; speculative = 1; packet_size = {{1,5}}; traffic = tornado;",
+        MESH + "num_vcs = 4; classes = 2; packet_size = {1,4};",
+        "topology = anynet; network_file = net; routing_function = min; num_vcs = 2;",
+    ],
+)
+def test_the_file_written_gives_the_same_run(text: str, tmp_path: Path) -> None:
+    (tmp_path / "net").write_text(ANYNET)
+    text += "sample_period = 300; injection_rate = 0.02;"
+    (tmp_path / "it.cfg").write_text(text)
+    found = load(tmp_path / "it.cfg", ["seed=5"])
+    again = load_noc(write(tmp_path / "it.toml", found))
+    assert again.network.seed == 5
+    a, b = (noc.run(one.network, one.traffic, one.plan) for one in (found.noc, again))
+    assert (a.latency, a.accepted, a.cycles) == (b.latency, b.accepted, b.cycles)
+
+
+def test_command_writes_a_file(tmp_path: Path) -> None:
+    (tmp_path / "it.cfg").write_text(MESH + "sample_period = 500; print_activity = 0;")
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return in_process("noc", "from-booksim", "it.cfg", *arguments, cwd=tmp_path)
+
+    one = call("num_vcs=2", "injection_rate=0.05")
+    assert one.returncode == 0, one.stderr
+    assert "2 VCs of 8 flits" in one.stdout
+    assert "print_activity" in one.stderr
+    many = call("--loads", "0.05,0.1")
+    assert many.returncode == 0, many.stderr
+    assert "0.05" in many.stdout
+    assert call("--write", "it.toml").returncode == 0
+    assert load_noc(tmp_path / "it.toml").network.router.vcs == 16
+    wrong = call("num_vcs")
+    assert wrong.returncode == 2
+    assert "num_vcs" in wrong.stderr

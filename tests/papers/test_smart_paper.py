@@ -1,0 +1,87 @@
+"""The exhibits of SMART-FanOut and SMART-FanIn: chosen parameters, and results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tutti.networks import mesh as smart
+from tutti_papers import find_paper
+from tutti_papers.smart import sensitivity, system, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+"""Thousands of runs are slow on a busy machine."""
+
+
+SHORT = smart.ReplicationPlan(warmup=200, measure=600, drain=600, seeds=2)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Shortens the runs."""
+    for plan in ("PLAN", "MANY"):
+        monkeypatch.setattr(system, plan, SHORT)
+    monkeypatch.setattr(system, "POINTS", (system.LOW, system.MIDDLE, system.BYPASS_END, 1.0))
+    system.curve.cache_clear()
+    yield
+    system.curve.cache_clear()
+
+
+def test_buffers_reproduce_most_published_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensitivity, "BUFFERS", ((4, 2), (6, 8)))
+    monkeypatch.setattr(sensitivity, "FEW", SHORT)
+    monkeypatch.setattr(system, "SOME_SEEDS", replace(SHORT, measure=2_000, drain=2_000))
+    found = sensitivity.calibration()
+    first = found.row(0, named=True)
+    assert (first["vcs"], first["credit_delay"]) == (system.VCS, system.CREDIT_DELAY)
+    # The other buffers are better in reductions of the baseline alone.
+    few = found.filter(found["vcs"] == 4)
+    assert few["reproduced_C1_C2"].max() >= first["reproduced_C1_C2"]
+
+
+@pytest.mark.usefixtures("short")
+def test_merging_only_with_buffered_responses_gives_the_published_row_c3() -> None:
+    """With an ejection cycle; merging on landing, as footnote 13 has it, does not."""
+    rows = {row.quantity: row for row in tables.to_one() if row.row == "C3"}
+    late = [row for name, row in rows.items() if "merge=buffered" in name]
+    late = [row for row in late if "saturation" not in row.quantity]  # needs long runs
+    assert len(late) == 3
+    for row in late:
+        assert row.ours == pytest.approx(row.published, rel=0.15), row
+    assert rows["SFI_Greedy, Bypass: ACKs per flow"].ours < 2.5
+
+
+def test_corner_broadcasts_match_published_values() -> None:
+    """Each within 8 %; the published throughputs and ours follow from the slots alone."""
+    for row in tables.corners():
+        assert row.ours == pytest.approx(row.published, rel=0.08), row
+
+
+def test_slot_throughput_follows_from_its_cycles() -> None:
+    for interval in system.INTERVALS:
+        found = system.throughput(system.CORNERS, system.COMPLETE.format(interval))
+        assert found == pytest.approx(min(4, interval - 2) / interval, rel=0.06), interval
+
+
+@pytest.mark.usefixtures("short")
+def test_figure_7_is_drawn(tmp_path: Path) -> None:
+    made = find_paper("smart").figures[7].make(tmp_path)
+    assert {path.name for path in made.figures} == {
+        "figure_7a.svg", "figure_7b.svg", "figure_7c.svg"
+    }  # fmt: skip
+    assert set(made.frame["design"]) == {*system.SHOWN[system.TO_ONE]}
+    complete = made.frame.filter(made.frame["design"] == system.IN_COMPLETE)
+    assert complete["arrivals"][0] == 1
+
+
+@pytest.mark.usefixtures("short")
+def test_every_row_states_its_confidence() -> None:
+    rows = [*tables.to_one(), *tables.abstract(), *tables.all_nodes()]
+    assert {row.confidence for row in rows} == {"stated", "derived", "vague"}
+    assert {row.row for row in rows} == {"B5", "B6", "B7", "C1", "C2", "C3", "C4", "E"}

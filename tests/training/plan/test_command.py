@@ -1,0 +1,87 @@
+"""`tutti train plan`: the table, JSON, and errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tutti.base.errors import ExitCode
+from tutti.cli.app import app
+
+RUNNER = CliRunner()
+SMALL = ["llama3_8b", "--platform", "dgx_h100_cluster", "--gpus", "8"]
+
+
+def plan(*arguments: str) -> str:
+    done = RUNNER.invoke(app, ["train", "plan", *SMALL, *arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def test_the_table_fits_80_columns_and_names_the_best() -> None:
+    text = plan("--global-batch", "16", "--simulate", "1", "--top", "3", "--tensor", "2")
+    lines = text.splitlines()
+    assert lines[0] == "llama3_8b on 8 h100, 16 sequences of 8,192 tokens, bf16"
+    assert lines[1].split()[:4] == ["TP", "CP", "PP", "EP"]
+    assert len([line for line in lines[2:5] if line.split()[0] == "2"]) == 3
+    assert "~" not in lines[2]
+    assert "~" in lines[3]
+    assert all(len(line) <= 80 for line in lines)
+    assert "best: tensor 2" in text
+    assert "[parallelism]\ntensor = 2\n" in text
+
+
+def test_a_model_alone_has_a_plan_and_named_defaults() -> None:
+    words = ["train", "plan", "llama3_70b", "--simulate", "0", "--top", "1"]
+    done = RUNNER.invoke(app, words, catch_exceptions=False)
+    assert "llama3_70b on 64 h100" in done.stdout
+    named = "defaults: platform dgx_h100_cluster; 64 GPUs; global batch of 4,194,304 tokens"
+    assert named in done.stderr
+    done = RUNNER.invoke(app, [*words, "-p", "gb200_nvl72_cluster"], catch_exceptions=False)
+    assert "llama3_70b on 72 gb200" in done.stdout
+
+
+def test_json_has_the_plans() -> None:
+    document = json.loads(plan("--global-batch", "16", "--simulate", "1", "--top", "2", "--json"))
+    found = document["result"]
+    assert (found["model"], found["gpus"], found["npu"]) == ("llama3_8b", 8, "h100")
+    first, second = document["tables"]["plans"]
+    assert (first["simulated"], second["simulated"]) == (True, False)
+    total = first["compute_s"] + first["bubble_s"] + sum(first["exposed_s"].values())
+    assert first["step_s"] == pytest.approx(total)
+    assert first["memory_bytes"]["total"] < found["capacity_bytes"]
+
+
+def test_tokens_of_a_batch_are_sequences() -> None:
+    short = plan("--batch-tokens", "131072", "--simulate", "0", "--tensor", "2", "--pipeline", "1")
+    assert "16 sequences of 8,192 tokens" in short
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--batch-tokens", "10000"], "a multiple of 8,192 tokens"),
+        (["--batch-tokens", "8192", "--global-batch", "4"], "conflicts with --global-batch"),
+        (["--precision", "fp4"], "bf16 or fp8"),
+        (["--gpu", "h101"], "unknown NPU `h101`"),
+        (["--gpus", "12"], "a multiple of 8"),
+        (["--platform", "leonardo"], "does not name its GPU"),
+        (["--tensor", "3"], "tensor 3 = 3 GPUs: expected a divisor of 8"),
+        (["--gpu", "a100", "--precision", "fp8"], "a100 has no fp8"),
+        (["--memory-fraction", "0.05", "--tensor", "8"], "llama3_8b does not fit 8 GPUs"),
+        (["resnet50"], "unexpected extra argument"),
+    ],
+)
+def test_errors(arguments: list[str], words: str) -> None:
+    given = ["train", "plan", *SMALL, "--simulate", "0", *arguments]
+    done = RUNNER.invoke(app, given, env={"COLUMNS": "300"})
+    assert done.exit_code == ExitCode.MISTAKE
+    assert words in " ".join(done.output.split())
+
+
+def test_models_that_are_no_decoders_are_refused() -> None:
+    done = RUNNER.invoke(app, ["train", "plan", "resnet50", "-p", "dgx_h100_cluster", "-g", "8"])
+    assert done.exit_code == ExitCode.MISTAKE
+    assert "expected a decoder" in done.output

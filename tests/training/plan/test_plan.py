@@ -1,0 +1,282 @@
+"""Plans of training steps: the space, the closed form, the simulation and published runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tutti.base.errors import ConfigError
+from tutti.platforms.files.presets import platform_of
+from tutti.platforms.files.scaled import scaled
+from tutti.platforms.npus import npu
+from tutti.training.plan import Cluster, Fixed, Found, Plan, Ranked, estimate, plans, search
+from tutti.training.plan.explain import exceeds, explained, table_of
+from tutti.training.plan.simulate import simulate
+from tutti.workloads import Model, Parallelism, build
+from tutti.workloads.errors import WorkloadError
+from tutti.workloads.memory import memory
+from tutti.workloads.pieces import Pieces
+
+if TYPE_CHECKING:
+    from tutti.workloads.decoder import Decoder
+
+
+def cluster(gpus: int, **given: float) -> Cluster:
+    raw = platform_of("dgx_h100_cluster", folder=Path(), source="test")
+    platform = scaled(raw, gpus, source="test")
+    return Cluster(platform=platform, npu=npu("h100"), **given)  # type: ignore[arg-type]
+
+
+def shape(name: str) -> Decoder:
+    decoder = build(name).decoder
+    assert decoder is not None
+    return decoder
+
+
+def found(model: Model, gpus: Cluster, batch: int) -> Found:
+    return Found(cluster=gpus, model=model, batch=batch, fitting=[], exceeding=[])
+
+
+@pytest.mark.parametrize(("name", "experts"), [("llama3_8b", 1), ("mixtral_8x7b", 8)])
+def test_every_plan_uses_all_gpus_and_the_batch(name: str, experts: int) -> None:
+    decoder = shape(name)
+    made = list(plans(decoder, 64, 128, 8))
+    assert len({(one.kinds, one.micro_batch) for one in made}) == len(made)
+    for one in made:
+        kinds = one.kinds
+        assert kinds.tensor * kinds.context * kinds.expert * kinds.pipeline * one.data == 64
+        assert one.samples * one.data * kinds.expert == 128
+        assert experts % kinds.expert == 0
+        assert kinds.tensor <= 8
+        assert kinds.pipeline * kinds.interleaved <= decoder.layers
+        assert kinds.micro_batches >= kinds.pipeline
+    assert {one.kinds.expert for one in made} == {n for n in (1, 2, 4, 8) if n <= experts}
+
+
+@pytest.mark.parametrize(
+    ("fixed", "words"),
+    [
+        (Fixed(tensor=3), "tensor 3 = 3 GPUs: expected a divisor of 64"),
+        (
+            Fixed(tensor=2, context=1, expert=1, data=2, pipeline=2),
+            "tensor 2 x context 1 x expert 1 x data 2 x pipeline 2 = 8 GPUs",
+        ),
+        (Fixed(expert=16), "`expert = 16` does not divide 8 experts"),
+        (Fixed(tensor=64), "`tensor = 64` does not divide 32 heads"),
+        (Fixed(pipeline=64), "64 stages: expected at most 32"),
+    ],
+)
+def test_degrees_that_do_not_divide_are_refused(fixed: Fixed, words: str) -> None:
+    with pytest.raises(WorkloadError, match=words):
+        list(plans(shape("mixtral_8x7b"), 64, 128, 8, fixed))
+
+
+def test_groups_within_a_domain() -> None:
+    kinds = Parallelism(tensor=4, context=2, pipeline=4, micro_batches=4)
+    plan = Plan(kinds=kinds, data=4, micro_batch=1)
+    assert plan.inside(8) == ["tensor", "context"]
+    assert plan.inside(128) == ["tensor", "context", "data", "pipeline"]
+    assert plan.stride("pipeline") == 32
+
+
+def test_a_cluster_knows_its_domain_and_rates() -> None:
+    gpus = cluster(32)
+    assert (gpus.gpus, gpus.domain) == (32, 8)
+    assert gpus.inner.rate == pytest.approx(370.8e9)
+    assert gpus.outer.rate == pytest.approx(49e9)
+    # 90 % of 81,559 MiB.
+    assert gpus.capacity == pytest.approx(0.9 * 81_559 * 2**20, rel=1e-3)
+
+
+def test_platforms_have_other_numbers_of_gpus() -> None:
+    assert cluster(2048).platform.routes is not None
+    for gpus, words in ((12, "a multiple of 8"), (1032, "of 256")):
+        with pytest.raises(ConfigError, match=words):
+            cluster(gpus)
+    raw = platform_of("dgx_h100", folder=Path(), source="test")
+    with pytest.raises(ConfigError, match="another number of NPUs"):
+        scaled(raw, 16, source="test")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "tokens", "context", "data", "samples", "published"),
+    # Grattafiori et al. 2024, table 4: TP 8, PP 16; the number of model chunks is not published.
+    [
+        (8192, 8192, 1, 64, 32, 0.43),
+        (16_384, 8192, 1, 128, 16, 0.41),
+        (16_384, 131_072, 16, 8, 16, 0.38),
+    ],
+)
+def test_the_closed_form_is_near_the_published_mfu_of_llama_3(
+    gpus: int, tokens: int, context: int, data: int, samples: int, published: float
+) -> None:
+    model = build(f"llama3_405b:tokens={tokens}")
+    kinds = Parallelism(
+        tensor=8,
+        context=context,
+        pipeline=16,
+        sequence=True,
+        micro_batches=samples,
+        interleaved=4,
+        zero=1,
+        recompute="selective",
+    )
+    where = cluster(gpus)
+    took = estimate(Pieces(model), Plan(kinds=kinds, data=data, micro_batch=1), where)
+    assert found(model, where, samples * data).mfu(took) == pytest.approx(published, abs=0.025)
+
+
+def test_without_communication_the_estimate_is_the_roofline() -> None:
+    """One GPU per replica: all FLOPs at the efficiency, with attention's recomputation."""
+    model, where = build("llama3_8b"), cluster(16)
+    kinds = Parallelism(recompute="selective", zero=1)
+    took = estimate(Pieces(model), Plan(kinds=kinds, data=16, micro_batch=1), where)
+    decoder = shape("llama3_8b")
+    again = 2 * decoder.layers * decoder.attended * 2 * decoder.hidden
+    flops = decoder.tokens * (decoder.flops + again)
+    assert took.compute == pytest.approx(flops / (where.peak * 0.6), rel=1e-3)
+    # Gradients in FP32 hide behind the backward pass, weights in BF16 behind the forward pass.
+    moved = 6 * model.parameters * 15 / 16 / where.outer.rate
+    assert moved - took.compute < took.exposed["data"]
+    # Each of the collectives starts with a launch.
+    assert took.exposed["data"] == pytest.approx(moved - took.compute, rel=0.07)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "data"),
+    [
+        (Parallelism(tensor=8, sequence=True), 2),
+        (Parallelism(context=4, zero=1), 4),
+        (Parallelism(pipeline=4, micro_batches=8, zero=1), 4),
+        (Parallelism(pipeline=4, interleaved=2, micro_batches=8, zero=1), 4),
+        (Parallelism(zero=3), 16),
+    ],
+)
+def test_the_closed_form_is_near_the_simulation(kinds: Parallelism, data: int) -> None:
+    model, where = build("llama3_8b:tokens=4096"), cluster(16)
+    plan = Plan(kinds=replace(kinds, recompute="selective"), data=data, micro_batch=1)
+    quick, exact = estimate(Pieces(model), plan, where), simulate(Pieces(model), plan, where)
+    assert quick.step == pytest.approx(exact.step, rel=0.15)
+
+
+def test_experts_in_the_closed_form_and_in_the_simulation() -> None:
+    model, where = build("mixtral_8x7b"), cluster(16)
+    kinds = Parallelism(expert=8, zero=1, recompute="selective")
+    plan = Plan(kinds=kinds, data=2, micro_batch=1)
+    quick, exact = estimate(Pieces(model), plan, where), simulate(Pieces(model), plan, where)
+    assert quick.step == pytest.approx(exact.step, rel=0.15)
+    assert quick.exposed["expert"] == pytest.approx(exact.exposed["expert"], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        Parallelism(tensor=2, sequence=True, pipeline=4, micro_batches=16),
+        Parallelism(context=2, pipeline=4, interleaved=2, micro_batches=16, zero=0),
+    ],
+)
+def test_many_micro_batches_are_extrapolated(kinds: Parallelism) -> None:
+    model, where = build("llama3_8b:tokens=2048"), cluster(8)
+    plan = Plan(kinds=kinds, data=1, micro_batch=1)
+    extrapolated = simulate(Pieces(model), plan, where)
+    from tutti.training.endpoint import configurations
+    from tutti.training.plan.simulate import step_of
+
+    complete = step_of(model, plan, where).run(configurations()["ideal"])
+    assert extrapolated.step == pytest.approx(complete.total.ps * 1e-12, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "data"),
+    [(Parallelism(zero=1), 32), (Parallelism(pipeline=2, micro_batches=2, zero=1), 16)],
+)
+def test_a_few_replicas_represent_all(kinds: Parallelism, data: int) -> None:
+    """16 of 32 GPUs are simulated, and the closed form adds the difference."""
+    model, where = build("llama3_8b:tokens=4096"), cluster(32)
+    raw = platform_of("dgx_h100_cluster", folder=Path(), source="test")
+    fast = replace(where, smaller=partial(scaled, raw, source="test"))
+    plan = Plan(kinds=replace(kinds, recompute="selective"), data=data, micro_batch=1)
+    few, all_of_them = (simulate(Pieces(model), plan, one) for one in (fast, where))
+    assert few.step == pytest.approx(all_of_them.step, rel=0.03)
+
+
+def test_a_search_ranks_simulates_and_explains() -> None:
+    model, where = build("llama3_8b"), cluster(16)
+    result = search(model, where, 64, fixed=Fixed(tensor=2, pipeline=1), simulated=2)
+    assert [one.simulated is not None for one in result.fitting[:3]] == [True, True, False]
+    assert result.fitting[0].timing.step <= result.fitting[1].timing.step
+    assert all(one.memory.total <= where.capacity for one in result.fitting)
+    assert all(one.memory.total > where.capacity for one in result.exceeding)
+    assert 0.3 < result.mfu(result.fitting[0].timing) < 0.6
+    words = " ".join(explained(result))
+    assert "Within 8 GPUs of a scale-up domain: tensor" in words
+    assert "plans exceed 77 GB per GPU" in words
+    assert table_of(result.fitting[0]).startswith("[parallelism]\ntensor = 2\n")
+
+
+def test_a_model_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(WorkloadError, match=r"llama3_405b does not fit 16 GPUs") as refused:
+        search(build("llama3_405b"), cluster(16), 16, fixed=Fixed(tensor=8), simulated=0)
+    assert "needs 460.3 GB per GPU (304.4 GB optimizer states" in str(refused.value)
+    assert "states alone need 95 GPUs" in str(refused.value)
+
+
+def test_a_batch_without_plans_is_refused() -> None:
+    with pytest.raises(WorkloadError, match="no plan of 3 sequences on 16 GPUs"):
+        search(build("llama3_8b"), cluster(16), 3, fixed=Fixed(data=16), simulated=0)
+
+
+def test_the_published_plan_of_llama_3_is_rejected_by_1_2_gb() -> None:
+    """Grattafiori et al. 2024, table 4: 8K tokens, TP 8, PP 16, DP 128, no recomputation.
+
+    FSDP shards optimizer states and gradients. All 16 micro-batches of 8 blocks are in flight.
+    """
+    kinds = Parallelism(
+        tensor=8,
+        pipeline=16,
+        sequence=True,
+        micro_batches=16,
+        interleaved=4,
+        zero=2,
+        recompute="selective",
+    )
+    where = cluster(32)
+    used = memory(build("llama3_405b"), kinds, data=128)
+    token = 2 * (2 * 16_384 + 2048 + 3 * 53_248) + 2 * 4 * 16_384
+    assert used.activations == 8192 * 16 * 8 * token // 8
+    block = 16_384 * (2 * 16_384 + 2048 + 3 * 53_248)
+    assert used.weights == 2 * 8 * block // 8
+    assert used.gradients == pytest.approx(4 * block / 128)
+    # The gradients of a model chunk of two blocks, before they are reduced.
+    assert used.working == 4 * 2 * block // 8
+    assert exceeds(used, where.capacity) == (
+        "exceeds 77.0 GB by 1.2 GB: 68.2 GB activations, 6.4 GB weights, 3.2 GB working memory, "
+        "0.3 GB optimizer states, 0.1 GB gradients"
+    )
+
+
+def test_zero_2_needs_one_round_of_an_interleaved_pipeline() -> None:
+    made = [one.kinds for one in plans(shape("llama3_70b"), 64, 64, 8) if one.kinds.zero == 2]
+    assert made
+    assert all(one.interleaved > 1 and one.micro_batches == one.pipeline for one in made)
+
+
+def test_a_ring_exchange_hides_behind_attention() -> None:
+    """Its exposed time is that of the gathers, less n - 1 of n parts of attention."""
+    model, where = build("llama3_8b:tokens=32768"), cluster(16)
+    kinds = Parallelism(context=4, zero=1, recompute="selective")
+    ring = replace(kinds, cp_comm_type="p2p")
+    gathered, sent = (
+        estimate(Pieces(model), Plan(kinds=one, data=4, micro_batch=1), where)
+        for one in (kinds, ring)
+    )
+    assert sent.compute == pytest.approx(gathered.compute)
+    assert gathered.exposed["context"] > 0.01
+    assert sent.exposed["context"] == 0
+    used = memory(model, ring, data=4)
+    one = Ranked(plan=Plan(kinds=ring, data=4, micro_batch=1), memory=used, estimated=sent)
+    assert 'cp_comm_type = "p2p"' in table_of(one)

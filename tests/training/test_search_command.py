@@ -1,0 +1,180 @@
+"""`tutti train search`: algorithms by the time of the step."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from tutti.base.errors import ExitCode
+from tutti.cli.app import app
+from tutti.training.files.step_file import load_training
+from tutti.training.search import DEFAULT, AlgorithmSearch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUNNER = CliRunner()
+
+FILE = """
+model = "transformer:32"
+batch = 4
+iterations = 1
+chunk = "256 KiB"
+message = "256 KiB"
+configurations = ["no_overlap", "comp_opt"]
+{network}
+[parallelism]
+tensor = 2
+"""
+PLATFORM = """
+dimensions = [{ name = "tensor", nodes = 2 }, { name = "data", nodes = 4 }]
+[platform]
+name = "pod"
+summary = "made up"
+[platform.models.unused]
+kind = "pipelining_postal"
+alpha_p = "0 ns"
+alpha_r = "1 ns"
+[platform.topology]
+build = "switch:8"
+links = [{ rate = "25 GB/s", latency = "500 ns" }]
+"""
+TORUS = """
+[torus]
+rings = [
+  { name = "tensor", nodes = 2, rate = "100 GB/s", latency = "72 ns" },
+  { name = "data", nodes = 4, rate = "25 GB/s", latency = "402 ns" },
+]
+"""
+THREE = ["ring", "swing", "direct"]
+
+
+@pytest.fixture(params=[PLATFORM, TORUS], ids=["platform", "torus"])
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / "step.toml"
+    path.write_text(FILE.format(network=request.param), encoding="utf-8")
+    return path
+
+
+def searched(file: Path, **options: object) -> AlgorithmSearch:
+    read = load_training(file)
+    found = AlgorithmSearch(read.step, read.configurations[1], **options)  # type: ignore[arg-type]
+    found.run()
+    return found
+
+
+def test_the_choice_is_a_local_optimum(file: Path) -> None:
+    """No change of one collective shortens the step."""
+    found = searched(file, algorithms=THREE)
+    assert found.is_complete
+    assert {one.key for one in found.collectives} == {"all_reduce:tensor", "all_reduce:data"}
+    last = max(trial.round for trial in found.trials)
+    for trial in found.trials:
+        if trial.round == last and trial.time_ps is not None:
+            assert trial.time_ps >= found.best.total.ps
+    assert found.best.bound.time.ps <= found.best.total.ps <= found.default.total.ps
+    assert dict(found.best.step.algorithms) == {
+        key: one for key, one in found.chosen.items() if one != DEFAULT
+    }
+
+
+def test_the_search_is_deterministic(file: Path) -> None:
+    first, second = searched(file), searched(file)
+    assert first.trials == second.trials
+    assert first.chosen == second.chosen
+
+
+def test_refused_algorithms_have_a_reason(file: Path) -> None:
+    found = searched(file)
+    assert all((trial.time_ps is None) == bool(trial.refused) for trial in found.trials)
+    tried = {(trial.collective, trial.algorithm) for trial in found.trials}
+    listed = {(one, name) for one in found.collectives for name in one.candidates}
+    assert tried == listed
+    if found.step.platform is None:
+        assert any("not its neighbour" in reason for reason in found.refused.values())
+
+
+def test_the_limit_is_honoured(file: Path) -> None:
+    found = searched(file, limit=3)
+    assert len(found.trials) == 3
+    assert not found.is_complete
+    assert found.best.total <= found.default.total
+
+
+def test_the_command_prints_and_writes_the_choice(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ["train", "search", str(file), "--out", str(out)]
+    arguments += [word for name in THREE for word in ("--algorithm", name)]
+    result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
+    assert all(len(line) <= 80 for line in lines if not line.startswith("wrote"))
+    for word in ("no_overlap", "comp_opt", "all_reduce", "of bound", "tensor 2", "data 4"):
+        assert word in result.stdout
+    rows = pl.read_parquet(out / "search.parquet")
+    assert set(rows["algorithm"]) == set(THREE)
+    assert rows.filter(pl.col("time_ps").is_null() & pl.col("refused").is_null()).is_empty()
+    best = pl.read_parquet(out / "results.parquet")
+    assert best["configuration"].to_list() == ["no_overlap", "comp_opt"]
+    assert (best["total_ps"] >= best["bound_ps"]).all()
+    assert (out / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--algorithm", "rign"], "rign"),
+        (["--algorithm", "pairwise"], "pairwise"),
+        (["--set", 'iterations="stable"'], "iterations"),
+    ],
+)
+def test_options_that_cannot_be_honoured_are_refused(
+    file: Path, tmp_path: Path, options: list[str], message: str
+) -> None:
+    arguments = ["train", "search", str(file), "--out", str(tmp_path / "out"), *options]
+    result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == ExitCode.MISTAKE
+    assert message in result.stderr
+
+
+def test_an_interrupted_search_shows_its_results(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tutti.training.step import Step
+
+    run, left = Step.run, iter([1] * 4)
+
+    def stopping(step: Step, configuration: object) -> object:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return run(step, configuration)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Step, "run", stopping)
+    result = RUNNER.invoke(app, ["train", "search", str(file), "--out", str(tmp_path / "out")])
+    assert result.exit_code == ExitCode.INTERRUPTED
+    assert "interrupted" in result.stderr
+    assert pl.read_parquet(tmp_path / "out" / "search.parquet").height == 3
+
+
+def test_names_of_groups_select_algorithms(file: Path) -> None:
+    """A group's name takes precedence over the collective's; unknown groups are refused."""
+    from dataclasses import replace
+
+    from tutti.workloads.errors import WorkloadError
+
+    read = load_training(file)
+    configuration = read.configurations[1]
+
+    def time(**algorithms: str) -> int:
+        named = {key.replace("_of_", ":"): one for key, one in algorithms.items()}
+        return replace(read.step, algorithms=named).run(configuration).total.ps
+
+    for data, tensor in product(["ring", "swing"], repeat=2):
+        both = {"all_reduce_of_data": data, "all_reduce_of_tensor": tensor}
+        assert time(**both) == time(all_reduce=tensor, all_reduce_of_data=data)
+    with pytest.raises(WorkloadError, match="all_reduce:data, all_reduce:tensor"):
+        time(all_reduce_of_rows="ring")

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from tutti.collectives.view.comparison_page import write_report
+from tutti.platforms.view.facts import platform_facts
+from tutti.view.errors import ReportError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Frames = tuple[pl.DataFrame, pl.DataFrame]
+
+
+def figures(page: str) -> dict[str, dict[str, list[dict[str, object]]]]:
+    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
+    assert found
+    parsed: dict[str, dict[str, list[dict[str, object]]]] = json.loads(found.group(1))
+    return parsed
+
+
+@pytest.fixture
+def page(
+    comparison: pl.DataFrame, frames: Frames, platform: dict[str, object], tmp_path: Path
+) -> str:
+    path = write_report(tmp_path / "r.html", comparison, platform, *frames, notes=["A <note>."])
+    return path.read_text(encoding="utf-8")
+
+
+def test_page_needs_no_network(page: str) -> None:
+    head = page.split("plotly.js v", maxsplit=1)[0]
+    assert not re.findall(r'(?:src|href)="(?!data:,)', head)
+    assert "@import" not in head
+    assert len(page) > 3_000_000  # plotly.js is inside
+
+
+def test_page_summarises_the_results(page: str) -> None:
+    head = page.split("<section", maxsplit=1)[0]
+    assert "<h1>Which all_reduce algorithm is fastest on demo?</h1>" in head
+    assert "is fastest at 15 of 30 points" in head
+    assert "A &lt;note&gt;." in head
+
+
+def test_page_states_sources_and_versions(page: str) -> None:
+    for text in ("Table 1", "0.1 ns/B", "assumed", "0123abc", "feedface", "pipelining_postal"):
+        assert text in page
+
+
+def test_every_chart_has_an_element(page: str) -> None:
+    charts = figures(page)
+    assert set(charts) == {"case0-map", "case0-time", "case0-busbw", "case0-ranks", "timeline"}
+    for name in charts:
+        assert f'<div class="chart" id="{name}"></div>' in page
+
+
+def test_curves_start_with_the_selected_rank_count(page: str) -> None:
+    traces = figures(page)["case0-time"]["data"]
+    shown = {(trace["meta"], trace["name"]) for trace in traces if trace["visible"]}
+    assert {meta for meta, _ in shown} == {64}
+    assert len(shown) == 4
+    assert '<option value="64" selected>' in page
+
+
+def test_names_are_escaped(
+    comparison: pl.DataFrame, platform: dict[str, object], tmp_path: Path
+) -> None:
+    nasty = "</script><script>alert(1)</script>"
+    frame = comparison.with_columns(platform=pl.lit(nasty), schedule=pl.lit(nasty))
+    path = write_report(tmp_path / "r.html", frame, platform | {"name": nasty}, title=nasty)
+    assert "<script>alert" not in path.read_text(encoding="utf-8")
+
+
+def test_the_same_input_gives_the_same_bytes(
+    comparison: pl.DataFrame, frames: Frames, platform: dict[str, object], tmp_path: Path
+) -> None:
+    first = write_report(tmp_path / "a.html", comparison, platform, *frames).read_bytes()
+    shuffled = comparison.sample(fraction=1, shuffle=True, seed=1)
+    assert write_report(tmp_path / "b.html", shuffled, platform, *frames).read_bytes() == first
+
+
+def test_a_barrier_has_no_size_to_draw_over(
+    comparison: pl.DataFrame, platform: dict[str, object], tmp_path: Path
+) -> None:
+    frame = comparison.filter(pl.col("size_bytes") == 8).with_columns(size_bytes=pl.lit(0))
+    path = write_report(tmp_path / "r.html", frame, platform)
+    assert set(figures(path.read_text(encoding="utf-8"))) == {"case0-map", "case0-ranks"}
+
+
+def test_several_collectives_get_a_section_each(
+    comparison: pl.DataFrame, platform: dict[str, object], tmp_path: Path
+) -> None:
+    other = comparison.with_columns(collective=pl.lit("all_gather"))
+    path = write_report(tmp_path / "r.html", pl.concat([comparison, other]), platform)
+    page = path.read_text(encoding="utf-8")
+    assert {"case0-time", "case1-time"} <= set(figures(page))
+    assert "all_gather of int64 on demo" in page
+
+
+def test_an_empty_timeline_is_refused(
+    comparison: pl.DataFrame, frames: Frames, platform: dict[str, object], tmp_path: Path
+) -> None:
+    with pytest.raises(ReportError, match="timeline is empty"):
+        write_report(tmp_path / "r.html", comparison, platform, frames[0].clear())
+
+
+def test_platforms_show_each_number_with_its_source() -> None:
+    platform = {
+        "name": "cray",
+        "source": "the paper",
+        "models": {"minimum": {"kind": "postal", "alpha": {"value": "1 us", "source": "Table 1"}}},
+        "compute": {"gamma": {"value": "1 ns/B", "source": "a guess", "inferred": True}},
+    }
+    rows = {row["name"]: (row["value"], row["source"]) for row in platform_facts(platform)}
+    assert rows == {
+        "name": ("cray", "the paper"),
+        "minimum model": ("postal", "the paper"),
+        "minimum alpha": ("1 us", "Table 1"),
+        "compute gamma": ("1 ns/B", "Inferred. a guess"),
+    }
