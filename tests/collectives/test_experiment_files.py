@@ -215,7 +215,7 @@ def test_recorded_noise_and_arrivals_can_be_tables() -> None:
     times = ["1 us", "2 us", "3 us", "4 us", "5 us", "6 us", "7 us", "8 us"]
     """
     conditions = load(GOOD + tables).conditions()
-    detours = tutti.platforms.Trace(detours=[("1 us", "2 us")])
+    detours = tutti.platforms.NoiseTrace(detours=[("1 us", "2 us")])
     arrival = tutti.platforms.PerRank(times=[f"{rank} us" for rank in range(1, 9)])
     assert conditions == tutti.Conditions(
         noise=tutti.platforms.Noise(detours=detours), arrival=arrival

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import tutti
 from tutti.cli import app
-from tutti.mpi.bench import BLOCKS, Benchmark, Candidate, Settings, measure
+from tutti.mpi.bench import BLOCKS, BenchCandidate, Benchmark, Settings, measure
 from tutti.mpi.bench_job import failure_text
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
@@ -39,8 +39,8 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
     return find_mpi(Path(__file__).parents[2] / WRAPPERS[request.param])
 
 
-def of(notation: str, ranks: int, collective: str = "all_reduce") -> Candidate:
-    return Candidate("schedule", tutti.schedule(notation, ranks=ranks, collective=collective))
+def of(notation: str, ranks: int, collective: str = "all_reduce") -> BenchCandidate:
+    return BenchCandidate("schedule", tutti.schedule(notation, ranks=ranks, collective=collective))
 
 
 @pytest.mark.parametrize("distance", [POSTAL, LOGGP], ids=lambda one: one.model.kind)
@@ -87,7 +87,7 @@ def test_results_are_checked_in_the_same_run(mpi: Mpi, collective: str, notation
     found = measure(
         mpi,
         Benchmark(collective, 3, [size], datatype="float64", operation="max"),
-        [Candidate("own"), of(notation, 3, collective)],
+        [BenchCandidate("own"), of(notation, 3, collective)],
         FEW,
     )
     assert found.columns == list(BLOCKS)
@@ -141,7 +141,7 @@ def test_wrong_results_are_counted_and_end_in_an_error(
 def test_schedule_of_another_collective_is_refused(mpi: Mpi) -> None:
     other = tutti.schedule("direct", ranks=2, collective="broadcast")
     with pytest.raises(BenchError, match="expected all_reduce on 2"):
-        measure(mpi, Benchmark("all_reduce", 2, [8]), [Candidate("schedule", other)], FEW)
+        measure(mpi, Benchmark("all_reduce", 2, [8]), [BenchCandidate("schedule", other)], FEW)
 
 
 def test_the_verb_measures_and_writes(mpi: Mpi, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_ranks_detect_whether_they_outnumber_their_cores(
     preloaded = functools.partial(run_ranks, preload=preloadable(mpi, NARROW, tmp_path))
     monkeypatch.setattr("tutti.mpi.bench_job.run_ranks", preloaded)
     few = replace(FEW, blocks=1)
-    found = measure(mpi, Benchmark("all_reduce", ranks, [8]), [Candidate("own")], few)
+    found = measure(mpi, Benchmark("all_reduce", ranks, [8]), [BenchCandidate("own")], few)
     assert found["crowded"].to_list() == [ranks > 1]
 
 
@@ -273,7 +273,7 @@ def test_clocks_that_drift_apart_are_corrected_and_the_rest_is_reported(
     preloaded = functools.partial(run_ranks, preload=library)
     monkeypatch.setattr("tutti.mpi.bench_job.run_ranks", preloaded)
     long = Settings(blocks=3 * 64, each=1, warmup=0, quiet=True, check=False, timeout=250)
-    found = measure(mpi, Benchmark("all_reduce", 2, [8, 16]), [Candidate("own")], long)
+    found = measure(mpi, Benchmark("all_reduce", 2, [8, 16]), [BenchCandidate("own")], long)
     assert found["host"][0].startswith("2 hosts, rank 0 on ")
     first, second = (found.filter(size_bytes=size)["clock_error_ps"][0] for size in (8, 16))
     # The error includes the drift until it is known: in the first 64 blocks only.

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import tutti
-from tutti.mpi.bench import BLOCKS, Benchmark, Candidate, predict, summarise
+from tutti.mpi.bench import BLOCKS, BenchCandidate, Benchmark, predict, summarise
 from tutti.mpi.bench_candidates import candidates_of, every_schedule
 from tutti.mpi.bench_job import Group, Settings
 from tutti.mpi.bench_multicast import MULTICASTS, fit
@@ -83,7 +83,7 @@ def test_distance_is_refused_for_the_code_of_the_mpi() -> None:
     with pytest.raises(BenchError, match="which alone can be emulated"):
         measure(
             None,  # type: ignore[arg-type]
-            Benchmark("all_reduce", 4, [8]), [Candidate("own")], Settings(distance=DISTANCE),
+            Benchmark("all_reduce", 4, [8]), [BenchCandidate("own")], Settings(distance=DISTANCE),
         )  # fmt: skip
 
 

@@ -63,11 +63,11 @@ def test_an_aligned_tick_delays_all_ranks() -> None:
 
 
 def test_a_trace_is_played_as_it_was_recorded() -> None:
-    trace = tutti.platforms.Trace(detours=[("0 ns", "3 us")], cycle="1 s", aligned=True)
+    trace = tutti.platforms.NoiseTrace(detours=[("0 ns", "3 us")], cycle="1 s", aligned=True)
     conditions = tutti.Conditions(noise=tutti.platforms.Noise(detours=trace))
     # All ranks start at the same random time of a second: almost surely without a detour.
     assert pair(conditions).completion_ps == ps("1.5 us")
-    assert tutti.platforms.Trace(detours=[("1 us", "3 us"), ("2 us", "4 us")]).length.ps == ps(
+    assert tutti.platforms.NoiseTrace(detours=[("1 us", "3 us"), ("2 us", "4 us")]).length.ps == ps(
         "6 us"
     )
 
@@ -264,7 +264,7 @@ def test_recorded_values_are_equal_for_any_file(tmp_path: Path) -> None:
     path = str(written(tmp_path, "noise.txt", "1.5 us\n2 us\n"))
     assert tutti.platforms.Recorded(file=path) == tutti.platforms.Recorded(times=["1.5 us", "2 us"])
     trace = str(written(tmp_path, "noise.trace", "1 2\n"))
-    assert tutti.platforms.Trace(file=trace, unit="us") == tutti.platforms.Trace(
+    assert tutti.platforms.NoiseTrace(file=trace, unit="us") == tutti.platforms.NoiseTrace(
         detours=[("1 us", "2 us")]
     )
     with pytest.raises(ConfigError, match="expected either `times` or `file`"):
@@ -321,7 +321,7 @@ def test_missing_and_invalid_files_are_refused(tmp_path: Path) -> None:
 
 def test_a_trace_of_netgauge_is_read(tmp_path: Path) -> None:
     path = written(tmp_path, "noise.trace", "# start\tduration\n1000 50\n2000\t70.5\n")
-    trace = tutti.platforms.Trace.read(path)
+    trace = tutti.platforms.NoiseTrace.read(path)
     assert trace.length.ps == 2_070_500
     assert [(start.ps, lost.ps) for start, lost in trace.detours] == [
         (1_000_000, 50_000),
@@ -329,10 +329,10 @@ def test_a_trace_of_netgauge_is_read(tmp_path: Path) -> None:
     ]
     back = written(tmp_path, "back.trace", "2000 50\n1000 70\n")
     with pytest.raises(ConfigError, match="line 2: a detour starts before the previous one"):
-        tutti.platforms.Trace.read(back)
+        tutti.platforms.NoiseTrace.read(back)
     one = written(tmp_path, "one.trace", "2000\n")
     with pytest.raises(ConfigError, match="line 1: 1 values"):
-        tutti.platforms.Trace.read(one)
+        tutti.platforms.NoiseTrace.read(one)
 
 
 def test_arrivals_are_read_in_each_form(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tutti.formats.chakra import reader as chakra
 from tutti.formats.chakra.groups import load_groups
 from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
 from tutti.workloads.errors import TraceError
-from tutti.workloads.trace import Timing, programs
+from tutti.workloads.trace import NodeRates, programs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,7 @@ def test_times_come_from_operations_where_none_was_recorded() -> None:
     (found,) = programs(
         [trace(compute(1, 0, num_ops=4000, tensor_size=2000))] * 2,
         (2,),
-        timing=Timing(10**9, memory),
+        timing=NodeRates(10**9, memory),
     )
     assert found.tasks[0][4] == 4_000_000
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import tutti
 from tutti.base.units import Time
-from tutti.mpi.bench import Benchmark, Candidate, Settings, measure, summarise
+from tutti.mpi.bench import BenchCandidate, Benchmark, Settings, measure, summarise
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
 from tutti.mpi.library import built
@@ -73,7 +73,7 @@ def measured(
     """Measures blocks of recursive multiplying; columns as in `tutti.mpi.bench.BLOCKS`."""
     settings = Settings(blocks=blocks, each=each, warmup=1, distance=distance(per_byte=per_byte))
     candidates = [
-        Candidate("schedule", tutti.schedule(multiplying(stages), ranks=ranks))
+        BenchCandidate("schedule", tutti.schedule(multiplying(stages), ranks=ranks))
         for stages in schedules
     ]
     benchmark = Benchmark("all_reduce", ranks, sizes, datatype=DATATYPE)

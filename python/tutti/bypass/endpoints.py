@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ENDPOINTS",
     "NETWORKS",
-    "Candidate",
+    "MappedAllReduce",
     "all_reduces",
     "candidates",
     "memory_sweep",
@@ -70,7 +70,7 @@ TILE = "1 mm"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class MappedAllReduce:
     """An all_reduce on a network.
 
     Attributes:
@@ -123,7 +123,7 @@ class Candidate:
         return report.total.nominal
 
 
-def candidates(network: str, side: int) -> tuple[Candidate, ...]:
+def candidates(network: str, side: int) -> tuple[MappedAllReduce, ...]:
     """Returns the all_reduces of a network of k x k chiplets or nodes.
 
     Args:
@@ -141,11 +141,11 @@ def candidates(network: str, side: int) -> tuple[Candidate, ...]:
 
 
 @cache
-def _candidates(network: str, side: int) -> tuple[Candidate, ...]:
+def _candidates(network: str, side: int) -> tuple[MappedAllReduce, ...]:
     return tuple(_on_mesh(network, side) if network in MESHES else _on_package(network, side))
 
 
-def _on_package(network: str, side: int) -> Iterator[Candidate]:
+def _on_package(network: str, side: int) -> Iterator[MappedAllReduce]:
     """Yields the variants of Yin et al. that need no reconfiguration during the all_reduce."""
     for algorithm in ALGORITHMS:
         for variant in variants(network, algorithm, side):
@@ -158,12 +158,12 @@ def _on_package(network: str, side: int) -> Iterator[Candidate]:
                     packets=PACKETS,
                 )
                 name = f"{algorithm}: {variant.name}" if network == "aries" else variant.name
-                yield Candidate(
+                yield MappedAllReduce(
                     network=network, name=name, schedule=variant.schedule, platform=platform
                 )
 
 
-def _on_mesh(network: str, side: int) -> Iterator[Candidate]:
+def _on_mesh(network: str, side: int) -> Iterator[MappedAllReduce]:
     """Yields in-network all_reduces from the corners and from all nodes, and a ring."""
     mesh = SmartMesh(
         design="sfo_greedy", columns=side, rows=side, hpc_max=MESHES[network], fan_in="complete"
@@ -177,7 +177,7 @@ def _on_mesh(network: str, side: int) -> Iterator[Candidate]:
     corners = f"0+{side - 1}+{nodes - side}+{nodes - 1}"
     for notation in (f"in_network:{corners},segments=8", "in_network:all", f"ring:{side}x{side}"):
         schedule = tutti.schedule(notation, collective="all_reduce", ranks=nodes)
-        yield Candidate(network=network, name=notation, schedule=schedule, platform=platform)
+        yield MappedAllReduce(network=network, name=notation, schedule=schedule, platform=platform)
 
 
 def all_reduces(
@@ -332,7 +332,7 @@ def _sms(memory: TimePerByte) -> int:
 @cache
 def _fastest(
     network: str, endpoint: Configuration, size: Size, side: int
-) -> tuple[Candidate, AloneResult]:
+) -> tuple[MappedAllReduce, AloneResult]:
     """Returns the fastest all_reduce of a network behind an endpoint."""
     found = [(one, one.alone(size, endpoint)) for one in candidates(network, side)]
     return min(found, key=lambda pair: pair[1].time.ps)

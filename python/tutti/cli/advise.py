@@ -22,7 +22,7 @@ from tutti.cli.progress import Progress
 from tutti.collectives.frames import write
 from tutti.collectives.sizes import growing
 from tutti.formats.measurements import Measurements, read_measurements
-from tutti.measured.advise import Request, decision_frame, write_rules
+from tutti.measured.advise import AdviceRequest, decision_frame, write_rules
 from tutti.measured.advise import advise as decide
 from tutti.measured.advise.questions import CANDIDATES
 from tutti.measured.advise.rules import TARGETS_OF
@@ -181,11 +181,11 @@ def advise(measured: MeasuredInput, job: LargerJob, output: AdviceOutput) -> Non
 # --- input ----------------------------------------------------------------------------------------
 
 
-def _request(measured: MeasuredInput, job: LargerJob) -> Request:
+def _request(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:
     _check_word("--memory", measured.memory, ("host", "gpu"))
     _check_word("--algorithms", job.algorithms, CANDIDATES)
     ranks = options.expanded_ranks(job.ranks) if job.ranks is not None else None
-    return Request(
+    return AdviceRequest(
         ranks=ranks,
         shapes=[part.strip() for one in job.shape or [] for part in one.split(",")] or None,
         ranks_per_node=job.ranks_per_node,

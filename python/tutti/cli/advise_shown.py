@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         Decision,
         Extrapolation,
         NextMeasurement,
-        Range,
+        SizeRange,
         WrittenRules,
     )
     from tutti.measured.advise.rules import AdvisedRule
@@ -93,7 +93,7 @@ def show(advice: Advice) -> None:
     _show_next(advice.next, advice.decisions)
 
 
-def _show_collective(collective: str, found: list[Range], farther: list[Extrapolation]) -> None:
+def _show_collective(collective: str, found: list[SizeRange], farther: list[Extrapolation]) -> None:
     measured = ", ".join(count(one) for one in farther[0].measured)
     factors = ", ".join(f"{one.ranks:,} ({one.factor:.3g}x)" for one in farther)
     out().print(f"\n[bold]{collective}[/]: measured on {measured} ranks; predicted on {factors}")
@@ -125,7 +125,7 @@ def _warnings(collective: str, farther: Sequence[Extrapolation]) -> Iterator[str
             )
 
 
-def _table(found: Sequence[Range]) -> Table:
+def _table(found: Sequence[SizeRange]) -> Table:
     with_gain = any(one.least_certain.gain is not None for one in found)
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("ranks\n", justify="right", no_wrap=True)
@@ -142,7 +142,7 @@ def _table(found: Sequence[Range]) -> Table:
     return table
 
 
-def _rows(one: Range) -> Iterator[tuple[str | Breakable, ...]]:
+def _rows(one: SizeRange) -> Iterator[tuple[str | Breakable, ...]]:
     shown = one.least_certain
     first, last = (str(Size(bytes=end.size_bytes)) for end in (one.first, one.last))
     yield (

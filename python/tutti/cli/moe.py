@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.platforms.machine import Platform
-    from tutti.training.experts import ExpertTimes, Range, StageTimes
+    from tutti.training.experts import ExpertTimes, Quantiles, StageTimes
     from tutti.workloads.experts import Choices, Format
 
 _LAYER = "Layer"
@@ -353,7 +353,7 @@ def _row(one: ExpertTimes) -> list[str]:
     ]
 
 
-def _interval(found: Range) -> str:
+def _interval(found: Quantiles) -> str:
     low, high = format_time(found.low), format_time(found.high)
     unit = high.split()[1]
     return f"{low.removesuffix(f' {unit}')}-{high}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tutti.collectives.files.resolve import Experiment
-    from tutti.collectives.schedule_search import Found
+    from tutti.collectives.schedule_search import SearchResult
 
 
 def search(
@@ -177,7 +177,7 @@ def _rankings(
     return pl.concat(frames)
 
 
-def _show(experiment: Experiment, found: Found, top: int) -> None:
+def _show(experiment: Experiment, found: SearchResult, top: int) -> None:
     record_table("proofs", [_proof(found)])
     console = out()
     console.print(
@@ -192,7 +192,7 @@ def _show(experiment: Experiment, found: Found, top: int) -> None:
         remark(f"{found.schedule.name} is not verified: {found.not_verified}")
 
 
-def _proof(found: Found) -> dict[str, Any]:
+def _proof(found: SearchResult) -> dict[str, Any]:
     """Returns how certain the first place at a rank count is, for `--json`."""
     return {
         "ranks": found.ranks,
@@ -231,7 +231,7 @@ def _longer(share: float) -> str:
     return f"{share + 1:,.0f} x" if share > 9 else format_share(share)
 
 
-def verdict(found: Found) -> str:
+def verdict(found: SearchResult) -> str:
     """Returns a sentence on how certain the first place is."""
     scored, searched = f"{plural(found.scored, 'schedule')} scored", _searched(found.kinds)
     if found.exhaustive:

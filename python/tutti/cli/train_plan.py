@@ -18,7 +18,7 @@ from tutti.platforms.files.presets import platform_of
 from tutti.platforms.files.scaled import enough_gpus, scaled
 from tutti.platforms.npus import NpuPeaks, npu, npu_names
 from tutti.training.files.step_file import find_model
-from tutti.training.plan import Cluster, Fixed, least_gpus, search
+from tutti.training.plan import Cluster, FixedDegrees, least_gpus, search
 from tutti.training.plan.cluster import EFFICIENCY, USABLE
 from tutti.training.plan.explain import explained, table_of
 from tutti.training.plan.timing import KINDS
@@ -28,7 +28,7 @@ from tutti.workloads.transfers import CpCommType
 
 if TYPE_CHECKING:
     from tutti.platforms.files.platform_file import RawPlatform
-    from tutti.training.plan import Found, Ranked
+    from tutti.training.plan import PlanSearch, Ranked
     from tutti.workloads import Model
 
 _TOKENS = 4 << 20
@@ -173,7 +173,7 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
             model,
             cluster,
             _sequences(job, model),
-            fixed=Fixed(**asdict(degrees)),
+            fixed=FixedDegrees(**asdict(degrees)),
             simulated=most,
             progress=lambda done: progress.advance(1, done),
         )
@@ -245,7 +245,7 @@ def _sequences(job: Job, model: Model) -> int:
 # --- output ---------------------------------------------------------------------------------------
 
 
-def _show(found: Found, top: int) -> None:
+def _show(found: PlanSearch, top: int) -> None:
     shape = Pieces(found.model).decoder
     cluster = found.cluster
     out().print(
@@ -267,7 +267,7 @@ def _show(found: Found, top: int) -> None:
             remark(f"not simulated: {one.problem}")
 
 
-def _table(found: Found, top: int) -> Table:
+def _table(found: PlanSearch, top: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     names = ("TP", "CP", "PP", "EP", "DP", "MB", "Z", "", "step", "MFU", "GB", "bubble")
     for name in (*names, *(_SHORT[kind] for kind in KINDS)):
@@ -298,7 +298,7 @@ def _table(found: Found, top: int) -> Table:
 _SHORT = {"tensor": "TP", "context": "CP", "expert": "EP", "pipeline": "PP", "data": "DP"}
 
 
-def _record(found: Found, top: int) -> None:
+def _record(found: PlanSearch, top: int) -> None:
     record(
         model=found.model.name,
         gpus=found.cluster.gpus,
@@ -312,7 +312,7 @@ def _record(found: Found, top: int) -> None:
     record_table("plans", lambda: (_row(found, one) for one in found.fitting[:top]))
 
 
-def _row(found: Found, one: Ranked) -> dict[str, Any]:
+def _row(found: PlanSearch, one: Ranked) -> dict[str, Any]:
     kinds, timing = one.plan.kinds, one.timing
     return {
         **{kind: one.plan.degree(kind) for kind in kinds.order},

@@ -3,7 +3,7 @@ from .frames import summary as summary
 from .phases import PhasedRun as PhasedRun
 from .phases import simulate_phases as simulate_phases
 from .result import Run as Run
-from .schedule_search import Found as Found
+from .schedule_search import SearchResult as SearchResult
 from .schedule_search import search as search
 from .schedule_search import winners as winners
 from .simulation import TraceRun as TraceRun

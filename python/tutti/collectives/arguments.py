@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tutti.schedules.block_sizes import Matrix
     from tutti.schedules.ir import Schedule
 
-__all__ = ["NOT_TUNED", "Tuned", "Variant", "grid", "message_weight", "tune_arguments"]
+__all__ = ["NOT_TUNED", "ArgumentChoice", "Tuned", "grid", "message_weight", "tune_arguments"]
 
 _RADICES = range(2, 17)
 _SEGMENTS = (2, 4, 8, 16, 32, 64)
@@ -62,7 +62,7 @@ NOT_TUNED = {
 """Algorithms with an argument that `grid` leaves at its default, and why."""
 
 
-class Variant(NamedTuple):
+class ArgumentChoice(NamedTuple):
     """An algorithm with its best argument for a size.
 
     Attributes:
@@ -87,7 +87,7 @@ class Tuned(NamedTuple):
         scored: The number of timed combinations of argument and size.
     """
 
-    variants: list[Variant]
+    variants: list[ArgumentChoice]
     left_out: dict[str, str]
     scored: int
 
@@ -180,7 +180,7 @@ class _Timer:
         most: int,
         threads: int,
     ) -> None:
-        self.variants: list[Variant] = []
+        self.variants: list[ArgumentChoice] = []
         self.left_out: dict[str, str] = {}
         self.scored = 0
         self._platform = platform
@@ -222,10 +222,10 @@ class _Timer:
     def _vary(
         self,
         laid_out: dict[str, Schedule],
-        timed: dict[_Point, Variant],
+        timed: dict[_Point, ArgumentChoice],
         pivots: Iterable[int],
         sizes: Sequence[Size],
-    ) -> dict[_Point, Variant]:
+    ) -> dict[_Point, ArgumentChoice]:
         """Times the best arguments with another algorithm on one level, and lays these out."""
         points = dict.fromkeys(
             (notation, place)
@@ -266,7 +266,9 @@ class _Timer:
             cases[notation, place] = case, case.closed_form_ps()
         return cases
 
-    def _time(self, cases: dict[_Point, _Case], sizes: Sequence[Size]) -> dict[_Point, Variant]:
+    def _time(
+        self, cases: dict[_Point, _Case], sizes: Sequence[Size]
+    ) -> dict[_Point, ArgumentChoice]:
         """Returns the times at the points, without those above the range of time."""
         waiting = [point for point, (_, closed_form) in cases.items() if closed_form is None]
         finished: dict[int, Figures] = {}
@@ -278,17 +280,19 @@ class _Timer:
                 raise
         simulated = {waiting[index]: figures[0] for index, figures in finished.items()}
         # In the order of the points, so that the first of equal arguments is the default.
-        timed: dict[_Point, Variant] = {}
+        timed: dict[_Point, ArgumentChoice] = {}
         for point, (_, closed_form) in cases.items():
             notation, place = point
             if closed_form is not None:
-                timed[point] = Variant(notation, sizes[place], closed_form, "closed form")
+                timed[point] = ArgumentChoice(notation, sizes[place], closed_form, "closed form")
             elif point in simulated:
-                timed[point] = Variant(notation, sizes[place], simulated[point], "simulation")
+                timed[point] = ArgumentChoice(
+                    notation, sizes[place], simulated[point], "simulation"
+                )
         return timed
 
 
-def _first(timed: dict[_Point, Variant], place: int) -> list[str]:
+def _first(timed: dict[_Point, ArgumentChoice], place: int) -> list[str]:
     """Returns the fastest arguments at a size; of equal ones, the first of the grid."""
     here = [one for (_, at), one in timed.items() if at == place]
     return [one.notation for one in sorted(here, key=lambda one: one.time_ps)[:_KEPT]]

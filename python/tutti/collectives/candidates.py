@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ComparisonPlan",
+    "ComparisonRequest",
     "LeftOut",
     "MeasurementPoint",
     "PlanResult",
-    "Request",
     "TimedSchedule",
     "lay_out",
     "try_plan",
@@ -89,7 +89,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ComparisonRequest:
     """A request for measurements.
 
     Attributes:
@@ -152,7 +152,7 @@ class Request:
 class ComparisonPlan:
     """The measurements of a request, in order, and the schedules left out."""
 
-    request: Request
+    request: ComparisonRequest
     cases: tuple[TimedSchedule, ...]
     left_out: tuple[LeftOut, ...]
 
@@ -250,7 +250,9 @@ class PlanResult(NamedTuple):
         return self.plan
 
 
-def try_plan(request: Request, *, done: Callable[[int], object] | None = None) -> PlanResult:
+def try_plan(
+    request: ComparisonRequest, *, done: Callable[[int], object] | None = None
+) -> PlanResult:
     """Generates the schedules of a request that fit.
 
     Args:
@@ -274,7 +276,7 @@ def try_plan(request: Request, *, done: Callable[[int], object] | None = None) -
 class _Planner:
     """Collects the cases of a request, and what does not fit."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ComparisonRequest) -> None:
         self._request = request
         self._cases: dict[tuple[int, object], TimedSchedule] = {}
         self._left_out: list[LeftOut] = []
@@ -391,7 +393,9 @@ class _Planner:
         return PlanResult(plan, misfits if named else {}, self._unequal)
 
 
-def _everything(request: Request, ranks: int, done: Callable[[int], object] | None) -> list[str]:
+def _everything(
+    request: ComparisonRequest, ranks: int, done: Callable[[int], object] | None
+) -> list[str]:
     """Returns every algorithm and, for an all_reduce, the best of the search at each size."""
     collective, platform = request.collective, request.platform
     named = candidates(collective, ranks, root=request.root, routes=platform.routes)

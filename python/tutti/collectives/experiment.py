@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.base.files.mistakes import mistake
 from tutti.collectives import candidates as planning
-from tutti.collectives.candidates import LeftOut, MeasurementPoint, Request, TimedSchedule
+from tutti.collectives.candidates import ComparisonRequest, LeftOut, MeasurementPoint, TimedSchedule
 from tutti.collectives.measurement import Rows, measure
 from tutti.collectives.simulation import Run, simulate
 from tutti.schedules.proving import prove
@@ -106,8 +106,8 @@ def plan_of(
     return ExperimentPlan(_request(experiment), tuple(cases), tuple(left_out), experiment)
 
 
-def _request(experiment: Experiment) -> Request:
-    return Request(
+def _request(experiment: Experiment) -> ComparisonRequest:
+    return ComparisonRequest(
         platform=experiment.machine(),
         collective=experiment.collective,
         ranks=experiment.ranks,

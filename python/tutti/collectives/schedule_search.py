@@ -37,7 +37,15 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.topologies import Routes
 
-__all__ = ["FAMILY", "KINDS", "MOST_SCHEDULES", "MULTIPLYING_KINDS", "Found", "search", "winners"]
+__all__ = [
+    "FAMILY",
+    "KINDS",
+    "MOST_SCHEDULES",
+    "MULTIPLYING_KINDS",
+    "SearchResult",
+    "search",
+    "winners",
+]
 
 FAMILY = "recursive_multiplying"
 """The algorithm of :data:`MULTIPLYING_KINDS`."""
@@ -73,7 +81,7 @@ class _Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search.
 
     Attributes:
@@ -141,7 +149,7 @@ def search(
     threads: int = 0,
     done: Callable[[int, int], object] | None = None,
     verify: bool = True,
-) -> Found:
+) -> SearchResult:
     """Finds the fastest schedules for an all_reduce: recursive multiplying and other algorithms.
 
     Of each other algorithm, the ranking has the best argument of its grid.
@@ -190,7 +198,7 @@ def search(
     rows = [row for row in rows if row.time_ps <= _LATEST_PS]
     not_verified = proving.verify(schedule(rows[0].notation, ranks=ranks), skip=not verify)
     frame = _frame(rows, bound, verified=not_verified is None)
-    return Found(
+    return SearchResult(
         platform=platform,
         ranks=ranks,
         size=size,

@@ -155,7 +155,7 @@ def compare(
         "repetitions": repetitions,
         "seed": seed,
     }
-    request = planning.Request(
+    request = planning.ComparisonRequest(
         platform=platform,
         collective=collective,
         ranks=ranks,

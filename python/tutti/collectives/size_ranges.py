@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.base.units import Size
-    from tutti.collectives.schedule_search import Found
+    from tutti.collectives.schedule_search import SearchResult
     from tutti.platforms.machine import Platform
 
 __all__ = ["thresholds"]
@@ -110,7 +110,11 @@ def _threshold_frame(rows: list[_Threshold], ranks: int, *, verify: bool) -> pl.
 
 
 def _furthest(
-    platform: Platform, run_search: Callable[..., Found], found: Found, last: int, unit: int
+    platform: Platform,
+    run_search: Callable[..., SearchResult],
+    found: SearchResult,
+    last: int,
+    unit: int,
 ) -> int:
     """Returns the largest size up to which a schedule remains the best."""
     from tutti.base.units import Size
@@ -136,11 +140,11 @@ def _furthest(
 
 
 def _doublings(
-    run_search: Callable[..., Found],
+    run_search: Callable[..., SearchResult],
     first: Size,
     last: Size,
     done: Callable[[Size], object] | None,
-) -> Iterator[tuple[int, Found]]:
+) -> Iterator[tuple[int, SearchResult]]:
     from tutti.base.units import Size
 
     size = first.bytes
@@ -151,7 +155,7 @@ def _doublings(
         size *= 2
 
 
-def _joined(searched: Iterator[tuple[int, Found]]) -> list[_Threshold]:
+def _joined(searched: Iterator[tuple[int, SearchResult]]) -> list[_Threshold]:
     """Merges neighbouring sizes with the same best schedule."""
     rows: list[_Threshold] = []
     for size, found in searched:

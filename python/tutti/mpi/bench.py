@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
 
-__all__ = ["BLOCKS", "Candidate", "Settings", "measure", "summarise"]
+__all__ = ["BLOCKS", "BenchCandidate", "Settings", "measure", "summarise"]
 
 ORIGIN: Final[dict[str, type[pl.DataType]]] = {
     "model": pl.String,
@@ -81,7 +81,7 @@ _PS_PER_NS: Final = 1000
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BenchCandidate:
     """An implementation to measure.
 
     Attributes:
@@ -153,7 +153,7 @@ class Benchmark:
 def measure(
     mpi: Mpi,
     benchmark: Benchmark,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[BenchCandidate],
     settings: Settings,
     *,
     model: Platform | None = None,
@@ -202,7 +202,7 @@ def origin_now() -> dict[str, str | None]:
     return {"started": started, "version": _core.__version__, "commit": commit()}
 
 
-def _job(benchmark: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> Job:
+def _job(benchmark: Benchmark, candidates: Sequence[BenchCandidate], settings: Settings) -> Job:
     plan, numbers = _plan(benchmark, candidates)
     cases = [(one.implementation, number) for one, number in zip(candidates, numbers, strict=True)]
     groups = [
@@ -219,7 +219,7 @@ def _job(benchmark: Benchmark, candidates: Sequence[Candidate], settings: Settin
     return Job(benchmark.ranks, settings, plan, groups)
 
 
-def _check(benchmark: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> None:
+def _check(benchmark: Benchmark, candidates: Sequence[BenchCandidate], settings: Settings) -> None:
     if not candidates:
         raise BenchError("nothing to measure: expected at least one algorithm", kind="request")
     calls = [one for one in candidates if one.implementation == "call"]
@@ -247,7 +247,7 @@ def _check(benchmark: Benchmark, candidates: Sequence[Candidate], settings: Sett
 
 
 def _plan(
-    benchmark: Benchmark, candidates: Sequence[Candidate]
+    benchmark: Benchmark, candidates: Sequence[BenchCandidate]
 ) -> tuple[CollectivePlan | None, list[int]]:
     """Returns the plan and each candidate's schedule; a called schedule has the first rule."""
     order = sorted(
@@ -265,7 +265,11 @@ def _plan(
 
 
 def _row(
-    benchmark: Benchmark, size: int, one: Candidate, settings: Settings, machine: Platform | None
+    benchmark: Benchmark,
+    size: int,
+    one: BenchCandidate,
+    settings: Settings,
+    machine: Platform | None,
 ) -> dict[str, Any]:
     """Returns the columns that all blocks of a case share."""
     predicted = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tutti import _core
 from tutti.collectives.schedule_search import MOST_SCHEDULES, MULTIPLYING_KINDS
-from tutti.mpi.bench import Candidate
+from tutti.mpi.bench import BenchCandidate
 from tutti.mpi.errors import BenchError
 from tutti.platforms.machine import PipeliningPostal, Platform
 from tutti.schedules.ir import schedule
@@ -33,7 +33,7 @@ def candidates_of(
     ranks: int,
     size: int,
     machine: Platform | None = None,
-) -> list[Candidate]:
+) -> list[BenchCandidate]:
     """Resolves names to candidates, in order and without duplicates.
 
     Args:
@@ -49,7 +49,7 @@ def candidates_of(
         AlgorithmError: A notation is invalid.
         BenchError: ``every`` of another collective than all_reduce, or of too many schedules.
     """
-    found: dict[tuple[str, str], Candidate] = {}
+    found: dict[tuple[str, str], BenchCandidate] = {}
     for name in names:
         for one in _candidates(name, collective, ranks, size, machine):
             found.setdefault((one.implementation, one.name), one)
@@ -58,9 +58,9 @@ def candidates_of(
 
 def _candidates(
     name: str, collective: str, ranks: int, size: int, machine: Platform | None
-) -> list[Candidate]:
+) -> list[BenchCandidate]:
     if name == OWN:
-        return [Candidate("own")]
+        return [BenchCandidate("own")]
     if name.partition(":")[0] == EVERY:
         if collective != "all_reduce":
             message = (
@@ -68,11 +68,13 @@ def _candidates(
             )
             raise BenchError(message, kind="request")
         notations = every_schedule(ranks, size, most=_budget(name), machine=machine)
-        return [Candidate("schedule", schedule(notation, ranks=ranks)) for notation in notations]
+        return [
+            BenchCandidate("schedule", schedule(notation, ranks=ranks)) for notation in notations
+        ]
     implementation, notation = (
         ("call", name.removeprefix(CALL)) if name.startswith(CALL) else ("schedule", name)
     )
-    return [Candidate(implementation, schedule(notation, collective=collective, ranks=ranks))]
+    return [BenchCandidate(implementation, schedule(notation, collective=collective, ranks=ranks))]
 
 
 def _budget(name: str) -> int | None:

@@ -10,6 +10,7 @@ from .conditions import Flow as Flow
 from .conditions import Lognormal as Lognormal
 from .conditions import Mixture as Mixture
 from .conditions import Noise as Noise
+from .conditions import NoiseTrace as NoiseTrace
 from .conditions import Normal as Normal
 from .conditions import Pareto as Pareto
 from .conditions import Part as Part
@@ -17,7 +18,6 @@ from .conditions import Periodic as Periodic
 from .conditions import PerRank as PerRank
 from .conditions import Poisson as Poisson
 from .conditions import Recorded as Recorded
-from .conditions import Trace as Trace
 from .conditions import Uniform as Uniform
 from .machine import MODELS as MODELS
 from .machine import Flits as Flits

@@ -24,7 +24,6 @@ from tutti.platforms.distributions import (
     Exponential,
     Fixed,
     Lognormal,
-    Measured,
     Mixture,
     Normal,
     OfKind,
@@ -32,6 +31,7 @@ from tutti.platforms.distributions import (
     Part,
     PerRank,
     Recorded,
+    RecordedValues,
     Share,
     Uniform,
     read_file,
@@ -53,6 +53,7 @@ __all__ = [
     "Lognormal",
     "Mixture",
     "Noise",
+    "NoiseTrace",
     "Normal",
     "Pareto",
     "Part",
@@ -60,7 +61,6 @@ __all__ = [
     "Periodic",
     "Poisson",
     "Recorded",
-    "Trace",
     "Uniform",
 ]
 
@@ -111,7 +111,7 @@ class Poisson(OfKind):
         return _core.Detours.random(self.interval.ps, str(self.duration), self.aligned)
 
 
-class Trace(Measured):
+class NoiseTrace(RecordedValues):
     """Recorded detours, repeated from a random offset for each rank."""
 
     kind: Literal["trace"] = "trace"
@@ -166,7 +166,7 @@ class Noise(Parameters):
         Distribution | None, Field(description="Additional latency of a message.")
     ] = None
     detours: Annotated[
-        Annotated[Periodic | Poisson | Trace, Field(discriminator="kind")] | None,
+        Annotated[Periodic | Poisson | NoiseTrace, Field(discriminator="kind")] | None,
         Field(description="Times in which a rank's processor is taken by other work."),
     ] = None
 

@@ -27,7 +27,7 @@ class OfKind(Parameters):
     model_config = ConfigDict(json_schema_extra=_with_kind)
 
 
-class Measured(OfKind):
+class RecordedValues(OfKind):
     """Values that may be read from a file, when they are validated."""
 
     file: Annotated[
@@ -165,7 +165,7 @@ class Pareto(OfKind):
         return f"pareto({self.least}, {self.shape!r}{most})"
 
 
-class Recorded(Measured):
+class Recorded(RecordedValues):
     """Measured times, of which each draw selects one at random."""
 
     kind: Literal["recorded"] = "recorded"
@@ -222,7 +222,7 @@ Distribution = Annotated[
 Part.model_rebuild()
 
 
-class PerRank(Measured):
+class PerRank(RecordedValues):
     """Measured arrival times of each rank: one list by rank, or several.
 
     With several lists, the run with seed s uses the list s modulo their number, so repetitions use

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from tutti.topologies import Routes
     from tutti.workloads.experts import Choices, ExpertLayer, Kernel, Matrix, Placement
 
-__all__ = ["ExpertTimes", "Links", "Range", "StageTimes", "time_experts"]
+__all__ = ["ExpertTimes", "Links", "Quantiles", "StageTimes", "time_experts"]
 
 MOST_SIMULATED = 32
 """The most ranks that are simulated by default; the number of messages grows with the square."""
 
 
-class Range(NamedTuple):
+class Quantiles(NamedTuple):
     """A median over samples of the routing, with its 5 % and 95 % quantiles."""
 
     median: float
@@ -42,7 +42,7 @@ class Range(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Range:
+    def of(cls, values: Sequence[float]) -> Quantiles:
         """Returns the range of values."""
         low, median, high = np.quantile(values, [0.05, 0.5, 0.95])
         return cls(float(median), float(low), float(high))
@@ -61,15 +61,15 @@ class StageTimes:
         node_bytes: Mean bytes that a rank sends to ranks of its node.
     """
 
-    bound_ps: Range
-    time_ps: Range | None
-    relative_bound: Range
+    bound_ps: Quantiles
+    time_ps: Quantiles | None
+    relative_bound: Quantiles
     bottleneck: str
     network_bytes: float
     node_bytes: float
 
     @property
-    def best_ps(self) -> Range:
+    def best_ps(self) -> Quantiles:
         """The simulated time, or else the lower bound."""
         return self.time_ps or self.bound_ps
 
@@ -88,7 +88,7 @@ class ExpertTimes:
 
     kernel: Kernel
     ranks: int
-    imbalance: Range
+    imbalance: Quantiles
     dispatch: StageTimes
     combine: StageTimes
 
@@ -194,7 +194,7 @@ def time_experts(
     return ExpertTimes(
         kernel=kernel,
         ranks=placement.ranks,
-        imbalance=Range.of([_received(choices, placement) for choices in samples]),
+        imbalance=Quantiles.of([_received(choices, placement) for choices in samples]),
         dispatch=times["dispatch"],
         combine=times["combine"],
     )
@@ -220,9 +220,9 @@ def _bounds(
     own = np.eye(placement.ranks, dtype=bool)
     total = np.mean(matrices, axis=0) * size / placement.ranks
     found = StageTimes(
-        bound_ps=Range.of(bounds),
+        bound_ps=Quantiles.of(bounds),
         time_ps=None,
-        relative_bound=Range.of(
+        relative_bound=Quantiles.of(
             [bound / least if least else 1.0 for bound, least in zip(bounds, even, strict=True)]
         ),
         bottleneck=links.name(int(times[middle].argmax())) if bounds[middle] else "none",
@@ -256,4 +256,4 @@ def _with_time(times: StageTimes, time: float) -> StageTimes:
     """Adds the simulated time of the median sample; the interval is that of the bounds, scaled."""
     middle = times.bound_ps.median or 1.0
     sides = (time * side / middle for side in times.bound_ps[1:])
-    return replace(times, time_ps=Range(time, *sides))
+    return replace(times, time_ps=Quantiles(time, *sides))

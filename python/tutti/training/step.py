@@ -32,7 +32,7 @@ from tutti.workloads.compute import Covered, PassTimes, Roofline, covered, roofl
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import PASSES
 from tutti.workloads.parallel import Parallelism
-from tutti.workloads.trace import Timing, programs
+from tutti.workloads.trace import NodeRates, programs
 from tutti.workloads.transfers import Elements
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class Step:
         if not self.traces:
             return self._stages(configuration)
         sizes = [ring.nodes for ring in self.rings]
-        timing = Timing(*configuration.compute(self.npu))
+        timing = NodeRates(*configuration.compute(self.npu))
         return programs(self.traces, sizes, timing=timing)
 
     def _stages(self, configuration: Configuration) -> list[_core.TrainingProgram]:

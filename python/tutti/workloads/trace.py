@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tutti.base.units import TimePerByte
     from tutti.formats.chakra.reader import ChakraTrace, Node
 
-__all__ = ["Groups", "Timing", "programs"]
+__all__ = ["Groups", "NodeRates", "programs"]
 
 Groups = dict[str, tuple[int, ...]]
 """The ranks of each communicator, by name."""
@@ -45,7 +45,7 @@ _PLANNED = {
 
 
 @dataclass(frozen=True)
-class Timing:
+class NodeRates:
     """Rates for nodes without a recorded time.
 
     Attributes:
@@ -80,7 +80,7 @@ class _Reader:
 
     rings: tuple[int, ...]
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    timing: Timing = field(default_factory=Timing)
+    timing: NodeRates = field(default_factory=NodeRates)
 
     def tasks(self, trace: ChakraTrace, rank: int) -> list[_Task]:
         numbers: dict[int, int] = {}
@@ -198,7 +198,7 @@ def programs(
     rings: Sequence[int],
     *,
     groups: Mapping[str, tuple[int, ...]] | None = None,
-    timing: Timing | None = None,
+    timing: NodeRates | None = None,
 ) -> list[_core.TrainingProgram]:
     """Returns the program of each rank, or a single program if all ranks have the same.
 
@@ -220,7 +220,7 @@ def programs(
             f"{traces[0].source}: traces of {len(traces)} ranks: expected {npus} for {shape} NPUs"
         )
         raise TraceError(message, kind="other_ranks", fields={"ranks": len(traces), "npus": npus})
-    reader = _Reader(tuple(rings), groups or {}, timing or Timing())
+    reader = _Reader(tuple(rings), groups or {}, timing or NodeRates())
     found = [reader.tasks(trace, rank) for rank, trace in enumerate(traces)]
     alike = all(tasks == found[0] for tasks in found)
     return [_core.TrainingProgram.of_tasks(tasks) for tasks in (found[:1] if alike else found)]

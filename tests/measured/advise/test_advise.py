@@ -14,7 +14,7 @@ from tutti.base.errors import ConfigError
 from tutti.formats.measurements import MEASUREMENTS
 from tutti.measured.advise import (
     Advice,
-    Request,
+    AdviceRequest,
     advise,
     choose_scope,
     classified,
@@ -102,7 +102,7 @@ class Common(Known):
 
 
 def decided(rows: pl.DataFrame, model: Known | None = None, **request: object) -> Advice:
-    return advise(rows, Request(**request), fit=lambda _: model or Known())  # type: ignore[arg-type]
+    return advise(rows, AdviceRequest(**request), fit=lambda _: model or Known())  # type: ignore[arg-type]
 
 
 def test_small_messages_take_fewer_stages_and_large_ones_less_data() -> None:
@@ -284,7 +284,7 @@ def test_rows_without_ranks_name_the_options() -> None:
 
 def test_systems_may_have_slashes_in_their_names() -> None:
     rows = pl.concat([measured(system=one) for one in ("cloud/gke", "cloud/aks/gpu")])
-    assert advise(rows, Request(ranks=[32])).scope.system == "cloud/aks/gpu"
+    assert advise(rows, AdviceRequest(ranks=[32])).scope.system == "cloud/aks/gpu"
 
 
 def test_the_wider_of_choice_and_runner_up_is_measured_next() -> None:
@@ -298,7 +298,7 @@ def test_the_wider_of_choice_and_runner_up_is_measured_next() -> None:
 
 def test_the_model_that_is_calibrated_finds_the_crossing() -> None:
     rows = measured(sizes=(64, 1024, 16384, 262144, 4194304), ranks=(4, 8, 16, 32))
-    found = advise(rows, Request(ranks=[128]))
+    found = advise(rows, AdviceRequest(ranks=[128]))
     assert found.usage.used == len(rows)
     by_size = {one.size_bytes: one.algorithm for one in found.decisions}
     assert (by_size[64], by_size[4194304]) == (RD, RING)
@@ -309,7 +309,7 @@ def test_the_model_that_is_calibrated_finds_the_crossing() -> None:
 
 def test_the_order_of_rows_does_not_matter() -> None:
     rows = measured(sizes=(64, 4096, 65536))
-    first = advise(rows, Request(ranks=[64])).predictions
-    second = advise(rows.reverse(), Request(ranks=[64])).predictions
+    first = advise(rows, AdviceRequest(ranks=[64])).predictions
+    second = advise(rows.reverse(), AdviceRequest(ranks=[64])).predictions
     assert first["algorithm"].to_list() == second["algorithm"].to_list()
     assert first["predicted_us"].to_list() == pytest.approx(second["predicted_us"].to_list())

@@ -45,7 +45,8 @@ def test_rooted_collectives_are_measured_one_by_one(
 ) -> None:
     seen: list[int] = []
 
-    def measure(_mpi: object, _request: object, cases: list[bench.Candidate], settings: Settings,
+    def measure(_mpi: object, _request: object, cases: list[bench.BenchCandidate], settings:
+    Settings,
                 **_: object) -> pl.DataFrame:  # fmt: skip
         seen.append(settings.each)
         return blocks(*((one.schedule.name if one.schedule else "", 5, 0) for one in cases))

@@ -13,7 +13,16 @@ from tutti.base.errors import ConfigError
 from tutti.platforms.files.presets import platform_of
 from tutti.platforms.files.scaled import scaled
 from tutti.platforms.npus import npu
-from tutti.training.plan import Cluster, Fixed, Found, Plan, Ranked, estimate, plans, search
+from tutti.training.plan import (
+    Cluster,
+    FixedDegrees,
+    Plan,
+    PlanSearch,
+    Ranked,
+    estimate,
+    plans,
+    search,
+)
 from tutti.training.plan.explain import exceeds, explained, table_of
 from tutti.training.plan.simulate import simulate
 from tutti.workloads import Model, Parallelism, build
@@ -37,8 +46,8 @@ def shape(name: str) -> Decoder:
     return decoder
 
 
-def found(model: Model, gpus: Cluster, batch: int) -> Found:
-    return Found(cluster=gpus, model=model, batch=batch, fitting=[], exceeding=[])
+def found(model: Model, gpus: Cluster, batch: int) -> PlanSearch:
+    return PlanSearch(cluster=gpus, model=model, batch=batch, fitting=[], exceeding=[])
 
 
 @pytest.mark.parametrize(("name", "experts"), [("llama3_8b", 1), ("mixtral_8x7b", 8)])
@@ -60,17 +69,17 @@ def test_every_plan_uses_all_gpus_and_the_batch(name: str, experts: int) -> None
 @pytest.mark.parametrize(
     ("fixed", "words"),
     [
-        (Fixed(tensor=3), "tensor 3 = 3 GPUs: expected a divisor of 64"),
+        (FixedDegrees(tensor=3), "tensor 3 = 3 GPUs: expected a divisor of 64"),
         (
-            Fixed(tensor=2, context=1, expert=1, data=2, pipeline=2),
+            FixedDegrees(tensor=2, context=1, expert=1, data=2, pipeline=2),
             "tensor 2 x context 1 x expert 1 x data 2 x pipeline 2 = 8 GPUs",
         ),
-        (Fixed(expert=16), "`expert = 16` does not divide 8 experts"),
-        (Fixed(tensor=64), "`tensor = 64` does not divide 32 heads"),
-        (Fixed(pipeline=64), "64 stages: expected at most 32"),
+        (FixedDegrees(expert=16), "`expert = 16` does not divide 8 experts"),
+        (FixedDegrees(tensor=64), "`tensor = 64` does not divide 32 heads"),
+        (FixedDegrees(pipeline=64), "64 stages: expected at most 32"),
     ],
 )
-def test_degrees_that_do_not_divide_are_refused(fixed: Fixed, words: str) -> None:
+def test_degrees_that_do_not_divide_are_refused(fixed: FixedDegrees, words: str) -> None:
     with pytest.raises(WorkloadError, match=words):
         list(plans(shape("mixtral_8x7b"), 64, 128, 8, fixed))
 
@@ -206,7 +215,7 @@ def test_a_few_replicas_represent_all(kinds: Parallelism, data: int) -> None:
 
 def test_a_search_ranks_simulates_and_explains() -> None:
     model, where = build("llama3_8b"), cluster(16)
-    result = search(model, where, 64, fixed=Fixed(tensor=2, pipeline=1), simulated=2)
+    result = search(model, where, 64, fixed=FixedDegrees(tensor=2, pipeline=1), simulated=2)
     assert [one.simulated is not None for one in result.fitting[:3]] == [True, True, False]
     assert result.fitting[0].timing.step <= result.fitting[1].timing.step
     assert all(one.memory.total <= where.capacity for one in result.fitting)
@@ -220,14 +229,14 @@ def test_a_search_ranks_simulates_and_explains() -> None:
 
 def test_a_model_that_does_not_fit_is_refused() -> None:
     with pytest.raises(WorkloadError, match=r"llama3_405b does not fit 16 GPUs") as refused:
-        search(build("llama3_405b"), cluster(16), 16, fixed=Fixed(tensor=8), simulated=0)
+        search(build("llama3_405b"), cluster(16), 16, fixed=FixedDegrees(tensor=8), simulated=0)
     assert "needs 460.3 GB per GPU (304.4 GB optimizer states" in str(refused.value)
     assert "states alone need 95 GPUs" in str(refused.value)
 
 
 def test_a_batch_without_plans_is_refused() -> None:
     with pytest.raises(WorkloadError, match="no plan of 3 sequences on 16 GPUs"):
-        search(build("llama3_8b"), cluster(16), 3, fixed=Fixed(data=16), simulated=0)
+        search(build("llama3_8b"), cluster(16), 3, fixed=FixedDegrees(data=16), simulated=0)
 
 
 def test_the_published_plan_of_llama_3_is_rejected_by_1_2_gb() -> None:

@@ -36,7 +36,7 @@ from tutti.formats.chakra import reader as chakra
 from tutti.formats.chakra.groups import load_groups
 from tutti.schedules.ir import schedule
 from tutti.workloads.errors import TraceError
-from tutti.workloads.trace import Timing, programs
+from tutti.workloads.trace import NodeRates, programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -155,12 +155,12 @@ class System:
         )
 
     @property
-    def timing(self) -> Timing:
+    def timing(self) -> NodeRates:
         """The roofline times of nodes with operations and bytes."""
         if not self.peak or not self.memory:
-            return Timing()
+            return NodeRates()
         memory = TimePerByte.parse(f"{round(self.memory * 10**9)} B/s")
-        return Timing(round(self.peak * 10**12), memory)
+        return NodeRates(round(self.peak * 10**12), memory)
 
 
 @dataclass(frozen=True)

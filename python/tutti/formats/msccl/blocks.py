@@ -13,7 +13,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
-from tutti.formats.msccl.program import Range
+from tutti.formats.msccl.program import ChunkRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,8 +52,8 @@ class Step:
     """
 
     kind: str
-    source: Range
-    into: Range
+    source: ChunkRange
+    into: ChunkRange
     after: dict[int, int] = field(default_factory=dict)
     awaited: bool = False
     reused: bool = False
@@ -244,18 +244,18 @@ class _Assignment:
         others = [each for each in range(slot) if each == partial or each not in {0, result}]
         return len(others)
 
-    def pieces(self, rank: int, slot: int, start: int, count: int) -> list[Range]:
+    def pieces(self, rank: int, slot: int, start: int, count: int) -> list[ChunkRange]:
         """Returns the ranges of buffers that hold chunks of a slot."""
-        found: list[Range] = []
+        found: list[ChunkRange] = []
         for at in range(start, start + count):
             buffer, index = self.place(rank, slot, at)
             if found and found[-1].buffer == buffer and found[-1].end == index:
-                found[-1] = Range(buffer, found[-1].index, found[-1].count + 1)
+                found[-1] = ChunkRange(buffer, found[-1].index, found[-1].count + 1)
             else:
-                found.append(Range(buffer, index, 1))
+                found.append(ChunkRange(buffer, index, 1))
         return found
 
-    def cut(self, *sides: list[Range]) -> Iterator[tuple[Range, ...]]:
+    def cut(self, *sides: list[ChunkRange]) -> Iterator[tuple[ChunkRange, ...]]:
         """Yields ranges of equal size of all sides, of at most `most` chunks."""
         ends: set[int] = set()
         for ranges in sides:
@@ -272,9 +272,11 @@ class _Assignment:
 
     # --- messages ---
 
-    def _message_places(self) -> dict[tuple[int, int], list[tuple[list[Range], list[Range]]]]:
+    def _message_places(
+        self,
+    ) -> dict[tuple[int, int], list[tuple[list[ChunkRange], list[ChunkRange]]]]:
         """Returns the chunks of sender and receiver of each message of a pair, in order."""
-        sides: dict[str, dict[tuple[int, int], list[list[Range]]]] = {
+        sides: dict[str, dict[tuple[int, int], list[list[ChunkRange]]]] = {
             "s": defaultdict(list),
             "r": defaultdict(list),
         }
@@ -306,14 +308,14 @@ def _known(value: int | None) -> int:
     return -1 if value is None else value
 
 
-def _part(ranges: list[Range], start: int, stop: int) -> Range:
+def _part(ranges: list[ChunkRange], start: int, stop: int) -> ChunkRange:
     """Returns the part of adjacent ranges from one offset to another."""
     at = 0
     for each in ranges:
         if start < at + each.count:
-            return Range(each.buffer, each.index + start - at, stop - start)
+            return ChunkRange(each.buffer, each.index + start - at, stop - start)
         at += each.count
-    return Range("s", 0, 0)
+    return ChunkRange("s", 0, 0)
 
 
 class _Rank:
@@ -323,7 +325,7 @@ class _Rank:
         self,
         assignment: _Assignment,
         rank: int,
-        places: dict[tuple[int, int], list[tuple[list[Range], list[Range]]]],
+        places: dict[tuple[int, int], list[tuple[list[ChunkRange], list[ChunkRange]]]],
     ) -> None:
         self._assignment, self._rank, self._places = assignment, rank, places
         self._numbers: dict[tuple[int, int, int], int] = {}
@@ -359,7 +361,7 @@ class _Rank:
             if source != into:
                 self._add(self._local_block(source, into), Step(op.kind, source, into))
 
-    def _local_block(self, source: Range, into: Range) -> int:
+    def _local_block(self, source: ChunkRange, into: ChunkRange) -> int:
         """Returns the thread block that wrote an operand last, unless it sends."""
         writers = [self._writers.get((side.buffer, side.index)) for side in (source, into)]
         for writer in writers:
@@ -422,7 +424,7 @@ class _Rank:
         return [self._order[at] for at in order]
 
 
-def _cells(ranges: list[Range]) -> Iterator[tuple[str, int]]:
+def _cells(ranges: list[ChunkRange]) -> Iterator[tuple[str, int]]:
     for each in ranges:
         for index in range(each.index, each.end):
             yield each.buffer, index

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from tutti.formats.msccl.program import Held, Range
+from tutti.formats.msccl.program import ChunkRange, Held
 
 if TYPE_CHECKING:
     from tutti.formats.msccl.program import Program, Ref
@@ -40,7 +40,7 @@ class Layout:
         for rank in sorted(links):
             self._place(rank, links[rank], wishes[rank])
 
-    def runs(self, rank: int, chunks: Range) -> list[Run]:
+    def runs(self, rank: int, chunks: ChunkRange) -> list[Run]:
         """Returns the runs of slots that hold chunks of a buffer."""
         if chunks.buffer == "s":
             return self._scratch_runs(rank, chunks)
@@ -50,9 +50,9 @@ class Layout:
         slot = self.result if chunks.buffer == "o" else 0
         return [(slot, chunks.index + shift, chunks.count)]
 
-    def position(self, rank: int, chunks: Range) -> int:
+    def position(self, rank: int, chunks: ChunkRange) -> int:
         """Returns the position of the first chunk in its slot."""
-        return self.runs(rank, Range(chunks.buffer, chunks.index, 1))[0][1]
+        return self.runs(rank, ChunkRange(chunks.buffer, chunks.index, 1))[0][1]
 
     def cuts(self, rank: int, ref: Ref) -> set[int]:
         """Returns the offsets at which the runs of chunks end."""
@@ -63,7 +63,7 @@ class Layout:
             found.add(at)
         return found
 
-    def _scratch_runs(self, rank: int, chunks: Range) -> list[Run]:
+    def _scratch_runs(self, rank: int, chunks: ChunkRange) -> list[Run]:
         places = self._scratch[rank]
         runs: list[Run] = []
         for index in range(chunks.index, chunks.end):
@@ -74,7 +74,7 @@ class Layout:
                 runs.append((slot, at, 1))
         return runs
 
-    def _place(self, rank: int, links: dict[int, bool], wishes: dict[int, Range]) -> None:
+    def _place(self, rank: int, links: dict[int, bool], wishes: dict[int, ChunkRange]) -> None:
         """Places segments: runs of scratch chunks that ops access together."""
         used: list[list[bool]] = []
         places = self._scratch[rank]
@@ -108,13 +108,13 @@ def _segments(links: dict[int, bool], most: int) -> list[tuple[int, int]]:
 
 def _scratch_of(
     program: Program,
-) -> tuple[dict[int, dict[int, bool]], dict[int, dict[int, Range]]]:
+) -> tuple[dict[int, dict[int, bool]], dict[int, dict[int, ChunkRange]]]:
     """Returns the scratch chunks of each rank, and the chunks that they are reduced with.
 
     The value of a scratch chunk is whether an op also accesses the next one.
     """
     links: dict[int, dict[int, bool]] = defaultdict(dict)
-    wishes: dict[int, dict[int, Range]] = defaultdict(dict)
+    wishes: dict[int, dict[int, ChunkRange]] = defaultdict(dict)
     for event in program.events:
         for action in event.actions:
             refs = [*action.sources, *([action.into] if action.into is not None else [])]
@@ -130,7 +130,7 @@ def _scratch_of(
     return links, wishes
 
 
-def _add_wishes(wishes: dict[int, Range], ranges: list[Range]) -> None:
+def _add_wishes(wishes: dict[int, ChunkRange], ranges: list[ChunkRange]) -> None:
     into = ranges[-1]
     for chunks in ranges[:-1]:
         if chunks.buffer == "s" and chunks != into:

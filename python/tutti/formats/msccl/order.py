@@ -16,7 +16,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tutti.formats.msccl.program import Held, Range
+from tutti.formats.msccl.program import ChunkRange, Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -167,7 +167,7 @@ class _Graph:
 
     def _cell(self, rank: int, ref: Ref, start: int, end: int) -> Cell:
         like = ref.like if isinstance(ref, Held) else ref
-        part = Range(like.buffer, like.index + start, end - start)
+        part = ChunkRange(like.buffer, like.index + start, end - start)
         slot, at, count = self._layout.runs(rank, part)[0]
         if not isinstance(ref, Held):
             return slot, at, count

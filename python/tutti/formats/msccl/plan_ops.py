@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tutti.base.files.mistakes import did_you_mean, mistake
-from tutti.formats.msccl.program import Action, Event, Held, Range
+from tutti.formats.msccl.program import Action, ChunkRange, Event, Held
 
 if TYPE_CHECKING:
     from tutti.formats.msccl.plan_sync import Synchronisation
@@ -188,8 +188,11 @@ class ThreadBlock:
                 self._sync.signal(signal, channel)
 
     def _paired(
-        self, op: Table, sources: list[tuple[int, Range]], targets: list[tuple[int, Range]]
-    ) -> list[tuple[tuple[int, Range], tuple[int, Range]]]:
+        self,
+        op: Table,
+        sources: list[tuple[int, ChunkRange]],
+        targets: list[tuple[int, ChunkRange]],
+    ) -> list[tuple[tuple[int, ChunkRange], tuple[int, ChunkRange]]]:
         if len(sources) != len(targets):
             op.refuse("dst_buff", f"{len(sources)} destinations, as src_buff")
         return list(zip(sources, targets, strict=True))
@@ -199,8 +202,8 @@ class ThreadBlock:
         name: str,
         op: Table,
         event: Event,
-        sources: list[tuple[int, Range]],
-        targets: list[tuple[int, Range]],
+        sources: list[tuple[int, ChunkRange]],
+        targets: list[tuple[int, ChunkRange]],
     ) -> None:
         into = self._own(op, targets[0])
         operands: list[Ref] = []
@@ -221,18 +224,22 @@ class ThreadBlock:
         for target in rest:
             self._push(op, event, into, target)
 
-    def _push(self, op: Table, event: Event, source: Range, target: tuple[int, Range]) -> None:
+    def _push(
+        self, op: Table, event: Event, source: ChunkRange, target: tuple[int, ChunkRange]
+    ) -> None:
         """Adds a message to another GPU."""
         rank, into = target
         if rank == self._rank:
             op.refuse("dst_buff", "a buffer_id: a buffer of another GPU")
         self._message(event, (self._rank, source), (rank, into))
 
-    def _pull(self, event: Event, source: tuple[int, Range], into: Ref) -> None:
+    def _pull(self, event: Event, source: tuple[int, ChunkRange], into: Ref) -> None:
         """Adds a message from another GPU, whose memory this one reads."""
         self._message(event, source, (self._rank, into))
 
-    def _message(self, event: Event, source: tuple[int, Range], target: tuple[int, Ref]) -> None:
+    def _message(
+        self, event: Event, source: tuple[int, ChunkRange], target: tuple[int, Ref]
+    ) -> None:
         if source[0] == target[0] or source[1].count != target[1].count:
             raise mistake(
                 "transfers between equal GPUs or ranges of different sizes",
@@ -245,12 +252,12 @@ class ThreadBlock:
         event.actions.append(Action("send", source[0], (source[1],), message=number))
         event.actions.append(Action("recv", target[0], (), target[1], message=number))
 
-    def _own(self, op: Table, place: tuple[int, Range]) -> Range:
+    def _own(self, op: Table, place: tuple[int, ChunkRange]) -> ChunkRange:
         if place[0] != self._rank:
             op.refuse("src_buff", "a local buffer, with a type")
         return place[1]
 
-    def _place(self, op: Table, buffer: Table) -> tuple[int, Range]:
+    def _place(self, op: Table, buffer: Table) -> tuple[int, ChunkRange]:
         """Returns GPU and chunks of a buffer of an op."""
         rank, kind = self._rank, ""
         if "type" in buffer:
@@ -264,7 +271,7 @@ class ThreadBlock:
             parts = group.count("tbg_size", _MOST)
             start += group.count("tb_id", parts - 1) * (count // parts)
             count //= parts
-        found = Range(kind, start, count)
+        found = ChunkRange(kind, start, count)
         sizes = self._sizes if rank == self._rank else self._sync.sizes(rank, self._factor)
         if kind not in sizes or not count or found.end > sizes[kind]:
             most = sizes.get(kind, 0) // self._factor

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
-from tutti.formats.msccl.program import Range
+from tutti.formats.msccl.program import ChunkRange
 
 if TYPE_CHECKING:
     from tutti.formats.msccl.program import Program
@@ -127,7 +127,7 @@ class Synchronisation:
         writers: dict[tuple[int, int], int] = {}
         for number in self._packets["write"]:
             for action in events[number].actions:
-                if isinstance(action.into, Range) and action.into.buffer == "s":
+                if isinstance(action.into, ChunkRange) and action.into.buffer == "s":
                     for index in range(action.into.index, action.into.end):
                         if writers.setdefault((action.rank, index), number) != number:
                             problem = f"writes packets to scratch chunk {index} a second time"
@@ -139,7 +139,7 @@ class Synchronisation:
                 for action in event.actions
                 if action.rank == event.rank
                 for source in action.sources
-                if isinstance(source, Range) and source.buffer == "s"
+                if isinstance(source, ChunkRange) and source.buffer == "s"
             ]
             for source in sources:
                 for index in range(source.index, source.end):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tutti.formats.formats import Options
     from tutti.formats.msccl.blocks import Block, Blocks, Step
-    from tutti.formats.msccl.program import Range
+    from tutti.formats.msccl.program import ChunkRange
     from tutti.schedules.ir import Schedule
 
 __all__ = ["write_plan"]
@@ -229,7 +229,7 @@ def _on_channel(name: str) -> dict[str, Any]:
     return {"name": name, "channel_ids": [0], "channel_type": "memory"}
 
 
-def _chunks(chunks: Range) -> dict[str, Any]:
+def _chunks(chunks: ChunkRange) -> dict[str, Any]:
     return {"type": chunks.buffer, "index": chunks.index, "size": chunks.count}
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-__all__ = ["Action", "Event", "Held", "Program", "Range", "Ref", "check_size"]
+__all__ = ["Action", "ChunkRange", "Event", "Held", "Program", "Ref", "check_size"]
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ChunkRange:
     """Chunks of a buffer of a GPU."""
 
     buffer: str
@@ -31,7 +31,7 @@ class Range:
 class Held:
     """A temporary buffer, whose chunks have the positions of `like` in a slot."""
 
-    like: Range
+    like: ChunkRange
 
     @property
     def count(self) -> int:
@@ -39,7 +39,7 @@ class Held:
         return self.like.count
 
 
-Ref = Range | Held
+Ref = ChunkRange | Held
 """Chunks that an action reads or writes."""
 
 

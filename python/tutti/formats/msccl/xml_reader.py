@@ -15,7 +15,7 @@ from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_bytes
 from tutti.formats.msccl.build import built
-from tutti.formats.msccl.program import Action, Event, Held, Program, Range
+from tutti.formats.msccl.program import Action, ChunkRange, Event, Held, Program
 from tutti.formats.nccl.xml import Limits, parse_xml
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def _unmatched(
 def _actions(kind: str, step: Element, rank: int, sizes: dict[str, int]) -> list[Action]:
     """Returns what a step does."""
 
-    def chunks(side: str) -> Range:
+    def chunks(side: str) -> ChunkRange:
         return _range(step, side, sizes)
 
     if kind in {"s", "cpy", "re"}:
@@ -328,7 +328,7 @@ def _actions(kind: str, step: Element, rank: int, sizes: dict[str, int]) -> list
     return [*found, Action("send", rank, (into,))] if kind in _SENDS else found
 
 
-def _local(kind: str, rank: int, source: Range, into: Range | None) -> Action:
+def _local(kind: str, rank: int, source: ChunkRange, into: ChunkRange | None) -> Action:
     if into is None:
         return Action("send", rank, (source,))
     if kind == "cpy":
@@ -336,11 +336,11 @@ def _local(kind: str, rank: int, source: Range, into: Range | None) -> Action:
     return Action("fold", rank, (into, source), into)
 
 
-def _range(step: Element, side: str, sizes: dict[str, int]) -> Range:
+def _range(step: Element, side: str, sizes: dict[str, int]) -> ChunkRange:
     buffer = step.text(f"{side}buf")
     if buffer not in sizes:
         step.refuse(f"{side}buf", "i, o or s")
-    found = Range(buffer, step.count(f"{side}off", _MOST), step.count("cnt", _MOST))
+    found = ChunkRange(buffer, step.count(f"{side}off", _MOST), step.count("cnt", _MOST))
     if found.end > sizes[buffer]:
         raise mistake(
             f"accesses chunks {found.index} to {found.end - 1} of buffer {buffer}",

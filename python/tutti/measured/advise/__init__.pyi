@@ -1,14 +1,14 @@
 from .advice import FARTHEST as FARTHEST
 from .advice import FEWEST_RANK_COUNTS as FEWEST_RANK_COUNTS
 from .advice import Advice as Advice
+from .advice import AdviceRequest as AdviceRequest
 from .advice import Extrapolation as Extrapolation
-from .advice import Request as Request
 from .advice import Usage as Usage
 from .advice import advise as advise
 from .confidence import near_fastest as near_fastest
 from .decide import PREDICTIONS as PREDICTIONS
 from .decide import Decision as Decision
-from .decide import Range as Range
+from .decide import SizeRange as SizeRange
 from .decide import decision_frame as decision_frame
 from .next import UNDECIDED as UNDECIDED
 from .next import NextMeasurement as NextMeasurement

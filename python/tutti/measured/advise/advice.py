@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tutti.measured.advise.confidence import Predictor
-    from tutti.measured.advise.decide import Decision, DefaultRatio, Range
+    from tutti.measured.advise.decide import Decision, DefaultRatio, SizeRange
     from tutti.measured.advise.next import NextMeasurement
     from tutti.measured.advise.questions import Target
     from tutti.measured.advise.scope import Scope
@@ -42,8 +42,8 @@ __all__ = [
     "FARTHEST",
     "FEWEST_RANK_COUNTS",
     "Advice",
+    "AdviceRequest",
     "Extrapolation",
-    "Request",
     "Usage",
     "advise",
 ]
@@ -116,13 +116,13 @@ class Advice:
     next: Sequence[NextMeasurement]
 
     @property
-    def ranges(self) -> list[Range]:
+    def ranges(self) -> list[SizeRange]:
         """Neighbouring sizes with the same choice, joined."""
         return ranges(self.decisions)
 
 
 @dataclass(frozen=True)
-class Request:
+class AdviceRequest:
     """What to decide, and for which machine.
 
     Attributes:
@@ -154,7 +154,7 @@ class Request:
 
 def advise(
     rows: pl.DataFrame,
-    request: Request | None = None,
+    request: AdviceRequest | None = None,
     *,
     fit: Callable[[pl.DataFrame], Predictor] | None = None,
 ) -> Advice:
@@ -168,7 +168,7 @@ def advise(
     Raises:
         ConfigError: No row can be used, or the request does not fit the measurements.
     """
-    request = request or Request()
+    request = request or AdviceRequest()
     known = classified(rows, ranks_per_node=request.ranks_per_node, library=request.library or "")
     usable = _usable(known)
     scope = _scope(known, request)
@@ -194,7 +194,7 @@ def advise(
     )
 
 
-def _scope(known: pl.DataFrame, request: Request) -> Scope:
+def _scope(known: pl.DataFrame, request: AdviceRequest) -> Scope:
     return choose_scope(
         known,
         system=request.system,
@@ -205,7 +205,7 @@ def _scope(known: pl.DataFrame, request: Request) -> Scope:
 
 
 def _questions(
-    scope: Scope, named: dict[str, list[str]], jobs: Sequence[Target], request: Request
+    scope: Scope, named: dict[str, list[str]], jobs: Sequence[Target], request: AdviceRequest
 ) -> pl.DataFrame:
     """Returns the questions whose algorithms the model can describe."""
     sizes = {one: _sizes(scope, one, request) for one in named}
@@ -289,7 +289,7 @@ def _collectives(scope: Scope, requested: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(requested or known))
 
 
-def _sizes(scope: Scope, collective: str, request: Request) -> list[int]:
+def _sizes(scope: Scope, collective: str, request: AdviceRequest) -> list[int]:
     if request.sizes is not None:
         return sorted(set(request.sizes))
     measured = measured_sizes(scope, collective)

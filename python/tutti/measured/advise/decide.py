@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tutti.measured.advise.confidence import Predictor
     from tutti.measured.advise.scope import Scope
 
-__all__ = ["PREDICTIONS", "TIE", "Decision", "DefaultRatio", "Range", "decision_frame", "decisions",
+__all__ = ["PREDICTIONS", "TIE", "Decision", "DefaultRatio", "SizeRange", "decision_frame",
+"decisions",
            "default_ratios", "joined_choices", "predictions", "ranges"]  # fmt: skip
 
 PREDICTIONS: Final[dict[str, type[pl.DataType]]] = {
@@ -112,7 +113,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Range:
+class SizeRange:
     """Neighbouring sizes with one choice.
 
     Attributes:
@@ -255,16 +256,16 @@ def _decision(rows: Sequence[Mapping[str, Any]], name: str) -> Decision:
     )
 
 
-def ranges(found: Iterable[Decision]) -> list[Range]:
+def ranges(found: Iterable[Decision]) -> list[SizeRange]:
     """Joins neighbouring sizes with the same choice."""
 
     def key(one: Decision) -> tuple[str, int, str, str]:
         return one.collective, one.ranks, one.shape or "", one.algorithm
 
-    return [Range(tuple(some)) for _, some in groupby(found, key)]
+    return [SizeRange(tuple(some)) for _, some in groupby(found, key)]
 
 
-def decision_frame(found: Iterable[Range]) -> pl.DataFrame:
+def decision_frame(found: Iterable[SizeRange]) -> pl.DataFrame:
     """Returns ranges of sizes as a frame, with the figures of the least certain size.
 
     Args:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tutti.measured.advise import Advice, Decision, Range
+    from tutti.measured.advise import Advice, Decision, SizeRange
     from tutti.view.charts import Figure
 
 _PS_PER_US = 10**6
@@ -182,8 +182,8 @@ def _text(one: Decision) -> str:
     return "<br>".join(lines)
 
 
-def _regions(found: Sequence[Range], colours: Mapping[str, str]) -> ReportTable[Range]:
-    columns: list[Column[Range]] = [
+def _regions(found: Sequence[SizeRange], colours: Mapping[str, str]) -> ReportTable[SizeRange]:
+    columns: list[Column[SizeRange]] = [
         Column("ranks", lambda one: one.first.ranks, count, soft=lambda one: one.first.shape or ""),
         Column("sizes", _sizes, kind="nowrap", soft=_least_certain_at),
         Column("smallest size", lambda one: one.first.size_bytes, format_size, kind="hidden"),
@@ -217,13 +217,13 @@ def _predictions(
     return ReportTable(columns, rows, bold=lambda row: row["place"] == 1)
 
 
-def _least_certain_at(one: Range) -> str:
+def _least_certain_at(one: SizeRange) -> str:
     """States the size of the figures, if there are several."""
     sizes = {each.size_bytes for each in one.decisions}
     return f"at {format_size(one.least_certain.size_bytes)}" if len(sizes) > 1 else ""
 
 
-def _sizes(one: Range) -> str:
+def _sizes(one: SizeRange) -> str:
     return span([one.first.size_bytes, one.last.size_bytes], format_size)
 
 

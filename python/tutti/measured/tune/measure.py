@@ -19,7 +19,7 @@ from tutti.schedules.ir import Schedule, candidates, schedule
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.mpi.bench import Candidate, Settings
+    from tutti.mpi.bench import BenchCandidate, Settings
     from tutti.mpi.underneath import Mpi
     from tutti.platforms.machine import Platform
 
@@ -243,14 +243,14 @@ def by_measurement(
     Raises:
         BenchError: The run failed, or a result was wrong.
     """
-    from tutti.mpi.bench import Candidate
+    from tutti.mpi.bench import BenchCandidate
 
     if question.collective in _ROOTED:
         settings = replace(settings, each=1)
     laid_out = {one.name: one for name in names if (one := _laid_out(name, question, strict=True))}
     # Messages of the MPI library cannot be delayed.
-    own = [] if settings.distance is not None else [Candidate("own")]
-    chosen = own + [Candidate("schedule", one) for one in laid_out.values()]
+    own = [] if settings.distance is not None else [BenchCandidate("own")]
+    chosen = own + [BenchCandidate("schedule", one) for one in laid_out.values()]
     frame = _right_blocks(question, mpi, settings, chosen, done)
     tolerance = settings.tolerance_s(question.ranks, crowded=bool(frame["crowded"].any()))
     known = _known(mpi, settings) | {"mpi": mpi_of(mpi)}
@@ -266,7 +266,7 @@ def _right_blocks(
     question: Question,
     mpi: Mpi,
     settings: Settings,
-    chosen: Sequence[Candidate],
+    chosen: Sequence[BenchCandidate],
     done: Callable[[int, int], object] | None,
 ) -> pl.DataFrame:
     from tutti.mpi.bench import Benchmark, measure

@@ -1,10 +1,10 @@
 from .cluster import Cluster as Cluster
 from .estimate import estimate as estimate
-from .search import Found as Found
+from .search import PlanSearch as PlanSearch
 from .search import Ranked as Ranked
 from .search import least_gpus as least_gpus
 from .search import search as search
-from .space import Fixed as Fixed
+from .space import FixedDegrees as FixedDegrees
 from .space import Plan as Plan
 from .space import plans as plans
-from .timing import Timing as Timing
+from .timing import StepTiming as StepTiming

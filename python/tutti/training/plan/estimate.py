@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tutti.training.plan.timing import Timing
+from tutti.training.plan.timing import StepTiming
 from tutti.workloads.compute import PassTimes, Roofline, covered
 from tutti.workloads.model import PASSES
 from tutti.workloads.transfers import Elements, Transfers, divided
@@ -34,7 +34,9 @@ ELEMENTS = Elements(gradients=4)
 """Gradients are reduced in FP32 (Grattafiori et al. 2024, section 3.3.2)."""
 
 
-def estimate(pieces: Pieces, plan: Plan, cluster: Cluster, known: Known | None = None) -> Timing:
+def estimate(
+    pieces: Pieces, plan: Plan, cluster: Cluster, known: Known | None = None
+) -> StepTiming:
     """Returns the closed-form time of a step of the model of `pieces`.
 
     `known` stores costs of blocks for further plans of the same model and cluster.
@@ -89,7 +91,7 @@ class _Estimate:
     cluster: Cluster
     known: Known
 
-    def timing(self) -> Timing:
+    def timing(self) -> StepTiming:
         """Returns the time of the busiest stage, and the bubble."""
         kinds, stage = self.plan.kinds, self._stage()
         count = kinds.micro_batches
@@ -105,7 +107,7 @@ class _Estimate:
         if data:
             exposed["data"] = data
         bubble = later / kinds.interleaved * each
-        return Timing(compute=count * compute, idle=bubble, exposed=exposed)
+        return StepTiming(compute=count * compute, idle=bubble, exposed=exposed)
 
     def _data(self, stage: Cost, count: int) -> float:
         """Returns the exposed communication of gradients and weights."""

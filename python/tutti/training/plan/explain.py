@@ -9,7 +9,7 @@ from tutti.workloads.parallel import KINDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tutti.training.plan.search import Found, Ranked
+    from tutti.training.plan.search import PlanSearch, Ranked
     from tutti.workloads.memory import Memory
 
 __all__ = ["by_use", "described", "exceeds", "explained", "table_of"]
@@ -49,7 +49,7 @@ def described(one: Ranked) -> str:
     return ", ".join([text, *extra])
 
 
-def explained(found: Found) -> Iterator[str]:
+def explained(found: PlanSearch) -> Iterator[str]:
     """Yields sentences on the placement of the best plan, and on plans that do not fit."""
     best, cluster = found.fitting[0], found.cluster
     inside = ", ".join(best.plan.inside(cluster.domain)) or "no kind"
@@ -68,7 +68,7 @@ def explained(found: Found) -> Iterator[str]:
         yield from _exceeding(found)
 
 
-def _exceeding(found: Found) -> Iterator[str]:
+def _exceeding(found: PlanSearch) -> Iterator[str]:
     total = len(found.fitting) + len(found.exceeding)
     limit = found.cluster.capacity / 1e9
     yield f"{len(found.exceeding):,} of {total:,} plans exceed {limit:.0f} GB per GPU"

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tutti.training.plan.cluster import Cluster
-    from tutti.training.plan.space import Fixed, Plan
-    from tutti.training.plan.timing import Timing
+    from tutti.training.plan.space import FixedDegrees, Plan
+    from tutti.training.plan.timing import StepTiming
     from tutti.workloads.compute import ComputeModel
     from tutti.workloads.model import Model
 
-__all__ = ["Found", "Ranked", "search"]
+__all__ = ["PlanSearch", "Ranked", "search"]
 
 _VARIANTS = 2
 """Simulated plans with the same degrees, which differ in placement, interleaving or ZeRO."""
@@ -46,18 +46,18 @@ class Ranked:
 
     plan: Plan
     memory: Memory
-    estimated: Timing
-    simulated: Timing | None = None
+    estimated: StepTiming
+    simulated: StepTiming | None = None
     problem: str = ""
 
     @property
-    def timing(self) -> Timing:
+    def timing(self) -> StepTiming:
         """The simulated time if there is one."""
         return self.simulated or self.estimated
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class PlanSearch:
     """The plans of a search.
 
     Attributes:
@@ -74,7 +74,7 @@ class Found:
     fitting: Sequence[Ranked]
     exceeding: Sequence[Ranked]
 
-    def mfu(self, timing: Timing) -> float:
+    def mfu(self, timing: StepTiming) -> float:
         """Returns the model FLOPs utilisation: FLOPs without recomputation over the peak."""
         shape = Pieces(self.model).decoder
         flops = self.batch * shape.tokens * shape.flops
@@ -86,11 +86,11 @@ def search(
     cluster: Cluster,
     batch: int,
     *,
-    fixed: Fixed | None = None,
+    fixed: FixedDegrees | None = None,
     simulated: int = 10,
     compute: ComputeModel | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Found:
+) -> PlanSearch:
     """Ranks all plans by the closed form, and simulates the fastest that fit the memory.
 
     Args:
@@ -120,11 +120,13 @@ def search(
                 progress(done)
     best.sort(key=lambda one: (one.simulated is None, one.timing.step))
     ranked = [*best, *rest]
-    return Found(cluster=cluster, model=model, batch=batch, fitting=ranked, exceeding=exceeding)
+    return PlanSearch(
+        cluster=cluster, model=model, batch=batch, fitting=ranked, exceeding=exceeding
+    )
 
 
 def _ranked(
-    pieces: Pieces, cluster: Cluster, batch: int, fixed: Fixed | None
+    pieces: Pieces, cluster: Cluster, batch: int, fixed: FixedDegrees | None
 ) -> tuple[list[Ranked], list[Ranked]]:
     """Returns the plans that fit the memory, and those that do not, by estimated time."""
     known = Known()

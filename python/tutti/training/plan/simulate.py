@@ -20,7 +20,7 @@ from tutti.training.endpoint import configurations
 from tutti.training.exposed import exposed
 from tutti.training.fabric import Dimension
 from tutti.training.plan.estimate import ELEMENT, ELEMENTS, estimate
-from tutti.training.plan.timing import Timing
+from tutti.training.plan.timing import StepTiming
 from tutti.training.spans import spans
 from tutti.training.step import Step
 
@@ -44,7 +44,7 @@ _GATHER = "gather"
 
 def simulate(
     pieces: Pieces, plan: Plan, cluster: Cluster, compute: ComputeModel | None = None
-) -> Timing:
+) -> StepTiming:
     """Returns the simulated time of a step.
 
     Raises:
@@ -52,7 +52,7 @@ def simulate(
     """
     few, smaller = _fewer_replicas(plan, cluster)
 
-    def run(micro_batches: int) -> Timing:
+    def run(micro_batches: int) -> StepTiming:
         kinds = replace(plan.kinds, micro_batches=micro_batches)
         step = step_of(pieces.model, replace(few, kinds=kinds), smaller, compute)
         return _timing(step.run(configurations()["ideal"]), kinds)
@@ -104,7 +104,7 @@ def _fewer_replicas(plan: Plan, cluster: Cluster) -> tuple[Plan, Cluster]:
     return plan, cluster
 
 
-def _timing(run: TrainingResult, kinds: Parallelism) -> Timing:
+def _timing(run: TrainingResult, kinds: Parallelism) -> StepTiming:
     """Returns the parts of the time of the GPU that computes most, among the first of each stage.
 
     The rest of the time, in which the GPU waits for others or is done, is idle. Gathers of weights
@@ -128,7 +128,7 @@ def _timing(run: TrainingResult, kinds: Parallelism) -> Timing:
     if kinds.zero < 3 and _GATHER in found:
         forward = compute / kinds.micro_batches / (4 if kinds.recompute == "full" else 3)
         found[_GATHER] = max(0.0, found[_GATHER] - forward)
-    return Timing(compute=compute, idle=max(idle, 0.0), exposed=found)
+    return StepTiming(compute=compute, idle=max(idle, 0.0), exposed=found)
 
 
 def _kind(span: Span, exchanged: set[int]) -> str:
@@ -148,13 +148,13 @@ def _kind(span: Span, exchanged: set[int]) -> str:
     return _GATHER if span.kind == "all_gather" else "data"
 
 
-def _extrapolated(run: Callable[[int], Timing], kinds: Parallelism) -> Timing:
+def _extrapolated(run: Callable[[int], StepTiming], kinds: Parallelism) -> StepTiming:
     """Returns the time of all micro-batches from runs of few; the last one reduces gradients."""
     stages, count = kinds.pipeline, kinds.micro_batches
     if stages > 1 and count <= 2 * stages:
         return _merged(run(count))
     # Without a pipeline, one micro-batch is compared with none.
-    few, most = (run(stages), 2 * stages) if stages > 1 else (Timing(compute=0.0), 1)
+    few, most = (run(stages), 2 * stages) if stages > 1 else (StepTiming(compute=0.0), 1)
     more, by = run(most), (count - most) / stages
     once = {"data", "pipeline"} if kinds.zero == 3 else {"data", "pipeline", _GATHER}
     found = {
@@ -164,10 +164,10 @@ def _extrapolated(run: Callable[[int], Timing], kinds: Parallelism) -> Timing:
         for kind, seconds in more.exposed.items()
     }
     compute = more.compute + by * (more.compute - few.compute)
-    return _merged(Timing(compute=compute, idle=more.idle, exposed=found))
+    return _merged(StepTiming(compute=compute, idle=more.idle, exposed=found))
 
 
-def _merged(one: Timing) -> Timing:
+def _merged(one: StepTiming) -> StepTiming:
     """Returns the timing with gathers of weights among `data`."""
     found = dict(one.exposed)
     if _GATHER in found:

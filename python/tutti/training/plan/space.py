@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tutti.workloads.parallel import Kind
     from tutti.workloads.transfers import CpCommType
 
-__all__ = ["Fixed", "Plan", "plans"]
+__all__ = ["FixedDegrees", "Plan", "plans"]
 
 _CONTEXTS = (1, 2, 4, 8, 16)
 _FEWEST_TOKENS = 1024
@@ -71,7 +71,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fixed:
+class FixedDegrees:
     """What the search does not change: degrees, or None for open ones, and the exchange.
 
     Attributes:
@@ -87,7 +87,7 @@ class Fixed:
 
 
 def plans(
-    shape: Decoder, gpus: int, batch: int, domain: int, fixed: Fixed | None = None
+    shape: Decoder, gpus: int, batch: int, domain: int, fixed: FixedDegrees | None = None
 ) -> Iterator[Plan]:
     """Yields the plans of a decoder for a global batch of `batch` sequences.
 
@@ -102,7 +102,7 @@ def plans(
     Raises:
         WorkloadError: Fixed degrees do not divide the GPUs or the model.
     """
-    given = fixed or Fixed()
+    given = fixed or FixedDegrees()
     _check(shape, gpus, given)
     tensors = _one(given.tensor, [n for n in _divisors(gpus) if n <= domain])
     contexts = _one(given.context, [n for n in _CONTEXTS if _divides_tokens(shape, n)])
@@ -162,7 +162,7 @@ def _usual(plan: Plan) -> Plan:
     return replace(plan, kinds=replace(plan.kinds, order=_ORDERS[0]))
 
 
-def _check(shape: Decoder, gpus: int, given: Fixed) -> None:
+def _check(shape: Decoder, gpus: int, given: FixedDegrees) -> None:
     """Checks the fixed degrees.
 
     Raises:

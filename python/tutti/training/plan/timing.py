@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["KINDS", "Timing"]
+__all__ = ["KINDS", "StepTiming"]
 
 KINDS = ("tensor", "context", "expert", "pipeline", "data")
 """The kinds of parallelism that communicate; gradients and weights belong to `data`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timing:
+class StepTiming:
     """The time of a step, in seconds.
 
     Attributes:
