@@ -3,9 +3,11 @@
 
 #include "distance.h"
 #include "members.h"
+#include "turn.h"
 #include "watch.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +35,7 @@ struct agreed {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static agreed *first;
 
-enum { TAG_OF_GROUP = 20033 }; /* unlikely to be used by a program for MPI_Comm_create_group */
+enum { TAG = 20033 }; /* unlikely to be used by a program for MPI_Comm_create_group */
 
 void tutti_stop(MPI_Comm comm, int mine, const char *message)
 {
@@ -124,8 +126,8 @@ __attribute__((noreturn)) static void end_here(const char *problem)
     _exit(2);
 }
 
-/* Duplicates the communicator by messages that match no collective and no receive of the program, so that ranks without the
- * library are not disturbed. */
+/* Duplicates the communicator by messages that match no collective and no receive of the program: ranks without the library are
+ * not disturbed. */
 static MPI_Comm isolated(MPI_Comm comm)
 {
     MPI_Group group;
@@ -133,7 +135,7 @@ static MPI_Comm isolated(MPI_Comm comm)
     tutti_watch *watch = tutti_watch_start();
     int error = PMPI_Comm_group(comm, &group);
     if (!error)
-        error = PMPI_Comm_create_group(comm, group, TAG_OF_GROUP, &all);
+        error = PMPI_Comm_create_group(comm, group, TAG, &all);
     if (!error)
         error = PMPI_Group_free(&group);
     if (!error)
@@ -144,14 +146,16 @@ static MPI_Comm isolated(MPI_Comm comm)
     return all;
 }
 
-/* Not 0, and different from the id of any agreement that one of the processes knows. */
-static uint64_t new_id(MPI_Comm all)
+/* Chosen by rank 0: not 0, and different from the ids of other communicators that one of the processes knows. */
+static uint64_t common_id(MPI_Comm comm)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t parts[] = {(uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid()};
+    uint64_t parts[] = {(uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid(), (uintptr_t)&now};
     uint64_t id = hash(parts, sizeof parts) | 1;
-    return PMPI_Bcast(&id, 1, MPI_UINT64_T, 0, all) ? 0 : id;
+    if (PMPI_Bcast(&id, 1, MPI_UINT64_T, 0, comm))
+        end_here("the MPI library cannot broadcast the id of an agreement");
+    return id;
 }
 
 /* Stores `all` for the messages of schedules; collective. No process may propose it (channel.c) before all others can find
@@ -162,9 +166,9 @@ static void store(MPI_Comm all, enum tutti_agreed where)
     if (!one)
         end_here("out of memory while storing which ranks have agreed");
     one->comm = all;
-    one->id = new_id(all);
-    if (!one->id || PMPI_Comm_group(all, &one->group))
-        end_here("the MPI library cannot broadcast on libtutti_mpi's communicator");
+    one->id = common_id(all);
+    if (PMPI_Comm_group(all, &one->group))
+        end_here("the MPI library cannot list the ranks of libtutti_mpi's communicator");
     one->where = TUTTI_NOT_AGREED_AT_ALL;
     pthread_mutex_lock(&lock);
     one->next = first;
@@ -177,33 +181,79 @@ static void store(MPI_Comm all, enum tutti_agreed where)
     pthread_mutex_unlock(&lock);
 }
 
-void tutti_agree(MPI_Comm comm, const tutti_settings *settings, const tutti_plan *plan, int error, char *message)
+/* Returns if no rank of `comm`, all of which have the library, has an error, and all settings agree. */
+static void compare(MPI_Comm comm, const tutti_settings *settings, const tutti_plan *plan, int error, char *message)
 {
-    enum { EARLIER = 2 * FIELDS, WORDS };
-    uint64_t fields[FIELDS], ends[WORDS];
-    int size;
-    MPI_Comm all = isolated(comm);
+    uint64_t fields[FIELDS], ends[2 * FIELDS];
     describe(settings, plan, error, fields);
-    PMPI_Comm_size(comm, &size);
-    /* Threads with separate sessions agree concurrently, in a different order on each process. The ranks therefore decide
-     * together whether an earlier agreement suffices. */
-    ends[EARLIER] = (uint64_t)tutti_have_agreed(comm, size);
     for (int i = 0; i < FIELDS; i++) {
         ends[i] = fields[i];
         ends[FIELDS + i] = ~fields[i];
     }
-    if (PMPI_Allreduce(MPI_IN_PLACE, ends, WORDS, MPI_UINT64_T, MPI_MIN, all))
+    if (PMPI_Allreduce(MPI_IN_PLACE, ends, 2 * FIELDS, MPI_UINT64_T, MPI_MIN, comm))
         end_here("the MPI library cannot compare the settings of the ranks: MPI_Allreduce fails");
     if (!ends[SOUND])
-        tutti_stop(all, error, message);
+        tutti_stop(comm, error, message);
     for (int i = SOUND + 1; i < FIELDS; i++)
         if (ends[i] != ~ends[FIELDS + i])
-            refuse(all, i, fields[i], settings, message);
-    enum tutti_agreed where = comm == MPI_COMM_WORLD ? TUTTI_AGREED_IN_WORLD : TUTTI_AGREED_IN_SESSION;
-    if (plan && ends[EARLIER] < where)
-        store(all, where);
-    else
-        PMPI_Comm_free(&all);
+            refuse(comm, i, fields[i], settings, message);
+}
+
+/* Waits for all ranks by a dissemination barrier. A rank without the library has posted no receive for its messages, but might
+ * have called a collective, with which one of the library would mix. */
+static void meet(MPI_Comm comm)
+{
+    int rank, size, error = 0;
+    tutti_watch *watch = tutti_watch_start();
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    for (int step = 1; !error && step < size; step *= 2)
+        error = PMPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + step) % size, TAG, NULL, 0, MPI_BYTE, (rank - step + size) % size, TAG,
+                              comm, MPI_STATUS_IGNORE);
+    tutti_watch_end(watch);
+    if (error)
+        end_here("the MPI library cannot synchronise the ranks of a new communicator");
+}
+
+/* Creates the communicator for the messages of schedules, unless an earlier agreement of these processes has one. Threads agree
+ * concurrently, in a different order on each process, so the ranks decide together. */
+static void create_in_turn(MPI_Comm comm)
+{
+    enum { AGREED, FREE, WORDS };
+    int size, all_have[WORDS] = {0};
+    tutti_turn turn;
+    PMPI_Comm_size(comm, &size);
+    tutti_turn_enter(&turn, common_id(comm));
+    while (!all_have[AGREED] && !all_have[FREE]) {
+        all_have[AGREED] = tutti_have_agreed(comm, size) != TUTTI_NOT_AGREED_AT_ALL;
+        all_have[FREE] = tutti_turn_take(&turn);
+        if (PMPI_Allreduce(MPI_IN_PLACE, all_have, WORDS, MPI_INT, MPI_MIN, comm))
+            end_here("the MPI library cannot order the creations of communicators: MPI_Allreduce fails");
+        if (!all_have[AGREED] && all_have[FREE])
+            store(isolated(comm), TUTTI_AGREED_IN_SESSION);
+        tutti_turn_return(&turn);
+        if (!all_have[AGREED] && !all_have[FREE])
+            sched_yield();
+    }
+    tutti_turn_leave(&turn);
+}
+
+void tutti_agree(MPI_Comm comm, const tutti_settings *settings, const tutti_plan *plan, int error, char *message)
+{
+    if (comm == MPI_COMM_WORLD) {
+        MPI_Comm all = isolated(comm);
+        compare(all, settings, plan, error, message);
+        if (plan)
+            store(all, TUTTI_AGREED_IN_WORLD);
+        else
+            PMPI_Comm_free(&all);
+        return;
+    }
+    /* No thread of the program has the new communicator yet, so nothing else is in flight on it. */
+    meet(comm);
+    compare(comm, settings, plan, error, message);
+    if (plan)
+        create_in_turn(comm);
 }
 
 /* Among the agreements that include all members: that of the world, or the most recent one. */

@@ -7,8 +7,12 @@
 
 /* Collective over `comm`, including ranks without a plan. `error` is this rank's error, with `message`; `plan` may be NULL.
  * Returns if no rank has an error and all settings agree; the processes of `comm` then count as agreed and have a
- * communicator for the messages of their schedules. Otherwise it ends the job. Ranks without the library never receive its
- * messages: the other ranks wait for them, and end the job when they detect them (watch.h). */
+ * communicator for the messages of their schedules. Otherwise it ends the job. Of a session, no other thread may have `comm` yet,
+ * and threads may agree concurrently, in any order: the library creates one communicator at a time in a process (turn.h). In
+ * MPI_Init it creates one without waiting for those of sessions.
+ *
+ * Ranks without the library never receive its messages, except empty ones of a session by a wildcard tag: the other ranks wait for
+ * them, and end the job when they detect them (watch.h). */
 void tutti_agree(MPI_Comm comm, const tutti_settings *settings, const tutti_plan *plan, int error, char *message);
 
 /* Ends the job with one message, that of the lowest rank of `comm` with an error (`mine`); collective. */

@@ -1,10 +1,17 @@
-/* All-reduces and broadcasts in sessions, without MPI_Init: sequentially, and by several threads with one session each.
+/* All-reduces and broadcasts in sessions, without MPI_Init: sequentially, then by several threads with one session each.
  *
  *     sessions VERDICT THREADS [RANK NAME]
  *
  * With 0 threads, when the second session opens, no other session is open on rank 1 as far as the library knows, but one is on
  * the other ranks, as when threads open sessions in different orders. On the launcher's rank RANK the variable NAME is unset.
- * Rank 0 writes `right` or `wrong` into the file VERDICT. */
+ * Rank 0 writes `right` or `wrong` into the file VERDICT.
+ *
+ * A session that bypasses the library stays open until the end: the library sees its last session close, the MPI library does
+ * not. Both MPI libraries fail where a process closes its last session and opens another. MPICH 5.0.2 then initialises MPI again,
+ * and creates its world communicator again in MPI_Comm_create_from_group (MPIR_init_comm_world). Ranks whose sessions overlap do
+ * not take part. Without libtutti_mpi and with one thread, it hangs in every run where rank 1 does so and the others open the
+ * second session first. Where all ranks do so, runs fail rarely, since MPICH names its shared memory alike each time (fixed by its
+ * commit 338496d7c7, which is not in 5.0.2). docs/mpi-conformance.md has figures. Open MPI 5.0 crashes. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -57,12 +64,11 @@ static void *work(void *tag) {
 }
 
 static void work_unevenly(void) {
-    MPI_Session outer = opened(PMPI_Session_init), first = opened(MPI_Session_init); /* `outer` bypasses the library */
+    MPI_Session first = opened(MPI_Session_init);
     communicate(first, "tutti/first");
     if (rank == 1) MPI_Session_finalize(&first);
     work("tutti/second");
     if (rank != 1) MPI_Session_finalize(&first);
-    PMPI_Session_finalize(&outer);
 }
 
 int main(int argc, char **argv) {
@@ -72,15 +78,17 @@ int main(int argc, char **argv) {
     if (threads < 0 || threads > MOST_THREADS) return 2;
     const char *name = getenv("PMI_RANK") ? "PMI_RANK" : "OMPI_COMM_WORLD_RANK";
     if (argc > 4 && atoi(getenv(name)) == atoi(argv[3])) unsetenv(argv[4]);
+    MPI_Session outer = opened(PMPI_Session_init);
     if (threads == 0)
         work_unevenly();
     else
         work("tutti/alone");
-    for (int i = 0; threads > 1 && i < threads; i++) {
+    for (int i = 0; i < threads; i++) {
         snprintf(tags[i], sizeof tags[i], "tutti/%d", i);
         pthread_create(&thread[i], NULL, work, tags[i]);
     }
-    for (int i = 0; threads > 1 && i < threads; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
+    PMPI_Session_finalize(&outer);
     if (rank == 0) {
         FILE *file = fopen(argv[1], "w");
         fprintf(file, "%s\n", wrong ? "wrong" : "right");

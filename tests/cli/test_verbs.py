@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from processes import wait_until_computed
 from tutti.cli import app
 from tutti_papers import papers
 
@@ -275,7 +275,7 @@ def test_ctrl_c_ends_a_process_cleanly(here: Path) -> None:
     assert process.stderr is not None
     while "20,000 measurements" not in (line := process.stderr.readline()):
         assert line
-    time.sleep(0.5)
+    wait_until_computed(process, 0.3)  # the handler of the simulation is installed
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=50)
     assert process.returncode == 130

@@ -197,10 +197,9 @@ def _watched(child: int, folder: Path, look: float) -> int | str:
                 _kill(child)
                 return "long"
         if spent > HANG_S:
-            _kill(child, signal.SIGUSR1)
-            time.sleep(0.2)
+            stack = _stack(child, folder)
             _kill(child)
-            return f"a hang: {(folder / 'stack').read_text('utf-8')[:1500]}"
+            return f"a hang: {stack[:1500]}"
 
 
 def _processor_seconds(pid: int) -> float:
@@ -213,15 +212,29 @@ def _processor_seconds(pid: int) -> float:
 
 def _is_simulating(child: int, folder: Path) -> bool:
     """Whether the innermost call of the package is one of a simulation."""
-    stack = folder / "stack"
-    _kill(child, signal.SIGUSR1)
-    for _ in range(100):
-        if stack.exists() and "File" in stack.read_text("utf-8"):
-            break
-        time.sleep(0.01)
-    text = stack.read_text("utf-8") if stack.exists() else ""
-    inner = next((line for line in text.splitlines() if "/tutti/" in line), "")
+    lines = _stack(child, folder).splitlines()
+    inner = next((line for line in lines if "/tutti/" in line), "")
     return any(f'{name}"' in inner for name in SIMULATIONS)
+
+
+def _stack(child: int, folder: Path) -> str:
+    """Returns the calls of a child, innermost first, or fewer if it ends meanwhile.
+
+    The child writes line by line, and only once it is scheduled: the wait ends with the last line.
+    """
+    file = folder / "stack"
+    before = file.stat().st_size if file.exists() else 0
+    text = ""
+    _kill(child, signal.SIGUSR1)
+    while not text.endswith(("in <module>\n", "  ...\n")) and not _has_ended(child):
+        time.sleep(0.01)
+        text = file.read_bytes()[before:].decode("utf-8", "replace") if file.exists() else ""
+    return text
+
+
+def _has_ended(child: int) -> bool:
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return os.waitid(os.P_PID, child, options) is not None
 
 
 def _kill(child: int, number: signal.Signals = signal.SIGKILL) -> None:

@@ -13,7 +13,10 @@ from runs import LONGEST_SECONDS, Bench, bench_of
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs of ranks may be slow on a busy machine, which is not a failure."""
+    """Runs of ranks may be slow on a busy machine, which is not a failure.
+
+    No test repeats a run that hangs: after this limit, it fails.
+    """
     for item in items:
         of_here = item.path.is_relative_to(Path(__file__).parent)
         if of_here and item.get_closest_marker("timeout") is None:

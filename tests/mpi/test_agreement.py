@@ -5,14 +5,14 @@ The programs record in a file that they passed a collective.
 
 from __future__ import annotations
 
-import contextlib
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
+from runs import LONGEST_SECONDS
 
 from tutti import schedule
-from tutti.mpi.errors import LaunchError
 from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from runs import Bench
 
-    from tutti.mpi.launch import Finished
-
-
 RANKS = 3
+RUNS = int(os.environ.get("TUTTI_MPI_RUNS", "3"))
+"""Runs of each program whose threads race. Test changes of agreements with TUTTI_MPI_RUNS=200."""
+RACES = pytest.mark.timeout(LONGEST_SECONDS + 50 + 10 * RUNS)
 POSTAL = "pipelining_postal:alpha_p=1e-4,alpha_r=1e-5,beta=0"
 FARTHER = POSTAL.replace("1e-4", "2e-4")
 
@@ -126,37 +126,52 @@ def test_plan_for_other_rank_counts_is_refused_unless_allowed(
 
 @pytest.fixture
 def plan_of_sessions(tmp_path: Path) -> Path:
-    ring = [Rule("all_reduce", ranks, schedule("ring", ranks=ranks)) for ranks in (2, 4)]
+    ring = [Rule("all_reduce", ranks, schedule("ring", ranks=ranks)) for ranks in (2, 3, 4)]
     direct = Rule("broadcast", 4, schedule("direct", ranks=4, collective="broadcast"))
     return CollectivePlan([*ring, direct]).write(tmp_path / "plan")
 
 
-def _run_sessions(bench: Bench, argv: list[object], plan: Path) -> Finished:
-    """Runs the program a second time where MPICH hangs.
+def _threads(bench: Bench) -> int:
+    """Returns how many threads create communicators concurrently.
 
-    MPICH 5.0.2 hangs without the library, too, where several threads open and close sessions: in 1
-    of 254 runs with both cores loaded. The library hung in 0 of 194.
+    Open MPI 5.0.11 hangs without the library, too, where two threads create communicators from
+    groups.
     """
-    env = {"TUTTI_MPI_PLAN": str(plan)}
-    if bench.mpi.kind == "mpich":
-        with contextlib.suppress(LaunchError):
-            return bench.run(4, argv, env=env, timeout=40)
-    return bench.run(4, argv, env=env, timeout=40)
+    return 4 if bench.mpi.kind == "mpich" else 1
 
 
+@RACES
 def test_sessions_without_mpi_init(bench: Bench, verdict: Path, plan_of_sessions: Path) -> None:
-    # Open MPI 5 crashes where a session is opened after the last one was closed.
-    threads = 4 if bench.mpi.kind == "mpich" else 1
-    argv = [bench.program("sessions"), verdict, threads]
-    done = _run_sessions(bench, argv, plan_of_sessions)
-    assert done.code == 0, done.stderr
-    assert verdict.read_text() == "right\n"
-    verdict.unlink()
-    env = {"TUTTI_MPI_PLAN": str(plan_of_sessions)}
-    done = bench.run(4, [*argv, 3, "TUTTI_MPI_PLAN"], env=env)
+    argv = [bench.program("sessions"), verdict, _threads(bench)]
+    for _ in range(RUNS):
+        done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan_of_sessions)})
+        assert done.code == 0, done.stderr
+        assert verdict.read_text() == "right\n"
+        verdict.unlink()
+
+
+def test_another_environment_in_a_session_of_one_rank_is_refused(
+    bench: Bench, verdict: Path, plan_of_sessions: Path
+) -> None:
+    argv = [bench.program("sessions"), verdict, 1, 3, "TUTTI_MPI_PLAN"]
+    done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan_of_sessions)})
     assert done.code != 0
     assert not verdict.exists()
     assert "TUTTI_MPI_PLAN is set on rank 0 but not on rank 3" in done.stderr
+
+
+@RACES
+def test_the_library_creates_one_communicator_at_a_time(
+    bench: Bench, plan_of_sessions: Path
+) -> None:
+    """Threads create communicators from overlapping groups, in a different order on each rank."""
+    argv = [bench.program("creations"), _threads(bench), 5]
+    for _ in range(RUNS):
+        done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan_of_sessions)})
+        assert done.code == 0, done.stderr
+        counts = json.loads(done.stdout)
+        assert counts["creations"] > 0
+        assert counts["most"] == 1
 
 
 def test_ranks_close_sessions_in_another_order(
@@ -164,7 +179,7 @@ def test_ranks_close_sessions_in_another_order(
 ) -> None:
     """One rank no longer has the agreement that the others would reuse."""
     argv = [bench.program("sessions"), verdict, 0]
-    done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan_of_sessions)}, timeout=60)
+    done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan_of_sessions)})
     assert done.code == 0, done.stderr
     assert verdict.read_text() == "right\n"
 

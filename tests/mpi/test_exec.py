@@ -258,6 +258,7 @@ def test_a_signal_ends_the_ranks(setting: Setting, sent: signal.Signals, tmp_pat
             time.sleep(0.05)
         run.send_signal(sent)
         assert run.wait() != 0
+    # Launchers may exit before their ranks have. The time limit of the test ends an endless wait.
     while any(map(is_running, started_at.read_text().split())):
         time.sleep(0.05)
 

@@ -6,13 +6,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from called import call
+from processes import wait_until, wait_until_computed
 from tutti.base.errors import ConfigError
 from tutti.cli.loads import load_values
 
@@ -269,9 +269,8 @@ def test_ctrl_c_interrupts_a_sweep(here: Path) -> None:
         text=True,
         start_new_session=True,
     )
-    while not (here / "out" / "noc").exists():
-        time.sleep(0.05)
-    time.sleep(0.5)  # the run has probably started
+    wait_until(process, (here / "out" / "noc").exists)
+    wait_until_computed(process, 0.3)
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=500)
     assert process.returncode == 130, output
@@ -344,8 +343,7 @@ def test_ctrl_c_interrupts_a_run(here: Path) -> None:
         text=True,
         start_new_session=True,
     )
-    while not (here / "out" / "noc").exists():
-        time.sleep(0.05)
+    wait_until(process, (here / "out" / "noc").exists)
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=500)
     assert process.returncode == 130, output

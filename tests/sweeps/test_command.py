@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from processes import wait_until
 from tutti.sweeps.cache import CacheContents, _line, _parsed, _records
 
 TUTTI = Path(sys.executable).with_name("tutti")
@@ -70,7 +71,11 @@ def journal_keys(folder: Path) -> dict[Path, list[str]]:
 
 
 def started(here: Path, *options: str) -> subprocess.Popen[str]:
-    """A long sweep that has finished some of its measurements, and not all."""
+    """A long sweep that has finished some of its measurements, and not all.
+
+    Both this process and the sweep slow down on a busy machine; the sweep has 60 times the
+    measurements that are waited for.
+    """
     process = subprocess.Popen(
         [TUTTI, "sweep", "long.toml", "--workers", "2", *options],
         cwd=here,
@@ -80,10 +85,19 @@ def started(here: Path, *options: str) -> subprocess.Popen[str]:
         start_new_session=True,
     )
     folder = here / "out" / "sweep" / "cache"
-    while sum(len(keys) for keys in journal_keys(folder).values()) < 20:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
+    wait_until(process, lambda: sum(len(keys) for keys in journal_keys(folder).values()) >= 20)
     return process
+
+
+def wait_for_workers(group: int) -> None:
+    """Waits until the workers of a sweep have ended: they notice its end after it.
+
+    The limit is for workers that never end.
+    """
+    deadline = time.monotonic() + 60
+    while not has_ended(group):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def has_ended(group: int) -> bool:
@@ -109,10 +123,7 @@ def test_killed_sweep_resumes(here: Path) -> None:
     assert 20 <= len(finished) < 1_200
     output = tutti("sweep", "long.toml", "--status", cwd=here).stdout
     assert f"{len(finished) - 1:,} finished" in output  # and one proof
-    deadline = time.monotonic() + 60
-    while not has_ended(process.pid):  # its workers exit with it
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_workers(process.pid)
 
     output = tutti("sweep", "long.toml", cwd=here).stderr
     assert f"{len(finished) - 1:,} of them from out/sweep/cache" in output
@@ -137,10 +148,7 @@ def test_ctrl_c_prints_how_to_resume(here: Path) -> None:
     left = int(re.findall(r"interrupted: ([\d,]+) measurements", output)[0].replace(",", ""))
     rows = pl.read_parquet(here / "out/sweep/results.parquet").height
     assert rows == 1_200 - left
-    deadline = time.monotonic() + 60
-    while not has_ended(process.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_workers(process.pid)
 
 
 @pytest.mark.timeout(120)
