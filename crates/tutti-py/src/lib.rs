@@ -28,6 +28,7 @@ mod threads;
 mod topology;
 mod trace;
 mod training;
+mod training_record;
 mod units;
 
 use pyo3::prelude::*;
@@ -94,9 +95,10 @@ mod _core {
     use crate::trace::{lower_schedule, read_goal, simulate_trace};
     #[pymodule_export]
     use crate::training::{
-        TrainingProgram, TrainingRecord, collective_limit, roofline_time, simulate_training,
-        systolic_cycles,
+        TrainingProgram, collective_limit, roofline_time, simulate_training, systolic_cycles,
     };
+    #[pymodule_export]
+    use crate::training_record::TrainingRecord;
     #[pymodule_export]
     use crate::units::{
         TimePerByte, format_frequency, format_op_rate, format_size, format_time, parse_frequency,
