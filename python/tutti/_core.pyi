@@ -500,22 +500,36 @@ class EnergyMesh:
 # --- engine ---
 
 @final
+class Contention:
+    @staticmethod
+    def free() -> Contention: ...
+    @staticmethod
+    def flow(flow: FlowLevel) -> Contention: ...
+    @staticmethod
+    def packets(packets: Packets) -> Contention: ...
+    @staticmethod
+    def flits(flits: Flits) -> Contention: ...
+    @staticmethod
+    def mesh(mesh: MeshFlits) -> Contention: ...
+
+@final
+class Platform:
+    def __new__(
+        cls, model: Model, contention: Contention | None = None, *, routes: Routes | None = None
+    ) -> Platform: ...
+
+@final
 class Case:
     def __new__(
         cls,
         schedule: Schedule,
-        model: Model,
+        platform: Platform,
         *,
         size: int,
         element: int,
         conditions: Conditions | None = None,
-        routes: Routes | None = None,
-        flow: FlowLevel | None = None,
-        packets: Packets | None = None,
-        flits: Flits | None = None,
-        mesh: MeshFlits | None = None,
         load: LinkLoad | None = None,
-        flows: list[tuple[int, int, int, int, int, int]] | None = None,
+        flows: list[tuple[int, int, int, int, int, int]] = ...,
         seed: int = 0,
     ) -> Case: ...
     def closed_form_ps(self) -> int | None: ...
@@ -581,11 +595,8 @@ def lower_schedule(
 ) -> list[_Columns]: ...
 def simulate_trace(
     ranks: Sequence[tuple[bytes, ...]],
-    model: Model,
+    platform: Platform,
     *,
-    routes: Routes | None = None,
-    flow: FlowLevel | None = None,
-    packets: Packets | None = None,
     seed: int = 0,
 ) -> tuple[list[int], list[int], int, int]: ...
 
@@ -841,16 +852,7 @@ class StepFabric:
         relays: list[TimePerByte | None] = ...,
     ) -> StepFabric: ...
     @staticmethod
-    def graph(
-        routes: Routes,
-        sizes: list[int],
-        *,
-        flow: FlowLevel | None = None,
-        packets: Packets | None = None,
-        seed: int = 0,
-    ) -> StepFabric: ...
-    @staticmethod
-    def mesh(mesh: MeshFlits, sizes: list[int]) -> StepFabric: ...
+    def on(platform: Platform, sizes: list[int], *, seed: int = 0) -> StepFabric: ...
     @staticmethod
     def isolated(
         sizes: list[int],

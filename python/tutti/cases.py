@@ -61,13 +61,8 @@ class CaseBuilder:
         self._conditions = conditions
         self._case = functools.partial(
             _core.Case,
-            model=platform.model.core,
+            platform=platform.core,
             element=DATATYPES[datatype],
-            routes=platform.routes.core if platform.routes else None,
-            flow=platform.sharing.core if platform.sharing else None,
-            packets=platform.packets.core if platform.packets else None,
-            flits=platform.core_flits,
-            mesh=platform.mesh.core if platform.mesh else None,
             load=conditions.background.core(platform.routes) if conditions else None,
             flows=_flows(platform, conditions),
         )

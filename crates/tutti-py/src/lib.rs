@@ -11,12 +11,11 @@ mod endpoint;
 mod energy;
 mod engine;
 mod errors;
-mod flits;
 mod measure;
-mod mesh_flits;
 mod network;
 mod noc;
 mod parameters;
+mod platform;
 mod run;
 mod schedule;
 mod schedule_builder;
@@ -57,11 +56,7 @@ mod _core {
     #[pymodule_export]
     use crate::errors::error_kinds;
     #[pymodule_export]
-    use crate::flits::Flits;
-    #[pymodule_export]
     use crate::measure::measure;
-    #[pymodule_export]
-    use crate::mesh_flits::MeshFlits;
     #[pymodule_export]
     use crate::network::{
         Conditions, Detours, FlowLevel, LinkLoad, Model, Packets, b_opt, time_of_uniform_stages,
@@ -72,6 +67,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::parameters::{ParameterEntry, ParameterGroup, parameter_groups};
+    #[pymodule_export]
+    use crate::platform::{Contention, Flits, MeshFlits, Platform};
     #[pymodule_export]
     use crate::run::{Run, activities};
     #[pymodule_export]

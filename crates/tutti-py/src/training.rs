@@ -3,19 +3,17 @@
 use std::num::NonZeroU64;
 
 use pyo3::prelude::*;
-use tutti_engine::training::{
-    Detail, Order, Population, TrainingFabric, TrainingRun, TrainingRunError,
-};
+use tutti_engine::training::{Detail, Order, Population, TrainingFabric, TrainingRun};
 use tutti_engine::workload::{
     Content, Dataflow, Embedding, Gemm, Lane, Layer, Message, Pass, Pipeline, PipelineOrder,
-    Program, Rings, Roofline, SystolicArray, SystolicError, Task, TaskId, TrainingError,
-    TrainingLoop, Transfer, What, Work,
+    Program, Rings, Roofline, SystolicArray, SystolicError, Task, TaskId, TrainingLoop, Transfer,
+    What, Work,
 };
 use tutti_units::{Bytes, OpRate, Time};
 
 use crate::algorithm::collective_named;
 use crate::endpoint::Endpoint;
-use crate::errors::{OrRaise, raised, refuse};
+use crate::errors::{OrRaise, refuse};
 use crate::schedule::Number;
 use crate::step_fabric::StepFabric;
 use crate::threads::watched;
@@ -334,11 +332,7 @@ fn kind(task: &Task) -> (&'static str, u64) {
 }
 
 fn made(py: Python<'_>, plan: &TrainingLoop, stage: u32) -> PyResult<TrainingProgram> {
-    py.detach(|| plan.stage(stage)).map(TrainingProgram).map_err(|error| match &error {
-        TrainingError::Program { source } => raised(source),
-        TrainingError::Pipeline { source } => raised(source),
-        _ => raised(&error),
-    })
+    py.detach(|| plan.stage(stage)).or_raise().map(TrainingProgram)
 }
 
 /// How collectives of a training run are executed, by name; sizes in bytes.
@@ -404,15 +398,7 @@ pub(crate) fn simulate_training(
     let window = Time::from_ps(fabric_settings.window);
     let run = TrainingRun { programs: &programs, of: &of, fabric: &fabric, window };
     let outcome = watched(py, |stop| run.run_until(stop))?;
-    outcome.map(TrainingRecord).map_err(run_raised)
-}
-
-pub(crate) fn run_raised(error: TrainingRunError) -> PyErr {
-    match &error {
-        TrainingRunError::Endpoint { source } => raised(source),
-        TrainingRunError::Dataflow { source } => raised(source),
-        _ => raised(&error),
-    }
+    outcome.map(TrainingRecord).or_raise()
 }
 
 /// The lower bound of a collective alone in picoseconds: the bound, the latency of its shortest
@@ -428,7 +414,7 @@ pub(crate) fn collective_limit(
     fabric_settings: GivenFabric,
 ) -> PyResult<LimitRow> {
     let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
-    let limit = fabric.limit(transfer(requested)?).map_err(run_raised)?;
+    let limit = fabric.limit(transfer(requested)?).or_raise()?;
     let servers = limit.servers.iter().map(|(name, time)| (*name, time.ps())).collect();
     let links = limit.links.iter().map(|time| time.ps()).collect();
     Ok((limit.time().ps(), limit.latency.ps(), servers, links))
