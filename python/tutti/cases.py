@@ -31,9 +31,6 @@ __all__ = [
 Figures = tuple[int, int, int]
 """Completion time in ps, messages handed to the network, and bytes in these."""
 
-FlowFields = tuple[int, int, int, int, int, int]
-"""A background flow for the core: ranks, bytes, times in ps, count."""
-
 
 class CaseBuilder:
     """Builds cases on one platform and under one set of conditions, for several schedules and
@@ -101,7 +98,7 @@ def make_case(
     return builder.case(schedule, size=size, seed=seed)
 
 
-def _flows(platform: Platform, conditions: Conditions | None) -> list[FlowFields]:
+def _flows(platform: Platform, conditions: Conditions | None) -> list[_core.BackgroundFlow]:
     """Returns the core's background flows.
 
     Raises:

@@ -6,14 +6,12 @@ use std::sync::atomic::AtomicBool;
 use pyo3::prelude::*;
 use tutti_analysis::bound::Bound as Parts;
 use tutti_engine::results;
-use tutti_network::BackgroundFlow;
 use tutti_simulation::Payload;
-use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised};
-use crate::network::{Conditions, LinkLoad};
+use crate::network::{BackgroundFlow, Conditions, LinkLoad};
 use crate::platform::Platform;
 use crate::run::Run;
 use crate::schedule::{Number, Schedule};
@@ -35,7 +33,7 @@ impl Case {
         element: u64,
         conditions: Option<&Conditions>,
         load: Option<&LinkLoad>,
-        flows: Vec<Flow>,
+        flows: Vec<BackgroundFlow>,
         seed: u64,
     ) -> PyResult<Case> {
         let payload = Payload { size: Bytes(size), element };
@@ -50,7 +48,7 @@ impl Case {
         if let Some(load) = load {
             case = case.with_load(Arc::clone(&load.0)).or_raise()?;
         }
-        let flows = flows.into_iter().map(background_flow).collect();
+        let flows = flows.into_iter().map(|flow| flow.0).collect();
         Ok(Case(case.with_flows(flows).or_raise()?.with_seed(seed)))
     }
 
@@ -101,20 +99,6 @@ impl LowerBound {
 
     fn __repr__(&self) -> String {
         format!("<LowerBound: at least {}>", Time::from_ps(self.at_least_ps()))
-    }
-}
-
-/// A background flow: source, destination, bytes, start and period in ps, and count.
-type Flow = (u32, u32, u64, u64, u64, u64);
-
-fn background_flow((source, destination, bytes, start, period, count): Flow) -> BackgroundFlow {
-    BackgroundFlow {
-        source: RankId(source),
-        destination: RankId(destination),
-        bytes: Bytes(bytes),
-        start: Time::from_ps(start),
-        period: Time::from_ps(period),
-        count,
     }
 }
 

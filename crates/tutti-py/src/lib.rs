@@ -59,7 +59,8 @@ mod _core {
     use crate::measure::measure;
     #[pymodule_export]
     use crate::network::{
-        Conditions, Detours, FlowLevel, LinkLoad, Model, Packets, b_opt, time_of_uniform_stages,
+        BackgroundFlow, Conditions, Detours, FlowLevel, LinkLoad, Model, Packets, b_opt,
+        time_of_uniform_stages,
     };
     #[pymodule_export]
     use crate::noc::{
@@ -95,7 +96,10 @@ mod _core {
         TrainingProgram, collective_limit, roofline_time, simulate_training, systolic_cycles,
     };
     #[pymodule_export]
-    use crate::training_record::TrainingRecord;
+    use crate::training_record::{
+        Breakdown, BusyWindows, CollectiveLimit, GraphLinkUse, ServerUse, Stall, TaskSpan,
+        TrainingRecord,
+    };
     #[pymodule_export]
     use crate::units::{
         TimePerByte, format_frequency, format_op_rate, format_size, format_time, parse_frequency,

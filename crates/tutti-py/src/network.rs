@@ -8,6 +8,7 @@ use tutti_analysis::closed_form;
 use tutti_engine::{LocalCosts, Ranks};
 use tutti_network::{Distribution, Noise, flow, packet};
 use tutti_simulation::check_speeds;
+use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
@@ -148,6 +149,35 @@ impl Detours {
         tutti_network::Detours::random(Time::from_ps(interval), &duration, aligned)
             .or_raise()
             .map(Detours)
+    }
+}
+
+/// Background messages between two NPUs, one per period.
+#[pyclass(frozen, from_py_object, module = "tutti._core")]
+#[derive(Clone, Copy)]
+pub(crate) struct BackgroundFlow(pub(crate) tutti_network::BackgroundFlow);
+
+#[pymethods]
+impl BackgroundFlow {
+    /// `count` messages of `size` bytes, the first at `start_ps`.
+    #[new]
+    #[pyo3(signature = (source, destination, *, size, start_ps, period_ps, count))]
+    fn new(
+        source: u32,
+        destination: u32,
+        size: u64,
+        start_ps: u64,
+        period_ps: u64,
+        count: u64,
+    ) -> BackgroundFlow {
+        BackgroundFlow(tutti_network::BackgroundFlow {
+            source: RankId(source),
+            destination: RankId(destination),
+            bytes: Bytes(size),
+            start: Time::from_ps(start_ps),
+            period: Time::from_ps(period_ps),
+            count,
+        })
     }
 }
 

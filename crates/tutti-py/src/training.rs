@@ -17,7 +17,7 @@ use crate::errors::{OrRaise, refuse};
 use crate::schedule::Number;
 use crate::step_fabric::StepFabric;
 use crate::threads::watched;
-use crate::training_record::TrainingRecord;
+use crate::training_record::{CollectiveLimit, TrainingRecord};
 use crate::units::TimePerByte;
 
 /// The roofline time of work in picoseconds, and whether arithmetic or memory bounds it.
@@ -401,10 +401,6 @@ pub(crate) fn simulate_training(
     outcome.map(TrainingRecord).or_raise()
 }
 
-/// The lower bound of a collective alone in picoseconds: the bound, the latency of its shortest
-/// chunk, the busy time of each server, the busy time of each link.
-type LimitRow = (u64, u64, Vec<(&'static str, u64)>, Vec<u64>);
-
 /// The lower bound of a collective alone.
 #[pyfunction]
 pub(crate) fn collective_limit(
@@ -412,10 +408,7 @@ pub(crate) fn collective_limit(
     step_fabric: &StepFabric,
     endpoint: &Endpoint,
     fabric_settings: GivenFabric,
-) -> PyResult<LimitRow> {
+) -> PyResult<CollectiveLimit> {
     let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
-    let limit = fabric.limit(transfer(requested)?).or_raise()?;
-    let servers = limit.servers.iter().map(|(name, time)| (*name, time.ps())).collect();
-    let links = limit.links.iter().map(|time| time.ps()).collect();
-    Ok((limit.time().ps(), limit.latency.ps(), servers, links))
+    fabric.limit(transfer(requested)?).or_raise().map(CollectiveLimit)
 }

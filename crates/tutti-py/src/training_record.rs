@@ -1,8 +1,9 @@
 //! The results of training runs.
 
 use pyo3::prelude::*;
-use tutti_engine::endpoint::ServerUse;
-use tutti_engine::training::{Breakdown, NpuRecord, TrainingOutcome, Windows};
+use pyo3::types::PyDict;
+use tutti_engine::endpoint;
+use tutti_engine::training::{self, Limit, NpuRecord, TrainingOutcome, Windows};
 
 use crate::errors::refuse;
 
@@ -10,11 +11,92 @@ use crate::errors::refuse;
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct TrainingRecord(pub(crate) TrainingOutcome);
 
-/// (name, busy, waited, bytes, pieces).
-type ServerRow = (String, u64, u64, u64, u64);
+/// How an NPU spends its time; the parts add up to the completion time.
+#[pyclass(frozen, get_all, eq, hash, module = "tutti._core")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Breakdown {
+    /// Computation without communication.
+    compute_ps: u64,
+    /// Computation and communication.
+    overlap_ps: u64,
+    /// Communication without computation.
+    exposed_ps: u64,
+    /// Neither.
+    idle_ps: u64,
+}
 
-fn server_row(name: &str, used: &ServerUse) -> ServerRow {
-    (name.to_owned(), used.busy.ps(), used.waited.ps(), used.bytes, used.pieces)
+/// When a task starts and ends.
+#[pyclass(frozen, get_all, eq, hash, module = "tutti._core")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct TaskSpan {
+    /// The number of the task in its program.
+    task: u32,
+    /// Its start.
+    start_ps: u64,
+    /// Its end.
+    end_ps: u64,
+}
+
+/// The use of a server of an endpoint, or of a link of an NPU.
+#[pyclass(frozen, get_all, eq, hash, module = "tutti._core")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct ServerUse {
+    /// Its name.
+    name: String,
+    /// Its busy time.
+    busy_ps: u64,
+    /// The total waiting time of packets.
+    waited_ps: u64,
+    /// Bytes that it served.
+    bytes: u64,
+    /// Packets that it served.
+    pieces: u64,
+}
+
+impl ServerUse {
+    fn of((name, used): &(impl ToString, endpoint::ServerUse)) -> ServerUse {
+        ServerUse {
+            name: name.to_string(),
+            busy_ps: used.busy.ps(),
+            waited_ps: used.waited.ps(),
+            bytes: used.bytes,
+            pieces: used.pieces,
+        }
+    }
+}
+
+/// The waits of chunks and packets for a resource of an endpoint.
+#[pyclass(frozen, get_all, eq, hash, module = "tutti._core")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Stall {
+    /// The resource.
+    cause: &'static str,
+    /// The total waiting time.
+    waited_ps: u64,
+    /// The number of waits.
+    count: u64,
+}
+
+/// The use of a link of a topology.
+#[pyclass(frozen, get_all, eq, hash, module = "tutti._core")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct GraphLinkUse {
+    /// Its busy time.
+    busy_ps: u64,
+    /// Bytes that crossed it.
+    bytes: u64,
+}
+
+/// Busy times within each window, summed over the simulated NPUs.
+#[pyclass(frozen, get_all, eq, hash, module = "tutti._core")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct BusyWindows {
+    /// Of links.
+    links_ps: Vec<u64>,
+    /// Of processors.
+    computing_ps: Vec<u64>,
+    /// Times in which an endpoint has a chunk.
+    communicating_ps: Vec<u64>,
 }
 
 fn ps(windows: &Windows) -> Vec<u64> {
@@ -35,11 +117,16 @@ impl TrainingRecord {
         self.0.npus.len()
     }
 
-    /// The breakdown of an NPU's time: compute, overlap, exposed, idle.
+    /// The breakdown of an NPU's time.
     #[pyo3(signature = (npu=0))]
-    fn breakdown(&self, npu: usize) -> PyResult<(u64, u64, u64, u64)> {
-        let Breakdown { compute, overlap, exposed, idle } = self.npu(npu)?.breakdown;
-        Ok((compute.ps(), overlap.ps(), exposed.ps(), idle.ps()))
+    fn breakdown(&self, npu: usize) -> PyResult<Breakdown> {
+        let parts = self.npu(npu)?.breakdown;
+        Ok(Breakdown {
+            compute_ps: parts.compute.ps(),
+            overlap_ps: parts.overlap.ps(),
+            exposed_ps: parts.exposed.ps(),
+            idle_ps: parts.idle.ps(),
+        })
     }
 
     /// The completion time of each iteration of an NPU.
@@ -48,31 +135,38 @@ impl TrainingRecord {
         Ok(self.npu(npu)?.iterations.iter().map(|time| time.ps()).collect())
     }
 
-    /// (task, start, end) of each task of an NPU.
+    /// The tasks of an NPU.
     #[pyo3(signature = (npu=0))]
-    fn spans(&self, npu: usize) -> PyResult<Vec<(u32, u64, u64)>> {
-        let spans = self.npu(npu)?.spans.iter();
-        Ok(spans.map(|span| (span.task.0, span.start.ps(), span.end.ps())).collect())
+    fn spans(&self, npu: usize) -> PyResult<Vec<TaskSpan>> {
+        let task_span = |span: &training::TaskSpan| TaskSpan {
+            task: span.task.0,
+            start_ps: span.start.ps(),
+            end_ps: span.end.ps(),
+        };
+        Ok(self.npu(npu)?.spans.iter().map(task_span).collect())
     }
 
-    /// The utilisation of the servers of an NPU's endpoint.
+    /// The use of the servers of an NPU's endpoint.
     #[pyo3(signature = (npu=0))]
-    fn servers(&self, npu: usize) -> PyResult<Vec<ServerRow>> {
-        Ok(self.npu(npu)?.servers.iter().map(|(name, used)| server_row(name, used)).collect())
+    fn servers(&self, npu: usize) -> PyResult<Vec<ServerUse>> {
+        Ok(self.npu(npu)?.servers.iter().map(ServerUse::of).collect())
     }
 
-    /// The utilisation of the links of an NPU: (name, busy, waited, bytes, pieces).
+    /// The use of the links of an NPU.
     #[pyo3(signature = (npu=0))]
-    fn links(&self, npu: usize) -> PyResult<Vec<ServerRow>> {
-        let links = self.npu(npu)?.links.iter();
-        Ok(links.map(|(name, used)| server_row(name, used)).collect())
+    fn links(&self, npu: usize) -> PyResult<Vec<ServerUse>> {
+        Ok(self.npu(npu)?.links.iter().map(ServerUse::of).collect())
     }
 
-    /// The stalls of chunks and packets of an NPU, except for servers: (cause, picoseconds, count).
+    /// The stalls of chunks and packets of an NPU, except for servers.
     #[pyo3(signature = (npu=0))]
-    fn stalls(&self, npu: usize) -> PyResult<Vec<(&'static str, u64, u64)>> {
-        let stalls = self.npu(npu)?.stalls.iter();
-        Ok(stalls.map(|(cause, stall)| (*cause, stall.time.ps(), stall.count)).collect())
+    fn stalls(&self, npu: usize) -> PyResult<Vec<Stall>> {
+        let stall = |(cause, stall): &(&'static str, training::Stall)| Stall {
+            cause: cause,
+            waited_ps: stall.time.ps(),
+            count: stall.count,
+        };
+        Ok(self.npu(npu)?.stalls.iter().map(stall).collect())
     }
 
     /// How long the endpoint of an NPU had at least one chunk.
@@ -81,20 +175,19 @@ impl TrainingRecord {
         Ok(self.npu(npu)?.active.ps())
     }
 
-    /// The utilisation of each link of the platform, by link id: (busy, bytes); empty on a torus of
-    /// FIFO links.
-    fn graph_links(&self) -> Vec<(u64, u64)> {
-        self.0.graph_links.iter().map(|used| (used.busy.ps(), used.bytes)).collect()
+    /// The use of each link of the platform, by link id; empty on a torus of FIFO links.
+    fn graph_links(&self) -> Vec<GraphLinkUse> {
+        let links = self.0.graph_links.iter();
+        links.map(|used| GraphLinkUse { busy_ps: used.busy.ps(), bytes: used.bytes }).collect()
     }
 
-    /// Busy time of all simulated links, and of all simulated processors, window by window.
-    fn over_time(&self) -> (Vec<u64>, Vec<u64>) {
-        (ps(&self.0.links), ps(&self.0.computing))
-    }
-
-    /// The time within each window in which the simulated endpoints had a chunk.
-    fn active_over_time(&self) -> Vec<u64> {
-        ps(&self.0.active)
+    /// The busy times within each window.
+    fn over_time(&self) -> BusyWindows {
+        BusyWindows {
+            links_ps: ps(&self.0.links),
+            computing_ps: ps(&self.0.computing),
+            communicating_ps: ps(&self.0.active),
+        }
     }
 }
 
@@ -106,5 +199,40 @@ impl TrainingRecord {
                 format!("NPU {npu} was not simulated: expected an NPU from 0 to {}", simulated - 1);
             refuse("WorkloadError", "no_such_npu", &message)
         })
+    }
+}
+
+/// The lower bound of the time of a collective alone.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct CollectiveLimit(pub(crate) Limit);
+
+#[pymethods]
+impl CollectiveLimit {
+    /// The bound.
+    #[getter]
+    fn time_ps(&self) -> u64 {
+        self.0.time().ps()
+    }
+
+    /// The latency of its shortest chunk.
+    #[getter]
+    fn latency_ps(&self) -> u64 {
+        self.0.latency.ps()
+    }
+
+    /// The busy time of each server, by name.
+    #[getter]
+    fn servers_ps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let servers = PyDict::new(py);
+        for (name, time) in &self.0.servers {
+            servers.set_item(name, time.ps())?;
+        }
+        Ok(servers)
+    }
+
+    /// The busy time of each link.
+    #[getter]
+    fn links_ps(&self) -> Vec<u64> {
+        self.0.links.iter().map(|time| time.ps()).collect()
     }
 }
