@@ -162,7 +162,7 @@ impl TrainingRecord {
     #[pyo3(signature = (npu=0))]
     fn stalls(&self, npu: usize) -> PyResult<Vec<Stall>> {
         let stall = |(cause, stall): &(&'static str, training::Stall)| Stall {
-            cause: cause,
+            cause,
             waited_ps: stall.time.ps(),
             count: stall.count,
         };

@@ -1,4 +1,4 @@
-//! How messages find their way through a topology.
+//! The routes of messages through a topology.
 
 use std::collections::BTreeMap;
 use std::fmt;
