@@ -66,12 +66,13 @@ def test_routers_relieve_the_memory_of_endpoints() -> None:
     assert _read(folded, 0) == (3 * 2 + 2) * size
     assert folded.time.ps > baseline.time.ps
     # Each byte enters and leaves the network once per NPU.
-    assert [sum(row[3] for row in baseline.record.links(npu)) for npu in range(NODES)] == [size] * 4
+    sent = [sum(used.bytes for used in baseline.record.links(npu)) for npu in range(NODES)]
+    assert sent == [size] * 4
     assert baseline.limit.servers["memory"].ps == 2 * size * 1000 // 128
 
 
 def _read(found: AloneResult, npu: int) -> int:
-    return next(row[3] for row in found.record.servers(npu) if row[0] == "memory")
+    return next(used.bytes for used in found.record.servers(npu) if used.name == "memory")
 
 
 def test_a_training_step_runs_on_a_smart_mesh() -> None:
@@ -86,9 +87,10 @@ def test_a_training_step_runs_on_a_smart_mesh() -> None:
         order="fifo",
     )
     run = step.run(ENDPOINTS["ace"])
-    compute, overlap, exposed, idle = run.record.breakdown()
-    assert compute + overlap + exposed + idle == run.total.ps
-    assert exposed > 0
+    parts = run.record.breakdown()
+    times = (parts.compute_ps, parts.overlap_ps, parts.exposed_ps, parts.idle_ps)
+    assert sum(times) == run.total.ps
+    assert parts.exposed_ps > 0
 
 
 def test_bypass_links_gain_only_with_memory_bandwidth_for_them() -> None:

@@ -62,7 +62,7 @@ def test_sent_bytes_are_those_of_the_schedule(algorithm: str) -> None:
     run = collective(machine("switch:8"), algorithm).run(CONFIGURATIONS["ideal"])
     schedule = tutti.schedule(algorithm, ranks=8)
     sent = tutti.simulate(schedule, machine("switch:8"), size="64 KiB").message_bytes
-    assert sum(row[3] for npu in range(8) for row in run.record.links(npu)) == sent
+    assert sum(used.bytes for npu in range(8) for used in run.record.links(npu)) == sent
 
 
 def test_a_ring_of_links_and_a_ring_of_flows_agree() -> None:
@@ -125,8 +125,9 @@ def test_steps_run_on_a_platform_with_groups() -> None:
     assert run.record.npus == 16
     assert run.compute == rings_.compute
     assert run.total != rings_.total
-    compute, overlap, exposed, idle = run.record.breakdown()
-    assert compute + overlap + exposed + idle == run.total.ps
+    parts = run.record.breakdown()
+    times = (parts.compute_ps, parts.overlap_ps, parts.exposed_ps, parts.idle_ps)
+    assert sum(times) == run.total.ps
 
 
 def test_errors_name_group_network_and_collective() -> None:

@@ -39,8 +39,9 @@ def small(**changes: object) -> Step:
 @pytest.mark.parametrize("name", list(configurations()))
 def test_parts_sum_to_the_total(name: str) -> None:
     run = small().run(configurations()[name])
-    compute, overlap, exposed, idle = run.record.breakdown()
-    assert compute + overlap + exposed + idle == run.total.ps
+    parts = run.record.breakdown()
+    times = (parts.compute_ps, parts.overlap_ps, parts.exposed_ps, parts.idle_ps)
+    assert sum(times) == run.total.ps
     computed = sum(
         row[4] for row in small().programs(run.configuration)[0].tasks if row[0] == "compute"
     )

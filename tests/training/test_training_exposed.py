@@ -61,7 +61,7 @@ def test_parts_add_up_to_the_exposed_time(which: str, name: str) -> None:
     assert found["npu"].unique().sort().to_list() == list(range(run.record.npus))
     for npu in range(run.record.npus):
         of_npu = found.filter(npu=npu)
-        assert of_npu["exposed_ps"].sum() == run.record.breakdown(npu)[2]
+        assert of_npu["exposed_ps"].sum() == run.record.breakdown(npu).exposed_ps
         assert (of_npu["exposed_ps"] <= of_npu["in_flight_ps"]).all()
         assert of_npu["count"].sum() == len(run.program_of(npu).issued)
     assert found["exposed_ps"].sum() > 0

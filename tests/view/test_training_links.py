@@ -73,7 +73,9 @@ def test_links_of_a_platform_have_both_ends(every: dict[str, list[TrainingResult
     names = [vertex.name for vertex in topology.vertices if vertex.kind == "npu"]
     up, down = (found.filter(pl.col(end).is_in(names))["bytes"] for end in ("source", "target"))
     assert (
-        up.sum() == down.sum() == sum(sum(row[3] for row in run.record.links(n)) for n in range(4))
+        up.sum()
+        == down.sum()
+        == sum(sum(used.bytes for used in run.record.links(n)) for n in range(4))
     )
 
 
@@ -87,7 +89,7 @@ def test_links_of_a_torus_have_ring_and_direction(
     assert found["link"].to_list() == names * run.record.npus
     assert found["npu"].unique().sort().to_list() == list(range(run.record.npus))
     assert found["busy_ps"].sum() == sum(
-        row[1] for npu in range(run.record.npus) for row in run.record.links(npu)
+        used.busy_ps for npu in range(run.record.npus) for used in run.record.links(npu)
     )
     assert found["source"].null_count() == len(found)
 

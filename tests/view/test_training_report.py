@@ -95,7 +95,7 @@ def test_windows_account_for_all_link_and_processor_time(runs: list[TrainingResu
         assert computed == pytest.approx(run.compute, rel=1e-9)
         links = run.record.links()
         busy = sum(a * b for a, b in zip(lasts, found["links"], strict=True)) * len(links)
-        assert busy == pytest.approx(sum(row[1] for row in links), rel=1e-9)
+        assert busy == pytest.approx(sum(link.busy_ps for link in links), rel=1e-9)
         assert found["links"].max() <= 1  # type: ignore[operator]
 
 

@@ -182,7 +182,7 @@ def test_trace_has_tracks_per_npu_and_all_tasks(every: TrainingResult, tmp_path:
     waits = [one for one in slices if one.categories[0] == "exposed"]
     values = [{a.name: a.int_value for a in one.debug_annotations} for one in waits]
     assert sum(of["end_ps"] - of["start_ps"] for of in values) == sum(
-        every.record.breakdown(npu)[2] for npu in (0, 2)
+        every.record.breakdown(npu).exposed_ps for npu in (0, 2)
     )
 
 

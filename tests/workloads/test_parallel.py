@@ -146,8 +146,10 @@ def test_idle_time_of_a_pipeline_matches_its_closed_form() -> None:
     after its last. The first layer of the model has no input gradient."""
     parallelism = Parallelism(pipeline=4, micro_batches=8)
     piped = step(equal(8, 1 << 16), 64, (4,), parallelism)
-    compute, overlap, _, idle = piped.run(IDEAL).record.breakdown(3)
-    assert idle / (compute + overlap) == pytest.approx((3 * 2 + 4 + 4 + 3) / (8 * 6), rel=0.02)
+    parts = piped.run(IDEAL).record.breakdown(3)
+    assert parts.idle_ps / (parts.compute_ps + parts.overlap_ps) == pytest.approx(
+        (3 * 2 + 4 + 4 + 3) / (8 * 6), rel=0.02
+    )
     part = piped.divided(IDEAL)
     assert part.pipeline is not None
     assert (part.pipeline.ends, part.pipeline.rings) == ((2, 4, 6, 8), ("r0",))
@@ -165,8 +167,9 @@ def test_model_chunks_shorten_the_bubble() -> None:
     for chunks, waits in ((1, 3 * 2 + 4 + 4 + 3), (2, 3 + 2 + 2 + 1)):
         parallelism = Parallelism(pipeline=4, micro_batches=8, interleaved=chunks)
         run = step(model, 64, (4,), parallelism).run(IDEAL)
-        compute, overlap, _, idle = run.record.breakdown(3)
-        assert idle / (compute + overlap) == pytest.approx(waits / (8 * 6), rel=0.1)
+        parts = run.record.breakdown(3)
+        computing = parts.compute_ps + parts.overlap_ps
+        assert parts.idle_ps / computing == pytest.approx(waits / (8 * 6), rel=0.1)
         totals.append(run.total)
     assert totals[1] < totals[0]
 

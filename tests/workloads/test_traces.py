@@ -73,7 +73,7 @@ def test_nodes_wait_for_their_dependencies() -> None:
     ]
     record = run([found], (4,))
     assert record.end_ps == (5 + 7 + 1) * 1_000_000
-    assert record.breakdown()[1] == 6 * 1_001_000
+    assert record.breakdown().overlap_ps == 6 * 1_001_000
 
 
 def test_ranks_that_compute_longer_are_waited_for() -> None:
@@ -84,7 +84,7 @@ def test_ranks_that_compute_longer_are_waited_for() -> None:
     assert record.npus == 4
     # The slow rank decides: 50 us, six messages, and 1 us; the others' 7 us are hidden.
     assert record.end_ps == 50_000_000 + max(7_000_000, 6 * 1_001_000) + 1_000_000
-    assert record.breakdown(0)[2] > record.breakdown(3)[2]
+    assert record.breakdown(0).exposed_ps > record.breakdown(3).exposed_ps
 
 
 def test_times_come_from_operations_where_none_was_recorded() -> None:

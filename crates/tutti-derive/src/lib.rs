@@ -3,11 +3,12 @@
 
 use proc_macro::TokenStream;
 use quote::quote;
-use syn::{Attribute, Data, DeriveInput, Error, LitStr, Result, Variant};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, LitStr, Result, Variant};
 
 /// Derives `Refusal`. `#[refusal(class = "...")]` sets the exception class of the enum or of one
 /// variant. `#[refusal(kind = "...")]` sets the kind of a variant; the default is its name in snake
-/// case.
+/// case. `#[refusal(transparent)]` passes on class, kind and fields of the error that a variant
+/// wraps, whose enum lists its kinds itself.
 #[proc_macro_derive(Refusal, attributes(refusal))]
 pub fn refusal(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -18,13 +19,20 @@ fn derived(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
     let (name, Data::Enum(data)) = (&input.ident, &input.data) else {
         return Err(Error::new_spanned(input, "expected an enum"));
     };
-    let [class, _] = attributes(&input.attrs)?;
+    let Attributes { class, .. } = attributes(&input.attrs)?;
     let class = class.ok_or_else(|| Error::new_spanned(name, "expected a class"))?;
     let (mut kinds, mut of, mut fields) = (Vec::new(), Vec::new(), Vec::new());
-    for Variant { ident, attrs, fields: declared, .. } in &data.variants {
-        let [own, kind] = attributes(attrs)?;
-        let (class, kind) =
-            (own.unwrap_or_else(|| class.clone()), kind.unwrap_or_else(|| snake(ident)));
+    for variant in &data.variants {
+        let Variant { ident, attrs, fields: declared, .. } = variant;
+        let own = attributes(attrs)?;
+        if own.transparent {
+            let wrapped = wrapped(variant)?;
+            of.push(quote!(#name::#wrapped => ::tutti_units::refusal::Refusal::kind(source)));
+            fields.push(quote!(#name::#wrapped => ::tutti_units::refusal::Refusal::fields(source)));
+            continue;
+        }
+        let class = own.class.unwrap_or_else(|| class.clone());
+        let kind = own.kind.unwrap_or_else(|| snake(ident));
         let names: Vec<_> = declared.iter().filter_map(|field| field.ident.as_ref()).collect();
         kinds.push(quote!((#class, #kind)));
         of.push(quote!(#name::#ident { .. } => (#class, #kind)));
@@ -47,17 +55,45 @@ fn derived(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
     })
 }
 
-/// The class and the kind of an attribute.
-fn attributes(attrs: &[Attribute]) -> Result<[Option<String>; 2]> {
-    let mut found = [None, None];
+/// The pattern of a variant with one field, an error, which it binds to `source`.
+fn wrapped(Variant { ident, fields, .. }: &Variant) -> Result<proc_macro2::TokenStream> {
+    match fields {
+        Fields::Unnamed(declared) if declared.unnamed.len() == 1 => Ok(quote!(#ident(source))),
+        Fields::Named(declared) if declared.named.len() == 1 => {
+            let field = &declared.named[0].ident;
+            Ok(quote!(#ident { #field: source }))
+        }
+        _ => Err(Error::new_spanned(ident, "expected one field, an error")),
+    }
+}
+
+/// What `#[refusal(...)]` declares.
+#[derive(Default)]
+struct Attributes {
+    class: Option<String>,
+    kind: Option<String>,
+    transparent: bool,
+}
+
+/// Reads the attributes of an enum or a variant.
+fn attributes(attrs: &[Attribute]) -> Result<Attributes> {
+    let mut declared = Attributes::default();
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("refusal")) {
         attr.parse_nested_meta(|meta| {
-            let at = if meta.path.is_ident("class") { 0 } else { 1 };
-            found[at] = Some(meta.value()?.parse::<LitStr>()?.value());
+            if meta.path.is_ident("transparent") {
+                declared.transparent = true;
+                return Ok(());
+            }
+            let text = Some(meta.value()?.parse::<LitStr>()?.value());
+            if meta.path.is_ident("class") {
+                declared.class = text;
+            } else {
+                declared.kind = text;
+            }
             Ok(())
         })?;
     }
-    Ok(found)
+    Ok(declared)
 }
 
 /// Derives names for the variants of an enum: snake case, or the argument of `#[named("...")]`.

@@ -43,6 +43,7 @@ pub enum FlitError {
     BufferSmallerThanPacket { buffer: u32, packet: u32 },
     /// An invalid allocator.
     #[error(transparent)]
+    #[refusal(transparent)]
     Allocator {
         #[from]
         source: AllocatorError,
@@ -61,6 +62,7 @@ pub enum FlitError {
     RoutingArgument { text: String, expected: String },
     /// A routing of the graph that suits another graph.
     #[error(transparent)]
+    #[refusal(transparent)]
     Topology {
         #[from]
         source: TopologyError,

@@ -93,7 +93,7 @@ pub(crate) fn build_schedule(
 ) -> PyResult<Schedule> {
     let collective = collective_named(collective, root.0)?;
     if let Some(routes) = routes {
-        let on = || algorithm::build_on(notation, collective, ranks.0, &routes.inner);
+        let on = || algorithm::build_on(notation, collective, ranks.0, routes.fixed());
         if let Some(inner) = py.detach(on).or_raise()? {
             return Ok(Schedule { inner, algorithm: None });
         }

@@ -12,7 +12,7 @@ use tutti_coherence::{
 };
 use tutti_noc::smart::{Fabric, Settings};
 
-use crate::errors::{OrRaise, raised, raised_by_flits, refuse};
+use crate::errors::{OrRaise, raised, refuse};
 use crate::measure::{MeasurementCase, Outcome, counts_dict, dict_of};
 use crate::schedule::Number;
 use crate::smart::SmartMesh;
@@ -185,7 +185,7 @@ impl From<Refused> for PyErr {
     fn from(refused: Refused) -> PyErr {
         match refused {
             Refused::Work(error) => raised(&error),
-            Refused::Network(error) => raised_by_flits(&error),
+            Refused::Network(error) => raised(&error),
             Refused::Chip(error) => raised(&error),
         }
     }

@@ -9,7 +9,7 @@ use tutti_energy::{
 use tutti_noc::smart::{Class, Counts, FanIn, FanOut, Settings, Tree};
 use tutti_units::{Length, Time};
 
-use crate::errors::{OrRaise, raised_by_flits, refuse};
+use crate::errors::{OrRaise, refuse};
 
 /// Lower bound, value, upper bound.
 type Bounds = (f64, f64, f64);
@@ -272,7 +272,7 @@ impl GivenHardware {
             classes: self.classes.iter().map(class).collect(),
             ..Settings::new(self.columns, self.rows)
         };
-        settings.check().map_err(|error| raised_by_flits(&error))?;
+        settings.check().or_raise()?;
         Ok(settings)
     }
 }

@@ -22,6 +22,7 @@ use tutti_noc::traffic::TrafficError;
 use tutti_schedule::algorithm::AlgorithmError;
 use tutti_schedule::text::TextError;
 use tutti_schedule::{BlocksError, ExplicitError, LayoutError, VerifyError};
+use tutti_simulation::SimulationError;
 use tutti_topology::TopologyError;
 use tutti_topology::bypass::BypassError;
 use tutti_units::UnitError;
@@ -60,6 +61,7 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         TorusError::KINDS,
         TrainingRunError::KINDS,
         VerifyError::KINDS,
+        SimulationError::KINDS,
     ]
     .concat()
 }
@@ -73,15 +75,6 @@ pub(crate) trait OrRaise<T> {
 impl<T, E: Refusal> OrRaise<T> for Result<T, E> {
     fn or_raise(self) -> PyResult<T> {
         self.map_err(|error| raised(&error))
-    }
-}
-
-/// As [`raised`], with separate classes for the errors of the parts of a flit network.
-pub(crate) fn raised_by_flits(error: &FlitError) -> PyErr {
-    match error {
-        FlitError::Allocator { source } => raised(source),
-        FlitError::Topology { source } => raised(source),
-        _ => raised(error),
     }
 }
 

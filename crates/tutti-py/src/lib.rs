@@ -11,12 +11,11 @@ mod endpoint;
 mod energy;
 mod engine;
 mod errors;
-mod flits;
 mod measure;
-mod mesh_flits;
 mod network;
 mod noc;
 mod parameters;
+mod platform;
 mod run;
 mod schedule;
 mod schedule_builder;
@@ -28,6 +27,7 @@ mod threads;
 mod topology;
 mod trace;
 mod training;
+mod training_record;
 mod units;
 
 use pyo3::prelude::*;
@@ -56,14 +56,11 @@ mod _core {
     #[pymodule_export]
     use crate::errors::error_kinds;
     #[pymodule_export]
-    use crate::flits::Flits;
-    #[pymodule_export]
     use crate::measure::measure;
     #[pymodule_export]
-    use crate::mesh_flits::MeshFlits;
-    #[pymodule_export]
     use crate::network::{
-        Conditions, Detours, FlowLevel, LinkLoad, Model, Packets, b_opt, time_of_uniform_stages,
+        BackgroundFlow, Conditions, Detours, FlowLevel, LinkLoad, Model, Packets, b_opt,
+        time_of_uniform_stages,
     };
     #[pymodule_export]
     use crate::noc::{
@@ -71,6 +68,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::parameters::{ParameterEntry, ParameterGroup, parameter_groups};
+    #[pymodule_export]
+    use crate::platform::{Contention, Flits, MeshFlits, Platform};
     #[pymodule_export]
     use crate::run::{Run, activities};
     #[pymodule_export]
@@ -94,8 +93,12 @@ mod _core {
     use crate::trace::{lower_schedule, read_goal, simulate_trace};
     #[pymodule_export]
     use crate::training::{
-        TrainingProgram, TrainingRecord, collective_limit, roofline_time, simulate_training,
-        systolic_cycles,
+        TrainingProgram, collective_limit, roofline_time, simulate_training, systolic_cycles,
+    };
+    #[pymodule_export]
+    use crate::training_record::{
+        Breakdown, BusyWindows, CollectiveLimit, GraphLinkUse, ServerUse, Stall, TaskSpan,
+        TrainingRecord,
     };
     #[pymodule_export]
     use crate::units::{

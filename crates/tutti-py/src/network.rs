@@ -6,7 +6,9 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use tutti_analysis::closed_form;
 use tutti_engine::{LocalCosts, Ranks};
-use tutti_network::{Distribution, ModelError, Noise, flow, packet};
+use tutti_network::{Distribution, Noise, flow, packet};
+use tutti_simulation::check_speeds;
+use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
@@ -35,10 +37,7 @@ impl Model {
         let costs = LocalCosts::from_texts(pairs(&costs.unwrap_or_default()))
             .and_then(LocalCosts::checked)
             .or_raise()?;
-        let model = match tutti_network::build(kind, &given) {
-            Err(ModelError::Parameter { source }) => Err(source).or_raise()?,
-            built => built.or_raise()?,
-        };
+        let model = tutti_network::build(kind, &given).or_raise()?;
         Ok(Model(model, costs))
     }
 
@@ -114,13 +113,7 @@ impl Conditions {
             detours: detours.map(|detours| detours.0.clone()),
         };
         let speeds = speeds.unwrap_or_default();
-        if let Some((rank, speed)) =
-            speeds.iter().enumerate().find(|(_, speed)| !(speed.is_finite() && **speed > 0.0))
-        {
-            let message =
-                format!("speed {speed} of rank {rank} is invalid: expected a positive number");
-            return Err(refuse("NoiseError", "speed", &message));
-        }
+        check_speeds(&speeds).or_raise()?;
         Ok(Conditions(Ranks { noise, speeds, wait_for_sends, ..Ranks::default() }))
     }
 
@@ -159,6 +152,35 @@ impl Detours {
     }
 }
 
+/// Background messages between two NPUs, one per period.
+#[pyclass(frozen, from_py_object, module = "tutti._core")]
+#[derive(Clone, Copy)]
+pub(crate) struct BackgroundFlow(pub(crate) tutti_network::BackgroundFlow);
+
+#[pymethods]
+impl BackgroundFlow {
+    /// `count` messages of `size` bytes, the first at `start_ps`.
+    #[new]
+    #[pyo3(signature = (source, destination, *, size, start_ps, period_ps, count))]
+    fn new(
+        source: u32,
+        destination: u32,
+        size: u64,
+        start_ps: u64,
+        period_ps: u64,
+        count: u64,
+    ) -> BackgroundFlow {
+        BackgroundFlow(tutti_network::BackgroundFlow {
+            source: RankId(source),
+            destination: RankId(destination),
+            bytes: Bytes(size),
+            start: Time::from_ps(start_ps),
+            period: Time::from_ps(period_ps),
+            count,
+        })
+    }
+}
+
 /// Background traffic on the links of a topology.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct LinkLoad(pub(crate) Arc<tutti_network::LinkLoad>);
@@ -168,7 +190,7 @@ impl LinkLoad {
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
     fn new(routes: &Routes, loads: Vec<f64>, burst: u64) -> PyResult<LinkLoad> {
-        let load = tutti_network::LinkLoad::new(&routes.inner, &loads, Bytes(burst)).or_raise()?;
+        let load = tutti_network::LinkLoad::new(routes.fixed(), &loads, Bytes(burst)).or_raise()?;
         Ok(LinkLoad(Arc::new(load)))
     }
 }

@@ -19,7 +19,7 @@ use tutti_noc::{
 use tutti_topology::Family;
 use tutti_units::{Bytes, Length, Time};
 
-use crate::errors::{OrRaise, raised_by_flits};
+use crate::errors::{OrRaise, raised};
 use crate::measure::{MeasurementCase, Outcome, column, dict_of};
 use crate::network::{Texts, pairs};
 use crate::schedule::Number;
@@ -88,7 +88,7 @@ impl GivenSettings {
                 ..Settings::from_texts(pairs(&self.router))?
             })
         };
-        read().map_err(|error| raised_by_flits(&error))
+        read().or_raise()
     }
 }
 
@@ -138,7 +138,7 @@ impl FlitNetwork {
         let topology = Arc::clone(&topology.inner);
         let of_family = || topology.family().and_then(Family::member_sizes);
         let grid = grid.or_else(of_family);
-        let built = py.detach(|| {
+        let build = || -> Result<_, FlitError> {
             settings.check()?;
             let cycle = Time::from_ps(cycle_ps);
             let (ports, into, out) = settings.ports(cycle);
@@ -154,8 +154,8 @@ impl FlitNetwork {
             // Whatever else cannot be is found out by building one.
             Network::new(&wiring, &settings, Arc::clone(&found))?;
             Ok((wiring, found))
-        });
-        let (wiring, routing) = built.map_err(|error| raised_by_flits(&error))?;
+        };
+        let (wiring, routing) = py.detach(build).or_raise()?;
         let (named, flit) = (named.to_owned(), Bytes(flit));
         Ok(FlitNetwork { wiring, settings, routing, named, flit, grid })
     }
@@ -169,7 +169,7 @@ impl FlitNetwork {
             Verdict::Cycle(cycle) => {
                 let dependency_cycle = cycle.iter().map(ToString::to_string).collect();
                 let routing = self.named.clone();
-                Err(raised_by_flits(&FlitError::CanDeadlock { routing, dependency_cycle }))
+                Err(raised(&FlitError::CanDeadlock { routing, dependency_cycle }))
             }
         }
     }
@@ -303,7 +303,7 @@ impl FlitCase {
         // Runs no cycle: errors are detected before the first one.
         match case.measured(&AtomicBool::new(true)) {
             Ok(_) | Err(FlitError::Stopped) => Ok(case),
-            Err(error) => Err(raised_by_flits(&error)),
+            Err(error) => Err(raised(&error)),
         }
     }
 
@@ -327,7 +327,7 @@ impl MeasurementCase for FlitCase {
     fn run(&self, stop: &AtomicBool) -> Outcome {
         let found = self.measured(stop);
         Box::new(move |py| {
-            let found = found.map_err(|error| raised_by_flits(&error))?;
+            let found = found.or_raise()?;
             Ok(described(py, &found)?.unbind())
         })
     }

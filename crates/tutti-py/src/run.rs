@@ -3,39 +3,14 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tutti_engine::{Outcome, Timeline};
-use tutti_network::packet::LinkUse;
-use tutti_noc::smart::Counts;
+use tutti_simulation::NetworkUse;
 use tutti_units::Time;
 
 use crate::measure::{column, counts_dict};
 
-/// What a run leaves behind: its outcome, what each link did, and everything that happened, as far
-/// as there are links and it was recorded.
-pub(crate) struct Left {
-    pub(crate) outcome: Outcome,
-    pub(crate) used: Used,
-    pub(crate) timeline: Option<Timeline>,
-}
-
-/// What each link did.
-pub(crate) enum Used {
-    /// No contention.
-    Nothing,
-    /// By link of the graph, `packets` being messages.
-    ByFlows(Vec<LinkUse>),
-    /// By link of the graph.
-    ByPackets(Vec<LinkUse>),
-    /// By link of the graph, `packets` being flits; flits over each channel of the network, and VCs
-    /// that were given to packets.
-    ByFlits { links: Vec<LinkUse>, sent: Vec<u64>, vc_grants: u64 },
-    /// Counters of a SMART mesh, and reductions started while its tables were full.
-    ByMesh { counts: Box<Counts>, beyond: u64 },
-}
-
 /// What a run left behind.
 #[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct Run(pub(crate) Left);
+pub(crate) struct Run(pub(crate) tutti_simulation::Run);
 
 #[pymethods]
 impl Run {
@@ -91,11 +66,11 @@ impl Run {
     /// What each link did, by link index: messages, packets or flits, bytes with headers, busy_ps,
     /// as little-endian 64-bit integers. None without contention.
     fn link_use<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let (links, counted) = match &self.0.used {
-            Used::Nothing | Used::ByMesh { .. } => return Ok(None),
-            Used::ByFlows(links) => (links, "messages"),
-            Used::ByPackets(links) => (links, "packets"),
-            Used::ByFlits { links, .. } => (links, "flits"),
+        let (links, counted) = match &self.0.network {
+            NetworkUse::Nothing | NetworkUse::Mesh { .. } => return Ok(None),
+            NetworkUse::Flows(links) => (links, "messages"),
+            NetworkUse::Packets(links) => (links, "packets"),
+            NetworkUse::Flits { links, .. } => (links, "flits"),
         };
         let columns = PyDict::new(py);
         columns.set_item(counted, wide(py, links.iter().map(|link| link.packets)))?;
@@ -107,14 +82,14 @@ impl Run {
     /// Flits over each channel of the flit network, as little-endian 64-bit integers, and VCs that
     /// were given to packets. None for other networks.
     fn flit_use<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyBytes>, u64)> {
-        let Used::ByFlits { sent, vc_grants, .. } = &self.0.used else { return None };
+        let NetworkUse::Flits { sent, vc_grants, .. } = &self.0.network else { return None };
         Some((wide(py, sent.iter().copied()), *vc_grants))
     }
 
     /// Counters of a SMART mesh by name, and the number of reductions started while its tables were
     /// full. None for other networks.
     fn mesh_use<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyDict>, u64)>> {
-        let Used::ByMesh { counts, beyond } = &self.0.used else { return Ok(None) };
+        let NetworkUse::Mesh { counts, beyond } = &self.0.network else { return Ok(None) };
         Ok(Some((counts_dict(py, counts)?, *beyond)))
     }
 

@@ -97,8 +97,8 @@ impl ScheduleSearch {
     ) -> PyResult<Vec<(String, &'static str, u64)>> {
         let (ranks, kinds) = (checked(ranks)?, kinds_named(&kinds)?);
         // If the last rank exists, all do.
-        routes.inner.try_pair(RankId(ranks - 1), RankId(ranks - 1)).or_raise()?;
-        let routed = Routed { routes: &routes.inner, included: self.0.model.serialization() };
+        routes.fixed().try_pair(RankId(ranks - 1), RankId(ranks - 1)).or_raise()?;
+        let routed = Routed { routes: routes.fixed(), included: self.0.model.serialization() };
         let found = py.detach(|| search::orders(&self.0, &routed, ranks, &kinds, keep));
         let row = |one: search::Candidate| {
             (one.notation.to_string(), Kind::of(&one.notation).name(), one.estimate.ps())

@@ -7,14 +7,14 @@ use tutti_noc::smart::{
     design as design_of, designs,
 };
 
-use crate::errors::{raised_by_flits, refuse};
+use crate::errors::{OrRaise, refuse};
 use crate::schedule::Number;
 
 /// A mesh: the name of its design and the settings that differ.
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone)]
 pub(crate) struct SmartMesh {
-    design: Design,
+    pub(crate) design: Design,
     /// With one message class, which carries multicasts; further classes are copies of it.
     pub(crate) settings: Settings,
 }
@@ -82,14 +82,12 @@ impl SmartMesh {
     /// Returns the design of that name with overrides.
     #[new]
     fn new(design: &str, given: GivenMesh) -> PyResult<SmartMesh> {
-        let design = design_of(design).map_err(|error| raised_by_flits(&error))?;
+        let design = design_of(design).or_raise()?;
         let own = design.settings(given.columns.0, given.rows.0);
         let settings = given.over(own)?;
         let mesh = SmartMesh { design, settings };
-        match mesh.build(&mesh.settings) {
-            Ok(_) => Ok(mesh),
-            Err(error) => Err(raised_by_flits(&error)),
-        }
+        mesh.build(&mesh.settings).or_raise()?;
+        Ok(mesh)
     }
 
     /// The number of nodes.

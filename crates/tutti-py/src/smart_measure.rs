@@ -11,7 +11,7 @@ use tutti_noc::smart::measure::{
 use tutti_noc::smart::{Event, EventKind, Settings};
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
 
-use crate::errors::{OrRaise, raised_by_flits, refuse};
+use crate::errors::{OrRaise, refuse};
 use crate::measure::{MeasurementCase, Outcome, counts_dict, dict_of};
 use crate::smart::SmartMesh;
 use crate::threads::watched;
@@ -122,7 +122,7 @@ impl SmartCase {
         let case = SmartCase { mesh: mesh.clone(), settings, loads: loads?, plan, seed };
         let SmartCase { mesh, settings, loads, plan, .. } = &case;
         let fits = mesh.build(settings).and_then(|_| check(settings, loads, plan));
-        fits.map_err(|error| raised_by_flits(&error))?;
+        fits.or_raise()?;
         Ok(case)
     }
 
@@ -141,7 +141,7 @@ impl SmartCase {
         }
         let SmartCase { settings, loads, seed, .. } = self;
         let found = watched(py, |_| watch(settings, loads, cycles, *seed))?;
-        let found = found.map_err(|error| raised_by_flits(&error))?;
+        let found = found.or_raise()?;
         let events = found.events.iter().map(given_event).collect();
         let sent = found.sent.into_iter();
         let sent = sent.map(|one| (one.cycle, one.load, one.message, one.source, one.to));
@@ -156,7 +156,7 @@ impl MeasurementCase for SmartCase {
         let found =
             fabric.and_then(|mut fabric| measure(settings, &mut *fabric, loads, plan, *seed, stop));
         Box::new(move |py| {
-            let found = found.map_err(|error| raised_by_flits(&error))?;
+            let found = found.or_raise()?;
             Ok(described(py, &found)?.unbind())
         })
     }

@@ -7,20 +7,17 @@ use tutti_engine::endpoint::ace::PhaseLoad;
 use tutti_engine::endpoint::ideal::Ideal;
 use tutti_engine::endpoint::{self, Chunks};
 use tutti_engine::training::{
-    Algorithms, Chosen, Detail, Graph, Isolated, Order, Population, Ring, Sharing, StepNetwork,
-    Torus, TrainingFabric,
+    Algorithms, Chosen, Detail, Isolated, Order, Population, Ring, StepNetwork, Torus,
+    TrainingFabric,
 };
 use tutti_engine::workload::{Rings, Transfer};
 use tutti_units::{Bytes, Time};
 
 use crate::algorithm::collective_named;
-use crate::engine::{check_flow, check_switches};
-use crate::errors::{OrRaise, refuse};
-use crate::mesh_flits::MeshFlits;
-use crate::network::{FlowLevel, Packets};
+use crate::errors::OrRaise;
+use crate::platform::Platform;
 use crate::schedule::{Number, Schedule};
-use crate::topology::Routes;
-use crate::training::{GivenTransfer, run_raised, transfer};
+use crate::training::{GivenTransfer, transfer};
 use crate::units::TimePerByte;
 
 /// A ring: nodes, time per byte of a link in one direction, latency in picoseconds.
@@ -62,52 +59,14 @@ impl StepFabric {
         })
     }
 
-    /// Flows or packets on a topology; `sizes` are the dimensions of the NPU numbers, innermost
-    /// first.
+    /// The flows, packets or mesh of a platform; `sizes` are the dimensions of the NPU numbers,
+    /// innermost first.
     #[staticmethod]
-    #[pyo3(signature = (routes, sizes, *, flow=None, packets=None, seed=0))]
-    fn graph(
-        routes: &Routes,
-        sizes: Vec<Number>,
-        flow: Option<&FlowLevel>,
-        packets: Option<&Packets>,
-        seed: u64,
-    ) -> PyResult<StepFabric> {
-        let choosing = routes.choosing.as_ref();
-        let sharing = match (flow, packets) {
-            (None, Some(packets)) => {
-                check_switches(Some(routes), choosing, [&packets.0.multicast, &packets.0.reduce])?;
-                Sharing::Packets(packets.0.clone())
-            }
-            (Some(flow), None) => {
-                check_flow(Some(routes), choosing, &flow.0)?;
-                Sharing::Flows(flow.0.clone())
-            }
-            _ => {
-                let message = "expected either flows or packets on a topology";
-                return Err(refuse("TopologyError", "argument", message));
-            }
-        };
-        let npus = routes.inner.topology().npus();
-        if npus < 2 {
-            let message = format!("a training step on {npus} NPU: expected at least 2 NPUs");
-            return Err(refuse("TopologyError", "argument", &message));
-        }
-        let choosing = choosing.map(|(distances, choice)| (Arc::clone(distances), *choice, seed));
-        let graph = Graph { routes: Arc::clone(&routes.inner), choosing, sharing };
-        Ok(StepFabric {
-            network: StepNetwork::Graph(graph),
-            sizes: sizes.into_iter().map(|size| size.0).collect(),
-            algorithms: Algorithms::default(),
-        })
-    }
-
-    /// A mesh whose routers may fork and combine; NPU i is node i, and `sizes` are as in `graph`.
-    #[staticmethod]
-    fn mesh(mesh: &MeshFlits, sizes: Vec<Number>) -> PyResult<StepFabric> {
+    #[pyo3(signature = (platform, sizes, *, seed=0))]
+    fn on(platform: &Platform, sizes: Vec<Number>, seed: u64) -> PyResult<StepFabric> {
         let sizes: Vec<u32> = sizes.into_iter().map(|size| size.0).collect();
         let npus = sizes.iter().fold(1, |all: u32, &size| all.saturating_mul(size));
-        let network = StepNetwork::Mesh(Arc::new(mesh.of_step(npus)?));
+        let network = platform.0.step_network(npus, seed).or_raise()?;
         Ok(StepFabric { network, sizes, algorithms: Algorithms::default() })
     }
 
@@ -202,6 +161,6 @@ impl StepFabric {
         let ideal = Ideal { packet, cycle: Time::ZERO, chunks: Chunks::default() };
         let endpoint = ideal.endpoint().or_raise()?;
         let fabric = self.fabric(endpoint, (chunk, chunk, None), Order::Lifo, Population::All);
-        fabric.phase_loads(transfers, packet).map_err(run_raised)
+        fabric.phase_loads(transfers, packet).or_raise()
     }
 }

@@ -1,13 +1,11 @@
 //! Topologies and their routes.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tutti_analysis::bound::GraphBound;
 use tutti_network::packet::Choice;
 use tutti_schedule::algorithm::bound::{by_links, most_loaded};
-use tutti_schedule::collective::Collective;
+use tutti_simulation::Routing;
 use tutti_topology::{Builder, Hop, LinkParameters, TopologyError, VertexKind};
 use tutti_units::ids::{LinkId, RankId, VertexId};
 use tutti_units::{Length, Time};
@@ -244,48 +242,18 @@ pub(crate) struct Wire {
     hops: u32,
 }
 
-/// The distances and the algorithm of per-packet routing.
-pub(crate) type Choosing = (Arc<tutti_topology::Distances>, Choice);
-
 /// The routes between all ranks of a topology, or a per-packet routing algorithm.
 #[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct Routes {
-    /// One route per pair; minimal routes for per-packet routing.
-    pub(crate) inner: Arc<tutti_topology::Routes>,
-    pub(crate) graph_bounds: Arc<GraphBounds>,
-    pub(crate) choosing: Option<Choosing>,
-}
+pub(crate) struct Routes(pub(crate) Routing);
 
 impl Routes {
-    fn of(inner: tutti_topology::Routes) -> Routes {
-        Routes { inner: Arc::new(inner), graph_bounds: Arc::default(), choosing: None }
+    fn of(routes: tutti_topology::Routes) -> Routes {
+        Routes(Routing::fixed(routes))
     }
-}
 
-/// A collective with its root, a rank count, whether links are shared, and by vertex whether it multicasts
-/// or reduces, if any does.
-type BoundKey = (&'static str, Option<u32>, u32, bool, Option<Vec<bool>>);
-
-/// The contribution of the graph to lower bounds, cached per key.
-#[derive(Default)]
-pub(crate) struct GraphBounds(Mutex<BTreeMap<BoundKey, GraphBound>>);
-
-impl GraphBounds {
-    pub(crate) fn of(
-        &self,
-        topology: &tutti_topology::Topology,
-        collective: Collective,
-        ranks: u32,
-        (shared, in_network): (bool, Option<Vec<bool>>),
-    ) -> GraphBound {
-        let root = collective.root().map(|root| root.0);
-        let key = (collective.name(), root, ranks, shared, in_network.clone());
-        // Bounds are deterministic, so the cache of a poisoned lock is valid.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(key).or_insert_with(|| match in_network {
-            Some(vertices) => GraphBound::in_network(topology, collective, ranks, &vertices),
-            None => GraphBound::through(topology, collective, ranks, shared),
-        })
+    /// The routes; for per-packet routing, minimal ones.
+    pub(crate) fn fixed(&self) -> &tutti_topology::Routes {
+        self.0.routes()
     }
 }
 
@@ -332,27 +300,13 @@ impl Routes {
             let message = format!("unknown per-packet routing `{choice}`: expected one of {known}");
             return Err(refuse("TopologyError", "argument", &message));
         };
-        let graph = || Arc::clone(&topology.inner);
-        let dragonfly = graph().family().and_then(tutti_topology::Family::dragonfly).is_some();
-        let (routes, distances) = if dragonfly {
-            (
-                tutti_topology::Routes::minimal(graph()).or_raise()?,
-                tutti_topology::Distances::one_global(graph()).or_raise()?,
-            )
-        } else {
-            (
-                tutti_topology::Routes::shortest_path(graph()),
-                tutti_topology::Distances::fewest_hops(graph()),
-            )
-        };
-        let choosing = Some((Arc::new(distances), choice));
-        Ok(Routes { choosing, ..Routes::of(routes) })
+        Routing::per_packet(&topology.inner, choice).or_raise().map(Routes)
     }
 
     /// The name of the per-packet routing; None for fixed routes.
     #[getter]
     fn choice(&self) -> Option<&'static str> {
-        self.choosing.as_ref().map(|(_, choice)| choice.name())
+        self.0.choice().map(Choice::name)
     }
 
     /// Routes from a table of (vertex, destination rank, link).
@@ -389,25 +343,24 @@ impl Routes {
     }
 
     fn __repr__(&self) -> String {
-        let choice = self.choice().map(|choice| format!("{choice} instead of "));
-        format!("{}{:?}", choice.unwrap_or_default(), self.inner)
+        format!("{:?}", self.0)
     }
 
     /// The links from one rank to another, in order.
     fn path(&self, source: u32, destination: u32) -> PyResult<Vec<u32>> {
-        let path = self.inner.path(RankId(source), RankId(destination)).or_raise()?;
+        let path = self.fixed().path(RankId(source), RankId(destination)).or_raise()?;
         Ok(path.into_iter().map(|link| link.0).collect())
     }
 
     /// Time per byte of the size for which a schedule occupies its most loaded link.
     fn most_loaded(&self, py: Python<'_>, schedule: &Schedule) -> PyResult<TimePerByte> {
-        let busy = py.detach(|| most_loaded(&*schedule.inner, &self.inner));
+        let busy = py.detach(|| most_loaded(&*schedule.inner, self.fixed()));
         busy.or_raise().map(TimePerByte)
     }
 
     /// Latency, bottleneck and hops of the path from one rank to another.
     fn pair(&self, source: u32, destination: u32) -> PyResult<Wire> {
-        let wire = self.inner.try_pair(RankId(source), RankId(destination)).or_raise()?;
+        let wire = self.fixed().try_pair(RankId(source), RankId(destination)).or_raise()?;
         let bottleneck = TimePerByte(wire.bottleneck);
         Ok(Wire { latency_ps: wire.latency.ps(), bottleneck, hops: wire.hops })
     }

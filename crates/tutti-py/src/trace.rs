@@ -3,25 +3,18 @@
 //! The columns of a rank cross the border as little-endian bytes, which numpy reads and writes
 //! without an object per value.
 
-use std::sync::atomic::AtomicBool;
-
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tutti_engine::trace::{self, Operations, TraceOutcome, TraceRun};
-use tutti_engine::{Conditions, EngineError, LocalCosts, Routed};
-use tutti_network::flow::{FlowNetwork, FlowRouting};
-use tutti_network::packet::{Choice, Ends, PacketNetwork, PacketRouting};
-use tutti_network::{Model, Stepped, dispatch};
+use tutti_engine::LocalCosts;
+use tutti_engine::trace::{self, Operations};
 use tutti_schedule::Layout;
 use tutti_units::Bytes;
-use tutti_units::ids::RankId;
 
-use crate::engine::{check_flow, check_packets};
 use crate::errors::OrRaise;
 use crate::network;
+use crate::platform::Platform;
 use crate::schedule::Schedule;
 use crate::threads::watched;
-use crate::topology::Routes;
 
 /// The columns of a rank: kinds, sizes, durations, peers, tags, streams, first dependencies,
 /// dependencies, and whether these are satisfied on start.
@@ -103,94 +96,24 @@ pub(crate) fn lower_schedule<'py>(
     Ok(ranks.iter().map(|of| columns(py, of)).collect())
 }
 
-/// The network of a run.
-struct Network<'a> {
-    model: &'a Model,
-    routes: Option<&'a Routes>,
-    flow: Option<&'a network::FlowLevel>,
-    packets: Option<&'a network::Packets>,
-    seed: u64,
-}
-
-impl Network<'_> {
-    fn check(&self, ranks: usize) -> PyResult<()> {
-        let choosing = self.routes.and_then(|routes| routes.choosing.as_ref());
-        match self.flow {
-            Some(flow) => check_flow(self.routes, choosing, &flow.0)?,
-            None => check_packets(self.packets.map(|packets| &packets.0), self.routes, choosing)?,
-        }
-        if let (Some(routes), Some(last)) = (self.routes, ranks.checked_sub(1)) {
-            let last = RankId(u32::try_from(last).unwrap_or(u32::MAX));
-            routes.inner.try_pair(last, last).or_raise()?;
-        }
-        Ok(())
-    }
-
-    fn run(
-        &self,
-        ranks: &[Operations],
-        stop: &AtomicBool,
-    ) -> Result<PyResult<TraceOutcome>, EngineError> {
-        let contended = self.flow.is_some() || self.packets.is_some();
-        let alone = self.routes.filter(|_| !contended);
-        let included = self.model.serialization();
-        let routed = alone.map(|routes| Routed { routes: &routes.inner, included });
-        let distance = routed.as_ref().map(|routed| routed as &dyn tutti_engine::Distance);
-        let conditions = Conditions { disturbance: None, distance };
-        dispatch!(self.model, model => {
-            match TraceRun::new(ranks, model, conditions).or_raise() {
-                Ok(run) => self.with_network(|network| run.run(network, stop)).map(Ok),
-                Err(error) => Ok(Err(error)),
-            }
-        })
-    }
-
-    fn with_network<R>(&self, run: impl FnOnce(Option<&mut dyn Stepped>) -> R) -> R {
-        let ends = Ends::of(self.model);
-        let Some(routes) = self.routes else { return run(None) };
-        let choosing = routes.choosing.as_ref();
-        if let Some(flow) = self.flow {
-            let routing = match choosing {
-                Some((distances, _)) => FlowRouting::Spread(distances),
-                None => FlowRouting::Routed(&routes.inner),
-            };
-            return run(Some(&mut FlowNetwork::new(routing, flow.0.clone(), ends)));
-        }
-        let Some(packets) = self.packets else { return run(None) };
-        let routing = match choosing {
-            Some((distances, choice)) => {
-                let choice: Choice = *choice;
-                PacketRouting::PerPacket { distances, choice, seed: self.seed }
-            }
-            None => PacketRouting::Routed(&routes.inner),
-        };
-        run(Some(&mut PacketNetwork::new(routing, packets.0.clone(), ends)))
-    }
-}
-
 /// Runs a trace. Returns the completion time and the busy time of each rank in ps, the number of
 /// messages, and the bytes in them.
 #[pyfunction]
-#[pyo3(signature = (ranks, model, *, routes=None, flow=None, packets=None, seed=0))]
+#[pyo3(signature = (ranks, platform, *, seed=0))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub(crate) fn simulate_trace(
     py: Python<'_>,
     ranks: Ranks<'_>,
-    model: &network::Model,
-    routes: Option<&Routes>,
-    flow: Option<&network::FlowLevel>,
-    packets: Option<&network::Packets>,
+    platform: &Platform,
     seed: u64,
 ) -> PyResult<(Vec<u64>, Vec<u64>, u64, u128)> {
-    let network = Network { model: &model.0, routes, flow, packets, seed };
-    network.check(ranks.len())?;
     let read = |(a, b, c, d, e, f, g, h, i): &Columns<Bound<'_, PyBytes>>| {
         let columns = [a, b, c, d, e, f, g, h, i].map(|column| column.as_bytes());
         let [a, b, c, d, e, f, g, h, i] = columns;
         operations(&(a, b, c, d, e, f, g, h, i))
     };
     let ranks: Vec<Operations> = ranks.iter().map(read).collect();
-    let outcome = watched(py, |stop| network.run(&ranks, stop))?.or_raise()??;
+    let outcome = watched(py, |stop| platform.0.run_trace(&ranks, seed, stop))?.or_raise()?;
     let ps = |times: Vec<tutti_units::Time>| times.iter().map(|time| time.ps()).collect();
     Ok((ps(outcome.finish), ps(outcome.busy), outcome.messages, outcome.bytes))
 }

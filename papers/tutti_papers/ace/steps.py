@@ -104,9 +104,10 @@ def _over_time(run: TrainingResult, model: str, name: str) -> pl.DataFrame:
     """Returns a row per window."""
     window = run.step.window.ps if run.step.window else 1
     links = len(run.record.links())
-    on_links, computing = run.record.over_time()
-    longest = max(len(on_links), len(computing))
-    padded = [[*busy, *([0] * (longest - len(busy)))] for busy in (on_links, computing)]
+    windows = run.record.over_time()
+    series = (windows.links_ps, windows.computing_ps)
+    longest = max(map(len, series))
+    padded = [[*busy, *([0] * (longest - len(busy)))] for busy in series]
     return pl.DataFrame(
         {
             "model": [model] * longest,
@@ -120,13 +121,14 @@ def _over_time(run: TrainingResult, model: str, name: str) -> pl.DataFrame:
 
 def _link_utilisation(run: TrainingResult) -> float:
     rows = run.record.links()
-    return sum(row[1] for row in rows) / len(rows) / run.total.ps
+    return sum(used.busy_ps for used in rows) / len(rows) / run.total.ps
 
 
 def _while_communicating(run: TrainingResult) -> float:
     rows = run.record.links()
-    _, overlap, exposed, _ = run.record.breakdown()
-    return sum(row[1] for row in rows) / len(rows) / max(overlap + exposed, 1)
+    parts = run.record.breakdown()
+    communicating = parts.overlap_ps + parts.exposed_ps
+    return sum(used.busy_ps for used in rows) / len(rows) / max(communicating, 1)
 
 
 def _figure_11(folder: Path) -> ExhibitResult:

@@ -30,7 +30,7 @@ def active_percent(run: TrainingResult) -> tuple[float, float]:
     backward = _backward(run)
     sums = {False: [0, 0], True: [0, 0]}
     total = run.total.ps
-    busy = run.record.active_over_time()
+    busy = run.record.over_time().communicating_ps
     for index in range(-(-total // window)):
         middle = index * window + window // 2
         part = sums[any(start <= middle < end for start, end in backward)]
@@ -44,9 +44,10 @@ def _backward(run: TrainingResult) -> list[tuple[int, int]]:
     """Returns the backward passes: first weight gradient to the next iteration's forward pass."""
     tasks = run.step.programs(run.configuration)[0].tasks
     first: dict[tuple[str, int], int] = {}
-    for task, start, _ in run.record.spans():
-        kind, _, of, iteration, _ = tasks[task]
+    for span in run.record.spans():
+        kind, _, of, iteration, _ = tasks[span.task]
         if kind == "compute":
+            start = span.start_ps
             first[of, iteration] = min(start, first.get((of, iteration), start))
     return [
         (

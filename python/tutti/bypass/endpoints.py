@@ -102,8 +102,8 @@ class MappedAllReduce:
             return self._mesh_joules(found)
         assert self.platform.routes is not None  # noqa: S101 - packages have routes
         record = found.record
-        sent = sum(row[3] for npu in range(record.npus) for row in record.links(npu))
-        counted = tuple(size for _, size in record.graph_links())
+        sent = sum(used.bytes for npu in range(record.npus) for used in record.links(npu))
+        counted = tuple(used.bytes for used in record.graph_links())
         traffic = PackageTraffic(link_bytes=counted, sent_bytes=sent, time=found.time)
         topology = self.platform.routes.topology
         return (

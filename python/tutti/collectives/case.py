@@ -32,9 +32,6 @@ __all__ = [
 Figures = tuple[int, int, int]
 """Completion time in ps, messages handed to the network, and bytes in these."""
 
-FlowFields = tuple[int, int, int, int, int, int]
-"""A background flow for the core: ranks, bytes, times in ps, count."""
-
 
 class CaseBuilder:
     """Builds cases on one platform and under one set of conditions, for several schedules and
@@ -62,13 +59,8 @@ class CaseBuilder:
         self._conditions = conditions
         self._case = functools.partial(
             _core.Case,
-            model=platform.model.core,
+            platform=platform.core,
             element=DATATYPES[datatype],
-            routes=platform.routes.core if platform.routes else None,
-            flow=platform.sharing.core if platform.sharing else None,
-            packets=platform.packets.core if platform.packets else None,
-            flits=platform.core_flits,
-            mesh=platform.mesh.core if platform.mesh else None,
             load=conditions.background.core(platform.routes) if conditions else None,
             flows=_flows(platform, conditions),
         )
@@ -107,7 +99,7 @@ def make_case(
     return builder.case(schedule, size=size, seed=seed)
 
 
-def _flows(platform: Platform, conditions: Conditions | None) -> list[FlowFields]:
+def _flows(platform: Platform, conditions: Conditions | None) -> list[_core.BackgroundFlow]:
     """Returns the core's background flows.
 
     Raises:

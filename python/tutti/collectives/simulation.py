@@ -230,10 +230,7 @@ def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceR
     try:
         finish, busy, messages, message_bytes = _core.simulate_trace(
             [of.columns() for of in trace.ranks],
-            platform.model.core,
-            routes=platform.routes.core if platform.routes else None,
-            flow=platform.sharing.core if platform.sharing else None,
-            packets=platform.packets.core if platform.packets else None,
+            platform.core,
             seed=seed,
         )
     except TuttiError as error:

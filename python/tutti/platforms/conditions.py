@@ -192,10 +192,16 @@ class Flow(Parameters):
         return self
 
     @property
-    def core(self) -> tuple[int, int, int, int, int, int]:
-        """The flow for the core: ranks, bytes, times in ps, count."""
-        times = self.start.ps, self.period.ps
-        return (self.source, self.destination, self.size.bytes, *times, self.count)
+    def core(self) -> _core.BackgroundFlow:
+        """The core's flow."""
+        return _core.BackgroundFlow(
+            self.source,
+            self.destination,
+            size=self.size.bytes,
+            start_ps=self.start.ps,
+            period_ps=self.period.ps,
+            count=self.count,
+        )
 
 
 class Background(Parameters):

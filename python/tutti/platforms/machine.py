@@ -283,14 +283,28 @@ class Platform(Parameters):
         return made[1] if made else None
 
     @property
-    def core_flits(self) -> _core.Flits | None:
-        """The core's flits; None without flits.
+    def core(self) -> _core.Platform:
+        """The core's platform.
 
         Raises:
             NocError: The routers do not match the topology, or the packets are invalid.
+            TopologyError: The contention does not match the routes.
         """
+        routes = self.routes.core if self.routes else None
+        return _core.Platform(self.model.core, self._contention(), routes=routes)
+
+    def _contention(self) -> _core.Contention:
+        """Returns what messages share; at most one of the fields is set."""
         made = self._flits()
-        return made[2] if made else None
+        if made is not None:
+            return _core.Contention.flits(made[2])
+        if self.mesh is not None:
+            return _core.Contention.mesh(self.mesh.core)
+        if self.packets is not None:
+            return _core.Contention.packets(self.packets.core)
+        if self.sharing is not None:
+            return _core.Contention.flow(self.sharing.core)
+        return _core.Contention.free()
 
     def _flits(self) -> tuple[Routes, _core.FlitNetwork, _core.Flits] | None:
         if self.flits is None or self.routes is None:

@@ -192,9 +192,9 @@ def step_bound(given: Programs, costs: Costs) -> StepBound:
         transfers = {task: (name, mask, size, 0) for task, name, mask, size in program.issued}
         share = numbers.count(number) / len(numbers)
         started += [
-            _Started(start if given.are_alike else 0, transfers[task], share)
-            for task, start, _ in first.spans(numbers.index(number))
-            if task in transfers
+            _Started(span.start_ps if given.are_alike else 0, transfers[span.task], share)
+            for span in first.spans(numbers.index(number))
+            if span.task in transfers
         ]
     return _bound(max(first.end_ps, last.end_ps), started, costs)
 

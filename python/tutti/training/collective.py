@@ -94,14 +94,12 @@ class Alone:
         Raises:
             EndpointError: As :meth:`run`.
         """
-        time, latency, servers, links = _core.collective_limit(
-            self._transfer(), *self._parts(configuration)
-        )
+        limit = _core.collective_limit(self._transfer(), *self._parts(configuration))
         return Limit(
-            time=Time(ps=time),
-            latency=Time(ps=latency),
-            servers={name: Time(ps=work) for name, work in servers},
-            links=tuple(Time(ps=work) for work in links),
+            time=Time(ps=limit.time_ps),
+            latency=Time(ps=limit.latency_ps),
+            servers={name: Time(ps=busy) for name, busy in limit.servers_ps.items()},
+            links=tuple(Time(ps=busy) for busy in limit.links_ps),
         )
 
     def _transfer(self) -> tuple[str, int, int, int]:
@@ -158,12 +156,12 @@ class AloneResult:
     @property
     def sent(self) -> int:
         """Bytes that an NPU sends on its links."""
-        return sum(row[3] for row in self.record.links())
+        return sum(link.bytes for link in self.record.links())
 
     @property
     def read(self) -> int:
         """Bytes that the endpoint reads from the memory of an NPU."""
-        return next((row[3] for row in self.record.servers() if row[0] == "memory"), 0)
+        return next((used.bytes for used in self.record.servers() if used.name == "memory"), 0)
 
     @property
     def rate(self) -> float:
@@ -173,6 +171,6 @@ class AloneResult:
     @property
     def stalls(self) -> dict[str, Time]:
         """Total stall times of chunks and messages, by cause; servers by name."""
-        causes = {cause: Time(ps=waited) for cause, waited, _ in self.record.stalls()}
-        servers = {name: Time(ps=waited) for name, _, waited, _, _ in self.record.servers()}
+        causes = {stall.cause: Time(ps=stall.waited_ps) for stall in self.record.stalls()}
+        servers = {used.name: Time(ps=used.waited_ps) for used in self.record.servers()}
         return causes | servers

@@ -144,10 +144,9 @@ class StepNetwork:
             rings = [ring for ring in self.rings if isinstance(ring, Ring)]
             return torus(rings, self.efficiency)
         if self.platform.mesh is not None:
-            return _core.StepFabric.mesh(self.platform.mesh.core, self.sizes)
-        sharing, packets = self.platform.sharing, self.platform.packets
+            return _core.StepFabric.on(self.platform.core, self.sizes)
         routes = self.platform.routes
-        if routes is None or not (sharing or packets):
+        if routes is None or not (self.platform.sharing or self.platform.packets):
             message = (
                 f"platform {self.platform.name} ({self.platform.network}) has neither flows nor "
                 "packets: expected a mesh, or a topology without flits or `contention_free`"
@@ -160,12 +159,7 @@ class StepNetwork:
                 f"{routes.topology.ranks}, as in {routes.topology.name}"
             )
             raise WorkloadError(message, kind="does_not_divide")
-        return _core.StepFabric.graph(
-            routes.core,
-            self.sizes,
-            flow=sharing.core if sharing else None,
-            packets=packets.core if packets else None,
-        )
+        return _core.StepFabric.on(self.platform.core, self.sizes)
 
     def _dimensions(self, mask: int) -> int:
         """Returns the dimensions of a mask that have more than one NPU."""

@@ -51,8 +51,8 @@ def layer_frame(run: TrainingResult) -> pl.DataFrame:
     order = run.step.names(run.configuration)
     done = 0
     tasks = run.program_of().tasks
-    spans = {task: (start, end) for task, start, end in run.record.spans()}
-    for start, end, task in sorted((start, end, task) for task, (start, end) in spans.items()):
+    spans = [(span.start_ps, span.end_ps, span.task) for span in run.record.spans()]
+    for start, end, task in sorted(spans):
         kind, name, during, _, amount = tasks[task]
         row = rows[name if name in order else NO_LAYER]
         if kind == "background":
@@ -86,7 +86,8 @@ def window_frame(run: TrainingResult) -> pl.DataFrame:
     if run.step.window is None:
         return pl.DataFrame(schema=schema)
     width, end, npus = run.step.window.ps, run.record.end_ps, run.record.npus
-    links, computing = run.record.over_time()
+    windows = run.record.over_time()
+    links, computing = windows.links_ps, windows.computing_ps
     count = npus * len(run.record.links())
     rows = []
     for index, start in enumerate(range(0, end, width)):
@@ -105,20 +106,20 @@ def server_frame(run: TrainingResult) -> pl.DataFrame:
     communication.
     """
     active = run.record.active_ps()
-    found = [(row, False) for row in run.record.servers()]
-    found += [(row, True) for row in run.record.links()]
+    uses = [(used, False) for used in run.record.servers()]
+    uses += [(used, True) for used in run.record.links()]
     rows = []
-    for (name, busy, waited, size, pieces), is_link in found:
+    for used, is_link in uses:
         rows.append(
             {
                 "configuration": run.configuration.name,
-                "server": link_name(run, name) if is_link else name,
+                "server": link_name(run, used.name) if is_link else used.name,
                 "is_link": is_link,
-                "busy_ps": busy,
-                "waited_ps": waited,
-                "bytes": size,
-                "pieces": pieces,
-                "utilisation": busy / active if active else 0.0,
+                "busy_ps": used.busy_ps,
+                "waited_ps": used.waited_ps,
+                "bytes": used.bytes,
+                "pieces": used.pieces,
+                "utilisation": used.busy_ps / active if active else 0.0,
             }
         )
     return pl.DataFrame(rows)
@@ -133,8 +134,8 @@ def stall_frame(run: TrainingResult) -> pl.DataFrame:
     chunks and packets that wait during communication.
     """
     active = run.record.active_ps()
-    causes = [(cause, waited, count) for cause, waited, count in run.record.stalls()]
-    causes += [(name, waited, pieces) for name, _, waited, _, pieces in run.record.servers()]
+    causes = [(stall.cause, stall.waited_ps, stall.count) for stall in run.record.stalls()]
+    causes += [(used.name, used.waited_ps, used.pieces) for used in run.record.servers()]
     schema = {
         "configuration": pl.String,
         "cause": pl.String,
@@ -151,7 +152,7 @@ def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
     """Returns a row per run: the inputs, the breakdown of time (ps), and bytes of an NPU."""
     rows = []
     for run in runs:
-        compute, overlap, exposed, idle = run.record.breakdown()
+        parts = run.record.breakdown()
         rows.append(
             {
                 "model": run.step.model.name,
@@ -161,10 +162,10 @@ def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
                 "configuration": run.configuration.name,
                 "total_ps": run.total.ps,
                 "period_ps": run.period.ps,
-                "compute_ps": compute,
-                "overlap_ps": overlap,
-                "exposed_ps": exposed,
-                "idle_ps": idle,
+                "compute_ps": parts.compute_ps,
+                "overlap_ps": parts.overlap_ps,
+                "exposed_ps": parts.exposed_ps,
+                "idle_ps": parts.idle_ps,
                 "sent_bytes": run.sent,
                 "read_bytes": run.read,
                 "bound_ps": run.bound.time.ps,

@@ -56,14 +56,14 @@ _Row = tuple[int | None, str | None, str | None, str, int, int]
 
 def _of_torus(run: TrainingResult) -> Iterator[_Row]:
     for npu in range(run.record.npus):
-        for name, busy, _, size, _ in run.record.links(npu):
-            yield npu, None, None, link_name(run, name), busy, size
+        for used in run.record.links(npu):
+            yield npu, None, None, link_name(run, used.name), used.busy_ps, used.bytes
 
 
 def _of_platform(run: TrainingResult) -> Iterator[_Row]:
     routes = run.step.platform.routes if run.step.platform else None
     links = routes.topology.links if routes else ()
-    for link, (_, size) in zip(links, run.record.graph_links(), strict=False):
+    for link, used in zip(links, run.record.graph_links(), strict=False):
         ends = (link.source, link.target)
-        busy = round(size * link.rate.core.ps_per_byte)
-        yield None, *ends, " to ".join(ends), busy, size
+        busy = round(used.bytes * link.rate.core.ps_per_byte)
+        yield None, *ends, " to ".join(ends), busy, used.bytes

@@ -156,7 +156,8 @@ class Overlap:
         settings = fabric_settings(byte, byte, order=self.order, every_npu=True)
         record = _core.simulate_training([program], fabric, endpoint, settings)
         tasks = program.tasks
-        return self._overlapped({tasks[task][:4]: end for task, _, end in record.spans()}, takes)
+        ends = {tasks[span.task][:4]: span.end_ps for span in record.spans()}
+        return self._overlapped(ends, takes)
 
     def _times(self, all_reduce: Callable[[Size], Time]) -> dict[Size, int]:
         """Returns the time of an all-reduce of each size, in picoseconds."""

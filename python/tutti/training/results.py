@@ -96,39 +96,39 @@ class TrainingResult:
     @property
     def compute(self) -> int:
         """Picoseconds in which the processor was busy."""
-        compute, overlap, _, _ = self.record.breakdown()
-        return compute + overlap
+        parts = self.record.breakdown()
+        return parts.compute_ps + parts.overlap_ps
 
     @property
     def exposed(self) -> int:
         """Picoseconds of communication that computation does not hide."""
-        return self.record.breakdown()[2]
+        return self.record.breakdown().exposed_ps
 
     @property
     def overlap(self) -> int:
         """Picoseconds in which an NPU computed and communicated."""
-        return self.record.breakdown()[1]
+        return self.record.breakdown().overlap_ps
 
     @property
     def idle(self) -> int:
         """Picoseconds in which an NPU did neither."""
-        return self.record.breakdown()[3]
+        return self.record.breakdown().idle_ps
 
     @property
     def sent(self) -> int:
         """Bytes that an NPU sent on its links."""
-        return sum(row[3] for row in self.record.links())
+        return sum(link.bytes for link in self.record.links())
 
     @property
     def read(self) -> int:
         """Bytes that communication read from the memory of an NPU."""
-        return next((row[3] for row in self.record.servers() if row[0] == "memory"), 0)
+        return next((used.bytes for used in self.record.servers() if used.name == "memory"), 0)
 
     @property
     def network_rate(self) -> float:
         """Bytes per second that an NPU sent while it communicated."""
-        _, overlap, exposed, _ = self.record.breakdown()
-        communicating = overlap + exposed
+        parts = self.record.breakdown()
+        communicating = parts.overlap_ps + parts.exposed_ps
         return self.sent / communicating * 1e12 if communicating else 0.0
 
     def __repr__(self) -> str:

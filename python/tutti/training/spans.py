@@ -96,14 +96,15 @@ def spans(run: TrainingResult, npu: int = 0) -> list[Span]:
     masks = {task: mask for task, _, mask, _ in program.issued}
     names = {mask: group_name(run, mask) for mask in set(masks.values())}
     found = []
-    for task, start, end in recorded:
+    for recorded_span in recorded:
+        task = recorded_span.task
         kind, layer, during, iteration, amount = tasks[task]
         lane = _LANES.get(kind, "")
         group = names[masks[task]] if task in masks else ""
         size = amount if task in masks else 0
         shown = during if lane else kind
         labels = (lane, shown, during, layer, iteration, group, size)
-        found.append(Span(task, *labels, start, end))
+        found.append(Span(task, *labels, recorded_span.start_ps, recorded_span.end_ps))
     return sorted(found, key=lambda one: (one.start_ps, one.end_ps, one.task))
 
 

@@ -132,7 +132,8 @@ pub struct Bound {
 }
 
 impl Bound {
-    const NONE: Bound = Bound {
+    /// No bound.
+    pub const NONE: Bound = Bound {
         latency: Time::ZERO,
         bandwidth: Time::ZERO,
         links: Time::ZERO,

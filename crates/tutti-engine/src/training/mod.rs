@@ -105,6 +105,7 @@ pub enum TrainingRunError {
     TooManyPackets { bytes: Bytes, packet: Bytes },
     /// A schedule without data flow.
     #[error(transparent)]
+    #[refusal(transparent)]
     Dataflow {
         #[from]
         source: DataflowError,
@@ -117,6 +118,7 @@ pub enum TrainingRunError {
     EmptyChunk,
     /// An endpoint that does not support the run.
     #[error(transparent)]
+    #[refusal(transparent)]
     Endpoint {
         #[from]
         source: EndpointError,

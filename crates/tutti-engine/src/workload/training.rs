@@ -100,12 +100,14 @@ pub enum TrainingError {
     NoTop { bottom: usize, layers: usize },
     /// An invalid pipeline.
     #[error(transparent)]
+    #[refusal(transparent)]
     Pipeline {
         #[from]
         source: PipelineError,
     },
     /// Tasks that do not form a valid program.
     #[error(transparent)]
+    #[refusal(transparent)]
     Program {
         #[from]
         source: ProgramError,

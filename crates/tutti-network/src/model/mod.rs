@@ -35,7 +35,7 @@ pub enum ModelError {
     Unknown { name: String, known: String },
     /// An unknown or missing parameter, or an invalid value.
     #[error(transparent)]
-    #[refusal(kind = "value")]
+    #[refusal(transparent)]
     Parameter {
         #[from]
         source: ParameterError,

@@ -212,8 +212,9 @@ def simulate(
     }
     of = list(range(len(found))) if len(found) > 1 else []
     record = _core.simulate_training(list(found), torus, system.endpoint(), settings, of)
-    compute, overlap, exposed, _ = record.breakdown()
-    return AstraSimRun(Time(ps=record.end_ps), compute + overlap, exposed, torus.npus)
+    parts = record.breakdown()
+    compute = parts.compute_ps + parts.overlap_ps
+    return AstraSimRun(Time(ps=record.end_ps), compute, parts.exposed_ps, torus.npus)
 
 
 def frame(run: AstraSimRun, workload: str, network: str, *, aware: bool) -> pl.DataFrame:

@@ -251,7 +251,7 @@ def _simulated(name: str, theta: Mapping[str, float], points: Sequence[Observati
         assert point.schedule is not None  # noqa: S101 - a collective
         case = _core.Case(
             point.schedule.repeated(point.in_a_row).core,
-            model.core,
+            _core.Platform(model.core),
             size=point.size,
             element=1,
         )

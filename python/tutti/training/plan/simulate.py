@@ -110,7 +110,8 @@ def _timing(run: TrainingResult, kinds: Parallelism) -> StepTiming:
     The rest of the time, in which the GPU waits for others or is done, is idle. Gathers of weights
     after the backward pass (ZeRO 1) hide behind the first forward pass of the next step.
     """
-    busy = {npu: sum(run.record.breakdown(npu)[:2]) for npu in run.recorded}
+    parts = {npu: run.record.breakdown(npu) for npu in run.recorded}
+    busy = {npu: of.compute_ps + of.overlap_ps for npu, of in parts.items()}
     npu = max(busy, key=lambda one: busy[one])
     exchanged = {
         transfer.bytes

@@ -22,11 +22,12 @@ from .links import links_section
 from .timeline import timeline_section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import polars as pl
 
+    from tutti import _core
     from tutti.training.step import TrainingResult
     from tutti.view.charts import Figure
 
@@ -38,13 +39,13 @@ CONVENTIONS = (
     "directions of all rings. No algorithm of the collectives takes less than the lower bound; its "
     "share is the bound divided by the total. GB is 10^9 bytes, GiB 2^30 bytes."
 )
-PARTS = (
-    ("compute only", BLUE),
-    ("overlap", SKY),
-    ("exposed communication", RED),
-    ("idle", FAINT),
+PARTS: tuple[tuple[str, str, Callable[[_core.Breakdown], int]], ...] = (
+    ("compute only", BLUE, lambda parts: parts.compute_ps),
+    ("overlap", SKY, lambda parts: parts.overlap_ps),
+    ("exposed communication", RED, lambda parts: parts.exposed_ps),
+    ("idle", FAINT, lambda parts: parts.idle_ps),
 )
-"""The breakdown of the time of an NPU."""
+"""The breakdown of the time of an NPU: names, colours, and times in ps."""
 _BUSY = (
     ("links", "link utilisation", RED, "tozeroy"),
     ("compute", "compute utilisation", BLUE, None),
@@ -116,7 +117,7 @@ def _times(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
     columns: list[Column[TrainingResult]] = [
         Column("configuration", lambda run: run.configuration.name),
         Column("total", lambda run: run.total.ps, format_time),
-        *(Column(name, partial(_part, part), format_time) for part, (name, _) in enumerate(PARTS)),
+        *(Column(name, partial(_part, time_of), format_time) for name, _, time_of in PARTS),
         Column("lower bound", lambda run: run.bound.time.ps, format_time),
         Column("bound / total", lambda run: run.of_bound, format_share),
         Column("bounded by", lambda run: run.bound.by),
@@ -124,8 +125,8 @@ def _times(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
     return ReportTable(columns, runs)
 
 
-def _part(part: int, run: TrainingResult) -> int:
-    return run.record.breakdown()[part]
+def _part(time_of: Callable[[_core.Breakdown], int], run: TrainingResult) -> int:
+    return time_of(run.record.breakdown())
 
 
 def _breakdown(runs: Sequence[TrainingResult]) -> Figure:
@@ -133,8 +134,8 @@ def _breakdown(runs: Sequence[TrainingResult]) -> Figure:
     factor, unit = time_unit(max(run.total.ps for run in runs))
     names = [run.configuration.name for run in runs][::-1]
     traces = []
-    for part, (name, colour) in enumerate(PARTS):
-        times = [run.record.breakdown()[part] for run in runs][::-1]
+    for name, colour, time_of in PARTS:
+        times = [_part(time_of, run) for run in runs][::-1]
         texts = [
             f"<b>{run.configuration.name}</b>: {name}<br>"
             f"{format_time(ps)}, {format_share(ps / run.total.ps)}"
