@@ -11,8 +11,8 @@
  * and threads may agree concurrently, in any order: the library creates one communicator at a time in a process (turn.h). In
  * MPI_Init it creates one without waiting for those of sessions.
  *
- * Ranks without the library never receive its messages, except empty ones of a session by a wildcard tag: the other ranks wait for
- * them, and end the job when they detect them (watch.h). */
+ * Ranks without the library never receive its messages, except empty ones of a session by a wildcard tag: the other ranks wait
+ * for them, and end the job when they detect them (watch.h). */
 void tutti_agree(MPI_Comm comm, const tutti_settings *settings, const tutti_plan *plan, int error, char *message);
 
 /* Ends the job with one message, that of the lowest rank of `comm` with an error (`mine`); collective. */

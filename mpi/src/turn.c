@@ -6,7 +6,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_turn *first;         /* lowest key */
-static const tutti_turn *current; /* its creation may be under way */
+static const tutti_turn *current; /* its creation may be in progress */
 
 void tutti_turn_enter(tutti_turn *turn, uint64_t key)
 {

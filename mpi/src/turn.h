@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* A creation that waits or is under way; allocated by the caller. */
+/* A creation that waits or is in progress; allocated by the caller. */
 typedef struct tutti_turn tutti_turn;
 struct tutti_turn {
     tutti_turn *next;

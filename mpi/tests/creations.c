@@ -16,18 +16,18 @@
 #define MOST_THREADS 16
 
 static int rounds, rank, ranks;
-static atomic_int wrong, creations, under_way, most;
+static atomic_int wrong, creations, in_progress, most;
 
 /* Intercepts the calls of the library. The pause lets other threads arrive. */
 int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *created) {
     static int (*next)(MPI_Comm, MPI_Group, int, MPI_Comm *);
     *(void **)&next = dlsym(RTLD_NEXT, "PMPI_Comm_create_group");
-    int now = ++under_way, before = most;
+    int now = ++in_progress, before = most;
     while (now > before && !atomic_compare_exchange_weak(&most, &before, now)) {}
     creations++;
     usleep(2000);
     int error = next(comm, group, tag, created);
-    under_way--;
+    in_progress--;
     return error;
 }
 
@@ -48,7 +48,7 @@ static void reduce(MPI_Comm comm) {
     if (sum != size) wrong = 1;
 }
 
-/* `absent` is no rank if it equals the number of ranks. */
+/* If `absent` equals the number of ranks, all take part. */
 static void create(MPI_Group world, int absent, const char *tag) {
     MPI_Group part;
     MPI_Comm comm, duplicate;

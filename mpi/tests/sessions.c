@@ -10,8 +10,9 @@
  * not. Both MPI libraries fail where a process closes its last session and opens another. MPICH 5.0.2 then initialises MPI again,
  * and creates its world communicator again in MPI_Comm_create_from_group (MPIR_init_comm_world). Ranks whose sessions overlap do
  * not take part. Without libtutti_mpi and with one thread, it hangs in every run where rank 1 does so and the others open the
- * second session first. Where all ranks do so, runs fail rarely, since MPICH names its shared memory alike each time (fixed by its
- * commit 338496d7c7, which is not in 5.0.2). docs/mpi-conformance.md has figures. Open MPI 5.0 crashes. */
+ * second session first. Where all ranks do so, it hangs in 3 of 190 runs of 10 sessions. A probable reason, the name of shared
+ * memory, is fixed by MPICH's commit 338496d7c7, which is not in 5.0.2. docs/mpi-conformance.md has more figures. Open MPI 5.0
+ * crashes. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
