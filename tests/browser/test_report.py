@@ -89,7 +89,7 @@ def test_the_charts_follow_the_theme(opened: Any, report: Path) -> None:
     assert page.evaluate(shown) == [16]
 
 
-def test_tables_are_exported_with_raw_numbers_and_units(page: Page, tmp_path: Path) -> None:
+def test_tables_are_exported_as_csv_with_raw_numbers(page: Page, tmp_path: Path) -> None:
     section = page.locator("section", has=page.locator("h2", has_text="Results"))
     with page.expect_download() as download:
         section.locator("[data-export=csv]").click()
