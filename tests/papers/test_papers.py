@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from tutti.base.errors import ConfigError
 from tutti.cli import app
+from tutti.cli import paper as entry
 from tutti_papers import Claim, Conclusion, Exhibit, ExhibitResult, Paper, papers, summary
 from tutti_papers import command as paper
 from tutti_papers.aries.published import ENERGY_SAVED, SPEEDUPS
@@ -52,6 +53,13 @@ def one_paper(monkeypatch: pytest.MonkeyPatch) -> None:
     paper = Paper(name="one-paper", citation="A. Author 2017", figures={1: figure, 2: figure})
     for where in ("tutti_papers.papers", "tutti_papers.overview.papers"):
         monkeypatch.setattr(where, lambda: {paper.name: paper})
+
+
+def test_without_the_distribution_the_command_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry, "entry_points", lambda **_: ())
+    with pytest.raises(ConfigError, match="reproductions of papers are not installed") as caught:
+        entry.find_paper_command()(None)
+    assert caught.value.hint.startswith("pip install tutti-papers")
 
 
 @pytest.mark.usefixtures("one_paper")
