@@ -95,12 +95,18 @@ class _LazyVerbs(Mapping[str, Any]):
 @functools.cache
 def _command(name: str) -> Any:  # noqa: ANN401 - as above
     """Returns a command whose help lists the glossary terms in its output."""
-    from tutti.base.glossary import glossary
-
     with at_once():
         command = _loaded(name)
-    if terms := glossary().commands.get(name):
-        command.epilog = f"Terms, defined by `tutti glossary TERM`: {', '.join(terms)}."
+    format_epilog = command.format_epilog
+
+    def format_terms(context: Any, formatter: Any) -> None:  # noqa: ANN401 - as above
+        from tutti.base.glossary import glossary
+
+        if terms := glossary().commands.get(name):
+            command.epilog = f"Terms, defined by `tutti glossary TERM`: {', '.join(terms)}."
+        format_epilog(context, formatter)
+
+    command.format_epilog = format_terms
     return command
 
 
