@@ -84,7 +84,7 @@ _IN_GROUPS = {
         "plan": "train_plan:plan",
     },
 }
-"""Commands of groups that have a module of their own, by the place of their function."""
+"""Commands of groups that have separate modules, by the place of their function."""
 
 
 class _LazyCommands(Mapping[str, Any]):

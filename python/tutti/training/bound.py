@@ -237,8 +237,11 @@ def _bound(path: int, started: Sequence[_Started], costs: Costs) -> StepBound:
     """
     latest: dict[str, float] = defaultdict(float)
     busy: dict[str, float] = defaultdict(float)
+    # Iterations and layers repeat transfers.
+    transfers = {one.transfer for one in started}
+    loads = {transfer: list(costs.loads(transfer)) for transfer in transfers}
     for start, transfer, share in sorted(started, reverse=True):
-        for resource, time in costs.loads(transfer):
+        for resource, time in loads[transfer]:
             busy[resource] += time * share
             latest[resource] = max(latest[resource], start + costs.launch + busy[resource])
     parts = {_PATH: Time(ps=path)}
